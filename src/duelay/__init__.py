@@ -1,0 +1,39 @@
+"""duelay: dueling bandits whose answers come late or never.
+
+>>> import duelay
+>>> player = duelay.RUCBDelay(window=1000).start(["red", "green", "blue"], seed=0)
+>>> duel = player.ask()
+>>> player.tell(duel)
+'counted'
+"""
+
+from __future__ import annotations
+
+from duelay import datasets, delays, theory
+from duelay._version import __version__
+from duelay.engine import Result, simulate
+from duelay.policies import RUCB, MRRDBDelay, RRDBDelay, RUCBDelay
+from duelay.policies.player import Duel, Player, UnknownDuelError
+from duelay.policies.policy import Policy
+from duelay.policies.standing import Standing
+from duelay.problems import NoWinnerError, Problem
+
+__all__ = [
+    "Duel",
+    "MRRDBDelay",
+    "NoWinnerError",
+    "Player",
+    "Policy",
+    "Problem",
+    "RRDBDelay",
+    "RUCB",
+    "RUCBDelay",
+    "Result",
+    "Standing",
+    "UnknownDuelError",
+    "__version__",
+    "datasets",
+    "delays",
+    "simulate",
+    "theory",
+]

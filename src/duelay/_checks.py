@@ -1,0 +1,76 @@
+"""Bad input is met here, at the front door, with one sentence: what, what it needs, what came."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+
+def whole(name: str, value: Any, *, least: int = 1) -> int:
+    """Return `value` as an int of at least `least`."""
+    good = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not good or not math.isfinite(value) or int(value) != value or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return int(value)
+
+
+def window(value: Any) -> int | None:
+    """Return a window: None, or a whole number of ticks."""
+    if value is None:
+        return None
+    try:
+        return whole("window", value)
+    except ValueError:
+        raise ValueError(
+            f"window must be None (wait for ever) or a whole number of at least 1, got {value!r}"
+        ) from None
+
+
+def number(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
+    why: str = "",
+) -> float:
+    """Return `value` as a finite float within the bounds given."""
+    words = [
+        f"greater than {above:g}" if above is not None else "",
+        f"at least {least:g}" if least is not None else "",
+        f"at most {most:g}" if most is not None else "",
+        f"less than {below:g}" if below is not None else "",
+    ]
+    needs = " and ".join(word for word in words if word) or "a finite number"
+    reason = f" ({why})" if why else ""
+    good = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if (
+        not good
+        or not math.isfinite(value)
+        or (above is not None and not value > above)
+        or (least is not None and not value >= least)
+        or (most is not None and not value <= most)
+        or (below is not None and not value < below)
+    ):
+        raise ValueError(f"{name} must be {needs}{reason}, got {value!r}")
+    return float(value)
+
+
+def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
+    """Return `value` if it is among the allowed words; otherwise say which there are."""
+    words = list(allowed)
+    if value in words:
+        return str(value)
+    listed = ", ".join(words)
+    raise ValueError(f"{name} must be one of {listed}{nearest(value, words)}, got {value!r}")
+
+
+def nearest(value: Any, words: Iterable[str]) -> str:
+    """Return " (did you mean ...?)", or nothing where no word is near."""
+    close = difflib.get_close_matches(str(value).lower(), list(words), n=1)
+    return f" (did you mean {close[0]}?)" if close else ""

@@ -1,0 +1,91 @@
+"""How our kernels are compiled: `@kernel` for one function, `@generic` for one with many bodies.
+
+Set ``NUMBA_DISABLE_JIT=1`` and the same code runs interpreted: for debugging, for coverage, and as
+the oracle that the compiled code is tested against.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba import config
+from numba.extending import overload
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_KEEP_DAYS = 30
+
+
+def _source_digest() -> str:
+    """Name our sources.
+
+    Numba's cache looks at a function's own file only, and would go on using a kernel after another
+    file that it calls has changed. A directory for each state of all our files can be trusted.
+    """
+    root = Path(__file__).parent
+    sources = b"".join(path.read_bytes() for path in sorted(root.rglob("*.py")))
+    return hashlib.sha256(sources).hexdigest()[:16]
+
+
+def _cache_directory() -> Path | None:
+    """Return where compiled kernels are kept, or None where nothing can be written."""
+    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "duelay"
+    base = Path(config.CACHE_DIR) / "duelay" if config.CACHE_DIR else default
+    directory = base / _source_digest()
+    try:
+        if not directory.exists():
+            directory.mkdir(parents=True)
+            _forget_old(base)
+        elif not os.access(directory, os.W_OK):
+            return None
+        os.utime(directory)  # in use: keep it
+    except OSError:
+        return None
+    return directory
+
+
+def _forget_old(base: Path) -> None:
+    """Remove the kernels of earlier sources that nobody has used for a month."""
+    limit = time.time() - _KEEP_DAYS * 86400
+    for directory in base.iterdir():
+        if directory.is_dir() and directory.stat().st_mtime < limit:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+_CACHE = _cache_directory()
+
+
+def kernel(function: F) -> F:
+    """Compile a function with Numba, without the GIL, and keep it on disk."""
+    kept = config.CACHE_DIR
+    config.CACHE_DIR = str(_CACHE) if _CACHE else ""
+    try:
+        compiled: F = numba.njit(function, nogil=True, cache=_CACHE is not None)
+    finally:
+        config.CACHE_DIR = kept
+    return compiled
+
+
+def generic(function: F) -> Any:
+    """Declare a function whose body depends on the type of its first argument, a NamedTuple.
+
+    Bodies are added with ``@name.register(Type)``, as for `functools.singledispatch`, which is what
+    runs interpreted. Compiled, the choice is made once, when a caller is compiled, and costs
+    nothing; unlike kernels handed over as arguments, it leaves the caller cacheable on disk.
+    """
+    dispatcher = functools.singledispatch(function)
+
+    # Called by Numba with *types*; the class behind a NamedTuple type picks the body.
+    @overload(dispatcher, strict=False, jit_options={"nogil": True})
+    def _body(first: Any, *rest: Any) -> Any:
+        return dispatcher.dispatch(first.instance_class)
+
+    return dispatcher

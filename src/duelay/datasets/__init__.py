@@ -1,0 +1,140 @@
+"""The preference matrices of the paper's experiments, built in.
+
+Where each comes from, and what was done to it, is told in ``docs/datasets.md``.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import NamedTuple
+
+from duelay import _checks
+from duelay.problems import Problem
+
+__all__ = ["Dataset", "describe", "load", "names"]
+
+
+class Dataset(NamedTuple):
+    """What a built-in problem is."""
+
+    title: str
+    source: str
+    arms: tuple[str, ...]
+
+
+_RANKER_NAMES = tuple("ABCDEF")
+_TENNIS = (
+    "Goran Ivanisevic",
+    "Stefan Edberg",
+    "Pete Sampras",
+    "Boris Becker",
+    "Andre Agassi",
+    "Ivan Lendl",
+    "Michael Chang",
+    "Jim Courier",
+)
+_SUSHI = (
+    "sake (salmon)",
+    "awabi (abalone)",
+    "hamachi (young yellowtail)",
+    "aka-gai (ark shell)",
+    "tai (sea bream)",
+    "ama-ebi (AMA shrimp)",
+    "hotate-gai (scallop)",
+    "toro (fatty tuna)",
+    "tamago (egg)",
+    "uni (sea urchin)",
+    "maguro (tuna)",
+    "ikura (salmon roe)",
+    "tako (octopus)",
+    "ika (squid)",
+    "anago (sea eel)",
+    "ebi (shrimp)",
+)
+_SUSHI_CHUTORO = (
+    "chu-toro (mildly-fatty tuna)",
+    "toro (fatty tuna)",
+    "sake (salmon)",
+    "maguro (tuna)",
+    "ikura (salmon roe)",
+    "tai (sea bream)",
+    "anago (sea eel)",
+    "hotate-gai (scallop)",
+    "ika (squid)",
+    "aji (horse mackerel)",
+    "unagi (eel)",
+    "awabi (abalone)",
+    "saba (mackerel)",
+    "geso (squid feet)",
+    "tori-gai (TORI-clam)",
+    "shako (squilla)",
+)
+_CARS = tuple(f"car {item}" for item in range(1, 11))
+
+_DATASETS = {
+    "six-rankers": Dataset(
+        "Six rankers of arXiv.org's full-text search",
+        "Yue and Joachims 2011, as symmetrised by Komiyama et al. 2015",
+        _RANKER_NAMES,
+    ),
+    "mslr": Dataset(
+        "Five rankers of the Microsoft Learning to Rank data",
+        "Zoghi, Karnin, Whiteson and de Rijke 2015",
+        tuple(f"ranker {rank}" for rank in range(1, 6)),
+    ),
+    "tennis": Dataset(
+        "Career head-to-heads of eight tennis players",
+        "Ramamohan, Rajkumar and Agarwal 2016, turned round to fit the matches",
+        _TENNIS,
+    ),
+    "arithmetic": Dataset(
+        "Ten evenly spaced arms, mu_ij = 0.5 + 0.025 (j - i)",
+        "Yi, Kang and Li 2024",
+        tuple(f"arm {arm}" for arm in range(1, 11)),
+    ),
+    "car": Dataset(
+        "Ten cars compared by 60 people",
+        "Abbasnejad, Sanner, Bonilla and Poupart 2013, all 60",
+        _CARS,
+    ),
+    "car-consistent": Dataset(
+        "Ten cars compared by the 52 people who repeat their answers",
+        "Abbasnejad, Sanner, Bonilla and Poupart 2013, 52 of 60",
+        _CARS,
+    ),
+    "sushi": Dataset(
+        "The sixteen kinds of sushi that were compared most",
+        "Kamishima 2003, selected as by Komiyama et al. 2015's script",
+        _SUSHI,
+    ),
+    "sushi-chutoro": Dataset(
+        "Sixteen other kinds of sushi, chu-toro among them, in a total order",
+        "Kamishima 2003, a selection in circulation",
+        _SUSHI_CHUTORO,
+    ),
+}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the built-in problems."""
+    return tuple(_DATASETS)
+
+
+def describe(name: str) -> Dataset:
+    """Return a built-in problem's title, source and arms."""
+    if name not in _DATASETS:
+        listed = ", ".join(_DATASETS)
+        hint = _checks.nearest(name, _DATASETS)
+        raise ValueError(f"unknown dataset {name!r}{hint}; there are: {listed}")
+    return _DATASETS[name]
+
+
+def load(name: str) -> Problem:
+    """Return a built-in problem.
+
+    >>> load("tennis").arms[load("tennis").winner]
+    'Pete Sampras'
+    """
+    dataset = describe(name)
+    with resources.as_file(resources.files(__package__) / "data" / f"{name}.csv") as path:
+        return Problem(Problem.from_csv(path).matrix, dataset.arms, name=name)

@@ -1,0 +1,75 @@
+"""Delay laws: how long a conversion takes, in ticks of at least 1, or that it never comes."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay import text
+from duelay.delays._law import Law
+from duelay.delays.by_pair import ByPair
+from duelay.delays.continuous import LogNormal, Weibull
+from duelay.delays.empirical import Empirical
+from duelay.delays.families import Constant, Geometric, NegativeBinomial, Uniform, Zipf
+from duelay.delays.never import Never
+
+Delay: TypeAlias = Law | ByPair
+
+__all__ = [
+    "ByPair",
+    "Constant",
+    "Delay",
+    "Empirical",
+    "Geometric",
+    "Law",
+    "LogNormal",
+    "NegativeBinomial",
+    "Never",
+    "Uniform",
+    "Weibull",
+    "Zipf",
+    "check",
+    "parse",
+    "tables",
+]
+
+
+def parse(form: str) -> Delay:
+    """Make a law from its text form.
+
+    >>> parse("never:0.3,geometric:0.01")
+    Never(share=0.3, law=Geometric(p=0.01))
+    """
+    law: Delay = text.parse("law", form)
+    return law
+
+
+def check(delay: Any, n_arms: int | None = None) -> Delay:
+    """Return a delay law, given as one or as its text; refuse anything else."""
+    if isinstance(delay, str):
+        delay = parse(delay)
+    if not isinstance(delay, Law | ByPair):
+        raise ValueError(
+            f"delay must be a delay law, such as duelay.delays.Geometric(0.01), got {delay!r}"
+        )
+    if isinstance(delay, ByPair) and n_arms is not None and delay.n_arms != n_arms:
+        raise ValueError(f"delay must have laws for {n_arms} arms, got them for {delay.n_arms}")
+    return delay
+
+
+def tables(
+    delay: Delay, n_arms: int, limit: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return tau as arrays: ``tau[law[i, j], age]`` for ages 0 to n, and ``law`` (K×K).
+
+    n is at most `limit`, and less where every law has settled before.
+    """
+    laws = [delay.at(i, j) for i in range(n_arms) for j in range(n_arms)]
+    distinct = list(dict.fromkeys(laws))
+    n = max(law.settled(limit) for law in distinct)
+    tau = np.stack([np.asarray(law.cdf(np.arange(n + 1)), dtype=np.float64) for law in distinct])
+    place = {law: index for index, law in enumerate(distinct)}
+    law = np.array([place[law] for law in laws], dtype=np.int64).reshape(n_arms, n_arms)
+    return tau, law

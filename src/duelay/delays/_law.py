@@ -1,0 +1,147 @@
+"""What a delay law is: the distribution of the ticks from a duel to its conversion."""
+
+from __future__ import annotations
+
+import functools
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from duelay import text
+
+Floats = NDArray[np.float64]
+
+_SETTLED = 1e-15  # a tail below this is never seen: 10^7 duels miss it with probability 1 - 1e-8
+_FAR = 2**62
+
+
+class Law(ABC):
+    """A delay law on {1, 2, ...}, with a share that may never answer.
+
+    A law of one's own needs no more than a frozen dataclass with `cdf`; what is not overridden is
+    computed from it.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class NextDay(Law):
+    ...     '''Half of the answers at once, half at tick 24.'''
+    ...     def cdf(self, t):
+    ...         return np.where(np.asarray(t) >= 24, 1.0, np.where(np.asarray(t) >= 1, 0.5, 0.0))
+    >>> NextDay().mean, NextDay().pmf([1, 2, 24])
+    (12.5, array([0.5, 0. , 0.5]))
+    """
+
+    text_name: str = ""
+
+    @abstractmethod
+    def cdf(self, t: ArrayLike) -> Any:
+        """tau_t = P(D <= t): the share of conversions that have come by age t."""
+
+    @property
+    def never(self) -> float:
+        """The share of conversions that never come."""
+        return 0.0
+
+    @property
+    def support(self) -> float:
+        """The largest delay that has a probability; infinite where there is none."""
+        return math.inf
+
+    @property
+    def mean(self) -> float:
+        """E[D]; infinite where some conversions never come, or the tail is too heavy."""
+        if self.never > 0:
+            return math.inf
+        last = self.settled(10_000_000)
+        return float(np.sum(1.0 - self.cdf(np.arange(last))))
+
+    def pmf(self, t: ArrayLike) -> Any:
+        """P(D = t)."""
+        t = np.asarray(t)
+        whole = t == np.floor(t)
+        mass = np.where(whole & (t >= 1), self.cdf(t) - self.cdf(t - 1), 0.0)
+        return _like(t, mass)
+
+    def quantile(self, q: ArrayLike) -> Any:
+        """The smallest t >= 1 with tau_t >= q; infinite where that many never answer."""
+        q = np.asarray(q, dtype=np.float64)
+        if not ((q >= 0) & (q <= 1)).all():  # also refuses nan
+            raise ValueError(f"q must be at least 0 and at most 1, got {q}")
+        top = 1.0 - self.never
+        reached = (q < top) | ((q <= top) & (self.support < math.inf))
+        # Double until tau_high >= q, then halve: needs nothing of the law but its cdf.
+        low = np.zeros(q.shape, dtype=np.int64)
+        high = np.ones(q.shape, dtype=np.int64)
+        while (short := reached & (self.cdf(high) < q) & (high < _FAR)).any():
+            low = np.where(short, high, low)
+            high = np.where(short, high * 2, high)
+        while (wide := high - low > 1).any():
+            middle = low + (high - low) // 2
+            up = self.cdf(middle) < q
+            low = np.where(wide & up, middle, low)
+            high = np.where(wide & ~up, middle, high)
+        return _like(q, np.where(reached, high.astype(np.float64), np.inf))
+
+    def sample(self, size: int | tuple[int, ...] | None = None, seed: Any = None) -> Any:
+        """Draw delays; `inf` is one that never answers. `seed`: a number or a Generator."""
+        uniform = np.random.default_rng(seed).random(size)
+        return self.quantile(uniform)
+
+    def at(self, first: int, second: int) -> Law:
+        """The law for this ordered pair of arms: the same for all, except in `ByPair`."""
+        return self
+
+    def settled(self, limit: int) -> int:
+        """The age, at most `limit`, by which all has come that ever will (but for 1e-15)."""
+        top = (1.0 - self.never) * (1.0 - _SETTLED)
+        if top <= 0 or limit <= 1:
+            return 1
+        if self.cdf(limit) < top:
+            return int(limit)
+        return int(min(limit, self.quantile(top)))
+
+    def __str__(self) -> str:
+        return text.form(self) if self.text_name else repr(self)
+
+
+class TableLaw(Law):
+    """A law given by a finite table of probabilities."""
+
+    @abstractmethod
+    def masses(self) -> Floats:
+        """P(D = 1), P(D = 2), ... up to the last that matters."""
+
+    @property
+    def mean(self) -> float:
+        """E[D]."""
+        if self.never > 0:
+            return math.inf
+        masses = self.masses()
+        return float(np.dot(masses, np.arange(1, len(masses) + 1)))
+
+    def cdf(self, t: ArrayLike) -> Any:
+        """tau_t = P(D <= t)."""
+        table = _cumulated(self)
+        t = np.asarray(t)
+        return _like(t, table[np.clip(np.floor(t), 0, len(table) - 1).astype(np.int64)])
+
+
+@functools.lru_cache(maxsize=256)
+def _cumulated(law: TableLaw) -> Floats:
+    table = np.concatenate(([0.0], np.cumsum(law.masses())))
+    top = 1.0 - law.never
+    # Rounding must not leave the last conversions out, nor push tau past its limit.
+    table = np.minimum(table, top)
+    if abs(table[-1] - top) < 1e-9:
+        table[-1] = top
+    return table
+
+
+def _like(argument: NDArray[Any], answer: NDArray[Any]) -> Any:
+    """A number for a number, an array for an array."""
+    return float(answer) if argument.ndim == 0 else answer

@@ -1,0 +1,94 @@
+"""Laws that depend on the pair of arms (the paper's footnote 1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from duelay import text
+from duelay.delays._law import Floats, Law
+
+
+@text.named("law", "by-pair")
+@dataclass(frozen=True)
+class ByPair:
+    """One law for each ordered pair of arms, a self-duel's on the diagonal.
+
+    `laws` is K rows of K laws, or the same K² in one row. The ledger keeps what was heard by
+    ordered pair, so the estimator stays unbiased with it. `cdf`, `pmf`, `quantile`, `sample` and
+    `mean` answer for all pairs at once: K×K first, then the argument's own shape.
+
+    >>> from duelay.delays import Geometric
+    >>> law = ByPair.of(2, lambda i, j: Geometric(0.1 if i == j else 0.5))
+    >>> law.mean
+    array([[10.,  2.],
+           [ 2., 10.]])
+    >>> law.at(0, 1)
+    Geometric(p=0.5)
+    """
+
+    laws: tuple[Law, ...]
+
+    def __post_init__(self) -> None:
+        flat: list[Any] = []
+        for entry in self.laws:
+            flat.extend(entry if isinstance(entry, tuple | list) else [entry])
+        if not all(isinstance(law, Law) for law in flat):
+            wrong = next(law for law in flat if not isinstance(law, Law))
+            raise ValueError(f"laws must be K×K delay laws, got {wrong!r} among them")
+        if len(flat) < 4 or math.isqrt(len(flat)) ** 2 != len(flat):
+            raise ValueError(f"laws must be K×K delay laws for K of at least 2, got {len(flat)}")
+        object.__setattr__(self, "laws", tuple(flat))
+
+    @classmethod
+    def of(cls, n_arms: int, law: Callable[[int, int], Law]) -> ByPair:
+        """The law of each pair from a function of `first` and `second`."""
+        return cls(tuple(law(i, j) for i in range(n_arms) for j in range(n_arms)))
+
+    @property
+    def n_arms(self) -> int:
+        """K."""
+        return math.isqrt(len(self.laws))
+
+    def at(self, first: int, second: int) -> Law:
+        """The law for this ordered pair."""
+        return self.laws[first * self.n_arms + second]
+
+    @property
+    def mean(self) -> Floats:
+        """E[D] for each pair, K×K."""
+        return self._each(lambda law: law.mean)
+
+    @property
+    def never(self) -> Floats:
+        """The share that never answers for each pair, K×K."""
+        return self._each(lambda law: law.never)
+
+    def cdf(self, t: ArrayLike) -> Floats:
+        """tau_t for each pair."""
+        return self._each(lambda law: law.cdf(t))
+
+    def pmf(self, t: ArrayLike) -> Floats:
+        """P(D = t) for each pair."""
+        return self._each(lambda law: law.pmf(t))
+
+    def quantile(self, q: ArrayLike) -> Floats:
+        """The smallest t with tau_t >= q for each pair."""
+        return self._each(lambda law: law.quantile(q))
+
+    def sample(self, size: int | tuple[int, ...] | None = None, seed: Any = None) -> Floats:
+        """Draw delays for each pair."""
+        rng = np.random.default_rng(seed)
+        return self._each(lambda law: law.sample(size, rng))
+
+    def _each(self, question: Callable[[Law], Any]) -> Floats:
+        answers = np.array([question(law) for law in self.laws], dtype=np.float64)
+        return answers.reshape(self.n_arms, self.n_arms, *answers.shape[1:])
+
+    def __str__(self) -> str:
+        return text.form(self)

@@ -1,0 +1,71 @@
+"""A delay law from data: a table of probabilities, or delays that were seen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from duelay.delays._law import Floats, TableLaw
+from duelay.text import named
+
+
+@named("law", "empirical")
+@dataclass(frozen=True)
+class Empirical(TableLaw):
+    """The law of a table: ``pmf[0]`` is the probability of delay 1, and what is missing from a sum
+    of one never answers.
+
+    >>> law = Empirical(pmf=(0.5, 0.0, 0.3))
+    >>> law.cdf([1, 2, 3]), round(law.never, 12)
+    (array([0.5, 0.5, 0.8]), 0.2)
+    >>> Empirical.from_samples([1, 3, 3, float("inf")]).pmf([1, 2, 3])
+    array([0.25, 0.  , 0.5 ])
+    """
+
+    table: tuple[float, ...] = field(metadata={"argument": "pmf"})
+
+    def __init__(self, pmf: ArrayLike) -> None:
+        try:
+            masses = np.atleast_1d(np.asarray(pmf, dtype=np.float64))
+        except (TypeError, ValueError):
+            raise ValueError(f"pmf must be a sequence of probabilities, got {pmf!r}") from None
+        if masses.ndim != 1 or not len(masses):
+            raise ValueError(f"pmf must be a sequence of probabilities, got shape {masses.shape}")
+        if not (masses >= 0).all() or not masses.sum() <= 1 + 1e-9:
+            raise ValueError(
+                f"pmf must hold probabilities that sum to at most 1, got a sum of {masses.sum():g} "
+                f"and a least of {masses.min():g}"
+            )
+        object.__setattr__(self, "table", tuple(masses.tolist()))
+
+    @classmethod
+    def from_samples(cls, samples: ArrayLike) -> Empirical:
+        """The law of delays that were seen; `inf` or `nan` is one that never came."""
+        delays = np.atleast_1d(np.asarray(samples, dtype=np.float64))
+        came = delays[np.isfinite(delays)]
+        if delays.ndim != 1 or not len(delays) or (came < 1).any() or (came % 1 != 0).any():
+            raise ValueError("samples must be whole numbers of at least 1, inf or nan, and not none")
+        counts = np.bincount(came.astype(np.int64), minlength=2)[1:]
+        return cls(counts / len(delays))
+
+    @property
+    def never(self) -> float:
+        """What the table lacks to a sum of one."""
+        missing = 1.0 - math.fsum(self.table)
+        return missing if missing > 1e-9 else 0.0
+
+    @property
+    def support(self) -> float:
+        """The last delay of the table that has a probability."""
+        present = np.flatnonzero(self.table)
+        return float(present[-1] + 1) if len(present) else 1.0
+
+    def masses(self) -> Floats:
+        """The table."""
+        return np.array(self.table)
+
+    def __repr__(self) -> str:
+        return f"Empirical(pmf={self.table!r})"

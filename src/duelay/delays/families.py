@@ -1,0 +1,185 @@
+"""Delay laws on the whole numbers: geometric, constant, uniform, negative binomial, Zipf."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from duelay import _checks
+from duelay.delays._law import Floats, Law, TableLaw, _like
+from duelay.text import named
+
+_LONGEST = 50_000_000  # entries of a table
+
+
+@named("law", "geometric")
+@dataclass(frozen=True)
+class Geometric(Law):
+    """Each tick the conversion comes with probability `p`: mean 1/p. The paper's law, p = 0.01.
+
+    >>> Geometric(0.01).mean, Geometric(0.01).cdf([1, 100])
+    (100.0, array([0.01      , 0.63396766]))
+    """
+
+    p: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", _checks.number("p", self.p, above=0, most=1))
+
+    @property
+    def mean(self) -> float:
+        """E[D] = 1/p."""
+        return 1.0 / self.p
+
+    @property
+    def support(self) -> float:
+        """1 for p = 1, otherwise infinite."""
+        return 1.0 if self.p == 1 else math.inf
+
+    def cdf(self, t: ArrayLike) -> Any:
+        """tau_t = 1 - (1 - p)^t."""
+        t = np.asarray(t)
+        ages = np.maximum(np.floor(t), 0.0)
+        if self.p == 1:
+            return _like(t, (ages >= 1).astype(np.float64))
+        return _like(t, -np.expm1(ages * math.log1p(-self.p)))
+
+
+@named("law", "constant")
+@dataclass(frozen=True)
+class Constant(Law):
+    """Every conversion comes after the same number of ticks; 1, the default, is no delay.
+
+    >>> Constant().cdf(1), Constant(7).mean
+    (1.0, 7.0)
+    """
+
+    ticks: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ticks", _checks.whole("ticks", self.ticks))
+
+    @property
+    def mean(self) -> float:
+        """E[D] = ticks."""
+        return float(self.ticks)
+
+    @property
+    def support(self) -> float:
+        """The one delay."""
+        return float(self.ticks)
+
+    def cdf(self, t: ArrayLike) -> Any:
+        """tau_t = 1 from the delay on."""
+        t = np.asarray(t)
+        return _like(t, (t >= self.ticks).astype(np.float64))
+
+
+@named("law", "uniform")
+@dataclass(frozen=True)
+class Uniform(Law):
+    """Every delay from `low` to `high` ticks is as likely.
+
+    >>> Uniform(1, 4).pmf([0, 1, 4, 5])
+    array([0.  , 0.25, 0.25, 0.  ])
+    """
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", _checks.whole("low", self.low))
+        object.__setattr__(self, "high", _checks.whole("high", self.high, least=self.low))
+
+    @property
+    def mean(self) -> float:
+        """E[D], half-way."""
+        return (self.low + self.high) / 2
+
+    @property
+    def support(self) -> float:
+        """The largest delay, `high`."""
+        return float(self.high)
+
+    def cdf(self, t: ArrayLike) -> Any:
+        """tau_t grows evenly from `low` to `high`."""
+        t = np.asarray(t)
+        count = np.clip(np.floor(t) - self.low + 1, 0, self.high - self.low + 1)
+        return _like(t, count / (self.high - self.low + 1))
+
+
+@named("law", "negative-binomial")
+@dataclass(frozen=True)
+class NegativeBinomial(TableLaw):
+    """One tick, and the failures before the `r`-th success of probability `p`; r = 1: geometric.
+
+    >>> NegativeBinomial(2, 0.5).pmf([1, 2, 3])
+    array([0.25  , 0.25  , 0.1875])
+    """
+
+    r: float
+    p: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "r", _checks.number("r", self.r, above=0))
+        object.__setattr__(self, "p", _checks.number("p", self.p, above=0, most=1))
+        if self._length() > _LONGEST:
+            raise ValueError(f"r and p must give a mean below a million ticks, got {self.mean:g}")
+
+    @property
+    def mean(self) -> float:
+        """E[D] = 1 + r (1 - p) / p."""
+        return 1.0 + self.r * (1.0 - self.p) / self.p
+
+    @property
+    def support(self) -> float:
+        """1 for p = 1, otherwise infinite."""
+        return 1.0 if self.p == 1 else math.inf
+
+    def _length(self) -> int:
+        # The tail falls at least as fast as a geometric one beyond the mean: 45 / p ticks leave
+        # e^-45, and the spread of r of them adds its square root.
+        spread = math.sqrt(self.r * (1.0 - self.p)) / self.p
+        return int(self.mean + 10 * spread + 45 / self.p) + 1
+
+    def masses(self) -> Floats:
+        """P(D = k + 1) = C(k + r - 1, k) p^r (1 - p)^k, by its ratio from k to k + 1."""
+        if self.p == 1:
+            return np.ones(1)
+        k = np.arange(self._length())
+        steps = np.log((k[:-1] + self.r) / (k[:-1] + 1.0)) + math.log1p(-self.p)
+        logs = self.r * math.log(self.p) + np.concatenate(([0.0], np.cumsum(steps)))
+        return np.asarray(np.exp(logs))
+
+
+@named("law", "zipf")
+@dataclass(frozen=True)
+class Zipf(TableLaw):
+    """A power law with a cut-off: P(D = t) is proportional to t^-exponent for t <= cutoff.
+
+    >>> Zipf(1.2, 1000).cdf(1000)
+    1.0
+    """
+
+    exponent: float
+    cutoff: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "exponent", _checks.number("exponent", self.exponent, least=0))
+        object.__setattr__(self, "cutoff", _checks.whole("cutoff", self.cutoff))
+        if self.cutoff > _LONGEST:
+            raise ValueError(f"cutoff must be at most {_LONGEST}, got {self.cutoff}")
+
+    @property
+    def support(self) -> float:
+        """The cut-off."""
+        return float(self.cutoff)
+
+    def masses(self) -> Floats:
+        """t^-exponent, made to sum to one."""
+        weights = np.arange(1, self.cutoff + 1, dtype=np.float64) ** -self.exponent
+        return np.asarray(weights / weights.sum())

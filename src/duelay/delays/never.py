@@ -1,0 +1,51 @@
+"""Any law, with a share that never answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from duelay import _checks
+from duelay.delays._law import Law
+from duelay.text import named
+
+
+@named("law", "never")
+@dataclass(frozen=True)
+class Never(Law):
+    """A share of the conversions never comes; the others follow `law`.
+
+    >>> from duelay.delays import Geometric
+    >>> law = Never(0.3, Geometric(0.01))
+    >>> law.mean, round(law.cdf(100_000), 12), str(law)
+    (inf, 0.7, 'never:0.3,geometric:0.01')
+    """
+
+    share: float
+    law: Law
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "share", _checks.number("share", self.share, least=0, most=1))
+        if not isinstance(self.law, Law):
+            raise ValueError(f"law must be a delay law, got {self.law!r}")
+
+    @property
+    def never(self) -> float:
+        """Those that this law, or the one within, leaves out."""
+        return self.share + (1.0 - self.share) * self.law.never
+
+    @property
+    def support(self) -> float:
+        """That of the law within."""
+        return self.law.support if self.share < 1 else 1.0
+
+    @property
+    def mean(self) -> float:
+        """E[D]: infinite, unless the share is 0."""
+        return self.law.mean if self.share == 0 else float("inf")
+
+    def cdf(self, t: ArrayLike) -> Any:
+        """tau_t = (1 - share) times that of the law within."""
+        return (1.0 - self.share) * self.law.cdf(t)

@@ -1,0 +1,8 @@
+"""The simulator: a compiled loop, spread over cores, the same numbers for any number of them."""
+
+from __future__ import annotations
+
+from duelay.engine.result import Result, write_csv
+from duelay.engine.simulate import simulate, streams
+
+__all__ = ["Result", "simulate", "streams", "write_csv"]

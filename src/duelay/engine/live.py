@@ -1,0 +1,44 @@
+"""The same simulation through a player's `ask` and `tell`, for policies in plain Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from duelay.engine.loop import Tally
+from duelay.engine.world import NOBODY, World, duel, take_due
+
+
+def play(
+    player: Any,
+    is_aggregated: bool,
+    world: World,
+    tally: Tally,
+    until: int,
+    world_rng: np.random.Generator,
+    asked: list[Any],
+) -> None:
+    """Play from where the tally stands until tick `until`; every duel is appended to `asked`.
+
+    Duel for duel what `duelay.engine.loop.run` does, if the player's generator is the same.
+    """
+    for t in range(int(tally.done[0]) + 1, until + 1):
+        n = 0
+        entry = take_due(world, t)
+        while entry != NOBODY:
+            n += 1
+            if not is_aggregated:
+                player.tell(asked[world.born[entry] - 1])
+            entry = take_due(world, t)
+        if is_aggregated:
+            player.tell_count(n)
+        asked.append(player.ask())
+        i, j = asked[-1].first, asked[-1].second
+        duel(world, i, j, t, world_rng)
+        tally.total[0] += (tally.gaps[i] + tally.gaps[j]) / 2  # Equation 1
+        tally.done[0] = t
+        passed = tally.done[1]
+        if passed < tally.t.size and t == tally.t[passed]:
+            tally.regret[passed] = tally.total[0]
+            tally.done[1] += 1

@@ -1,0 +1,82 @@
+"""What a simulation gives back."""
+
+from __future__ import annotations
+
+import csv
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay.delays import Delay
+from duelay.problems import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The regret of one policy on one problem under one delay law, over many runs."""
+
+    problem: Problem
+    policy: Any
+    delay: Delay
+    horizon: int
+    seed: int
+    t: NDArray[np.int64]  # (checkpoints,): the ticks at which regret was recorded
+    regret: NDArray[np.float64]  # (runs, checkpoints): R(t), Equation 1
+    final: NDArray[np.float64]  # (runs,): R(horizon)
+    leader: NDArray[np.int64]  # (runs,): who leads the standing in the end; -1 if not known
+    plays: NDArray[np.int64]  # (runs, K, K): duels by first and second
+    seconds: float  # time spent in the loop, all runs together, compilation left out
+
+    @property
+    def runs(self) -> int:
+        """The number of runs."""
+        return len(self.regret)
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """The mean regret at each checkpoint."""
+        return np.asarray(self.regret.mean(axis=0))
+
+    @property
+    def std(self) -> NDArray[np.float64]:
+        """The standard deviation over runs at each checkpoint; 0 for a single run."""
+        return np.asarray(self.regret.std(axis=0, ddof=1 if self.runs > 1 else 0))
+
+    @property
+    def led_by_winner(self) -> float:
+        """The share of runs whose standing in the end leads with the true winner."""
+        return float(np.mean(self.leader == self.problem.winner))
+
+    @property
+    def microseconds(self) -> float:
+        """Microseconds a duel, of one core."""
+        return 1e6 * self.seconds / (self.runs * self.horizon)
+
+    def __repr__(self) -> str:
+        return (
+            f"Result({self.problem.name}, {self.policy}, delay={self.delay}, "
+            f"horizon={self.horizon}, runs={self.runs}: regret {self.final.mean():.1f} "
+            f"± {self.final.std(ddof=1 if self.runs > 1 else 0):.1f})"
+        )
+
+
+def write_csv(results: list[Result], path: str | Path) -> None:
+    """Write one tidy table (problem, policy, law, run, t, regret), whole or not at all."""
+    path = Path(path)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with draft.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["problem", "policy", "law", "run", "t", "regret"])
+            for result in results:
+                head = [result.problem.name, str(result.policy), str(result.delay)]
+                for run, regrets in enumerate(result.regret):
+                    for t, regret in zip(result.t, regrets, strict=True):
+                        writer.writerow([*head, run, int(t), repr(float(regret))])
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

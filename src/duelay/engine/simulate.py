@@ -1,0 +1,255 @@
+"""`simulate`: many runs of a policy on a problem, over the cores of this machine."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from duelay import _checks
+from duelay.delays import Delay
+from duelay.delays import check as check_delay
+from duelay.engine import live
+from duelay.engine.loop import Tally, run
+from duelay.engine.result import Result
+from duelay.engine.world import World, make_world, with_empty_queue
+from duelay.ledger import age_to
+from duelay.policies.policy import CompiledPolicy
+from duelay.policies.standing import find_leader
+from duelay.problems import Problem
+
+_SLICE_SECONDS = 0.05  # how long Ctrl-C and the progress bar wait for a compiled loop
+_FIRST_SLICE = 256
+
+
+class Stopped(Exception):
+    """Another run failed, or somebody pressed Ctrl-C."""
+
+
+class Outcome(NamedTuple):
+    """What is left of one run."""
+
+    regret: NDArray[np.float64]
+    final: float
+    leader: int
+    plays: NDArray[np.int64]
+    seconds: float
+
+
+def simulate(
+    problem: Problem,
+    policy: Any,
+    *,
+    delay: Delay | str,
+    horizon: int,
+    runs: int = 1,
+    seed: int = 0,
+    workers: int | None = None,
+    checkpoints: int | Sequence[int] = 200,
+    progress: bool | None = None,
+) -> Result:
+    """Run a policy on a problem whose conversions are delayed, and record its regret.
+
+    Parameters
+    ----------
+    problem : the preferences; it needs a Condorcet winner, against which regret is measured.
+    policy : a recipe, or any object whose ``start(arms, seed)`` returns a player.
+    delay : the law that delays really follow, whatever the policy assumes.
+    horizon : T, the number of duels in a run.
+    runs : the number of runs. Run r draws from generators of its own, made from `seed` and r: the
+        numbers are the same for any number of workers, and run r meets the same world under every
+        policy.
+    workers : threads; None for one a core. The loop is compiled and holds no lock.
+    checkpoints : how many ticks to record, evenly spaced, the last at the horizon; or which ones.
+    progress : draw a bar on standard error; None for when it takes more than two seconds and
+        standard error is a terminal.
+
+    Examples
+    --------
+    >>> import duelay
+    >>> problem = duelay.datasets.load("six-rankers")
+    >>> result = duelay.simulate(problem, duelay.RUCBDelay(), delay="geometric:0.01",
+    ...                          horizon=1000, runs=3, seed=0, checkpoints=[500, 1000])
+    >>> result.t, result.regret.shape
+    (array([ 500, 1000]), (3, 2))
+    """
+    if not isinstance(problem, Problem):
+        raise ValueError(f"problem must be a duelay.Problem, got {problem!r}")
+    if not callable(getattr(policy, "start", None)):
+        raise ValueError(f"policy must be a duelay policy, such as RUCBDelay(), got {policy!r}")
+    law = check_delay(delay, problem.n_arms)
+    horizon = _checks.whole("horizon", horizon)
+    runs = _checks.whole("runs", runs)
+    seed = _checks.whole("seed", seed, least=0)
+    workers = _cores() if workers is None else _checks.whole("workers", workers)
+    ticks = _checkpoints(checkpoints, horizon)
+    gaps = problem.gaps  # refuses a problem without a winner
+    if hasattr(policy, "for_horizon"):
+        policy = policy.for_horizon(horizon)
+
+    world = make_world(problem, law, getattr(policy, "window", None), horizon)
+    job = _Job(problem, policy, world, horizon, seed, ticks, gaps)
+    job.compile()
+    bar = tqdm(
+        total=runs * horizon,
+        unit=" duels",
+        unit_scale=True,
+        delay=0 if progress else 2,
+        disable=None if progress is None else not progress,
+        leave=False,
+    )
+    with bar:
+        outcomes = _spread(job, runs, min(workers, runs), bar)
+    return Result(
+        problem=problem,
+        policy=policy,
+        delay=law,
+        horizon=horizon,
+        seed=seed,
+        t=ticks,
+        regret=np.stack([outcome.regret for outcome in outcomes]),
+        final=np.array([outcome.final for outcome in outcomes]),
+        leader=np.array([outcome.leader for outcome in outcomes]),
+        plays=np.stack([outcome.plays for outcome in outcomes]),
+        seconds=sum(outcome.seconds for outcome in outcomes),
+    )
+
+
+def streams(seed: int, run: int) -> tuple[np.random.Generator, np.random.Generator]:
+    """Return run r's two generators: one for the world, one for the policy."""
+    world, policy = np.random.SeedSequence(seed, spawn_key=(run,)).spawn(2)
+    return np.random.default_rng(world), np.random.default_rng(policy)
+
+
+class _Job:
+    """What all runs share, and how one of them is done."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        policy: Any,
+        world: World,
+        horizon: int,
+        seed: int,
+        ticks: NDArray[np.int64],
+        gaps: NDArray[np.float64],
+    ) -> None:
+        self.problem, self.policy, self.world = problem, policy, world
+        self.horizon, self.seed, self.ticks, self.gaps = horizon, seed, ticks, gaps
+        self.is_compiled = isinstance(policy, CompiledPolicy)
+        self.is_aggregated = bool(getattr(policy, "is_aggregated", False))
+        self.stop = threading.Event()
+        self.lock = threading.Lock()
+
+    def compile(self) -> None:
+        """Compile, or load from disk, before the clock starts and the threads do."""
+        if self.is_compiled:
+            k = self.problem.n_arms
+            rule, ledger = self.policy.rule(k), self.policy.ledger(k)
+            tally = self._tally()
+            world_rng, policy_rng = streams(self.seed, 0)
+            world = with_empty_queue(self.world)
+            run(rule, ledger, self.is_aggregated, world, tally, 0, world_rng, policy_rng)
+
+    def play(self, number: int, bar: Any) -> Outcome:
+        """Do one run, in slices."""
+        k = self.problem.n_arms
+        world_rng, policy_rng = streams(self.seed, number)
+        world, tally = with_empty_queue(self.world), self._tally()
+        aggregated = self.is_aggregated
+        if self.is_compiled:
+            rule, ledger = self.policy.rule(k), self.policy.ledger(k)
+
+            def proceed(until: int) -> None:
+                run(rule, ledger, aggregated, world, tally, until, world_rng, policy_rng)
+
+        else:
+            player = self.policy.start(self.problem.arms, policy_rng)
+            asked: list[Any] = []
+
+            def proceed(until: int) -> None:
+                live.play(player, aggregated, world, tally, until, world_rng, asked)
+
+        seconds = self._in_slices(proceed, bar)
+        if self.is_compiled:
+            age_to(ledger, self.horizon + 1)
+            leader = find_leader(ledger.estimates().mean, self.policy.active(rule, k))
+            plays = ledger.plays
+        else:
+            leader = player.standing().leader if hasattr(player, "standing") else -1
+            plays = np.zeros((k, k), dtype=np.int64)
+            np.add.at(plays, tuple(np.array([(d.first, d.second) for d in asked]).T), 1)
+        return Outcome(tally.regret, float(tally.total[0]), leader, plays, seconds)
+
+    def _in_slices(self, proceed: Any, bar: Any) -> float:
+        """Play to the horizon, looking up now and then; return the seconds it took."""
+        done, step, seconds = 0, _FIRST_SLICE, 0.0
+        while done < self.horizon:
+            if self.stop.is_set():
+                raise Stopped
+            until = min(done + step, self.horizon)
+            start = time.perf_counter()
+            proceed(until)
+            took = time.perf_counter() - start
+            seconds += took
+            with self.lock:
+                bar.update(until - done)
+            done = until
+            step = max(1, min(4 * step, int(step * _SLICE_SECONDS / max(took, 1e-6))))
+        return seconds
+
+    def _tally(self) -> Tally:
+        return Tally(
+            gaps=self.gaps,
+            t=self.ticks,
+            regret=np.zeros(len(self.ticks)),
+            total=np.zeros(1),
+            done=np.zeros(2, dtype=np.int64),
+            last=np.zeros(2, dtype=np.int64),
+        )
+
+
+def _spread(job: _Job, runs: int, workers: int, bar: Any) -> list[Outcome]:
+    """Do all runs, in this thread or in several; stop them all when one fails, or at Ctrl-C."""
+    if workers == 1:
+        return [job.play(number, bar) for number in range(runs)]
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(job.play, number, bar) for number in range(runs)]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
+            job.stop.set()  # too late to matter, unless something went wrong
+            for future in futures:
+                future.cancel()
+        for future in futures:  # the first real failure, not those that were told to stop
+            if future.done() and not future.cancelled():
+                error = future.exception()
+                if error is not None and not isinstance(error, Stopped):
+                    raise error
+        return [future.result() for future in futures]
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _checkpoints(checkpoints: int | Sequence[int], horizon: int) -> NDArray[np.int64]:
+    """Return the ticks to record, rising."""
+    if np.ndim(checkpoints) == 0:
+        n = min(_checks.whole("checkpoints", checkpoints), horizon)
+        return np.round(np.linspace(0, horizon, n + 1)[1:]).astype(np.int64)
+    ticks = np.array([_checks.whole("checkpoints", tick) for tick in checkpoints])  # type: ignore[union-attr]
+    if not len(ticks) or (np.diff(ticks) <= 0).any() or ticks[-1] > horizon:
+        raise ValueError(
+            f"checkpoints must be rising ticks from 1 to the horizon {horizon}, got {checkpoints!r}"
+        )
+    return ticks.astype(np.int64)

@@ -1,0 +1,113 @@
+"""The simulated world: draws outcomes and delays, and delivers conversions when they are due.
+
+Every duel takes two uniform draws, whatever its arms: one for the outcome X ~ Bernoulli(mu), one for
+the delay D by inversion. Worlds from the same generator therefore stay in step under every policy.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._jit import kernel
+from duelay.delays import Delay, tables
+from duelay.problems import Problem
+
+NOBODY = -1
+
+
+class World(NamedTuple):
+    """What the world knows, and the conversions that are on their way."""
+
+    mu: NDArray[np.float64]  # (K, K)
+    tau: NDArray[np.float64]  # (laws, n + 1): P(D <= age)
+    guide: NDArray[np.int32]  # (laws, n): where to begin the search in tau
+    law: NDArray[np.int64]  # (K, K): which row of tau
+    wheel: NDArray[np.int32]  # (R,), R a power of two above n: the first entry due at each tick
+    after: NDArray[np.int32]  # (n,): the next entry due at the same tick, or free
+    first: NDArray[np.int32]  # (n,): the arms of each entry
+    second: NDArray[np.int32]  # (n,)
+    born: NDArray[np.int64]  # (n,): the tick of its duel
+    free: NDArray[np.int32]  # (1,): the first free entry
+
+
+def make_world(problem: Problem, delay: Delay, window: int | None, horizon: int) -> World:
+    """Return a world in which nothing is on its way.
+
+    A conversion that would come after the window or the horizon is never heard, so the tables end
+    there: with a window their size does not depend on the horizon.
+    """
+    limit = horizon if window is None else min(window, horizon)
+    tau, law = tables(delay, problem.n_arms, limit)
+    n = tau.shape[1] - 1
+    steps = np.arange(n) / n
+    guide = np.stack([np.searchsorted(row, steps, side="right") for row in tau])
+    return with_empty_queue(
+        World(
+            mu=np.array(problem.matrix),
+            tau=tau,
+            guide=guide.astype(np.int32),
+            law=law,
+            wheel=np.empty(1 << int(n).bit_length(), dtype=np.int32),
+            after=np.empty(n, dtype=np.int32),
+            first=np.empty(n, dtype=np.int32),
+            second=np.empty(n, dtype=np.int32),
+            born=np.empty(n, dtype=np.int64),
+            free=np.empty(1, dtype=np.int32),
+        )
+    )
+
+
+def with_empty_queue(world: World) -> World:
+    """Return a world of the same laws with a queue of its own, empty: one for each run."""
+    after = np.arange(1, world.after.size + 1, dtype=np.int32)
+    after[-1] = NOBODY
+    return world._replace(
+        wheel=np.full_like(world.wheel, NOBODY),
+        after=after,
+        first=np.empty_like(world.first),
+        second=np.empty_like(world.second),
+        born=np.empty_like(world.born),
+        free=np.zeros(1, dtype=np.int32),
+    )
+
+
+@kernel
+def duel(world: World, i: int, j: int, t: int, rng: np.random.Generator) -> None:
+    """Let i and j duel at tick t: X ~ Bernoulli(mu_ij), D ~ the law; queue a conversion."""
+    won = rng.random() < world.mu[i, j]
+    u = rng.random()
+    if not won:
+        return
+    row = world.law[i, j]
+    n = world.tau.shape[1] - 1
+    if u >= world.tau[row, n]:
+        return  # later than anybody will listen, or never
+    d = world.guide[row, int(u * n)]
+    while u >= world.tau[row, d]:
+        d += 1
+    entry = world.free[0]
+    world.free[0] = world.after[entry]
+    due = (t + d) & (world.wheel.size - 1)
+    world.after[entry] = world.wheel[due]
+    world.wheel[due] = entry
+    world.first[entry] = i
+    world.second[entry] = j
+    world.born[entry] = t
+
+
+@kernel
+def take_due(world: World, t: int) -> Any:
+    """Take one conversion due at tick t off the queue; NOBODY when there is none left.
+
+    Its fields stay readable until the next duel.
+    """
+    due = t & (world.wheel.size - 1)
+    entry = world.wheel[due]
+    if entry != NOBODY:
+        world.wheel[due] = world.after[entry]
+        world.after[entry] = world.free[0]
+        world.free[0] = entry
+    return entry

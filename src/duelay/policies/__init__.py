@@ -1,0 +1,25 @@
+"""Policies: recipes that `start` makes into players."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from duelay import text
+from duelay.policies.mrr_db_delay import MRRDBDelay
+from duelay.policies.policy import Policy
+from duelay.policies.rr_db_delay import RRDBDelay
+from duelay.policies.rucb import RUCB
+from duelay.policies.rucb_delay import RUCBDelay
+
+__all__ = ["MRRDBDelay", "RRDBDelay", "RUCB", "RUCBDelay"]
+
+
+def parse(form: str, defaults: Mapping[str, Any] | None = None) -> Policy:
+    """Make a policy from its text form.
+
+    >>> parse("rucb-delay:alpha=0.6,window=500")
+    RUCBDelay(delay=Geometric(p=0.01), window=500, alpha=0.6)
+    """
+    policy: Policy = text.parse("policy", form, defaults)
+    return policy

@@ -1,0 +1,167 @@
+"""A player: a policy at work. `ask` for a duel, `tell` its conversion whenever it comes."""
+
+from __future__ import annotations
+
+import copy
+from array import array
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay import _checks
+from duelay.ledger import age_to
+from duelay.policies.standing import Standing, find_leader, intervals
+from duelay.problems import check_arms
+
+if TYPE_CHECKING:
+    from duelay.policies.policy import Policy
+
+
+class Duel(NamedTuple):
+    """Two arms to be shown together, `first` and `second`."""
+
+    id: int
+    first: int
+    second: int
+
+
+class UnknownDuelError(LookupError, ValueError):
+    """A conversion was told for a duel that was never asked."""
+
+
+class Player:
+    """A policy at work on K arms; made by ``policy.start(arms, seed)``.
+
+    One `ask` is one tick. What is told between two asks is heard at the second of them: a
+    conversion told before the next ask has a delay of 1. A player pickles and copies, and goes on
+    from there with the same duels.
+
+    Examples
+    --------
+    >>> import duelay
+    >>> player = duelay.RUCBDelay().start(["red", "green", "blue"], seed=0)
+    >>> duel = player.ask()
+    >>> player.tell(duel), player.tell(duel)
+    ('counted', 'repeated')
+    """
+
+    def __init__(self, policy: Policy, arms: Any, seed: Any = None) -> None:
+        self.arms = check_arms(arms)
+        self.policy = policy
+        self._rng = np.random.default_rng(seed)
+        self._ledger = policy.ledger(self.n_arms)
+        self._rule = policy.rule(self.n_arms)
+        self._pairs = array("q")  # i K + j of every duel: a late conversion needs it
+        self._told = bytearray()  # 1 for every duel whose conversion was counted
+        self._counted = 0  # conversions told by number alone
+
+    @property
+    def n_arms(self) -> int:
+        """K."""
+        return len(self.arms)
+
+    @property
+    def tick(self) -> int:
+        """The number of duels asked so far."""
+        return len(self._pairs)
+
+    def ask(self) -> Duel:
+        """Choose the next duel: show its `first` and `second` arm, in this order."""
+        t = self.tick + 1
+        first, second = self.policy.turn(self._rule, self._ledger, t, self._rng)
+        self._pairs.append(first * self.n_arms + second)
+        self._told.append(0)
+        return Duel(t - 1, int(first), int(second))
+
+    def tell(self, duel: Duel | int) -> str:
+        """Say that the duel's first arm won: now, later, in any order, or never.
+
+        Answers "counted"; "repeated" where this duel was counted before; "late" where its window
+        has closed. Only a duel that was never asked raises. A self-duel's conversion is counted and
+        changes no preference.
+        """
+        if self.policy.is_aggregated:
+            raise ValueError(
+                "tell does not fit aggregated feedback, whose conversions are anonymous: "
+                "use tell_count(n)"
+            )
+        number = self._find(duel)
+        if self._told[number]:
+            return "repeated"
+        window = self.policy.window
+        if window is not None and self.tick - number > window:  # its age at the next ask
+            return "late"
+        self._told[number] = 1
+        first, second = divmod(self._pairs[number], self.n_arms)
+        self._ledger.conversions[first, second] += 1
+        return "counted"
+
+    def tell_count(self, n: int) -> None:
+        """Say that n conversions arrived since the last ask, from whichever duels (Appendix C).
+
+        They are credited to the pair in play. Only for policies with aggregated feedback.
+        """
+        if not self.policy.is_aggregated:
+            raise ValueError(
+                "tell_count needs a policy with feedback='aggregated': use tell(duel), which says "
+                "which duel converted"
+            )
+        n = _checks.whole("n", n, least=0)
+        silent = self.tick - self._counted
+        if n > silent:
+            raise ValueError(f"n must be at most {silent}, the duels not yet heard of, got {n}")
+        if n:
+            first, second = divmod(self._pairs[-1], self.n_arms)
+            self._ledger.conversions[first, second] += n
+            self._counted += n
+
+    def standing(self, confidence: float = 0.95) -> Standing:
+        """Return who leads, with estimates and intervals as of the next tick."""
+        ledger = copy.deepcopy(self._ledger)
+        age_to(ledger, self.tick + 1)
+        estimates = ledger.estimates()
+        lower, upper = intervals(estimates, confidence)
+        active = self.policy.active(self._rule, self.n_arms)
+        return Standing(
+            arms=self.arms,
+            tick=self.tick,
+            leader=find_leader(estimates.mean, active),
+            mean=estimates.mean,
+            lower=lower,
+            upper=upper,
+            plays=ledger.plays,
+            conversions=ledger.conversions,
+            pending=self._pending(),
+            active=active,
+            confidence=confidence,
+        )
+
+    def _find(self, duel: Duel | int) -> int:
+        """Return the number of a duel that was asked."""
+        given = duel if isinstance(duel, tuple) else (duel,)
+        number = given[0] if given else None
+        if isinstance(number, bool) or not isinstance(number, int | np.integer):
+            raise UnknownDuelError(f"no duel {duel!r}: give what ask() returned, or its id")
+        if not 0 <= number < self.tick:
+            raise UnknownDuelError(f"no duel {number}: {self.tick} have been asked")
+        asked = Duel(int(number), *divmod(self._pairs[number], self.n_arms))
+        if len(given) > 1 and tuple(given) != tuple(asked):
+            raise UnknownDuelError(f"no duel {tuple(given)}: duel {number} is {asked}")
+        return int(number)
+
+    def _pending(self) -> NDArray[np.int64] | None:
+        """Count the silent duels whose window is still open at the next tick."""
+        if self.policy.is_aggregated:
+            return None
+        start = 0 if self.policy.window is None else max(0, self.tick - self.policy.window)
+        pairs = np.frombuffer(self._pairs, dtype=np.int64)[start:]
+        silent = np.frombuffer(self._told, dtype=np.uint8)[start:] == 0
+        k = self.n_arms
+        return np.bincount(pairs[silent], minlength=k * k).reshape(k, k).astype(np.int64)
+
+    def __copy__(self) -> Player:
+        return copy.deepcopy(self)
+
+    def __repr__(self) -> str:
+        return f"Player({self.policy}, n_arms={self.n_arms}, tick={self.tick})"

@@ -1,0 +1,105 @@
+"""What a policy is: an immutable recipe, made into a player by `start`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay import text
+from duelay.ledger import Ledger, age_to, assume, open_ledger, record
+from duelay.policies.player import Player
+from duelay.rules.turn import turn
+
+
+class Policy(ABC):
+    """A recipe for choosing duels: a frozen dataclass, printable, the same for every run.
+
+    A policy of one's own in plain Python is a subclass with one method, `choose`. It sees a ledger
+    in which a silent duel is a lost one until its conversion comes; override `ledger` to assume a
+    delay law. A policy that needs a memory of its own may instead be any object whose
+    ``start(arms, seed)`` returns a player with `ask` and `tell`.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import duelay
+    >>> @dataclass(frozen=True)
+    ... class Anyone(duelay.Policy):
+    ...     '''Two arms at random.'''
+    ...     def choose(self, ledger, t, rng):
+    ...         return rng.integers(len(ledger.plays)), rng.integers(len(ledger.plays))
+    >>> Anyone().start(3, seed=0).ask()
+    Duel(id=0, first=2, second=1)
+    """
+
+    text_name: str = ""
+    window: int | None = None
+
+    @abstractmethod
+    def choose(self, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
+        """Return `first` and `second` for tick t = 1, 2, ...; read the ledger, do not write it."""
+
+    def start(self, arms: Any, seed: Any = None) -> Player:
+        """Put the policy to work on named arms, or on a number of them.
+
+        `seed` is anything that `numpy.random.default_rng` takes; None draws one.
+        """
+        return Player(self, arms, seed)
+
+    @property
+    def is_aggregated(self) -> bool:
+        """Whether players hear only how many conversions came, by `tell_count`."""
+        return False
+
+    def for_horizon(self, horizon: int) -> Policy:
+        """Return the policy for a horizon that is known; most do not care."""
+        return self
+
+    def ledger(self, n_arms: int) -> Ledger:
+        """Return an empty ledger under what the policy assumes."""
+        return open_ledger(assume(None, self.window, n_arms), n_arms)
+
+    def rule(self, n_arms: int) -> Any:
+        """Return the state of the rule at its start; None for a rule in plain Python."""
+        return None
+
+    def active(self, rule: Any, n_arms: int) -> NDArray[np.bool_]:
+        """Return which arms the rule has not dropped."""
+        return np.ones(n_arms, dtype=np.bool_)
+
+    def turn(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
+        """Bring the ledger to tick t, choose a pair, write it down."""
+        age_to(ledger, t)
+        first, second = self.choose(ledger, t, rng)
+        k = len(ledger.plays)
+        if not (0 <= first < k and 0 <= second < k):
+            raise ValueError(f"choose must return two arms from 0 to {k - 1}, got {first, second}")
+        record(ledger, int(first), int(second), t)
+        return int(first), int(second)
+
+    def __str__(self) -> str:
+        return text.form(self) if self.text_name else repr(self)
+
+
+class CompiledPolicy(Policy):
+    """A policy whose rule is a kernel: the simulator runs it compiled."""
+
+    def choose(self, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
+        """Not how a compiled rule is called: its state goes with it, see `turn`."""
+        raise TypeError(f"{type(self).__name__} chooses with its rule's state: use start()")
+
+    @abstractmethod
+    def rule(self, n_arms: int) -> Any:
+        """Return the state of the rule at its start; its type picks the compiled `select`."""
+
+    def active(self, rule: Any, n_arms: int) -> NDArray[np.bool_]:
+        """Return which arms the rule has not dropped: its own list, where it keeps one."""
+        return np.array(getattr(rule, "active", np.ones(n_arms)), dtype=np.bool_)
+
+    def turn(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
+        """Bring the ledger to tick t, choose a pair, write it down: the compiled function."""
+        first, second = turn(rule, ledger, t, rng)
+        return int(first), int(second)

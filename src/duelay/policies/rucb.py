@@ -1,0 +1,72 @@
+"""RUCB, the paper's baseline, which knows nothing of delays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from duelay import _checks
+from duelay.ledger import Ledger, assume, open_ledger
+from duelay.policies.policy import CompiledPolicy
+from duelay.rules.rucb import RUCBRule, rucb_rule
+from duelay.text import named
+
+COUNTINGS = ("corrected", "append-only", "conversions")
+
+
+@named("policy", "rucb")
+@dataclass(frozen=True)
+class RUCB(CompiledPolicy):
+    """Relative Upper Confidence Bound: optimism about every pair of arms, blind to delays.
+
+    Duels a plausible champion against the arm it has most to fear from; plausible means that no
+    optimistic win rate ``w_ij / n_ij + sqrt(alpha ln t / n_ij)`` is below 1/2.
+
+    The paper's baseline "updates the count as soon as the delayed feedback is received", which can
+    be read in three ways:
+
+    - ``"corrected"``: a silent duel is a loss of its first arm, taken back when its conversion
+      comes. It converges, a little behind RUCB-Delay, unless many never answer.
+    - ``"append-only"``: the false loss stays, and the win is added. Linear regret.
+    - ``"conversions"``: only conversions count, silence says nothing. Linear regret.
+
+    The paper's "fails to converge across all datasets" fits the second and third reading only.
+
+    Parameters
+    ----------
+    alpha : width of the bounds; above 1/2, as the analysis asks. RUCB's own choice: 0.51.
+    counting : how conversions are counted, see above.
+    window : ticks after which a conversion is no longer counted; None waits for ever.
+
+    Examples
+    --------
+    >>> RUCB(alpha=1.0).start(3, seed=0).ask().id
+    0
+
+    References
+    ----------
+    Zoghi, Whiteson, Munos, de Rijke. Relative Upper Confidence Bound for the K-Armed Dueling Bandit
+    Problem. ICML 2014, Algorithm 1 (the arXiv edition differs).
+    """
+
+    alpha: float = 0.51
+    counting: str = "corrected"
+    window: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", check_alpha(self.alpha))
+        _checks.one_of("counting", self.counting, COUNTINGS)
+        object.__setattr__(self, "window", _checks.window(self.window))
+
+    def ledger(self, n_arms: int) -> Ledger:
+        """Return a ledger that counts a conversion as soon as it comes."""
+        reading = None if self.counting == "corrected" else self.counting
+        return open_ledger(assume(reading, self.window, n_arms), n_arms)
+
+    def rule(self, n_arms: int) -> RUCBRule:
+        """Return RUCB's rule."""
+        return rucb_rule(self.alpha, n_arms)
+
+
+def check_alpha(alpha: float) -> float:
+    """Return alpha, above 1/2."""
+    return _checks.number("alpha", alpha, above=0.5, why="Lemma 2's bounds need it")

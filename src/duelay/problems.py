@@ -1,0 +1,194 @@
+"""Problems: who beats whom, and how often (Section 2 of the paper)."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+_TOLERANCE = 1e-8  # of mu_ij + mu_ji = 1: published matrices have eight decimals
+
+
+class NoWinnerError(ValueError):
+    """The problem has no Condorcet winner, and what was asked for needs one."""
+
+
+class Problem:
+    """A dueling-bandit problem: K arms and the probability that each beats each other one.
+
+    Parameters
+    ----------
+    matrix : K×K array, ``matrix[i, j]`` = mu_ij = P(arm i beats arm j); mu_ij + mu_ji = 1 and
+        mu_ii = 1/2.
+    arms : the arms' names; ``"0"``, ``"1"``, ... where none are given.
+    name : what the problem is called in tables and figures.
+
+    Examples
+    --------
+    >>> problem = Problem([[0.5, 0.6], [0.4, 0.5]], arms=["new", "old"])
+    >>> problem.winner, problem.gaps
+    (0, array([0. , 0.1]))
+    """
+
+    def __init__(
+        self, matrix: ArrayLike, arms: Sequence[str] | None = None, *, name: str = "problem"
+    ) -> None:
+        self._matrix = check_matrix(matrix)
+        self._arms = check_arms(range(len(self._matrix)) if arms is None else arms)
+        if len(self._arms) != len(self._matrix):
+            raise ValueError(
+                f"arms must have one name for each of the {len(self._matrix)} rows of matrix, "
+                f"got {len(self._arms)}"
+            )
+        self.name = name
+
+    @property
+    def matrix(self) -> NDArray[np.float64]:
+        """The preferences mu, K×K, read-only."""
+        return self._matrix
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The names of the arms."""
+        return self._arms
+
+    @property
+    def n_arms(self) -> int:
+        """K."""
+        return len(self._arms)
+
+    @property
+    def has_winner(self) -> bool:
+        """Whether there is a Condorcet winner: one arm that beats every other one."""
+        return bool(self._beats_all().any())
+
+    @property
+    def winner(self) -> int:
+        """The Condorcet winner's index (the paper's arm 1, which here may stand anywhere)."""
+        beats_all = self._beats_all()
+        if not beats_all.any():
+            raise NoWinnerError(
+                f"{self.name} has no Condorcet winner: no arm beats every other one with a "
+                f"probability above 1/2, and regret (Equation 1) is measured against that arm"
+            )
+        return int(np.argmax(beats_all))
+
+    @property
+    def gaps(self) -> NDArray[np.float64]:
+        """Delta_i = mu_(winner, i) - 1/2 for each arm; 0 for the winner."""
+        return self._matrix[self.winner] - 0.5
+
+    @classmethod
+    def from_csv(cls, path: str | Path, *, name: str | None = None) -> Problem:
+        """Read a problem from a CSV: K rows of K numbers, the arms' names in a first row if any."""
+        path = Path(path)
+        try:
+            with path.open(newline="", encoding="utf-8-sig") as lines:
+                rows = [row for row in csv.reader(lines) if any(cell.strip() for cell in row)]
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"cannot read a matrix from {path}: {error}") from None
+        arms = None
+        if rows and (len(rows) == len(rows[0]) + 1 or not all(map(_is_number, rows[0]))):
+            arms = [cell.strip() for cell in rows.pop(0)]
+        if len({len(row) for row in rows}) > 1:
+            raise ValueError(f"{path}: matrix must be square, but its rows differ in length")
+        try:
+            matrix = np.array([[float(cell) for cell in row] for row in rows])
+        except ValueError as error:
+            raise ValueError(f"{path}: matrix must hold numbers only: {error}") from None
+        try:
+            return cls(matrix, arms, name=name or path.stem)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+
+    def _beats_all(self) -> NDArray[np.bool_]:
+        wins = self._matrix > 0.5
+        np.fill_diagonal(wins, True)
+        return np.asarray(wins.all(axis=1))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Problem):
+            return NotImplemented
+        return self._arms == other._arms and np.array_equal(self._matrix, other._matrix)
+
+    def __hash__(self) -> int:
+        return hash((self._arms, self._matrix.tobytes()))
+
+    def __repr__(self) -> str:
+        winner = self._arms[self.winner] if self.has_winner else None
+        return f"Problem(name={self.name!r}, n_arms={self.n_arms}, winner={winner!r})"
+
+
+def check_matrix(matrix: ArrayLike) -> NDArray[np.float64]:
+    """Return the matrix as a read-only array, or say what is wrong with it."""
+    try:
+        mu = np.array(matrix, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("matrix must be a K×K array of numbers, and this one is not") from None
+    if mu.ndim != 2 or mu.shape[0] != mu.shape[1]:
+        raise ValueError(f"matrix must be square (K×K), got shape {mu.shape}")
+    if len(mu) < 2:
+        raise ValueError(f"matrix must have at least 2 arms, got {len(mu)}")
+    if np.isnan(mu).any():
+        i, j = np.argwhere(np.isnan(mu))[0]
+        raise ValueError(f"matrix must hold numbers, but matrix[{i}, {j}] is nan")
+    if (mu < 0).any() or (mu > 1).any():
+        i, j = np.argwhere((mu < 0) | (mu > 1))[0]
+        raise ValueError(f"matrix must lie in [0, 1], but matrix[{i}, {j}] is {mu[i, j]:g}")
+    off = np.abs(mu + mu.T - 1)
+    if off.max() > _TOLERANCE:
+        i, j = np.unravel_index(np.argmax(off), off.shape)
+        if i == j:
+            raise ValueError(f"matrix must have 1/2 on its diagonal, but [{i}, {i}] is {mu[i, i]:g}")
+        raise ValueError(
+            f"matrix must satisfy matrix + matrix.T == 1, but "
+            f"matrix[{i}, {j}] + matrix[{j}, {i}] is {mu[i, j] + mu[j, i]:g}"
+        )
+    mu.setflags(write=False)
+    return mu
+
+
+def check_arms(arms: Any) -> tuple[str, ...]:
+    """Return the arms' names, from names or from their number."""
+    if isinstance(arms, str):
+        raise ValueError(f"arms must be a number or a sequence of names, got the text {arms!r}")
+    if isinstance(arms, int | np.integer) and not isinstance(arms, bool):
+        arms = range(int(arms))
+    try:
+        names = tuple(str(arm) for arm in arms)
+    except TypeError:
+        raise ValueError(f"arms must be a number or a sequence of names, got {arms!r}") from None
+    if len(names) < 2:
+        raise ValueError(f"arms must be at least 2, got {len(names)}")
+    seen: set[str] = set()
+    for arm in names:
+        if arm in seen:
+            raise ValueError(f"arms must have different names, got {arm!r} twice")
+        seen.add(arm)
+    return names
+
+
+def arithmetic(n_arms: int, step: float) -> Problem:
+    """Evenly spaced arms: mu_ij = 1/2 + step · (j - i); arm 0 wins."""
+    rank = np.arange(n_arms)
+    return Problem(0.5 + step * (rank[None, :] - rank[:, None]), name="arithmetic")
+
+
+def bradley_terry(strengths: ArrayLike) -> Problem:
+    """Arms of given strengths: mu_ij = s_i / (s_i + s_j); the strongest wins."""
+    s = np.asarray(strengths, dtype=np.float64)
+    if s.ndim != 1 or not (s > 0).all():
+        raise ValueError(f"strengths must be positive numbers, got {strengths!r}")
+    return Problem(s[:, None] / (s[:, None] + s[None, :]), name="bradley-terry")
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

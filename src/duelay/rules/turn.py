@@ -1,0 +1,38 @@
+"""One turn of any rule: the functions that the live player and the simulator both run."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from duelay._jit import generic, kernel
+from duelay.ledger import Ledger, advance, evidence, record
+
+
+@generic
+def select(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
+    """Choose the ordered pair that duels at tick t."""
+    raise TypeError(f"no rule is called {type(rule).__name__}")
+
+
+@kernel
+def turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
+    """Bring the ledger to tick t, choose a pair, write it down."""
+    advance(ledger.assumed, t)
+    i, j = select(rule, ledger, t, rng)
+    record(ledger, i, j, t)
+    return i, j
+
+
+@kernel
+def upper_bound(ledger: Ledger, i: int, j: int, width: float) -> float:
+    """U_ij = mu^_ij + sqrt(width N_ij) / N~_ij; infinite where nothing has been heard.
+
+    Equation 5 has width = alpha log t, Remark 1 (RR-DB-Delay) width = log(K t / delta).
+    """
+    n, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, j)
+    if n_tilde <= 0.0:
+        return math.inf
+    return float((s + math.sqrt(width * n)) / n_tilde)

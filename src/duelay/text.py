@@ -1,0 +1,165 @@
+"""The one text form of laws and policies: ``geometric:0.01``, ``rucb-delay:alpha=1,window=500``.
+
+The command line, specification files and the service all speak it; it is parsed and printed here
+and nowhere else. The grammar::
+
+    form  = name [":" argument {"," argument}]
+    argument = [key "="] value          arguments without a key come first, in the class's order
+    value = number | word | "none" | form of a law | value {"/" value} ["/"] | "(" value ")"
+
+A law within a policy needs brackets only where it has a comma of its own:
+``rucb-delay:delay=geometric:0.01`` but ``rucb-delay:delay=(weibull:0.5,100)``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from duelay import _checks
+
+C = TypeVar("C", bound=type)
+
+_KINDS: dict[str, dict[str, type]] = {"law": {}, "policy": {}}
+_LIST_COMMAND = {"law": "duelay delays", "policy": "duelay policies"}
+_INTEGER = re.compile(r"[+-]?\d+")
+
+
+def named(kind: str, name: str) -> Callable[[C], C]:
+    """Give a frozen dataclass its name in text."""
+
+    def register(cls: C) -> C:
+        _KINDS[kind][name] = cls
+        cls.text_name = name  # type: ignore[attr-defined]
+        return cls
+
+    return register
+
+
+def names(kind: str) -> dict[str, type]:
+    """Return every class of a kind ("law" or "policy") by its name in text."""
+    return dict(_KINDS[kind])
+
+
+def parse(kind: str, text: str, defaults: Mapping[str, Any] | None = None) -> Any:
+    """Make a law or a policy from its text form.
+
+    `defaults` fills in parameters that the text leaves out, where the class has them: the command
+    line gives the simulated law this way to the policies that assume one.
+    """
+    name, _, rest = text.strip().partition(":")
+    name = name.strip()
+    known = _KINDS[kind]
+    if name not in known:
+        listed = ", ".join(known)
+        raise ValueError(
+            f"unknown {kind} {name!r}{_checks.nearest(name, known)}; there are: {listed}"
+        )
+    cls = known[name]
+    fields = {_argument(field): field for field in dataclasses.fields(cls)}
+    given: dict[str, Any] = {}
+    for position, argument in enumerate(_split(rest, ",") if rest.strip() else []):
+        key, equals, value = argument.partition("=")
+        key = key.strip().replace("-", "_")
+        if not equals or not key.isidentifier():
+            if position != len(given) or position >= len(fields):
+                raise ValueError(f"{kind} {text!r}: cannot place {argument!r}; write key=value")
+            key, value = list(fields)[position], argument
+        if key not in fields:
+            listed = ", ".join(fields) or "none"
+            raise ValueError(
+                f"{kind} {name} has no parameter {key!r}{_checks.nearest(key, fields)}; "
+                f"it has: {listed}"
+            )
+        if key in given:
+            raise ValueError(f"{kind} {text!r} gives {key} twice")
+        given[key] = _value(value)
+    for key, value in (defaults or {}).items():
+        if key in fields:
+            given.setdefault(key, value)
+    missing = [
+        key
+        for key, field in fields.items()
+        if key not in given
+        and field.default is dataclasses.MISSING
+        and field.default_factory is dataclasses.MISSING
+    ]
+    if missing:
+        raise ValueError(f"{kind} {name} needs {', '.join(missing)}, got {text!r}")
+    try:
+        return cls(**given)
+    except ValueError as error:
+        raise ValueError(f"{kind} {text!r}: {error}") from None
+
+
+def form(recipe: Any) -> str:
+    """Return the text form of a law or a policy; `parse` reads it back as an equal one.
+
+    Parameters without a default stand in order; of the others, those that differ from it, and those
+    that depend on the world (a field's metadata says so), with their names.
+    """
+    arguments = []
+    for field in dataclasses.fields(recipe):
+        value = getattr(recipe, field.name)
+        if field.default is dataclasses.MISSING:
+            arguments.append(_print(value))
+        elif value != field.default or field.metadata.get("of_the_world"):
+            arguments.append(f"{_argument(field)}={_print(value)}")
+    name = recipe.text_name
+    return f"{name}:{','.join(arguments)}" if arguments else str(name)
+
+
+def _argument(field: Any) -> str:
+    """A field's name as an argument; another one where a method already bears it."""
+    return str(field.metadata.get("argument", field.name))
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Split at the separators that stand outside brackets."""
+    parts, depth, start = [], 0, 0
+    for position, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth < 0:
+            break
+        if character == separator and depth == 0:
+            parts.append(text[start:position].strip())
+            start = position + 1
+    if depth != 0:
+        raise ValueError(f"brackets do not match in {text!r}")
+    return [*parts, text[start:].strip()]
+
+
+def _value(text: str) -> Any:
+    text = text.strip()
+    parts = _split(text, "/")
+    if len(parts) > 1:
+        return tuple(_value(part) for part in (parts if parts[-1] else parts[:-1]))
+    if text.startswith("(") and text.endswith(")"):
+        return _value(text[1:-1])
+    if text.lower() == "none":
+        return None
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    if ":" in text or text in _KINDS["law"]:
+        return parse("law", text)
+    return text
+
+
+def _print(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, tuple):
+        return "/".join(_print(part) for part in value) + ("/" if len(value) == 1 else "")
+    if isinstance(value, float):
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)
+    if dataclasses.is_dataclass(value):
+        text = form(value)
+        return f"({text})" if "," in text or "/" in text else text
+    return str(value)

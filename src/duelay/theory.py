@@ -1,0 +1,326 @@
+"""The paper's bounds as functions, with the explicit constants of its appendix.
+
+Each is infinite where its formula diverges, and its docstring says when and why. "Arm 1" of the
+paper is the problem's winner, wherever it stands.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from duelay import _checks
+from duelay.delays import Delay
+from duelay.delays import check as check_delay
+from duelay.problems import Problem
+
+__all__ = [
+    "aggregated_bound",
+    "asymptotic_lower_bound",
+    "burn_in",
+    "comparisons_bound",
+    "coverage",
+    "expected_bound",
+    "high_probability_bound",
+    "kl",
+    "lower_bound_instances",
+    "minimax_lower_bound",
+    "mrr_bound",
+    "mrr_schedule",
+    "radius",
+]
+
+LOWER_BOUND_CONSTANT = math.exp(-0.5) / 128  # c of Remark 2, worked out in `minimax_lower_bound`
+
+
+# --- RUCB-Delay -------------------------------------------------------------------------------
+
+
+def radius(n: ArrayLike, n_tilde: ArrayLike, t: float, alpha: float = 1.0) -> Any:
+    """r_ij(t) = sqrt(alpha N_ij log t) / N~_ij of Lemma 1; infinite where nothing was heard."""
+    n, n_tilde = np.asarray(n, dtype=np.float64), np.asarray(n_tilde, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        answer = np.where(n_tilde > 0, np.sqrt(alpha * n * math.log(t)) / n_tilde, np.inf)
+    return float(answer) if answer.ndim == 0 else answer
+
+
+def coverage(t: float, alpha: float = 1.0) -> float:
+    """Lemma 1: |mu^_ij - mu_ij| <= r_ij(t) has at least this probability, 1 - 2 / t^(2 alpha).
+
+    It is exact for pairs chosen without looking at the outcomes. Under a policy that looks, the
+    choice and the outcomes depend on each other, and it holds only approximately.
+    """
+    return max(0.0, 1.0 - 2.0 * float(t) ** (-2.0 * alpha))
+
+
+def burn_in(delta: float, *, n_arms: int, window: int, alpha: float = 1.0) -> float:
+    """C(delta) of Lemma 2: the tick after which all bounds hold, with probability 1 - delta.
+
+    Infinite for alpha <= 1/2, where the sum over ticks of t^(-2 alpha) diverges.
+    """
+    _checks.number("delta", delta, above=0)
+    if alpha <= 0.5:
+        return math.inf
+    base = (4 * alpha - 1) * (window + 1) * n_arms * (n_arms - 1) / ((2 * alpha - 1) * delta)
+    return _power(base, 1.0 / (2 * alpha - 1))
+
+
+def comparisons_bound(
+    problem: Problem,
+    *,
+    delay: Delay,
+    window: int,
+    t: float,
+    alpha: float = 1.0,
+    discount: str = "first",
+) -> NDArray[np.float64]:
+    """N_ij(t) <= 4 alpha log t / (tau_1^2 min(Delta_i^2, Delta_j^2)), K×K (Appendix A.2).
+
+    It holds for t > C(delta) with probability 1 - delta. The winner's own gap is 0, which would
+    make the bound infinite for its pairs; the argument gives Delta_j^2 for the pair (winner, j), and
+    that is what stands here. On the diagonal: 0 (a self-duel of a loser does not happen then), and
+    infinity for the winner, whose self-duels have no bound.
+
+    `discount`: ``"first"`` divides by tau_1; ``"window"`` by tau_M / (M + 1), the appendix's
+    replacement, which asks that every pair has been played before the window began. Infinite where
+    the discount is 0: no conversion comes that early.
+    """
+    square = _least_square_gaps(problem)
+    share = _discount(delay, window, discount)
+    with np.errstate(divide="ignore"):
+        bound = 4 * alpha * math.log(t) / (np.float64(share) ** 2 * square)
+    np.fill_diagonal(bound, 0.0)
+    bound[problem.winner, problem.winner] = math.inf
+    return bound
+
+
+def high_probability_bound(
+    problem: Problem,
+    *,
+    delay: Delay,
+    window: int,
+    horizon: float,
+    delta: float,
+    alpha: float = 1.0,
+    discount: str = "first",
+) -> float:
+    """Theorem 1: RUCB-Delay's regret is below this with probability 1 - delta (alpha >= 1).
+
+    (2 C(delta/2) + 2 D log 2D) Delta_max + sum_j 2 alpha log T / (tau_1^2 Delta_j)
+    + 4 Delta_max log(2/delta) + sum_j 8 alpha Delta_max log T / (tau_1^2 Delta_j^2).
+
+    Infinite where tau_1 (or its replacement, see `comparisons_bound`) is 0.
+    """
+    start = 2 * burn_in(delta / 2, n_arms=problem.n_arms, window=window, alpha=alpha)
+    start += 4 * math.log(2 / delta)
+    return start * float(problem.gaps.max()) + _after_burn_in(
+        problem, delay, window, horizon, alpha, discount
+    )
+
+
+def expected_bound(
+    problem: Problem,
+    *,
+    delay: Delay,
+    window: int,
+    horizon: float,
+    alpha: float = 1.0,
+    discount: str = "first",
+) -> float:
+    """Theorem 2: RUCB-Delay's expected regret is below this.
+
+    Infinite at alpha = 1, the value of the paper's own experiments: the integral of C(delta/2) over
+    delta, which has alpha - 1 in its denominator, diverges there. Also where tau_1 is 0.
+    """
+    if alpha <= 1:
+        return math.inf
+    k = problem.n_arms
+    base = 2 * (4 * alpha - 1) * (window + 1) * k * (k - 1) / (2 * alpha - 1)
+    start = 8 + _power(base, 1 / (2 * alpha - 1)) * (2 * alpha - 1) / (alpha - 1)
+    return start * float(problem.gaps.max()) + _after_burn_in(
+        problem, delay, window, horizon, alpha, discount
+    )
+
+
+def _after_burn_in(
+    problem: Problem, delay: Delay, window: int, horizon: float, alpha: float, discount: str
+) -> float:
+    """What Theorems 1 and 2 share: 2 D log 2D Delta_max, and the two sums with log T."""
+    share = _discount(delay, window, discount)
+    if share == 0:
+        return math.inf
+    gaps = np.delete(problem.gaps, problem.winner)
+    most = float(gaps.max())
+    pairs = np.triu_indices(problem.n_arms, 1)
+    d = float(np.sum(4 * alpha / _least_square_gaps(problem)[pairs])) / share**2
+    sums = np.sum(2 * alpha * (gaps + 4 * most) / (share**2 * gaps**2))
+    return 2 * d * math.log(2 * d) * most + float(sums) * math.log(horizon)
+
+
+def _least_square_gaps(problem: Problem) -> NDArray[np.float64]:
+    """min(Delta_i^2, Delta_j^2), reading Delta_j^2 for the pair (winner, j)."""
+    gaps = problem.gaps.copy()
+    gaps[problem.winner] = math.inf
+    return np.minimum.outer(gaps, gaps) ** 2
+
+
+def _discount(delay: Delay, window: int, discount: str) -> float:
+    _checks.one_of("discount", discount, ("first", "window"))
+    window = _checks.whole("window", window)
+    law = check_delay(delay)
+    if discount == "first":
+        return float(np.min(law.cdf(1)))  # the slowest pair, where the law depends on it
+    return float(np.min(law.cdf(window))) / (window + 1)
+
+
+# --- MRR-DB-Delay -----------------------------------------------------------------------------
+
+
+def mrr_schedule(
+    horizon: int,
+    mean_delay: float,
+    *,
+    feedback: str = "individual",
+    constants: tuple[float, float, float] | None = None,
+) -> NDArray[np.int64]:
+    """n_1, n_2, ...: how often each pair has been played by the end of each round.
+
+    Without `constants` the appendix's formulas: end of B.1 for individual feedback, Appendix C for
+    aggregated. With them Equation 6, the brief form, rounded up:
+    C_1 log(T gamma^2) / gamma^2 + C_2 sqrt(E[D] log(T gamma^2)) / gamma + C_3 E[D] / gamma.
+
+    It ends where T gamma_m^2 <= e, or n_m is past the horizon: that round lasts to the horizon.
+
+    >>> mrr_schedule(200_000, 100.0)[:3]
+    array([ 893, 1969, 4475])
+    """
+    schedule: list[int] = []
+    m, gamma = 1, 0.5
+    while horizon * gamma**2 > math.e and (not schedule or schedule[-1] < horizon):
+        log = math.log(horizon * gamma**2)
+        if constants is not None:
+            c1, c2, c3 = constants
+            n = c1 * log / gamma**2 + c2 * math.sqrt(mean_delay * log) / gamma
+            n += c3 * mean_delay / gamma
+        elif feedback == "aggregated":
+            rest = 2 * log + 8 / 3 * gamma * log + 6 * gamma * m * mean_delay
+            n = (math.sqrt(2 * log) + math.sqrt(rest)) ** 2 / gamma**2
+        else:
+            late = math.sqrt(2 * mean_delay * log)
+            rest = log / 2 + 4 / 3 * gamma * log + 2 * gamma * late + 2 * gamma * mean_delay
+            n = (math.sqrt(log / 2) + math.sqrt(rest)) ** 2 / gamma**2
+        least = schedule[-1] + 1 if schedule else 1
+        schedule.append(max(math.ceil(n), least))
+        m, gamma = m + 1, gamma / 2
+    return np.array(schedule, dtype=np.int64)
+
+
+def mrr_bound(problem: Problem, *, horizon: float, mean_delay: float) -> float:
+    """Theorem 3: MRR-DB-Delay's expected regret is below this (end of Appendix B.2).
+
+    Where 4 T Delta_i^2 / 9 < 1 its logarithm is read as 0: arm i then costs less than 9 / (4
+    Delta_i) over the whole horizon, which the term 81 / Delta_i covers. Infinite for an infinite
+    mean delay.
+    """
+    k, gaps, log = _mrr_terms(problem, horizon)
+    terms = (
+        9 * k * log / gaps
+        + 4 * k * log
+        + 6 * k * np.sqrt(2 * mean_delay * log)
+        + 81 / gaps
+        + 6 * k * mean_delay
+        + k * gaps / 2
+    )
+    return float(terms.sum())
+
+
+def aggregated_bound(problem: Problem, *, horizon: float, mean_delay: float) -> float:
+    """The expected regret of MRR-DB-Delay on aggregated feedback is below this (Appendix C).
+
+    The logarithm is read as in `mrr_bound`. Infinite for an infinite mean delay.
+    """
+    k, gaps, log = _mrr_terms(problem, horizon)
+    terms = (
+        36 * k * log / gaps
+        + 8 * k * log
+        + 36 * k * np.log(3 / gaps) * mean_delay
+        + 243 / 2 / gaps
+        + k * gaps / 2
+    )
+    return float(terms.sum())
+
+
+def _mrr_terms(problem: Problem, horizon: float) -> tuple[int, Any, Any]:
+    gaps = np.delete(problem.gaps, problem.winner)
+    return problem.n_arms, gaps, np.log(np.maximum(4 * horizon * gaps**2 / 9, 1.0))
+
+
+# --- lower bounds -----------------------------------------------------------------------------
+
+
+def minimax_lower_bound(n_arms: int, horizon: float, tau_window: float = 1.0) -> float:
+    """c sqrt(T K / tau_M) with c = e^(-1/2) / 128: on some problem every policy's regret is above.
+
+    Appendix D ends with R_1 + R_2 >= (T gap / 4) exp(-64 T tau_M gap^2 / (K - 1)). With its gap,
+    sqrt((K - 1) / (128 T tau_M)), the larger of the two is at least half of it, and K - 1 >= K / 2.
+    The proof needs gap <= 1/8, that is T >= (K - 1) / (2 tau_M); for a shorter horizon nothing is
+    claimed and the answer is 0. Infinite for tau_M = 0, only as a limit: no horizon is long enough.
+    """
+    _checks.number("tau_window", tau_window, least=0, most=1)
+    if tau_window == 0:
+        return math.inf
+    if horizon < (n_arms - 1) / (2 * tau_window):
+        return 0.0
+    return LOWER_BOUND_CONSTANT * math.sqrt(horizon * n_arms / tau_window)
+
+
+def lower_bound_instances(n_arms: int, gap: float, k: int = 1) -> tuple[Problem, Problem]:
+    """Return the two problems of Appendix D, which no policy can tell apart cheaply.
+
+    In the first, arm 0 beats all others by `gap` and they are equal; in the second, arm `k` beats
+    arm 0 by `gap` and the others by 2 `gap`. The paper's "for all i > 2" is read as i not in {1, k}.
+    """
+    n_arms = _checks.whole("n_arms", n_arms, least=2)
+    gap = _checks.number("gap", gap, above=0, most=1 / 8)
+    if not 0 < k < n_arms:
+        raise ValueError(f"k must be an arm other than 0, from 1 to {n_arms - 1}, got {k!r}")
+    one = np.full((n_arms, n_arms), 0.5)
+    one[0, 1:], one[1:, 0] = 0.5 + gap, 0.5 - gap
+    two = one.copy()
+    two[k, :], two[:, k] = 0.5 + 2 * gap, 0.5 - 2 * gap
+    two[k, 0], two[0, k] = 0.5 + gap, 0.5 - gap
+    two[k, k] = 0.5
+    return Problem(one, name="appendix-d-1"), Problem(two, name="appendix-d-2")
+
+
+def asymptotic_lower_bound(problem: Problem, horizon: float) -> float:
+    """Without delay, every consistent policy's regret grows at least like this.
+
+    sum over i of min over j that beat i of (Delta_i + Delta_j) / (2 d(mu_ij, 1/2)) · log T
+    (Komiyama, Honda, Kashima and Nakagawa, COLT 2015, Theorem 1 and Section 2).
+    """
+    mu, gaps, total = problem.matrix, problem.gaps, 0.0
+    for i in range(problem.n_arms):
+        if i != problem.winner:
+            beat = np.flatnonzero(mu[i] < 0.5)
+            total += min((gaps[i] + gaps[j]) / (2 * kl(mu[i, j], 0.5)) for j in beat)
+    return float(total) * math.log(horizon)
+
+
+def kl(p: float, q: float) -> float:
+    """d(p, q): the relative entropy of two coins; infinite where q rules out what p allows."""
+    total = 0.0
+    for x, y in ((p, q), (1 - p, 1 - q)):
+        if x > 0:
+            total += math.inf if y <= 0 else x * math.log(x / y)
+    return total
+
+
+def _power(base: float, exponent: float) -> float:
+    try:
+        return float(base**exponent)
+    except OverflowError:
+        return math.inf
