@@ -5,9 +5,10 @@ and nowhere else. The grammar::
 
     form  = name [":" argument {"," argument}]
     argument = [key "="] value          arguments without a key come first, in the class's order
-    value = number | word | "none" | form of a law | value {"/" value} ["/"] | "(" value ")"
+    value = single | {single "/"} [single]
+    single = number | word | "none" | form of a law | "(" form of a law ")"
 
-A law within a policy needs brackets only where it has a comma of its own:
+A law within something else needs brackets only where it has a comma or a slash of its own:
 ``rucb-delay:delay=geometric:0.01`` but ``rucb-delay:delay=(weibull:0.5,100)``.
 """
 
@@ -23,7 +24,6 @@ from duelay import _checks
 C = TypeVar("C", bound=type)
 
 _KINDS: dict[str, dict[str, type]] = {"law": {}, "policy": {}}
-_LIST_COMMAND = {"law": "duelay delays", "policy": "duelay policies"}
 _INTEGER = re.compile(r"[+-]?\d+")
 
 
@@ -41,6 +41,15 @@ def named(kind: str, name: str) -> Callable[[C], C]:
 def names(kind: str) -> dict[str, type]:
     """Return every class of a kind ("law" or "policy") by its name in text."""
     return dict(_KINDS[kind])
+
+
+def parameters(cls: type) -> list[str]:
+    """Return a class's parameters, with their defaults as text."""
+    shown = []
+    for field in dataclasses.fields(cls):
+        required = field.default is dataclasses.MISSING
+        shown.append(_argument(field) + ("" if required else f"={_print(field.default)}"))
+    return shown
 
 
 def parse(kind: str, text: str, defaults: Mapping[str, Any] | None = None) -> Any:
@@ -64,7 +73,7 @@ def parse(kind: str, text: str, defaults: Mapping[str, Any] | None = None) -> An
         key, equals, value = argument.partition("=")
         key = key.strip().replace("-", "_")
         if not equals or not key.isidentifier():
-            if position != len(given) or position >= len(fields):
+            if list(given) != list(fields)[:position] or position >= len(fields):
                 raise ValueError(f"{kind} {text!r}: cannot place {argument!r}; write key=value")
             key, value = list(fields)[position], argument
         if key not in fields:
@@ -97,13 +106,14 @@ def parse(kind: str, text: str, defaults: Mapping[str, Any] | None = None) -> An
 def form(recipe: Any) -> str:
     """Return the text form of a law or a policy; `parse` reads it back as an equal one.
 
-    Parameters without a default stand in order; of the others, those that differ from it, and those
-    that depend on the world (a field's metadata says so), with their names.
+    A law's parameters stand in order. Of a policy's, those that differ from their default, and those
+    that depend on the world (a field's metadata says so), stand with their names.
     """
     arguments = []
+    is_law = type(recipe) in _KINDS["law"].values()
     for field in dataclasses.fields(recipe):
         value = getattr(recipe, field.name)
-        if field.default is dataclasses.MISSING:
+        if is_law:
             arguments.append(_print(value))
         elif value != field.default or field.metadata.get("of_the_world"):
             arguments.append(f"{_argument(field)}={_print(value)}")
@@ -137,7 +147,7 @@ def _value(text: str) -> Any:
     if len(parts) > 1:
         return tuple(_value(part) for part in (parts if parts[-1] else parts[:-1]))
     if text.startswith("(") and text.endswith(")"):
-        return _value(text[1:-1])
+        return parse("law", text[1:-1])
     if text.lower() == "none":
         return None
     if _INTEGER.fullmatch(text):

@@ -36,17 +36,22 @@ def run(
     policy_rng: np.random.Generator,
 ) -> None:
     """Play from where the tally stands until tick `until`; go on later by calling it again."""
+    gaps, ticks, regret, last = tally.gaps, tally.t, tally.regret, tally.last
+    conversions = ledger.conversions
     total = tally.total[0]
     passed = tally.done[1]
     for t in range(tally.done[0] + 1, until + 1):
-        hear(ledger, is_aggregated, world, tally, t)
+        if is_aggregated:  # the policy learns their number, nothing else
+            conversions[last[0], last[1]] += count_due(world, t)
+        else:
+            hear_due(conversions, world, t)
         i, j = turn(rule, ledger, t, policy_rng)
         duel(world, i, j, t, world_rng)
-        tally.last[0] = i
-        tally.last[1] = j
-        total += (tally.gaps[i] + tally.gaps[j]) / 2  # Equation 1
-        if passed < tally.t.size and t == tally.t[passed]:
-            tally.regret[passed] = total
+        last[0] = i
+        last[1] = j
+        total += (gaps[i] + gaps[j]) / 2  # Equation 1
+        if passed < ticks.size and t == ticks[passed]:
+            regret[passed] = total
             passed += 1
     tally.total[0] = total
     tally.done[0] = until
@@ -54,14 +59,18 @@ def run(
 
 
 @kernel
-def hear(ledger: Ledger, is_aggregated: bool, world: World, tally: Tally, t: int) -> None:
-    """Count the conversions due at tick t."""
+def hear_due(conversions: NDArray[np.int64], world: World, t: int) -> None:
+    """Write down each conversion due at tick t."""
     entry = take_due(world, t)
-    n = 0
     while entry != NOBODY:
-        n += 1
-        if not is_aggregated:
-            ledger.conversions[world.first[entry], world.second[entry]] += 1
+        conversions[world.first[entry], world.second[entry]] += 1
         entry = take_due(world, t)
-    if is_aggregated and n > 0:  # the policy learns their number, nothing else
-        ledger.conversions[tally.last[0], tally.last[1]] += n
+
+
+@kernel
+def count_due(world: World, t: int) -> int:
+    """Return how many conversions are due at tick t, and forget whose they were."""
+    n = 0
+    while take_due(world, t) != NOBODY:
+        n += 1
+    return n

@@ -1,0 +1,64 @@
+# make demo   a small comparison with a figure, from nothing, in under a minute
+# make test   everything that must pass
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+
+.PHONY: help demo test lint test-compiled test-interpreted regrets bench golden clean
+
+help:
+	@echo 'make demo      install, compare four policies, draw the figure: demo/regret.png'
+	@echo 'make test      lint, types, and the test suite, compiled and interpreted'
+	@echo 'make regrets   the whole table of final regrets against independent programs (minutes)'
+	@echo 'make bench     how long a simulated duel takes'
+	@echo 'make clean     remove what these have made'
+
+demo: $(VENV)/.ready
+	$(BIN)/duelay simulate --dataset six-rankers \
+	    --policy rucb-delay --policy rr-db-delay --policy rucb:alpha=1,counting=append-only \
+	    --policy mrr-db-delay:constants=0.5/0.1/0.1 \
+	    --delay geometric:0.01 --horizon 100000 --runs 20 --out demo
+
+test: lint test-compiled test-interpreted
+
+lint: $(VENV)/.ready-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test-compiled: $(VENV)/.ready-dev
+	$(BIN)/python -m pytest -q -n 2 -m 'not slow'
+
+# Interpreted, the same code is the oracle of the compiled one, and every line can be counted.
+test-interpreted: $(VENV)/.ready-dev
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -m 'not slow'
+	$(BIN)/python -m coverage report
+
+regrets: $(VENV)/.ready-dev
+	$(BIN)/python -m pytest -q -n 2 -m slow tests/test_regret.py
+
+bench: $(VENV)/.ready
+	$(BIN)/python benchmarks/duel_cost.py
+
+# After a change that is meant to give other duels: write down the new ones, and say so in the
+# changelog.
+golden: $(VENV)/.ready-dev
+	$(BIN)/python tests/test_golden.py
+
+clean:
+	rm -rf $(VENV) demo build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else \
+	    "duelay needs Python 3.11 or later, this is %s; try: make PYTHON=python3.12" \
+	    % sys.version.split()[0])'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready: pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[all]'
+	@touch $@
+
+$(VENV)/.ready-dev: pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[dev]'
+	@touch $@ $(VENV)/.ready

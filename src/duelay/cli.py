@@ -1,0 +1,203 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import click
+
+from duelay import __version__, datasets, delays, policies, text
+from duelay._table import table
+from duelay.engine import Result, simulate, write_csv
+from duelay.problems import Problem
+
+EPILOG = """
+Laws and policies are written name:argument,key=value, for example geometric:0.01,
+never:0.3,geometric:0.01 or rucb-delay:alpha=1,window=500.
+"""
+
+
+def run() -> None:
+    """Run the command: bad input is one sentence and status 2, Ctrl-C is status 130."""
+    warnings.showwarning = _show_warning
+    try:
+        main(standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("duelay: stopped", err=True)
+        sys.exit(130)
+    except ValueError as error:
+        click.echo(f"duelay: {error}", err=True)
+        sys.exit(2)
+    except OSError as error:
+        click.echo(f"duelay: {error}", err=True)
+        sys.exit(1)
+
+
+@click.group(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="duelay")
+def main() -> None:
+    """Find the best of K arms from duels whose answers come late, or never."""
+
+
+@main.command("simulate", epilog=EPILOG)
+@click.option(
+    "--dataset",
+    required=True,
+    metavar="NAME|CSV",
+    help="A built-in problem (see `duelay datasets`), or a CSV file with a K×K matrix.",
+)
+@click.option(
+    "--policy",
+    "policy_forms",
+    required=True,
+    multiple=True,
+    metavar="POLICY",
+    help="What to run (see `duelay policies`); may be given several times. A policy that assumes a "
+    "delay law, or its mean, is told the true one unless the text says another.",
+)
+@click.option(
+    "--delay",
+    default="geometric:0.01",
+    show_default=True,
+    metavar="LAW",
+    help="The law that delays follow (see `duelay delays`).",
+)
+@click.option("--horizon", default=20_000, show_default=True, metavar="T", help="Duels in a run.")
+@click.option("--runs", default=20, show_default=True, metavar="N", help="Independent runs.")
+@click.option("--seed", default=0, show_default=True, metavar="N", help="Same seed, same numbers.")
+@click.option("--workers", type=int, metavar="N", help="Threads.  [default: one a core]")
+@click.option(
+    "--checkpoints", default=200, show_default=True, metavar="N", help="Ticks recorded in a run."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write regret.csv, regret.png and regret.svg there.",
+)
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+def simulate_command(
+    dataset: str,
+    policy_forms: tuple[str, ...],
+    delay: str,
+    horizon: int,
+    runs: int,
+    seed: int,
+    workers: int | None,
+    checkpoints: int,
+    out: Path | None,
+    quiet: bool,
+) -> None:
+    """Simulate policies on a problem and compare their regret.
+
+    Prints the mean and standard deviation of the regret over the runs, the share of runs whose
+    standing leads with the true winner in the end, and the microseconds that a duel takes.
+    """
+    problem = _problem(dataset)
+    law = delays.check(delay, problem.n_arms)
+    defaults: dict[str, Any] = {"delay": law}
+    if isinstance(law, delays.Law):
+        defaults["mean_delay"] = law.mean
+    chosen = [policies.parse(form, defaults) for form in policy_forms]
+    if out is not None:
+        from duelay import plots  # needs matplotlib: say so before the work, not after
+
+        plots.check()
+        out.mkdir(parents=True, exist_ok=True)
+    results = [
+        simulate(
+            problem,
+            policy,
+            delay=law,
+            horizon=horizon,
+            runs=runs,
+            seed=seed,
+            workers=workers,
+            checkpoints=checkpoints,
+            progress=False if quiet else None,
+        )
+        for policy in chosen
+    ]
+    click.echo(f"{problem.name}: {problem.n_arms} arms, winner {problem.arms[problem.winner]}")
+    click.echo(f"delay {law}, {horizon} duels a run, runs: {runs}, seed {seed}\n")
+    click.echo(_summary(results))
+    if out is not None:
+        write_csv(results, out / "regret.csv")
+        figure = plots.regret_figure(results)
+        for name in ("regret.png", "regret.svg"):
+            plots.save(figure, out / name)
+        click.echo(f"\nwrote regret.csv, regret.png and regret.svg to {out}")
+
+
+@main.command("datasets")
+def datasets_command() -> None:
+    """List the built-in problems."""
+    rows = []
+    for name in datasets.names():
+        problem = datasets.load(name)
+        gaps = sorted(gap for gap in problem.gaps if gap > 0)
+        rows.append(
+            [
+                name,
+                str(problem.n_arms),
+                problem.arms[problem.winner],
+                f"{gaps[0]:.3f}",
+                datasets.describe(name).title,
+            ]
+        )
+    columns = ["dataset", "arms", "winner", "smallest gap", "what it is"]
+    click.echo(table(columns, rows, left=(0, 2, 4)))
+
+
+@main.command("policies")
+def policies_command() -> None:
+    """List the policies and their parameters."""
+    _list("policy")
+
+
+@main.command("delays")
+def delays_command() -> None:
+    """List the delay laws and their parameters."""
+    _list("law")
+
+
+def _list(kind: str) -> None:
+    for name, cls in sorted(text.names(kind).items()):
+        does = " ".join((cls.__doc__ or "").split("\n\n")[0].replace("`", "").split())
+        click.echo(f"{name}:{','.join(text.parameters(cls))}")
+        click.echo(click.wrap_text(does, width=96, initial_indent="    ", subsequent_indent="    "))
+
+
+def _problem(dataset: str) -> Problem:
+    if dataset.lower().endswith(".csv") or Path(dataset).is_file():
+        return Problem.from_csv(dataset)
+    try:
+        return datasets.load(dataset)
+    except ValueError as error:
+        raise ValueError(f"{error}; or give a .csv file") from None
+
+
+def _summary(results: list[Result]) -> str:
+    rows = [
+        [
+            str(result.policy),
+            f"{result.final.mean():,.1f}",
+            f"{result.final.std(ddof=1 if result.runs > 1 else 0):,.1f}",
+            f"{100 * result.led_by_winner:.0f} %",
+            f"{result.microseconds:.2f}",
+        ]
+        for result in results
+    ]
+    return table(["policy", "regret", "± sd", "led by winner", "µs a duel"], rows, left=(0,))
+
+
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    click.echo(f"duelay: warning: {message}", err=True)

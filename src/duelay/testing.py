@@ -1,0 +1,239 @@
+"""What every policy must do, as tests that anyone can hold their own policy to.
+
+    class TestMine(duelay.testing.PolicyContract):
+        policy = Mine()
+
+`pytest` then runs them all. They need pytest and nothing else.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+
+from duelay import delays
+from duelay.engine import simulate, streams
+from duelay.engine.live import play
+from duelay.engine.loop import Tally, run
+from duelay.engine.world import make_world
+from duelay.policies.policy import CompiledPolicy
+from duelay.problems import Problem, arithmetic
+
+__all__ = ["PolicyContract", "compiled_duels", "live_duels"]
+
+
+def live_duels(
+    policy: Any, problem: Problem, delay: delays.Delay, horizon: int, seed: int = 0, run: int = 0
+) -> list[tuple[int, int]]:
+    """Return the duels of one run, played through `ask` and `tell`."""
+    world_rng, policy_rng = streams(seed, run)
+    world = make_world(problem, delay, getattr(policy, "window", None), horizon)
+    asked: list[Any] = []
+    aggregated = bool(getattr(policy, "is_aggregated", False))
+    player = policy.start(problem.arms, policy_rng)
+    play(player, aggregated, world, _tally(problem, horizon), horizon, world_rng, asked)
+    return [(duel.first, duel.second) for duel in asked]
+
+
+def compiled_duels(
+    policy: Any, problem: Problem, delay: delays.Delay, horizon: int, seed: int = 0, number: int = 0
+) -> list[tuple[int, int]]:
+    """Return the duels of one run of a compiled policy, played by the simulator's loop."""
+    world_rng, policy_rng = streams(seed, number)
+    world = make_world(problem, delay, policy.window, horizon)
+    rule, ledger = policy.rule(problem.n_arms), policy.ledger(problem.n_arms)
+    tally, duels = _tally(problem, horizon), []
+    for t in range(1, horizon + 1):  # tick by tick, to see each
+        run(rule, ledger, policy.is_aggregated, world, tally, t, world_rng, policy_rng)
+        duels.append((int(tally.last[0]), int(tally.last[1])))
+    return duels
+
+
+def _tally(problem: Problem, horizon: int) -> Tally:
+    return Tally(
+        gaps=problem.gaps,
+        t=np.array([horizon]),
+        regret=np.zeros(1),
+        total=np.zeros(1),
+        done=np.zeros(2, dtype=np.int64),
+        last=np.zeros(2, dtype=np.int64),
+    )
+
+
+class PolicyContract:
+    """Subclass it, give it a `policy`, and pytest finds the tests."""
+
+    policy: Any
+    horizon = 200
+    problem = arithmetic(4, 0.15)
+
+    def start(self, seed: int = 0, arms: Any = 4) -> Any:
+        """Put the policy to work."""
+        return self._ready().start(arms, seed)
+
+    def _ready(self) -> Any:
+        """The policy, with a horizon where it needs one (and its warning that it is short)."""
+        if not hasattr(self.policy, "for_horizon"):
+            return self.policy
+        warnings.filterwarnings("ignore", "horizon .* is too short")
+        return self.policy.for_horizon(self.horizon)
+
+    @property
+    def _is_aggregated(self) -> bool:
+        return bool(getattr(self.policy, "is_aggregated", False))
+
+    def _tell(self, player: Any, duels: list[Any]) -> None:
+        """Tell conversions, each by itself or by their number."""
+        if self._is_aggregated:
+            player.tell_count(len(duels))
+        else:
+            for duel in duels:
+                player.tell(duel)
+
+    def _play(self, player: Any, n: int, late: int = 7, turned: bool = False) -> list[Any]:
+        """Ask n duels; the smaller arm wins, and conversions come in heaps, every `late` asks."""
+        duels, waiting = [], []
+        for _ in range(n):
+            duel = player.ask()
+            duels.append(duel)
+            if duel.first < duel.second:
+                waiting.append(duel)
+            if len(duels) % late == 0:
+                self._tell(player, waiting[::-1] if turned else waiting)
+                waiting = []
+        return duels
+
+    def test_a_policy_is_a_recipe_that_prints_and_hashes(self) -> None:
+        """Recipes are compared, printed and used as keys."""
+        again = copy.deepcopy(self.policy)
+        assert again == self.policy and hash(again) == hash(self.policy)
+        assert str(self.policy)
+
+    def test_duels_are_numbered_pairs_of_arms(self) -> None:
+        """Ids count up from 0; arms are indices."""
+        for arms in (2, 3, 11):
+            duels = self._play(self.start(arms=arms), 60)
+            assert [duel.id for duel in duels] == list(range(60))
+            assert all(0 <= d.first < arms and 0 <= d.second < arms for d in duels)
+
+    def test_the_same_seed_gives_the_same_duels(self) -> None:
+        """A seed reproduces a run."""
+        n = self.horizon
+        assert self._play(self.start(5), n) == self._play(self.start(5), n)
+
+    def test_names_of_arms_change_nothing(self) -> None:
+        """Arms are known by their place."""
+        named = self.start(1, arms=["d", "c", "b", "a"])
+        assert self._play(named, 100) == self._play(self.start(1), 100)
+
+    def test_conversions_told_in_any_order_give_the_same_duels(self) -> None:
+        """Between two asks the order of conversions does not matter."""
+        forwards, backwards = self.start(2), self.start(2)
+        n = self.horizon
+        assert self._play(forwards, n) == self._play(backwards, n, turned=True)
+
+    def test_a_conversion_told_twice_counts_once(self) -> None:
+        """A repeated conversion is recognised, and changes nothing."""
+        if self._is_aggregated:
+            return  # anonymous: nobody can tell
+        once, twice = self.start(3), self.start(3)
+        for _ in range(100):
+            duel = once.ask()
+            assert twice.ask() == duel
+            if duel.id % 3 == 0:
+                assert once.tell(duel) == "counted"
+                assert twice.tell(duel) == "counted"
+                assert twice.tell(duel) == "repeated"
+                assert twice.tell(duel.id) == "repeated"
+
+    def test_a_late_conversion_is_not_counted(self) -> None:
+        """A conversion at age M counts, one at age M + 1 does not."""
+        window = getattr(self.policy, "window", None)
+        if window is None or window > 5000:
+            return
+        player = self.start(4)
+        duels = [player.ask() for _ in range(window + 1)]
+        assert player.tell(duels[1]) == "counted"
+        assert player.tell(duels[0]) == "late"
+
+    def test_a_player_never_told_anything_goes_on(self) -> None:
+        """A law that never answers is no reason to stop."""
+        player = self.start(6)
+        for _ in range(self.horizon):
+            player.ask()
+
+    def test_an_unknown_duel_raises(self) -> None:
+        """Nobody may report on a duel that was not asked."""
+        if self._is_aggregated:
+            return
+        player = self.start(7)
+        duel = player.ask()
+        other = duel._replace(first=duel.second, second=(duel.second + 1) % 4)
+        for unknown in (duel.id + 1, -1, other):
+            try:
+                player.tell(unknown)
+            except LookupError as error:
+                assert "no duel" in str(error)
+            else:
+                raise AssertionError(f"{unknown} was accepted")
+
+    def test_a_player_pickles_and_copies_and_goes_on_alike(self) -> None:
+        """A stored player resumes with the same duels, and a copy has a life of its own."""
+        player = self.start(8)
+        self._play(player, 64)
+        stored, copied = pickle.dumps(player), copy.copy(player)
+        ahead = self._play(player, 50)
+        assert self._play(pickle.loads(stored), 50) == ahead
+        assert self._play(copied, 50) == ahead
+
+    def test_live_and_simulated_runs_agree_duel_for_duel(self) -> None:
+        """The simulator runs the same functions as the live player."""
+        policy = self._ready()
+        if not isinstance(policy, CompiledPolicy):
+            return
+        for law in (delays.Constant(1), delays.Geometric(0.1), delays.Constant(60)):
+            there = compiled_duels(policy, self.problem, law, self.horizon, seed=9)
+            assert live_duels(policy, self.problem, law, self.horizon, seed=9) == there
+
+    def test_simulated_numbers_do_not_depend_on_workers(self) -> None:
+        """Any number of threads gives the same numbers; so does a horizon of 1."""
+        policy = self._ready()
+        for horizon in (1, self.horizon):
+            one, two = (
+                simulate(
+                    self.problem,
+                    policy,
+                    delay=delays.Never(0.2, delays.Geometric(0.2)),
+                    horizon=horizon,
+                    runs=3,
+                    seed=10,
+                    workers=workers,
+                )
+                for workers in (1, 3)
+            )
+            assert np.array_equal(one.regret, two.regret)
+            assert np.array_equal(one.plays, two.plays)
+            assert one.plays.sum() == 3 * horizon
+
+    def test_the_standing_adds_up(self) -> None:
+        """Counts are those of the duels; the leader is an arm; asking for it changes nothing."""
+        player = self.start(11)
+        if not hasattr(player, "standing"):
+            return
+        assert player.standing().plays.sum() == 0
+        duels = self._play(player, 70)
+        standing = player.standing()
+        counts = np.zeros((4, 4), dtype=np.int64)
+        for duel in duels:
+            counts[duel.first, duel.second] += 1
+        assert np.array_equal(standing.plays, counts)
+        assert 0 <= standing.leader < 4
+        assert standing.mean.shape == (4, 4)
+        assert str(standing)
+        aside = copy.copy(player)
+        aside.standing()
+        assert self._play(aside, 30) == self._play(player, 30)

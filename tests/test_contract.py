@@ -1,0 +1,109 @@
+"""Every policy, under every check, from the moment it is exported."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import duelay
+from duelay import delays, policies
+from duelay.testing import PolicyContract
+
+POLICIES = [getattr(policies, name)() for name in policies.__all__]
+BY_PAIR = delays.ByPair.of(4, lambda i, j: delays.Geometric(0.1 + 0.2 * ((i + j) % 3)))
+VARIANTS = [
+    duelay.RUCB(alpha=1.0, counting="append-only"),
+    duelay.RUCB(alpha=0.6, counting="conversions", window=9),
+    duelay.RUCBDelay(delay=delays.Uniform(2, 9), window=20),
+    duelay.RUCBDelay(delay=delays.Geometric(0.2), window=None),
+    duelay.RUCBDelay(delay=delays.Never(0.3, delays.Geometric(0.1)), window=30, alpha=0.6),
+    duelay.RUCBDelay(delay=delays.Never(1.0, delays.Constant(1)), window=5),
+    duelay.RRDBDelay(delay=delays.Zipf(1.2, 50), window=40, delta=0.5),
+    duelay.MRRDBDelay(schedule=(3, 8, 20)),
+    duelay.MRRDBDelay(schedule=(2, 4), pairs="ordered"),
+    duelay.MRRDBDelay(mean_delay=2, constants=(0.1, 0.1, 0.1)),
+    duelay.MRRDBDelay(schedule=(4, 9), feedback="aggregated"),
+    duelay.MRRDBDelay(mean_delay=2, feedback="aggregated"),
+]
+
+
+@pytest.mark.parametrize("policy", POLICIES + VARIANTS, ids=str)
+class TestBuiltIn(PolicyContract):
+    @pytest.fixture(autouse=True)
+    def _give(self, policy):
+        self.policy = policy
+
+
+class TestByPair(PolicyContract):
+    policy = duelay.RUCBDelay(delay=BY_PAIR, window=25)
+
+    def test_duels_are_numbered_pairs_of_arms(self):
+        with pytest.raises(ValueError, match="delay must have laws for 3 arms, got them for 4"):
+            self.policy.start(3)
+
+
+@dataclass(frozen=True)
+class Anyone(duelay.Policy):
+    """A policy in plain Python."""
+
+    window: int | None = 50
+
+    def choose(self, ledger, t, rng):
+        return rng.integers(len(ledger.plays)), rng.integers(len(ledger.plays))
+
+
+class TestPlainPython(PolicyContract):
+    policy = Anyone()
+
+
+class OwnPlayer:
+    """The least that a player needs."""
+
+    def __init__(self, n_arms, rng):
+        self.n_arms, self.rng, self.asked, self.told = n_arms, rng, [], set()
+
+    def ask(self):
+        pair = self.rng.integers(self.n_arms, size=2)
+        self.asked.append(duelay.Duel(len(self.asked), int(pair[0]), int(pair[1])))
+        return self.asked[-1]
+
+    def tell(self, duel):
+        number = duel if isinstance(duel, int) else duel.id
+        if not 0 <= number < len(self.asked) or duel not in (number, self.asked[number]):
+            raise LookupError(f"no duel {duel}")
+        answer = "repeated" if number in self.told else "counted"
+        self.told.add(number)
+        return answer
+
+    def __copy__(self):
+        import pickle
+
+        return pickle.loads(pickle.dumps(self))
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """Not one of our classes at all."""
+
+    def start(self, arms, seed):
+        n = arms if isinstance(arms, int) else len(arms)
+        return OwnPlayer(n, np.random.default_rng(seed))
+
+
+class TestForeign(PolicyContract):
+    policy = Foreign()
+
+
+def test_every_policy_has_a_text_name_and_reads_back():
+    for policy in POLICIES + VARIANTS:
+        assert policies.parse(str(policy)) == policy
+
+
+def test_a_policy_that_chooses_no_arm_is_told_so():
+    @dataclass(frozen=True)
+    class Wrong(duelay.Policy):
+        def choose(self, ledger, t, rng):
+            return 0, 7
+
+    with pytest.raises(ValueError, match=r"choose must return two arms from 0 to 2, got \(0, 7\)"):
+        Wrong().start(3).ask()

@@ -1,0 +1,193 @@
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duelay import delays
+from duelay.delays import (
+    ByPair,
+    Constant,
+    Empirical,
+    Geometric,
+    LogNormal,
+    NegativeBinomial,
+    Never,
+    Uniform,
+    Weibull,
+    Zipf,
+)
+
+LAWS = [
+    Geometric(0.01),
+    Geometric(1),
+    Constant(),
+    Constant(40),
+    Uniform(3, 3),
+    Uniform(2, 90),
+    NegativeBinomial(3, 0.05),
+    NegativeBinomial(0.4, 0.02),
+    NegativeBinomial(5, 1.0),
+    Zipf(1.2, 1000),
+    Zipf(0.0, 10),
+    Weibull(0.5, 30.0),
+    Weibull(2.0, 0.01),
+    LogNormal(20.0, 1.2),
+    Empirical(pmf=(0.2, 0.0, 0.3)),
+    Empirical(pmf=(1.0,)),
+    Empirical(pmf=(0.0,)),
+    Never(0.3, Geometric(0.05)),
+    Never(0.0, Uniform(1, 5)),
+    Never(1.0, Constant(3)),
+    Never(0.5, Never(0.5, Zipf(2.0, 20))),
+]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_cdf_pmf_quantiles_and_support_fit_together(law):
+    t = np.arange(0, 5000)
+    tau, mass = law.cdf(t), law.pmf(t)
+    assert tau[0] == 0 and (np.diff(tau) >= 0).all() and tau[-1] <= 1 - law.never + 1e-12
+    assert (mass >= 0).all()
+    np.testing.assert_allclose(np.cumsum(mass), tau, atol=1e-12)
+    if law.support < 5000:
+        assert law.cdf(law.support) == pytest.approx(1 - law.never, abs=1e-12)
+    for q in (0.0, 0.1, 0.49, 0.5, 0.699, 0.7, 0.9, 0.999, 1.0):
+        found = law.quantile(q)
+        if math.isinf(found):
+            assert q > 1 - law.never or (q == 1 - law.never and law.support == math.inf)
+        else:
+            assert law.cdf(found) >= q and (found == 1 or law.cdf(found - 1) < q)
+    assert law.cdf(-3) == 0 and law.pmf(0) == 0 and law.pmf(1.5) == 0
+    assert law.cdf(2.7) == law.cdf(2)
+    assert law.at(0, 1) is law
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_the_mean_is_that_of_the_probabilities(law):
+    if law.never > 0:
+        assert law.mean == math.inf
+    else:
+        last = int(law.quantile(1 - 1e-13))
+        slow = sum((1 - law.cdf(np.arange(last + 1))).tolist())
+        assert law.mean == pytest.approx(slow, rel=1e-6)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_samples_follow_the_law(law):
+    draws = law.sample(4000, seed=1)
+    assert (draws >= 1).all()
+    for t in (1, 5, 50, 500):
+        tau = law.cdf(t)
+        assert abs(np.mean(draws <= t) - tau) <= 4 * math.sqrt(tau * (1 - tau) / 4000) + 1e-12
+    assert np.array_equal(draws, law.sample(4000, seed=1))
+    assert isinstance(law.sample(seed=2), float)
+
+
+def test_families_agree_with_scipy():
+    t = np.arange(1, 400)
+    pairs = [
+        (Geometric(0.03), scipy.stats.geom(0.03).cdf(t)),
+        (NegativeBinomial(2.5, 0.04), scipy.stats.nbinom(2.5, 0.04).cdf(t - 1)),
+        (Weibull(0.7, 20.0), scipy.stats.weibull_min(0.7, scale=20.0).cdf(t)),
+        (LogNormal(30.0, 0.8), scipy.stats.lognorm(0.8, scale=30.0).cdf(t)),
+        (Uniform(5, 90), scipy.stats.randint(5, 91).cdf(t)),
+        (Zipf(1.3, 300), scipy.stats.zipfian(1.3, 300).cdf(t)),
+    ]
+    for law, expected in pairs:
+        np.testing.assert_allclose(law.cdf(t), expected, atol=1e-12)
+
+
+def test_means_of_long_tails():
+    assert Weibull(1.0, 1e6).mean == pytest.approx(1 / -math.expm1(-1e-6), rel=1e-9)
+    assert Weibull(0.25, 1e4).mean == pytest.approx(24e4, rel=1e-4)  # E X = scale · Gamma(1 + 4)
+    assert LogNormal(1e5, 2.0).mean == pytest.approx(1e5 * math.exp(2), rel=1e-4)
+    assert LogNormal(1e5, 60.0).mean == math.inf  # e^1800 is more than a float can say
+    assert NegativeBinomial(2, 0.001).mean == pytest.approx(1 + 2 * 999)
+
+
+def test_a_law_of_ones_own_needs_a_cdf_only():
+    class Twice(delays.Law):
+        def cdf(self, t):
+            t = np.asarray(t)
+            return np.where(t >= 10, 1.0, np.where(t >= 2, 0.25, 0.0))
+
+    law = Twice()
+    assert law.mean == pytest.approx(2 * 0.25 + 10 * 0.75)
+    assert law.quantile([0.2, 0.3]).tolist() == [2, 10]
+    assert law.settled(10**7) == 10 and law.settled(5) == 5
+    assert "Twice" in str(law)
+    assert delays.check(law) is law
+
+
+def test_settled_is_where_nothing_more_comes():
+    assert Constant(7).settled(100) == 7
+    assert Constant(7).settled(3) == 3
+    assert Never(1.0, Constant(7)).settled(100) == 1
+    assert 3000 < Geometric(0.01).settled(10**7) < 4000
+    assert Geometric(0.01).settled(1) == 1
+
+
+def test_tables_share_equal_laws():
+    law = ByPair.of(3, lambda i, j: Geometric(0.5) if i == j else Uniform(1, 4))
+    tau, which = delays.tables(law, 3, 1000)
+    assert tau.shape[0] == 2
+    np.testing.assert_allclose(tau[which[0, 1], :6], [0, 0.25, 0.5, 0.75, 1, 1])
+    np.testing.assert_allclose(tau[which[2, 2], :3], [0, 0.5, 0.75])
+
+
+def test_by_pair_answers_for_every_pair():
+    law = ByPair(((Constant(1), Constant(2)), (Constant(3), Never(0.5, Constant(4)))))
+    assert law.n_arms == 2 and law.at(1, 0) == Constant(3)
+    assert law.mean.tolist() == [[1, 2], [3, math.inf]]
+    assert law.never.tolist() == [[0, 0], [0, 0.5]]
+    assert law.cdf([1, 2]).shape == (2, 2, 2)
+    assert law.pmf(2).tolist() == [[0, 1], [0, 0]]
+    assert law.quantile(0.2).tolist() == [[1, 2], [3, 4]]
+    assert law.sample(5, seed=0).shape == (2, 2, 5)
+    assert delays.parse(str(law)) == law
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: Geometric(0), "p must be greater than 0 and at most 1, got 0"),
+        (lambda: Geometric(1.2), "p must be greater than 0 and at most 1, got 1.2"),
+        (lambda: Geometric(math.nan), "p must be greater than 0 and at most 1, got nan"),
+        (lambda: Geometric("x"), "p must be greater than 0 and at most 1, got 'x'"),
+        (lambda: Constant(0), "ticks must be a whole number of at least 1, got 0"),
+        (lambda: Constant(1.5), "ticks must be a whole number of at least 1, got 1.5"),
+        (lambda: Uniform(4, 3), "high must be a whole number of at least 4, got 3"),
+        (lambda: NegativeBinomial(0, 0.1), "r must be greater than 0, got 0"),
+        (lambda: NegativeBinomial(1, 1e-7), "a mean below a million ticks, got 1e[+]07"),
+        (lambda: Zipf(-1, 5), "exponent must be at least 0, got -1"),
+        (lambda: Zipf(1, 10**9), "cutoff must be at most 50000000"),
+        (lambda: Weibull(0, 1), "shape must be greater than 0, got 0"),
+        (lambda: LogNormal(1, -1), "sigma must be greater than 0, got -1"),
+        (lambda: Never(1.5, Constant(1)), "share must be at least 0 and at most 1, got 1.5"),
+        (lambda: Never(0.5, 3), "law must be a delay law, got 3"),
+        (lambda: Empirical(pmf=(0.7, 0.7)), "sum to at most 1, got a sum of 1.4"),
+        (lambda: Empirical(pmf=(-0.1, 0.7)), "a least of -0.1"),
+        (lambda: Empirical(pmf=()), "pmf must be a sequence of probabilities, got shape"),
+        (lambda: Empirical(pmf="x"), "pmf must be a sequence of probabilities, got 'x'"),
+        (lambda: Empirical.from_samples([0, 1]), "samples must be whole numbers of at least 1"),
+        (lambda: Empirical.from_samples([]), "samples must be whole numbers of at least 1"),
+        (lambda: ByPair((Constant(1),) * 3), "K×K delay laws for K of at least 2, got 3"),
+        (lambda: ByPair((Constant(1), 5, 6, 7)), "laws must be K×K delay laws, got 5 among them"),
+        (lambda: delays.check(0.01), "delay must be a delay law, such as .* got 0.01"),
+        (lambda: Geometric(0.1).quantile(1.1), "q must be at least 0 and at most 1"),
+    ],
+)
+def test_wrong_parameters_are_refused_in_one_sentence(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@given(st.lists(st.integers(1, 50) | st.just(math.inf), min_size=1, max_size=40))
+def test_an_empirical_law_repeats_its_samples(samples):
+    law = Empirical.from_samples(samples)
+    for t in (1, 7, 50):
+        assert law.cdf(t) == pytest.approx(np.mean(np.array(samples) <= t))
+    assert law.never == pytest.approx(np.mean(np.isinf(samples)), abs=1e-9)

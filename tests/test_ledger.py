@@ -1,0 +1,140 @@
+"""The incremental ledger against the definitions, over random histories."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from duelay import delays
+from duelay.ledger import age_to, assume, open_ledger, record
+
+LAWS = {
+    "geometric": delays.Geometric(0.07),
+    "geometric-fast": delays.Geometric(0.97),
+    "geometric-1": delays.Geometric(1.0),
+    "constant": delays.Constant(1),
+    "constant-9": delays.Constant(9),
+    "uniform": delays.Uniform(2, 30),
+    "zipf": delays.Zipf(1.2, 80),
+    "weibull": delays.Weibull(0.6, 8.0),
+    "log-normal": delays.LogNormal(5.0, 1.0),
+    "negative-binomial": delays.NegativeBinomial(2.5, 0.2),
+    "empirical": delays.Empirical(pmf=(0.1, 0.0, 0.4)),
+    "never-geometric": delays.Never(0.3, delays.Geometric(0.1)),
+    "never-uniform": delays.Never(0.5, delays.Uniform(1, 12)),
+    "nobody": delays.Never(1.0, delays.Constant(1)),
+    "by-pair": delays.ByPair.of(3, lambda i, j: delays.Geometric(0.05 + 0.3 * i + 0.1 * j)),
+}
+
+
+def random_history(rng, law, n, n_arms):
+    history = []
+    for _ in range(n):
+        i, j = (int(arm) for arm in rng.integers(n_arms, size=2))
+        d = law.at(i, j).sample(seed=rng)
+        history.append(naive.Past(i, j, bool(rng.random() < 0.6), float(d)))
+    return history
+
+
+def replay(history, assumed, t, n_arms, window):
+    """The ledger after the duels of ticks 1 to t - 1, as an ask at tick t sees it."""
+    ledger = open_ledger(assumed, n_arms)
+    limit = np.inf if window is None else window
+    for now in range(1, t + 1):
+        for s, past in enumerate(history[: now - 1], start=1):
+            if past.won and past.delay == now - s and past.delay <= limit:
+                ledger.conversions[past.first, past.second] += 1
+        age_to(ledger, now)
+        if now < t:
+            record(ledger, history[now - 1].first, history[now - 1].second, now)
+    return ledger
+
+
+@pytest.mark.parametrize("window", [None, 1, 2, 13, 500])
+@pytest.mark.parametrize("name", LAWS)
+def test_counts_follow_equations_2_to_4(name, window):
+    law = LAWS[name]
+    rng = np.random.default_rng([len(name), window or 0])
+    history = random_history(rng, law, 90, 3)
+
+    def tau(i, j, age):
+        return law.at(i, j).cdf(age)
+
+    for t in (1, 2, 3, 14, 15, 60, 91):
+        ledger = replay(history, assume(law, window, 3), t, 3, window)
+        n, n_tilde, s, mean = naive.estimates(history, t, 3, tau, window)
+        told = ledger.estimates()
+        assert np.array_equal(told.n, n)
+        np.testing.assert_allclose(told.heard, n_tilde, atol=1e-9)
+        np.testing.assert_allclose(told.wins, s, atol=1e-9)
+        seen = n_tilde > 1e-9
+        np.testing.assert_allclose(told.mean[seen], mean[seen], atol=1e-8)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    window=st.one_of(st.none(), st.integers(1, 60)),
+    t=st.integers(1, 60),
+    n_arms=st.integers(2, 5),
+    name=st.sampled_from([name for name in LAWS if name != "by-pair"]),
+)
+def test_counts_follow_the_definitions_whatever_the_history(seed, window, t, n_arms, name):
+    law = LAWS[name]
+    history = random_history(np.random.default_rng(seed), law, t, n_arms)
+    told = replay(history, assume(law, window, n_arms), t, n_arms, window).estimates()
+    tau = naive.estimates(history, t, n_arms, lambda i, j, age: law.cdf(age), window)
+    np.testing.assert_allclose(told.heard, tau[1], atol=1e-9)
+    np.testing.assert_allclose(told.wins, tau[2], atol=1e-9)
+
+
+@pytest.mark.parametrize("window", [None, 11])
+def test_the_three_readings_of_the_baseline(window):
+    rng = np.random.default_rng(5)
+    history = random_history(rng, delays.Geometric(0.1), 80, 3)
+    history = [past for past in history if past.first != past.second]
+    t = len(history) + 1
+    n, n_tilde, s, _ = naive.estimates(history, t, 3, lambda i, j, age: 1.0, window)
+    corrected = replay(history, assume(None, window, 3), t, 3, window).estimates()
+    assert np.array_equal(corrected.heard, n) and np.array_equal(corrected.wins, s)
+    for reading, twin in (
+        ("append-only", naive.append_only),
+        ("conversions", naive.conversions_only),
+    ):
+        n, wins = twin(history, t, 3, window)
+        told = replay(history, assume(reading, window, 3), t, 3, window).estimates()
+        assert np.array_equal(told.n, n) and np.array_equal(told.heard, n)
+        assert np.array_equal(told.wins, wins)
+
+
+def test_a_geometric_ledger_stays_exact_over_many_rescalings():
+    """What is missing is kept as a scaled sum; 60,000 ticks rescale it dozens of times."""
+    p, window, k = 0.3, 40, 2
+    ledger = open_ledger(assume(delays.Geometric(p), window, k), k)
+    n = 20_000
+    for t in range(1, n + 1):
+        age_to(ledger, t)
+        record(ledger, t % 2, 1 - t % 2, t)
+    age_to(ledger, n + 1)
+    ages = np.minimum(np.arange(1, n + 1), window)
+    expected = np.sum(1 - (1 - p) ** ages)
+    np.testing.assert_allclose(ledger.estimates().heard[0, 1], expected, rtol=1e-12)
+
+
+def test_self_duels_are_counted_and_say_nothing():
+    ledger = open_ledger(assume(delays.Geometric(0.5), 10, 2), 2)
+    age_to(ledger, 1)
+    record(ledger, 1, 1, 1)
+    ledger.conversions[1, 1] += 1
+    age_to(ledger, 2)
+    assert ledger.plays[1, 1] == 1
+    assert ledger.estimates().n.sum() == 0
+    assert np.isnan(ledger.estimates().mean[0, 1])
+
+
+def test_a_law_with_too_long_a_tail_asks_for_a_window():
+    with pytest.raises(ValueError, match="window must be at most 10000000 for this law"):
+        assume(delays.Weibull(0.1, 1000.0), None, 2)
+    with pytest.raises(ValueError, match="window must be at most 10000000 for this law"):
+        assume(delays.Geometric(1e-9), 50_000_000, 2)

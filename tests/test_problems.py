@@ -1,0 +1,145 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import duelay
+from duelay import NoWinnerError, Problem
+from duelay.problems import arithmetic, bradley_terry
+
+GOOD = [[0.5, 0.6, 0.7], [0.4, 0.5, 0.2], [0.3, 0.8, 0.5]]
+
+
+@pytest.mark.parametrize(
+    "matrix, message",
+    [
+        ([[0.5, 0.6]], r"matrix must be square \(K×K\), got shape \(1, 2\)"),
+        ([0.5, 0.5], r"matrix must be square \(K×K\), got shape \(2,\)"),
+        ([[0.5]], "matrix must have at least 2 arms, got 1"),
+        ([[0.5, 0.6], [0.5, 0.5]], r"matrix\[0, 1\] \+ matrix\[1, 0\] is 1.1"),
+        ([[0.5, 1.5], [-0.5, 0.5]], r"matrix must lie in \[0, 1\], but matrix\[0, 1\] is 1.5"),
+        ([[0.5, np.nan], [0.5, 0.5]], r"matrix\[0, 1\] is nan"),
+        ([[0.4, 0.6], [0.4, 0.5]], r"matrix must have 1/2 on its diagonal, but \[0, 0\] is 0.4"),
+        ([["a", "b"], ["c", "d"]], "matrix must be a K×K array of numbers"),
+        ([[0.5, 0.6], [0.4]], "matrix must be a K×K array of numbers"),
+    ],
+)
+def test_a_wrong_matrix_is_refused_in_one_sentence(matrix, message):
+    with pytest.raises(ValueError, match=message) as error:
+        Problem(matrix)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "arms, message",
+    [
+        (["a", "b"], "arms must have one name for each of the 3 rows of matrix, got 2"),
+        (["a", "b", "a"], "arms must have different names, got 'a' twice"),
+        ("abc", "arms must be a number or a sequence of names, got the text 'abc'"),
+    ],
+)
+def test_wrong_names_are_refused(arms, message):
+    with pytest.raises(ValueError, match=message):
+        Problem(GOOD, arms)
+
+
+def test_winner_gaps_and_names():
+    problem = Problem(np.array(GOOD)[::-1, ::-1], ["x", "y", "z"], name="mine")
+    assert problem.winner == 2 and problem.has_winner and problem.n_arms == 3
+    np.testing.assert_allclose(problem.gaps, [0.2, 0.1, 0.0])
+    assert repr(problem) == "Problem(name='mine', n_arms=3, winner='z')"
+    assert Problem(GOOD).arms == ("0", "1", "2")
+
+
+def test_a_problem_without_a_winner_says_so_where_one_is_needed():
+    for matrix in (
+        [[0.5, 0.9, 0.1], [0.1, 0.5, 0.9], [0.9, 0.1, 0.5]],
+        [[0.5, 0.5], [0.5, 0.5]],  # a tie is no win
+    ):
+        problem = Problem(matrix, name="circle")
+        assert not problem.has_winner
+        assert "winner=None" in repr(problem)
+        with pytest.raises(NoWinnerError, match="circle has no Condorcet winner"):
+            _ = problem.winner
+        with pytest.raises(ValueError, match="circle has no Condorcet winner"):
+            duelay.simulate(problem, duelay.RUCB(), delay="constant", horizon=5)
+
+
+def test_problems_are_values():
+    assert Problem(GOOD) == Problem(GOOD) and hash(Problem(GOOD)) == hash(Problem(GOOD))
+    assert Problem(GOOD) != Problem(GOOD, ["a", "b", "c"])
+    assert Problem(GOOD) != "a problem"
+    with pytest.raises(ValueError, match="read-only"):
+        Problem(GOOD).matrix[0, 1] = 0.9
+
+
+@given(st.integers(2, 12), st.integers(0, 10**6))
+def test_any_complementary_matrix_is_a_problem(k, seed):
+    upper = np.triu(np.random.default_rng(seed).random((k, k)), 1)
+    matrix = upper + np.tril(1 - upper.T, -1) + np.eye(k) / 2
+    problem = Problem(matrix)
+    beats_all = [i for i in range(k) if all(matrix[i, j] > 0.5 for j in range(k) if j != i)]
+    assert problem.has_winner == bool(beats_all)
+    if beats_all:
+        assert [problem.winner] == beats_all
+        assert (np.delete(problem.gaps, problem.winner) > 0).all()
+
+
+@given(st.lists(st.lists(st.floats(), min_size=1, max_size=4), min_size=1, max_size=4))
+def test_anything_else_is_refused_with_the_argument_named(rows):
+    try:
+        matrix = np.array(rows)
+        good = (
+            matrix.ndim == 2
+            and matrix.shape[0] == matrix.shape[1] > 1
+            and bool((np.abs(matrix + matrix.T - 1) <= 1e-8).all())
+            and bool(((matrix >= 0) & (matrix <= 1)).all())
+        )
+    except ValueError:
+        good = False
+    if good:
+        Problem(rows)
+    else:
+        with pytest.raises(ValueError, match="^matrix must"):
+            Problem(rows)
+
+
+def test_a_csv_with_or_without_names(tmp_path):
+    plain, named, numbered = tmp_path / "p.csv", tmp_path / "n.csv", tmp_path / "k.csv"
+    plain.write_text("0.5,0.7\n0.3,0.5\n\n")
+    named.write_text("old , new\n0.5,0.7\n0.3,0.5\n")
+    numbered.write_text("1,2\n0.5,0.7\n0.3,0.5\n")
+    assert Problem.from_csv(plain).arms == ("0", "1")
+    assert Problem.from_csv(plain).name == "p"
+    assert Problem.from_csv(named, name="x").arms == ("old", "new")
+    assert Problem.from_csv(numbered).arms == ("1", "2")
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ("0.5,0.7\n0.3\n", "matrix must be square, but its rows differ in length"),
+        ("0.5,0.7\n0.3,much\n", "matrix must hold numbers only"),
+        ("0.5,0.7\n0.4,0.5\n", r"matrix\[0, 1\] \+ matrix\[1, 0\] is 1.1"),
+        ("", "matrix must be square"),
+    ],
+)
+def test_a_wrong_csv_is_named(tmp_path, content, message):
+    path = tmp_path / "wrong.csv"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=message) as error:
+        Problem.from_csv(path)
+    assert "wrong.csv" in str(error.value)
+
+
+def test_a_missing_csv_is_named(tmp_path):
+    with pytest.raises(ValueError, match="cannot read a matrix from .*none.csv"):
+        Problem.from_csv(tmp_path / "none.csv")
+
+
+def test_generated_problems():
+    assert arithmetic(3, 0.1).matrix[0, 2] == 0.7
+    assert bradley_terry([1, 3]).winner == 1
+    assert bradley_terry([1, 3]).matrix[1, 0] == 0.75
+    with pytest.raises(ValueError, match="strengths must be positive numbers"):
+        bradley_terry([1, 0])

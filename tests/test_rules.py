@@ -1,0 +1,165 @@
+"""Rules against their slow twins, tick by tick, with delayed conversions."""
+
+import math
+
+import numpy as np
+import pytest
+
+import duelay
+import naive
+from duelay import delays
+from duelay.problems import arithmetic, bradley_terry
+
+PROBLEM = bradley_terry([5.0, 1.0, 3.0, 2.0])
+
+
+def play_beside(policy, law, ticks, check, problem=PROBLEM, seed=0):
+    """Run a player; before each tick hand the history to `check`, which sees the choice."""
+    rng = np.random.default_rng(seed)
+    player = policy.start(problem.arms, seed=rng.spawn(1)[0])
+    history = []
+    for t in range(1, ticks + 1):
+        for s, past in enumerate(history, start=1):
+            if past.won and past.delay == t - s:
+                player.tell(s - 1)
+        duel = player.ask()
+        check(t, history, (duel.first, duel.second), player)
+        won = rng.random() < problem.matrix[duel.first, duel.second]
+        delay = float(law.sample(seed=rng))
+        history.append(naive.Past(duel.first, duel.second, bool(won), delay))
+
+
+@pytest.mark.parametrize("alpha", [0.51, 1.0])
+def test_rucb_delay_chooses_as_algorithm_1_says(alpha):
+    law, window = delays.Geometric(0.2), 15
+    policy = duelay.RUCBDelay(delay=law, window=window, alpha=alpha)
+    champion = None
+    seen = set()
+
+    def check(t, history, choice, player):
+        nonlocal champion
+        n, n_tilde, s, _ = naive.estimates(history, t, 4, lambda i, j, a: law.cdf(a), window)
+        upper = naive.upper_bounds(n, n_tilde, s, alpha * math.log(t))
+        near = np.abs(upper - 0.5) < 1e-9
+        np.fill_diagonal(near, False)
+        assert not near.any()  # no verdict hangs on the last bit
+        firsts, champion, seconds = naive.rucb_allowed(np.round(upper, 12), champion)
+        assert choice[0] in firsts
+        assert choice[1] in seconds[choice[0]]
+        assert player._rule.champion[0] == (-1 if champion is None else champion)
+        seen.add((min(len(firsts), 2), champion is None, choice[0] == choice[1]))
+
+    play_beside(policy, law, 700, check, problem=bradley_terry([60.0, 1.0, 9.0, 3.0]))
+    assert {(1, False, True), (2, True, False), (2, False, False)} <= seen
+
+
+def test_rucb_draws_its_first_arm_with_the_right_probabilities():
+    """Line 11: B half of the time, the rest of C alike."""
+    from duelay.ledger import assume, open_ledger
+    from duelay.rules import select
+    from duelay.rules.rucb import rucb_rule
+    from duelay.rules.turn import turn
+
+    rng = np.random.default_rng(3)
+    for champion, expected in ((2, [1 / 6, 1 / 6, 1 / 2, 1 / 6]), (-1, [1 / 4] * 4)):
+        counts = np.zeros(4)
+        for _ in range(4000):
+            rule = rucb_rule(1.0, 4)
+            rule.champion[0] = champion
+            ledger = open_ledger(assume(None, None, 4), 4)
+            first, second = turn(rule, ledger, 1, rng)
+            assert second != first  # a tie at the top
+            counts[first] += 1
+        assert np.abs(counts / 4000 - expected).max() < 4 * math.sqrt(0.25 / 4000)
+    assert callable(select)
+
+
+def test_rucb_picks_any_arm_where_every_arm_is_beaten():
+    """A cycle of certain defeats empties C: line 7."""
+    cycle = duelay.RUCB(alpha=0.51).start(3, seed=0)
+    for i in range(3):
+        cycle._ledger.plays[i, (i + 1) % 3] = 1000
+        cycle._ledger.conversions[i, (i + 1) % 3] = 1000
+    firsts = {cycle.ask().first for _ in range(40)}
+    assert firsts == {0, 1, 2}
+    assert cycle._rule.champion[0] == -1
+
+
+def test_rr_db_delay_plays_and_drops_as_remark_1_says():
+    law, window, delta = delays.Uniform(1, 20), 18, 0.3
+    policy = duelay.RRDBDelay(delay=law, window=window, delta=delta)
+    active = {0, 1, 2, 3}
+    sizes = set()
+
+    def check(t, history, choice, player):
+        nonlocal active
+        n, n_tilde, s, _ = naive.estimates(history, t, 4, lambda i, j, a: law.cdf(a), window)
+        upper = naive.upper_bounds(n, n_tilde, s, math.log(4 * t / delta))
+        expected, active = naive.rr_db_choice(upper, active, n)
+        assert choice == expected
+        assert set(np.flatnonzero(player._rule.active)) == active
+        sizes.add(len(active))
+
+    play_beside(policy, law, 900, check, problem=bradley_terry([90.0, 0.5, 9.0, 2.0]))
+    assert 1 in sizes and len(sizes) > 2
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_mrr_db_delay_follows_algorithm_2(ordered):
+    law, schedule = delays.Geometric(0.3), (6, 20, 60)
+    policy = duelay.MRRDBDelay(
+        schedule=schedule, pairs="ordered" if ordered else "unordered", horizon=2000
+    )
+    past = []
+    twin = naive.mrr_db(4, schedule, ordered, lambda s, t: naive.y_tilde(past[s - 1], s, t, np.inf))
+    dropped = []
+
+    def check(t, history, choice, player):
+        past[:] = history
+        assert choice == next(twin)
+        dropped.append(4 - player._rule.active.sum())
+
+    play_beside(policy, law, 900, check, seed=1)
+    assert dropped[-1] >= 2
+
+
+def test_mrr_db_delay_plays_the_least_played_pair_when_its_rounds_are_over():
+    past = []
+    law = delays.Constant(1)
+    twin = naive.mrr_db(3, (2,), False, lambda s, t: naive.y_tilde(past[s - 1], s, t, np.inf))
+
+    def check(t, history, choice, player):
+        past[:] = history
+        assert choice == next(twin)
+
+    even = arithmetic(3, 0.001)
+    policy = duelay.MRRDBDelay(schedule=(2,), horizon=100)
+    play_beside(policy, law, 60, check, problem=even)
+
+
+def test_a_round_or_a_bound_that_would_drop_every_arm_drops_none():
+    """Three arms that beat each other in a circle."""
+    rr = duelay.RRDBDelay(delay=delays.Constant(1)).start(3, seed=0)
+    mrr = duelay.MRRDBDelay(schedule=(1000, 2000), horizon=10_000).start(3, seed=0)
+    for player in (rr, mrr):
+        for i, j, wins in ((0, 1, 990), (1, 2, 990), (0, 2, 10)):
+            player._ledger.plays[i, j] = 1000
+            player._ledger.conversions[i, j] = wins
+            if hasattr(player._ledger.assumed, "heard"):
+                player._ledger.assumed.heard[i, j] = 1000.0
+        player.ask()
+        assert player._rule.active.all()
+
+
+def test_two_arms_end_with_the_winner_against_itself():
+    for policy in (
+        duelay.RRDBDelay(delay=delays.Constant(1)),
+        duelay.MRRDBDelay(schedule=(10, 30, 90), horizon=1000),
+    ):
+        player = policy.start(2, seed=0)
+        for _ in range(400):
+            duel = player.ask()
+            if duel.first < duel.second:
+                player.tell(duel)
+        assert (duel.first, duel.second) == (0, 0)
+        assert list(player.standing().active) == [True, False]

@@ -1,0 +1,153 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import duelay
+from duelay import delays, policies, text
+from duelay.delays import (
+    ByPair,
+    Constant,
+    Empirical,
+    Geometric,
+    LogNormal,
+    NegativeBinomial,
+    Never,
+    Uniform,
+    Weibull,
+    Zipf,
+)
+
+positive = st.floats(1e-3, 1e3)
+share = st.floats(0, 1)
+simple = st.one_of(
+    st.builds(Geometric, st.floats(1e-9, 1)),
+    st.builds(Constant, st.integers(1, 10**6)),
+    st.integers(1, 100).flatmap(lambda low: st.builds(Uniform, st.just(low), st.integers(low, 999))),
+    st.builds(NegativeBinomial, positive, st.floats(0.01, 1)),
+    st.builds(Zipf, st.floats(0, 5), st.integers(1, 1000)),
+    st.builds(Weibull, positive, positive),
+    st.builds(LogNormal, positive, positive),
+    st.lists(st.floats(0, 0.1), min_size=1, max_size=8).map(Empirical),
+)
+laws = st.one_of(
+    simple, st.builds(Never, share, simple), st.builds(Never, share, st.builds(Never, share, simple))
+)
+by_pair = st.lists(laws, min_size=4, max_size=4).map(tuple).map(ByPair)
+windows = st.none() | st.integers(1, 10**9)
+alphas = st.floats(0.5, 9, exclude_min=True)
+rising = st.lists(st.integers(1, 10**6), min_size=1, max_size=5, unique=True).map(
+    lambda n: tuple(sorted(n))
+)
+recipes = st.one_of(
+    st.builds(duelay.RUCB, alphas, st.sampled_from(["corrected", "append-only"]), windows),
+    st.builds(duelay.RUCBDelay, laws | by_pair, windows, alphas),
+    st.builds(duelay.RRDBDelay, laws, windows, st.floats(0.001, 0.999)),
+    st.builds(
+        duelay.MRRDBDelay,
+        st.floats(1, 1e6),
+        st.none() | st.integers(1, 10**9),
+        st.none() | st.tuples(positive, positive, positive),
+        pairs=st.sampled_from(["unordered", "ordered"]),
+    ),
+    st.builds(
+        duelay.MRRDBDelay, schedule=rising, feedback=st.sampled_from(["individual", "aggregated"])
+    ),
+)
+
+
+@given(laws | by_pair)
+def test_laws_read_back_what_they_print(law):
+    assert delays.parse(str(law)) == law
+
+
+@given(recipes)
+def test_policies_read_back_what_they_print(policy):
+    assert policies.parse(str(policy)) == policy
+
+
+@given(st.text(max_size=40))
+def test_any_text_gives_a_law_or_one_sentence(form):
+    try:
+        assert isinstance(delays.parse(form), delays.Law | ByPair)
+    except ValueError as error:
+        assert str(error)
+
+
+@given(st.text(alphabet="geomtric:=,/()0.19-nw ", max_size=30))
+def test_nearly_right_text_gives_a_law_or_one_sentence(tail):
+    for head in ("geometric:", "never:0.1,", "empirical:", "uniform:"):
+        try:
+            delays.parse(head + tail)
+        except ValueError as error:
+            assert str(error)
+
+
+@pytest.mark.parametrize(
+    "form, law",
+    [
+        ("geometric:0.01", Geometric(0.01)),
+        ("geometric:p=0.01", Geometric(0.01)),
+        (" uniform : 1 , high = 5 ", Uniform(1, 5)),
+        ("constant", Constant(1)),
+        ("empirical:0.5/0.25", Empirical(pmf=(0.5, 0.25))),
+        ("empirical:0.5/", Empirical(pmf=(0.5,))),
+        ("never:0.3,uniform:1", None),
+        ("never:0.3,(uniform:1,5)", Never(0.3, Uniform(1, 5))),
+        ("never:law=geometric:0.5,share=0.1", Never(0.1, Geometric(0.5))),
+        ("never:0.1,constant", Never(0.1, Constant())),
+        ("weibull:0.5,1e2", Weibull(0.5, 100.0)),
+    ],
+)
+def test_forms_of_laws(form, law):
+    if law is None:
+        with pytest.raises(ValueError):
+            delays.parse(form)
+    else:
+        assert delays.parse(form) == law
+
+
+def test_forms_of_policies():
+    parse = policies.parse
+    assert parse("rucb") == duelay.RUCB()
+    assert parse("rucb:1,append-only") == duelay.RUCB(1.0, "append-only")
+    assert parse("rucb-delay:delay=geometric:0.1,window=none") == duelay.RUCBDelay(
+        Geometric(0.1), None
+    )
+    assert parse("rucb-delay:delay=(weibull:0.5,9)").delay == Weibull(0.5, 9.0)
+    assert parse("mrr-db-delay:constants=0.5/0.1/0.1").constants == (0.5, 0.1, 0.1)
+    assert parse("mrr-db-delay:mean-delay=50").mean_delay == 50
+    # What the text leaves out may come from the world.
+    world = {"delay": Constant(5), "mean_delay": 5.0}
+    assert parse("rucb-delay", world).delay == Constant(5)
+    assert parse("rucb-delay:delay=geometric:0.1", world).delay == Geometric(0.1)
+    assert parse("mrr-db-delay", world).mean_delay == 5
+    assert parse("rucb", world) == duelay.RUCB()
+
+
+@pytest.mark.parametrize(
+    "kind, form, message",
+    [
+        ("law", "geometrc:0.1", r"unknown law 'geometrc' \(did you mean geometric\?\); there are:"),
+        ("policy", "rucbdelay", r"unknown policy 'rucbdelay' \(did you mean rucb-delay\?\)"),
+        ("law", "", "unknown law ''"),
+        ("law", "geometric", "law geometric needs p, got 'geometric'"),
+        ("law", "geometric:0", "law 'geometric:0': p must be greater than 0"),
+        ("law", "geometric:q=1", r"law geometric has no parameter 'q'.*; it has: p"),
+        ("law", "geometric:0.1,0.2", "cannot place '0.2'; write key=value"),
+        ("law", "uniform:high=4,1", "cannot place '1'"),
+        ("law", "geometric:0.1,p=0.2", "gives p twice"),
+        ("law", "never:0.1,(geometric:0.1", "brackets do not match"),
+        ("law", "never:0.1,)geometric:0.1(", "brackets do not match"),
+        ("policy", "rucb:alpa=1", r"has no parameter 'alpa' \(did you mean alpha\?\)"),
+        ("policy", "rucb:counting=all", "counting must be one of corrected, append-only, conv"),
+    ],
+)
+def test_wrong_text_is_refused_in_one_sentence(kind, form, message):
+    with pytest.raises(ValueError, match=message):
+        text.parse(kind, form)
+
+
+def test_every_name_is_listed_with_its_parameters():
+    assert set(text.names("policy")) == {"rucb", "rucb-delay", "rr-db-delay", "mrr-db-delay"}
+    assert text.parameters(duelay.RUCBDelay) == ["delay=geometric:0.01", "window=1000", "alpha=1"]
+    assert text.parameters(Empirical) == ["pmf"]
