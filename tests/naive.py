@@ -141,9 +141,7 @@ def mrr_db(n_arms, schedule, ordered, observe):
             y_bar[i, j] = sum(observe(s, t) for s in times[i, j]) / len(times[i, j])
             if not ordered:
                 y_bar[j, i] = 1 - y_bar[i, j]
-        beaten = [
-            i for i in active if any(y_bar[i, j] + gamma < 0.5 for j in active if j != i)
-        ]
+        beaten = [i for i in active if any(y_bar[i, j] + gamma < 0.5 for j in active if j != i)]
         if len(beaten) < len(active):
             active = [i for i in active if i not in beaten]
         gamma /= 2

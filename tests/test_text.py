@@ -22,7 +22,9 @@ share = st.floats(0, 1)
 simple = st.one_of(
     st.builds(Geometric, st.floats(1e-9, 1)),
     st.builds(Constant, st.integers(1, 10**6)),
-    st.integers(1, 100).flatmap(lambda low: st.builds(Uniform, st.just(low), st.integers(low, 999))),
+    st.integers(1, 100).flatmap(
+        lambda low: st.builds(Uniform, st.just(low), st.integers(low, 999))
+    ),
     st.builds(NegativeBinomial, positive, st.floats(0.01, 1)),
     st.builds(Zipf, st.floats(0, 5), st.integers(1, 1000)),
     st.builds(Weibull, positive, positive),
@@ -30,7 +32,9 @@ simple = st.one_of(
     st.lists(st.floats(0, 0.1), min_size=1, max_size=8).map(Empirical),
 )
 laws = st.one_of(
-    simple, st.builds(Never, share, simple), st.builds(Never, share, st.builds(Never, share, simple))
+    simple,
+    st.builds(Never, share, simple),
+    st.builds(Never, share, st.builds(Never, share, simple)),
 )
 by_pair = st.lists(laws, min_size=4, max_size=4).map(tuple).map(ByPair)
 windows = st.none() | st.integers(1, 10**9)

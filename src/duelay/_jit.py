@@ -13,7 +13,7 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import numba
 from numba import config
@@ -77,7 +77,17 @@ def kernel(function: F) -> F:
     return compiled
 
 
-def generic(function: F) -> Any:
+class Generic(Protocol):
+    """A function with a body for each type of its first argument."""
+
+    def __call__(self, first: Any, *rest: Any) -> Any:
+        """Run the body for this type."""
+
+    def register(self, cls: type) -> Callable[[F], F]:
+        """Add the body for a type."""
+
+
+def generic(function: Callable[..., Any]) -> Generic:
     """Declare a function whose body depends on the type of its first argument, a NamedTuple.
 
     Bodies are added with ``@name.register(Type)``, as for `functools.singledispatch`, which is what
@@ -87,8 +97,8 @@ def generic(function: F) -> Any:
     dispatcher = functools.singledispatch(function)
 
     # Called by Numba with *types*; the class behind a NamedTuple type picks the body.
-    @overload(dispatcher, strict=False, jit_options=_OPTIONS)
-    def _body(first: Any, *rest: Any) -> Any:
+    def body(first: Any, *rest: Any) -> Any:
         return dispatcher.dispatch(first.instance_class)
 
-    return dispatcher
+    overload(dispatcher, strict=False, jit_options=_OPTIONS)(body)
+    return cast(Generic, dispatcher)

@@ -60,7 +60,11 @@ def label(result: Result) -> str:
     text = str(result.policy)
     parts = [
         part
-        for part in (f"delay={result.delay}", f"delay=({result.delay})", f"horizon={result.horizon}")
+        for part in (
+            f"delay={result.delay}",
+            f"delay=({result.delay})",
+            f"horizon={result.horizon}",
+        )
         if part in text
     ]
     for part in parts:

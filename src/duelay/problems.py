@@ -80,7 +80,7 @@ class Problem:
     @property
     def gaps(self) -> NDArray[np.float64]:
         """Delta_i = mu_(winner, i) - 1/2 for each arm; 0 for the winner."""
-        return self._matrix[self.winner] - 0.5
+        return np.asarray(self._matrix[self.winner] - 0.5)
 
     @classmethod
     def from_csv(cls, path: str | Path, *, name: str | None = None) -> Problem:
@@ -143,7 +143,9 @@ def check_matrix(matrix: ArrayLike) -> NDArray[np.float64]:
     if off.max() > _TOLERANCE:
         i, j = np.unravel_index(np.argmax(off), off.shape)
         if i == j:
-            raise ValueError(f"matrix must have 1/2 on its diagonal, but [{i}, {i}] is {mu[i, i]:g}")
+            raise ValueError(
+                f"matrix must have 1/2 on its diagonal, but [{i}, {i}] is {mu[i, i]:g}"
+            )
         raise ValueError(
             f"matrix must satisfy matrix + matrix.T == 1, but "
             f"matrix[{i}, {j}] + matrix[{j}, {i}] is {mu[i, j] + mu[j, i]:g}"

@@ -106,8 +106,8 @@ def parse(kind: str, text: str, defaults: Mapping[str, Any] | None = None) -> An
 def form(recipe: Any) -> str:
     """Return the text form of a law or a policy; `parse` reads it back as an equal one.
 
-    A law's parameters stand in order. Of a policy's, those that differ from their default, and those
-    that depend on the world (a field's metadata says so), stand with their names.
+    A law's parameters stand in order. Of a policy's, those that differ from their default, and
+    those that depend on the world (a field's metadata says so), stand with their names.
     """
     arguments = []
     is_law = type(recipe) in _KINDS["law"].values()

@@ -53,7 +53,7 @@ def coverage(t: float, alpha: float = 1.0) -> float:
     It is exact for pairs chosen without looking at the outcomes. Under a policy that looks, the
     choice and the outcomes depend on each other, and it holds only approximately.
     """
-    return max(0.0, 1.0 - 2.0 * float(t) ** (-2.0 * alpha))
+    return max(0.0, 1.0 - 2.0 * math.exp(-2.0 * alpha * math.log(t)))
 
 
 def burn_in(delta: float, *, n_arms: int, window: int, alpha: float = 1.0) -> float:
@@ -80,9 +80,9 @@ def comparisons_bound(
     """N_ij(t) <= 4 alpha log t / (tau_1^2 min(Delta_i^2, Delta_j^2)), K×K (Appendix A.2).
 
     It holds for t > C(delta) with probability 1 - delta. The winner's own gap is 0, which would
-    make the bound infinite for its pairs; the argument gives Delta_j^2 for the pair (winner, j), and
-    that is what stands here. On the diagonal: 0 (a self-duel of a loser does not happen then), and
-    infinity for the winner, whose self-duels have no bound.
+    make the bound infinite for its pairs; the argument gives Delta_j^2 for the pair (winner, j),
+    and that is what stands here. On the diagonal: 0 (a self-duel of a loser does not happen then),
+    and infinity for the winner, whose self-duels have no bound.
 
     `discount`: ``"first"`` divides by tau_1; ``"window"`` by tau_M / (M + 1), the appendix's
     replacement, which asks that every pair has been played before the window began. Infinite where
@@ -225,6 +225,8 @@ def mrr_bound(problem: Problem, *, horizon: float, mean_delay: float) -> float:
     Delta_i) over the whole horizon, which the term 81 / Delta_i covers. Infinite for an infinite
     mean delay.
     """
+    if math.isinf(mean_delay):
+        return math.inf
     k, gaps, log = _mrr_terms(problem, horizon)
     terms = (
         9 * k * log / gaps
@@ -281,7 +283,8 @@ def lower_bound_instances(n_arms: int, gap: float, k: int = 1) -> tuple[Problem,
     """Return the two problems of Appendix D, which no policy can tell apart cheaply.
 
     In the first, arm 0 beats all others by `gap` and they are equal; in the second, arm `k` beats
-    arm 0 by `gap` and the others by 2 `gap`. The paper's "for all i > 2" is read as i not in {1, k}.
+    arm 0 by `gap` and the others by 2 `gap`. The paper's "for all i > 2" is read as i not in
+    {1, k}.
     """
     n_arms = _checks.whole("n_arms", n_arms, least=2)
     gap = _checks.number("gap", gap, above=0, most=1 / 8)

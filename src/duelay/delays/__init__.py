@@ -59,9 +59,7 @@ def check(delay: Any, n_arms: int | None = None) -> Delay:
     return delay
 
 
-def tables(
-    delay: Delay, n_arms: int, limit: int
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def tables(delay: Delay, n_arms: int, limit: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return tau as arrays: ``tau[law[i, j], age]`` for ages 0 to n, and ``law`` (K×K).
 
     n is at most `limit`, and less where every law has settled before.

@@ -47,7 +47,9 @@ class Empirical(TableLaw):
         delays = np.atleast_1d(np.asarray(samples, dtype=np.float64))
         came = delays[np.isfinite(delays)]
         if delays.ndim != 1 or not len(delays) or (came < 1).any() or (came % 1 != 0).any():
-            raise ValueError("samples must be whole numbers of at least 1, inf or nan, and not none")
+            raise ValueError(
+                "samples must be whole numbers of at least 1, inf or nan, and not none"
+            )
         counts = np.bincount(came.astype(np.int64), minlength=2)[1:]
         return cls(counts / len(delays))
 

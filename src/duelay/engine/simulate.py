@@ -29,7 +29,7 @@ _SLICE_SECONDS = 0.05  # how long Ctrl-C and the progress bar wait for a compile
 _FIRST_SLICE = 256
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """Another run failed, or somebody pressed Ctrl-C."""
 
 
@@ -193,7 +193,7 @@ class _Job:
         done, step, seconds = 0, _FIRST_SLICE, 0.0
         while done < self.horizon:
             if self.stop.is_set():
-                raise Stopped
+                raise StoppedError
             until = min(done + step, self.horizon)
             start = time.perf_counter()
             proceed(until)
@@ -231,7 +231,7 @@ def _spread(job: _Job, runs: int, workers: int, bar: Any) -> list[Outcome]:
         for future in futures:  # the first real failure, not those that were told to stop
             if future.done() and not future.cancelled():
                 error = future.exception()
-                if error is not None and not isinstance(error, Stopped):
+                if error is not None and not isinstance(error, StoppedError):
                     raise error
         return [future.result() for future in futures]
 

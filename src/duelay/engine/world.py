@@ -1,7 +1,8 @@
 """The simulated world: draws outcomes and delays, and delivers conversions when they are due.
 
-Every duel takes two uniform draws, whatever its arms: one for the outcome X ~ Bernoulli(mu), one for
-the delay D by inversion. Worlds from the same generator therefore stay in step under every policy.
+Every duel takes two uniform draws, whatever its arms: one for the outcome X ~ Bernoulli(mu), one
+for the delay D by inversion. Worlds from the same generator therefore stay in step under every
+policy.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ class MRRDBDelay(CompiledPolicy):
     active j has ``Y bar_ij + gamma_m < 1/2``, gamma_m = 2^-m, Y bar_ij the share of conversions
     heard so far. There is no window: every conversion counts, however late.
 
-    With the appendix's n_m, the default, the first round takes 893 plays a pair at T = 200,000 and a
-    mean delay of 100, and six rankers are not separated within that horizon. The paper's figure
+    With the appendix's n_m, the default, the first round takes 893 plays a pair at T = 200,000 and
+    a mean delay of 100, and six rankers are not separated within that horizon. The paper's figure
     suggests smaller constants, in the brief form, which it does not give.
 
     Parameters
@@ -87,7 +87,9 @@ class MRRDBDelay(CompiledPolicy):
         if self.schedule is not None:
             return np.array(self.schedule, dtype=np.int64)
         if self.horizon is None:
-            raise ValueError("horizon must be given to MRRDBDelay: its rounds depend on T, got None")
+            raise ValueError(
+                "horizon must be given to MRRDBDelay: its rounds depend on T, got None"
+            )
         return theory.mrr_schedule(
             self.horizon, self.mean_delay, feedback=self.feedback, constants=self.constants
         )

@@ -21,12 +21,13 @@ class RUCBDelay(CompiledPolicy):
 
     The upper bounds are ``mu^_ij + sqrt(alpha N_ij log t) / N~_ij`` (Equation 5), with the
     estimator of Section 3.1, unbiased for pairs chosen without looking. The second arm is the one
-    most able to beat the first, max over j of U_ju: the paper's text has U_uj, which never plays the
-    winner against itself and has linear regret; its proof, like RUCB, uses U_ju.
+    most able to beat the first, max over j of U_ju: the paper's text has U_uj, which never plays
+    the winner against itself and has linear regret; its proof, like RUCB, uses U_ju.
 
     Parameters
     ----------
-    delay : the delay law that is assumed; the paper's experiments have the true one, geometric 0.01.
+    delay : the delay law that is assumed; the paper's experiments have the true one, geometric
+        0.01.
     window : M: after so many ticks a silent duel is closed. The paper's experiments: 1000.
     alpha : width of the bounds; above 1/2. The paper's experiments: 1, where its bound on the
         expected regret is infinite (see `duelay.theory.expected_bound`).

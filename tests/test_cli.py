@@ -1,0 +1,168 @@
+import subprocess
+import sys
+
+import pytest
+
+from duelay import cli
+
+
+def duelay_command(*arguments, capsys=None):
+    """Run the command in this process; return status, standard output and standard error."""
+    sys.argv = ["duelay", *map(str, arguments)]
+    try:
+        cli.run()
+        status = 0
+    except SystemExit as stop:
+        status = stop.code or 0
+    shown = capsys.readouterr()
+    return status, shown.out, shown.err
+
+
+@pytest.fixture
+def command(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    import warnings
+
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        yield lambda *arguments: duelay_command(*arguments, capsys=capsys)
+
+
+def test_simulate_prints_a_table_and_writes_a_figure_and_a_csv(command, tmp_path):
+    out = tmp_path / "new" / "folder"
+    status, shown, complaints = command(
+        "simulate", "--dataset", "six-rankers", "--policy", "rucb-delay",
+        "--policy", "mrr-db-delay", "--delay", "geometric:0.5", "--horizon", 2000, "--runs", 2,
+        "--out", out,
+    )  # fmt: skip
+    assert status == 0
+    assert "six-rankers: 6 arms, winner A" in shown
+    for word in ("regret", "± sd", "led by winner", "µs a duel", "rucb-delay:delay=geometric:0.5"):
+        assert word in shown
+    assert "mean_delay=2,horizon=2000" in shown  # the true law's mean
+    assert sorted(path.name for path in out.iterdir()) == [
+        "regret.csv",
+        "regret.png",
+        "regret.svg",
+    ]
+    assert (out / "regret.png").read_bytes().startswith(b"\x89PNG")
+    assert len((out / "regret.csv").read_text().splitlines()) == 1 + 2 * 2 * 200
+    assert complaints == ""
+
+
+def test_simulate_takes_a_csv_of_ones_own(command, tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("old,new\n0.5,0.4\n0.6,0.5\n")
+    status, shown, _ = command("simulate", "--dataset", path, "--policy", "rucb", "--horizon", 50)
+    assert status == 0 and "mine: 2 arms, winner new" in shown
+
+
+def test_a_short_horizon_is_a_warning_that_says_how_long_the_round_is(command):
+    status, _, complaints = command(
+        "simulate", "--dataset", "mslr", "--policy", "mrr-db-delay", "--horizon", 500, "--runs", 1
+    )
+    assert status == 0
+    first = complaints.splitlines()[0]
+    assert first.startswith("duelay: warning: horizon 500 is too short") and "ticks" in first
+
+
+def test_lists(command):
+    for what, words in (
+        ("datasets", ("tennis", "Pete Sampras", "0.070")),
+        ("policies", ("rucb-delay:delay=geometric:0.01,window=1000,alpha=1", "mrr-db-delay")),
+        ("delays", ("geometric:p", "never:share,law", "zipf:exponent,cutoff")),
+    ):
+        status, shown, _ = command(what)
+        assert status == 0
+        for word in words:
+            assert word in shown
+
+
+SIMULATE = ["simulate", "--dataset", "mslr", "--policy", "rucb", "--horizon", "10"]
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ([*SIMULATE[:2], "msl", *SIMULATE[3:]], "unknown dataset 'msl' (did you mean mslr?)"),
+        ([*SIMULATE[:4], "rucbb"], "unknown policy 'rucbb' (did you mean rucb?)"),
+        ([*SIMULATE, "--delay", "geometrik:0.1"], "(did you mean geometric?); there are:"),
+        ([*SIMULATE, "--delay", "geometric:0"], "p must be greater than 0 and at most 1, got 0"),
+        ([*SIMULATE, "--policy", "rucb:alpha=0.5"], "alpha must be greater than 0.5"),
+        ([*SIMULATE, "--policy", "rucb-delay:window=0"], "window must be None"),
+        ([*SIMULATE, "--horizon", "0"], "horizon must be a whole number of at least 1, got 0"),
+        ([*SIMULATE, "--horizon", "x"], "'x' is not a valid integer"),
+        ([*SIMULATE[:2], "none.csv", *SIMULATE[3:]], "cannot read a matrix from none.csv"),
+        ([*SIMULATE, "--colour"], "No such option"),
+        (["simulate"], "Missing option '--dataset'"),
+        (["simulat"], "No such command 'simulat'"),
+        (
+            [*SIMULATE, "--policy", "mrr-db-delay", "--delay", "never:0.5,constant"],
+            "mean_delay must be at least 1 (the law's mean, finite), got inf",
+        ),
+    ],
+)
+def test_bad_input_is_one_sentence_and_status_2(command, arguments, message):
+    status, shown, complaints = command(*arguments)
+    assert status == 2 and shown == ""
+    assert message in complaints
+    assert "Traceback" not in complaints
+
+
+def test_a_folder_that_cannot_be_written_is_status_1(command, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    status, _, complaints = command(*SIMULATE, "--out", tmp_path / "file" / "below")
+    assert status == 1 and complaints.startswith("duelay: ") and "Traceback" not in complaints
+
+
+def test_ctrl_c_is_status_130(command, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "simulate", interrupted)
+    status, _, complaints = command(*SIMULATE)
+    assert status == 130 and complaints.strip() == "duelay: stopped"
+
+
+def test_help_and_version(command):
+    assert command("--version")[1].startswith("duelay, version ")
+    status, shown, _ = command("simulate", "--help")
+    assert status == 0 and "--policy" in shown and "geometric:0.01" in shown
+
+
+def test_the_command_is_installed_and_answers():
+    out = subprocess.run(
+        [sys.executable, "-m", "duelay", "datasets"], capture_output=True, text=True, check=True
+    )
+    assert "six-rankers" in out.stdout
+
+
+@pytest.mark.parametrize(
+    "missing, arguments, message",
+    [
+        ("click", ["datasets"], "the command line needs click: pip install 'duelay[cli,plots]'"),
+        ("matplotlib", [*SIMULATE, "--out", "x"], "pip install 'duelay[plots]'"),
+    ],
+)
+def test_a_missing_extra_is_named(missing, arguments, message, tmp_path):
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None; sys.modules['{missing}.figure'] = None;"
+        f"sys.argv = ['duelay', *{arguments!r}];"
+        "from duelay.__main__ import main; main()"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert out.returncode == 2, out.stderr
+    assert message in out.stderr and "Traceback" not in out.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_importing_the_library_loads_neither_plots_nor_the_command_line():
+    code = (
+        "import sys, duelay;"
+        "print([name for name in ('matplotlib', 'click') if name in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"

@@ -1,0 +1,265 @@
+import csv
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import duelay
+import naive
+from duelay import delays
+from duelay.engine import streams, write_csv
+from duelay.engine.world import NOBODY, duel, make_world, take_due
+from duelay.problems import arithmetic, bradley_terry
+from duelay.testing import compiled_duels, live_duels
+
+PROBLEM = arithmetic(4, 0.1)
+
+
+@pytest.mark.parametrize("window", [None, 1, 8, 64])
+@pytest.mark.parametrize(
+    "law",
+    [
+        delays.Geometric(0.1),
+        delays.Constant(1),
+        delays.Uniform(3, 40),
+        delays.Zipf(1.1, 500),
+        delays.Never(0.4, delays.LogNormal(6.0, 1.5)),
+        delays.Never(1.0, delays.Constant(1)),
+        delays.ByPair.of(4, lambda i, j: delays.Geometric(0.05 + 0.1 * i + 0.1 * j)),
+    ],
+    ids=str,
+)
+def test_the_world_delivers_each_conversion_at_its_tick(law, window):
+    horizon = 150
+    world = make_world(PROBLEM, law, window, horizon)
+    rng, twin = np.random.default_rng(1), np.random.default_rng(1)
+    choose = np.random.default_rng(2)
+    expected = {}
+    for t in range(1, horizon + 1):
+        delivered = []
+        while (entry := take_due(world, t)) != NOBODY:
+            delivered.append((world.first[entry], world.second[entry], world.born[entry]))
+        assert sorted(delivered) == sorted(expected.pop(t, []))
+        i, j = choose.integers(4, size=2)
+        duel(world, i, j, t, rng)
+        won = twin.random() < PROBLEM.matrix[i, j]
+        limit = horizon if window is None else window
+        d = naive.invert(law.at(i, j), twin.random(), limit)
+        if won and d is not None:
+            expected.setdefault(t + d, []).append((i, j, t))
+    assert all(t > horizon for t in expected)
+
+
+@pytest.mark.parametrize("delay", [delays.Constant(1), delays.Geometric(0.05)], ids=str)
+def test_regret_is_equation_1(delay):
+    policy = duelay.RUCBDelay(delay=delay, window=30)
+    checkpoints = [1, 7, 200]
+    result = duelay.simulate(
+        PROBLEM, policy, delay=delay, horizon=200, runs=3, seed=5, checkpoints=checkpoints
+    )
+    for run in range(3):
+        duels = compiled_duels(policy, PROBLEM, delay, 200, seed=5, number=run)
+        for place, t in enumerate(checkpoints):
+            assert result.regret[run, place] == pytest.approx(naive.regret(PROBLEM, duels[:t]))
+        assert result.final[run] == result.regret[run, -1]
+        counts = np.zeros((4, 4))
+        for pair in duels:
+            counts[pair] += 1
+        assert np.array_equal(result.plays[run], counts)
+
+
+def test_rucb_delay_without_delay_is_rucb_duel_for_duel():
+    for problem in (PROBLEM, duelay.datasets.load("six-rankers")):
+        for law in (delays.Constant(1), delays.Geometric(1.0)):
+            delayed = duelay.RUCBDelay(delay=law, window=1000, alpha=0.51)
+            plain = duelay.RUCB(alpha=0.51)
+            args = (problem, law, 400)
+            assert compiled_duels(delayed, *args) == compiled_duels(plain, *args)
+
+
+def test_every_policy_meets_the_same_world():
+    """Run r has one world generator; with the same duels the same conversions come."""
+    world, policy = streams(3, 4)
+    again, other = streams(3, 4)
+    assert world.random() == again.random()
+    assert policy.random() == other.random()
+    assert streams(3, 5)[0].random() != streams(3, 4)[0].random()
+
+
+def test_checkpoints_are_even_or_given():
+    kwargs = {"delay": "constant", "horizon": 10}
+    t = duelay.simulate(PROBLEM, duelay.RUCB(), checkpoints=3, **kwargs).t
+    assert t.tolist() == [3, 7, 10]
+    assert duelay.simulate(PROBLEM, duelay.RUCB(), checkpoints=99, **kwargs).t.tolist() == list(
+        range(1, 11)
+    )
+    result = duelay.simulate(PROBLEM, duelay.RUCB(), checkpoints=[2, 5], **kwargs)
+    assert result.t.tolist() == [2, 5] and result.plays.sum() == 10
+    assert result.final[0] >= result.regret[0, -1]
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"horizon": 0}, "horizon must be a whole number of at least 1, got 0"),
+        ({"runs": 0}, "runs must be a whole number of at least 1, got 0"),
+        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
+        ({"workers": 0}, "workers must be a whole number of at least 1, got 0"),
+        ({"checkpoints": 0}, "checkpoints must be a whole number of at least 1, got 0"),
+        ({"checkpoints": [5, 5]}, "checkpoints must be rising ticks from 1 to the horizon 9"),
+        ({"checkpoints": [5, 10]}, "checkpoints must be rising ticks from 1 to the horizon 9"),
+        ({"checkpoints": []}, "checkpoints must be rising ticks"),
+        ({"delay": "geometric:2"}, "p must be greater than 0 and at most 1, got 2"),
+        ({"delay": None}, "delay must be a delay law"),
+        ({"delay": delays.ByPair((delays.Constant(1),) * 4)}, "delay must have laws for 4 arms"),
+        ({"policy": "rucb"}, "policy must be a duelay policy, such as .* got 'rucb'"),
+        ({"problem": [[0.5]]}, "problem must be a duelay.Problem"),
+    ],
+)
+def test_bad_input_meets_one_sentence(change, message):
+    given = {"problem": PROBLEM, "policy": duelay.RUCB(), "delay": "constant", "horizon": 9}
+    given |= change
+    with pytest.raises(ValueError, match=message):
+        duelay.simulate(given.pop("problem"), given.pop("policy"), **given)
+
+
+def test_simulate_fills_in_the_horizon_and_warns_when_it_is_short():
+    with pytest.warns(UserWarning, match="horizon 50 is too short for MRR-DB-Delay's first round"):
+        result = duelay.simulate(PROBLEM, duelay.MRRDBDelay(), delay="constant", horizon=50)
+    assert result.policy.horizon == 50
+
+
+def test_aggregated_feedback_credits_the_pair_in_play():
+    """Conversions of one pair that come while another is played count for the other."""
+    policy = duelay.MRRDBDelay(schedule=(5, 6), feedback="aggregated", horizon=40)
+    certain = duelay.Problem([[0.5, 1.0, 1.0], [0.0, 0.5, 1.0], [0.0, 0.0, 0.5]])
+    late = delays.Constant(5)
+    world_rng, policy_rng = streams(0, 0)
+    player = policy.start(3, policy_rng)
+    for t in range(1, 16):  # (0, 1) five times, then (0, 2), then (1, 2): all convert 5 later
+        player.tell_count(1 if t > 5 else 0)
+        player.ask()
+    conversions = player.standing().conversions
+    assert [conversions[0, 1], conversions[0, 2], conversions[1, 2]] == [1, 5, 4]
+    assert compiled_duels(policy, certain, late, 40) == live_duels(policy, certain, late, 40)
+
+
+def test_a_failing_policy_stops_the_simulation_with_its_own_error():
+    from dataclasses import dataclass
+
+    @dataclass(frozen=True)
+    class Breaks(duelay.Policy):
+        def choose(self, ledger, t, rng):
+            if t == 20:
+                raise RuntimeError("out of ideas")
+            return 0, 1
+
+    for workers in (1, 3):
+        with pytest.raises(RuntimeError, match="out of ideas"):
+            duelay.simulate(
+                PROBLEM, Breaks(), delay="constant", horizon=100, runs=5, workers=workers
+            )
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_stops_a_long_simulation_cleanly(workers):
+    threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
+    before = threading.active_count() - 1  # without the timer
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        duelay.simulate(
+            bradley_terry(np.linspace(1, 2, 20)),
+            duelay.RUCB(),
+            delay="geometric:0.01",
+            horizon=10**9,
+            runs=2,
+            workers=workers,
+        )
+    assert time.monotonic() - start < 30
+    assert threading.active_count() <= before
+
+
+def test_a_progress_bar_is_drawn_when_asked_for(capsys):
+    kwargs = {"delay": "constant", "horizon": 500, "runs": 2}
+    duelay.simulate(PROBLEM, duelay.RUCB(), progress=True, **kwargs)
+    assert "duels" in capsys.readouterr().err
+    duelay.simulate(PROBLEM, duelay.RUCB(), **kwargs)  # nobody is watching
+    assert capsys.readouterr().err == ""
+
+
+def test_the_csv_is_tidy_and_written_whole(tmp_path):
+    result = duelay.simulate(
+        PROBLEM, duelay.RUCB(), delay="constant", horizon=20, runs=2, checkpoints=4
+    )
+    path = tmp_path / "regret.csv"
+    write_csv([result, result], path)
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    assert len(rows) == 2 * 2 * 4
+    assert rows[0]["problem"] == "arithmetic" and rows[0]["law"] == "constant:1"
+    assert [float(row["regret"]) for row in rows[:4]] == result.regret[0].tolist()
+    assert [path.name for path in tmp_path.iterdir()] == ["regret.csv"]
+    with pytest.raises(FileNotFoundError):
+        write_csv([result], tmp_path / "nowhere" / "regret.csv")
+
+
+def test_results_sum_themselves_up():
+    result = duelay.simulate(PROBLEM, duelay.RUCB(), delay="constant", horizon=300, runs=4)
+    np.testing.assert_allclose(result.mean, result.regret.mean(axis=0))
+    np.testing.assert_allclose(result.std, result.regret.std(axis=0, ddof=1))
+    assert result.runs == 4 and 0 <= result.led_by_winner <= 1 and result.microseconds > 0
+    assert "rucb, delay=constant:1, horizon=300, runs=4" in repr(result)
+    one = duelay.simulate(PROBLEM, duelay.RUCB(), delay="constant", horizon=5)
+    assert (one.std == 0).all()
+
+
+@pytest.mark.filterwarnings("ignore:horizon .* is too short")
+@pytest.mark.parametrize("k", [2, 200])
+def test_odd_sizes(k, interpreted):
+    problem = bradley_terry(np.linspace(2, 1, k))
+    horizon = 30 if interpreted else 2000
+    for policy in (
+        duelay.RUCBDelay(delay=delays.Zipf(1.2, 100), window=50),
+        duelay.RRDBDelay(),
+        duelay.MRRDBDelay(schedule=(1, 2)),
+    ):
+        result = duelay.simulate(problem, policy, delay="zipf:1.2,100", horizon=horizon)
+        assert result.plays.sum() == horizon
+
+
+def test_certain_outcomes_and_ties():
+    certain = duelay.Problem([[0.5, 1.0, 1.0], [0.0, 0.5, 0.5], [0.0, 0.5, 0.5]])
+    for policy in (duelay.RUCBDelay(), duelay.RRDBDelay(), duelay.RUCB()):
+        result = duelay.simulate(certain, policy, delay="geometric:0.2", horizon=1500, runs=2)
+        assert result.led_by_winner == 1
+
+
+@pytest.mark.statistical
+def test_ten_million_duels_with_a_window_fit_in_little_memory():
+    import tracemalloc
+
+    tracemalloc.start()
+    result = duelay.simulate(
+        arithmetic(3, 0.1),
+        duelay.RUCBDelay(),
+        delay="geometric:0.01",
+        horizon=10_000_000,
+        checkpoints=10,
+    )
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert result.plays.sum() == 10_000_000
+    assert peak < 50e6
+
+
+@pytest.mark.statistical
+def test_a_law_with_a_tail_as_long_as_the_horizon_needs_no_window():
+    result = duelay.simulate(
+        arithmetic(3, 0.1),
+        duelay.RUCB(alpha=1.0),
+        delay=delays.LogNormal(1000.0, 3.0),
+        horizon=300_000,
+    )
+    assert result.plays.sum() == 300_000

@@ -1,0 +1,54 @@
+"""The first duels of each policy for seed 0, written down: `make golden` writes them anew."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import duelay
+from duelay import datasets, delays, policies
+from duelay.testing import compiled_duels, live_duels
+
+PATH = Path(__file__).parent / "golden" / "duels.json"
+LAW = delays.Geometric(0.1)
+FORMS = [
+    "rucb:alpha=1",
+    "rucb:alpha=1,counting=append-only",
+    "rucb:alpha=1,counting=conversions",
+    "rucb-delay:delay=geometric:0.1,window=20",
+    "rucb-delay:delay=(uniform:1,30),window=20,alpha=0.6",
+    "rr-db-delay:delay=geometric:0.1,window=20,delta=0.5",
+    "mrr-db-delay:schedule=2/5/9",
+    "mrr-db-delay:schedule=1/2/4,pairs=ordered",
+    "mrr-db-delay:schedule=2/5/9,feedback=aggregated",
+]
+
+
+def duels_of(form, play):
+    policy = policies.parse(form).for_horizon(1000)
+    return [list(pair) for pair in play(policy, datasets.load("tennis"), LAW, 50)]
+
+
+@pytest.mark.parametrize("play", [live_duels, compiled_duels])
+@pytest.mark.parametrize("form", FORMS)
+def test_the_first_duels_are_those_written_down(form, play):
+    assert duels_of(form, play) == json.loads(PATH.read_text())[form]
+
+
+def test_a_seed_gives_the_regret_written_down():
+    result = duelay.simulate(
+        datasets.load("six-rankers"), duelay.RUCBDelay(), delay="geometric:0.01", horizon=1000,
+        runs=3, seed=0,
+    )  # fmt: skip
+    assert result.final.tolist() == json.loads(PATH.read_text())["final regrets"]
+
+
+if __name__ == "__main__":
+    golden = {form: duels_of(form, live_duels) for form in FORMS}
+    result = duelay.simulate(
+        datasets.load("six-rankers"), duelay.RUCBDelay(), delay="geometric:0.01", horizon=1000,
+        runs=3, seed=0,
+    )  # fmt: skip
+    golden["final regrets"] = result.final.tolist()
+    lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in golden.items()]
+    PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -1,0 +1,246 @@
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import duelay
+import naive
+from duelay import Duel, UnknownDuelError, delays
+
+
+def test_the_docs_first_lines_work():
+    problem = duelay.datasets.load("six-rankers")
+    player = duelay.RUCBDelay(delay=delays.Geometric(0.01), window=1000, alpha=1.0).start(
+        problem.arms, seed=0
+    )
+    duel = player.ask()
+    assert duel.id == 0 and player.tick == 1
+    assert player.tell(duel) == "counted"
+    assert player.tell(duel.id) == "repeated"
+    assert player.tell(np.int64(0)) == "repeated"
+
+
+def test_the_window_closes_after_age_m():
+    """Told between ask t and ask t + 1 it is heard at t + 1: age t + 1 - s."""
+    player = duelay.RUCB(window=3).start(2, seed=0)
+    duels = [player.ask() for _ in range(3)]
+    assert player.tell(duels[0]) == "counted"  # age 3 at the next ask
+    player.ask()
+    assert player.tell(duels[1]) == "counted"  # age 3
+    player.ask()
+    assert player.tell(duels[2]) == "counted"
+    player = duelay.RUCB(window=3).start(2, seed=0)
+    duels = [player.ask() for _ in range(4)]
+    assert player.tell(duels[0]) == "late"  # age 4
+    assert player.tell(duels[0]) == "late"
+    assert player.standing().conversions.sum() == 0
+
+
+def test_repeated_is_said_even_when_the_window_has_closed():
+    player = duelay.RUCB(window=2).start(2, seed=0)
+    duel = player.ask()
+    player.tell(duel)
+    for _ in range(10):
+        player.ask()
+    assert player.tell(duel) == "repeated"
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        (5, "no duel 5: 2 have been asked"),
+        (-1, "no duel -1: 2 have been asked"),
+        (Duel(1, 9, 9), r"no duel \(1, 9, 9\): duel 1 is Duel\(id=1"),
+        ("1", "no duel '1': give what ask"),
+        (1.0, "no duel 1.0: give what ask"),
+        (True, "no duel True"),
+        ((), r"no duel \(\): give what ask"),
+    ],
+)
+def test_an_unknown_duel_is_named(wrong, message):
+    player = duelay.RUCB().start(3, seed=0)
+    player.ask()
+    player.ask()
+    with pytest.raises(UnknownDuelError, match=message):
+        player.tell(wrong)
+    assert player.standing().conversions.sum() == 0
+
+
+def test_a_self_duels_conversion_is_accepted_and_changes_no_preference():
+    player = duelay.RRDBDelay(delay=delays.Constant(1)).start(2, seed=0)
+    while True:
+        duel = player.ask()
+        if duel.first == duel.second:
+            break
+        if duel.first == 0:
+            player.tell(duel)
+    before = player.standing()
+    assert player.tell(duel) == "counted"
+    after = player.standing()
+    assert after.conversions[0, 0] == 1
+    np.testing.assert_array_equal(before.mean, after.mean)
+
+
+def test_aggregated_players_hear_counts_only():
+    player = duelay.MRRDBDelay(schedule=(2, 4), feedback="aggregated", horizon=50).start(3, seed=0)
+    player.tell_count(0)  # nothing has been asked, nothing came
+    with pytest.raises(ValueError, match="n must be at most 0, the duels not yet heard of, got 1"):
+        player.tell_count(1)
+    for _ in range(3):
+        duel = player.ask()
+    player.tell_count(2)
+    conversions = player.standing().conversions
+    assert conversions[duel.first, duel.second] == 2 and conversions.sum() == 2
+    with pytest.raises(ValueError, match="n must be at most 1"):
+        player.tell_count(2)
+    with pytest.raises(ValueError, match="n must be a whole number of at least 0, got -1"):
+        player.tell_count(-1)
+    with pytest.raises(ValueError, match=r"tell does not fit aggregated .* use tell_count\(n\)"):
+        player.tell(duel)
+    assert player.standing().pending is None
+    assert "?" in str(player.standing())
+    with pytest.raises(ValueError, match=r"tell_count needs .* use tell\(duel\)"):
+        duelay.RUCB().start(2).tell_count(1)
+
+
+def test_mrr_needs_a_horizon_to_start_and_warns_when_it_is_short():
+    with pytest.raises(ValueError, match="horizon must be given to MRRDBDelay"):
+        duelay.MRRDBDelay().start(3)
+    with pytest.warns(UserWarning, match="first round, which takes 7[0-9]* ticks .* 10 pairs"):
+        duelay.MRRDBDelay(horizon=7000).start(5)
+    with pytest.warns(UserWarning, match="horizon 3 is too short"):
+        duelay.MRRDBDelay(horizon=3).start(2)
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: duelay.RUCB(alpha=0.5), r"alpha must be greater than 0.5 \(.*\), got 0.5"),
+        (lambda: duelay.RUCBDelay(alpha=0.1), "alpha must be greater than 0.5"),
+        (lambda: duelay.RUCBDelay(alpha=math.nan), "alpha must be greater than 0.5"),
+        (lambda: duelay.RUCBDelay(window=0), r"window must be None \(wait for ever\) .* got 0"),
+        (lambda: duelay.RRDBDelay(window=2.5), "window must be None .* got 2.5"),
+        (lambda: duelay.RUCB(window="long"), "window must be None .* got 'long'"),
+        (lambda: duelay.RRDBDelay(delta=0), "delta must be greater than 0 and less than 1, got 0"),
+        (lambda: duelay.RUCB(counting="all"), "counting must be one of corrected, append-only"),
+        (lambda: duelay.RUCBDelay(delay=0.01), "delay must be a delay law"),
+        (lambda: duelay.MRRDBDelay(mean_delay=0.5), "mean_delay must be at least 1"),
+        (lambda: duelay.MRRDBDelay(mean_delay=math.inf), "mean_delay must be at least 1"),
+        (lambda: duelay.MRRDBDelay(horizon=0), "horizon must be a whole number of at least 1"),
+        (lambda: duelay.MRRDBDelay(constants=(1, 2)), "constants must be three numbers"),
+        (lambda: duelay.MRRDBDelay(constants=(0, 1, 1)), "constants must be three numbers"),
+        (lambda: duelay.MRRDBDelay(schedule=(5, 5)), "schedule must be rising whole numbers"),
+        (lambda: duelay.MRRDBDelay(schedule=(0, 5)), "schedule must be rising whole numbers"),
+        (lambda: duelay.MRRDBDelay(schedule=()), "schedule must be rising whole numbers"),
+        (lambda: duelay.MRRDBDelay(pairs="both"), "pairs must be one of unordered, ordered"),
+        (lambda: duelay.MRRDBDelay(feedback="none"), "feedback must be one of individual"),
+        (
+            lambda: duelay.MRRDBDelay(constants=(1, 1, 1), schedule=(2,)),
+            "give constants alone",
+        ),
+        (lambda: duelay.RUCB().start(1), "arms must be at least 2, got 1"),
+        (lambda: duelay.RUCB().start(["a", "a"]), "arms must have different names, got 'a' twice"),
+        (lambda: duelay.RUCB().start(3.5), "arms must be a number or a sequence of names, got 3.5"),
+        (
+            lambda: duelay.RUCB().start(3).standing(confidence=1),
+            "confidence must be greater than 0 and less than 1, got 1",
+        ),
+        (
+            lambda: duelay.RUCBDelay(
+                delay=delays.ByPair.of(3, lambda i, j: delays.Constant(1))
+            ).start(2),
+            "delay must have laws for 2 arms, got them for 3",
+        ),
+    ],
+)
+def test_bad_input_meets_one_sentence(make, message):
+    with pytest.raises(ValueError, match=message) as error:
+        make()
+    assert "\n" not in str(error.value)
+
+
+def test_a_compiled_policy_is_not_called_by_choose():
+    with pytest.raises(TypeError, match="use start"):
+        duelay.RUCB().choose(None, 1, None)
+
+
+def test_the_standing_is_of_the_next_tick():
+    law, window = delays.Uniform(1, 30), 20
+    player = duelay.RUCBDelay(delay=law, window=window).start(3, seed=4)
+    rng = np.random.default_rng(0)
+    history = []
+    for t in range(1, 80):
+        duel = player.ask()
+        history.append(
+            naive.Past(duel.first, duel.second, rng.random() < 0.7, law.sample(seed=rng))
+        )
+        for s, past in enumerate(history, start=1):
+            if past.won and past.delay == t + 1 - s:
+                player.tell(s - 1)
+    t = player.tick + 1
+    n, n_tilde, _, mean = naive.estimates(history, t, 3, lambda i, j, a: law.cdf(a), window)
+    standing = player.standing(confidence=0.9)
+    np.testing.assert_allclose(standing.mean, mean, atol=1e-9)
+    # Hoeffding for 3 pairs: error 0.1 / 3 each, two sides.
+    width = np.sqrt(n * math.log(2 / (0.1 / 3)) / 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        width = np.where(n_tilde > 0, width / n_tilde, np.inf)
+    np.fill_diagonal(width, 0)
+    np.testing.assert_allclose(standing.upper, mean + width, atol=1e-9)
+    np.testing.assert_allclose(standing.lower, mean - width, atol=1e-9)
+    pending = np.zeros((3, 3))
+    for s, past in enumerate(history, start=1):
+        told = past.won and past.delay <= min(t - s, window)
+        if not told and t - s <= window:
+            pending[past.first, past.second] += 1
+    np.testing.assert_array_equal(standing.pending, pending)
+    assert standing.tick == 79 and standing.plays.sum() == 79
+    scores = [(np.delete(mean[i], i) > 0.5).sum() for i in range(3)]
+    assert scores[standing.leader] == max(scores)
+
+
+def test_the_standing_as_a_table():
+    player = duelay.RRDBDelay(delay=delays.Constant(1), delta=0.5).start(["red", "blue"], seed=0)
+    assert "unheard" in str(player.standing())
+    assert not player.standing().is_sure
+    assert player.standing().candidates.all()
+    for _ in range(300):
+        duel = player.ask()
+        if duel.first == 0:
+            player.tell(duel)
+    shown = str(player.standing())
+    assert "red leads after 300 duels (sure at 95 %)" in shown
+    assert "blue (dropped)" in shown
+    assert player.standing().is_sure
+    assert player.standing().candidates.tolist() == [True, False]
+    assert "tick=300" in repr(player)
+
+
+def test_a_player_resumes_from_a_pickle_in_another_process(tmp_path):
+    import subprocess
+    import sys
+
+    player = duelay.RUCBDelay().start(5, seed=1)
+    for _ in range(50):
+        player.tell(player.ask())
+    path = tmp_path / "player.pickle"
+    path.write_bytes(pickle.dumps(player))
+    code = (
+        "import pickle, sys; p = pickle.load(open(sys.argv[1], 'rb'));"
+        "print([tuple(p.ask()) for _ in range(20)])"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    assert out.stdout.strip() == str([tuple(player.ask()) for _ in range(20)])
+    assert copy.copy(player).ask() == player.ask()
+
+
+def test_two_hundred_arms_and_two():
+    for k in (2, 200):
+        player = duelay.RUCBDelay(delay=delays.Geometric(0.5), window=10).start(k, seed=0)
+        for _ in range(30):
+            player.tell(player.ask())
+        assert player.standing().mean.shape == (k, k)
