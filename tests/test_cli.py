@@ -58,6 +58,18 @@ def test_simulate_takes_a_csv_of_ones_own(command, tmp_path):
     assert status == 0 and "mine: 2 arms, winner new" in shown
 
 
+def test_a_law_by_pair_lends_its_largest_mean(command):
+    law = "by-pair:constant:1/constant:5/constant:2/constant:1"
+    status, shown, _ = command(
+        "simulate", "--dataset", "mslr", "--policy", "mrr-db-delay:schedule=2/3", "--delay",
+        "by-pair:" + "/".join(["constant:1"] * 24 + ["constant:5"]), "--horizon", 50,
+    )  # fmt: skip
+    assert status == 0 and "mean_delay=5" in shown
+    status, _, complaints = command("simulate", "--dataset", "mslr", "--policy", "rucb",
+                                    "--delay", law)  # fmt: skip
+    assert status == 2 and "delay must have laws for 5 arms, got them for 2" in complaints
+
+
 def test_a_short_horizon_is_a_warning_that_says_how_long_the_round_is(command):
     status, _, complaints = command(
         "simulate", "--dataset", "mslr", "--policy", "mrr-db-delay", "--horizon", 500, "--runs", 1

@@ -104,6 +104,8 @@ def test_means_of_long_tails():
     assert Weibull(1.0, 1e6).mean == pytest.approx(1 / -math.expm1(-1e-6), rel=1e-9)
     assert Weibull(0.25, 1e4).mean == pytest.approx(24e4, rel=1e-4)  # E X = scale · Gamma(1 + 4)
     assert LogNormal(1e5, 2.0).mean == pytest.approx(1e5 * math.exp(2), rel=1e-4)
+    assert LogNormal(100.0, 30.0).mean == pytest.approx(100 * math.exp(450))
+    assert Weibull(0.001, 1.0).mean == math.inf
     assert LogNormal(1e5, 60.0).mean == math.inf  # e^1800 is more than a float can say
     assert NegativeBinomial(2, 0.001).mean == pytest.approx(1 + 2 * 999)
 
@@ -118,8 +120,16 @@ def test_a_law_of_ones_own_needs_a_cdf_only():
     assert law.mean == pytest.approx(2 * 0.25 + 10 * 0.75)
     assert law.quantile([0.2, 0.3]).tolist() == [2, 10]
     assert law.settled(10**7) == 10 and law.settled(5) == 5
-    assert "Twice" in str(law)
+    assert "Twice" in str(law) and "Twice" in str(Never(0.1, law))
     assert delays.check(law) is law
+
+
+def test_a_tail_that_is_too_heavy_has_an_infinite_mean():
+    class Heavy(delays.Law):
+        def cdf(self, t):
+            return 1 - 1 / (np.maximum(np.floor(t), 0) + 1)
+
+    assert Heavy().mean == math.inf
 
 
 def test_settled_is_where_nothing_more_comes():

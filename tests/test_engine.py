@@ -61,7 +61,7 @@ def test_regret_is_equation_1(delay):
         PROBLEM, policy, delay=delay, horizon=200, runs=3, seed=5, checkpoints=checkpoints
     )
     for run in range(3):
-        duels = compiled_duels(policy, PROBLEM, delay, 200, seed=5, number=run)
+        duels = compiled_duels(policy, PROBLEM, delay, 200, seed=5, run=run)
         for place, t in enumerate(checkpoints):
             assert result.regret[run, place] == pytest.approx(naive.regret(PROBLEM, duels[:t]))
         assert result.final[run] == result.regret[run, -1]

@@ -64,6 +64,14 @@ def test_old_kernels_are_forgotten(tmp_path, monkeypatch):
     monkeypatch.setattr(_jit.config, "CACHE_DIR", str(tmp_path / "file"))
     assert _jit._cache_directory() is None
     monkeypatch.setattr(_jit.config, "CACHE_DIR", "")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    with monkeypatch.context() as context:
+        context.setattr(Path, "home", homeless)
+        assert _jit._cache_directory() is None
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert _jit._cache_directory().is_relative_to(Path(tmp_path / "xdg" / "duelay"))
 

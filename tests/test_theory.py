@@ -104,6 +104,8 @@ def test_the_bound_on_comparisons():
         square = min(gaps[arm] for arm in (i, j) if arm != winner) ** 2
         assert bound[i, j] == pytest.approx(4 * 1.5 * math.log(5000) / (0.01**2 * square))
     assert bound[winner, winner] == math.inf and bound[0, 0] == 0
+    late = theory.comparisons_bound(TENNIS, delay=delays.Constant(7), window=9, t=50)
+    assert (late[~np.eye(8, dtype=bool)] == math.inf).all() and late[0, 0] == 0
     by_pair = delays.ByPair.of(8, lambda i, j: delays.Geometric(0.5 if i else 0.25))
     slowest = theory.comparisons_bound(TENNIS, delay=by_pair, window=10, t=50)
     uniform = theory.comparisons_bound(TENNIS, delay=delays.Geometric(0.25), window=10, t=50)

@@ -40,17 +40,17 @@ def _source_digest() -> str:
 
 def _cache_directory() -> Path | None:
     """Return where compiled kernels are kept, or None where nothing can be written."""
-    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "duelay"
-    base = Path(config.CACHE_DIR) / "duelay" if config.CACHE_DIR else default
-    directory = base / _source_digest()
     try:
+        chosen = config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        base = Path(chosen) / "duelay"
+        directory = base / _source_digest()
         if not directory.exists():
             directory.mkdir(parents=True)
             _forget_old(base)
         elif not os.access(directory, os.W_OK):
             return None
         os.utime(directory)  # in use: keep it
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: this user has no home
         return None
     return directory
 

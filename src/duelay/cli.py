@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from duelay import __version__, datasets, delays, policies, text
 from duelay._table import table
@@ -103,9 +104,8 @@ def simulate_command(
     """
     problem = _problem(dataset)
     law = delays.check(delay, problem.n_arms)
-    defaults: dict[str, Any] = {"delay": law}
-    if isinstance(law, delays.Law):
-        defaults["mean_delay"] = law.mean
+    # Where the law depends on the pair, the largest mean: n_m must be long enough for each.
+    defaults = {"delay": law, "mean_delay": float(np.max(law.mean))}
     chosen = [policies.parse(form, defaults) for form in policy_forms]
     if out is not None:
         from duelay import plots  # needs matplotlib: say so before the work, not after

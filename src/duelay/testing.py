@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from duelay import delays
-from duelay.engine import simulate, streams
+from duelay.engine import loop, simulate, streams
 from duelay.engine.live import play
-from duelay.engine.loop import Tally, run
+from duelay.engine.loop import Tally
 from duelay.engine.world import make_world
 from duelay.policies.policy import CompiledPolicy
 from duelay.problems import Problem, arithmetic
@@ -40,15 +40,15 @@ def live_duels(
 
 
 def compiled_duels(
-    policy: Any, problem: Problem, delay: delays.Delay, horizon: int, seed: int = 0, number: int = 0
+    policy: Any, problem: Problem, delay: delays.Delay, horizon: int, seed: int = 0, run: int = 0
 ) -> list[tuple[int, int]]:
     """Return the duels of one run of a compiled policy, played by the simulator's loop."""
-    world_rng, policy_rng = streams(seed, number)
+    world_rng, policy_rng = streams(seed, run)
     world = make_world(problem, delay, policy.window, horizon)
     rule, ledger = policy.rule(problem.n_arms), policy.ledger(problem.n_arms)
     tally, duels = _tally(problem, horizon), []
     for t in range(1, horizon + 1):  # tick by tick, to see each
-        run(rule, ledger, policy.is_aggregated, world, tally, t, world_rng, policy_rng)
+        loop.run(rule, ledger, policy.is_aggregated, world, tally, t, world_rng, policy_rng)
         duels.append((int(tally.last[0]), int(tally.last[1])))
     return duels
 

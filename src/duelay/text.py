@@ -109,6 +109,8 @@ def form(recipe: Any) -> str:
     A law's parameters stand in order. Of a policy's, those that differ from their default, and
     those that depend on the world (a field's metadata says so), stand with their names.
     """
+    if not recipe.text_name:  # of somebody's own, and not named: it can be read, not read back
+        return repr(recipe)
     arguments = []
     is_law = type(recipe) in _KINDS["law"].values()
     for field in dataclasses.fields(recipe):

@@ -53,6 +53,7 @@ def coverage(t: float, alpha: float = 1.0) -> float:
     It is exact for pairs chosen without looking at the outcomes. Under a policy that looks, the
     choice and the outcomes depend on each other, and it holds only approximately.
     """
+    _checks.number("t", t, least=1)
     return max(0.0, 1.0 - 2.0 * math.exp(-2.0 * alpha * math.log(t)))
 
 
@@ -91,7 +92,8 @@ def comparisons_bound(
     square = _least_square_gaps(problem)
     share = _discount(delay, window, discount)
     with np.errstate(divide="ignore"):
-        bound = 4 * alpha * math.log(t) / (np.float64(share) ** 2 * square)
+        bound = np.where(square < math.inf, 4 * alpha * math.log(t) / square, 0.0)
+        bound = bound / np.float64(share) ** 2 if share > 0 else np.full_like(square, math.inf)
     np.fill_diagonal(bound, 0.0)
     bound[problem.winner, problem.winner] = math.inf
     return bound

@@ -81,7 +81,7 @@ class Policy(ABC):
         return int(first), int(second)
 
     def __str__(self) -> str:
-        return text.form(self) if self.text_name else repr(self)
+        return text.form(self)
 
 
 class CompiledPolicy(Policy):
