@@ -205,6 +205,27 @@ def test_the_csv_is_tidy_and_written_whole(tmp_path):
         write_csv([result], tmp_path / "nowhere" / "regret.csv")
 
 
+def test_runs_may_be_done_in_several_goes_and_pairs_recorded():
+    from dataclasses import dataclass
+
+    @dataclass(frozen=True)
+    class Anyone(duelay.Policy):
+        def choose(self, ledger, t, rng):
+            return rng.integers(4), rng.integers(4)
+
+    kwargs = {"delay": "geometric:0.1", "horizon": 60, "checkpoints": [10, 60], "pairs": True}
+    for policy in (duelay.RUCBDelay(), Anyone()):
+        whole = duelay.simulate(PROBLEM, policy, runs=5, **kwargs)
+        parts = [
+            duelay.simulate(PROBLEM, policy, runs=runs, first_run=first, **kwargs)
+            for first, runs in ((0, 2), (2, 3))
+        ]
+        assert np.array_equal(whole.regret, np.concatenate([part.regret for part in parts]))
+        assert np.array_equal(whole.pairs, parts[0].pairs + parts[1].pairs)
+        assert whole.pairs[0].sum() == 50 and np.array_equal(whole.pairs[1], whole.plays.sum(0))
+    assert duelay.simulate(PROBLEM, duelay.RUCB(), delay="constant", horizon=5).pairs is None
+
+
 def test_results_sum_themselves_up():
     result = duelay.simulate(PROBLEM, duelay.RUCB(), delay="constant", horizon=300, runs=4)
     np.testing.assert_allclose(result.mean, result.regret.mean(axis=0))

@@ -18,7 +18,7 @@ import numpy as np
 from duelay import delays
 from duelay.engine import loop, simulate, streams
 from duelay.engine.live import play
-from duelay.engine.loop import Tally
+from duelay.engine.loop import Tally, new_tally
 from duelay.engine.world import make_world
 from duelay.policies.policy import CompiledPolicy
 from duelay.problems import Problem, arithmetic
@@ -54,14 +54,7 @@ def compiled_duels(
 
 
 def _tally(problem: Problem, horizon: int) -> Tally:
-    return Tally(
-        gaps=problem.gaps,
-        t=np.array([horizon]),
-        regret=np.zeros(1),
-        total=np.zeros(1),
-        done=np.zeros(2, dtype=np.int64),
-        last=np.zeros(2, dtype=np.int64),
-    )
+    return new_tally(problem.gaps, np.array([horizon]))
 
 
 class PolicyContract:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from duelay.engine.loop import Tally
 from duelay.engine.world import NOBODY, World, duel, take_due
@@ -41,4 +42,13 @@ def play(
         passed = tally.done[1]
         if passed < tally.t.size and t == tally.t[passed]:
             tally.regret[passed] = tally.total[0]
+            if len(tally.pairs):
+                tally.pairs[passed] = count_plays(asked, len(tally.gaps))
             tally.done[1] += 1
+
+
+def count_plays(asked: list[Any], n_arms: int) -> NDArray[np.int64]:
+    """Return how often each arm was first and second together with each other one."""
+    plays = np.zeros((n_arms, n_arms), dtype=np.int64)
+    np.add.at(plays, ([duel.first for duel in asked], [duel.second for duel in asked]), 1)
+    return plays

@@ -19,9 +19,25 @@ class Tally(NamedTuple):
     gaps: NDArray[np.float64]  # (K,): Delta_i
     t: NDArray[np.int64]  # (checkpoints,)
     regret: NDArray[np.float64]  # (checkpoints,): R(t), filled in as ticks pass
+    pairs: NDArray[np.int64]  # (checkpoints, K, K): plays by then; (0, K, K) to leave them out
     total: NDArray[np.float64]  # (1,): R so far
     done: NDArray[np.int64]  # (2,): ticks played, checkpoints passed
     last: NDArray[np.int64]  # (2,): the pair in play
+
+
+def new_tally(
+    gaps: NDArray[np.float64], ticks: NDArray[np.int64], with_pairs: bool = False
+) -> Tally:
+    """Return the tally of a run that has not begun."""
+    return Tally(
+        gaps=gaps,
+        t=ticks,
+        regret=np.zeros(len(ticks)),
+        pairs=np.zeros((len(ticks) if with_pairs else 0, len(gaps), len(gaps)), dtype=np.int64),
+        total=np.zeros(1),
+        done=np.zeros(2, dtype=np.int64),
+        last=np.zeros(2, dtype=np.int64),
+    )
 
 
 @kernel
@@ -37,7 +53,7 @@ def run(
 ) -> None:
     """Play from where the tally stands until tick `until`; go on later by calling it again."""
     gaps, ticks, regret, last = tally.gaps, tally.t, tally.regret, tally.last
-    conversions = ledger.conversions
+    plays, conversions, pairs = ledger.plays, ledger.conversions, tally.pairs
     total = tally.total[0]
     passed = tally.done[1]
     for t in range(tally.done[0] + 1, until + 1):
@@ -52,6 +68,10 @@ def run(
         total += (gaps[i] + gaps[j]) / 2  # Equation 1
         if passed < ticks.size and t == ticks[passed]:
             regret[passed] = total
+            if pairs.shape[0] > 0:
+                for first in range(gaps.size):
+                    for second in range(gaps.size):
+                        pairs[passed, first, second] = plays[first, second]
             passed += 1
     tally.total[0] = total
     tally.done[0] = until

@@ -29,6 +29,7 @@ class Result:
     final: NDArray[np.float64]  # (runs,): R(horizon)
     leader: NDArray[np.int64]  # (runs,): who leads the standing in the end; -1 if not known
     plays: NDArray[np.int64]  # (runs, K, K): duels by first and second
+    pairs: NDArray[np.int64] | None  # (checkpoints, K, K): plays by then, all runs together
     seconds: float  # time spent in the loop, all runs together, compilation left out
 
     @property

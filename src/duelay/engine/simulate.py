@@ -17,7 +17,7 @@ from duelay import _checks
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.engine import live
-from duelay.engine.loop import Tally, run
+from duelay.engine.loop import new_tally, run
 from duelay.engine.result import Result
 from duelay.engine.world import World, make_world, with_empty_queue
 from duelay.ledger import age_to
@@ -40,6 +40,7 @@ class Outcome(NamedTuple):
     final: float
     leader: int
     plays: NDArray[np.int64]
+    pairs: Any
     seconds: float
 
 
@@ -53,6 +54,8 @@ def simulate(
     seed: int = 0,
     workers: int | None = None,
     checkpoints: int | Sequence[int] = 200,
+    first_run: int = 0,
+    pairs: bool = False,
     progress: bool | None = None,
 ) -> Result:
     """Run a policy on a problem whose conversions are delayed, and record its regret.
@@ -68,6 +71,8 @@ def simulate(
         policy.
     workers : threads; None for one a core. The loop is compiled and holds no lock.
     checkpoints : how many ticks to record, evenly spaced, the last at the horizon; or which ones.
+    first_run : the number of the first run, where runs are done in several goes.
+    pairs : also record how often each pair has been played by each checkpoint.
     progress : draw a bar on standard error; None for when it takes more than two seconds and
         standard error is a terminal.
 
@@ -88,6 +93,7 @@ def simulate(
     horizon = _checks.whole("horizon", horizon)
     runs = _checks.whole("runs", runs)
     seed = _checks.whole("seed", seed, least=0)
+    first_run = _checks.whole("first_run", first_run, least=0)
     workers = _cores() if workers is None else _checks.whole("workers", workers)
     ticks = _checkpoints(checkpoints, horizon)
     gaps = problem.gaps  # refuses a problem without a winner
@@ -95,7 +101,7 @@ def simulate(
         policy = policy.for_horizon(horizon)
 
     world = make_world(problem, law, getattr(policy, "window", None), horizon)
-    job = _Job(problem, policy, world, horizon, seed, ticks, gaps)
+    job = _Job(problem, policy, world, horizon, seed, ticks, gaps, pairs)
     job.compile()
     bar = tqdm(
         total=runs * horizon,
@@ -106,7 +112,7 @@ def simulate(
         leave=False,
     )
     with bar:
-        outcomes = _spread(job, runs, min(workers, runs), bar)
+        outcomes = _spread(job, range(first_run, first_run + runs), min(workers, runs), bar)
     return Result(
         problem=problem,
         policy=policy,
@@ -118,6 +124,7 @@ def simulate(
         final=np.array([outcome.final for outcome in outcomes]),
         leader=np.array([outcome.leader for outcome in outcomes]),
         plays=np.stack([outcome.plays for outcome in outcomes]),
+        pairs=sum(outcome.pairs for outcome in outcomes) if pairs else None,
         seconds=sum(outcome.seconds for outcome in outcomes),
     )
 
@@ -140,9 +147,11 @@ class _Job:
         seed: int,
         ticks: NDArray[np.int64],
         gaps: NDArray[np.float64],
+        pairs: bool,
     ) -> None:
         self.problem, self.policy, self.world = problem, policy, world
         self.horizon, self.seed, self.ticks, self.gaps = horizon, seed, ticks, gaps
+        self.pairs = pairs
         self.is_compiled = isinstance(policy, CompiledPolicy)
         self.is_aggregated = bool(getattr(policy, "is_aggregated", False))
         self.stop = threading.Event()
@@ -153,7 +162,7 @@ class _Job:
         if self.is_compiled:
             k = self.problem.n_arms
             rule, ledger = self.policy.rule(k), self.policy.ledger(k)
-            tally = self._tally()
+            tally = new_tally(self.gaps, self.ticks)
             world_rng, policy_rng = streams(self.seed, 0)
             world = with_empty_queue(self.world)
             run(rule, ledger, self.is_aggregated, world, tally, 0, world_rng, policy_rng)
@@ -162,7 +171,8 @@ class _Job:
         """Do one run, in slices."""
         k = self.problem.n_arms
         world_rng, policy_rng = streams(self.seed, number)
-        world, tally = with_empty_queue(self.world), self._tally()
+        world = with_empty_queue(self.world)
+        tally = new_tally(self.gaps, self.ticks, self.pairs)
         aggregated = self.is_aggregated
         if self.is_compiled:
             rule, ledger = self.policy.rule(k), self.policy.ledger(k)
@@ -184,9 +194,8 @@ class _Job:
             plays = ledger.plays
         else:
             leader = player.standing().leader if hasattr(player, "standing") else -1
-            plays = np.zeros((k, k), dtype=np.int64)
-            np.add.at(plays, tuple(np.array([(d.first, d.second) for d in asked]).T), 1)
-        return Outcome(tally.regret, float(tally.total[0]), leader, plays, seconds)
+            plays = live.count_plays(asked, k)
+        return Outcome(tally.regret, float(tally.total[0]), leader, plays, tally.pairs, seconds)
 
     def _in_slices(self, proceed: Any, bar: Any) -> float:
         """Play to the horizon, looking up now and then; return the seconds it took."""
@@ -205,23 +214,13 @@ class _Job:
             step = max(1, min(4 * step, int(step * _SLICE_SECONDS / max(took, 1e-6))))
         return seconds
 
-    def _tally(self) -> Tally:
-        return Tally(
-            gaps=self.gaps,
-            t=self.ticks,
-            regret=np.zeros(len(self.ticks)),
-            total=np.zeros(1),
-            done=np.zeros(2, dtype=np.int64),
-            last=np.zeros(2, dtype=np.int64),
-        )
 
-
-def _spread(job: _Job, runs: int, workers: int, bar: Any) -> list[Outcome]:
+def _spread(job: _Job, runs: range, workers: int, bar: Any) -> list[Outcome]:
     """Do all runs, in this thread or in several; stop them all when one fails, or at Ctrl-C."""
     if workers == 1:
-        return [job.play(number, bar) for number in range(runs)]
+        return [job.play(number, bar) for number in runs]
     with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(job.play, number, bar) for number in range(runs)]
+        futures = [pool.submit(job.play, number, bar) for number in runs]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:
