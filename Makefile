@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 .PHONY: help demo test lint test-compiled test-interpreted regrets bench golden clean
 
 help:
-	@echo 'make demo      install, compare four policies, draw the figure: demo/regret.png'
+	@echo 'make demo      install, compare five policies, draw the figure: demo/regret.png'
 	@echo 'make test      lint, types, and the test suite, compiled and interpreted'
 	@echo 'make regrets   the whole table of final regrets against independent programs (minutes)'
 	@echo 'make bench     how long a simulated duel takes'
@@ -16,9 +16,10 @@ help:
 
 demo: $(VENV)/.ready
 	$(BIN)/duelay simulate --dataset six-rankers \
-	    --policy rucb-delay --policy rr-db-delay --policy rucb:alpha=1,counting=append-only \
-	    --policy mrr-db-delay:constants=0.5/0.1/0.1 \
+	    --policy rucb-delay --policy rr-db-delay --policy mrr-db-delay:constants=0.5/0.1/0.1 \
+	    --policy rucb:alpha=1 --policy rucb:alpha=1,counting=append-only \
 	    --delay geometric:0.01 --horizon 100000 --runs 20 --out demo
+	@echo 'The command is $(BIN)/duelay.'
 
 test: lint test-compiled test-interpreted
 
@@ -56,6 +57,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.ready: pyproject.toml | $(BIN)/python
+	@echo 'installing into $(VENV) ...'
 	$(PIP) --editable '.[all]'
 	@touch $@
 

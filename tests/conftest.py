@@ -6,10 +6,10 @@ INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 
 def pytest_collection_modifyitems(config, items):
-    """Statistical tests run compiled; the interpreted run leaves them out, and says how many."""
+    """The interpreted run leaves out what is about compiled code, and says how many."""
     if not INTERPRETED:
         return
-    left = [item for item in items if item.get_closest_marker("statistical")]
+    left = [item for item in items if item.get_closest_marker("compiled")]
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if item not in left]
 

@@ -38,9 +38,11 @@ def test_simulate_prints_a_table_and_writes_a_figure_and_a_csv(command, tmp_path
     )  # fmt: skip
     assert status == 0
     assert "six-rankers: 6 arms, winner A" in shown
-    for word in ("regret", "± sd", "led by winner", "µs a duel", "rucb-delay:delay=geometric:0.5"):
+    for word in ("regret", "± sd", "led by winner", "µs a duel", "rucb-delay "):
         assert word in shown
-    assert "mean_delay=2,horizon=2000" in shown  # the true law's mean
+    # They were told the true law and its mean, which need not be said again.
+    assert "mrr-db-delay " in shown
+    assert "mean_delay=2,horizon=2000" in (out / "regret.csv").read_text()
     assert sorted(path.name for path in out.iterdir()) == [
         "regret.csv",
         "regret.png",
@@ -64,7 +66,7 @@ def test_a_law_by_pair_lends_its_largest_mean(command):
         "simulate", "--dataset", "mslr", "--policy", "mrr-db-delay:schedule=2/3", "--delay",
         "by-pair:" + "/".join(["constant:1"] * 24 + ["constant:5"]), "--horizon", 50,
     )  # fmt: skip
-    assert status == 0 and "mean_delay=5" in shown
+    assert status == 0 and "mrr-db-delay:schedule=2/3 " in shown  # mean_delay=5 is the law's own
     status, _, complaints = command("simulate", "--dataset", "mslr", "--policy", "rucb",
                                     "--delay", law)  # fmt: skip
     assert status == 2 and "delay must have laws for 5 arms, got them for 2" in complaints
@@ -75,8 +77,15 @@ def test_a_short_horizon_is_a_warning_that_says_how_long_the_round_is(command):
         "simulate", "--dataset", "mslr", "--policy", "mrr-db-delay", "--horizon", 500, "--runs", 1
     )
     assert status == 0
-    first = complaints.splitlines()[0]
-    assert first.startswith("duelay: warning: horizon 500 is too short") and "ticks" in first
+    (only,) = complaints.splitlines()
+    assert only.startswith("duelay: warning: horizon 500 is too short")
+    assert "takes 7020 ticks (702 duels for each of 10 pairs)" in only
+
+
+def test_a_law_whose_mean_no_float_can_say_is_no_trouble(command):
+    arguments = ("--delay", "log-normal:1,1e200", "--runs", 1)
+    status, shown, _ = command(*SIMULATE, *arguments)
+    assert status == 0 and "rucb " in shown and " - " in shown  # no spread of one run
 
 
 def test_lists(command):
@@ -107,11 +116,19 @@ SIMULATE = ["simulate", "--dataset", "mslr", "--policy", "rucb", "--horizon", "1
         ([*SIMULATE, "--horizon", "x"], "'x' is not a valid integer"),
         ([*SIMULATE[:2], "none.csv", *SIMULATE[3:]], "cannot read a matrix from none.csv"),
         ([*SIMULATE, "--colour"], "No such option"),
+        ([*SIMULATE, "--horizon", "9" * 20], "horizon must be at most 2^53"),
+        ([*SIMULATE, "--delay", "by-pair:geometric:0.1"], "laws must be K×K"),
+        ([*SIMULATE, "--delay", "by-pair:3"], "laws must be K×K"),
+        ([*SIMULATE, "--delay", "negative-binomial:1e308,1e-10"], "r and p must give a table"),
+        (
+            [*SIMULATE, "--policy", "rucb-delay:delay=never:0.3,geometric:0.01"],
+            "within another form a law with a comma needs brackets, (never:0.3,...)",
+        ),
         (["simulate"], "Missing option '--dataset'"),
         (["simulat"], "No such command 'simulat'"),
         (
             [*SIMULATE, "--policy", "mrr-db-delay", "--delay", "never:0.5,constant"],
-            "mean_delay must be at least 1 (the law's mean, finite), got inf",
+            "mean_delay must be a finite number at least 1 (the law's mean), got inf",
         ),
     ],
 )
@@ -122,10 +139,19 @@ def test_bad_input_is_one_sentence_and_status_2(command, arguments, message):
     assert "Traceback" not in complaints
 
 
-def test_a_folder_that_cannot_be_written_is_status_1(command, tmp_path):
+def test_a_folder_that_cannot_be_made_is_said_before_the_work(command, tmp_path):
     (tmp_path / "file").write_text("in the way")
     status, _, complaints = command(*SIMULATE, "--out", tmp_path / "file" / "below")
-    assert status == 1 and complaints.startswith("duelay: ") and "Traceback" not in complaints
+    assert status == 2 and complaints.startswith("duelay: out cannot be made a folder")
+
+
+def test_a_disk_that_fills_up_is_status_1(command, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cli, "write_csv", full)
+    status, _, complaints = command(*SIMULATE, "--out", tmp_path)
+    assert status == 1 and "No space left on device" in complaints
 
 
 def test_ctrl_c_is_status_130(command, monkeypatch):

@@ -102,8 +102,16 @@ def test_every_policy_has_a_text_name_and_reads_back():
 def test_a_policy_that_chooses_no_arm_is_told_so():
     @dataclass(frozen=True)
     class Wrong(duelay.Policy):
+        answer: object = (0, 7)
+        window: int | None = None
+
         def choose(self, ledger, t, rng):
-            return 0, 7
+            return self.answer
 
     with pytest.raises(ValueError, match=r"choose must return two arms from 0 to 2, got \(0, 7\)"):
-        Wrong().start(3).ask()
+        Wrong(window=None).start(3).ask()
+    for answer in ((1.7, 0.9), 1, None, (0, 1, 2)):
+        with pytest.raises(ValueError, match="choose must return two arms from 0 to 2"):
+            Wrong(answer=answer).start(3).ask()
+    with pytest.raises(ValueError, match="window must be None"):
+        Wrong(window=0).start(3)

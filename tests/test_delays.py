@@ -140,6 +140,24 @@ def test_settled_is_where_nothing_more_comes():
     assert Geometric(0.01).settled(1) == 1
 
 
+def test_tables_end_exactly():
+    assert NegativeBinomial(1e6, 0.5).quantile(1 - 1e-9) < 1.1e6
+    law = Empirical((0.1,) * 10 + (0,) * 3)
+    assert law.quantile(1.0) == law.support == 10 and law.pmf(13) == 0
+
+
+@pytest.mark.parametrize("cdf", [[1, 1, 1], [0, 0.5, 0.2], [0, 0.5, 1.5], [0, -0.1, 1]])
+def test_a_law_of_ones_own_that_is_none_is_refused(cdf):
+    class Wrong(delays.Law):
+        support = 2.0
+
+        def cdf(self, t):
+            return np.array(cdf)[np.clip(np.asarray(t, dtype=int), 0, 2)]
+
+    with pytest.raises(ValueError, match="delay must have a cdf that is 0 at age 0 and rises"):
+        delays.tables(Wrong(), 2, 2)
+
+
 def test_tables_share_equal_laws():
     law = ByPair.of(3, lambda i, j: Geometric(0.5) if i == j else Uniform(1, 4))
     tau, which = delays.tables(law, 3, 1000)
@@ -165,19 +183,28 @@ def test_by_pair_answers_for_every_pair():
     [
         (lambda: Geometric(0), "p must be greater than 0 and at most 1, got 0"),
         (lambda: Geometric(1.2), "p must be greater than 0 and at most 1, got 1.2"),
-        (lambda: Geometric(math.nan), "p must be greater than 0 and at most 1, got nan"),
-        (lambda: Geometric("x"), "p must be greater than 0 and at most 1, got 'x'"),
+        (
+            lambda: Geometric(math.nan),
+            "p must be a finite number greater than 0 and at most 1, got nan",
+        ),
+        (lambda: Geometric("x"), "p must be a finite number greater than 0 and at most 1, got 'x'"),
         (lambda: Constant(0), "ticks must be a whole number of at least 1, got 0"),
         (lambda: Constant(1.5), "ticks must be a whole number of at least 1, got 1.5"),
         (lambda: Uniform(4, 3), "high must be a whole number of at least 4, got 3"),
         (lambda: NegativeBinomial(0, 0.1), "r must be greater than 0, got 0"),
-        (lambda: NegativeBinomial(1, 1e-7), "a mean below a million ticks, got 1e[+]07"),
+        (lambda: NegativeBinomial(1, 1e-7), "r and p must give a table of at most 50000000 ticks"),
         (lambda: Zipf(-1, 5), "exponent must be at least 0, got -1"),
         (lambda: Zipf(1, 10**9), "cutoff must be at most 50000000"),
         (lambda: Weibull(0, 1), "shape must be greater than 0, got 0"),
         (lambda: LogNormal(1, -1), "sigma must be greater than 0, got -1"),
         (lambda: Never(1.5, Constant(1)), "share must be at least 0 and at most 1, got 1.5"),
-        (lambda: Never(0.5, 3), "law must be a delay law, got 3"),
+        (lambda: Never(0.5, 3), "law must be a delay law .* got 3"),
+        (lambda: Constant(10**19), "ticks must be at most 2.53"),
+        (lambda: Empirical.from_samples(["a"]), "samples must be whole numbers"),
+        (lambda: Empirical.from_samples([1, 1e13]), "samples must be at most 50000000, got 1e.13"),
+        (lambda: ByPair(Constant(1)), "K×K delay laws for K of at least 2, got 1"),
+        (lambda: ByPair(None), "laws must be K×K delay laws, got None among them"),
+        (lambda: ByPair(((Constant(1),) * 3, (Constant(1),))), "K×K, got 2 rows and one of 3"),
         (lambda: Empirical(pmf=(0.7, 0.7)), "sum to at most 1, got a sum of 1.4"),
         (lambda: Empirical(pmf=(-0.1, 0.7)), "a least of -0.1"),
         (lambda: Empirical(pmf=()), "pmf must be a sequence of probabilities, got shape"),

@@ -115,6 +115,7 @@ def test_checkpoints_are_even_or_given():
         ({"delay": "geometric:2"}, "p must be greater than 0 and at most 1, got 2"),
         ({"delay": None}, "delay must be a delay law"),
         ({"delay": delays.ByPair((delays.Constant(1),) * 4)}, "delay must have laws for 4 arms"),
+        ({"policy": duelay.RUCB}, "policy must be a duelay policy"),
         ({"policy": "rucb"}, "policy must be a duelay policy, such as .* got 'rucb'"),
         ({"problem": [[0.5]]}, "problem must be a duelay.Problem"),
     ],
@@ -130,6 +131,10 @@ def test_simulate_fills_in_the_horizon_and_warns_when_it_is_short():
     with pytest.warns(UserWarning, match="horizon 50 is too short for MRR-DB-Delay's first round"):
         result = duelay.simulate(PROBLEM, duelay.MRRDBDelay(), delay="constant", horizon=50)
     assert result.policy.horizon == 50
+    with pytest.warns(UserWarning, match="horizon 50 is too short") as caught:
+        long = duelay.MRRDBDelay(horizon=10**7)
+        duelay.simulate(PROBLEM, long, delay="constant", horizon=50, runs=5)
+    assert len(caught) == 1
 
 
 def test_aggregated_feedback_credits_the_pair_in_play():
@@ -145,6 +150,23 @@ def test_aggregated_feedback_credits_the_pair_in_play():
     conversions = player.standing().conversions
     assert [conversions[0, 1], conversions[0, 2], conversions[1, 2]] == [1, 5, 4]
     assert compiled_duels(policy, certain, late, 40) == live_duels(policy, certain, late, 40)
+
+
+@pytest.mark.parametrize("law", [delays.Geometric(0.05), delays.Constant(30)], ids=str)
+def test_the_leader_is_the_one_that_a_player_would_name(law):
+    """As of the tick after the horizon, when the last conversions have aged."""
+    from duelay.engine.by_player import play
+    from duelay.engine.loop import new_tally
+
+    problem = bradley_terry([1.0, 1.1, 0.95, 1.05])
+    for policy in (duelay.RUCBDelay(delay=law, window=40), duelay.RRDBDelay(delay=law)):
+        result = duelay.simulate(problem, policy, delay=law, horizon=37, runs=30, seed=3)
+        for run in range(30):
+            world_rng, policy_rng = streams(3, run)
+            player = policy.start(4, policy_rng)
+            world = make_world(problem, law, policy.window, 37)
+            play(player, False, world, new_tally(problem.gaps, np.array([37])), 37, world_rng, [])
+            assert player.standing().leader == result.leader[run]
 
 
 def test_a_failing_policy_stops_the_simulation_with_its_own_error():
@@ -257,7 +279,7 @@ def test_certain_outcomes_and_ties():
         assert result.led_by_winner == 1
 
 
-@pytest.mark.statistical
+@pytest.mark.compiled
 def test_ten_million_duels_with_a_window_fit_in_little_memory():
     import tracemalloc
 
@@ -275,7 +297,7 @@ def test_ten_million_duels_with_a_window_fit_in_little_memory():
     assert peak < 50e6
 
 
-@pytest.mark.statistical
+@pytest.mark.compiled
 def test_a_law_with_a_tail_as_long_as_the_horizon_needs_no_window():
     result = duelay.simulate(
         arithmetic(3, 0.1),

@@ -26,7 +26,7 @@ def answer(**env):
     return done.stdout
 
 
-@pytest.mark.statistical
+@pytest.mark.compiled
 def test_kernels_are_kept_on_disk_and_found_again(tmp_path):
     env = {"NUMBA_CACHE_DIR": str(tmp_path)}
     first = answer(**env)
@@ -38,12 +38,12 @@ def test_kernels_are_kept_on_disk_and_found_again(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in sorted(tmp_path.rglob("*.nb?"))} == before
 
 
-@pytest.mark.statistical
+@pytest.mark.compiled
 def test_compiled_and_interpreted_runs_agree_to_the_last_bit():
     assert answer() == answer(NUMBA_DISABLE_JIT="1")
 
 
-@pytest.mark.statistical
+@pytest.mark.compiled
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
@@ -77,13 +77,13 @@ def test_old_kernels_are_forgotten(tmp_path, monkeypatch):
 
 
 def test_an_unknown_type_is_named():
-    from duelay import ledger, rules
+    from duelay import assumed, rules
 
     for function, arguments in (
-        (ledger.advance, (1, 1)),
-        (ledger.enter, (1, 0, 1, 1)),
-        (ledger.heard, (1, None, 0, 1)),
-        (ledger.evidence, (1, None, None, 0, 1)),
+        (assumed.advance, (1, 1)),
+        (assumed.enter, (1, 0, 1, 1)),
+        (assumed.heard, (1, None, 0, 1)),
+        (assumed.evidence, (1, None, None, 0, 1)),
         (rules.select, (1, None, 1, None)),
     ):
         with pytest.raises(TypeError, match="no (ledger keeps|rule is called) int"):

@@ -108,10 +108,14 @@ def test_aggregated_players_hear_counts_only():
 def test_mrr_needs_a_horizon_to_start_and_warns_when_it_is_short():
     with pytest.raises(ValueError, match="horizon must be given to MRRDBDelay"):
         duelay.MRRDBDelay().start(3)
-    with pytest.warns(UserWarning, match="first round, which takes 7[0-9]* ticks .* 10 pairs"):
+    assert duelay.MRRDBDelay(horizon=7000).rounds()[0] == 793
+    with pytest.warns(UserWarning, match=r"takes 7930 ticks \(793 duels for each of 10 pairs\)"):
         duelay.MRRDBDelay(horizon=7000).start(5)
-    with pytest.warns(UserWarning, match="horizon 3 is too short"):
+    with pytest.warns(UserWarning, match="horizon 3 is too short .* lasts to the horizon"):
         duelay.MRRDBDelay(horizon=3).start(2)
+    assert duelay.MRRDBDelay(schedule=7).schedule == (7,)
+    assert duelay.MRRDBDelay(schedule=np.array([7, 9])).schedule == (7, 9)
+    assert duelay.MRRDBDelay(constants=np.array([1, 2, 3])).constants == (1, 2, 3)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +123,11 @@ def test_mrr_needs_a_horizon_to_start_and_warns_when_it_is_short():
     [
         (lambda: duelay.RUCB(alpha=0.5), r"alpha must be greater than 0.5 \(.*\), got 0.5"),
         (lambda: duelay.RUCBDelay(alpha=0.1), "alpha must be greater than 0.5"),
-        (lambda: duelay.RUCBDelay(alpha=math.nan), "alpha must be greater than 0.5"),
+        (lambda: duelay.RUCBDelay(alpha=math.nan), "alpha must be a finite number greater than 0"),
+        (lambda: duelay.RUCBDelay(window=10**400), "window must be at most 2.53"),
+        (lambda: duelay.RUCB().start(-3), "arms must be at least 2, got -3"),
+        (lambda: duelay.RUCB().start({"a", "b"}), "got the set, which has no order"),
+        (lambda: duelay.RUCB().start(3, seed="x"), "seed must be a number, .* got 'x'"),
         (lambda: duelay.RUCBDelay(window=0), r"window must be None \(wait for ever\) .* got 0"),
         (lambda: duelay.RRDBDelay(window=2.5), "window must be None .* got 2.5"),
         (lambda: duelay.RUCB(window="long"), "window must be None .* got 'long'"),
@@ -127,7 +135,7 @@ def test_mrr_needs_a_horizon_to_start_and_warns_when_it_is_short():
         (lambda: duelay.RUCB(counting="all"), "counting must be one of corrected, append-only"),
         (lambda: duelay.RUCBDelay(delay=0.01), "delay must be a delay law"),
         (lambda: duelay.MRRDBDelay(mean_delay=0.5), "mean_delay must be at least 1"),
-        (lambda: duelay.MRRDBDelay(mean_delay=math.inf), "mean_delay must be at least 1"),
+        (lambda: duelay.MRRDBDelay(mean_delay=math.inf), "mean_delay must be a finite number"),
         (lambda: duelay.MRRDBDelay(horizon=0), "horizon must be a whole number of at least 1"),
         (lambda: duelay.MRRDBDelay(constants=(1, 2)), "constants must be three numbers"),
         (lambda: duelay.MRRDBDelay(constants=(0, 1, 1)), "constants must be three numbers"),
@@ -204,6 +212,7 @@ def test_the_standing_is_of_the_next_tick():
 def test_the_standing_as_a_table():
     player = duelay.RRDBDelay(delay=delays.Constant(1), delta=0.5).start(["red", "blue"], seed=0)
     assert "unheard" in str(player.standing())
+    assert "nothing has been heard after 0 duels: no arm leads yet" in str(player.standing())
     assert not player.standing().is_sure
     assert player.standing().candidates.all()
     for _ in range(300):
@@ -216,6 +225,76 @@ def test_the_standing_as_a_table():
     assert player.standing().is_sure
     assert player.standing().candidates.tolist() == [True, False]
     assert "tick=300" in repr(player)
+
+
+def test_an_estimate_outside_its_range_is_cut_off_in_print_only():
+    player = duelay.RUCBDelay().start(2, seed=0)
+    duel = player.ask()
+    player.tell(duel)
+    standing = player.standing()
+    assert standing.mean[duel.first, duel.second] == pytest.approx(100)  # 1 heard, 0.01 expected
+    assert "1.000  [0.000, 1.000]" in str(standing)
+    assert "leads after 1 duel (not yet sure at 95 %)" in str(standing)
+
+
+def test_a_policy_that_takes_silence_for_defeat_says_on_what_it_is_sure():
+    player = duelay.MRRDBDelay(schedule=(100, 200), horizon=10**5).start(["old", "new"], seed=0)
+    for _ in range(60):
+        player.ask()
+    assert "new leads after 60 duels (sure at 95 %, if nothing is late)" in str(player.standing())
+
+
+@pytest.mark.parametrize(
+    "mean, active, leader",
+    [
+        # Arm 1 beats two others narrowly; arm 0 beats one by far and has the larger sum.
+        ([[0.5, 0.45, 0.99], [0.55, 0.5, 0.51], [0.01, 0.49, 0.5]], [1, 1, 1], 1),
+        ([[0.5, 0.45, 0.99], [0.55, 0.5, 0.51], [0.01, 0.49, 0.5]], [1, 0, 1], 0),  # dropped
+        ([[0.5, 0.6, 0.4], [0.4, 0.5, 0.9], [0.6, 0.1, 0.5]], [1, 1, 1], 1),  # a circle: the sum
+        ([[0.5, np.nan, np.nan], [np.nan, 0.5, 0.6], [np.nan, 0.4, 0.5]], [1, 1, 1], 1),
+    ],
+)
+def test_the_leader_beats_the_most_active_arms(mean, active, leader):
+    from duelay.policies.standing import find_leader
+
+    assert find_leader(np.array(mean), np.array(active, dtype=bool)) == leader
+
+
+@pytest.mark.compiled
+def test_threads_may_share_a_player():
+    import sys
+    import threading
+
+    player = duelay.RUCBDelay().start(4, seed=0)
+    duels, wrong, kept = [], [], sys.getswitchinterval()
+
+    def work():
+        try:
+            for _ in range(3000):
+                duel = player.ask()
+                duels.append(duel)
+                if duel.id % 2:
+                    wrong.extend(answer for answer in [player.tell(duel)] if answer != "counted")
+        except BaseException as error:
+            wrong.append(error)
+
+    def look():
+        for _ in range(50):
+            player.standing()
+            pickle.dumps(player)
+
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=target) for target in (work, work, look)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(kept)
+    assert wrong == []
+    assert sorted(duel.id for duel in duels) == list(range(6000))
+    assert player.standing().plays.sum() == 6000 and player.standing().conversions.sum() == 3000
 
 
 def test_a_player_resumes_from_a_pickle_in_another_process(tmp_path):

@@ -34,10 +34,23 @@ def test_the_figure_shows_mean_and_band_of_each_policy(results, tmp_path):
 
 
 def test_labels_leave_out_what_the_title_says(results):
-    assert [plots.label(result) for result in results] == [
+    assert [result.label for result in results] == [
         "rucb:alpha=1",
         "rucb-delay",
-        "mrr-db-delay:mean_delay=100,schedule=2/9",
+        "mrr-db-delay:mean_delay=100,schedule=2/9",  # not the true mean, 3
+    ]
+
+
+def test_many_long_names_do_not_cover_the_curves(results):
+    figure = plots.regret_figure(results * 4)
+    assert figure.legends and not figure.axes[0].get_legend()
+    assert plots._short("x" * 99) == "x" * 67 + "..."
+    assert [plots._tick(value) for value in (0.25, 40, 1500, 200_000, 12_500)] == [
+        "0.25",
+        "40",
+        "1,500",
+        "200k",
+        "12.5k",
     ]
 
 

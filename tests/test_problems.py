@@ -65,6 +65,22 @@ def test_a_problem_without_a_winner_says_so_where_one_is_needed():
             duelay.simulate(problem, duelay.RUCB(), delay="constant", horizon=5)
 
 
+def test_rounding_makes_no_second_winner():
+    rounded = Problem([[0.5, 0.500000004], [0.500000004, 0.5]])
+    assert not rounded.has_winner
+    assert Problem([[0.500000001, 0.6], [0.4, 0.5]]).gaps[0] == 0
+
+
+def test_a_copy_is_as_read_only_as_the_original():
+    import copy
+    import pickle
+
+    problem = Problem(GOOD, name="mine")
+    for again in (pickle.loads(pickle.dumps(problem)), copy.deepcopy(problem)):
+        assert again == problem and again.name == "mine"
+        assert not again.matrix.flags.writeable
+
+
 def test_problems_are_values():
     assert Problem(GOOD) == Problem(GOOD) and hash(Problem(GOOD)) == hash(Problem(GOOD))
     assert Problem(GOOD) != Problem(GOOD, ["a", "b", "c"])
@@ -119,7 +135,10 @@ def test_a_csv_with_or_without_names(tmp_path):
     "content, message",
     [
         ("0.5,0.7\n0.3\n", "matrix must be square, but its rows differ in length"),
-        ("0.5,0.7\n0.3,much\n", "matrix must hold numbers only"),
+        ("0.5,0.7\n0.3,much\n", "but row 2 has 'much'"),
+        ("0.5,0.7x\n0.3,0.5\n", "but row 1 has '0.7x'"),
+        (",a,b\na,0.5,0.7\nb,0.3,0.5\n", "K rows of K numbers, .* but row 1 has ''"),
+        ("x" * 200_000, "cannot read a matrix from"),
         ("0.5,0.7\n0.4,0.5\n", r"matrix\[0, 1\] \+ matrix\[1, 0\] is 1.1"),
         ("", "matrix must be square"),
     ],
@@ -135,6 +154,24 @@ def test_a_wrong_csv_is_named(tmp_path, content, message):
 def test_a_missing_csv_is_named(tmp_path):
     with pytest.raises(ValueError, match="cannot read a matrix from .*none.csv"):
         Problem.from_csv(tmp_path / "none.csv")
+
+
+def test_problems_from_text():
+    from duelay.problems import generate
+
+    close = generate("close-rival:4,0.05,0.2")
+    assert close.winner == 0 and close.name == "close-rival:4,0.05,0.2"
+    np.testing.assert_allclose(close.gaps, [0, 0.05, 0.2, 0.2])
+    assert generate("arithmetic:3,0.1").matrix[0, 2] == 0.7
+    for form, message in (
+        ("arithmetik:3,0.1", r"unknown problem 'arithmetik' \(did you mean arithmetic\?\)"),
+        ("arithmetic:3", "wrong number of arguments"),
+        ("arithmetic:3,x", "could not convert string to float"),
+        ("arithmetic:1,0.1", "n_arms must be a whole number of at least 2"),
+        ("arithmetic:9,0.2", r"matrix must lie in \[0, 1\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            generate(form)
 
 
 def test_generated_problems():

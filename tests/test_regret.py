@@ -40,7 +40,7 @@ def check(policy, dataset, mean, std, runs, runs_there, law=LAW):
     return result
 
 
-@pytest.mark.statistical
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     "policy, dataset, mean, std", [case for case in CASES if case[1] in ("six-rankers", "tennis")]
 )
@@ -50,28 +50,29 @@ def test_regrets_agree_in_part(policy, dataset, mean, std):
 
 
 @pytest.mark.slow
-@pytest.mark.statistical
+@pytest.mark.compiled
 @pytest.mark.parametrize("policy, dataset, mean, std", CASES)
 def test_regrets_agree_on_every_dataset(policy, dataset, mean, std):
     check(policy, dataset, mean, std, runs=RUNS_THERE[dataset], runs_there=RUNS_THERE[dataset])
 
 
-@pytest.mark.statistical
+@pytest.mark.compiled
 def test_rucb_without_delay_agrees_with_the_field():
-    """605 from an independent program; a C++ library gives 617 ± 135 over 10 runs."""
+    """A C++ library gives 617 ± 135 over 10 runs; an independent program 605, spread not given."""
     check(duelay.RUCB(alpha=0.51), "six-rankers", 617, 135, 40, 10, law=delays.Constant(1))
     check(duelay.RUCB(alpha=0.51), "six-rankers", 605, 135, 40, 100, law=delays.Constant(1))
 
 
-@pytest.mark.statistical
+@pytest.mark.compiled
 def test_the_other_readings_of_the_baseline_are_linear():
     """Independent programs: about 10,000 and 11,374, against 1446 for the corrected one."""
     problem = duelay.datasets.load("six-rankers")
-    for counting, least in (("append-only", 7000), ("conversions", 8000)):
+    for counting, there in (("append-only", 10_000), ("conversions", 11_374)):
         policy = duelay.RUCB(alpha=1.0, counting=counting)
         result = duelay.simulate(
             problem, policy, delay=LAW, horizon=200_000, runs=20, checkpoints=[100_000, 200_000]
         )
         early, late = result.mean
-        assert late > least
+        error = result.final.std(ddof=1) / math.sqrt(20)
+        assert abs(late - there) <= 4 * error + 0.005 * there  # "about": to two digits or so
         assert late - early > 0.8 * early  # as much in the second half as in the first

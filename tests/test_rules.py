@@ -56,7 +56,6 @@ def test_rucb_delay_chooses_as_algorithm_1_says(alpha):
 def test_rucb_draws_its_first_arm_with_the_right_probabilities():
     """Line 11: B half of the time, the rest of C alike."""
     from duelay.ledger import assume, open_ledger
-    from duelay.rules import select
     from duelay.rules.rucb import rucb_rule
     from duelay.rules.turn import turn
 
@@ -71,7 +70,30 @@ def test_rucb_draws_its_first_arm_with_the_right_probabilities():
             assert second != first  # a tie at the top
             counts[first] += 1
         assert np.abs(counts / 4000 - expected).max() < 4 * math.sqrt(0.25 / 4000)
-    assert callable(select)
+
+
+def test_rucb_draws_its_second_arm_alike_among_ties():
+    """Line 13: at the start every other arm is as frightening."""
+    counts = np.zeros(4)
+    for seed in range(3000):
+        duel = duelay.RUCB().start(4, seed=seed).ask()
+        counts[(duel.second - duel.first) % 4] += 1
+    assert counts[0] == 0
+    assert np.abs(counts[1:] / 3000 - 1 / 3).max() < 4 * math.sqrt(2 / 9 / 3000)
+
+
+def test_a_rival_whose_bound_is_exactly_one_half_is_played():
+    """Note 1: with ties at the top, U_cc = 1/2 among them, the second arm is not the first."""
+    from duelay.ledger import assume, open_ledger
+    from duelay.rules.rucb import rucb_rule
+    from duelay.rules.turn import turn
+
+    ledger = open_ledger(assume(None, None, 2), 2)
+    # At t = 1 there is no radius: 2 wins of 4 are a bound of exactly 1/2 for both arms.
+    ledger.plays[0, 1] = 4
+    ledger.conversions[0, 1] = 2
+    first, second = turn(rucb_rule(1.0, 2), ledger, 1, np.random.default_rng(0))
+    assert second != first
 
 
 def test_rucb_picks_any_arm_where_every_arm_is_beaten():

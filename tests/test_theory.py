@@ -174,7 +174,7 @@ def test_the_minimax_lower_bound():
         assert theory.minimax_lower_bound(k, horizon, tau) <= proof * (1 + 1e-12)
     assert theory.minimax_lower_bound(9, 7.9, 0.5) == 0  # (K - 1) / (2 tau) = 8
     assert theory.minimax_lower_bound(9, 8, 0.5) > 0
-    assert theory.minimax_lower_bound(5, 100, 0.0) == math.inf
+    assert theory.minimax_lower_bound(5, 100, 0.0) == 0
     with pytest.raises(ValueError, match="tau_window must be at least 0 and at most 1, got 2"):
         theory.minimax_lower_bound(5, 100, 2)
 
@@ -220,7 +220,53 @@ def test_the_asymptotic_lower_bound():
     assert theory.kl(0.5, 0) == math.inf and theory.kl(0.3, 0.3) == 0
 
 
-@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: theory.radius(1, 1.0, 0.5), "t must be at least 1"),
+        (lambda: theory.coverage(0.5), "t must be at least 1"),
+        (lambda: theory.burn_in(0, n_arms=5, window=9), "delta must be greater than 0"),
+        (lambda: theory.burn_in(0.1, n_arms=5, window=-5), "window must be a whole number"),
+        (lambda: theory.burn_in(0.1, n_arms=1, window=5), "n_arms must be a whole number"),
+        (
+            lambda: theory.comparisons_bound(SIX, delay=LAW, window=9, t=9, alpha=0.3),
+            "alpha must be greater than 0.5",
+        ),
+        (
+            lambda: theory.high_probability_bound(SIX, **PAPER, delta=5),
+            "delta must be greater than 0 and less than 1",
+        ),
+        (
+            lambda: theory.high_probability_bound(SIX, **PAPER, delta=0.1, alpha=0.6),
+            "alpha must be at least 1",
+        ),
+        (
+            lambda: theory.expected_bound(SIX, delay=LAW, window=9, horizon=0, alpha=2),
+            "horizon must be at least 1",
+        ),
+        (
+            lambda: theory.expected_bound(
+                SIX, delay=delays.ByPair((LAW,) * 4), window=9, horizon=9, alpha=2
+            ),
+            "delay must have laws for 6 arms, got them for 2",
+        ),
+        (lambda: theory.mrr_schedule(100, 5.0, feedback="agregated"), "feedback must be one of"),
+        (lambda: theory.mrr_schedule(100, math.inf), "mean_delay must be a finite number"),
+        (
+            lambda: theory.mrr_schedule(100, 5.0, feedback="aggregated", constants=(1, 1, 1)),
+            "constants belong to Equation 6",
+        ),
+        (lambda: theory.mrr_bound(SIX, horizon=-4, mean_delay=3.0), "horizon must be at least 1"),
+        (lambda: theory.mrr_bound(SIX, horizon=4, mean_delay=-3.0), "mean_delay must be at least"),
+        (lambda: theory.minimax_lower_bound(0, 100), "n_arms must be a whole number of at least 2"),
+    ],
+)
+def test_what_a_formula_does_not_cover_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     "law",
     [

@@ -5,15 +5,22 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
+import sys
 from collections.abc import Iterable
 from typing import Any
+
+_MOST = 2**53  # beyond it a float64 does not know every whole number
 
 
 def whole(name: str, value: Any, *, least: int = 1) -> int:
     """Return `value` as an int of at least `least`."""
-    good = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not good or not math.isfinite(value) or int(value) != value or value < least:
+    good = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if isinstance(value, numbers.Real) and not isinstance(value, bool | numbers.Integral):
+        good = math.isfinite(value) and float(value).is_integer()
+    if not good or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    if value > _MOST:
+        raise ValueError(f"{name} must be at most 2^53, got {value!r}")
     return int(value)
 
 
@@ -23,7 +30,9 @@ def window(value: Any) -> int | None:
         return None
     try:
         return whole("window", value)
-    except ValueError:
+    except ValueError as error:
+        if "2^53" in str(error):
+            raise
         raise ValueError(
             f"window must be None (wait for ever) or a whole number of at least 1, got {value!r}"
         ) from None
@@ -46,13 +55,13 @@ def number(
         f"at most {most:g}" if most is not None else "",
         f"less than {below:g}" if below is not None else "",
     ]
-    needs = " and ".join(word for word in words if word) or "a finite number"
+    needs = " and ".join(word for word in words if word)
     reason = f" ({why})" if why else ""
     good = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not good or not abs(value) <= sys.float_info.max:  # also refuses nan
+        raise ValueError(f"{name} must be a finite number {needs}{reason}, got {value!r}")
     if (
-        not good
-        or not math.isfinite(value)
-        or (above is not None and not value > above)
+        (above is not None and not value > above)
         or (least is not None and not value >= least)
         or (most is not None and not value <= most)
         or (below is not None and not value < below)

@@ -6,6 +6,7 @@ the oracle that the compiled code is tested against.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -45,7 +46,7 @@ def _cache_directory() -> Path | None:
         base = Path(chosen) / "duelay"
         directory = base / _source_digest()
         if not directory.exists():
-            directory.mkdir(parents=True)
+            directory.mkdir(parents=True, exist_ok=True)
             _forget_old(base)
         elif not os.access(directory, os.W_OK):
             return None
@@ -59,8 +60,9 @@ def _forget_old(base: Path) -> None:
     """Remove the kernels of earlier sources that nobody has used for a month."""
     limit = time.time() - _KEEP_DAYS * 86400
     for directory in base.iterdir():
-        if directory.is_dir() and directory.stat().st_mtime < limit:
-            shutil.rmtree(directory, ignore_errors=True)
+        with contextlib.suppress(OSError):  # another process may be doing the same
+            if directory.is_dir() and directory.stat().st_mtime < limit:
+                shutil.rmtree(directory, ignore_errors=True)
 
 
 _CACHE = _cache_directory()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import shutil
 import sys
 import warnings
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 import click
 import numpy as np
 
-from duelay import __version__, datasets, delays, policies, text
+from duelay import __version__, _checks, datasets, delays, policies, text
 from duelay._table import table
 from duelay.engine import Result, simulate, write_csv
 from duelay.problems import Problem
@@ -34,8 +36,8 @@ def run() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("duelay: stopped", err=True)
         sys.exit(130)
-    except ValueError as error:
-        click.echo(f"duelay: {error}", err=True)
+    except (ValueError, ArithmeticError, MemoryError) as error:
+        click.echo(f"duelay: {error or type(error).__name__}", err=True)
         sys.exit(2)
     except OSError as error:
         click.echo(f"duelay: {error}", err=True)
@@ -111,7 +113,10 @@ def simulate_command(
         from duelay import plots  # needs matplotlib: say so before the work, not after
 
         plots.check()
-        out.mkdir(parents=True, exist_ok=True)
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(f"out cannot be made a folder, {out}: {error.strerror}") from None
     results = [
         simulate(
             problem,
@@ -137,24 +142,83 @@ def simulate_command(
         click.echo(f"\nwrote regret.csv, regret.png and regret.svg to {out}")
 
 
+def _experiment_options(command: Any) -> Any:
+    """What `run` and `reproduce` have in common."""
+    options = [
+        click.option("--workers", type=int, metavar="N", help="How many.  [default: one a core]"),
+        click.option(
+            "--backend",
+            type=click.Choice(["threads", "processes", "dask", "ray"]),
+            default="threads",
+            show_default=True,
+            help="Where the work is done: here, or on a cluster that is running.",
+        ),
+        click.option("--address", metavar="URL", help="The cluster's scheduler, tcp://HOST:PORT."),
+        click.option("--quick", is_flag=True, help="A tenth of the runs, a fifth of the horizon."),
+        click.option("--quiet", is_flag=True, help="No progress."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@main.command("run")
+@click.argument("specification", metavar="SPEC", type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="DIR",
+              help="Where the results go; what is there is not computed again.")  # fmt: skip
+@_experiment_options
+def run_command(specification: Path, out: Path, **options: Any) -> None:
+    """Run the experiments that a TOML file specifies.
+
+    Writes tables (results.csv, results.parquet), figures and a report (report.md, report.html) to
+    DIR. Stopped or killed, it goes on where it was when it is run again.
+    """
+    from duelay import experiments
+
+    _experiment(experiments.read(specification), out, **options)
+
+
+@main.command("reproduce")
+@click.option("--out", default=Path("paper"), show_default=True, type=click.Path(path_type=Path),
+              metavar="DIR", help="Where the results go.")  # fmt: skip
+@_experiment_options
+def reproduce_command(out: Path, **options: Any) -> None:
+    """Run the paper's experiments, and say which of its claims hold.
+
+    100 runs of nine policies on eight datasets, and four smaller comparisons: some minutes on two
+    cores. With --quick about one.
+    """
+    from duelay import experiments
+
+    _experiment(experiments.built_in("paper"), out, **options)
+
+
+def _experiment(spec: Any, out: Path, quick: bool, backend: str, **options: Any) -> None:
+    from duelay import experiments
+
+    if options["workers"] is not None:
+        _checks.whole("workers", options["workers"])
+    try:
+        checked = experiments.run(spec.quick() if quick else spec, out, backend=backend, **options)
+    except experiments.WorkFailedError as error:
+        raise OSError(str(error)) from None
+    for claim in checked:
+        click.echo(f"{claim.verdict:>24}: {claim.title}")
+    click.echo(f"wrote results.csv, results.parquet, figures and report.html to {out}")
+
+
 @main.command("datasets")
 def datasets_command() -> None:
     """List the built-in problems."""
     rows = []
     for name in datasets.names():
         problem = datasets.load(name)
-        gaps = sorted(gap for gap in problem.gaps if gap > 0)
-        rows.append(
-            [
-                name,
-                str(problem.n_arms),
-                problem.arms[problem.winner],
-                f"{gaps[0]:.3f}",
-                datasets.describe(name).title,
-            ]
-        )
-    columns = ["dataset", "arms", "winner", "smallest gap", "what it is"]
-    click.echo(table(columns, rows, left=(0, 2, 4)))
+        least = f"{min(gap for gap in problem.gaps if gap > 0):.3f}"
+        rows.append([name, str(problem.n_arms), problem.arms[problem.winner], least])
+    click.echo(table(["dataset", "arms", "winner", "smallest gap"], rows, left=(0, 2)))
+    click.echo()
+    for name in datasets.names():
+        click.echo(f"{name}: {datasets.describe(name).title}")
 
 
 @main.command("policies")
@@ -173,7 +237,8 @@ def _list(kind: str) -> None:
     for name, cls in sorted(text.names(kind).items()):
         does = " ".join((cls.__doc__ or "").split("\n\n")[0].replace("`", "").split())
         click.echo(f"{name}:{','.join(text.parameters(cls))}")
-        click.echo(click.wrap_text(does, width=96, initial_indent="    ", subsequent_indent="    "))
+        width = min(96, shutil.get_terminal_size().columns)
+        click.echo(click.wrap_text(does, width, initial_indent="    ", subsequent_indent="    "))
 
 
 def _problem(dataset: str) -> Problem:
@@ -188,15 +253,19 @@ def _problem(dataset: str) -> Problem:
 def _summary(results: list[Result]) -> str:
     rows = [
         [
-            str(result.policy),
+            result.label,
             f"{result.final.mean():,.1f}",
-            f"{result.final.std(ddof=1 if result.runs > 1 else 0):,.1f}",
-            f"{100 * result.led_by_winner:.0f} %",
+            f"{result.final.std(ddof=1):,.1f}" if result.runs > 1 else "-",
+            _percent(result.led_by_winner),
             f"{result.microseconds:.2f}",
         ]
         for result in results
     ]
     return table(["policy", "regret", "± sd", "led by winner", "µs a duel"], rows, left=(0,))
+
+
+def _percent(share: float) -> str:
+    return "?" if math.isnan(share) else f"{100 * share:.0f} %"
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from duelay import _checks
 
 _TOLERANCE = 1e-8  # of mu_ij + mu_ji = 1: published matrices have eight decimals
 
@@ -89,24 +91,29 @@ class Problem:
         try:
             with path.open(newline="", encoding="utf-8-sig") as lines:
                 rows = [row for row in csv.reader(lines) if any(cell.strip() for cell in row)]
-        except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"cannot read a matrix from {path}: {error}") from None
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ValueError(f"cannot read a matrix from {path}: {reason}") from None
         arms = None
-        if rows and (len(rows) == len(rows[0]) + 1 or not all(map(_is_number, rows[0]))):
+        if rows and len(rows) == len(rows[0]) + 1:
             arms = [cell.strip() for cell in rows.pop(0)]
         if len({len(row) for row in rows}) > 1:
             raise ValueError(f"{path}: matrix must be square, but its rows differ in length")
-        try:
-            matrix = np.array([[float(cell) for cell in row] for row in rows])
-        except ValueError as error:
-            raise ValueError(f"{path}: matrix must hold numbers only: {error}") from None
+        for number, row in enumerate(rows, start=1):
+            for cell in row:
+                if not _is_number(cell):
+                    raise ValueError(
+                        f"{path}: matrix must be K rows of K numbers, separated by commas, below a "
+                        f"row of names or without one, but row {number} has {cell!r}"
+                    )
+        matrix = np.array([[float(cell) for cell in row] for row in rows])
         try:
             return cls(matrix, arms, name=name or path.stem)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 
     def _beats_all(self) -> NDArray[np.bool_]:
-        wins = self._matrix > 0.5
+        wins = (self._matrix > 0.5) & (self._matrix.T < 0.5)  # both, where they are rounded
         np.fill_diagonal(wins, True)
         return np.asarray(wins.all(axis=1))
 
@@ -118,9 +125,16 @@ class Problem:
     def __hash__(self) -> int:
         return hash((self._arms, self._matrix.tobytes()))
 
+    def __reduce__(self) -> Any:
+        return _restore, (np.array(self._matrix), self._arms, self.name)
+
     def __repr__(self) -> str:
         winner = self._arms[self.winner] if self.has_winner else None
         return f"Problem(name={self.name!r}, n_arms={self.n_arms}, winner={winner!r})"
+
+
+def _restore(matrix: NDArray[np.float64], arms: tuple[str, ...], name: str) -> Problem:
+    return Problem(matrix, arms, name=name)
 
 
 def check_matrix(matrix: ArrayLike) -> NDArray[np.float64]:
@@ -150,15 +164,19 @@ def check_matrix(matrix: ArrayLike) -> NDArray[np.float64]:
             f"matrix must satisfy matrix + matrix.T == 1, but "
             f"matrix[{i}, {j}] + matrix[{j}, {i}] is {mu[i, j] + mu[j, i]:g}"
         )
+    np.fill_diagonal(mu, 0.5)
     mu.setflags(write=False)
     return mu
 
 
 def check_arms(arms: Any) -> tuple[str, ...]:
     """Return the arms' names, from names or from their number."""
-    if isinstance(arms, str):
-        raise ValueError(f"arms must be a number or a sequence of names, got the text {arms!r}")
+    if isinstance(arms, str | set | frozenset):
+        kind = "text" if isinstance(arms, str) else "set, which has no order,"
+        raise ValueError(f"arms must be a number or a sequence of names, got the {kind} {arms!r}")
     if isinstance(arms, int | np.integer) and not isinstance(arms, bool):
+        if arms < 2:
+            raise ValueError(f"arms must be at least 2, got {arms}")
         arms = range(int(arms))
     try:
         names = tuple(str(arm) for arm in arms)
@@ -186,6 +204,42 @@ def bradley_terry(strengths: ArrayLike) -> Problem:
     if s.ndim != 1 or not (s > 0).all():
         raise ValueError(f"strengths must be positive numbers, got {strengths!r}")
     return Problem(s[:, None] / (s[:, None] + s[None, :]), name="bradley-terry")
+
+
+def close_rival(n_arms: int, close: float, far: float) -> Problem:
+    """One arm behind the winner by `close`, the others by `far`; all losers are equal."""
+    matrix = np.full((n_arms, n_arms), 0.5)
+    matrix[0, 1:], matrix[1:, 0] = 0.5 + far, 0.5 - far
+    matrix[0, 1], matrix[1, 0] = 0.5 + close, 0.5 - close
+    return Problem(matrix, name=f"close-rival-{close:g}")
+
+
+GENERATORS: dict[str, Callable[..., Problem]] = {
+    "arithmetic": arithmetic,
+    "close-rival": close_rival,
+}
+
+
+def generate(form: str) -> Problem:
+    """Make a problem from its text form: ``arithmetic:K,step`` or ``close-rival:K,close,far``.
+
+    >>> generate("arithmetic:3,0.1").n_arms
+    3
+    """
+    name, _, rest = form.partition(":")
+    if name not in GENERATORS:
+        listed = ", ".join(GENERATORS)
+        hint = _checks.nearest(name, GENERATORS)
+        raise ValueError(f"unknown problem {name!r}{hint}; there are: {listed}")
+    try:
+        first, *others = (float(value) for value in rest.split(","))
+        problem = GENERATORS[name](_checks.whole("n_arms", first, least=2), *others)
+    except TypeError:
+        raise ValueError(f"problem {form!r} has the wrong number of arguments") from None
+    except ValueError as error:
+        raise ValueError(f"problem {form!r}: {error}") from None
+    problem.name = form
+    return problem
 
 
 def _is_number(cell: str) -> bool:

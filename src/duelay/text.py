@@ -52,7 +52,9 @@ def parameters(cls: type) -> list[str]:
     return shown
 
 
-def parse(kind: str, text: str, defaults: Mapping[str, Any] | None = None) -> Any:
+def parse(
+    kind: str, text: str, defaults: Mapping[str, Any] | None = None, *, is_nested: bool = False
+) -> Any:
     """Make a law or a policy from its text form.
 
     `defaults` fills in parameters that the text leaves out, where the class has them: the command
@@ -62,7 +64,7 @@ def parse(kind: str, text: str, defaults: Mapping[str, Any] | None = None) -> An
     name = name.strip()
     known = _KINDS[kind]
     if name not in known:
-        listed = ", ".join(known)
+        listed = ", ".join(sorted(known))
         raise ValueError(
             f"unknown {kind} {name!r}{_checks.nearest(name, known)}; there are: {listed}"
         )
@@ -96,7 +98,10 @@ def parse(kind: str, text: str, defaults: Mapping[str, Any] | None = None) -> An
         and field.default_factory is dataclasses.MISSING
     ]
     if missing:
-        raise ValueError(f"{kind} {name} needs {', '.join(missing)}, got {text!r}")
+        hint = f"; within another form a law with a comma needs brackets, ({text},...)"
+        raise ValueError(
+            f"{kind} {name} needs {', '.join(missing)}, got {text!r}{hint if is_nested else ''}"
+        )
     try:
         return cls(**given)
     except ValueError as error:
@@ -159,7 +164,7 @@ def _value(text: str) -> Any:
     except ValueError:
         pass
     if ":" in text or text in _KINDS["law"]:
-        return parse("law", text)
+        return parse("law", text, is_nested=True)
     return text
 
 

@@ -41,6 +41,8 @@ LOWER_BOUND_CONSTANT = math.exp(-0.5) / 128  # c of Remark 2, worked out in `min
 
 def radius(n: ArrayLike, n_tilde: ArrayLike, t: float, alpha: float = 1.0) -> Any:
     """r_ij(t) = sqrt(alpha N_ij log t) / N~_ij of Lemma 1; infinite where nothing was heard."""
+    _checks.number("t", t, least=1)
+    _checks.number("alpha", alpha, above=0)
     n, n_tilde = np.asarray(n, dtype=np.float64), np.asarray(n_tilde, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         answer = np.where(n_tilde > 0, np.sqrt(alpha * n * math.log(t)) / n_tilde, np.inf)
@@ -63,7 +65,9 @@ def burn_in(delta: float, *, n_arms: int, window: int, alpha: float = 1.0) -> fl
     Infinite for alpha <= 1/2, where the sum over ticks of t^(-2 alpha) diverges.
     """
     _checks.number("delta", delta, above=0)
-    if alpha <= 0.5:
+    _checks.whole("n_arms", n_arms, least=2)
+    _checks.whole("window", window)
+    if _checks.number("alpha", alpha) <= 0.5:
         return math.inf
     base = (4 * alpha - 1) * (window + 1) * n_arms * (n_arms - 1) / ((2 * alpha - 1) * delta)
     return _power(base, 1.0 / (2 * alpha - 1))
@@ -90,7 +94,9 @@ def comparisons_bound(
     the discount is 0: no conversion comes that early.
     """
     square = _least_square_gaps(problem)
-    share = _discount(delay, window, discount)
+    share = _discount(problem, delay, window, discount)
+    _checks.number("t", t, least=1)
+    _checks.number("alpha", alpha, above=0.5, why="C(delta) is infinite below")
     with np.errstate(divide="ignore"):
         bound = np.where(square < math.inf, 4 * alpha * math.log(t) / square, 0.0)
         bound = bound / np.float64(share) ** 2 if share > 0 else np.full_like(square, math.inf)
@@ -116,6 +122,8 @@ def high_probability_bound(
 
     Infinite where tau_1 (or its replacement, see `comparisons_bound`) is 0.
     """
+    _checks.number("delta", delta, above=0, below=1)
+    _checks.number("alpha", alpha, least=1, why="Theorem 1 asks it")
     start = 2 * burn_in(delta / 2, n_arms=problem.n_arms, window=window, alpha=alpha)
     start += 4 * math.log(2 / delta)
     return start * float(problem.gaps.max()) + _after_burn_in(
@@ -137,8 +145,9 @@ def expected_bound(
     Infinite at alpha = 1, the value of the paper's own experiments: the integral of C(delta/2) over
     delta, which has alpha - 1 in its denominator, diverges there. Also where tau_1 is 0.
     """
-    if alpha <= 1:
+    if _checks.number("alpha", alpha, least=1, why="Theorem 2 asks it") == 1:
         return math.inf
+    _checks.whole("window", window)
     k = problem.n_arms
     base = 2 * (4 * alpha - 1) * (window + 1) * k * (k - 1) / (2 * alpha - 1)
     start = 8 + _power(base, 1 / (2 * alpha - 1)) * (2 * alpha - 1) / (alpha - 1)
@@ -151,7 +160,8 @@ def _after_burn_in(
     problem: Problem, delay: Delay, window: int, horizon: float, alpha: float, discount: str
 ) -> float:
     """What Theorems 1 and 2 share: 2 D log 2D Delta_max, and the two sums with log T."""
-    share = _discount(delay, window, discount)
+    _checks.number("horizon", horizon, least=1)
+    share = _discount(problem, delay, window, discount)
     if share == 0:
         return math.inf
     gaps = np.delete(problem.gaps, problem.winner)
@@ -169,10 +179,10 @@ def _least_square_gaps(problem: Problem) -> NDArray[np.float64]:
     return np.minimum.outer(gaps, gaps) ** 2
 
 
-def _discount(delay: Delay, window: int, discount: str) -> float:
+def _discount(problem: Problem, delay: Delay, window: int, discount: str) -> float:
     _checks.one_of("discount", discount, ("first", "window"))
     window = _checks.whole("window", window)
-    law = check_delay(delay)
+    law = check_delay(delay, problem.n_arms)
     if discount == "first":
         return float(np.min(law.cdf(1)))  # the slowest pair, where the law depends on it
     return float(np.min(law.cdf(window))) / (window + 1)
@@ -199,6 +209,11 @@ def mrr_schedule(
     >>> mrr_schedule(200_000, 100.0)[:3]
     array([ 893, 1969, 4475])
     """
+    horizon = _checks.whole("horizon", horizon)
+    _checks.number("mean_delay", mean_delay, least=1)
+    _checks.one_of("feedback", feedback, ("individual", "aggregated"))
+    if constants is not None and feedback == "aggregated":
+        raise ValueError("constants belong to Equation 6, which is for individual feedback")
     schedule: list[int] = []
     m, gamma = 1, 0.5
     while horizon * gamma**2 > math.e and (not schedule or schedule[-1] < horizon):
@@ -227,9 +242,9 @@ def mrr_bound(problem: Problem, *, horizon: float, mean_delay: float) -> float:
     Delta_i) over the whole horizon, which the term 81 / Delta_i covers. Infinite for an infinite
     mean delay.
     """
+    k, gaps, log = _mrr_terms(problem, horizon, mean_delay)
     if math.isinf(mean_delay):
         return math.inf
-    k, gaps, log = _mrr_terms(problem, horizon)
     terms = (
         9 * k * log / gaps
         + 4 * k * log
@@ -246,7 +261,7 @@ def aggregated_bound(problem: Problem, *, horizon: float, mean_delay: float) -> 
 
     The logarithm is read as in `mrr_bound`. Infinite for an infinite mean delay.
     """
-    k, gaps, log = _mrr_terms(problem, horizon)
+    k, gaps, log = _mrr_terms(problem, horizon, mean_delay)
     terms = (
         36 * k * log / gaps
         + 8 * k * log
@@ -257,7 +272,10 @@ def aggregated_bound(problem: Problem, *, horizon: float, mean_delay: float) -> 
     return float(terms.sum())
 
 
-def _mrr_terms(problem: Problem, horizon: float) -> tuple[int, Any, Any]:
+def _mrr_terms(problem: Problem, horizon: float, mean: float) -> tuple[int, Any, Any]:
+    _checks.number("horizon", horizon, least=1)
+    if not math.isinf(mean):
+        _checks.number("mean_delay", mean, least=1)
     gaps = np.delete(problem.gaps, problem.winner)
     return problem.n_arms, gaps, np.log(np.maximum(4 * horizon * gaps**2 / 9, 1.0))
 
@@ -271,12 +289,11 @@ def minimax_lower_bound(n_arms: int, horizon: float, tau_window: float = 1.0) ->
     Appendix D ends with R_1 + R_2 >= (T gap / 4) exp(-64 T tau_M gap^2 / (K - 1)). With its gap,
     sqrt((K - 1) / (128 T tau_M)), the larger of the two is at least half of it, and K - 1 >= K / 2.
     The proof needs gap <= 1/8, that is T >= (K - 1) / (2 tau_M); for a shorter horizon nothing is
-    claimed and the answer is 0. Infinite for tau_M = 0, only as a limit: no horizon is long enough.
+    claimed and the answer is 0: so too for tau_M = 0, where no horizon is long enough.
     """
     _checks.number("tau_window", tau_window, least=0, most=1)
-    if tau_window == 0:
-        return math.inf
-    if horizon < (n_arms - 1) / (2 * tau_window):
+    _checks.whole("n_arms", n_arms, least=2)
+    if tau_window == 0 or horizon < (n_arms - 1) / (2 * tau_window):
         return 0.0
     return LOWER_BOUND_CONSTANT * math.sqrt(horizon * n_arms / tau_window)
 

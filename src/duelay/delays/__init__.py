@@ -68,6 +68,12 @@ def tables(delay: Delay, n_arms: int, limit: int) -> tuple[NDArray[np.float64], 
     distinct = list(dict.fromkeys(laws))
     n = max(law.settled(limit) for law in distinct)
     tau = np.stack([np.asarray(law.cdf(np.arange(n + 1)), dtype=np.float64) for law in distinct])
+    for law, row in zip(distinct, tau, strict=True):
+        if row[0] != 0 or not (np.diff(row) >= 0).all() or not row[-1] <= 1:
+            raise ValueError(
+                f"delay must have a cdf that is 0 at age 0 and rises to at most 1, got "
+                f"{row[:3]}... to {row[-1]:g} from {law}"
+            )
     place = {law: index for index, law in enumerate(distinct)}
-    law = np.array([place[law] for law in laws], dtype=np.int64).reshape(n_arms, n_arms)
-    return tau, law
+    which = np.array([place[law] for law in laws], dtype=np.int64).reshape(n_arms, n_arms)
+    return tau, which

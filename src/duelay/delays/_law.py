@@ -131,14 +131,15 @@ class TableLaw(Law):
         return _like(t, table[np.clip(np.floor(t), 0, len(table) - 1).astype(np.int64)])
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=16)
 def _cumulated(law: TableLaw) -> Floats:
+    """tau_0, tau_1, ... of a table, ending at 1 - never to the last bit."""
     table = np.concatenate(([0.0], np.cumsum(law.masses())))
     top = 1.0 - law.never
-    # Rounding must not leave the last conversions out, nor push tau past its limit.
-    table = np.minimum(table, top)
-    if abs(table[-1] - top) < 1e-9:
-        table[-1] = top
+    if table[-1] > 0:
+        table = np.minimum(table * (top / table[-1]), top)
+    last = len(table) - 1 if math.isinf(law.support) else int(law.support)
+    table[last:] = top
     return table
 
 

@@ -35,9 +35,12 @@ class ByPair:
     laws: tuple[Law, ...]
 
     def __post_init__(self) -> None:
+        rows = self.laws if isinstance(self.laws, tuple | list) else [self.laws]
         flat: list[Any] = []
-        for entry in self.laws:
-            flat.extend(entry if isinstance(entry, tuple | list) else [entry])
+        for row in rows:
+            if isinstance(row, tuple | list) and len(row) != len(rows):
+                raise ValueError(f"laws must be K×K, got {len(rows)} rows and one of {len(row)}")
+            flat.extend(row if isinstance(row, tuple | list) else [row])
         if not all(isinstance(law, Law) for law in flat):
             wrong = next(law for law in flat if not isinstance(law, Law))
             raise ValueError(f"laws must be K×K delay laws, got {wrong!r} among them")

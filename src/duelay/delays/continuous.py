@@ -61,6 +61,8 @@ class Weibull(ContinuousLaw):
     @property
     def exact_mean(self) -> float:
         """E[X] = scale · Gamma(1 + 1 / shape)."""
+        if self.shape < 1e-3:
+            return math.inf  # Gamma(1001) is more than a float can say
         log = math.log(self.scale) + math.lgamma(1.0 + 1.0 / self.shape)
         return math.exp(log) if log < 700 else math.inf
 
@@ -89,7 +91,7 @@ class LogNormal(ContinuousLaw):
     @property
     def exact_mean(self) -> float:
         """E[X] = median · exp(sigma^2 / 2)."""
-        log = math.log(self.median) + self.sigma**2 / 2
+        log = math.log(self.median) + self.sigma * self.sigma / 2
         return math.exp(log) if log < 700 else math.inf
 
     def survival(self, x: Floats) -> Floats:

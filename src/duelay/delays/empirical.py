@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from duelay.delays._law import Floats, TableLaw
+from duelay.delays.families import _LONGEST
 from duelay.text import named
 
 
@@ -44,11 +45,17 @@ class Empirical(TableLaw):
     @classmethod
     def from_samples(cls, samples: ArrayLike) -> Empirical:
         """The law of delays that were seen; `inf` or `nan` is one that never came."""
-        delays = np.atleast_1d(np.asarray(samples, dtype=np.float64))
+        needs = "samples must be whole numbers of at least 1, inf or nan, and not none"
+        try:
+            delays = np.atleast_1d(np.asarray(samples, dtype=np.float64))
+        except (TypeError, ValueError):
+            raise ValueError(f"{needs}, got {samples!r}") from None
         came = delays[np.isfinite(delays)]
         if delays.ndim != 1 or not len(delays) or (came < 1).any() or (came % 1 != 0).any():
+            raise ValueError(needs)
+        if len(came) and came.max() > _LONGEST:
             raise ValueError(
-                "samples must be whole numbers of at least 1, inf or nan, and not none"
+                f"samples must be at most {_LONGEST}, got {came.max():g}: count in longer ticks"
             )
         counts = np.bincount(came.astype(np.int64), minlength=2)[1:]
         return cls(counts / len(delays))

@@ -128,7 +128,10 @@ class NegativeBinomial(TableLaw):
         object.__setattr__(self, "r", _checks.number("r", self.r, above=0))
         object.__setattr__(self, "p", _checks.number("p", self.p, above=0, most=1))
         if self._length() > _LONGEST:
-            raise ValueError(f"r and p must give a mean below a million ticks, got {self.mean:g}")
+            raise ValueError(
+                f"r and p must give a table of at most {_LONGEST} ticks (mean, ten standard "
+                f"deviations and 45 / p), got {self._length():g}"
+            )
 
     @property
     def mean(self) -> float:
@@ -140,17 +143,20 @@ class NegativeBinomial(TableLaw):
         """1 for p = 1, otherwise infinite."""
         return 1.0 if self.p == 1 else math.inf
 
-    def _length(self) -> int:
+    def _length(self) -> float:
         # The tail falls at least as fast as a geometric one beyond the mean: 45 / p ticks leave
         # e^-45, and the spread of r of them adds its square root.
-        spread = math.sqrt(self.r * (1.0 - self.p)) / self.p
-        return int(self.mean + 10 * spread + 45 / self.p) + 1
+        spread = math.sqrt(self.r) * math.sqrt(1.0 - self.p) / self.p
+        return math.floor(min(self.mean + 10 * spread + 45 / self.p, 1e300)) + 1
 
     def masses(self) -> Floats:
-        """P(D = k + 1) = C(k + r - 1, k) p^r (1 - p)^k, by its ratio from k to k + 1."""
+        """P(D = k + 1) = C(k + r - 1, k) p^r (1 - p)^k, by its ratio from k to k + 1.
+
+        `_cumulated` makes them sum to one: for a large r the logarithms have drifted a little.
+        """
         if self.p == 1:
             return np.ones(1)
-        k = np.arange(self._length())
+        k = np.arange(int(self._length()))
         steps = np.log((k[:-1] + self.r) / (k[:-1] + 1.0)) + math.log1p(-self.p)
         logs = self.r * math.log(self.p) + np.concatenate(([0.0], np.cumsum(steps)))
         return np.asarray(np.exp(logs))

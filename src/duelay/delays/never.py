@@ -29,7 +29,10 @@ class Never(Law):
     def __post_init__(self) -> None:
         object.__setattr__(self, "share", _checks.number("share", self.share, least=0, most=1))
         if not isinstance(self.law, Law):
-            raise ValueError(f"law must be a delay law, got {self.law!r}")
+            raise ValueError(
+                f"law must be a delay law (for laws by pair, put Never inside ByPair), got "
+                f"{self.law!r}"
+            )
 
     @property
     def never(self) -> float:

@@ -49,8 +49,25 @@ class Result:
 
     @property
     def led_by_winner(self) -> float:
-        """The share of runs whose standing in the end leads with the true winner."""
+        """The share of runs led by the true winner in the end; nan if not known."""
+        if (self.leader < 0).any():
+            return float("nan")
         return float(np.mean(self.leader == self.problem.winner))
+
+    @property
+    def label(self) -> str:
+        """The policy's text without what it was told of the world: law, mean delay and horizon."""
+        text = str(self.policy)
+        known = (
+            f"delay={self.delay}",
+            f"delay=({self.delay})",
+            f"mean_delay={np.max(self.delay.mean):g}",
+            f"horizon={self.horizon}",
+        )
+        name, colon, rest = text.partition(":")
+        for part in known:
+            rest = f",{rest},".replace(f",{part},", ",").strip(",")
+        return f"{name}{colon}{rest}" if rest else name
 
     @property
     def microseconds(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import warnings
 from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
@@ -16,12 +17,12 @@ from tqdm import tqdm
 from duelay import _checks
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
-from duelay.engine import live
+from duelay.engine import by_player
 from duelay.engine.loop import new_tally, run
 from duelay.engine.result import Result
 from duelay.engine.world import World, make_world, with_empty_queue
 from duelay.ledger import age_to
-from duelay.policies.policy import CompiledPolicy
+from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.policies.standing import find_leader
 from duelay.problems import Problem
 
@@ -64,7 +65,8 @@ def simulate(
     ----------
     problem : the preferences; it needs a Condorcet winner, against which regret is measured.
     policy : a recipe, or any object whose ``start(arms, seed)`` returns a player.
-    delay : the law that delays really follow, whatever the policy assumes.
+    delay : the law that delays really follow. What a policy assumes stays its own: `RUCBDelay()`
+        assumes geometric 0.01, whatever the truth; write ``RUCBDelay(delay=law)`` to tell it.
     horizon : T, the number of duels in a run.
     runs : the number of runs. Run r draws from generators of its own, made from `seed` and r: the
         numbers are the same for any number of workers, and run r meets the same world under every
@@ -87,7 +89,7 @@ def simulate(
     """
     if not isinstance(problem, Problem):
         raise ValueError(f"problem must be a duelay.Problem, got {problem!r}")
-    if not callable(getattr(policy, "start", None)):
+    if isinstance(policy, type) or not callable(getattr(policy, "start", None)):
         raise ValueError(f"policy must be a duelay policy, such as RUCBDelay(), got {policy!r}")
     law = check_delay(delay, problem.n_arms)
     horizon = _checks.whole("horizon", horizon)
@@ -100,6 +102,10 @@ def simulate(
     if hasattr(policy, "for_horizon"):
         policy = policy.for_horizon(horizon)
 
+    if isinstance(policy, Policy):
+        _checks.window(policy.window)
+        if (caution := policy.caution(problem.n_arms, horizon)) is not None:
+            warnings.warn(caution, stacklevel=2)
     world = make_world(problem, law, getattr(policy, "window", None), horizon)
     job = _Job(problem, policy, world, horizon, seed, ticks, gaps, pairs)
     job.compile()
@@ -185,7 +191,7 @@ class _Job:
             asked: list[Any] = []
 
             def proceed(until: int) -> None:
-                live.play(player, aggregated, world, tally, until, world_rng, asked)
+                by_player.play(player, aggregated, world, tally, until, world_rng, asked)
 
         seconds = self._in_slices(proceed, bar)
         if self.is_compiled:
@@ -194,7 +200,7 @@ class _Job:
             plays = ledger.plays
         else:
             leader = player.standing().leader if hasattr(player, "standing") else -1
-            plays = live.count_plays(asked, k)
+            plays = by_player.count_plays(asked, k)
         return Outcome(tally.regret, float(tally.total[0]), leader, plays, tally.pairs, seconds)
 
     def _in_slices(self, proceed: Any, bar: Any) -> float:
@@ -204,10 +210,10 @@ class _Job:
             if self.stop.is_set():
                 raise StoppedError
             until = min(done + step, self.horizon)
-            start = time.perf_counter()
+            start, busy = time.perf_counter(), time.thread_time()
             proceed(until)
             took = time.perf_counter() - start
-            seconds += took
+            seconds += time.thread_time() - busy  # of this thread alone, without waiting
             with self.lock:
                 bar.update(until - done)
             done = until

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import warnings
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -57,7 +55,7 @@ class MRRDBDelay(CompiledPolicy):
     feedback: str = "individual"
 
     def __post_init__(self) -> None:
-        mean = _checks.number("mean_delay", self.mean_delay, least=1, why="the law's mean, finite")
+        mean = _checks.number("mean_delay", self.mean_delay, least=1, why="the law's mean")
         object.__setattr__(self, "mean_delay", mean)
         _checks.one_of("pairs", self.pairs, ("unordered", "ordered"))
         _checks.one_of("feedback", self.feedback, ("individual", "aggregated"))
@@ -95,23 +93,31 @@ class MRRDBDelay(CompiledPolicy):
         )
 
     def rule(self, n_arms: int) -> MRRDBRule:
-        """Return the rule at the start of round 1; warn where that round cannot end."""
+        """Return the rule at the start of round 1."""
+        return mrr_db_rule(self.rounds(), self.pairs == "ordered", n_arms)
+
+    def caution(self, n_arms: int, horizon: int | None) -> str | None:
+        """Say so where the first round cannot end before the horizon."""
         rounds = self.rounds()
+        horizon = horizon or self.horizon
         n_pairs = n_arms * (n_arms - 1) // (1 if self.pairs == "ordered" else 2)
-        if self.horizon is not None:
-            length = int(rounds[0]) * n_pairs if len(rounds) else math.inf
-            if length >= self.horizon:
-                each = f"{rounds[0]} duels for each of {n_pairs} pairs" if len(rounds) else "no end"
-                warnings.warn(
-                    f"horizon {self.horizon} is too short for MRR-DB-Delay's first round, which "
-                    f"takes {length} ticks ({each}): no arm will be dropped",
-                    stacklevel=2,
-                )
-        return mrr_db_rule(rounds, self.pairs == "ordered", n_arms)
+        if horizon is None or (len(rounds) and rounds[0] * n_pairs < horizon):
+            return None
+        length = (
+            f"takes {rounds[0] * n_pairs} ticks ({rounds[0]} duels for each of {n_pairs} pairs)"
+            if len(rounds)
+            else "lasts to the horizon, since T gamma_1^2 <= e"
+        )
+        return (
+            f"horizon {horizon} is too short for MRR-DB-Delay's first round, which {length}: "
+            f"no arm will be dropped, and regret depends only on how the arms are numbered"
+        )
 
 
 def _check_constants(constants: object) -> tuple[float, float, float]:
     needs = "constants must be three numbers C_1 > 0, C_2 >= 0 and C_3 >= 0"
+    if isinstance(constants, np.ndarray):
+        constants = constants.tolist()
     if not isinstance(constants, tuple | list) or len(constants) != 3:
         raise ValueError(f"{needs}, got {constants!r}")
     try:
@@ -124,6 +130,10 @@ def _check_constants(constants: object) -> tuple[float, float, float]:
 
 def _check_schedule(schedule: object) -> tuple[int, ...]:
     needs = "schedule must be rising whole numbers of at least 1"
+    if isinstance(schedule, np.ndarray):
+        schedule = schedule.tolist()
+    if isinstance(schedule, int):
+        schedule = (schedule,)
     if not isinstance(schedule, tuple | list) or not schedule:
         raise ValueError(f"{needs}, got {schedule!r}")
     try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import threading
+import warnings
 from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay import _checks
-from duelay.ledger import age_to
+from duelay.ledger import age_to, assumes_delay
 from duelay.policies.standing import Standing, find_leader, intervals
 from duelay.problems import check_arms
 
@@ -35,7 +37,7 @@ class Player:
 
     One `ask` is one tick. What is told between two asks is heard at the second of them: a
     conversion told before the next ask has a delay of 1. A player pickles and copies, and goes on
-    from there with the same duels.
+    from there with the same duels. Threads may share one.
 
     Examples
     --------
@@ -49,12 +51,19 @@ class Player:
     def __init__(self, policy: Policy, arms: Any, seed: Any = None) -> None:
         self.arms = check_arms(arms)
         self.policy = policy
-        self._rng = np.random.default_rng(seed)
+        _checks.window(policy.window)
+        if (caution := policy.caution(self.n_arms, None)) is not None:
+            warnings.warn(caution, stacklevel=3)
+        try:
+            self._rng = np.random.default_rng(seed)
+        except (TypeError, ValueError):
+            raise ValueError(f"seed must be a number, a Generator or None, got {seed!r}") from None
         self._ledger = policy.ledger(self.n_arms)
         self._rule = policy.rule(self.n_arms)
         self._pairs = array("q")  # i K + j of every duel: a late conversion needs it
         self._told = bytearray()  # 1 for every duel whose conversion was counted
         self._counted = 0  # conversions told by number alone
+        self._lock = threading.RLock()  # a server's threads may share a player
 
     @property
     def n_arms(self) -> int:
@@ -68,11 +77,12 @@ class Player:
 
     def ask(self) -> Duel:
         """Choose the next duel: show its `first` and `second` arm, in this order."""
-        t = self.tick + 1
-        first, second = self.policy.turn(self._rule, self._ledger, t, self._rng)
-        self._pairs.append(first * self.n_arms + second)
-        self._told.append(0)
-        return Duel(t - 1, int(first), int(second))
+        with self._lock:
+            t = self.tick + 1
+            first, second = self.policy.turn(self._rule, self._ledger, t, self._rng)
+            self._pairs.append(first * self.n_arms + second)
+            self._told.append(0)
+            return Duel(t - 1, int(first), int(second))
 
     def tell(self, duel: Duel | int) -> str:
         """Say that the duel's first arm won: now, later, in any order, or never.
@@ -86,16 +96,17 @@ class Player:
                 "tell does not fit aggregated feedback, whose conversions are anonymous: "
                 "use tell_count(n)"
             )
-        number = self._find(duel)
-        if self._told[number]:
-            return "repeated"
-        window = self.policy.window
-        if window is not None and self.tick - number > window:  # its age at the next ask
-            return "late"
-        self._told[number] = 1
-        first, second = divmod(self._pairs[number], self.n_arms)
-        self._ledger.conversions[first, second] += 1
-        return "counted"
+        with self._lock:
+            number = self._find(duel)
+            if self._told[number]:
+                return "repeated"
+            window = self.policy.window
+            if window is not None and self.tick - number > window:  # its age at the next ask
+                return "late"
+            self._told[number] = 1
+            first, second = divmod(self._pairs[number], self.n_arms)
+            self._ledger.conversions[first, second] += 1
+            return "counted"
 
     def tell_count(self, n: int) -> None:
         """Say that n conversions arrived since the last ask, from whichever duels (Appendix C).
@@ -108,33 +119,37 @@ class Player:
                 "which duel converted"
             )
         n = _checks.whole("n", n, least=0)
-        silent = self.tick - self._counted
-        if n > silent:
-            raise ValueError(f"n must be at most {silent}, the duels not yet heard of, got {n}")
-        if n:
-            first, second = divmod(self._pairs[-1], self.n_arms)
-            self._ledger.conversions[first, second] += n
-            self._counted += n
+        with self._lock:
+            silent = self.tick - self._counted
+            if n > silent:
+                raise ValueError(f"n must be at most {silent}, the duels not yet heard of, got {n}")
+            if n:
+                first, second = divmod(self._pairs[-1], self.n_arms)
+                self._ledger.conversions[first, second] += n
+                self._counted += n
 
     def standing(self, confidence: float = 0.95) -> Standing:
         """Return who leads, with estimates and intervals as of the next tick."""
-        ledger = copy.deepcopy(self._ledger)
-        age_to(ledger, self.tick + 1)
+        with self._lock:
+            tick, pending = self.tick, self._pending()
+            ledger = copy.deepcopy(self._ledger)
+            active = self.policy.active(self._rule, self.n_arms)
+        age_to(ledger, tick + 1)
         estimates = ledger.estimates()
         lower, upper = intervals(estimates, confidence)
-        active = self.policy.active(self._rule, self.n_arms)
         return Standing(
             arms=self.arms,
-            tick=self.tick,
+            tick=tick,
             leader=find_leader(estimates.mean, active),
             mean=estimates.mean,
             lower=lower,
             upper=upper,
             plays=ledger.plays,
             conversions=ledger.conversions,
-            pending=self._pending(),
+            pending=pending,
             active=active,
             confidence=confidence,
+            takes_silence_for_defeat=not assumes_delay(ledger),
         )
 
     def _find(self, duel: Duel | int) -> int:
@@ -159,6 +174,18 @@ class Player:
         silent = np.frombuffer(self._told, dtype=np.uint8)[start:] == 0
         k = self.n_arms
         return np.bincount(pairs[silent], minlength=k * k).reshape(k, k).astype(np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            state = {**self.__dict__, "_pairs": self._pairs[:], "_told": self._told[:]}
+            state = {**state, "_ledger": copy.deepcopy(self._ledger)}
+            state = {**state, "_rule": copy.deepcopy(self._rule), "_rng": copy.deepcopy(self._rng)}
+        del state["_lock"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
 
     def __copy__(self) -> Player:
         return copy.deepcopy(self)

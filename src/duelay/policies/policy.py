@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay import text
+from duelay import _checks, text
+from duelay.delays import Delay
+from duelay.delays import check as check_delay
 from duelay.ledger import Ledger, age_to, assume, open_ledger, record
 from duelay.policies.player import Player
 from duelay.rules.turn import turn
@@ -58,6 +61,10 @@ class Policy(ABC):
         """Return the policy for a horizon that is known; most do not care."""
         return self
 
+    def caution(self, n_arms: int, horizon: int | None) -> str | None:
+        """Return what somebody should know before a start with so many arms; mostly nothing."""
+        return None
+
     def ledger(self, n_arms: int) -> Ledger:
         """Return an empty ledger under what the policy assumes."""
         return open_ledger(assume(None, self.window, n_arms), n_arms)
@@ -73,12 +80,16 @@ class Policy(ABC):
     def turn(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
         """Bring the ledger to tick t, choose a pair, write it down."""
         age_to(ledger, t)
-        first, second = self.choose(ledger, t, rng)
+        pair = self.choose(ledger, t, rng)
         k = len(ledger.plays)
+        try:
+            first, second = (operator.index(arm) for arm in pair)
+        except (TypeError, ValueError):
+            first = second = -1
         if not (0 <= first < k and 0 <= second < k):
-            raise ValueError(f"choose must return two arms from 0 to {k - 1}, got {first, second}")
-        record(ledger, int(first), int(second), t)
-        return int(first), int(second)
+            raise ValueError(f"choose must return two arms from 0 to {k - 1}, got {pair!r}")
+        record(ledger, first, second, t)
+        return first, second
 
     def __str__(self) -> str:
         return text.form(self)
@@ -103,3 +114,17 @@ class CompiledPolicy(Policy):
         """Bring the ledger to tick t, choose a pair, write it down: the compiled function."""
         first, second = turn(rule, ledger, t, rng)
         return int(first), int(second)
+
+
+class LawPolicy(CompiledPolicy):
+    """A compiled policy whose ledger knows a delay law: it has `delay` and `window`."""
+
+    delay: Delay
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delay", check_delay(self.delay))
+        object.__setattr__(self, "window", _checks.window(self.window))
+
+    def ledger(self, n_arms: int) -> Ledger:
+        """Return a ledger under the assumed law."""
+        return open_ledger(assume(check_delay(self.delay, n_arms), self.window, n_arms), n_arms)

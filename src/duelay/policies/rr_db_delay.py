@@ -6,16 +6,14 @@ from dataclasses import dataclass, field
 
 from duelay import _checks
 from duelay.delays import Delay, Geometric
-from duelay.delays import check as check_delay
-from duelay.ledger import Ledger, assume, open_ledger
-from duelay.policies.policy import CompiledPolicy
+from duelay.policies.policy import LawPolicy
 from duelay.rules.rr_db import RRDBRule, rr_db_rule
 from duelay.text import named
 
 
 @named("policy", "rr-db-delay")
 @dataclass(frozen=True)
-class RRDBDelay(CompiledPolicy):
+class RRDBDelay(LawPolicy):
     """Round robin over the arms still in play, each dropped once another one beats it for certain.
 
     Plays the active pair with the fewest duels; drops i when some active j has
@@ -45,13 +43,8 @@ class RRDBDelay(CompiledPolicy):
     delta: float = 0.05
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "delay", check_delay(self.delay))
-        object.__setattr__(self, "window", _checks.window(self.window))
+        super().__post_init__()
         object.__setattr__(self, "delta", _checks.number("delta", self.delta, above=0, below=1))
-
-    def ledger(self, n_arms: int) -> Ledger:
-        """Return a ledger under the assumed law."""
-        return open_ledger(assume(check_delay(self.delay, n_arms), self.window, n_arms), n_arms)
 
     def rule(self, n_arms: int) -> RRDBRule:
         """Return RR-DB's rule."""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from duelay import _checks
 from duelay.delays import Delay, Geometric
-from duelay.delays import check as check_delay
-from duelay.ledger import Ledger, assume, open_ledger
-from duelay.policies.policy import CompiledPolicy
+from duelay.policies.policy import LawPolicy
 from duelay.policies.rucb import check_alpha
 from duelay.rules.rucb import RUCBRule, rucb_rule
 from duelay.text import named
@@ -16,7 +13,7 @@ from duelay.text import named
 
 @named("policy", "rucb-delay")
 @dataclass(frozen=True)
-class RUCBDelay(CompiledPolicy):
+class RUCBDelay(LawPolicy):
     """RUCB corrected for the delay: knows the law, and counts what it should have heard by now.
 
     The upper bounds are ``mu^_ij + sqrt(alpha N_ij log t) / N~_ij`` (Equation 5), with the
@@ -48,13 +45,8 @@ class RUCBDelay(CompiledPolicy):
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "delay", check_delay(self.delay))
-        object.__setattr__(self, "window", _checks.window(self.window))
+        super().__post_init__()
         object.__setattr__(self, "alpha", check_alpha(self.alpha))
-
-    def ledger(self, n_arms: int) -> Ledger:
-        """Return a ledger under the assumed law."""
-        return open_ledger(assume(check_delay(self.delay, n_arms), self.window, n_arms), n_arms)
 
     def rule(self, n_arms: int) -> RUCBRule:
         """Return RUCB's rule."""

@@ -20,7 +20,8 @@ class Standing:
     The intervals are Hoeffding's, for all pairs together: at this one look they hold at once with
     probability `confidence`, for pairs chosen without looking at the outcomes; under a policy that
     looks they are approximate. Where the policy assumes no delay while there is one, estimates and
-    intervals are of what has been heard so far, not of the preferences.
+    intervals are of what has been heard so far, not of the preferences. While little has been heard
+    an unbiased estimate may lie outside [0, 1]; the arrays show it as it is, the table cuts it off.
     """
 
     arms: tuple[str, ...]
@@ -34,6 +35,7 @@ class Standing:
     pending: NDArray[np.int64] | None  # (K, K): silent and still open; None if it cannot be known
     active: NDArray[np.bool_]  # (K,): arms that the policy has not dropped
     confidence: float
+    takes_silence_for_defeat: bool  # whether the policy assumes that nothing is late
 
     @property
     def candidates(self) -> NDArray[np.bool_]:
@@ -59,17 +61,20 @@ class Standing:
             else:
                 low = max(0.0, self.lower[against, arm])
                 high = min(1.0, self.upper[against, arm])
-                share = f"{self.mean[against, arm]:.3f}  [{low:.3f}, {high:.3f}]"
+                mean = min(1.0, max(0.0, self.mean[against, arm]))
+                share = f"{mean:.3f}  [{low:.3f}, {high:.3f}]"
             plays = int(self.plays[arm].sum() + self.plays[:, arm].sum() - self.plays[arm, arm])
             won = int(self.conversions[arm].sum())
             waits = "?" if self.pending is None else str(int(self.pending[arm].sum()))
             name = self.arms[arm] + ("" if self.active[arm] else " (dropped)")
             rows.append([name, share, f"{beats[arm]:g}", str(plays), str(won), waits])
-        sure = "sure" if self.is_sure else "not yet sure"
-        head = (
-            f"{self.arms[against]} leads after {self.tick} duels ({sure} at "
-            f"{100 * self.confidence:g} %)"
-        )
+        sure = f"{'sure' if self.is_sure else 'not yet sure'} at {100 * self.confidence:g} %"
+        if self.takes_silence_for_defeat:
+            sure += ", if nothing is late"
+        duels = "1 duel" if self.tick == 1 else f"{self.tick} duels"
+        head = f"{self.arms[against]} leads after {duels} ({sure})"
+        if np.isnan(self.mean[~np.eye(len(self.arms), dtype=bool)]).all():
+            head = f"nothing has been heard after {duels}: no arm leads yet"
         columns = ["arm", "leader beats it", "beats", "duels", "conversions", "pending"]
         return head + "\n" + table(columns, rows, left=(0, 1))
 

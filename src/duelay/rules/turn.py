@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from duelay._jit import generic, kernel
-from duelay.ledger import Ledger, advance, evidence, record
+from duelay.assumed import evidence
+from duelay.ledger import Ledger, age_to, record
 
 
 @generic
@@ -20,7 +21,7 @@ def select(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
 @kernel
 def turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     """Bring the ledger to tick t, choose a pair, write it down."""
-    advance(ledger.assumed, t)
+    age_to(ledger, t)
     i, j = select(rule, ledger, t, rng)
     record(ledger, i, j, t)
     return i, j

@@ -1,0 +1,269 @@
+"""What a policy assumes about the delay: each assumption is a type that keeps *heard* its way.
+
+*heard* of an ordered pair is the sum of tau(min(age, window)) over its duels, the share of
+conversions that should have come by now. Every type brings it from one tick to the next by itself;
+none ever looks back over the history.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._jit import generic
+from duelay.delays import Delay, Geometric, Never, tables
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+
+_LONGEST = 10_000_000  # ages that a ledger keeps open, at the most
+_TINY = 1e-18  # a share that adds nothing to a float64 count
+_RESCALE = 1e-200
+
+
+class AtOnce(NamedTuple):
+    """tau = 1 at once: a silent duel is a lost one until its conversion comes."""
+
+    tau: float
+
+
+class AppendOnly(NamedTuple):
+    """The naive baseline that withdraws nothing: the false loss stays when the win comes."""
+
+    tau: float
+
+
+class ConversionsOnly(NamedTuple):
+    """The naive baseline that counts conversions alone."""
+
+    tau: float
+
+
+class GeometricHeard(NamedTuple):
+    """A geometric law, where what is missing shrinks by one factor a tick.
+
+    missing_ij = scale · fresh_ij + closed_ij (1 - p)^M, and heard = (1 - never) (plays - missing).
+    """
+
+    stay: float  # 1 - p
+    last: float  # (1 - p)^M: what a duel still lacks when its window closes
+    answered: float  # 1 - the share that never answers
+    scale: Floats  # (1,): (1 - p)^ticks since the last rescaling
+    fresh: Floats  # (K, K): open duels, each as 1 / scale at its birth
+    closed: Integers  # (K, K): duels past the window
+    ring: Integers  # (M,): i K + j of the duels of the last M ticks, -1 for none
+    place: Integers  # (1,): where in the ring this tick stands
+
+
+class TableHeard(NamedTuple):
+    """Any law, or one a pair: every open duel gains its share at every tick."""
+
+    pmf: Floats  # (laws, n + 1): P(D = age), nothing beyond n
+    law: Integers  # (K, K): which row of pmf
+    heard: Floats  # (K, K)
+    first: Integers  # (n,): the open duels, in a ring
+    second: Integers  # (n,)
+    born: Integers  # (n,)
+    ends: Integers  # (2,): where the oldest open duel stands, and how many there are
+
+
+def assume(delay: Delay | str | None, window: int | None, n_arms: int) -> Any:
+    """Return the state that keeps *heard* for a law, or for a reading of the baseline."""
+    if delay is None:
+        return AtOnce(1.0)
+    if delay == "append-only":
+        return AppendOnly(1.0)
+    if delay == "conversions":
+        return ConversionsOnly(1.0)
+    if isinstance(delay, Never) and isinstance(delay.law, Geometric) and delay.law.p < 1:
+        return _geometric(delay.law.p, 1.0 - delay.share, window, n_arms)
+    if isinstance(delay, Geometric) and delay.p < 1:
+        return _geometric(delay.p, 1.0, window, n_arms)
+    return _table(delay, window, n_arms)
+
+
+def _geometric(p: float, answered: float, window: int | None, n_arms: int) -> GeometricHeard:
+    last = 0.0 if window is None else math.exp(window * math.log1p(-p))
+    if last < _TINY:  # by then all has come: the window's end changes nothing
+        last, window = 0.0, None
+    _check_length(window or 0)
+    return GeometricHeard(
+        stay=1.0 - p,
+        last=last,
+        answered=answered,
+        scale=np.ones(1),
+        fresh=np.zeros((n_arms, n_arms)),
+        closed=np.zeros((n_arms, n_arms), dtype=np.int64),
+        ring=np.full(window or 0, -1, dtype=np.int64),
+        place=np.zeros(1, dtype=np.int64),
+    )
+
+
+def _table(delay: Any, window: int | None, n_arms: int) -> TableHeard:
+    limit = _LONGEST + 1 if window is None else window
+    tau, law = tables(delay, n_arms, limit)
+    n = tau.shape[1] - 1
+    _check_length(n)
+    return TableHeard(
+        pmf=np.diff(tau, axis=1, prepend=0.0),
+        law=law,
+        heard=np.zeros((n_arms, n_arms)),
+        first=np.zeros(n, dtype=np.int64),
+        second=np.zeros(n, dtype=np.int64),
+        born=np.zeros(n, dtype=np.int64),
+        ends=np.zeros(2, dtype=np.int64),
+    )
+
+
+def _check_length(ages: int) -> None:
+    if ages > _LONGEST:
+        raise ValueError(
+            f"window must be at most {_LONGEST} for this law, whose tail is longer than that"
+        )
+
+
+# --- kernels ----------------------------------------------------------------------------------
+
+
+@generic
+def advance(assumed: Any, t: int) -> None:
+    """Bring *heard* from tick t - 1 to tick t; every open duel is one tick older."""
+    raise TypeError(f"no ledger keeps {type(assumed).__name__}")
+
+
+@generic
+def enter(assumed: Any, i: int, j: int, t: int) -> None:
+    """Note that i and j, two arms, duel at tick t."""
+    raise TypeError(f"no ledger keeps {type(assumed).__name__}")
+
+
+@generic
+def heard(assumed: Any, plays: Integers, i: int, j: int) -> float:
+    """Sum tau(min(age, window)) over the duels with i first and j second."""
+    raise TypeError(f"no ledger keeps {type(assumed).__name__}")
+
+
+@generic
+def evidence(assumed: Any, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
+    """Return N_ij, N~_ij and S_ij (Equations 2 and 3)."""
+    raise TypeError(f"no ledger keeps {type(assumed).__name__}")
+
+
+@advance.register(AtOnce)
+@advance.register(AppendOnly)
+@advance.register(ConversionsOnly)
+def _advance_nothing(assumed: Any, t: int) -> None:
+    pass
+
+
+@enter.register(AtOnce)
+@enter.register(AppendOnly)
+@enter.register(ConversionsOnly)
+def _enter_nothing(assumed: Any, i: int, j: int, t: int) -> None:
+    pass
+
+
+@heard.register(AtOnce)
+@heard.register(AppendOnly)
+@heard.register(ConversionsOnly)
+def _heard_at_once(assumed: Any, plays: Integers, i: int, j: int) -> float:
+    return float(plays[i, j])
+
+
+@evidence.register(AtOnce)
+@evidence.register(GeometricHeard)
+@evidence.register(TableHeard)
+def _corrected(assumed: Any, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
+    n = float(plays[i, j] + plays[j, i])  # Equation 2
+    heard_ji = heard(assumed, plays, j, i)
+    n_tilde = heard(assumed, plays, i, j) + heard_ji  # Equation 3
+    s = conversions[i, j] + heard_ji - conversions[j, i]
+    return n, n_tilde, s
+
+
+@evidence.register(AppendOnly)
+def _append_only(assumed: Any, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
+    # Every duel enters as a loss of its first arm; a conversion adds a win and takes nothing back.
+    n = float(plays[i, j] + plays[j, i] + conversions[i, j] + conversions[j, i])
+    return n, n, float(conversions[i, j] + plays[j, i])
+
+
+@evidence.register(ConversionsOnly)
+def _conversions_only(assumed: Any, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
+    n = float(conversions[i, j] + conversions[j, i])
+    return n, n, float(conversions[i, j])
+
+
+@advance.register(GeometricHeard)
+def _advance_geometric(assumed: GeometricHeard, t: int) -> None:
+    scale = assumed.scale[0] * assumed.stay
+    fresh = assumed.fresh
+    if scale < _RESCALE:
+        for i in range(fresh.shape[0]):
+            for j in range(fresh.shape[1]):
+                fresh[i, j] *= scale
+        scale = 1.0
+    assumed.scale[0] = scale
+    n = assumed.ring.size
+    if n > 0:
+        place = assumed.place[0] + 1
+        if place == n:
+            place = 0
+        assumed.place[0] = place
+        pair = assumed.ring[place]
+        if pair >= 0:  # asked M ticks ago: its window closes, what it lacks now it will lack
+            i = pair // fresh.shape[0]
+            j = pair - i * fresh.shape[0]
+            fresh[i, j] -= assumed.last / scale
+            assumed.closed[i, j] += 1
+            assumed.ring[place] = -1
+
+
+@enter.register(GeometricHeard)
+def _enter_geometric(assumed: GeometricHeard, i: int, j: int, t: int) -> None:
+    assumed.fresh[i, j] += 1.0 / assumed.scale[0]
+    if assumed.ring.size > 0:
+        assumed.ring[assumed.place[0]] = i * assumed.fresh.shape[0] + j
+
+
+@heard.register(GeometricHeard)
+def _heard_geometric(assumed: GeometricHeard, plays: Integers, i: int, j: int) -> float:
+    missing = assumed.scale[0] * assumed.fresh[i, j] + assumed.closed[i, j] * assumed.last
+    return float(assumed.answered * (plays[i, j] - missing))
+
+
+@advance.register(TableHeard)
+def _advance_table(assumed: TableHeard, t: int) -> None:
+    n = assumed.born.size
+    oldest = assumed.ends[0]
+    place = oldest
+    for _ in range(assumed.ends[1]):
+        i = assumed.first[place]
+        j = assumed.second[place]
+        age = t - assumed.born[place]
+        assumed.heard[i, j] += assumed.pmf[assumed.law[i, j], age]
+        place += 1
+        if place == n:
+            place = 0
+        if age == n:  # only the oldest can be that old
+            assumed.ends[0] = place
+            assumed.ends[1] -= 1
+
+
+@enter.register(TableHeard)
+def _enter_table(assumed: TableHeard, i: int, j: int, t: int) -> None:
+    place = assumed.ends[0] + assumed.ends[1]
+    if place >= assumed.born.size:
+        place -= assumed.born.size
+    assumed.first[place] = i
+    assumed.second[place] = j
+    assumed.born[place] = t
+    assumed.ends[1] += 1
+
+
+@heard.register(TableHeard)
+def _heard_table(assumed: TableHeard, plays: Integers, i: int, j: int) -> float:
+    return float(assumed.heard[i, j])

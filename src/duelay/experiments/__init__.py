@@ -1,0 +1,49 @@
+"""Experiments: a specification run to the end, resumably, with tables, figures and a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from duelay.experiments.claims import Claim
+from duelay.experiments.execute import BACKENDS, WorkFailedError, execute, opened
+from duelay.experiments.results import Results, export, load
+from duelay.experiments.spec import Specification, built_in, read
+
+__all__ = [
+    "BACKENDS",
+    "Claim",
+    "Results",
+    "Specification",
+    "WorkFailedError",
+    "built_in",
+    "load",
+    "read",
+    "run",
+]
+
+
+def run(
+    spec: Specification,
+    folder: str | Path,
+    *,
+    workers: int | None = None,
+    backend: str = "threads",
+    address: str | None = None,
+    quiet: bool = False,
+    say: Callable[[str], None] | None = None,
+) -> list[Claim]:
+    """Run a specification: compute what is missing, then write tables, figures and the report.
+
+    Returns the claims that the report checks, with their verdicts.
+    """
+    from duelay.experiments import figures, report
+
+    with opened(Path(folder), spec) as place:
+        execute(
+            spec, place, workers=workers, backend=backend, address=address, quiet=quiet, say=say
+        )
+        results = load(spec, place)
+        export(results, place)
+        drawn = figures.draw_all(results, place / "figures")
+        return report.write(results, place, drawn)

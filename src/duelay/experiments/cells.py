@@ -1,0 +1,173 @@
+"""Cells: the unit of work, and of what a crash can lose.
+
+A cell is a block of runs of one policy on one problem under one law. It knows all that it needs, so
+that any process on any machine can compute it, and it is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import warnings
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from duelay import __version__
+from duelay.delays import Delay
+from duelay.engine import simulate
+from duelay.experiments.spec import Choice, Grid, Specification, problem_digest
+from duelay.problems import Problem
+
+_ARRAYS = ("t", "regret", "final", "leader", "plays", "pairs")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Runs `start` to `stop` - 1 of one policy on one problem under one law."""
+
+    problem: Problem
+    policy: Any
+    delay: Delay
+    horizon: int
+    checkpoints: int
+    seed: int
+    start: int
+    stop: int
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """All that its numbers depend on."""
+        return {
+            "problem": self.problem.name,
+            "problem_digest": problem_digest(self.problem),
+            "policy": str(self.policy),
+            "delay": str(self.delay),
+            "horizon": self.horizon,
+            "checkpoints": self.checkpoints,
+            "seed": self.seed,
+            "runs": [self.start, self.stop],
+            "version": __version__,
+        }
+
+    @property
+    def file_name(self) -> str:
+        """A name to read, with a digest of the header to tell cells apart."""
+        digest = hashlib.sha256(json.dumps(self.header, sort_keys=True).encode()).hexdigest()[:16]
+        words = re.sub(r"[^a-z0-9.]+", "-", f"{self.problem.name}--{self.policy}".lower())[:60]
+        return f"{words.strip('-')}--{self.start}-{self.stop - 1}--{digest}.npz"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.problem.name}, {self.policy}, {self.delay}, runs {self.start} to "
+            f"{self.stop - 1}"
+        )
+
+
+def blocks_of(grid: Grid, problem: Problem, law: Delay, choice: Choice) -> list[Cell]:
+    """Return the cells of one policy on one problem under one law, in the order of their runs."""
+    policy = choice.under(law, grid.horizon)
+    return [
+        Cell(
+            problem,
+            policy,
+            law,
+            grid.horizon,
+            grid.checkpoints,
+            grid.seed,
+            start,
+            min(start + grid.block, grid.runs),
+        )
+        for start in range(0, grid.runs, grid.block)
+    ]
+
+
+def cells_of(spec: Specification) -> list[Cell]:
+    """Return every cell of a specification, once, in the order in which they are run.
+
+    Blocks of early runs come first: when a long run is stopped, every policy has some.
+    """
+    cells: dict[str, Cell] = {}
+    for grid in spec.grids:
+        blocks = [
+            blocks_of(grid, problem, law, choice)
+            for problem in grid.problems
+            for law in grid.delays
+            for choice in grid.policies
+        ]
+        for turn in zip(*blocks, strict=True):
+            cells.update({cell.file_name: cell for cell in turn})
+    return list(cells.values())
+
+
+def compute(cell: Cell) -> dict[str, Any]:
+    """Simulate a cell, in one thread; return its arrays."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "horizon .* is too short")  # said once, before the work
+        result = simulate(
+            cell.problem,
+            cell.policy,
+            delay=cell.delay,
+            horizon=cell.horizon,
+            runs=cell.stop - cell.start,
+            first_run=cell.start,
+            seed=cell.seed,
+            workers=1,
+            checkpoints=cell.checkpoints,
+            pairs=True,
+            progress=False,
+        )
+    return {name: np.asarray(getattr(result, name)) for name in _ARRAYS}
+
+
+def write(cell: Cell, arrays: dict[str, Any], folder: Path) -> None:
+    """Write a cell: first beside its place, then moved there in one step."""
+    header = {**cell.header, "checksum": _checksum(cell.header, arrays)}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, header=np.array(json.dumps(header, sort_keys=True)), **arrays)
+    write_whole(folder / cell.file_name, buffer.getvalue())
+
+
+def read(cell: Cell, folder: Path) -> dict[str, Any] | None:
+    """Return a cell's arrays; None where it is missing. A damaged one raises ValueError."""
+    path = folder / cell.file_name
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            header = json.loads(str(stored["header"]))
+            arrays = {name: stored[name] for name in _ARRAYS}
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"damaged cell {path.name}: {error}") from None
+    if header != {**cell.header, "checksum": _checksum(cell.header, arrays)}:
+        raise ValueError(f"damaged cell {path.name}: its checksum does not fit")
+    return arrays
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole, on the disk, or not at all."""
+    draft = path.with_name(f".draft-{os.getpid()}-{path.name}")
+    try:
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _checksum(header: dict[str, Any], arrays: dict[str, Any]) -> str:
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for name in _ARRAYS:
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,159 @@
+"""Doing the work: every missing cell, by joblib, here or on a cluster; resumable at any moment."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import filelock
+import joblib
+from tqdm import tqdm
+
+from duelay.experiments.cells import Cell, cells_of, compute, read, write, write_whole
+from duelay.experiments.spec import Specification
+
+BACKENDS = {"threads": "threading", "processes": "loky", "dask": "dask", "ray": "ray"}
+
+
+class WorkFailedError(RuntimeError):
+    """The work stopped half-way; what was finished is kept."""
+
+
+@contextlib.contextmanager
+def opened(folder: Path, spec: Specification) -> Iterator[Path]:
+    """Take hold of a results folder: make it, lock it, check that it is this specification's.
+
+    The lock is the operating system's and goes with the process, however that ends.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(folder / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        raise ValueError(f"another duelay process is at work in {folder}: wait for it") from None
+    try:
+        _claim(folder, spec)
+        for draft in folder.rglob(".draft-*"):  # of a process that was killed
+            draft.unlink(missing_ok=True)
+        yield folder
+    finally:
+        lock.release()
+
+
+def _claim(folder: Path, spec: Specification) -> None:
+    """Refuse a folder that holds something else; note whose it is."""
+    path = folder / "specification.json"
+    if path.exists():
+        try:
+            name = json.loads(path.read_text(encoding="utf-8"))["name"]
+        except (ValueError, KeyError, TypeError, OSError):
+            name = None
+        if name is not None and name != spec.name:
+            raise ValueError(
+                f"{folder} holds the results of the specification {name!r}, not of {spec.name!r}: "
+                f"choose another folder"
+            )
+    elif any(entry.name != ".lock" for entry in folder.iterdir()):
+        raise ValueError(f"{folder} is not empty and holds no results: choose another folder")
+    (folder / "cells").mkdir(exist_ok=True)
+    content = json.dumps(spec.normal_form(), indent=2, ensure_ascii=False) + "\n"
+    write_whole(path, content.encode())
+
+
+def execute(
+    spec: Specification,
+    folder: Path,
+    *,
+    workers: int | None = None,
+    backend: str = "threads",
+    address: str | None = None,
+    quiet: bool = False,
+    say: Callable[[str], None] | None = None,
+) -> int:
+    """Compute and write every cell that is missing, damaged or of another version.
+
+    Returns how many were computed. The folder must be `opened`.
+    """
+    say = say or (lambda line: print(line, file=sys.stderr, flush=True))
+    store = folder / "cells"
+    cells = cells_of(spec)
+    missing = [cell for cell in cells if not _is_sound(cell, store, say)]
+    if not missing:
+        return 0
+    watched = sys.stderr.isatty() and not quiet
+    bar = tqdm(total=len(cells), initial=len(cells) - len(missing), unit=" cells",
+               disable=not watched)  # fmt: skip
+    done = len(cells) - len(missing)
+    with bar, _backend(backend, address):
+        parallel = joblib.Parallel(
+            n_jobs=workers or -1,
+            return_as="generator_unordered",
+            batch_size=1,
+            pre_dispatch="4*n_jobs",
+        )
+        outcomes = parallel(joblib.delayed(_work)(cell) for cell in missing)
+        try:
+            for cell, arrays, seconds in outcomes:
+                write(cell, arrays, store)
+                done += 1
+                bar.update(1)
+                if not watched and not quiet:
+                    say(f"{done}/{len(cells)} {cell} ({seconds:.1f} s)")
+        except OSError as error:
+            raise WorkFailedError(
+                f"stopped after {done} of {len(cells)} cells, which are kept: {error}"
+            ) from error
+    return len(missing)
+
+
+def _work(cell: Cell) -> tuple[Cell, dict[str, Any], float]:
+    """What a worker does; it writes nothing, so it needs no disk in common with us."""
+    start = time.perf_counter()
+    return cell, compute(cell), time.perf_counter() - start
+
+
+def _is_sound(cell: Cell, store: Path, say: Callable[[str], None]) -> bool:
+    try:
+        return read(cell, store) is not None
+    except ValueError as error:
+        say(f"{error}: it is computed again")
+        return False
+
+
+@contextlib.contextmanager
+def _backend(backend: str, address: str | None) -> Iterator[None]:
+    """Choose joblib's backend; reach the cluster before anything is sent to it."""
+    if backend == "dask":
+        try:
+            from distributed import Client
+        except ImportError:
+            raise ValueError("backend dask needs distributed: pip install 'duelay[dask]'") from None
+        if not address:
+            raise ValueError("backend dask needs the address of a scheduler, tcp://HOST:PORT")
+        try:
+            client = Client(address, timeout=10, set_as_default=True)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise ValueError(f"no Dask cluster answers at {address}: {error}") from None
+        with client, joblib.parallel_config(backend="dask"):
+            yield
+    elif backend == "ray":
+        try:
+            import ray
+            from ray.util.joblib import register_ray
+        except ImportError:
+            raise ValueError("backend ray needs ray: pip install 'duelay[ray]'") from None
+        try:
+            ray.init(address=address, ignore_reinit_error=True)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise ValueError(f"no Ray cluster answers at {address}: {error}") from None
+        register_ray()
+        with joblib.parallel_config(backend="ray"):
+            yield
+    else:
+        with joblib.parallel_config(backend=BACKENDS[backend]):
+            yield

@@ -1,0 +1,142 @@
+"""The figures of a grid: regret, regret on a logarithmic clock, and the pairs played over time."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from duelay import plots, theory
+from duelay.engine import Result
+from duelay.experiments.results import Results
+from duelay.experiments.spec import Grid
+from duelay.experiments.statistics import converged_at, has_converged
+
+FORMATS = ("svg", "pdf", "png")
+
+
+def draw_all(results: Results, folder: Path) -> dict[str, list[str]]:
+    """Draw every figure of every grid into the folder; return their names by grid."""
+    folder.mkdir(exist_ok=True)
+    drawn: dict[str, list[str]] = {}
+    for grid in results.spec.grids:
+        drawn[grid.name] = []
+        for law in grid.delays:
+            suffix = "" if len(grid.delays) == 1 else f"-{_slug(str(law))}"
+            for kind, draw in (("regret", regret), ("log", log_clock), ("pairs", pairs)):
+                name = f"{_slug(grid.name)}-{kind}{suffix}"
+                figure = draw(results, grid, str(law))
+                for ending in FORMATS:
+                    plots.save(figure, folder / f"{name}.{ending}")
+                drawn[grid.name].append(name)
+    return drawn
+
+
+def regret(results: Results, grid: Grid, law: str) -> Any:
+    """Draw mean and standard deviation of the regret, a panel a problem, like the paper's figure.
+
+    A panel ends where all that converge have done so, and its height fits them: what goes on rising
+    leaves it at the top.
+    """
+    figure, panels = _panels(grid)
+    for axes, problem in zip(panels, grid.problems, strict=True):
+        panel = results.panel(grid, problem.name, law)
+        plots.draw_regret(axes, list(panel.values()), list(panel))
+        right, top = _extent(list(panel.values()))
+        axes.set_xlim(0, right)
+        axes.set_ylim(0, top)
+        axes.set_title(f"{problem.name} (K = {problem.n_arms})", fontsize="medium")
+    plots.name_axes(panels, min(3, len(panels)), "duels", "regret (mean ± sd)")
+    plots.one_legend(figure, panels[0])
+    return figure
+
+
+def log_clock(results: Results, grid: Grid, law: str) -> Any:
+    """Draw mean regret over log t, beside the slope that no policy can beat in the long run."""
+    figure, panels = _panels(grid)
+    for axes, problem in zip(panels, grid.problems, strict=True):
+        panel = results.panel(grid, problem.name, law)
+        plots.draw_regret(axes, list(panel.values()), list(panel))
+        t = next(iter(panel.values())).t
+        bound = [theory.asymptotic_lower_bound(problem, tick) for tick in t]
+        axes.plot(t, bound, color="black", linewidth=0.8, label="lower bound without delay")
+        axes.set_xscale("log")
+        axes.set_xlim(t[0], t[-1])
+        axes.set_ylim(0, _extent(list(panel.values()))[1])
+        axes.set_title(f"{problem.name} (K = {problem.n_arms})", fontsize="medium")
+    plots.name_axes(panels, min(3, len(panels)), "duels, logarithmic", "regret (mean ± sd)")
+    plots.one_legend(figure, panels[0])
+    return figure
+
+
+def pairs(results: Results, grid: Grid, law: str) -> Any:
+    """Draw what the first policy of the grid spends its duels on, over time."""
+    label = grid.policies[0].label
+    figure, panels = _panels(grid)
+    for axes, problem in zip(panels, grid.problems, strict=True):
+        result = results.panel(grid, problem.name, law)[label]
+        t, shares = pair_shares(result)
+        rivals = shares.shape[1] - 2
+        tones = [plots.tone(place / max(1, rivals - 1)) for place in range(rivals)]
+        axes.stackplot(t, *shares.T, colors=["#222222", *tones, "#d9d9d9"], linewidth=0)
+        axes.set_xlim(t[0], t[-1])
+        axes.set_xscale("log")
+        axes.set_ylim(0, 1)
+        axes.set_title(f"{problem.name} (K = {problem.n_arms})", fontsize="medium")
+    plots.name_axes(panels, min(3, len(panels)), "duels, logarithmic", "share of the duels")
+    plots.key(
+        figure,
+        [
+            ("#222222", "the winner with itself"),
+            (plots.tone(0.0), "with its closest rival"),
+            (plots.tone(1.0), "with its weakest"),
+            ("#d9d9d9", "without the winner"),
+        ],
+        f"{label}: who duels",
+    )
+    return figure
+
+
+def pair_shares(result: Result) -> tuple[Any, Any]:
+    """Return ticks, and at each the shares of recent duels.
+
+    The columns: the winner with itself, the winner with each rival from the closest on, and duels
+    without the winner. "Recent" is since the checkpoint before.
+    """
+    assert result.pairs is not None
+    winner = result.problem.winner
+    counts = result.pairs + result.pairs.transpose(0, 2, 1)  # unordered; self-duels twice
+    rivals = [arm for arm in np.argsort(result.problem.gaps, kind="stable") if arm != winner]
+    own = counts[:, winner, winner] / 2
+    against = counts[:, winner, :][:, rivals]
+    total = result.runs * result.t.astype(np.float64)
+    others = total - own - against.sum(axis=1)
+    stacked = np.column_stack([own, against, others])
+    recent = np.diff(stacked, axis=0, prepend=0.0)
+    return result.t, recent / recent.sum(axis=1, keepdims=True)
+
+
+def _panels(grid: Grid) -> tuple[Any, list[Any]]:
+    n = len(grid.problems)
+    columns = min(3, n)
+    rows = math.ceil(n / columns)
+    return plots.panels(rows, columns, n, grid.title)
+
+
+def _extent(several: list[Result]) -> tuple[float, float]:
+    """Where a panel ends, to the right and at the top."""
+    settled = [result for result in several if has_converged(result)]
+    if not settled:
+        return several[0].horizon, 1.05 * max(float(r.mean[-1] + r.std[-1]) for r in several)
+    right = min(several[0].horizon, 1.25 * max(converged_at(result) for result in settled))
+    top = 0.0
+    for result in settled:
+        place = min(int(np.searchsorted(result.t, right)), len(result.t) - 1)
+        top = max(top, float(result.mean[place] + result.std[place]))
+    return right, 1.15 * top
+
+
+def _slug(text: str) -> str:
+    return "".join(character if character.isalnum() else "-" for character in text).strip("-")

@@ -1,0 +1,200 @@
+"""The report: what was run, every claim with its verdict, the bounds; Markdown and one page."""
+
+from __future__ import annotations
+
+import base64
+import html
+import math
+from pathlib import Path
+from typing import Any
+
+from duelay import __version__, theory
+from duelay.experiments import claims
+from duelay.experiments.cells import write_whole
+from duelay.experiments.results import Results
+from duelay.experiments.spec import Grid
+from duelay.experiments.statistics import late_share
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
+       color: #1a1a1a; background: #fff; }
+table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
+th, td { border-bottom: 1px solid #ddd; padding: .3rem .7rem; text-align: left;
+         font-size: .9rem; white-space: nowrap; font-variant-numeric: tabular-nums; }
+blockquote { border-left: 3px solid #999; margin-left: 0; padding-left: 1rem; color: #444; }
+img { max-width: 100%; height: auto; }
+code { background: #f3f3f3; padding: 0 .2rem; }
+@media print { body { margin: 0; max-width: none; } }
+"""
+
+
+def write(results: Results, folder: Path, drawn: dict[str, list[str]]) -> list[claims.Claim]:
+    """Write report.md and report.html; return the claims that were checked."""
+    checked = claims.check(results) if results.spec.claims == "paper" else []
+    text = compose(results, checked, drawn)
+    write_whole(folder / "report.md", text.encode())
+    write_whole(folder / "report.html", _page(text, results.spec.title, folder).encode())
+    return checked
+
+
+def compose(results: Results, checked: list[claims.Claim], drawn: dict[str, list[str]]) -> str:
+    """Return the report as Markdown."""
+    spec = results.spec
+    parts = [f"# {spec.title}", _what_was_run(results)]
+    if checked:
+        parts.append(_verdicts(checked))
+    for grid in spec.grids:
+        parts.append(_grid(results, grid, drawn.get(grid.name, [])))
+    for number, claim in enumerate(checked, start=1):
+        parts.append(_claim(number, claim))
+    parts.append(_bounds(results, spec.grids[0]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _what_was_run(results: Results) -> str:
+    lines = [f"Made by duelay {__version__} from the specification `{results.spec.name}`.", ""]
+    for grid in results.spec.grids:
+        laws = ", ".join(f"`{law}`" for law in grid.delays)
+        names = ", ".join(problem.name for problem in grid.problems)
+        lines.append(
+            f"- **{grid.title}**: {names}; delay {laws}; {grid.horizon:,} duels a run, "
+            f"{grid.runs} runs, seed {grid.seed}."
+        )
+    lines += ["", "The policies, with all that they were told:", ""]
+    forms = {
+        choice.label: str(results.get(grid.name, grid.problems[0].name, choice.label).policy)
+        for grid in reversed(results.spec.grids)
+        for choice in grid.policies
+    }
+    lines += [f"- {label}: `{form}`" for label, form in sorted(forms.items())]
+    return "\n".join(lines)
+
+
+def _verdicts(checked: list[claims.Claim]) -> str:
+    rows = [
+        [str(number), claim.title, f"**{claim.verdict}**"]
+        for number, claim in enumerate(checked, start=1)
+    ]
+    return "## The paper's claims\n\n" + _table(["", "claim", "verdict"], rows)
+
+
+def _grid(results: Results, grid: Grid, drawn: list[str]) -> str:
+    parts = [f"## {grid.title}"]
+    for name in drawn:
+        parts.append(f"![{grid.title}: {name.rpartition('-')[2]}](figures/{name}.svg)")
+    for law in grid.delays:
+        rows = []
+        for problem in grid.problems:
+            for label, result in results.panel(grid, problem.name, str(law)).items():
+                spread = result.final.std(ddof=1) if result.runs > 1 else 0.0
+                rows.append(
+                    [
+                        problem.name,
+                        label,
+                        f"{result.final.mean():,.0f} ± {spread:,.0f}",
+                        f"{result.final.max():,.0f}",
+                        f"{late_share(result).value:.2f}",
+                        f"{100 * result.led_by_winner:.0f} %",
+                    ]
+                )
+        columns = ["dataset", "policy", "regret (mean ± sd)", "worst run", "share in second half",
+                   "led by the winner"]  # fmt: skip
+        parts.append(f"Delay `{law}`:\n\n" + _table(columns, rows))
+    return "\n\n".join(parts)
+
+
+def _claim(number: int, claim: claims.Claim) -> str:
+    parts = [
+        f"## Claim {number}: {claim.title}",
+        f"> {claim.quote}",
+        f"Verdict: **{claim.verdict}**.",
+    ]
+    if claim.verdict == "holds under this reading":
+        parts.append("It holds for:\n\n" + "\n".join(f"- {reading}" for reading in claim.readings))
+    parts += [claim.test, _table(claim.columns, claim.rows), claim.explanation]
+    return "\n\n".join(parts)
+
+
+def _bounds(results: Results, grid: Grid) -> str:
+    """The theorems beside what was measured, for the policies of the grid that they are about."""
+    law = grid.delays[0]
+    labels = [choice.label for choice in grid.policies]
+    rucb = next((label for label in labels if "RUCB-Delay" in label or "rucb-delay" in label), None)
+    mrr = next((label for label in labels if "MRR" in label or "mrr-db" in label), None)
+    rows = []
+    for problem in grid.problems:
+        given: dict[str, Any] = {"delay": law, "window": 1000, "horizon": grid.horizon}
+        mean = float(law.at(0, 1).mean)
+        rows.append(
+            [
+                problem.name,
+                _measured(results, grid, problem.name, rucb),
+                _number(theory.high_probability_bound(problem, **given, delta=0.05)),
+                _number(theory.expected_bound(problem, **given)),
+                _measured(results, grid, problem.name, mrr),
+                _number(theory.mrr_bound(problem, horizon=grid.horizon, mean_delay=mean)),
+                _number(theory.asymptotic_lower_bound(problem, grid.horizon)),
+                _number(
+                    theory.minimax_lower_bound(
+                        problem.n_arms, grid.horizon, float(law.at(0, 1).cdf(1000))
+                    )
+                ),
+                _number(grid.horizon * float(problem.gaps.max())),
+            ]
+        )
+    columns = [
+        "dataset",
+        "RUCB-Delay measured",
+        "Theorem 1 (delta 0.05)",
+        "Theorem 2",
+        "MRR-DB-Delay measured",
+        "Theorem 3",
+        "asymptotic lower bound",
+        "minimax lower bound",
+        "trivial bound",
+    ]
+    return (
+        "## The theorems beside the measurements\n\n"
+        + _table(columns, rows)
+        + "\n\nTheorems 1 and 2 for alpha = 1 and a window of 1000; Theorem 2 is infinite at "
+        "alpha = 1. The asymptotic lower bound is Komiyama et al.'s, without delay, times log T; "
+        "the minimax one is of the hardest problem with as many arms. The trivial bound is the "
+        "horizon times the largest gap: a bound above it says nothing at this horizon."
+    )
+
+
+def _measured(results: Results, grid: Grid, problem: str, label: str | None) -> str:
+    if label is None:
+        return "not run"
+    return _number(float(results.get(grid.name, problem, label).final.mean()))
+
+
+def _number(value: float) -> str:
+    if math.isinf(value):
+        return "infinite"
+    return f"{value:,.0f}" if abs(value) < 1e6 else f"{value:.1e}"
+
+
+def _table(columns: list[str], rows: list[list[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+    )
+
+
+def _page(text: str, title: str, folder: Path) -> str:
+    """Return the report as one HTML file with its pictures inside."""
+    import markdown
+
+    body = markdown.markdown(text, extensions=["tables", "sane_lists"])
+    for picture in sorted((folder / "figures").glob("*.svg")):
+        data = base64.b64encode(picture.read_bytes()).decode()
+        body = body.replace(
+            f'src="figures/{picture.name}"', f'src="data:image/svg+xml;base64,{data}"'
+        )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{html.escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n"
+        f"<body>\n{body}\n</body>\n</html>\n"
+    )

@@ -1,0 +1,118 @@
+"""Finished cells put together: a result for each problem, policy and law, and tidy tables."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from duelay.engine import Result
+from duelay.experiments.cells import Cell, blocks_of, read, write_whole
+from duelay.experiments.spec import Grid, Specification
+
+_COLUMNS = ("problem", "policy", "law", "run", "t", "regret")
+
+
+@dataclass(frozen=True)
+class Results:
+    """All results of a specification, by grid, problem, label of the policy, and law."""
+
+    spec: Specification
+    by_key: dict[tuple[str, str, str, str], Result]
+
+    def get(self, grid: str, problem: str, label: str, law: str | None = None) -> Result:
+        """Return one result; the grid's first law where none is given."""
+        if law is None:
+            law = str(self.grid(grid).delays[0])
+        return self.by_key[grid, problem, label, law]
+
+    def grid(self, name: str) -> Grid:
+        """Return a grid by its name."""
+        return next(grid for grid in self.spec.grids if grid.name == name)
+
+    def panel(self, grid: Grid, problem: str, law: str) -> dict[str, Result]:
+        """Return the results of one problem under one law, by label."""
+        return {
+            choice.label: self.by_key[grid.name, problem, choice.label, law]
+            for choice in grid.policies
+        }
+
+
+def load(spec: Specification, folder: Path) -> Results:
+    """Read every cell back and put them together; all of them must be there."""
+    by_key = {}
+    for grid in spec.grids:
+        for problem in grid.problems:
+            for law in grid.delays:
+                for choice in grid.policies:
+                    cells = blocks_of(grid, problem, law, choice)
+                    blocks = [_read_sound(cell, folder) for cell in cells]
+                    by_key[grid.name, problem.name, choice.label, str(law)] = Result(
+                        problem=problem,
+                        policy=cells[0].policy,
+                        delay=law,
+                        horizon=grid.horizon,
+                        seed=grid.seed,
+                        t=blocks[0]["t"],
+                        pairs=np.sum([block["pairs"] for block in blocks], axis=0),
+                        seconds=0.0,
+                        **{
+                            name: np.concatenate([block[name] for block in blocks])
+                            for name in ("regret", "final", "leader", "plays")
+                        },
+                    )
+    return Results(spec, by_key)
+
+
+def _read_sound(cell: Cell, folder: Path) -> dict[str, Any]:
+    arrays = read(cell, folder / "cells")
+    if arrays is None:
+        raise ValueError(f"{folder} lacks a cell: {cell}; run the specification again")
+    return arrays
+
+
+def _tables(results: Results) -> Iterator[Any]:
+    """Yield tidy Arrow tables, each result once."""
+    import pyarrow as pa
+
+    seen = set()
+    for result in results.by_key.values():
+        names = (result.problem.name, str(result.policy), str(result.delay))
+        if (*names, result.horizon) in seen:
+            continue
+        seen.add((*names, result.horizon))
+        runs, n = result.regret.shape
+        columns: dict[str, Any] = {
+            name: pa.DictionaryArray.from_arrays(
+                pa.array(np.zeros(runs * n, dtype=np.int32)), [value]
+            ).cast(pa.string())
+            for name, value in zip(_COLUMNS[:3], names, strict=True)
+        }
+        columns["run"] = np.repeat(np.arange(runs, dtype=np.int64), n)
+        columns["t"] = np.tile(result.t.astype(np.int64), runs)
+        columns["regret"] = result.regret.ravel()
+        yield pa.table(columns)
+
+
+def export(results: Results, folder: Path) -> None:
+    """Write results.csv and results.parquet: problem, policy, law, run, t, regret."""
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    csv, parquet = io.BytesIO(), io.BytesIO()
+    csv_writer = parquet_writer = None
+    for table in _tables(results):
+        if csv_writer is None or parquet_writer is None:
+            csv_writer = pyarrow.csv.CSVWriter(csv, table.schema)
+            parquet_writer = pyarrow.parquet.ParquetWriter(parquet, table.schema)
+        csv_writer.write(table)
+        parquet_writer.write(table)
+    for writer in (csv_writer, parquet_writer):
+        if writer is not None:
+            writer.close()
+    write_whole(folder / "results.csv", csv.getvalue())
+    write_whole(folder / "results.parquet", parquet.getvalue())

@@ -1,0 +1,291 @@
+"""Specifications: which policies on which problems under which laws, as a TOML file.
+
+    name = "mine"
+    problems = ["six-rankers", "my-matrix.csv", "arithmetic:5,0.1"]
+    policies = ["rucb-delay", { policy = "rucb:alpha=1", label = "the baseline" }]
+    delays = ["geometric:0.01"]
+    horizon = 100_000
+    runs = 20
+
+These stand for one grid, every problem with every policy under every law. Several are written as
+``[[grid]]``, each with a `name`; what a grid leaves out it takes from the top.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+import tomllib
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from duelay import _checks, datasets, delays, policies
+from duelay.delays import Delay
+from duelay.problems import GENERATORS, Problem, generate
+
+_SHARED: dict[str, Any] = {
+    "problems": None,
+    "policies": None,
+    "delays": ["geometric:0.01"],
+    "horizon": 100_000,
+    "runs": 20,
+    "seed": 0,
+    "checkpoints": 100,
+    "block": 10,
+}
+_TOP = ("name", "title", "claims", "grid", *_SHARED)
+_GRID = ("name", "title", *_SHARED)
+_CLAIMS = ("none", "paper")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A policy of a grid, and what it is called in figures."""
+
+    form: str
+    label: str
+
+    def under(self, law: Delay, horizon: int) -> Any:
+        """The policy, told the true law (or its largest mean) and the horizon where it asks."""
+        known = {"delay": law, "mean_delay": float(np.max(law.mean))}
+        return policies.parse(self.form, known).for_horizon(horizon)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every problem with every policy under every law."""
+
+    name: str
+    title: str
+    problems: tuple[Problem, ...]
+    policies: tuple[Choice, ...]
+    delays: tuple[Delay, ...]
+    horizon: int
+    runs: int
+    seed: int
+    checkpoints: int
+    block: int  # runs in a cell
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What to run."""
+
+    name: str
+    title: str
+    claims: str  # whose claims the report checks
+    grids: tuple[Grid, ...]
+
+    def quick(self) -> Specification:
+        """The same with a tenth of the runs and a fifth of the horizon."""
+        grids = tuple(
+            dataclasses.replace(
+                grid,
+                runs=max(1, grid.runs // 10),
+                horizon=max(1, grid.horizon // 5),
+                block=max(1, min(grid.block, grid.runs // 10) // 2),
+            )
+            for grid in self.grids
+        )
+        return dataclasses.replace(self, name=f"{self.name}-quick", grids=grids)
+
+    def normal_form(self) -> dict[str, Any]:
+        """The specification as plain data, every default spelled out."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "claims": self.claims,
+            "grids": [
+                {
+                    "name": grid.name,
+                    "title": grid.title,
+                    "problems": {
+                        problem.name: problem_digest(problem) for problem in grid.problems
+                    },
+                    "policies": {choice.label: choice.form for choice in grid.policies},
+                    "delays": [str(law) for law in grid.delays],
+                    "horizon": grid.horizon,
+                    "runs": grid.runs,
+                    "seed": grid.seed,
+                    "checkpoints": grid.checkpoints,
+                    "block": grid.block,
+                }
+                for grid in self.grids
+            ],
+        }
+
+
+def problem_digest(problem: Problem) -> str:
+    """Name a problem by its content."""
+    content = json.dumps([list(problem.arms), problem.matrix.tolist()])
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def built_in(name: str) -> Specification:
+    """Return a specification that comes with duelay: "paper"."""
+    source = (resources.files(__package__) / f"{name}.toml").read_text(encoding="utf-8")
+    return parse(source, f"{name}.toml", Path())
+
+
+def read(path: str | Path) -> Specification:
+    """Read a specification from a TOML file; CSV files in it are sought beside it."""
+    path = Path(path)
+    try:
+        source = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"cannot read the specification {path}: {error}") from None
+    return parse(source, path.name, path.parent)
+
+
+def parse(source: str, file: str, folder: Path) -> Specification:
+    """Make a specification from TOML text; refuse it with the line and the nearest name."""
+    try:
+        data = tomllib.loads(source)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{file}: {error}") from None
+    reader = _Reader(source, file, folder)
+    reader.keys(data, _TOP)
+    name = reader.word(data, "name", Path(file).stem)
+    title = reader.word(data, "title", name)
+    claims = data.get("claims", "none")
+    reader.guard("claims", claims, lambda: _checks.one_of("claims", claims, _CLAIMS))
+    shared = {key: data.get(key, default) for key, default in _SHARED.items()}
+    parts = data.get("grid")
+    if parts is None:
+        parts = [{"name": name, "title": title}]
+    if not isinstance(parts, list) or not parts or not all(isinstance(p, dict) for p in parts):
+        reader.refuse("grid", "grid must be written as [[grid]], once for each grid")
+    grids = tuple(reader.grid(part, shared, number) for number, part in enumerate(parts))
+    if len({grid.name for grid in grids}) < len(grids):
+        reader.refuse("name", "each grid must have a name of its own")
+    return Specification(name, title, claims, grids)
+
+
+class _Reader:
+    """Checks a parsed TOML file, and finds the line of what is wrong."""
+
+    def __init__(self, source: str, file: str, folder: Path) -> None:
+        self.lines, self.file, self.folder = source.splitlines(), file, folder
+
+    def refuse(self, what: Any, message: str) -> NoReturn:
+        """Raise, with the line in which a key or a value stands."""
+        word = re.escape(str(what))
+        for pattern in (rf"[\"']{word}[\"']", rf"^\s*[\"']?{word}[\"']?\s*=", rf"\b{word}\b"):
+            for number, line in enumerate(self.lines, start=1):
+                if re.search(pattern, line.split("#")[0]):
+                    raise ValueError(f"{self.file}, line {number}: {message}")
+        raise ValueError(f"{self.file}: {message}")
+
+    def guard(self, what: Any, value: Any, make: Any) -> Any:
+        """Return what `make` makes, or raise its sentence with the line of `what`."""
+        try:
+            return make()
+        except ValueError as error:
+            self.refuse(value if isinstance(value, str) else what, str(error))
+
+    def keys(self, part: dict[str, Any], known: tuple[str, ...]) -> None:
+        """Refuse a key that there is not."""
+        for key in part:
+            if key not in known:
+                hint = _checks.nearest(key, known)
+                self.refuse(key, f"unknown key {key!r}{hint}; there are: {', '.join(known)}")
+
+    def word(self, part: dict[str, Any], key: str, default: str) -> str:
+        """Return a text."""
+        value = part.get(key, default)
+        if not isinstance(value, str) or not value.strip():
+            self.refuse(key, f"{key} must be a text, got {value!r}")
+        return value
+
+    def grid(self, part: dict[str, Any], shared: dict[str, Any], number: int) -> Grid:
+        """Return one grid."""
+        self.keys(part, _GRID)
+        given = {**shared, **part}
+        name = self.word(part, "name", f"grid-{number + 1}")
+        whole = {
+            key: self.guard(
+                key,
+                given[key],
+                lambda key=key: _checks.whole(key, given[key], least=0 if key == "seed" else 1),
+            )
+            for key in ("horizon", "runs", "seed", "checkpoints", "block")
+        }
+        problems = [self.problem(form) for form in self.items(given, "problems")]
+        laws = [
+            self.guard("delays", form, lambda form=form: delays.check(form))
+            for form in self.items(given, "delays")
+        ]
+        choices = [self.choice(item) for item in self.items(given, "policies")]
+        for kind, labels in (
+            ("problems", [problem.name for problem in problems]),
+            ("policies", [choice.label for choice in choices]),
+            ("delays", [str(law) for law in laws]),
+        ):
+            twice = next((label for label in labels if labels.count(label) > 1), None)
+            if twice is not None:
+                self.refuse(twice, f"{kind} must differ from each other, got {twice!r} twice")
+        for choice in choices:
+            for law in laws:
+                self.guard(
+                    "policies",
+                    choice.form,
+                    lambda choice=choice, law=law: choice.under(law, whole["horizon"]),
+                )
+        for problem in problems:
+            for law in laws:
+                self.guard(
+                    "delays", str(law), lambda law=law, k=problem.n_arms: delays.check(law, k)
+                )
+        return Grid(
+            name=name,
+            title=self.word(part, "title", name),
+            problems=tuple(problems),
+            policies=tuple(choices),
+            delays=tuple(laws),
+            **whole,
+        )
+
+    def items(self, part: dict[str, Any], key: str) -> list[Any]:
+        """Return a list that has something in it."""
+        value = part[key]
+        if not isinstance(value, list) or not value:
+            self.refuse(key, f"{key} must be a list with at least one entry, got {value!r}")
+        return value
+
+    def problem(self, form: Any) -> Problem:
+        """Return a built-in problem, one from a CSV, or a generated one."""
+        if not isinstance(form, str):
+            self.refuse(form, f"problems must be names, CSV files or forms, got {form!r}")
+
+        def make() -> Problem:
+            if form.lower().endswith(".csv"):
+                problem = Problem.from_csv(self.folder / form)
+            elif form in datasets.names():
+                problem = datasets.load(form)
+            elif form.partition(":")[0] in GENERATORS and ":" in form:
+                problem = generate(form)
+            else:
+                known = [*datasets.names(), *(f"{name}:..." for name in GENERATORS)]
+                hint = _checks.nearest(form, datasets.names())
+                listed = ", ".join(known)
+                raise ValueError(f"unknown problem {form!r}{hint}; there are: {listed}; or a .csv")
+            _ = problem.winner  # refuses a problem without one
+            return problem
+
+        answer: Problem = self.guard("problems", form, make)
+        return answer
+
+    def choice(self, item: Any) -> Choice:
+        """Return a policy, with a label of its own or without."""
+        if isinstance(item, str):
+            return Choice(item, item)
+        if not isinstance(item, dict) or not isinstance(item.get("policy"), str):
+            self.refuse("policies", f"policies must be texts or {{ policy, label }}, got {item!r}")
+        self.keys(item, ("policy", "label"))
+        return Choice(item["policy"], self.word(item, "label", item["policy"]))

@@ -1,0 +1,85 @@
+"""How sure a comparison is: paired bootstrap over runs, and whether regret has levelled off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay.engine import Result
+
+Floats = NDArray[np.float64]
+
+RESAMPLES = 4000
+CONVERGED = 0.15  # share of the regret that falls into the second half; 1/2 is a straight line
+
+
+class Estimate(NamedTuple):
+    """A number with the ends of its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        digits = 0 if abs(self.value) >= 100 else 2
+        return f"{self.value:,.{digits}f} [{self.low:,.{digits}f}, {self.high:,.{digits}f}]"
+
+
+def bootstrap(statistic: Callable[..., Floats], *samples: Floats) -> Estimate:
+    """Estimate a statistic of means, resampling runs: run r goes together in all samples.
+
+    `statistic` takes one array of means a sample (any number of resamples at once, along the first
+    axis) and answers with one number a resample. Fixed seed: the same interval every time.
+    """
+    runs = len(samples[0])
+    rng = np.random.default_rng(20240801)
+    counts = rng.multinomial(runs, np.full(runs, 1 / runs), size=RESAMPLES) / runs
+    resampled = np.asarray(statistic(*(counts @ sample for sample in samples)))
+    value = float(np.squeeze(statistic(*(sample.mean(axis=0)[None] for sample in samples))))
+    if runs == 1:  # nothing to resample: no interval
+        return Estimate(value, -np.inf, np.inf)
+    low, high = np.quantile(resampled, [0.025, 0.975])
+    return Estimate(value, float(low), float(high))
+
+
+def difference(a: Result, b: Result) -> Estimate:
+    """Mean of a's final regret minus b's, paired by run."""
+    return bootstrap(lambda x, y: x - y, a.final, b.final)
+
+
+def ratio(a: Result, b: Result) -> Estimate:
+    """a's mean final regret divided by b's, paired by run."""
+    return bootstrap(lambda x, y: x / y, a.final, b.final)
+
+
+def late_share(result: Result) -> Estimate:
+    """The share of the regret that falls into the second half of the horizon: 1/2 if linear."""
+    half = np.searchsorted(result.t, result.horizon / 2)
+    columns = np.stack([result.regret[:, half], result.regret[:, -1]], axis=1)
+    return bootstrap(lambda m: 1.0 - m[:, 0] / np.maximum(m[:, 1], 1e-300), columns)
+
+
+def has_converged(result: Result) -> bool:
+    """Whether the mean regret has levelled off by the horizon."""
+    return late_share(result).value < CONVERGED
+
+
+def converged_at(result: Result) -> int:
+    """The tick by which 97 % of the final regret has come; the horizon where it goes on rising."""
+    if not has_converged(result):
+        return result.horizon
+    return int(result.t[np.argmax(result.mean >= 0.97 * result.mean[-1])])
+
+
+def slope(results: list[Result], x: list[float]) -> Estimate:
+    """The slope of log mean regret over log x, by least squares over several results."""
+    logs = np.log(x) - np.mean(np.log(x))
+
+    def fit(*means: Floats) -> Floats:
+        y = np.log(np.stack(means))
+        return np.asarray((logs[:, None] * y).sum(axis=0) / (logs**2).sum())
+
+    return bootstrap(fit, *(result.final for result in results))
