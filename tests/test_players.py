@@ -268,7 +268,7 @@ def test_threads_may_share_a_player():
     player = duelay.RUCBDelay().start(4, seed=0)
     duels, wrong, kept = [], [], sys.getswitchinterval()
 
-    def work():
+    def ask_and_tell():
         try:
             for _ in range(3000):
                 duel = player.ask()
@@ -285,7 +285,7 @@ def test_threads_may_share_a_player():
 
     sys.setswitchinterval(1e-6)
     try:
-        threads = [threading.Thread(target=target) for target in (work, work, look)]
+        threads = [threading.Thread(target=target) for target in (ask_and_tell, ask_and_tell, look)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from duelay.experiments.claims import Claim
-from duelay.experiments.execute import BACKENDS, WorkFailedError, execute, opened
 from duelay.experiments.results import Results, export, load
 from duelay.experiments.spec import Specification, built_in, read
+from duelay.experiments.work import BACKENDS, WorkFailedError, execute, opened
 
 __all__ = [
     "BACKENDS",

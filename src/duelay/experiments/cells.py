@@ -139,7 +139,7 @@ def read(cell: Cell, folder: Path) -> dict[str, Any] | None:
     """Return a cell's arrays; None where it is missing. A damaged one raises ValueError."""
     path = folder / cell.file_name
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
             header = json.loads(str(stored["header"]))
             arrays = {name: stored[name] for name in _ARRAYS}
     except FileNotFoundError:

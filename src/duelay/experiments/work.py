@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
+import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +20,7 @@ from tqdm import tqdm
 from duelay.experiments.cells import Cell, cells_of, compute, read, write, write_whole
 from duelay.experiments.spec import Specification
 
+CLUSTER_SECONDS = 10  # how long to wait for a cluster's answer
 BACKENDS = {"threads": "threading", "processes": "loky", "dask": "dask", "ray": "ray"}
 
 
@@ -30,12 +34,14 @@ def opened(folder: Path, spec: Specification) -> Iterator[Path]:
 
     The lock is the operating system's and goes with the process, however that ends.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(folder / ".lock")
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except filelock.Timeout:
         raise ValueError(f"another duelay process is at work in {folder}: wait for it") from None
+    except OSError as error:
+        raise ValueError(f"cannot work in {folder}: {error.strerror or error}") from None
     try:
         _claim(folder, spec)
         for draft in folder.rglob(".draft-*"):  # of a process that was killed
@@ -96,7 +102,8 @@ def execute(
             batch_size=1,
             pre_dispatch="4*n_jobs",
         )
-        outcomes = parallel(joblib.delayed(_work)(cell) for cell in missing)
+        parent = os.getpid() if backend == "processes" else None
+        outcomes = parallel(joblib.delayed(_work)(cell, parent) for cell in missing)
         try:
             for cell, arrays, seconds in outcomes:
                 write(cell, arrays, store)
@@ -111,10 +118,24 @@ def execute(
     return len(missing)
 
 
-def _work(cell: Cell) -> tuple[Cell, dict[str, Any], float]:
+def _work(cell: Cell, parent: int | None) -> tuple[Cell, dict[str, Any], float]:
     """What a worker does; it writes nothing, so it needs no disk in common with us."""
+    if parent is not None and parent != os.getpid():
+        _die_with(parent)
     start = time.perf_counter()
     return cell, compute(cell), time.perf_counter() - start
+
+
+@functools.cache
+def _die_with(parent: int) -> None:
+    """End this worker process soon after its parent has ended, however that came about."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _is_sound(cell: Cell, store: Path, say: Callable[[str], None]) -> bool:
@@ -136,7 +157,7 @@ def _backend(backend: str, address: str | None) -> Iterator[None]:
         if not address:
             raise ValueError("backend dask needs the address of a scheduler, tcp://HOST:PORT")
         try:
-            client = Client(address, timeout=10, set_as_default=True)
+            client = Client(address, timeout=CLUSTER_SECONDS, set_as_default=True)
         except (OSError, TimeoutError, ValueError) as error:
             raise ValueError(f"no Dask cluster answers at {address}: {error}") from None
         with client, joblib.parallel_config(backend="dask"):

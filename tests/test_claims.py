@@ -1,0 +1,183 @@
+"""The statistics behind the report, and its verdicts on results made up for the purpose."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+import duelay
+from duelay import experiments
+from duelay.engine import Result
+from duelay.experiments import claims, figures, report, statistics
+from duelay.experiments.results import Results
+
+PROBLEM = duelay.datasets.load("mslr")
+
+
+def made_up(curve, runs=40, noise=1.0, seed=0, problem=PROBLEM):
+    """A result whose mean regret follows a curve over 100 checkpoints of T = 200,000."""
+    t = np.arange(1, 101) * 2000
+    rng = np.random.default_rng(seed)
+    regret = np.maximum(curve(t)[None] + noise * rng.standard_normal((runs, 1)), 0.01)
+    k = problem.n_arms
+    pairs = np.zeros((100, k, k), dtype=np.int64)
+    pairs[:, 0, 1] = t * runs
+    return Result(
+        problem, "policy", duelay.delays.Geometric(0.01), 200_000, 0, t, regret, regret[:, -1],
+        np.zeros(runs, dtype=np.int64), np.zeros((runs, k, k), dtype=np.int64), pairs, 0.0,
+    )  # fmt: skip
+
+
+def flat(level):
+    return lambda t: level * np.minimum(1, t / 20_000)
+
+
+def straight(level):
+    return lambda t: level * t / 200_000
+
+
+@pytest.mark.compiled
+def test_the_bootstraps_interval_covers():
+    """95 % of intervals hold the true difference of paired samples, give or take."""
+    rng = np.random.default_rng(1)
+    hits = 0
+    for _ in range(400):
+        common = rng.exponential(size=60)
+        a, b = common + rng.standard_normal(60), common + rng.standard_normal(60) + 0.5
+        low, high = statistics.bootstrap(lambda x, y: x - y, a, b)[1:]
+        hits += low <= -0.5 <= high
+    assert abs(hits / 400 - 0.94) < 4 * math.sqrt(0.95 * 0.05 / 400)
+
+
+def test_the_bootstrap_pairs_runs_and_repeats_itself():
+    rng = np.random.default_rng(2)
+    common = 100 * rng.standard_normal(50)
+    shifted = statistics.bootstrap(lambda x, y: x - y, common + 1, common)
+    assert shifted.low == pytest.approx(1) and shifted.high == pytest.approx(1)
+    assert statistics.bootstrap(lambda x: x, common) == statistics.bootstrap(lambda x: x, common)
+    one = statistics.bootstrap(lambda x: x, np.array([3.0]))
+    assert one.value == 3 and math.isinf(one.low) and math.isinf(one.high)
+    assert str(statistics.Estimate(1234.5, 1000, 1500)) == "1,234 [1,000, 1,500]"
+    assert str(statistics.Estimate(1.5, 1, 2)) == "1.50 [1.00, 2.00]"
+
+
+def test_what_counts_as_converged():
+    line, level = made_up(straight(1000)), made_up(flat(1000))
+    assert statistics.late_share(line).value == pytest.approx(0.5, abs=0.02)
+    assert statistics.late_share(level).value == pytest.approx(0, abs=1e-9)
+    assert not statistics.has_converged(line) and statistics.has_converged(level)
+    assert statistics.converged_at(line) == 200_000
+    assert statistics.converged_at(level) == 20_000
+
+
+def test_the_slope_of_a_power():
+    results = [made_up(flat(level), noise=0.1) for level in (10, 20, 40)]
+    fit = statistics.slope(results, [1.0, 2.0, 4.0])
+    assert fit.value == pytest.approx(1, abs=0.02) and fit.low < fit.value < fit.high
+
+
+def test_a_verdict_needs_every_reading_or_some():
+    claim = claims.Claim("t", "q", "how", [], [], "why")
+    assert claim.judge({"a": True, "b": True}).verdict == "holds"
+    assert claim.judge({"a": True, "b": False}).verdict == "holds under this reading"
+    assert claim.readings == ["a"]
+    assert claim.judge({"a": False}).verdict == "does not hold"
+
+
+def world(levels, curves=None):
+    """Results of the paper's whole specification, with a final regret for each label."""
+    spec = experiments.built_in("paper")
+    by_key = {}
+    for grid in spec.grids:
+        for problem in grid.problems:
+            for number, choice in enumerate(grid.policies):
+                level = levels(grid.name, problem, choice.label)
+                curve = (curves or {}).get(choice.label, flat)(level)
+                result = made_up(curve, seed=number, problem=problem, noise=level / 100)
+                by_key[grid.name, problem.name, choice.label, str(grid.delays[0])] = result
+    return Results(spec, by_key)
+
+
+def as_the_paper_says(grid, problem, label):
+    """A world in which every claim is true."""
+    if grid == "no-delay":
+        return 500
+    if grid == "gap":
+        gap = np.sort(problem.gaps)[1]
+        return 1 / gap**2 if label == claims.RUCB_DELAY else 100 / gap
+    small = (problem.gaps < 0.1).sum()
+    if label == claims.RUCB_DELAY:
+        return 1000
+    more = 1 + 0.05 * small
+    if problem.name == "tennis":
+        more = 0.8
+    return 1000 * more * (1.1 if label.startswith("MRR") else 1.0)
+
+
+def test_a_world_as_the_paper_describes_it_gets_its_verdicts():
+    failing = {f"RUCB, {counting}": straight for counting in claims.COUNTINGS}
+    checked = claims.check(world(as_the_paper_says, failing))
+    verdicts = {claim.title: claim.verdict for claim in checked}
+    assert len(verdicts) == len(claims.CLAIMS) == 8
+    for title in (
+        "RUCB-Delay has the least regret everywhere but on tennis",
+        "RR-DB-Delay is slightly ahead of MRR-DB-Delay on average",
+        "RUCB fails to converge on every dataset",
+        "The window of 1000 has practically no effect",
+        "Regret grows with the inverse of the smallest gap, for RUCB-Delay with its square",
+    ):
+        assert verdicts[title] == "holds", title
+
+
+def test_a_world_that_contradicts_the_paper_gets_the_opposite():
+    def contrary(grid, problem, label):
+        if grid == "window":
+            return 2000
+        return 3000 if label == claims.RUCB_DELAY else 500 if label.startswith("MRR") else 1000
+
+    verdicts = {claim.title: claim.verdict for claim in claims.check(world(contrary))}
+    for title in (
+        "RUCB-Delay has the least regret everywhere but on tennis",
+        "RR-DB-Delay is slightly ahead of MRR-DB-Delay on average",
+        "RUCB fails to converge on every dataset",
+        "The window of 1000 has practically no effect",
+        "RUCB-Delay's regret grows more slowly at first",
+        "Without delay RUCB-Delay is RUCB",
+    ):
+        assert verdicts[title] == "does not hold", title
+
+
+def test_readings_are_told_apart():
+    def levels(grid, problem, label):
+        level = as_the_paper_says(grid, problem, label)
+        return 100 if label == "MRR-DB-Delay, brief" and grid == "paper" else level
+
+    first = claims.rucb_delay_is_best(world(levels))
+    assert first.verdict == "holds under this reading"
+    assert not any("brief;" in reading for reading in first.readings)
+    assert any("appendix, ordered; car, sushi" in reading for reading in first.readings)
+    text = report.compose(world(levels), [first], {"paper": ["paper-regret"]})
+    assert "It holds for:" in text and "figures/paper-regret.svg" in text
+    assert "| six-rankers | RUCB-Delay |" in text and "infinite" in text
+
+
+def test_pair_shares_add_up():
+    k = PROBLEM.n_arms
+    result = made_up(flat(10), runs=2)
+    pairs = np.zeros((100, k, k), dtype=np.int64)
+    t = result.t * 2
+    pairs[:, 0, 0], pairs[:, 0, 2], pairs[:, 2, 0] = t // 2, t // 8, t // 8
+    pairs[:, 3, 4] = t - t // 2 - 2 * (t // 8)
+    ticks, shares = figures.pair_shares(dataclasses.replace(result, pairs=pairs))
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    # the winner with itself, with rivals 1, 2, 3, 4 by their gaps, without the winner
+    np.testing.assert_allclose(shares[50], [0.5, 0, 0.25, 0, 0, 0.25])
+    assert len(ticks) == 100
+
+
+def test_a_panel_ends_where_all_that_converge_have():
+    right, top = figures._extent([made_up(flat(100)), made_up(straight(5000))])
+    assert right == pytest.approx(25_000) and 100 < top < 150
+    right, top = figures._extent([made_up(straight(5000))])
+    assert right == 200_000 and top > 5000

@@ -1,0 +1,93 @@
+"""A real Dask cluster on loopback, one of whose two workers is killed half-way."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from duelay import experiments
+from duelay.experiments import spec as spec_module
+from test_experiments import SMALL, fingerprint
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A scheduler and two worker processes; they end with the test."""
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install 'duelay[dask]'")
+    scheduler_file = tmp_path / "scheduler.json"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
+    dask = [sys.executable, "-m", "dask"]
+    scheduler = subprocess.Popen(
+        [*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+         "--scheduler-file", str(scheduler_file)], **quiet,
+    )  # fmt: skip
+    workers = []
+    try:
+        until = time.monotonic() + 60
+        while not scheduler_file.exists() and time.monotonic() < until:
+            time.sleep(0.1)
+        for _ in range(2):
+            workers.append(
+                subprocess.Popen(
+                    [
+                        *dask,
+                        "worker",
+                        "--scheduler-file",
+                        str(scheduler_file),
+                        "--nthreads",
+                        "1",
+                        "--nworkers",
+                        "1",
+                        "--no-nanny",
+                        "--no-dashboard",
+                    ],
+                    **quiet,
+                )  # fmt: skip
+            )
+        import json
+
+        yield json.loads(scheduler_file.read_text())["address"], workers
+    finally:
+        for process in (*workers, scheduler):
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.compiled
+def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(cluster, tmp_path):
+    address, workers = cluster
+    source = SMALL.replace("horizon = 300", "horizon = 100_000").replace("runs = 5", "runs = 12")
+    spec = spec_module.parse(source.replace("block = 2", "block = 1"), "small.toml", Path())
+    experiments.run(spec, tmp_path / "here", workers=2, quiet=True)
+    seen = []
+
+    def lose_one(line):
+        seen.append(line)
+        if len(seen) == 8:
+            workers[0].kill()
+
+    experiments.run(spec, tmp_path / "there", backend="dask", address=address, say=lose_one)
+    assert len(seen) == 48 and workers[0].poll() is not None and workers[1].poll() is None
+    assert fingerprint(tmp_path / "there") == fingerprint(tmp_path / "here")
+
+
+def test_a_cluster_that_does_not_answer_is_one_sentence(tmp_path, monkeypatch):
+    from duelay.experiments import work
+
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install 'duelay[dask]'")
+    monkeypatch.setattr(work, "CLUSTER_SECONDS", 1)
+    spec = spec_module.parse(SMALL, "small.toml", Path())
+    with pytest.raises(ValueError, match="no Dask cluster answers at tcp://127.0.0.1:9"):
+        experiments.run(spec, tmp_path / "out", backend="dask", address="tcp://127.0.0.1:9")
+    with pytest.raises(ValueError, match="needs the address of a scheduler"):
+        experiments.run(spec, tmp_path / "out", backend="dask")
+
+
+@pytest.mark.parametrize("backend, package", [("dask", "distributed"), ("ray", "ray")])
+def test_a_missing_extra_is_named(tmp_path, monkeypatch, backend, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    spec = spec_module.parse(SMALL, "small.toml", Path())
+    with pytest.raises(ValueError, match=rf"pip install 'duelay\[{backend}\]'"):
+        experiments.run(spec, tmp_path / "out", backend=backend, address="tcp://127.0.0.1:9")
