@@ -24,7 +24,7 @@ def made_up(curve, runs=40, noise=1.0, seed=0, problem=PROBLEM):
     pairs = np.zeros((100, k, k), dtype=np.int64)
     pairs[:, 0, 1] = t * runs
     return Result(
-        problem, "policy", duelay.delays.Geometric(0.01), 200_000, 0, t, regret, regret[:, -1],
+        problem, duelay.RUCB(), duelay.delays.Geometric(0.01), 200_000, 0, t, regret, regret[:, -1],
         np.zeros(runs, dtype=np.int64), np.zeros((runs, k, k), dtype=np.int64), pairs, 0.0,
     )  # fmt: skip
 

@@ -7,7 +7,17 @@ import pytest
 import yaml
 
 import duelay
-from duelay import datasets, delays, engine, policies, testing, text, theory
+from duelay import (
+    datasets,
+    delays,
+    engine,
+    experiments,
+    ledger,
+    policies,
+    testing,
+    text,
+    theory,
+)
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -18,7 +28,7 @@ KNOWN = CODE | {part for name in CODE for part in name.split(".")}
 
 @pytest.mark.parametrize(
     "module",
-    [duelay, delays, policies, theory, datasets, engine, testing],
+    [duelay, delays, policies, theory, datasets, engine, testing, ledger, experiments],
     ids=lambda m: m.__name__,
 )
 def test_every_public_name_has_a_place_in_the_docs(module):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
             "#8C510A")  # fmt: skip
 _DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)),
                             (0, (6, 2, 1, 2)), (0, (2, 2)))  # fmt: skip
+_PATH = re.compile(r' d="[^"]*"')
 _METADATA: dict[str, dict[str, Any]] = {
     ".svg": {"Date": None},
     ".pdf": {"CreationDate": None},
@@ -134,9 +136,16 @@ def save(figure: Figure, path: str | Path) -> None:
     try:
         with matplotlib.rc_context({"svg.hashsalt": "duelay", "svg.fonttype": "path"}):
             figure.savefig(draft, dpi=150, metadata=_METADATA.get(path.suffix, {}))
+        if path.suffix == ".svg":
+            draft.write_text(_PATH.sub(_round, draft.read_text(encoding="utf-8")), "utf-8")
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _round(path: re.Match[str]) -> str:
+    """A path with a hundredth of a point is as good as one with a millionth, and half as long."""
+    return re.sub(r"(\.\d\d)\d+", r"\1", path.group())
 
 
 def _tick(value: float) -> str:

@@ -108,11 +108,12 @@ def parse(
         raise ValueError(f"{kind} {text!r}: {error}") from None
 
 
-def form(recipe: Any) -> str:
+def form(recipe: Any, *, is_full: bool = False) -> str:
     """Return the text form of a law or a policy; `parse` reads it back as an equal one.
 
     A law's parameters stand in order. Of a policy's, those that differ from their default, and
-    those that depend on the world (a field's metadata says so), stand with their names.
+    those that depend on the world (a field's metadata says so), stand with their names; all of them
+    where it `is_full`.
     """
     if not recipe.text_name:  # of somebody's own, and not named: it can be read, not read back
         return repr(recipe)
@@ -122,7 +123,7 @@ def form(recipe: Any) -> str:
         value = getattr(recipe, field.name)
         if is_law:
             arguments.append(_print(value))
-        elif value != field.default or field.metadata.get("of_the_world"):
+        elif is_full or value != field.default or field.metadata.get("of_the_world"):
             arguments.append(f"{_argument(field)}={_print(value)}")
     name = recipe.text_name
     return f"{name}:{','.join(arguments)}" if arguments else str(name)

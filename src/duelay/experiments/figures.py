@@ -14,6 +14,7 @@ from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid
 from duelay.experiments.statistics import converged_at, has_converged
 
+_TIMES = 4.5  # what costs more than so many times the least is not what a panel is made for
 FORMATS = ("svg", "pdf", "png")
 
 
@@ -126,8 +127,13 @@ def _panels(grid: Grid) -> tuple[Any, list[Any]]:
 
 
 def _extent(several: list[Result]) -> tuple[float, float]:
-    """Where a panel ends, to the right and at the top."""
+    """Where a panel ends, to the right and at the top.
+
+    It is made for the results that converge, but for those at many times the least of them.
+    """
     settled = [result for result in several if has_converged(result)]
+    least = min((float(result.mean[-1]) for result in settled), default=0.0)
+    settled = [result for result in settled if result.mean[-1] <= _TIMES * least]
     if not settled:
         return several[0].horizon, 1.05 * max(float(r.mean[-1] + r.std[-1]) for r in several)
     right = min(several[0].horizon, 1.25 * max(converged_at(result) for result in settled))

@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from duelay import __version__, theory
+from duelay import __version__, text, theory
 from duelay.experiments import claims
 from duelay.experiments.cells import write_whole
 from duelay.experiments.results import Results
@@ -31,9 +31,9 @@ code { background: #f3f3f3; padding: 0 .2rem; }
 def write(results: Results, folder: Path, drawn: dict[str, list[str]]) -> list[claims.Claim]:
     """Write report.md and report.html; return the claims that were checked."""
     checked = claims.check(results) if results.spec.claims == "paper" else []
-    text = compose(results, checked, drawn)
-    write_whole(folder / "report.md", text.encode())
-    write_whole(folder / "report.html", _page(text, results.spec.title, folder).encode())
+    source = compose(results, checked, drawn)
+    write_whole(folder / "report.md", source.encode())
+    write_whole(folder / "report.html", _page(source, results.spec.title, folder).encode())
     return checked
 
 
@@ -62,11 +62,18 @@ def _what_was_run(results: Results) -> str:
         )
     lines += ["", "The policies, with all that they were told:", ""]
     forms = {
-        choice.label: str(results.get(grid.name, grid.problems[0].name, choice.label).policy)
-        for grid in reversed(results.spec.grids)
+        (grid.title, choice.label): text.form(
+            results.get(grid.name, grid.problems[0].name, choice.label).policy, is_full=True
+        )
+        for grid in results.spec.grids
         for choice in grid.policies
     }
-    lines += [f"- {label}: `{form}`" for label, form in sorted(forms.items())]
+    seen: set[tuple[str, str]] = set()
+    for (title, label), form in forms.items():
+        if (label, form) not in seen:
+            where = "" if label not in {known for known, _ in seen} else f" ({title})"
+            lines.append(f"- {label}{where}: `{form}`")
+            seen.add((label, form))
     return "\n".join(lines)
 
 
@@ -182,11 +189,11 @@ def _table(columns: list[str], rows: list[list[str]]) -> str:
     )
 
 
-def _page(text: str, title: str, folder: Path) -> str:
+def _page(source: str, title: str, folder: Path) -> str:
     """Return the report as one HTML file with its pictures inside."""
     import markdown
 
-    body = markdown.markdown(text, extensions=["tables", "sane_lists"])
+    body = markdown.markdown(source, extensions=["tables", "sane_lists"])
     for picture in sorted((folder / "figures").glob("*.svg")):
         data = base64.b64encode(picture.read_bytes()).decode()
         body = body.replace(

@@ -68,10 +68,10 @@ def has_converged(result: Result) -> bool:
 
 
 def converged_at(result: Result) -> int:
-    """The tick by which 97 % of the final regret has come; the horizon where it goes on rising."""
+    """The tick by which 95 % of the final regret has come; the horizon where it goes on rising."""
     if not has_converged(result):
         return result.horizon
-    return int(result.t[np.argmax(result.mean >= 0.97 * result.mean[-1])])
+    return int(result.t[np.argmax(result.mean >= 0.95 * result.mean[-1])])
 
 
 def slope(results: list[Result], x: list[float]) -> Estimate:

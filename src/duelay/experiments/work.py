@@ -96,14 +96,7 @@ def execute(
                disable=not watched)  # fmt: skip
     done = len(cells) - len(missing)
     with bar, _backend(backend, address):
-        parallel = joblib.Parallel(
-            n_jobs=workers or -1,
-            return_as="generator_unordered",
-            batch_size=1,
-            pre_dispatch="4*n_jobs",
-        )
-        parent = os.getpid() if backend == "processes" else None
-        outcomes = parallel(joblib.delayed(_work)(cell, parent) for cell in missing)
+        outcomes = _outcomes(missing, workers, backend)
         try:
             for cell, arrays, seconds in outcomes:
                 write(cell, arrays, store)
@@ -116,6 +109,20 @@ def execute(
                 f"stopped after {done} of {len(cells)} cells, which are kept: {error}"
             ) from error
     return len(missing)
+
+
+def _outcomes(cells: list[Cell], workers: int | None, backend: str) -> Iterator[Any]:
+    """Yield cells with their arrays as they are finished, in any order."""
+    parent = os.getpid() if backend == "processes" else None
+    tasks = [joblib.delayed(_work)(cell, parent) for cell in cells]
+    if backend == "ray":  # its backend answers only when all is done: hand it heaps
+        size = 64
+        for start in range(0, len(tasks), size):
+            yield from joblib.Parallel(n_jobs=workers or -1)(tasks[start : start + size])
+    else:
+        yield from joblib.Parallel(
+            n_jobs=workers or -1, return_as="generator_unordered", batch_size=1
+        )(tasks)
 
 
 def _work(cell: Cell, parent: int | None) -> tuple[Cell, dict[str, Any], float]:
