@@ -148,6 +148,70 @@ def mrr_db(n_arms, schedule, ordered, observe):
         m += 1
 
 
+def double_thompson(mean, n, alpha, t, rng):
+    """Wu and Liu's Algorithm 1 for one tick, with matrices: mu^ = S / N~, N~ (0 for unseen)."""
+    k = len(mean)
+    s = np.clip(np.nan_to_num(mean) * n, 0, n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        width = np.sqrt(alpha * math.log(t) / n)
+        upper = np.where(n > 0, s / n + width, 1.0)
+        lower = np.where(n > 0, s / n - width, 0.0)
+    off = ~np.eye(k, dtype=bool)
+    copeland = ((upper > 0.5) & off).sum(axis=1)
+    candidates = np.flatnonzero(copeland == copeland.max())
+    theta = np.full((k, k), 0.5)
+    for i in range(k):
+        for j in range(i + 1, k):
+            theta[i, j] = rng.beta(s[i, j] + 1, n[i, j] - s[i, j] + 1)
+            theta[j, i] = 1 - theta[i, j]
+    wins = ((theta > 0.5) & off).sum(axis=1)
+    best = [i for i in candidates if wins[i] == max(wins[candidates])]
+    first = rng.choice(best)
+    strength = np.full(k, -1.0)
+    for i in range(k):
+        if i == first:
+            strength[i] = 0.5
+        elif lower[i, first] <= 0.5:
+            strength[i] = rng.beta(s[i, first] + 1, n[i, first] - s[i, first] + 1)
+    return int(first), int(np.argmax(strength))
+
+
+def rmed(n_arms, read):
+    """RMED1 line by line, as a generator of pairs; read(t) gives mu^ and N~ at tick t."""
+    t = 1
+    for i in range(n_arms):
+        for j in range(i + 1, n_arms):
+            t += 1
+            yield i, j
+    current = remaining = set(range(n_arms))
+    coming = set()
+    while True:
+        for arm in sorted(current):
+            mean, n = read(t)
+            beaten_by = {
+                i: {j for j in range(n_arms) if j != i and n[i, j] > 0 and mean[i, j] <= 0.5}
+                for i in range(n_arms)
+            }
+
+            def entropy(p):
+                return sum(x * math.log(2 * x) for x in (p, 1 - p) if x > 0)
+
+            unlikely = [
+                sum(n[i, j] * entropy(mean[i, j]) for j in beaten_by[i]) for i in range(n_arms)
+            ]
+            best = int(np.argmin(unlikely))
+            shown = {j: mean[arm, j] if n[arm, j] > 0 else 0.5 for j in range(n_arms) if j != arm}
+            enemies = {j for j, m in shown.items() if m <= 0.5}
+            opponent = best if best in enemies or not enemies else min(shown, key=shown.get)
+            remaining = remaining - {arm}
+            limit = min(unlikely) + math.log(t) + 0.3 * n_arms**1.01
+            coming |= {j for j in range(n_arms) if j not in remaining and unlikely[j] <= limit}
+            t += 1
+            yield arm, opponent
+        current = remaining = coming
+        coming = set()
+
+
 def regret(problem, duels):
     """Equation 1."""
     gaps = [problem.matrix[problem.winner, i] - 0.5 for i in range(problem.n_arms)]

@@ -91,7 +91,10 @@ def test_a_law_whose_mean_no_float_can_say_is_no_trouble(command):
 def test_lists(command):
     for what, words in (
         ("datasets", ("tennis", "Pete Sampras", "0.070")),
-        ("policies", ("rucb-delay:delay=geometric:0.01,window=1000,alpha=1", "mrr-db-delay")),
+        (
+            "policies",
+            ("rucb-delay:delay=geometric:0.01,window=1000,alpha=1,order=champion", "mrr-db-delay"),
+        ),
         ("delays", ("geometric:p", "never:share,law", "zipf:exponent,cutoff")),
     ):
         status, shown, _ = command(what)

@@ -77,7 +77,7 @@ def test_old_kernels_are_forgotten(tmp_path, monkeypatch):
 
 
 def test_an_unknown_type_is_named():
-    from duelay import assumed, rules
+    from duelay import assumed, order, rules
 
     for function, arguments in (
         (assumed.advance, (1, 1)),
@@ -85,6 +85,7 @@ def test_an_unknown_type_is_named():
         (assumed.heard, (1, None, 0, 1)),
         (assumed.evidence, (1, None, None, 0, 1)),
         (rules.select, (1, None, 1, None)),
+        (order.arrange, (1, 0, 1, None)),
     ):
-        with pytest.raises(TypeError, match="no (ledger keeps|rule is called) int"):
+        with pytest.raises(TypeError, match="no (ledger keeps|rule is called|order is called) int"):
             function(*arguments)

@@ -173,6 +173,80 @@ def test_a_round_or_a_bound_that_would_drop_every_arm_drops_none():
         assert player._rule.active.all()
 
 
+def test_double_thompson_chooses_as_often_as_the_algorithm_does():
+    """One ledger, many draws: the pairs' frequencies against those of the slow twin."""
+    from duelay.ledger import assume, open_ledger
+    from duelay.rules import select
+    from duelay.rules.double_thompson import double_thompson_rule
+
+    ledger = open_ledger(assume(None, None, 4), 4)
+    for i, j, plays, won in ((0, 1, 40, 22), (0, 2, 30, 19), (1, 2, 25, 12), (3, 0, 20, 7)):
+        ledger.plays[i, j], ledger.conversions[i, j] = plays, won
+    told, t, draws = ledger.estimates(), 120, 6000
+    rng, twin_rng = np.random.default_rng(5), np.random.default_rng(6)
+    counts, twin = np.zeros((4, 4)), np.zeros((4, 4))
+    pick = one_turn(select, double_thompson_rule(0.51, 4), ledger)
+    for _ in range(draws):
+        counts[pick(t, rng)] += 1
+        twin[naive.double_thompson(told.mean, told.heard, 0.51, t, twin_rng)] += 1
+    p = (counts + twin) / (2 * draws)
+    error = np.sqrt(2 * p * (1 - p) / draws)
+    assert (np.abs(counts - twin) / draws <= 4 * error + 1e-12).all()
+    assert np.count_nonzero(counts) > 5
+
+
+def one_turn(select, rule, ledger):
+    """`select` by itself: as a kernel where we are compiled, since it dispatches on types."""
+    from duelay._jit import kernel
+
+    @kernel
+    def pick(rule, ledger, t, rng):
+        return select(rule, ledger, t, rng)
+
+    return lambda t, rng: pick(rule, ledger, t, rng)
+
+
+def test_rmed_follows_its_algorithm():
+    law, window = delays.Geometric(0.3), 30
+    policy = duelay.RMED(delay=law, window=window, order="champion")
+    past = []
+
+    def read(t):
+        _, n_tilde, s, _ = naive.estimates(past, t, 4, lambda i, j, a: law.cdf(a), window)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.clip(s, 0, n_tilde) / n_tilde, n_tilde
+
+    twin = naive.rmed(4, read)
+    own = []
+
+    def check(t, history, choice, player):
+        past[:] = history
+        assert choice == next(twin)
+        own.append(choice[0] == choice[1])
+
+    play_beside(policy, law, 500, check)
+    assert any(own) and not all(own[100:])
+
+
+@pytest.mark.parametrize("order", ["coin", "alternate"])
+def test_arms_are_shown_in_either_order_alike(order):
+    player = duelay.DoubleThompson(order=order).start(3, seed=0)
+    for _ in range(900):
+        player.ask()
+    plays = player.standing().plays
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        n = plays[i, j] + plays[j, i]
+        assert n > 50
+        spread = 4 * math.sqrt(n) / 2 if order == "coin" else 1
+        assert abs(plays[i, j] - n / 2) <= spread
+
+
+def test_an_unknown_order_is_named():
+    for policy in (duelay.RUCB, duelay.RUCBDelay, duelay.RRDBDelay, duelay.DoubleThompson):
+        with pytest.raises(ValueError, match="order must be one of champion, coin, alternate"):
+            policy(order="dice")
+
+
 def test_two_arms_end_with_the_winner_against_itself():
     for policy in (
         duelay.RRDBDelay(delay=delays.Constant(1)),

@@ -126,6 +126,7 @@ def test_forms_of_policies():
     assert parse("rucb-delay:delay=geometric:0.1", world).delay == Geometric(0.1)
     assert parse("mrr-db-delay", world).mean_delay == 5
     assert parse("rucb", world) == duelay.RUCB()
+    assert parse("double-thompson", world).delay is None  # it means to know nothing
 
 
 @pytest.mark.parametrize(
@@ -152,6 +153,18 @@ def test_wrong_text_is_refused_in_one_sentence(kind, form, message):
 
 
 def test_every_name_is_listed_with_its_parameters():
-    assert set(text.names("policy")) == {"rucb", "rucb-delay", "rr-db-delay", "mrr-db-delay"}
-    assert text.parameters(duelay.RUCBDelay) == ["delay=geometric:0.01", "window=1000", "alpha=1"]
+    assert set(text.names("policy")) == {
+        "double-thompson",
+        "mrr-db-delay",
+        "rmed",
+        "rr-db-delay",
+        "rucb",
+        "rucb-delay",
+    }
+    assert text.parameters(duelay.RUCBDelay) == [
+        "delay=geometric:0.01",
+        "window=1000",
+        "alpha=1",
+        "order=champion",
+    ]
     assert text.parameters(Empirical) == ["pmf"]

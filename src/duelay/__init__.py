@@ -12,19 +12,21 @@ from __future__ import annotations
 from duelay import datasets, delays, theory
 from duelay._version import __version__
 from duelay.engine import Result, simulate
-from duelay.policies import RUCB, MRRDBDelay, RRDBDelay, RUCBDelay
+from duelay.policies import RMED, RUCB, DoubleThompson, MRRDBDelay, RRDBDelay, RUCBDelay
 from duelay.policies.player import Duel, Player, UnknownDuelError
 from duelay.policies.policy import Policy
 from duelay.policies.standing import Standing
 from duelay.problems import NoWinnerError, Problem
 
 __all__ = [
+    "DoubleThompson",
     "Duel",
     "MRRDBDelay",
     "NoWinnerError",
     "Player",
     "Policy",
     "Problem",
+    "RMED",
     "RRDBDelay",
     "RUCB",
     "RUCBDelay",

@@ -29,6 +29,7 @@ from duelay.assumed import (
     enter,
     evidence,
 )
+from duelay.order import start_order
 
 
 class Estimates(NamedTuple):
@@ -41,11 +42,12 @@ class Estimates(NamedTuple):
 
 
 class Ledger(NamedTuple):
-    """Counts by ordered pair, and what a policy assumes about the delay."""
+    """Counts by ordered pair, what a policy assumes about the delay, and the order it shows."""
 
     plays: Integers  # (K, K)
     conversions: Integers  # (K, K)
     assumed: Any  # one of the types of `duelay.assumed`
+    order: Any  # one of the types of `duelay.order`: which arm is shown first
 
     def estimates(self) -> Estimates:
         """Return N, N~, S and mu^ of every pair."""
@@ -63,10 +65,15 @@ def assumes_delay(ledger: Ledger) -> bool:
     return isinstance(ledger.assumed, GeometricHeard | TableHeard)
 
 
-def open_ledger(assumed: Any, n_arms: int) -> Ledger:
+def open_ledger(assumed: Any, n_arms: int, order: str = "champion") -> Ledger:
     """Return a ledger with nothing in it."""
     shape = (n_arms, n_arms)
-    return Ledger(np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64), assumed)
+    return Ledger(
+        np.zeros(shape, dtype=np.int64),
+        np.zeros(shape, dtype=np.int64),
+        assumed,
+        start_order(order, n_arms),
+    )
 
 
 @kernel

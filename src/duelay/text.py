@@ -57,8 +57,9 @@ def parse(
 ) -> Any:
     """Make a law or a policy from its text form.
 
-    `defaults` fills in parameters that the text leaves out, where the class has them: the command
-    line gives the simulated law this way to the policies that assume one.
+    `defaults` fills in parameters that the text leaves out, where the class has them as its own
+    knowledge of the world: the command line gives the simulated law this way to the policies that
+    must assume one.
     """
     name, _, rest = text.strip().partition(":")
     name = name.strip()
@@ -88,7 +89,7 @@ def parse(
             raise ValueError(f"{kind} {text!r} gives {key} twice")
         given[key] = _value(value)
     for key, value in (defaults or {}).items():
-        if key in fields:
+        if key in fields and fields[key].metadata.get("of_the_world"):
             given.setdefault(key, value)
     missing = [
         key

@@ -23,7 +23,7 @@ th, td { border-bottom: 1px solid #ddd; padding: .3rem .7rem; text-align: left;
          font-size: .9rem; white-space: nowrap; font-variant-numeric: tabular-nums; }
 blockquote { border-left: 3px solid #999; margin-left: 0; padding-left: 1rem; color: #444; }
 img { max-width: 100%; height: auto; }
-code { background: #f3f3f3; padding: 0 .2rem; }
+code { background: #f3f3f3; padding: 0 .2rem; overflow-wrap: anywhere; }
 @media print { body { margin: 0; max-width: none; } }
 """
 

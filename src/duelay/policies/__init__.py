@@ -6,20 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from duelay import text
+from duelay.policies.double_thompson import DoubleThompson
 from duelay.policies.mrr_db_delay import MRRDBDelay
 from duelay.policies.policy import Policy
+from duelay.policies.rmed import RMED
 from duelay.policies.rr_db_delay import RRDBDelay
 from duelay.policies.rucb import RUCB
 from duelay.policies.rucb_delay import RUCBDelay
 
-__all__ = ["MRRDBDelay", "RRDBDelay", "RUCB", "RUCBDelay"]
+__all__ = ["RMED", "RUCB", "DoubleThompson", "MRRDBDelay", "RRDBDelay", "RUCBDelay"]
 
 
 def parse(form: str, defaults: Mapping[str, Any] | None = None) -> Policy:
     """Make a policy from its text form.
 
     >>> parse("rucb-delay:alpha=0.6,window=500")
-    RUCBDelay(delay=Geometric(p=0.01), window=500, alpha=0.6)
+    RUCBDelay(delay=Geometric(p=0.01), window=500, alpha=0.6, order='champion')
     """
     policy: Policy = text.parse("policy", form, defaults)
     return policy

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from duelay import _checks, text
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.ledger import Ledger, age_to, assume, open_ledger, record
+from duelay.order import ORDERS
 from duelay.policies.player import Player
 from duelay.rules.turn import turn
 
@@ -117,14 +119,29 @@ class CompiledPolicy(Policy):
 
 
 class LawPolicy(CompiledPolicy):
-    """A compiled policy whose ledger knows a delay law: it has `delay` and `window`."""
+    """A compiled policy whose ledger knows a delay law: it has `delay`, `window` and `order`."""
 
-    delay: Delay
+    goes_without_law: ClassVar[bool] = False
+    delay: Delay | None
+    order: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "delay", check_delay(self.delay))
+        if self.delay is not None or not self.goes_without_law:
+            object.__setattr__(self, "delay", check_delay(self.delay))
         object.__setattr__(self, "window", _checks.window(self.window))
+        _checks.one_of("order", self.order, ORDERS)
 
     def ledger(self, n_arms: int) -> Ledger:
         """Return a ledger under the assumed law."""
-        return open_ledger(assume(check_delay(self.delay, n_arms), self.window, n_arms), n_arms)
+        law = None if self.delay is None else check_delay(self.delay, n_arms)
+        return open_ledger(assume(law, self.window, n_arms), n_arms, self.order)
+
+
+@dataclass(frozen=True)
+class AnyLedgerPolicy(LawPolicy):
+    """A compiled policy that also goes without a law, by the coin."""
+
+    goes_without_law: ClassVar[bool] = True
+    delay: Delay | None = None
+    order: str = "coin"
+    window: int | None = None

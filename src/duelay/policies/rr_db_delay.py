@@ -26,6 +26,7 @@ class RRDBDelay(LawPolicy):
     window : M: after so many ticks a silent duel is closed. The paper's experiments: 1000.
     delta : confidence of the bounds. The paper does not give it; 0.05 shows its pattern of results,
         1 / T nearly doubles the regret.
+    order : ``"champion"`` (the smaller index first), ``"coin"`` or ``"alternate"``.
 
     Examples
     --------
@@ -41,6 +42,7 @@ class RRDBDelay(LawPolicy):
     delay: Delay = field(default=Geometric(0.01), metadata={"of_the_world": True})
     window: int | None = 1000
     delta: float = 0.05
+    order: str = "champion"
 
     def __post_init__(self) -> None:
         super().__post_init__()

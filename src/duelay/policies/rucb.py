@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from duelay import _checks
 from duelay.ledger import Ledger, assume, open_ledger
+from duelay.order import ORDERS
 from duelay.policies.policy import CompiledPolicy
 from duelay.rules.rucb import RUCBRule, rucb_rule
 from duelay.text import named
@@ -36,6 +37,7 @@ class RUCB(CompiledPolicy):
     alpha : width of the bounds; above 1/2, as the analysis asks. RUCB's own choice: 0.51.
     counting : how conversions are counted, see above.
     window : ticks after which a conversion is no longer counted; None waits for ever.
+    order : ``"champion"``, as RUCB has it, ``"coin"`` or ``"alternate"``.
 
     Examples
     --------
@@ -51,16 +53,18 @@ class RUCB(CompiledPolicy):
     alpha: float = 0.51
     counting: str = "corrected"
     window: int | None = None
+    order: str = "champion"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", check_alpha(self.alpha))
         _checks.one_of("counting", self.counting, COUNTINGS)
         object.__setattr__(self, "window", _checks.window(self.window))
+        _checks.one_of("order", self.order, ORDERS)
 
     def ledger(self, n_arms: int) -> Ledger:
         """Return a ledger that counts a conversion as soon as it comes."""
         reading = None if self.counting == "corrected" else self.counting
-        return open_ledger(assume(reading, self.window, n_arms), n_arms)
+        return open_ledger(assume(reading, self.window, n_arms), n_arms, self.order)
 
     def rule(self, n_arms: int) -> RUCBRule:
         """Return RUCB's rule."""

@@ -28,6 +28,7 @@ class RUCBDelay(LawPolicy):
     window : M: after so many ticks a silent duel is closed. The paper's experiments: 1000.
     alpha : width of the bounds; above 1/2. The paper's experiments: 1, where its bound on the
         expected regret is infinite (see `duelay.theory.expected_bound`).
+    order : ``"champion"``, as in the paper, ``"coin"`` or ``"alternate"``.
 
     Examples
     --------
@@ -43,6 +44,7 @@ class RUCBDelay(LawPolicy):
     delay: Delay = field(default=Geometric(0.01), metadata={"of_the_world": True})
     window: int | None = 1000
     alpha: float = 1.0
+    order: str = "champion"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,6 +10,7 @@ import numpy as np
 from duelay._jit import generic, kernel
 from duelay.assumed import evidence
 from duelay.ledger import Ledger, age_to, record
+from duelay.order import arrange
 
 
 @generic
@@ -20,9 +21,10 @@ def select(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
 
 @kernel
 def turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
-    """Bring the ledger to tick t, choose a pair, write it down."""
+    """Bring the ledger to tick t, choose a pair and who is shown first, write it down."""
     age_to(ledger, t)
     i, j = select(rule, ledger, t, rng)
+    i, j = arrange(ledger.order, i, j, rng)
     record(ledger, i, j, t)
     return i, j
 

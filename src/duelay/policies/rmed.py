@@ -1,0 +1,40 @@
+"""RMED1 on the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from duelay.policies.policy import AnyLedgerPolicy
+from duelay.rules.rmed import RMEDRule, rmed_rule
+from duelay.text import named
+
+
+@named("policy", "rmed")
+@dataclass(frozen=True)
+class RMED(AnyLedgerPolicy):
+    """Relative Minimum Empirical Divergence: duel whoever is not yet unlikely to be the winner.
+
+    An arm's unlikeliness is I_i, the sum of N~_ij d(mu^_ij, 1/2) over the arms that seem to beat
+    it. Arms within log t + 0.3 K^1.01 of the least have their turns, each against the best arm if
+    that seems to beat it, else against its worst enemy; the best arm duels itself.
+
+    Parameters
+    ----------
+    delay : the law that is assumed; None, the default, takes a silent duel for a lost one.
+    order : ``"coin"``, ``"alternate"`` or ``"champion"`` (the arm whose turn it is first).
+    window : ticks after which a conversion is no longer counted; None waits for ever.
+
+    Examples
+    --------
+    >>> RMED().start(3, seed=0).ask().id
+    0
+
+    References
+    ----------
+    Komiyama, Honda, Kashima, Nakagawa. Regret Lower Bound and Optimal Algorithm in Dueling Bandit
+    Problem. COLT 2015, RMED1.
+    """
+
+    def rule(self, n_arms: int) -> RMEDRule:
+        """Return RMED1's rule."""
+        return rmed_rule(n_arms)

@@ -1,0 +1,101 @@
+"""RMED1 (Komiyama, Honda, Kashima and Nakagawa, COLT 2015, Algorithms 1 and 2), on any ledger."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._jit import kernel
+from duelay.ledger import Ledger
+from duelay.rules.double_thompson import wins_and_count
+from duelay.rules.turn import select
+
+
+class RMEDRule(NamedTuple):
+    """What RMED1 remembers."""
+
+    slack: float  # f(K) = 0.3 K^1.01, the authors' choice
+    turn: NDArray[np.bool_]  # (K,): L_R, arms whose turn in this loop is still to come
+    next: NDArray[np.bool_]  # (K,): L_N, arms of the next loop
+    place: NDArray[np.int64]  # (1,): where in the loop we are
+    evidence: NDArray[np.float64]  # (K,): I_i
+
+
+def rmed_rule(n_arms: int) -> RMEDRule:
+    """Return the rule at its start: every arm has its turn."""
+    return RMEDRule(
+        0.3 * n_arms**1.01,
+        np.ones(n_arms, dtype=np.bool_),
+        np.zeros(n_arms, dtype=np.bool_),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(n_arms),
+    )
+
+
+@kernel
+def divergence(p: float) -> float:
+    """d(p, 1/2), the relative entropy of two coins."""
+    total = math.log(2.0)
+    if p > 0.0:
+        total += p * math.log(p)
+    if p < 1.0:
+        total += (1.0 - p) * math.log(1.0 - p)
+    return max(total, 0.0)
+
+
+@select.register(RMEDRule)
+def _select(rule: RMEDRule, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
+    k = ledger.plays.shape[0]
+    for i in range(k):  # each pair once, first of all
+        for j in range(i + 1, k):
+            if ledger.plays[i, j] + ledger.plays[j, i] == 0:
+                return i, j
+
+    # I_i = sum over the arms that seem to beat i of N_ij d(mu^_ij, 1/2)  (Equation 4)
+    best = 0
+    for i in range(k):
+        rule.evidence[i] = 0.0
+        for j in range(k):
+            if j != i:
+                s, n = wins_and_count(ledger, i, j)
+                if n > 0.0 and s / n <= 0.5:
+                    rule.evidence[i] += n * divergence(s / n)
+        if rule.evidence[i] < rule.evidence[best]:
+            best = i
+
+    while rule.place[0] < k and not rule.turn[rule.place[0]]:  # the next of this loop
+        rule.place[0] += 1
+    if rule.place[0] == k:  # a new loop: L_C, L_R <- L_N
+        for i in range(k):
+            rule.turn[i] = rule.next[i]
+            rule.next[i] = False
+        rule.place[0] = 0
+        while rule.place[0] < k - 1 and not rule.turn[rule.place[0]]:
+            rule.place[0] += 1
+    arm = rule.place[0]
+
+    # Its opponent: the best arm if that seems to beat it (or nobody does), else its worst enemy.
+    opponent, worst, n_enemies = best, 2.0, 0
+    best_is_enemy = False
+    for j in range(k):
+        if j != arm:
+            s, n = wins_and_count(ledger, arm, j)
+            mean = s / n if n > 0.0 else 0.5
+            if mean <= 0.5:
+                n_enemies += 1
+                best_is_enemy = best_is_enemy or j == best
+            if mean < worst:
+                worst = mean
+                enemy = j
+    if n_enemies > 0 and not best_is_enemy:
+        opponent = enemy
+
+    rule.turn[arm] = False
+    limit = rule.evidence[best] + math.log(t) + rule.slack
+    for j in range(k):  # J_j: whoever may still be the winner has a turn in the next loop
+        if not rule.turn[j] and rule.evidence[j] <= limit:
+            rule.next[j] = True
+    return arm, opponent
