@@ -212,6 +212,25 @@ def rmed(n_arms, read):
         coming = set()
 
 
+def learned_law(history, t, ages, tells):
+    """2 (1 - KM) at tick t: Kaplan-Meier over the duels that tell, censored at their age.
+
+    `tells(past)` says which; a duel is watched up to age min(t - s, ages).
+    """
+    tau, survival = [0.0], 1.0
+    for age in range(1, ages + 1):
+        at_risk = events = 0
+        for s, past in enumerate(history[: t - 1], start=1):
+            if tells(past) and t - s >= age:
+                came = past.delay if past.won else math.inf
+                at_risk += came >= age
+                events += came == age
+        if at_risk:
+            survival *= 1 - events / at_risk
+        tau.append(min(1.0, 2 * (1 - survival)))
+    return np.array(tau)
+
+
 def regret(problem, duels):
     """Equation 1."""
     gaps = [problem.matrix[problem.winner, i] - 0.5 for i in range(problem.n_arms)]

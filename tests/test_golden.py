@@ -22,6 +22,7 @@ FORMS = [
     "double-thompson",
     "double-thompson:order=alternate,window=20",
     "rmed",
+    "double-thompson:delay=learn,window=10",
     "mrr-db-delay:schedule=2/5/9",
     "mrr-db-delay:schedule=1/2/4,pairs=ordered",
     "mrr-db-delay:schedule=2/5/9,feedback=aggregated",

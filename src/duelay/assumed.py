@@ -136,7 +136,7 @@ def advance(assumed: Any, t: int) -> None:
 
 @generic
 def enter(assumed: Any, i: int, j: int, t: int) -> None:
-    """Note that i and j, two arms, duel at tick t."""
+    """Note that i and j duel at tick t."""
     raise TypeError(f"no ledger keeps {type(assumed).__name__}")
 
 
@@ -152,10 +152,25 @@ def evidence(assumed: Any, plays: Integers, conversions: Integers, i: int, j: in
     raise TypeError(f"no ledger keeps {type(assumed).__name__}")
 
 
+@generic
+def convert(assumed: Any, born: int, t: int) -> None:
+    """Note that the duel of tick `born` converted, heard at tick t."""
+    raise TypeError(f"no ledger keeps {type(assumed).__name__}")
+
+
 @advance.register(AtOnce)
 @advance.register(AppendOnly)
 @advance.register(ConversionsOnly)
 def _advance_nothing(assumed: Any, t: int) -> None:
+    pass
+
+
+@convert.register(AtOnce)
+@convert.register(AppendOnly)
+@convert.register(ConversionsOnly)
+@convert.register(GeometricHeard)
+@convert.register(TableHeard)
+def _convert_nothing(assumed: Any, born: int, t: int) -> None:
     pass
 
 
@@ -176,7 +191,8 @@ def _heard_at_once(assumed: Any, plays: Integers, i: int, j: int) -> float:
 @evidence.register(AtOnce)
 @evidence.register(GeometricHeard)
 @evidence.register(TableHeard)
-def _corrected(assumed: Any, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
+def read_evidence(assumed: Any, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
+    """N_ij, N~_ij and S_ij of a ledger that corrects for the delay."""
     n = float(plays[i, j] + plays[j, i])  # Equation 2
     heard_ji = heard(assumed, plays, j, i)
     n_tilde = heard(assumed, plays, i, j) + heard_ji  # Equation 3
@@ -224,6 +240,8 @@ def _advance_geometric(assumed: GeometricHeard, t: int) -> None:
 
 @enter.register(GeometricHeard)
 def _enter_geometric(assumed: GeometricHeard, i: int, j: int, t: int) -> None:
+    if i == j:
+        return
     assumed.fresh[i, j] += 1.0 / assumed.scale[0]
     if assumed.ring.size > 0:
         assumed.ring[assumed.place[0]] = i * assumed.fresh.shape[0] + j
@@ -255,6 +273,8 @@ def _advance_table(assumed: TableHeard, t: int) -> None:
 
 @enter.register(TableHeard)
 def _enter_table(assumed: TableHeard, i: int, j: int, t: int) -> None:
+    if i == j:
+        return
     place = assumed.ends[0] + assumed.ends[1]
     if place >= assumed.born.size:
         place -= assumed.born.size

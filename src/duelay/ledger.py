@@ -26,9 +26,11 @@ from duelay.assumed import (
     TableHeard,
     advance,
     assume,
+    convert,
     enter,
     evidence,
 )
+from duelay.learned import LearnedHeard
 from duelay.order import start_order
 
 
@@ -62,7 +64,7 @@ class Ledger(NamedTuple):
 
 def assumes_delay(ledger: Ledger) -> bool:
     """Whether the ledger allows for conversions that are late."""
-    return isinstance(ledger.assumed, GeometricHeard | TableHeard)
+    return isinstance(ledger.assumed, GeometricHeard | TableHeard | LearnedHeard)
 
 
 def open_ledger(assumed: Any, n_arms: int, order: str = "champion") -> Ledger:
@@ -80,8 +82,14 @@ def open_ledger(assumed: Any, n_arms: int, order: str = "champion") -> Ledger:
 def record(ledger: Ledger, i: int, j: int, t: int) -> None:
     """Write down that i (first) and j (second) duel at tick t."""
     ledger.plays[i, j] += 1
-    if i != j:
-        enter(ledger.assumed, i, j, t)
+    enter(ledger.assumed, i, j, t)
+
+
+@kernel
+def hear(ledger: Ledger, i: int, j: int, born: int, t: int) -> None:
+    """Write down that the duel of tick `born` converted, heard at tick t."""
+    ledger.conversions[i, j] += 1
+    convert(ledger.assumed, born, t)
 
 
 @kernel
@@ -107,6 +115,7 @@ __all__ = [
     "age_to",
     "assume",
     "assumes_delay",
+    "hear",
     "open_ledger",
     "record",
 ]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from duelay._jit import kernel
 from duelay.engine.world import NOBODY, World, duel, take_due
-from duelay.ledger import Ledger
+from duelay.ledger import Ledger, hear
 from duelay.rules.turn import turn
 
 
@@ -60,7 +60,7 @@ def run(
         if is_aggregated:  # the policy learns their number, nothing else
             conversions[last[0], last[1]] += count_due(world, t)
         else:
-            hear_due(conversions, world, t)
+            hear_due(ledger, world, t)
         i, j = turn(rule, ledger, t, policy_rng)
         duel(world, i, j, t, world_rng)
         last[0] = i
@@ -79,11 +79,11 @@ def run(
 
 
 @kernel
-def hear_due(conversions: NDArray[np.int64], world: World, t: int) -> None:
+def hear_due(ledger: Ledger, world: World, t: int) -> None:
     """Write down each conversion due at tick t."""
     entry = take_due(world, t)
     while entry != NOBODY:
-        conversions[world.first[entry], world.second[entry]] += 1
+        hear(ledger, world.first[entry], world.second[entry], world.born[entry], t)
         entry = take_due(world, t)
 
 

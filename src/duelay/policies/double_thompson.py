@@ -24,7 +24,8 @@ class DoubleThompson(AnyLedgerPolicy):
 
     Parameters
     ----------
-    delay : the law that is assumed; None, the default, takes a silent duel for a lost one.
+    delay : the law that is assumed; None, the default, takes a silent duel for a lost one;
+        ``"learn"`` learns it from what is heard (`duelay.learned`).
     order : ``"coin"``, ``"alternate"`` (each pair in turns, begun by a coin) or ``"champion"`` (the
         first arm of the rule first).
     window : ticks after which a conversion is no longer counted; None waits for ever.

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay import _checks
-from duelay.ledger import age_to, assumes_delay
+from duelay.delays import Empirical
+from duelay.learned import LearnedHeard
+from duelay.ledger import age_to, assumes_delay, hear
 from duelay.policies.standing import Standing, find_leader, intervals
 from duelay.problems import check_arms
 
@@ -105,7 +107,7 @@ class Player:
                 return "late"
             self._told[number] = 1
             first, second = divmod(self._pairs[number], self.n_arms)
-            self._ledger.conversions[first, second] += 1
+            hear(self._ledger, first, second, number + 1, self.tick + 1)
             return "counted"
 
     def tell_count(self, n: int) -> None:
@@ -151,6 +153,18 @@ class Player:
             confidence=confidence,
             takes_silence_for_defeat=not assumes_delay(ledger),
         )
+
+    def learned_law(self) -> Empirical:
+        """Return the delay law as the player knows it by now; only for ``delay="learn"``.
+
+        What a share of conversions lacks to one has not come by the largest age that is kept.
+        """
+        if not isinstance(self._ledger.assumed, LearnedHeard):
+            raise ValueError(
+                "learned_law needs a policy with delay='learn': this one assumes a law"
+            )
+        with self._lock:
+            return Empirical(np.diff(self._ledger.assumed.tau))
 
     def _find(self, duel: Duel | int) -> int:
         """Return the number of a duel that was asked."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from duelay import _checks, text
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
+from duelay.learned import learned
 from duelay.ledger import Ledger, age_to, assume, open_ledger, record
 from duelay.order import ORDERS
 from duelay.policies.player import Player
@@ -122,19 +123,23 @@ class LawPolicy(CompiledPolicy):
     """A compiled policy whose ledger knows a delay law: it has `delay`, `window` and `order`."""
 
     goes_without_law: ClassVar[bool] = False
-    delay: Delay | None
+    delay: Delay | str | None
     order: str
 
     def __post_init__(self) -> None:
-        if self.delay is not None or not self.goes_without_law:
+        if not (self.goes_without_law and self.delay in (None, "learn")):
             object.__setattr__(self, "delay", check_delay(self.delay))
         object.__setattr__(self, "window", _checks.window(self.window))
         _checks.one_of("order", self.order, ORDERS)
 
     def ledger(self, n_arms: int) -> Ledger:
         """Return a ledger under the assumed law."""
-        law = None if self.delay is None else check_delay(self.delay, n_arms)
-        return open_ledger(assume(law, self.window, n_arms), n_arms, self.order)
+        if self.delay == "learn":
+            assumed = learned(self.window, n_arms, self.order != "champion")
+        else:
+            law = None if self.delay is None else check_delay(self.delay, n_arms)
+            assumed = assume(law, self.window, n_arms)
+        return open_ledger(assumed, n_arms, self.order)
 
 
 @dataclass(frozen=True)
@@ -142,6 +147,6 @@ class AnyLedgerPolicy(LawPolicy):
     """A compiled policy that also goes without a law, by the coin."""
 
     goes_without_law: ClassVar[bool] = True
-    delay: Delay | None = None
+    delay: Delay | str | None = None
     order: str = "coin"
     window: int | None = None

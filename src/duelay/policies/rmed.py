@@ -20,7 +20,8 @@ class RMED(AnyLedgerPolicy):
 
     Parameters
     ----------
-    delay : the law that is assumed; None, the default, takes a silent duel for a lost one.
+    delay : the law that is assumed; None, the default, takes a silent duel for a lost one;
+        ``"learn"`` learns it from what is heard (`duelay.learned`).
     order : ``"coin"``, ``"alternate"`` or ``"champion"`` (the arm whose turn it is first).
     window : ticks after which a conversion is no longer counted; None waits for ever.
 

@@ -39,7 +39,7 @@ class RRDBDelay(LawPolicy):
     Best-of-both World Analyses for Learning from Relative Preferences, ICML 2022 (RR-DB).
     """
 
-    delay: Delay = field(default=Geometric(0.01), metadata={"of_the_world": True})
+    delay: Delay | str | None = field(default=Geometric(0.01), metadata={"of_the_world": True})
     window: int | None = 1000
     delta: float = 0.05
     order: str = "champion"

@@ -41,7 +41,7 @@ class RUCBDelay(LawPolicy):
     Yi, Kang, Li. Biased Dueling Bandits with Stochastic Delayed Feedback. TMLR 2024, Algorithm 1.
     """
 
-    delay: Delay = field(default=Geometric(0.01), metadata={"of_the_world": True})
+    delay: Delay | str | None = field(default=Geometric(0.01), metadata={"of_the_world": True})
     window: int | None = 1000
     alpha: float = 1.0
     order: str = "champion"

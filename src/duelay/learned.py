@@ -1,0 +1,171 @@
+"""The delay law, learned from what is heard: 2 (1 - KM), KM the Kaplan-Meier survival curve.
+
+Over duels whose order a coin decides, and over self-duels in any order, P(heard by age a) = tau(a)
+/ 2, since mu_ij + mu_ji = 1: whoever is shown first wins half of the time, whatever the preferences
+and however the pairs are chosen. A duel is observed up to its age and no further (right-censored);
+the Kaplan-Meier curve of them all is therefore 1 - tau / 2, the never-answered share included.
+
+What has been learned reaches the duels already counted: from time to time the law is taken anew
+from the counts, and *heard* is added up again over the open duels and the closed ones.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from duelay._jit import kernel
+from duelay.assumed import Floats, Integers, advance, convert, enter, evidence, heard, read_evidence
+
+AGES = 10_000  # ages that are learned where there is no window
+_ENOUGH = 100  # conversions among the duels that tell; before, silence is taken for defeat
+_FIRST = 50  # ticks between two looks, at the least; later a twentieth of the time so far
+
+
+class LearnedHeard(NamedTuple):
+    """What is known about the delay, and *heard* under it."""
+
+    by_coin: bool  # whether duels of two arms tell about the delay
+    tau: Floats  # (n + 1,): the law as it is known now; 1 from age 1 on until enough is known
+    heard: Floats  # (K, K)
+    closed: Integers  # (K, K): duels of age n and more
+    first: Integers  # (n,): open duels of two arms, in a ring
+    second: Integers  # (n,)
+    born: Integers  # (n,)
+    ends: Integers  # (2,): where the oldest open duel stands, and how many there are
+    tells: Integers  # (n,): by tick modulo n, -1 no duel that tells, 0 a silent one, or its delay
+    events: Integers  # (n + 2,): closed duels that converted at each age
+    entries: Integers  # (n + 2,): closed duels observed at age a, as differences
+    clock: Integers  # (3,): this tick, the tick of the next look, conversions that tell so far
+
+
+def learned(window: int | None, n_arms: int, by_coin: bool) -> LearnedHeard:
+    """Return the state of somebody who has heard nothing."""
+    n = min(AGES, AGES if window is None else window)
+    tau = np.ones(n + 1)
+    tau[0] = 0.0
+    return LearnedHeard(
+        by_coin=by_coin,
+        tau=tau,
+        heard=np.zeros((n_arms, n_arms)),
+        closed=np.zeros((n_arms, n_arms), dtype=np.int64),
+        first=np.zeros(n, dtype=np.int64),
+        second=np.zeros(n, dtype=np.int64),
+        born=np.zeros(n, dtype=np.int64),
+        ends=np.zeros(2, dtype=np.int64),
+        tells=np.full(n, -1, dtype=np.int64),
+        events=np.zeros(n + 2, dtype=np.int64),
+        entries=np.zeros(n + 2, dtype=np.int64),
+        clock=np.array([0, _FIRST, 0], dtype=np.int64),
+    )
+
+
+evidence.register(LearnedHeard)(read_evidence)
+
+
+@heard.register(LearnedHeard)
+def _heard(assumed: LearnedHeard, plays: Integers, i: int, j: int) -> float:
+    return float(assumed.heard[i, j])
+
+
+@convert.register(LearnedHeard)
+def _convert(assumed: LearnedHeard, born: int, t: int) -> None:
+    n = assumed.tells.size
+    if t - born <= n and assumed.tells[born % n] == 0:
+        assumed.tells[born % n] = t - born
+        assumed.clock[2] += 1
+
+
+@enter.register(LearnedHeard)
+def _enter(assumed: LearnedHeard, i: int, j: int, t: int) -> None:
+    n = assumed.tells.size
+    if i == j:
+        assumed.tells[t % n] = 0
+        return
+    if assumed.by_coin:
+        assumed.tells[t % n] = 0
+    place = assumed.ends[0] + assumed.ends[1]
+    if place >= n:
+        place -= n
+    assumed.first[place] = i
+    assumed.second[place] = j
+    assumed.born[place] = t
+    assumed.ends[1] += 1
+
+
+@advance.register(LearnedHeard)
+def _advance(assumed: LearnedHeard, t: int) -> None:
+    n = assumed.tells.size
+    tau = assumed.tau
+    place = assumed.ends[0]
+    for _ in range(assumed.ends[1]):
+        i = assumed.first[place]
+        j = assumed.second[place]
+        age = t - assumed.born[place]
+        assumed.heard[i, j] += tau[age] - tau[age - 1]
+        place += 1
+        if place == n:
+            place = 0
+        if age == n:
+            assumed.closed[i, j] += 1
+            assumed.ends[0] = place
+            assumed.ends[1] -= 1
+    delay = assumed.tells[t % n]
+    if delay >= 0:  # asked n ticks ago: it has told all that it will
+        assumed.entries[1] += 1
+        if delay > 0:
+            assumed.events[delay] += 1
+            assumed.entries[delay + 1] -= 1
+        else:
+            assumed.entries[n + 1] -= 1
+        assumed.tells[t % n] = -1
+    assumed.clock[0] = t
+    if t >= assumed.clock[1]:
+        assumed.clock[1] = t + max(_FIRST, t // 20)
+        if assumed.clock[2] >= _ENOUGH:
+            estimate(assumed, t)
+            recount(assumed, t)
+
+
+@kernel
+def estimate(assumed: LearnedHeard, t: int) -> None:
+    """Take tau from the counts: 2 (1 - KM), Kaplan-Meier over all duels that tell."""
+    n = assumed.tells.size
+    events = assumed.events.copy()
+    entries = assumed.entries.copy()
+    for age in range(1, min(n, t)):  # the duels of the last n - 1 ticks, observed up to their age
+        delay = assumed.tells[(t - age) % n]
+        if delay >= 0:
+            entries[1] += 1
+            if delay > 0:
+                events[delay] += 1
+                entries[delay + 1] -= 1
+            else:
+                entries[age + 1] -= 1
+    survival, at_risk = 1.0, 0
+    for age in range(1, n + 1):
+        at_risk += entries[age]
+        if at_risk > 0:
+            survival *= 1.0 - events[age] / at_risk
+        assumed.tau[age] = min(1.0, 2.0 * (1.0 - survival))
+
+
+@kernel
+def recount(assumed: LearnedHeard, t: int) -> None:
+    """Add *heard* up again under the law as it is known now."""
+    n = assumed.tells.size
+    k = assumed.heard.shape[0]
+    for i in range(k):
+        for j in range(k):
+            assumed.heard[i, j] = assumed.closed[i, j] * assumed.tau[n]
+    place = assumed.ends[0]
+    for _ in range(assumed.ends[1]):
+        age = t - assumed.born[place]
+        assumed.heard[assumed.first[place], assumed.second[place]] += assumed.tau[age]
+        place += 1
+        if place == n:
+            place = 0
+
+
+__all__ = ["LearnedHeard", "estimate", "learned", "recount"]
