@@ -71,6 +71,27 @@ def test_what_counts_as_converged():
     assert statistics.converged_at(level) == 20_000
 
 
+def test_few_checkpoints_are_no_evidence_of_convergence():
+    line = made_up(straight(1000))
+    for n in (1, 3, 5, 7):
+        at = np.linspace(0, 99, n + 1)[1:].round().astype(int)
+        few = dataclasses.replace(line, t=line.t[at], regret=line.regret[:, at])
+        share = statistics.late_share(few)
+        assert not statistics.has_converged(few)
+        assert math.isnan(share.value) if n < 4 else share.value == pytest.approx(0.5, abs=0.02)
+    assert str(statistics.Estimate(math.nan, math.nan, math.nan)) == "?"
+
+
+def test_the_bootstrap_needs_little_memory():
+    import tracemalloc
+
+    tracemalloc.start()
+    statistics.bootstrap(lambda x: x, np.arange(30_000.0))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 200e6
+
+
 def test_the_slope_of_a_power():
     results = [made_up(flat(level), noise=0.1) for level in (10, 20, 40)]
     fit = statistics.slope(results, [1.0, 2.0, 4.0])
@@ -143,9 +164,29 @@ def test_a_world_that_contradicts_the_paper_gets_the_opposite():
         "RUCB fails to converge on every dataset",
         "The window of 1000 has practically no effect",
         "RUCB-Delay's regret grows more slowly at first",
+        "The difference grows with the number of arms with small gaps",
+        "Regret grows with the inverse of the smallest gap, for RUCB-Delay with its square",
         "Without delay RUCB-Delay is RUCB",
     ):
         assert verdicts[title] == "does not hold", title
+
+
+def test_a_claim_with_one_part_false_does_not_hold():
+    def one_off(grid, problem, label):
+        gap = np.sort(problem.gaps)[1]
+        if grid == "gap" and label == claims.RUCB_DELAY:
+            return 100 / gap**1.2  # the largest exponent, but far from 2
+        return as_the_paper_says(grid, problem, label)
+
+    claim = claims.exponents(world(one_off))
+    assert claim.verdict == "does not hold"
+    assert ["RUCB-Delay's is the largest", "", "", "", "", "yes"] in claim.rows
+
+    def rival_ahead(grid, problem, label):
+        early = label == claims.RR_DB and problem.name == "mslr"
+        return 100 if early else as_the_paper_says(grid, problem, label)
+
+    assert claims.slower_at_first(world(rival_ahead)).verdict == "does not hold"
 
 
 def test_readings_are_told_apart():
@@ -157,8 +198,8 @@ def test_readings_are_told_apart():
     assert first.verdict == "holds under this reading"
     assert not any("brief;" in reading for reading in first.readings)
     assert any("appendix, ordered; car, sushi" in reading for reading in first.readings)
-    text = report.compose(world(levels), [first], {"paper": ["paper-regret"]})
-    assert "It holds for:" in text and "figures/paper-regret.svg" in text
+    text = report.compose(world(levels), [first], {"paper": [("paper-regret", "what it shows")]})
+    assert "It holds for:" in text and "![what it shows](figures/paper-regret.svg)" in text
     assert "| six-rankers | RUCB-Delay |" in text and "infinite" in text
 
 

@@ -184,6 +184,16 @@ def test_the_command_is_installed_and_answers():
     [
         ("click", ["datasets"], "the command line needs click: pip install 'duelay[cli,plots]'"),
         ("matplotlib", [*SIMULATE, "--out", "x"], "pip install 'duelay[plots]'"),
+        (
+            "pyarrow",
+            ["reproduce"],
+            "experiments need pyarrow: install it with pip install 'duelay[",
+        ),
+        (
+            "joblib",
+            ["reproduce"],
+            "experiments need joblib: install it with pip install 'duelay[ex",
+        ),
     ],
 )
 def test_a_missing_extra_is_named(missing, arguments, message, tmp_path):

@@ -56,8 +56,14 @@ def cluster(tmp_path):
 
 
 @pytest.mark.compiled
-def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(cluster, tmp_path):
+def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(cluster, tmp_path, monkeypatch):
+    from duelay.experiments import work
+
     address, workers = cluster
+    from distributed import Client
+
+    with Client(address) as client:
+        client.wait_for_workers(2, timeout=60)
     source = SMALL.replace("horizon = 300", "horizon = 100_000").replace("runs = 5", "runs = 12")
     spec = spec_module.parse(source.replace("block = 2", "block = 1"), "small.toml", Path())
     experiments.run(spec, tmp_path / "here", workers=2, quiet=True)
@@ -68,7 +74,12 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(cluster, tmp_path):
         if len(seen) == 8:
             workers[0].kill()
 
-    experiments.run(spec, tmp_path / "there", backend="dask", address=address, say=lose_one)
+    def not_here(cell):
+        raise AssertionError("computed in the process that was started, not on the cluster")
+
+    with monkeypatch.context() as context:
+        context.setattr(work, "compute", not_here)
+        experiments.run(spec, tmp_path / "there", backend="dask", address=address, say=lose_one)
     assert len(seen) == 48 and workers[0].poll() is not None and workers[1].poll() is None
     assert fingerprint(tmp_path / "there") == fingerprint(tmp_path / "here")
 

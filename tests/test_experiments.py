@@ -292,6 +292,86 @@ def test_a_folder_without_permission_is_one_sentence(tmp_path, capfd):
     assert "cannot work in" in capfd.readouterr().err
 
 
+def test_a_process_stopped_while_it_takes_hold_can_begin_again(tmp_path, monkeypatch):
+    def full(path, content):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as context:
+        context.setattr(work, "write_whole", full)
+        with pytest.raises(ValueError, match="cannot work in .*No space left"):
+            experiments.run(spec(), tmp_path / "out")
+    (tmp_path / "out" / "cells").mkdir(exist_ok=True)
+    (tmp_path / "out" / ".draft-1-specification.json").write_text("{")
+    with work.opened(tmp_path / "out", spec()):
+        pass
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "specification.json").write_text("[1, 2, 3]")
+    with pytest.raises(ValueError, match="is not one of duelay's"):
+        experiments.run(spec(), foreign)
+
+
+@pytest.mark.compiled
+def test_a_worker_that_is_killed_is_one_sentence(longer, tmp_path):
+    path, _ = longer
+    process = start(tmp_path / "out", path, "--backend", "processes", "--workers", "2")
+    wait_for_cells(tmp_path / "out", 2, process)
+    for child in descendants(process.pid):
+        command = Path(f"/proc/{child}/cmdline").read_text()
+        if "loky" in command and "resource_tracker" not in command:
+            os.kill(child, signal.SIGKILL)
+            break
+    _, complaints = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "cells, which are kept" in complaints and "Traceback" not in complaints
+
+
+def test_a_worker_of_another_version_is_refused(tmp_path, monkeypatch):
+    def elsewhere(cell, parent):
+        return cell, compute(cell), "0.0.1", 0.0
+
+    monkeypatch.setattr(work, "_work", elsewhere)
+    with pytest.raises(experiments.WorkFailedError, match="a worker has duelay 0.0.1, this is"):
+        experiments.run(spec(), tmp_path / "out", workers=1, quiet=True)
+
+
+def test_nobody_need_read_the_progress(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    experiments.run(spec(), tmp_path / "out", workers=1)
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_words_are_words(tmp_path):
+    """Labels and titles with HTML, Markdown and mathematics in them."""
+    label = "<script>alert(1)</script> $\\\\foo$ *x* | y"
+    source = SMALL.replace("the baseline", label).replace("runs = 5", 'runs = 1\ntitle = "a <b>"')
+    source = source.replace("rucb-delay:window=50", "rucb-delay:window=50,alpha=2")
+    source = source.replace('problems = ["mslr", "arithmetic:3,0.1"]', 'problems = ["mslr"]')
+    experiments.run(spec(source), tmp_path / "out", workers=1, quiet=True)
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<script" not in page and "&lt;script&gt;" in page and "a &lt;b&gt;" in page
+    assert "alpha = 2 and a window of 50" in page
+    assert "± -" in page  # one run has no spread
+
+
+def test_grids_that_share_cells_give_each_row_once(tmp_path):
+    source = SMALL + '[[grid]]\nname = "a"\nruns = 3\n[[grid]]\nname = "b"\n'
+    experiments.run(spec(source), tmp_path / "out", workers=1, quiet=True)
+    table = pandas.read_csv(tmp_path / "out" / "results.csv")
+    assert len(table) == 2 * 2 * 5 * 10
+    assert not table.duplicated(["problem", "policy", "law", "run", "t"]).any()
+    results = experiments.load(spec(source), tmp_path / "out")
+    assert results.get("a", "mslr", "the baseline").runs == 3
+    assert results.get("b", "mslr", "the baseline").runs == 5
+
+
+def test_a_horizon_that_is_too_short_is_said_once(tmp_path):
+    source = SMALL.replace("rucb:alpha=1", "mrr-db-delay")
+    with pytest.warns(UserWarning, match="the baseline: horizon 300 is too short") as caught:
+        experiments.run(spec(source), tmp_path / "out", workers=2, quiet=True)
+    assert len(caught) == 2  # one a problem
+
+
 def test_a_full_disk_keeps_what_was_computed(tmp_path, monkeypatch):
     written = []
 
@@ -330,11 +410,27 @@ def test_an_incomplete_folder_cannot_be_loaded(tmp_path):
         (("geometric:0.1", "geometric:7"), "line 5: .*p must be greater than 0 and at most 1"),
         (("horizon = 300", "horizon = 0"), "line 6: horizon must be a whole number of at least 1"),
         (("runs = 5", 'runs = "many"'), "line 7: runs must be a whole number"),
+        (("runs = 5", "runs = 1_000_000_000"), "runs and block must give at most a million cells"),
+        (('"the baseline"', '"two\\nlines"'), "label must be a text of one line"),
+        (("seed = 3", 'claims = "paper"'), "needs the grids of paper.toml, and 'paper' is missing"),
+        (
+            ("seed = 3", 'seed = 3\n[[grid]]\nname = "a"\n[[grid]]\nname = "b"\nseed = 4'),
+            "grid 'b' repeats mslr, rucb-delay:window=50, geometric:0.1 of another grid",
+        ),
+        (
+            ("seed = 3", 'seed = 3\n[[grid]]\nname = "a b"\n[[grid]]\nname = "a-b"'),
+            "grids 'a b' and 'a-b' have names too alike",
+        ),
+        (
+            ("seed = 3", 'seed = 3\n[[grid]]\nname = "a"\nhorizon = 0'),
+            "line 13: horizon must be a whole number",
+        ),
+        (("seed = 3", "x = " + "[" * 5000), "small.toml: "),
         (("label", "lable"), r"line 4: unknown key 'lable' \(did you mean label\?\)"),
         (("seed = 3", 'seed = 3\nclaims = "papr"'), "claims must be one of none, paper"),
         (('delays = ["geometric:0.1"]', "delays = []"), "line 5: delays must be a list with"),
         (('"mslr", ', '"mslr", "mslr", '), "line 3: problems must differ from each other"),
-        (('name = "small"', "name = 3"), "line 2: name must be a text, got 3"),
+        (('name = "small"', "name = 3"), "line 2: name must be a text of one line, got 3"),
         (("seed = 3", "seed = "), "small.toml: Invalid value"),
         (('{ policy = "rucb:alpha=1", label = "the baseline" }', "5"), "policies must be texts or"),
         (("seed = 3", "grid = 3"), r"grid must be written as \[\[grid\]\]"),

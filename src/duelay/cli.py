@@ -12,7 +12,7 @@ from typing import Any
 import click
 import numpy as np
 
-from duelay import __version__, _checks, datasets, delays, policies, text
+from duelay import __version__, datasets, delays, policies, text
 from duelay._table import table
 from duelay.engine import Result, simulate, write_csv
 from duelay.problems import Problem
@@ -173,8 +173,7 @@ def run_command(specification: Path, out: Path, **options: Any) -> None:
     Writes tables (results.csv, results.parquet), figures and a report (report.md, report.html) to
     DIR. Stopped or killed, it goes on where it was when it is run again.
     """
-    from duelay import experiments
-
+    experiments = _experiments()
     _experiment(experiments.read(specification), out, **options)
 
 
@@ -188,16 +187,29 @@ def reproduce_command(out: Path, **options: Any) -> None:
     100 runs of nine policies on eight datasets, and four smaller comparisons: some minutes on two
     cores. With --quick about one.
     """
-    from duelay import experiments
-
+    experiments = _experiments()
     _experiment(experiments.built_in("paper"), out, **options)
 
 
-def _experiment(spec: Any, out: Path, quick: bool, backend: str, **options: Any) -> None:
-    from duelay import experiments
+def _experiments() -> Any:
+    """Return the experiments package, or say how to install what it needs."""
+    try:
+        import markdown
+        import pyarrow
 
-    if options["workers"] is not None:
-        _checks.whole("workers", options["workers"])
+        from duelay import experiments
+    except ImportError as error:
+        raise ValueError(
+            f"experiments need {error.name}: install it with pip install 'duelay[experiments]'"
+        ) from None
+    assert markdown and pyarrow
+    return experiments
+
+
+def _experiment(spec: Any, out: Path, quick: bool, backend: str, **options: Any) -> None:
+    experiments = _experiments()
+    if options["address"] is not None and backend in ("threads", "processes"):
+        raise ValueError(f"address is for the backends dask and ray, got it with {backend}")
     try:
         checked = experiments.run(spec.quick() if quick else spec, out, backend=backend, **options)
     except experiments.WorkFailedError as error:

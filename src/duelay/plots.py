@@ -49,7 +49,7 @@ def regret_figure(results: Sequence[Result]) -> Figure:
 
 def draw_regret(axes: Axes, results: Sequence[Result], labels: Sequence[str] | None = None) -> None:
     """Draw the lines and bands of some results on one pair of axes."""
-    labels = labels or [_short(result.label) for result in results]
+    labels = [_short(label) for label in labels or [result.label for result in results]]
     for number, result in enumerate(results):
         look = style(number)
         t = np.concatenate(([0], result.t))
@@ -86,7 +86,7 @@ def panels(rows: int, columns: int, n: int, title: str) -> tuple[Figure, list[Ax
     """Return a figure with n panels, in rows, and room for a key below."""
     width, height = (3.6 * columns, 2.9 * rows + 0.9) if columns > 1 else (6.0, 4.5)
     figure: Figure = check()(figsize=(width, height), layout="constrained")
-    figure.suptitle(title)
+    figure.suptitle(_short(title))
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes in grid[n:]:
         axes.set_visible(False)
@@ -156,7 +156,9 @@ def _tick(value: float) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 70 else f"{text[:67]}..."
+    """Words for a figure: not too many, and nothing in them is mathematics or hidden."""
+    text = text if len(text) <= 70 else f"{text[:67]}..."
+    return text.replace("$", r"\$").removeprefix("_")
 
 
 def check() -> Any:

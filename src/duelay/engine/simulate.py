@@ -58,6 +58,7 @@ def simulate(
     first_run: int = 0,
     pairs: bool = False,
     progress: bool | None = None,
+    is_cautious: bool = True,
 ) -> Result:
     """Run a policy on a problem whose conversions are delayed, and record its regret.
 
@@ -77,6 +78,7 @@ def simulate(
     pairs : also record how often each pair has been played by each checkpoint.
     progress : draw a bar on standard error; None for when it takes more than two seconds and
         standard error is a terminal.
+    is_cautious : warn where the policy cannot work well with this horizon.
 
     Examples
     --------
@@ -104,7 +106,8 @@ def simulate(
 
     if isinstance(policy, Policy):
         _checks.window(policy.window)
-        if (caution := policy.caution(problem.n_arms, horizon)) is not None:
+        caution = policy.caution(problem.n_arms, horizon) if is_cautious else None
+        if caution is not None:
             warnings.warn(caution, stacklevel=2)
     world = make_world(problem, law, getattr(policy, "window", None), horizon)
     job = _Job(problem, policy, world, horizon, seed, ticks, gaps, pairs)

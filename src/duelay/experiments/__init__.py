@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +24,23 @@ __all__ = [
 ]
 
 
+def _caution(spec: Specification) -> None:
+    """Warn, once each, of policies that cannot work well with the horizon they are given."""
+    cautions = {
+        f"{problem.name}, {choice.label}: {caution}"
+        for grid in spec.grids
+        for problem in grid.problems
+        for choice in grid.policies
+        if (
+            caution := choice.under(grid.delays[0], grid.horizon).caution(
+                problem.n_arms, grid.horizon
+            )
+        )
+    }
+    for caution in sorted(cautions):
+        warnings.warn(caution, stacklevel=3)
+
+
 def run(
     spec: Specification,
     folder: str | Path,
@@ -37,8 +55,11 @@ def run(
 
     Returns the claims that the report checks, with their verdicts.
     """
+    from duelay import plots
     from duelay.experiments import figures, report
 
+    plots.check()
+    _caution(spec)
     with opened(Path(folder), spec) as place:
         execute(
             spec, place, workers=workers, backend=backend, address=address, quiet=quiet, say=say

@@ -11,27 +11,37 @@ import numpy as np
 from duelay import plots, theory
 from duelay.engine import Result
 from duelay.experiments.results import Results
-from duelay.experiments.spec import Grid
+from duelay.experiments.spec import Grid, slug
 from duelay.experiments.statistics import converged_at, has_converged
 
 _TIMES = 4.5  # what costs more than so many times the least is not what a panel is made for
+_CAPTIONS = {
+    "regret": "Cumulative regret, mean and standard deviation, delay {law}. A panel is made for "
+    "what converges: it ends where that has, and what goes on rising, or converges at more than "
+    "4.5 times the least, leaves it at the top.",
+    "log": "The same on a logarithmic clock, delay {law}, beside the asymptotic lower bound "
+    "without delay.",
+    "pairs": "What {label} spends its duels on, delay {law}: share of the duels since the "
+    "checkpoint before.",
+}
 FORMATS = ("svg", "pdf", "png")
 
 
-def draw_all(results: Results, folder: Path) -> dict[str, list[str]]:
-    """Draw every figure of every grid into the folder; return their names by grid."""
+def draw_all(results: Results, folder: Path) -> dict[str, list[tuple[str, str]]]:
+    """Draw every figure of every grid into the folder; return names and captions by grid."""
     folder.mkdir(exist_ok=True)
-    drawn: dict[str, list[str]] = {}
+    drawn: dict[str, list[tuple[str, str]]] = {}
     for grid in results.spec.grids:
         drawn[grid.name] = []
         for law in grid.delays:
-            suffix = "" if len(grid.delays) == 1 else f"-{_slug(str(law))}"
+            suffix = "" if len(grid.delays) == 1 else f"-{slug(str(law))}"
             for kind, draw in (("regret", regret), ("log", log_clock), ("pairs", pairs)):
-                name = f"{_slug(grid.name)}-{kind}{suffix}"
+                name = f"{slug(grid.name)}-{kind}{suffix}"
                 figure = draw(results, grid, str(law))
                 for ending in FORMATS:
                     plots.save(figure, folder / f"{name}.{ending}")
-                drawn[grid.name].append(name)
+                caption = _CAPTIONS[kind].format(law=law, label=grid.policies[0].label)
+                drawn[grid.name].append((name, caption))
     return drawn
 
 
@@ -39,7 +49,7 @@ def regret(results: Results, grid: Grid, law: str) -> Any:
     """Draw mean and standard deviation of the regret, a panel a problem, like the paper's figure.
 
     A panel ends where all that converge have done so, and its height fits them: what goes on rising
-    leaves it at the top.
+    leaves it at the top, and so does what converges at several times the least.
     """
     figure, panels = _panels(grid)
     for axes, problem in zip(panels, grid.problems, strict=True):
@@ -142,7 +152,3 @@ def _extent(several: list[Result]) -> tuple[float, float]:
         place = min(int(np.searchsorted(result.t, right)), len(result.t) - 1)
         top = max(top, float(result.mean[place] + result.std[place]))
     return right, 1.15 * top
-
-
-def _slug(text: str) -> str:
-    return "".join(character if character.isalnum() else "-" for character in text).strip("-")

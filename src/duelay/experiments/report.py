@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import html
 import math
+import re
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from duelay import __version__, text, theory
 from duelay.experiments import claims
@@ -14,6 +17,7 @@ from duelay.experiments.cells import write_whole
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid
 from duelay.experiments.statistics import late_share
+from duelay.policies import MRRDBDelay, RUCBDelay
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
@@ -28,7 +32,10 @@ code { background: #f3f3f3; padding: 0 .2rem; overflow-wrap: anywhere; }
 """
 
 
-def write(results: Results, folder: Path, drawn: dict[str, list[str]]) -> list[claims.Claim]:
+Drawn = dict[str, list[tuple[str, str]]]
+
+
+def write(results: Results, folder: Path, drawn: Drawn) -> list[claims.Claim]:
     """Write report.md and report.html; return the claims that were checked."""
     checked = claims.check(results) if results.spec.claims == "paper" else []
     source = compose(results, checked, drawn)
@@ -37,12 +44,12 @@ def write(results: Results, folder: Path, drawn: dict[str, list[str]]) -> list[c
     return checked
 
 
-def compose(results: Results, checked: list[claims.Claim], drawn: dict[str, list[str]]) -> str:
+def compose(results: Results, checked: list[claims.Claim], drawn: Drawn) -> str:
     """Return the report as Markdown."""
     spec = results.spec
-    parts = [f"# {spec.title}", _what_was_run(results)]
+    parts = [f"# {_text(spec.title)}", _what_was_run(results)]
     if checked:
-        parts.append(_verdicts(checked))
+        parts.append(_verdicts(checked, spec.grids[0]))
     for grid in spec.grids:
         parts.append(_grid(results, grid, drawn.get(grid.name, [])))
     for number, claim in enumerate(checked, start=1):
@@ -55,9 +62,9 @@ def _what_was_run(results: Results) -> str:
     lines = [f"Made by duelay {__version__} from the specification `{results.spec.name}`.", ""]
     for grid in results.spec.grids:
         laws = ", ".join(f"`{law}`" for law in grid.delays)
-        names = ", ".join(problem.name for problem in grid.problems)
+        names = ", ".join(_text(problem.name) for problem in grid.problems)
         lines.append(
-            f"- **{grid.title}**: {names}; delay {laws}; {grid.horizon:,} duels a run, "
+            f"- **{_text(grid.title)}**: {names}; delay {laws}; {grid.horizon:,} duels a run, "
             f"{grid.runs} runs, seed {grid.seed}."
         )
     lines += ["", "The policies, with all that they were told:", ""]
@@ -72,35 +79,43 @@ def _what_was_run(results: Results) -> str:
     for (title, label), form in forms.items():
         if (label, form) not in seen:
             where = "" if label not in {known for known, _ in seen} else f" ({title})"
-            lines.append(f"- {label}{where}: `{form}`")
+            lines.append(f"- {_text(label + where)}: `{form}`")
             seen.add((label, form))
     return "\n".join(lines)
 
 
-def _verdicts(checked: list[claims.Claim]) -> str:
+def _verdicts(checked: list[claims.Claim], grid: Grid) -> str:
     rows = [
         [str(number), claim.title, f"**{claim.verdict}**"]
         for number, claim in enumerate(checked, start=1)
     ]
-    return "## The paper's claims\n\n" + _table(["", "claim", "verdict"], rows)
+    note = "Each interval is at 95 % by itself; nothing is corrected for their number."
+    if grid.runs < 20:
+        note += (
+            " With fewer than 20 runs intervals are too narrow: these verdicts are a first look."
+        )
+    if grid.horizon != 200_000:
+        note += " The horizon is not the paper's 200,000."
+    return "## The paper's claims\n\n" + _table(["", "claim", "verdict"], rows) + f"\n\n{note}"
 
 
-def _grid(results: Results, grid: Grid, drawn: list[str]) -> str:
-    parts = [f"## {grid.title}"]
-    for name in drawn:
-        parts.append(f"![{grid.title}: {name.rpartition('-')[2]}](figures/{name}.svg)")
+def _grid(results: Results, grid: Grid, drawn: list[tuple[str, str]]) -> str:
+    parts = [f"## {_text(grid.title)}"]
+    for name, caption in drawn:
+        parts.append(f"![{_text(caption)}](figures/{name}.svg)\n\n*{_text(caption)}*")
     for law in grid.delays:
         rows = []
         for problem in grid.problems:
             for label, result in results.panel(grid, problem.name, str(law)).items():
-                spread = result.final.std(ddof=1) if result.runs > 1 else 0.0
+                spread = f"{result.final.std(ddof=1):,.0f}" if result.runs > 1 else "-"
+                late = late_share(result).value
                 rows.append(
                     [
-                        problem.name,
-                        label,
-                        f"{result.final.mean():,.0f} ± {spread:,.0f}",
+                        _text(problem.name),
+                        _text(label),
+                        f"{result.final.mean():,.0f} ± {spread}",
                         f"{result.final.max():,.0f}",
-                        f"{late_share(result).value:.2f}",
+                        "?" if math.isnan(late) else f"{late:.2f}",
                         f"{100 * result.led_by_winner:.0f} %",
                     ]
                 )
@@ -125,48 +140,47 @@ def _claim(number: int, claim: claims.Claim) -> str:
 def _bounds(results: Results, grid: Grid) -> str:
     """The theorems beside what was measured, for the policies of the grid that they are about."""
     law = grid.delays[0]
-    labels = [choice.label for choice in grid.policies]
-    rucb = next((label for label in labels if "RUCB-Delay" in label or "rucb-delay" in label), None)
-    mrr = next((label for label in labels if "MRR" in label or "mrr-db" in label), None)
+    first = results.panel(grid, grid.problems[0].name, str(law))
+    rucb = next((name for name, r in first.items() if isinstance(r.policy, RUCBDelay)), None)
+    mrr = next((name for name, r in first.items() if isinstance(r.policy, MRRDBDelay)), None)
+    policy = first[rucb].policy if rucb else RUCBDelay(law)
+    window, alpha = policy.window or grid.horizon, max(1.0, policy.alpha)
+    mean, heard = float(np.max(law.mean)), float(np.min(law.cdf(window)))
     rows = []
     for problem in grid.problems:
-        given: dict[str, Any] = {"delay": law, "window": 1000, "horizon": grid.horizon}
-        mean = float(law.at(0, 1).mean)
+        given: dict[str, Any] = {"delay": law, "window": window, "horizon": grid.horizon}
         rows.append(
             [
-                problem.name,
+                _text(problem.name),
                 _measured(results, grid, problem.name, rucb),
-                _number(theory.high_probability_bound(problem, **given, delta=0.05)),
-                _number(theory.expected_bound(problem, **given)),
+                _number(theory.high_probability_bound(problem, **given, delta=0.05, alpha=alpha)),
+                _number(theory.expected_bound(problem, **given, alpha=alpha)),
                 _measured(results, grid, problem.name, mrr),
                 _number(theory.mrr_bound(problem, horizon=grid.horizon, mean_delay=mean)),
                 _number(theory.asymptotic_lower_bound(problem, grid.horizon)),
-                _number(
-                    theory.minimax_lower_bound(
-                        problem.n_arms, grid.horizon, float(law.at(0, 1).cdf(1000))
-                    )
-                ),
+                _number(theory.minimax_lower_bound(problem.n_arms, grid.horizon, heard)),
                 _number(grid.horizon * float(problem.gaps.max())),
             ]
         )
     columns = [
         "dataset",
-        "RUCB-Delay measured",
+        f"{_text(rucb or 'RUCB-Delay')} measured",
         "Theorem 1 (delta 0.05)",
         "Theorem 2",
-        "MRR-DB-Delay measured",
+        f"{_text(mrr or 'MRR-DB-Delay')} measured",
         "Theorem 3",
         "asymptotic lower bound",
         "minimax lower bound",
         "trivial bound",
     ]
     return (
-        "## The theorems beside the measurements\n\n"
+        f"## The theorems beside the measurements\n\n{_text(grid.title)}, delay `{law}`:\n\n"
         + _table(columns, rows)
-        + "\n\nTheorems 1 and 2 for alpha = 1 and a window of 1000; Theorem 2 is infinite at "
-        "alpha = 1. The asymptotic lower bound is Komiyama et al.'s, without delay, times log T; "
-        "the minimax one is of the hardest problem with as many arms. The trivial bound is the "
-        "horizon times the largest gap: a bound above it says nothing at this horizon."
+        + f"\n\nTheorems 1 and 2 for alpha = {alpha:g} and a window of {window}; Theorem 2 is "
+        "infinite at alpha = 1. Where the law depends on the pair: its largest mean, its slowest "
+        "pair. The asymptotic lower bound is Komiyama et al.'s, without delay, times log T; the "
+        "minimax one is of the hardest problem with as many arms. The trivial bound is the horizon "
+        "times the largest gap: a bound above it says nothing at this horizon."
     )
 
 
@@ -174,6 +188,12 @@ def _measured(results: Results, grid: Grid, problem: str, label: str | None) -> 
     if label is None:
         return "not run"
     return _number(float(results.get(grid.name, problem, label).final.mean()))
+
+
+def _text(words: str) -> str:
+    """Somebody's words as words: nothing in them is HTML or Markdown."""
+    plain = " ".join(html.escape(words, quote=False).split())
+    return re.sub(r"([\\`*_\[\]|#])", r"\\\1", plain)
 
 
 def _number(value: float) -> str:
@@ -184,9 +204,7 @@ def _number(value: float) -> str:
 
 def _table(columns: list[str], rows: list[list[str]]) -> str:
     lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
-    )
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _page(source: str, title: str, folder: Path) -> str:

@@ -75,16 +75,25 @@ def _read_sound(cell: Cell, folder: Path) -> dict[str, Any]:
     return arrays
 
 
+def _distinct(results: Results) -> list[Result]:
+    """Return each problem, policy and law once: where grids share one, the most runs of it.
+
+    `spec.parse` has seen to it that grids agree on seed, horizon, checkpoints and matrices there.
+    """
+    most: dict[tuple[str, str, str], Result] = {}
+    for result in results.by_key.values():
+        key = (result.problem.name, str(result.policy), str(result.delay))
+        if key not in most or result.runs > most[key].runs:
+            most[key] = result
+    return list(most.values())
+
+
 def _tables(results: Results) -> Iterator[Any]:
     """Yield tidy Arrow tables, each result once."""
     import pyarrow as pa
 
-    seen = set()
-    for result in results.by_key.values():
+    for result in _distinct(results):
         names = (result.problem.name, str(result.policy), str(result.delay))
-        if (*names, result.horizon) in seen:
-            continue
-        seen.add((*names, result.horizon))
         runs, n = result.regret.shape
         columns: dict[str, Any] = {
             name: pa.DictionaryArray.from_arrays(

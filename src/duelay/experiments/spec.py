@@ -127,17 +127,27 @@ def problem_digest(problem: Problem) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
-def built_in(name: str) -> Specification:
+def built_in(name: str, *, is_checked: bool = True) -> Specification:
     """Return a specification that comes with duelay: "paper"."""
     source = (resources.files(__package__) / f"{name}.toml").read_text(encoding="utf-8")
+    if not is_checked:
+        source = source.replace('claims = "paper"', "")
     return parse(source, f"{name}.toml", Path())
+
+
+def slug(name: str) -> str:
+    """A name for files: letters, digits and dashes; cut and told apart by a digest if long."""
+    plain = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")
+    if len(plain) <= 60:
+        return plain
+    return f"{plain[:50]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def read(path: str | Path) -> Specification:
     """Read a specification from a TOML file; CSV files in it are sought beside it."""
     path = Path(path)
     try:
-        source = path.read_text(encoding="utf-8")
+        source = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"cannot read the specification {path}: {error}") from None
     return parse(source, path.name, path.parent)
@@ -147,7 +157,7 @@ def parse(source: str, file: str, folder: Path) -> Specification:
     """Make a specification from TOML text; refuse it with the line and the nearest name."""
     try:
         data = tomllib.loads(source)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(f"{file}: {error}") from None
     reader = _Reader(source, file, folder)
     reader.keys(data, _TOP)
@@ -164,6 +174,14 @@ def parse(source: str, file: str, folder: Path) -> Specification:
     grids = tuple(reader.grid(part, shared, number) for number, part in enumerate(parts))
     if len({grid.name for grid in grids}) < len(grids):
         reader.refuse("name", "each grid must have a name of its own")
+    reader.agree(grids)
+    if claims == "paper":
+        reader.can_be_claimed(grids)
+    if (
+        sum(len(g.problems) * len(g.policies) * len(g.delays) * g.runs / g.block for g in grids)
+        > 1e6
+    ):
+        reader.refuse("runs", "runs and block must give at most a million cells")
     return Specification(name, title, claims, grids)
 
 
@@ -172,13 +190,15 @@ class _Reader:
 
     def __init__(self, source: str, file: str, folder: Path) -> None:
         self.lines, self.file, self.folder = source.splitlines(), file, folder
+        self.start = 0  # the line above the grid that is being read
 
     def refuse(self, what: Any, message: str) -> NoReturn:
         """Raise, with the line in which a key or a value stands."""
         word = re.escape(str(what))
-        for pattern in (rf"[\"']{word}[\"']", rf"^\s*[\"']?{word}[\"']?\s*=", rf"\b{word}\b"):
+        key = rf"(^|[{{,])\s*[\"']?{word}[\"']?\s*="
+        for pattern in (key, rf"[\"']{word}[\"']", rf"\b{word}\b"):
             for number, line in enumerate(self.lines, start=1):
-                if re.search(pattern, line.split("#")[0]):
+                if number > self.start and re.search(pattern, line):
                     raise ValueError(f"{self.file}, line {number}: {message}")
         raise ValueError(f"{self.file}: {message}")
 
@@ -199,12 +219,14 @@ class _Reader:
     def word(self, part: dict[str, Any], key: str, default: str) -> str:
         """Return a text."""
         value = part.get(key, default)
-        if not isinstance(value, str) or not value.strip():
-            self.refuse(key, f"{key} must be a text, got {value!r}")
+        if not isinstance(value, str) or not value.strip() or not value.isprintable():
+            self.refuse(key, f"{key} must be a text of one line, got {value!r}")
         return value
 
     def grid(self, part: dict[str, Any], shared: dict[str, Any], number: int) -> Grid:
         """Return one grid."""
+        heads = [n for n, line in enumerate(self.lines) if line.strip().startswith("[[grid]]")]
+        self.start = heads[number] if number < len(heads) else 0
         self.keys(part, _GRID)
         given = {**shared, **part}
         name = self.word(part, "name", f"grid-{number + 1}")
@@ -216,6 +238,8 @@ class _Reader:
             )
             for key in ("horizon", "runs", "seed", "checkpoints", "block")
         }
+        if any(key not in part for key in _SHARED):
+            self.start = 0  # what is wrong from here on may stand at the top
         problems = [self.problem(form) for form in self.items(given, "problems")]
         laws = [
             self.guard("delays", form, lambda form=form: delays.check(form))
@@ -250,6 +274,48 @@ class _Reader:
             delays=tuple(laws),
             **whole,
         )
+
+    def agree(self, grids: tuple[Grid, ...]) -> None:
+        """Refuse grids that mean different things by one problem, policy and law.
+
+        The tables have one row for each, run and tick.
+        """
+        seen: dict[tuple[str, ...], tuple[Any, ...]] = {}
+        slugs: dict[str, str] = {}
+        for grid in grids:
+            known = slugs.setdefault(slug(grid.name), grid.name)
+            if known != grid.name:
+                self.refuse(grid.name, f"grids {known!r} and {grid.name!r} have names too alike")
+            for problem in grid.problems:
+                for law in grid.delays:
+                    for choice in grid.policies:
+                        key = (problem.name, choice.form, str(law))
+                        means = (problem, grid.seed, grid.horizon, grid.checkpoints)
+                        if seen.setdefault(key, means) != means:
+                            self.refuse(
+                                grid.name,
+                                f"grid {grid.name!r} repeats {', '.join(key)} of another grid with "
+                                f"another matrix, seed, horizon or checkpoints",
+                            )
+
+    def can_be_claimed(self, grids: tuple[Grid, ...]) -> None:
+        """Refuse claims = "paper" where the grids and policies of the paper are not there."""
+        paper = {grid.name: grid for grid in built_in("paper", is_checked=False).grids}
+        own = {grid.name: grid for grid in grids}
+        for name, grid in paper.items():
+            there = own.get(name)
+            lacks = (
+                there is None
+                or {p.name for p in grid.problems} - {p.name for p in there.problems}
+                or {c.label for c in grid.policies} - {c.label for c in there.policies}
+                or (there.runs, there.horizon) != (grids[0].runs, grids[0].horizon)
+            )
+            if lacks:
+                self.refuse(
+                    "claims",
+                    f'claims = "paper" needs the grids of paper.toml, and {name!r} is missing or '
+                    f"differs in its problems, labels, runs or horizon",
+                )
 
     def items(self, part: dict[str, Any], key: str) -> list[Any]:
         """Return a list that has something in it."""

@@ -24,6 +24,10 @@ class Estimate(NamedTuple):
     high: float
 
     def __str__(self) -> str:
+        if np.isnan(self.value):
+            return "?"
+        if np.isinf(self.low):
+            return f"{self.value:,.2f}"
         digits = 0 if abs(self.value) >= 100 else 2
         return f"{self.value:,.{digits}f} [{self.low:,.{digits}f}, {self.high:,.{digits}f}]"
 
@@ -35,13 +39,17 @@ def bootstrap(statistic: Callable[..., Floats], *samples: Floats) -> Estimate:
     axis) and answers with one number a resample. Fixed seed: the same interval every time.
     """
     runs = len(samples[0])
-    rng = np.random.default_rng(20240801)
-    counts = rng.multinomial(runs, np.full(runs, 1 / runs), size=RESAMPLES) / runs
-    resampled = np.asarray(statistic(*(counts @ sample for sample in samples)))
     value = float(np.squeeze(statistic(*(sample.mean(axis=0)[None] for sample in samples))))
     if runs == 1:  # nothing to resample: no interval
         return Estimate(value, -np.inf, np.inf)
-    low, high = np.quantile(resampled, [0.025, 0.975])
+    rng = np.random.default_rng(20240801)
+    resampled: list[Floats] = []
+    size = max(1, min(RESAMPLES, 2_000_000 // runs))  # at once: little memory for many runs
+    for start in range(0, RESAMPLES, size):
+        n = min(size, RESAMPLES - start)
+        counts = rng.multinomial(runs, np.full(runs, 1 / runs), size=n) / runs
+        resampled.append(np.asarray(statistic(*(counts @ sample for sample in samples))))
+    low, high = np.quantile(np.concatenate(resampled), [0.025, 0.975])
     return Estimate(value, float(low), float(high))
 
 
@@ -56,15 +64,28 @@ def ratio(a: Result, b: Result) -> Estimate:
 
 
 def late_share(result: Result) -> Estimate:
-    """The share of the regret that falls into the second half of the horizon: 1/2 if linear."""
-    half = np.searchsorted(result.t, result.horizon / 2)
-    columns = np.stack([result.regret[:, half], result.regret[:, -1]], axis=1)
-    return bootstrap(lambda m: 1.0 - m[:, 0] / np.maximum(m[:, 1], 1e-300), columns)
+    """The share of the regret that falls into the second half of the horizon: 1/2 if linear.
+
+    Not a number where there are too few checkpoints to say.
+    """
+    if len(result.t) < 4:
+        return Estimate(np.nan, np.nan, np.nan)
+    return bootstrap(lambda m: 1.0 - m[:, 0] / np.maximum(m[:, 1], 1e-300), _half_and_whole(result))
+
+
+def _half_and_whole(result: Result) -> Floats:
+    """(runs, 2): regret at half the horizon, between checkpoints in a straight line, and at it."""
+    t = np.concatenate(([0], result.t))
+    half = [np.interp(result.horizon / 2, t, np.concatenate(([0.0], r))) for r in result.regret]
+    return np.column_stack([half, result.regret[:, -1]])
 
 
 def has_converged(result: Result) -> bool:
-    """Whether the mean regret has levelled off by the horizon."""
-    return late_share(result).value < CONVERGED
+    """Whether the mean regret has levelled off by the horizon; not where nobody can say."""
+    if len(result.t) < 4:
+        return False
+    half, whole = _half_and_whole(result).mean(axis=0)
+    return bool(1.0 - half / max(whole, 1e-300) < CONVERGED)
 
 
 def converged_at(result: Result) -> int:
@@ -83,3 +104,19 @@ def slope(results: list[Result], x: list[float]) -> Estimate:
         return np.asarray((logs[:, None] * y).sum(axis=0) / (logs**2).sum())
 
     return bootstrap(fit, *(result.final for result in results))
+
+
+def rank_correlation(x: Floats, y: Floats) -> Floats:
+    """Spearman's correlation along the last axis; 0 where one side does not vary."""
+    x, y = _ranks(x), _ranks(y)
+    x = x - x.mean(axis=-1, keepdims=True)
+    y = y - y.mean(axis=-1, keepdims=True)
+    scale = np.sqrt((x**2).sum(axis=-1) * (y**2).sum(axis=-1))
+    return np.asarray((x * y).sum(axis=-1) / np.where(scale > 0, scale, np.inf))
+
+
+def _ranks(x: Floats) -> Floats:
+    """Ranks along the last axis, ties shared."""
+    less = (x[..., None, :] < x[..., :, None]).sum(axis=-1)
+    equal = (x[..., None, :] == x[..., :, None]).sum(axis=-1)
+    return np.asarray(less + (equal - 1) / 2)

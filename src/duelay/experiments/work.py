@@ -17,6 +17,7 @@ import filelock
 import joblib
 from tqdm import tqdm
 
+from duelay import __version__, _checks
 from duelay.experiments.cells import Cell, cells_of, compute, read, write, write_whole
 from duelay.experiments.spec import Specification
 
@@ -43,7 +44,10 @@ def opened(folder: Path, spec: Specification) -> Iterator[Path]:
     except OSError as error:
         raise ValueError(f"cannot work in {folder}: {error.strerror or error}") from None
     try:
-        _claim(folder, spec)
+        try:
+            _claim(folder, spec)
+        except OSError as error:
+            raise ValueError(f"cannot work in {folder}: {error.strerror or error}") from None
         for draft in folder.rglob(".draft-*"):  # of a process that was killed
             draft.unlink(missing_ok=True)
         yield folder
@@ -59,16 +63,24 @@ def _claim(folder: Path, spec: Specification) -> None:
             name = json.loads(path.read_text(encoding="utf-8"))["name"]
         except (ValueError, KeyError, TypeError, OSError):
             name = None
+        if name is None and not (folder / "cells").is_dir():
+            raise ValueError(f"{path} is not one of duelay's: choose another folder")
         if name is not None and name != spec.name:
             raise ValueError(
                 f"{folder} holds the results of the specification {name!r}, not of {spec.name!r}: "
                 f"choose another folder"
             )
-    elif any(entry.name != ".lock" for entry in folder.iterdir()):
+    elif any(not _is_ours(entry) for entry in folder.iterdir()):
         raise ValueError(f"{folder} is not empty and holds no results: choose another folder")
-    (folder / "cells").mkdir(exist_ok=True)
     content = json.dumps(spec.normal_form(), indent=2, ensure_ascii=False) + "\n"
     write_whole(path, content.encode())
+    (folder / "cells").mkdir(exist_ok=True)
+
+
+def _is_ours(entry: Path) -> bool:
+    """Whether this is what a process that was stopped at once leaves behind."""
+    empty = entry.name == "cells" and entry.is_dir() and not any(entry.iterdir())
+    return empty or entry.name == ".lock" or entry.name.startswith(".draft-")
 
 
 def execute(
@@ -85,30 +97,45 @@ def execute(
 
     Returns how many were computed. The folder must be `opened`.
     """
-    say = say or (lambda line: print(line, file=sys.stderr, flush=True))
+    say = say or _say
+    workers = None if workers is None else _checks.whole("workers", workers)
+    _checks.one_of("backend", backend, BACKENDS)
     store = folder / "cells"
     cells = cells_of(spec)
     missing = [cell for cell in cells if not _is_sound(cell, store, say)]
     if not missing:
         return 0
-    watched = sys.stderr.isatty() and not quiet
+    watched = not quiet and sys.stderr is not None and sys.stderr.isatty()
     bar = tqdm(total=len(cells), initial=len(cells) - len(missing), unit=" cells",
                disable=not watched)  # fmt: skip
     done = len(cells) - len(missing)
     with bar, _backend(backend, address):
         outcomes = _outcomes(missing, workers, backend)
         try:
-            for cell, arrays, seconds in outcomes:
+            for cell, arrays, version, seconds in outcomes:
+                if version != __version__:
+                    raise WorkFailedError(
+                        f"a worker has duelay {version}, this is {__version__}: install the same"
+                    )
                 write(cell, arrays, store)
                 done += 1
                 bar.update(1)
                 if not watched and not quiet:
                     say(f"{done}/{len(cells)} {cell} ({seconds:.1f} s)")
-        except OSError as error:
+        except WorkFailedError:
+            raise
+        except Exception as error:  # a full disk, a lost cluster, a worker that was killed
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise WorkFailedError(
-                f"stopped after {done} of {len(cells)} cells, which are kept: {error}"
+                f"stopped after {done} of {len(cells)} cells, which are kept: {reason}"
             ) from error
     return len(missing)
+
+
+def _say(line: str) -> None:
+    """Print a line for whoever reads; nobody need."""
+    with contextlib.suppress(OSError, AttributeError, ValueError):
+        print(line, file=sys.stderr, flush=True)
 
 
 def _outcomes(cells: list[Cell], workers: int | None, backend: str) -> Iterator[Any]:
@@ -125,12 +152,12 @@ def _outcomes(cells: list[Cell], workers: int | None, backend: str) -> Iterator[
         )(tasks)
 
 
-def _work(cell: Cell, parent: int | None) -> tuple[Cell, dict[str, Any], float]:
+def _work(cell: Cell, parent: int | None) -> tuple[Cell, dict[str, Any], str, float]:
     """What a worker does; it writes nothing, so it needs no disk in common with us."""
     if parent is not None and parent != os.getpid():
         _die_with(parent)
     start = time.perf_counter()
-    return cell, compute(cell), time.perf_counter() - start
+    return cell, compute(cell), __version__, time.perf_counter() - start
 
 
 @functools.cache
@@ -168,6 +195,10 @@ def _backend(backend: str, address: str | None) -> Iterator[None]:
         except (OSError, TimeoutError, ValueError) as error:
             raise ValueError(f"no Dask cluster answers at {address}: {error}") from None
         with client, joblib.parallel_config(backend="dask"):
+            if sum(client.nthreads().values()) < 2:  # joblib would then do the work here
+                raise ValueError(
+                    f"the Dask cluster at {address} must have two threads at the least"
+                )
             yield
     elif backend == "ray":
         try:
