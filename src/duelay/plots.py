@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from duelay._files import write_whole
 from duelay.engine.result import Result
 
 if TYPE_CHECKING:
@@ -131,16 +133,14 @@ def save(figure: Figure, path: str | Path) -> None:
     """
     import matplotlib
 
-    path = Path(path)
-    draft = path.with_name(f".draft-{path.name}")
-    try:
-        with matplotlib.rc_context({"svg.hashsalt": "duelay", "svg.fonttype": "path"}):
-            figure.savefig(draft, dpi=150, metadata=_METADATA.get(path.suffix, {}))
-        if path.suffix == ".svg":
-            draft.write_text(_PATH.sub(_round, draft.read_text(encoding="utf-8")), "utf-8")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    path, content = Path(path), io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "duelay", "svg.fonttype": "path"}):
+        figure.savefig(
+            content, format=path.suffix[1:], dpi=150, metadata=_METADATA.get(path.suffix, {})
+        )
+    if path.suffix == ".svg":
+        content = io.BytesIO(_PATH.sub(_round, content.getvalue().decode()).encode())
+    write_whole(path, content.getvalue())
 
 
 def _round(path: re.Match[str]) -> str:

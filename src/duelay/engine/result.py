@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import os
+import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._files import write_whole
 from duelay.delays import Delay
 from duelay.problems import Problem
 
@@ -84,17 +85,12 @@ class Result:
 
 def write_csv(results: list[Result], path: str | Path) -> None:
     """Write one tidy table (problem, policy, law, run, t, regret), whole or not at all."""
-    path = Path(path)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with draft.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["problem", "policy", "law", "run", "t", "regret"])
-            for result in results:
-                head = [result.problem.name, str(result.policy), str(result.delay)]
-                for run, regrets in enumerate(result.regret):
-                    for t, regret in zip(result.t, regrets, strict=True):
-                        writer.writerow([*head, run, int(t), repr(float(regret))])
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["problem", "policy", "law", "run", "t", "regret"])
+    for result in results:
+        head = [result.problem.name, str(result.policy), str(result.delay)]
+        for run, regrets in enumerate(result.regret):
+            for t, regret in zip(result.t, regrets, strict=True):
+                writer.writerow([*head, run, int(t), repr(float(regret))])
+    write_whole(Path(path), text.getvalue().encode())

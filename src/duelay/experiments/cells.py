@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from duelay import __version__
+from duelay._files import write_whole
 from duelay.delays import Delay
 from duelay.engine import simulate
 from duelay.experiments.spec import Choice, Grid, Specification, problem_digest
@@ -145,19 +145,6 @@ def read(cell: Cell, folder: Path) -> dict[str, Any] | None:
     if header != {**cell.header, "checksum": _checksum(cell.header, arrays)}:
         raise ValueError(f"damaged cell {path.name}: its checksum does not fit")
     return arrays
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole, on the disk, or not at all."""
-    draft = path.with_name(f".draft-{os.getpid()}-{path.name}")
-    try:
-        with draft.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _checksum(header: dict[str, Any], arrays: dict[str, Any]) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from duelay import __version__, text, theory
+from duelay._files import write_whole
 from duelay.experiments import claims
-from duelay.experiments.cells import write_whole
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid
 from duelay.experiments.statistics import late_share

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from duelay._files import write_whole
 from duelay.engine import Result
-from duelay.experiments.cells import Cell, blocks_of, read, write_whole
+from duelay.experiments.cells import Cell, blocks_of, read
 from duelay.experiments.spec import Grid, Specification
 
 _COLUMNS = ("problem", "policy", "law", "run", "t", "regret")

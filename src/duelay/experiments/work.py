@@ -18,7 +18,8 @@ import joblib
 from tqdm import tqdm
 
 from duelay import __version__, _checks
-from duelay.experiments.cells import Cell, cells_of, compute, read, write, write_whole
+from duelay._files import write_whole
+from duelay.experiments.cells import Cell, cells_of, compute, read, write
 from duelay.experiments.spec import Specification
 
 CLUSTER_SECONDS = 10  # how long to wait for a cluster's answer

@@ -1,0 +1,22 @@
+"""Writing files whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole, on the disk, or not at all.
+
+    It is written beside its place as ``.draft-...`` and moved there in one step.
+    """
+    draft = path.with_name(f".draft-{os.getpid()}-{path.name}"[:200])
+    try:
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
