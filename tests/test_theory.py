@@ -35,6 +35,54 @@ def test_c_of_delta_solves_lemma_2s_last_line():
     assert theory.burn_in(1e-9, n_arms=200, window=10**6, alpha=0.501) == math.inf
 
 
+def test_what_a_duel_tells_by_champion_and_by_coin():
+    for mu, tau in itertools.product((0.1, 0.45, 0.5, 0.8), (0.2, 0.7, 1.0)):
+        ways = [entropy([p * tau, 1 - p * tau], [tau / 2, 1 - tau / 2]) for p in (mu, 1 - mu)]
+        assert theory.information(mu, tau) == pytest.approx(max(ways))
+        assert theory.information(mu, tau, "coin") == pytest.approx(np.mean(ways))
+    with pytest.raises(ValueError, match="order must be one of champion, coin, got 'alternate'"):
+        theory.information(0.4, 0.5, "alternate")
+
+
+@pytest.mark.compiled
+def test_a_ledger_by_coin_shows_the_shrunken_mean():
+    """Fact 1, by simulation: pairs chosen without looking, nothing assumed about the delay."""
+    from dataclasses import dataclass
+
+    from duelay.ledger import assume, open_ledger
+
+    @dataclass(frozen=True)
+    class Blind(duelay.Policy):
+        def choose(self, ledger, t, rng):
+            return (0, 1) if rng.random() < 0.5 else (1, 0)
+
+        def ledger(self, n_arms):
+            return open_ledger(assume(None, None, n_arms), n_arms)
+
+    problem = duelay.Problem([[0.5, 0.7], [0.3, 0.5]])
+    law = delays.Never(0.2, delays.Geometric(0.02))
+    n, runs = 60, 1500
+    result = duelay.simulate(problem, Blind(), delay=law, horizon=n, runs=1, seed=1)
+    assert result.plays.sum() == n
+    from duelay.engine import streams
+    from duelay.engine.by_player import play
+    from duelay.engine.loop import new_tally
+    from duelay.engine.world import make_world
+
+    means = []
+    for run in range(runs):
+        world_rng, policy_rng = streams(2, run)
+        player = Blind().start(2, policy_rng)
+        world = make_world(problem, law, None, n)
+        play(player, False, world, new_tally(problem.gaps, np.array([n])), n, world_rng, [])
+        means.append(player.standing().mean[0, 1])
+    # The standing is of tick n + 1 before its conversions are told: ages n .. 1, heard by then - 1.
+    ages = np.arange(n)
+    expected = np.mean([theory.coin_mean(0.7, law.cdf(age)) for age in ages])
+    error = np.std(means, ddof=1) / math.sqrt(runs)
+    assert abs(np.mean(means) - expected) <= 4 * error
+
+
 def slow_d(problem, alpha, share):
     total = 0.0
     for i, j in itertools.combinations(range(problem.n_arms), 2):
@@ -216,6 +264,14 @@ def test_the_asymptotic_lower_bound():
         assert theory.asymptotic_lower_bound(problem, 10_000) == pytest.approx(
             slow * math.log(10_000)
         )
+        whole = theory.asymptotic_lower_bound(problem, 10_000)
+        for order in ("champion", "coin"):
+            assert theory.asymptotic_lower_bound(
+                problem, 10_000, tau_window=1.0, order=order
+            ) == pytest.approx(whole)
+            half = theory.asymptotic_lower_bound(problem, 10_000, tau_window=0.5, order=order)
+            none = theory.asymptotic_lower_bound(problem, 10_000, tau_window=0.0, order=order)
+            assert half > whole and none == math.inf
     assert theory.kl(0, 0.5) == pytest.approx(math.log(2))
     assert theory.kl(0.5, 0) == math.inf and theory.kl(0.3, 0.3) == 0
 

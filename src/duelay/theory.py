@@ -21,10 +21,12 @@ __all__ = [
     "aggregated_bound",
     "asymptotic_lower_bound",
     "burn_in",
+    "coin_mean",
     "comparisons_bound",
     "coverage",
     "expected_bound",
     "high_probability_bound",
+    "information",
     "kl",
     "lower_bound_instances",
     "minimax_lower_bound",
@@ -318,18 +320,51 @@ def lower_bound_instances(n_arms: int, gap: float, k: int = 1) -> tuple[Problem,
     return Problem(one, name="appendix-d-1"), Problem(two, name="appendix-d-2")
 
 
-def asymptotic_lower_bound(problem: Problem, horizon: float) -> float:
-    """Without delay, every consistent policy's regret grows at least like this.
+def asymptotic_lower_bound(
+    problem: Problem, horizon: float, *, tau_window: float = 1.0, order: str = "champion"
+) -> float:
+    """Every consistent policy's regret grows at least like this.
 
-    sum over i of min over j that beat i of (Delta_i + Delta_j) / (2 d(mu_ij, 1/2)) · log T
-    (Komiyama, Honda, Kashima and Nakagawa, COLT 2015, Theorem 1 and Section 2).
+    sum over i of min over j that beat i of (Delta_i + Delta_j) / (2 I(mu_ij)) · log T
+    (Komiyama, Honda, Kashima and Nakagawa, COLT 2015, Theorem 1 and Section 2, where I = d(mu_ij,
+    1/2)). With a window of which only tau_M is ever heard, I is `information`. Infinite at tau_M =
+    0, where nothing is ever heard.
     """
+    _checks.number("horizon", horizon, least=1)
     mu, gaps, total = problem.matrix, problem.gaps, 0.0
     for i in range(problem.n_arms):
         if i != problem.winner:
-            beat = np.flatnonzero(mu[i] < 0.5)
-            total += min((gaps[i] + gaps[j]) / (2 * kl(mu[i, j], 0.5)) for j in beat)
+            ways = [
+                (gaps[i] + gaps[j]) / (2 * told) if told > 0 else math.inf
+                for j in np.flatnonzero(mu[i] < 0.5)
+                if (told := information(float(mu[i, j]), tau_window, order)) >= 0
+            ]
+            total += min(ways)
     return float(total) * math.log(horizon)
+
+
+def information(mu: float, tau_window: float = 1.0, order: str = "champion") -> float:
+    """What a duel says about whether mu is 1/2: a relative entropy.
+
+    With i first a conversion is heard with probability mu tau_M, with j first (1 - mu) tau_M, and
+    tau_M / 2 if the two were equal. Somebody who chooses the order has the larger of d(mu tau_M,
+    tau_M / 2) and d((1 - mu) tau_M, tau_M / 2); the coin has their mean. At tau_M = 1 all are d(mu,
+    1/2).
+    """
+    _checks.number("tau_window", tau_window, least=0, most=1)
+    _checks.one_of("order", order, ("champion", "coin"))
+    ways = [kl(p * tau_window, tau_window / 2) for p in (mu, 1 - mu)]
+    return max(ways) if order == "champion" else sum(ways) / 2
+
+
+def coin_mean(mu: float, tau: float) -> float:
+    """1/2 + tau (mu - 1/2): the share of wins that a coin-ordered ledger without a law shows.
+
+    Each duel, shown (i, j) or (j, i) with probability one half and taken for lost until its
+    conversion comes, adds mu tau / 2 + (1 - (1 - mu) tau) / 2 to S_ij on average. The sign of mu -
+    1/2 is kept, whatever tau.
+    """
+    return 0.5 + tau * (mu - 0.5)
 
 
 def kl(p: float, q: float) -> float:
