@@ -74,10 +74,24 @@ def _mrr_label(reading: str) -> str:
     return f"MRR-DB-Delay, {reading}"
 
 
+def _rivals() -> list[str]:
+    """What RUCB-Delay is compared with, MRR-DB-Delay in all its readings."""
+    return [RR_DB, *map(_mrr_label, MRR)]
+
+
+def _by_reading(holds: Callable[[str, str], bool]) -> dict[str, bool]:
+    """Ask under every reading: which MRR-DB-Delay, and which six datasets."""
+    return {
+        f"MRR-DB-Delay {mrr}; {selection}": holds(_mrr_label(mrr), selection)
+        for mrr in MRR
+        for selection in _selections()
+    }
+
+
 def rucb_delay_is_best(results: Results) -> Claim:
     """Across all datasets except for Tennis."""
     get = _datasets(results)
-    rivals = [RR_DB, *map(_mrr_label, MRR)]
+    rivals = _rivals()
     gains = {
         (name, rival): statistics.difference(of(rival), of(RUCB_DELAY))
         for name, of in get.items()
@@ -92,16 +106,12 @@ def rucb_delay_is_best(results: Results) -> Claim:
         for name, of in get.items()
     ]
 
-    def holds(names: tuple[str, ...], mrr: str) -> bool:
-        both = (RR_DB, _mrr_label(mrr))
+    def holds(mrr: str, selection: str) -> bool:
+        both, names = (RR_DB, mrr), _selections()[selection]
         elsewhere = all(gains[n, r].low > 0 for n in names if n != "tennis" for r in both)
         return elsewhere and any(gains["tennis", r].high < 0 for r in both)
 
-    outcomes = {
-        f"MRR-DB-Delay {mrr}; {selection}": holds(names, mrr)
-        for mrr in MRR
-        for selection, names in _selections().items()
-    }
+    outcomes = _by_reading(holds)
     return Claim(
         "RUCB-Delay has the least regret everywhere but on tennis",
         "Across all datasets except for Tennis, RUCB-Delay outperforms RR-DB-Delay and "
@@ -120,17 +130,16 @@ def rucb_delay_is_best(results: Results) -> Claim:
 def rr_db_is_slightly_ahead(results: Results) -> Claim:
     """A slight superiority of RR-DB-Delay over MRR-DB-Delay, on average."""
     get = _datasets(results)
-    rows, outcomes = [], {}
-    for mrr in MRR:
-        for selection, names in _selections().items():
-            several = [get[name] for name in names]
-            samples = [
-                np.stack([of(label).final for of in several], axis=1)
-                for label in (_mrr_label(mrr), RR_DB)
-            ]
-            times = statistics.bootstrap(lambda m, r: m.mean(axis=1) / r.mean(axis=1), *samples)
-            outcomes[f"MRR-DB-Delay {mrr}; {selection}"] = times.low > 1 and times.value < 1.5
-            rows.append([mrr, selection, str(times)])
+    rows = []
+
+    def holds(mrr: str, selection: str) -> bool:
+        several = [get[name] for name in _selections()[selection]]
+        samples = [np.stack([of(label).final for of in several], axis=1) for label in (mrr, RR_DB)]
+        times = statistics.bootstrap(lambda m, r: m.mean(axis=1) / r.mean(axis=1), *samples)
+        rows.append([mrr.removeprefix("MRR-DB-Delay, "), selection, str(times)])
+        return times.low > 1 and times.value < 1.5
+
+    outcomes = _by_reading(holds)
     return Claim(
         "RR-DB-Delay is slightly ahead of MRR-DB-Delay on average",
         "Upon comparing the average performance of RR-DB-Delay and MRR-DB-Delay, we observe a "
@@ -196,7 +205,7 @@ def window_has_no_effect(results: Results) -> Claim:
 def slower_at_first(results: Results) -> Claim:
     """RUCB-Delay's regret increases more slowly in the early stages."""
     get = _datasets(results)
-    rivals = [RR_DB, *map(_mrr_label, MRR)]
+    rivals = _rivals()
     rows, ahead = [], {}
     for name, of in get.items():
         base = of(RUCB_DELAY)
@@ -209,13 +218,11 @@ def slower_at_first(results: Results) -> Claim:
             ahead[name, rival] = gap.low > 0
             row.append(str(gap))
         rows.append(row)
-    outcomes = {
-        f"MRR-DB-Delay {mrr}; {selection}": all(
-            ahead[name, rival] for name in names for rival in (RR_DB, _mrr_label(mrr))
+    outcomes = _by_reading(
+        lambda mrr, selection: all(
+            ahead[name, rival] for name in _selections()[selection] for rival in (RR_DB, mrr)
         )
-        for mrr in MRR
-        for selection, names in _selections().items()
-    }
+    )
     return Claim(
         "RUCB-Delay's regret grows more slowly at first",
         "The regret increases more slowly in the early stages compared to RR-DB-Delay and "
@@ -233,7 +240,7 @@ def more_with_small_gaps(results: Results) -> Claim:
     """Larger differences for datasets with many arms of small gap."""
     get = _datasets(results)
     small = {name: int((of(RUCB_DELAY).problem.gaps < 0.1).sum()) - 1 for name, of in get.items()}
-    rivals = [RR_DB, *map(_mrr_label, MRR)]
+    rivals = _rivals()
     rows = [
         [
             name,
@@ -257,12 +264,7 @@ def more_with_small_gaps(results: Results) -> Claim:
             grows[selection, rival] = found.value > 0.5 and found.low > 0
             row.append(str(found))
         rows.append(row)
-    outcomes = {
-        f"MRR-DB-Delay {mrr}; {selection}": grows[selection, RR_DB]
-        and grows[selection, _mrr_label(mrr)]
-        for mrr in MRR
-        for selection in _selections()
-    }
+    outcomes = _by_reading(lambda mrr, selection: grows[selection, RR_DB] and grows[selection, mrr])
     return Claim(
         "The difference grows with the number of arms with small gaps",
         "For datasets with many arms having small gaps, these arms tend to be eliminated later. As "
