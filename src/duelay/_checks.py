@@ -12,13 +12,14 @@ from typing import Any
 _MOST = 2**53  # beyond it a float64 does not know every whole number
 
 
-def whole(name: str, value: Any, *, least: int = 1) -> int:
-    """Return `value` as an int of at least `least`."""
+def whole(name: str, value: Any, *, least: int = 1, also: str = "") -> int:
+    """Return `value` as an int of at least `least`; `also` says what else would do."""
     good = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if isinstance(value, numbers.Real) and not isinstance(value, bool | numbers.Integral):
         good = math.isfinite(value) and float(value).is_integer()
     if not good or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        needs = f"{also}a whole number of at least {least}"
+        raise ValueError(f"{name} must be {needs}, got {value!r}")
     if value > _MOST:
         raise ValueError(f"{name} must be at most 2^53, got {value!r}")
     return int(value)
@@ -26,16 +27,7 @@ def whole(name: str, value: Any, *, least: int = 1) -> int:
 
 def window(value: Any) -> int | None:
     """Return a window: None, or a whole number of ticks."""
-    if value is None:
-        return None
-    try:
-        return whole("window", value)
-    except ValueError as error:
-        if "2^53" in str(error):
-            raise
-        raise ValueError(
-            f"window must be None (wait for ever) or a whole number of at least 1, got {value!r}"
-        ) from None
+    return None if value is None else whole("window", value, also="None (wait for ever) or ")
 
 
 def number(
