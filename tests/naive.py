@@ -148,7 +148,7 @@ def mrr_db(n_arms, schedule, ordered, observe):
         m += 1
 
 
-def double_thompson(mean, n, alpha, t, rng):
+def double_thompson(mean, n, alpha, t, rng, is_plus=False):
     """Wu and Liu's Algorithm 1 for one tick, with matrices: mu^ = S / N~, N~ (0 for unseen)."""
     k = len(mean)
     s = np.clip(np.nan_to_num(mean) * n, 0, n)
@@ -167,6 +167,17 @@ def double_thompson(mean, n, alpha, t, rng):
     wins = ((theta > 0.5) & off).sum(axis=1)
     best = [i for i in candidates if wins[i] == max(wins[candidates])]
     first = rng.choice(best)
+    if is_plus:  # D-TS+: the least sum of r_ij / d(theta_ij, 1/2)
+        zeta = wins / (k - 1)
+
+        def promised(i):
+            others = [j for j in range(k) if j != i]
+            return sum(
+                (zeta.max() - (zeta[i] + zeta[j]) / 2) / max(entropy(theta[i, j]), 1e-12)
+                for j in others
+            )
+
+        first = min(best, key=promised)
     strength = np.full(k, -1.0)
     for i in range(k):
         if i == first:
@@ -174,6 +185,11 @@ def double_thompson(mean, n, alpha, t, rng):
         elif lower[i, first] <= 0.5:
             strength[i] = rng.beta(s[i, first] + 1, n[i, first] - s[i, first] + 1)
     return int(first), int(np.argmax(strength))
+
+
+def entropy(p):
+    """d(p, 1/2)."""
+    return sum(x * math.log(2 * x) for x in (p, 1 - p) if x > 0)
 
 
 def rmed(n_arms, read):
@@ -192,9 +208,6 @@ def rmed(n_arms, read):
                 i: {j for j in range(n_arms) if j != i and n[i, j] > 0 and mean[i, j] <= 0.5}
                 for i in range(n_arms)
             }
-
-            def entropy(p):
-                return sum(x * math.log(2 * x) for x in (p, 1 - p) if x > 0)
 
             unlikely = [
                 sum(n[i, j] * entropy(mean[i, j]) for j in beaten_by[i]) for i in range(n_arms)

@@ -26,6 +26,7 @@ VARIANTS = [
     duelay.DoubleThompson(delay=delays.Uniform(1, 9), order="champion"),
     duelay.RMED(order="champion", delay=delays.Geometric(0.2)),
     duelay.DoubleThompson(delay="learn"),
+    duelay.DoubleThompson(ties="regret", order="alternate"),
     duelay.DoubleThompson(delay="learn", order="champion", window=30),
     duelay.RMED(delay="learn", order="alternate", window=60),
     duelay.MRRDBDelay(schedule=(3, 8, 20)),

@@ -173,22 +173,27 @@ def test_a_round_or_a_bound_that_would_drop_every_arm_drops_none():
         assert player._rule.active.all()
 
 
-def test_double_thompson_chooses_as_often_as_the_algorithm_does():
+@pytest.mark.parametrize("is_plus", [False, True])
+@pytest.mark.parametrize("law", [None, delays.Never(0.4, delays.Constant(1))])
+def test_double_thompson_chooses_as_often_as_the_algorithm_does(is_plus, law):
     """One ledger, many draws: the pairs' frequencies against those of the slow twin."""
     from duelay.ledger import assume, open_ledger
     from duelay.rules import select
     from duelay.rules.double_thompson import double_thompson_rule
 
-    ledger = open_ledger(assume(None, None, 4), 4)
+    ledger = open_ledger(assume(law, None, 4), 4)
     for i, j, plays, won in ((0, 1, 40, 22), (0, 2, 30, 19), (1, 2, 25, 12), (3, 0, 20, 7)):
-        ledger.plays[i, j], ledger.conversions[i, j] = plays, won
+        ledger.plays[i, j] = plays
+        ledger.conversions[i, j] = won if law is None else round(0.6 * won)
+        if law is not None:
+            ledger.assumed.heard[i, j] = 0.6 * plays
     told, t, draws = ledger.estimates(), 120, 6000
     rng, twin_rng = np.random.default_rng(5), np.random.default_rng(6)
     counts, twin = np.zeros((4, 4)), np.zeros((4, 4))
-    pick = one_turn(select, double_thompson_rule(0.51, 4), ledger)
+    pick = one_turn(select, double_thompson_rule(0.51, is_plus, 4), ledger)
     for _ in range(draws):
         counts[pick(t, rng)] += 1
-        twin[naive.double_thompson(told.mean, told.heard, 0.51, t, twin_rng)] += 1
+        twin[naive.double_thompson(told.mean, told.heard, 0.51, t, twin_rng, is_plus)] += 1
     p = (counts + twin) / (2 * draws)
     error = np.sqrt(2 * p * (1 - p) / draws)
     assert (np.abs(counts - twin) / draws <= 4 * error + 1e-12).all()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from duelay import datasets, delays, theory
 from duelay._version import __version__
+from duelay.advice import Recommendation, recommend
 from duelay.engine import Result, simulate
 from duelay.policies import RMED, RUCB, DoubleThompson, MRRDBDelay, RRDBDelay, RUCBDelay
 from duelay.policies.player import Duel, Player, UnknownDuelError
@@ -30,12 +31,14 @@ __all__ = [
     "RRDBDelay",
     "RUCB",
     "RUCBDelay",
+    "Recommendation",
     "Result",
     "Standing",
     "UnknownDuelError",
     "__version__",
     "datasets",
     "delays",
+    "recommend",
     "simulate",
     "theory",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import shutil
 import sys
@@ -14,6 +15,7 @@ import numpy as np
 
 from duelay import __version__, datasets, delays, policies, text
 from duelay._table import table
+from duelay.advice import recommend
 from duelay.engine import Result, simulate, write_csv
 from duelay.problems import Problem
 
@@ -168,7 +170,7 @@ def _experiment_options(command: Any) -> Any:
               help="Where the results go; what is there is not computed again.")  # fmt: skip
 @_experiment_options
 def run_command(specification: Path, out: Path, **options: Any) -> None:
-    """Run the experiments that a TOML file specifies.
+    """Run the experiments that a TOML file specifies, or a study by name: ablation, paper.
 
     Writes tables (results.csv, results.parquet), figures and a report (report.md, report.html) to
     DIR. Stopped or killed, it goes on where it was when it is run again.
@@ -217,6 +219,34 @@ def _experiment(spec: Any, out: Path, quick: bool, backend: str, **options: Any)
     for claim in checked:
         click.echo(f"{claim.verdict:>24}: {claim.title}")
     click.echo(f"wrote results.csv, results.parquet, figures and report.html to {out}")
+
+
+@main.command("recommend", epilog=EPILOG)
+@click.option("--delay", metavar="LAW|MEAN", help="What is known about the delay: its law, or its "
+              "mean.  [default: nothing]")  # fmt: skip
+@click.option("--order-given", is_flag=True, help="The champion must be shown first.")
+@click.option("--anonymous", is_flag=True, help="Conversions do not say from which duel they are.")
+@click.option("--arms", type=int, metavar="K", help="The number of arms.")
+@click.option("--window", type=int, metavar="M", help="Ticks after which a conversion is no longer "
+              "counted.  [default: wait for ever]")  # fmt: skip
+def recommend_command(
+    delay: str | None, order_given: bool, anonymous: bool, arms: int | None, window: int | None
+) -> None:
+    """Say which policy to use, and why."""
+    known: Any = delay
+    if delay is not None:
+        with contextlib.suppress(ValueError):  # not a number: a law
+            known = float(delay)
+    advice = recommend(
+        known,
+        is_order_free=not order_given,
+        is_anonymous=anonymous,
+        n_arms=arms,
+        window=window,
+    )
+    click.echo(f"{advice.policy}\n")
+    click.echo(click.wrap_text(advice.reason, min(96, shutil.get_terminal_size().columns)))
+    click.echo(f"\nIn Python: duelay.{advice.policy!r}")
 
 
 @main.command("datasets")

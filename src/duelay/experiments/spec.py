@@ -42,6 +42,7 @@ _SHARED: dict[str, Any] = {
 _TOP = ("name", "title", "claims", "grid", *_SHARED)
 _GRID = ("name", "title", *_SHARED)
 _CLAIMS = ("none", "paper")
+BUILT_IN = ("ablation", "paper")
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def problem_digest(problem: Problem) -> str:
 
 
 def built_in(name: str, *, is_checked: bool = True) -> Specification:
-    """Return a specification that comes with duelay: "paper"."""
+    """Return a specification that comes with duelay: "ablation", "paper"."""
     source = (resources.files(__package__) / f"{name}.toml").read_text(encoding="utf-8")
     if not is_checked:
         source = source.replace('claims = "paper"', "")
@@ -144,8 +145,13 @@ def slug(name: str) -> str:
 
 
 def read(path: str | Path) -> Specification:
-    """Read a specification from a TOML file; CSV files in it are sought beside it."""
+    """Read a specification from a TOML file, or one that comes with duelay, by its name.
+
+    CSV files in it are sought beside it.
+    """
     path = Path(path)
+    if str(path) in BUILT_IN and not path.exists():
+        return built_in(str(path))
     try:
         source = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from duelay import _checks
 from duelay.policies.policy import AnyLedgerPolicy
 from duelay.policies.rucb import check_alpha
 from duelay.rules.double_thompson import DoubleThompsonRule, double_thompson_rule
@@ -30,6 +31,8 @@ class DoubleThompson(AnyLedgerPolicy):
         first arm of the rule first).
     window : ticks after which a conversion is no longer counted; None waits for ever.
     alpha : width of the bounds; above 1/2. The authors' choice: 0.51.
+    ties : ``"random"``, or ``"regret"`` for D-TS+: arms that tie for the first place are told apart
+        by the regret that the sample promises.
 
     Examples
     --------
@@ -39,15 +42,18 @@ class DoubleThompson(AnyLedgerPolicy):
 
     References
     ----------
-    Wu, Liu. Double Thompson Sampling for Dueling Bandits. NIPS 2016, Algorithm 1.
+    Wu, Liu. Double Thompson Sampling for Dueling Bandits. NIPS 2016: Algorithm 1, and D-TS+
+    in its Section 6.
     """
 
     alpha: float = 0.51
+    ties: str = "random"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _checks.one_of("ties", self.ties, ("random", "regret"))
         object.__setattr__(self, "alpha", check_alpha(self.alpha))
 
     def rule(self, n_arms: int) -> DoubleThompsonRule:
         """Return double Thompson sampling's rule."""
-        return double_thompson_rule(self.alpha, n_arms)
+        return double_thompson_rule(self.alpha, self.ties == "regret", n_arms)

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._jit import kernel
 from duelay.ledger import Ledger
-from duelay.rules.double_thompson import wins_and_count
+from duelay.rules.double_thompson import divergence, wins_and_count
 from duelay.rules.turn import select
 
 
@@ -33,17 +32,6 @@ def rmed_rule(n_arms: int) -> RMEDRule:
         np.zeros(1, dtype=np.int64),
         np.zeros(n_arms),
     )
-
-
-@kernel
-def divergence(p: float) -> float:
-    """d(p, 1/2), the relative entropy of two coins."""
-    total = math.log(2.0)
-    if p > 0.0:
-        total += p * math.log(p)
-    if p < 1.0:
-        total += (1.0 - p) * math.log(1.0 - p)
-    return max(total, 0.0)
 
 
 @select.register(RMEDRule)

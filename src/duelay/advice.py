@@ -1,0 +1,103 @@
+"""Which policy to use, and why: `recommend`. Every figure in it comes from the ablation study."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from duelay import _checks
+from duelay.delays import Delay
+from duelay.delays import check as check_delay
+from duelay.policies import DoubleThompson, MRRDBDelay
+from duelay.policies.policy import Policy
+
+
+class Recommendation(NamedTuple):
+    """A policy, and a sentence of reason."""
+
+    policy: Policy
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.policy}: {self.reason}"
+
+
+def recommend(
+    delay: Delay | str | float | None = None,
+    *,
+    is_order_free: bool = True,
+    is_anonymous: bool = False,
+    n_arms: int | None = None,
+    window: int | None = None,
+) -> Recommendation:
+    """Return a policy for what is known about the delay, and the reason in a sentence.
+
+    Parameters
+    ----------
+    delay : what is known: None for nothing, a number for the mean alone, a law or its text.
+    is_order_free : whether it may be chosen which of the two arms is shown first. If not, the
+        policy's champion is.
+    is_anonymous : whether conversions arrive without saying from which duel.
+    n_arms : K, where it is known: a law by pair is checked against it.
+    window : ticks after which a conversion is no longer counted; None waits for ever.
+
+    Examples
+    --------
+    >>> recommend().policy
+    DoubleThompson(delay='learn', order='alternate', window=None, alpha=0.51, ties='random')
+    >>> recommend("geometric:0.01", is_order_free=False).policy.order
+    'champion'
+    >>> str(recommend(100, is_anonymous=True).policy)
+    'mrr-db-delay:mean_delay=100,feedback=aggregated'
+    """
+    if n_arms is not None:
+        n_arms = _checks.whole("n_arms", n_arms, least=2)
+    known = _known(delay, n_arms)
+    if is_anonymous:
+        return _anonymous(known)
+    order = "alternate" if is_order_free else "champion"
+    law: Any = "learn" if known is None or isinstance(known, float) else known
+    return Recommendation(
+        DoubleThompson(delay=law, order=order, window=window), _REASONS[law == "learn", order]
+    )
+
+
+_REASONS = {
+    (True, "alternate"): "Shown in turns, the arms share what silence says, so that nothing needs "
+    "to be known about the delays, and the law itself is learned from what is heard.",
+    (False, "alternate"): "Double Thompson sampling has the least regret of all rules here; the "
+    "law corrects its estimates, and the turns keep a wrong law from doing harm.",
+    (True, "champion"): "With the champion first, silence speaks against it: the law is learned "
+    "from self-duels, which tell about the delay and about nothing else.",
+    (False, "champion"): "Double Thompson sampling has the least regret of all rules here, and the "
+    "law puts right what silence says against the champion.",
+}
+
+
+def _known(delay: Any, n_arms: int | None) -> Any:
+    """Return None, a mean, or a law."""
+    if delay is None:
+        return None
+    if isinstance(delay, int | float) and not isinstance(delay, bool):
+        if not (math.isfinite(delay) and delay >= 1):
+            raise ValueError(f"delay as a mean must be a finite number, at least 1, got {delay!r}")
+        return float(delay)
+    return check_delay(delay, n_arms)
+
+
+def _anonymous(known: Any) -> Recommendation:
+    mean = math.inf if known is None else known
+    if not isinstance(mean, float):  # where the law depends on the pair, the largest mean
+        mean = float(np.max(known.mean))
+    if not math.isfinite(mean):
+        raise ValueError(
+            "delay must be given where conversions are anonymous, as a law with a finite mean or "
+            f"as its mean: MRRDBDelay's rounds are made from it, got {known}"
+        )
+    return Recommendation(
+        MRRDBDelay(mean_delay=mean, feedback="aggregated"),
+        "Of all policies it alone needs only the number of conversions that arrive, and the mean "
+        "of the delay.",
+    )
