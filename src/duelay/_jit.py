@@ -22,9 +22,15 @@ from numba.extending import overload
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Kernels pass records of arrays to each other. Only inlined does LLVM see that nobody lets go of
-# an array half-way, and drops the counting of references: twice as fast, the same numbers.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline": True}
+# Kernels work in arrays that their caller holds, and make none. Without Numba's runtime (_nrt) they
+# do not count references to them, which took more than half of the time; a kernel that makes an
+# array is refused when it is compiled.
+_OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "forceinline": True,
+    "_nrt": False,
+}
 _KEEP_DAYS = 30
 
 

@@ -158,6 +158,31 @@ def convert(assumed: Any, born: int, t: int) -> None:
     raise TypeError(f"no ledger keeps {type(assumed).__name__}")
 
 
+@generic
+def settles(assumed: Any) -> int:
+    """Return after how many ticks a duel of two arms no longer changes what is assumed of it."""
+    raise TypeError(f"no ledger keeps {type(assumed).__name__}")
+
+
+@settles.register(AtOnce)
+@settles.register(AppendOnly)
+@settles.register(ConversionsOnly)
+def _settles_at_once(assumed: Any) -> int:
+    return 0
+
+
+@settles.register(GeometricHeard)
+def _settles_geometric(assumed: GeometricHeard) -> int:
+    if assumed.ring.size > 0:
+        return assumed.ring.size
+    return int(math.log(_TINY) / math.log(assumed.stay)) + 1
+
+
+@settles.register(TableHeard)
+def _settles_table(assumed: TableHeard) -> int:
+    return assumed.born.size
+
+
 @advance.register(AtOnce)
 @advance.register(AppendOnly)
 @advance.register(ConversionsOnly)

@@ -16,7 +16,17 @@ from typing import NamedTuple
 import numpy as np
 
 from duelay._jit import kernel
-from duelay.assumed import Floats, Integers, advance, convert, enter, evidence, heard, read_evidence
+from duelay.assumed import (
+    Floats,
+    Integers,
+    advance,
+    convert,
+    enter,
+    evidence,
+    heard,
+    read_evidence,
+    settles,
+)
 
 AGES = 10_000  # ages that are learned where there is no window
 _ENOUGH = 100  # conversions among the duels that tell; before, silence is taken for defeat
@@ -67,6 +77,11 @@ evidence.register(LearnedHeard)(read_evidence)
 @heard.register(LearnedHeard)
 def _heard(assumed: LearnedHeard, plays: Integers, i: int, j: int) -> float:
     return float(assumed.heard[i, j])
+
+
+@settles.register(LearnedHeard)
+def _settles(assumed: LearnedHeard) -> int:
+    return 1 << 62  # self-duels tell too, and a new look at the law changes everything
 
 
 @convert.register(LearnedHeard)
@@ -131,24 +146,29 @@ def _advance(assumed: LearnedHeard, t: int) -> None:
 @kernel
 def estimate(assumed: LearnedHeard, t: int) -> None:
     """Take tau from the counts: 2 (1 - KM), Kaplan-Meier over all duels that tell."""
+    count_open(assumed, t, 1)
+    survival, at_risk = 1.0, 0
+    for age in range(1, assumed.tells.size + 1):
+        at_risk += assumed.entries[age]
+        if at_risk > 0:
+            survival *= 1.0 - assumed.events[age] / at_risk
+        assumed.tau[age] = min(1.0, 2.0 * (1.0 - survival))
+    count_open(assumed, t, -1)
+
+
+@kernel
+def count_open(assumed: LearnedHeard, t: int, sign: int) -> None:
+    """Count the duels of the last n - 1 ticks, observed up to their age, or take them out again."""
     n = assumed.tells.size
-    events = assumed.events.copy()
-    entries = assumed.entries.copy()
-    for age in range(1, min(n, t)):  # the duels of the last n - 1 ticks, observed up to their age
+    for age in range(1, min(n, t)):
         delay = assumed.tells[(t - age) % n]
         if delay >= 0:
-            entries[1] += 1
+            assumed.entries[1] += sign
             if delay > 0:
-                events[delay] += 1
-                entries[delay + 1] -= 1
+                assumed.events[delay] += sign
+                assumed.entries[delay + 1] -= sign
             else:
-                entries[age + 1] -= 1
-    survival, at_risk = 1.0, 0
-    for age in range(1, n + 1):
-        at_risk += entries[age]
-        if at_risk > 0:
-            survival *= 1.0 - events[age] / at_risk
-        assumed.tau[age] = min(1.0, 2.0 * (1.0 - survival))
+                assumed.entries[age + 1] -= sign
 
 
 @kernel
@@ -168,4 +188,4 @@ def recount(assumed: LearnedHeard, t: int) -> None:
             place = 0
 
 
-__all__ = ["LearnedHeard", "estimate", "learned", "recount"]
+__all__ = ["LearnedHeard", "count_open", "estimate", "learned", "recount"]

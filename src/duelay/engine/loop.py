@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._jit import kernel
+from duelay.assumed import settles
 from duelay.engine.world import NOBODY, World, duel, take_due
 from duelay.ledger import Ledger, hear
-from duelay.rules.turn import turn
+from duelay.rules.turn import calm_until, turn
 
 
 class Tally(NamedTuple):
@@ -22,7 +23,7 @@ class Tally(NamedTuple):
     pairs: NDArray[np.int64]  # (checkpoints, K, K): plays by then; (0, K, K) to leave them out
     total: NDArray[np.float64]  # (1,): R so far
     done: NDArray[np.int64]  # (2,): ticks played, checkpoints passed
-    last: NDArray[np.int64]  # (2,): the pair in play
+    last: NDArray[np.int64]  # (3,): the pair in play, and the last tick of a duel of two arms
 
 
 def new_tally(
@@ -36,7 +37,7 @@ def new_tally(
         pairs=np.zeros((len(ticks) if with_pairs else 0, len(gaps), len(gaps)), dtype=np.int64),
         total=np.zeros(1),
         done=np.zeros(2, dtype=np.int64),
-        last=np.zeros(2, dtype=np.int64),
+        last=np.zeros(3, dtype=np.int64),
     )
 
 
@@ -51,12 +52,20 @@ def run(
     world_rng: np.random.Generator,
     policy_rng: np.random.Generator,
 ) -> None:
-    """Play from where the tally stands until tick `until`; go on later by calling it again."""
+    """Play from where the tally stands until tick `until`; go on later by calling it again.
+
+    Where an arm duels itself and nothing is on its way, the rule says how long that will last, and
+    the ticks until then pass without being looked at: they take the draws that they would have
+    taken, so that the duels are the same.
+    """
     gaps, ticks, regret, last = tally.gaps, tally.t, tally.regret, tally.last
-    plays, conversions, pairs = ledger.plays, ledger.conversions, tally.pairs
+    conversions = ledger.conversions
     total = tally.total[0]
     passed = tally.done[1]
-    for t in range(tally.done[0] + 1, until + 1):
+    settled = settles(ledger.assumed)
+    t = tally.done[0]
+    while t < until:
+        t += 1
         if is_aggregated:  # the policy learns their number, nothing else
             conversions[last[0], last[1]] += count_due(world, t)
         else:
@@ -68,14 +77,57 @@ def run(
         total += (gaps[i] + gaps[j]) / 2  # Equation 1
         if passed < ticks.size and t == ticks[passed]:
             regret[passed] = total
-            if pairs.shape[0] > 0:
-                for first in range(gaps.size):
-                    for second in range(gaps.size):
-                        pairs[passed, first, second] = plays[first, second]
+            note_pairs(tally, ledger, passed)
             passed += 1
+        if i != j:
+            last[2] = t
+        elif world.waiting[0] == 0 and t - last[2] >= settled:
+            calm = min(calm_until(rule, ledger, i, t), until)
+            if passed < ticks.size:  # be there to take it down
+                calm = min(calm, ticks[passed] - 1)
+            if calm > t:
+                total = wait(ledger, is_aggregated, world, t, calm, i, gaps[i], total, world_rng)
+                t = calm
     tally.total[0] = total
     tally.done[0] = until
     tally.done[1] = passed
+
+
+@kernel
+def wait(
+    ledger: Ledger,
+    is_aggregated: bool,
+    world: World,
+    t: int,
+    calm: int,
+    arm: int,
+    gap: float,
+    total: float,
+    world_rng: np.random.Generator,
+) -> float:
+    """Let an arm duel itself from tick t + 1 to tick `calm`; return the regret by then."""
+    for tick in range(t + 1, min(calm, t + world.wheel.size) + 1):  # self-duels on their way
+        if is_aggregated:
+            ledger.conversions[arm, arm] += count_due(world, tick)
+        else:
+            hear_due(ledger, world, tick)
+    ledger.plays[arm, arm] += calm - t
+    for _ in range(calm - t):
+        world_rng.random()
+        world_rng.random()
+    if gap > 0.0:  # one by one, as it would have been added up
+        for _ in range(calm - t):
+            total += gap
+    return total
+
+
+@kernel
+def note_pairs(tally: Tally, ledger: Ledger, passed: int) -> None:
+    """Take down the plays by this checkpoint, where they are asked for."""
+    if tally.pairs.shape[0] > 0:
+        for i in range(tally.gaps.size):
+            for j in range(tally.gaps.size):
+                tally.pairs[passed, i, j] = ledger.plays[i, j]
 
 
 @kernel

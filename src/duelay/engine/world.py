@@ -32,6 +32,7 @@ class World(NamedTuple):
     second: NDArray[np.int32]  # (n,)
     born: NDArray[np.int64]  # (n,): the tick of its duel
     free: NDArray[np.int32]  # (1,): the first free entry
+    waiting: NDArray[np.int64]  # (1,): how many entries are duels of two arms
 
 
 def make_world(problem: Problem, delay: Delay, window: int | None, horizon: int) -> World:
@@ -57,6 +58,7 @@ def make_world(problem: Problem, delay: Delay, window: int | None, horizon: int)
             second=np.empty(n, dtype=np.int32),
             born=np.empty(n, dtype=np.int64),
             free=np.empty(1, dtype=np.int32),
+            waiting=np.empty(1, dtype=np.int64),
         )
     )
 
@@ -72,6 +74,7 @@ def with_empty_queue(world: World) -> World:
         second=np.empty_like(world.second),
         born=np.empty_like(world.born),
         free=np.zeros(1, dtype=np.int32),
+        waiting=np.zeros(1, dtype=np.int64),
     )
 
 
@@ -97,6 +100,8 @@ def duel(world: World, i: int, j: int, t: int, rng: np.random.Generator) -> None
     world.first[entry] = i
     world.second[entry] = j
     world.born[entry] = t
+    if i != j:
+        world.waiting[0] += 1
 
 
 @kernel
@@ -111,4 +116,6 @@ def take_due(world: World, t: int) -> Any:
         world.wheel[due] = world.after[entry]
         world.after[entry] = world.free[0]
         world.free[0] = entry
+        if world.first[entry] != world.second[entry]:
+            world.waiting[0] -= 1
     return entry

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from duelay._jit import kernel
 from duelay.ledger import Ledger
-from duelay.rules.turn import select
+from duelay.rules.turn import FOREVER, calm_until, select
 
 
 class MRRDBRule(NamedTuple):
@@ -106,3 +106,9 @@ def _select(rule: MRRDBRule, ledger: Ledger, t: int, rng: np.random.Generator) -
         if first >= 0:
             return first, second
         end_round(rule, ledger)
+
+
+@calm_until.register(MRRDBRule)
+def _calm_until(rule: MRRDBRule, ledger: Ledger, arm: int, t: int) -> int:
+    """The arm that is left stays: it duels itself for ever."""
+    return FOREVER

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay.ledger import Ledger
-from duelay.rules.turn import select, upper_bound
+from duelay.rules.turn import FOREVER, calm_until, is_beaten, select
 
 
 class RRDBRule(NamedTuple):
@@ -45,7 +45,7 @@ def _select(rule: RRDBRule, ledger: Ledger, t: int, rng: np.random.Generator) ->
         drop[i] = False
         if active[i]:
             for j in range(k):
-                if active[j] and j != i and upper_bound(ledger, i, j, width) < 0.5:
+                if active[j] and j != i and is_beaten(ledger, i, j, width):
                     drop[i] = True
                     n_drop += 1
                     break
@@ -66,3 +66,9 @@ def _select(rule: RRDBRule, ledger: Ledger, t: int, rng: np.random.Generator) ->
     if first < 0:  # one arm is left: it duels itself
         return last, last
     return first, second
+
+
+@calm_until.register(RRDBRule)
+def _calm_until(rule: RRDBRule, ledger: Ledger, arm: int, t: int) -> int:
+    """The arm that is left stays: it duels itself for ever."""
+    return FOREVER

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._jit import kernel
+from duelay.assumed import evidence
 from duelay.ledger import Ledger
-from duelay.rules.turn import select, upper_bound
+from duelay.rules.turn import FOREVER, calm_until, is_beaten, select, upper_bound
 
 
 class RUCBRule(NamedTuple):
@@ -21,11 +23,41 @@ class RUCBRule(NamedTuple):
     alpha: float  # width of the bounds
     champion: NDArray[np.int64]  # (1,), B: the hypothesised best arm, -1 for none
     pool: NDArray[np.int64]  # (K,), room for C: arms that no other one beats for certain
+    witness: NDArray[np.int64]  # (K,): an arm that beat each one when it was last looked for
+    rival: NDArray[np.bool_]  # (K,): arms that B does not beat for certain
 
 
 def rucb_rule(alpha: float, n_arms: int) -> RUCBRule:
     """Return the rule at its start."""
-    return RUCBRule(alpha, np.full(1, -1, dtype=np.int64), np.zeros(n_arms, dtype=np.int64))
+    return RUCBRule(
+        alpha,
+        np.full(1, -1, dtype=np.int64),
+        np.zeros(n_arms, dtype=np.int64),
+        np.roll(np.arange(n_arms), -1),
+        np.zeros(n_arms, dtype=np.bool_),
+    )
+
+
+@kernel
+def find_rivals(rule: RUCBRule, ledger: Ledger, champion: int, width: float) -> int:
+    """Find the arms that the champion does not beat for certain; return how many there are."""
+    n = 0
+    for j in range(ledger.plays.shape[0]):
+        rule.rival[j] = j != champion and not is_beaten(ledger, j, champion, width)
+        n += rule.rival[j]
+    return n
+
+
+@kernel
+def has_witness(rule: RUCBRule, ledger: Ledger, i: int, width: float) -> bool:
+    """Whether somebody beats i for certain; who did the last time is asked first."""
+    if is_beaten(ledger, i, rule.witness[i], width):
+        return True
+    for j in range(ledger.plays.shape[0]):
+        if j != i and is_beaten(ledger, i, j, width):
+            rule.witness[i] = j
+            return True
+    return False
 
 
 @select.register(RUCBRule)
@@ -33,17 +65,16 @@ def _select(rule: RUCBRule, ledger: Ledger, t: int, rng: np.random.Generator) ->
     k = ledger.plays.shape[0]
     pool = rule.pool
     width = rule.alpha * math.log(t)  # Equation 5
-    champion = rule.champion[0]
+    before = champion = rule.champion[0]
+    if champion >= 0 and find_rivals(rule, ledger, champion, width) == 0:
+        return champion, champion  # C = {B}, and no bound U[v, B] reaches 1/2
 
     n_pool = 0  # line 6: C, with U_ii = 1/2
     champion_stays = False
     for i in range(k):
-        beaten = False
-        for j in range(k):
-            if j != i and upper_bound(ledger, i, j, width) < 0.5:
-                beaten = True
-                break
-        if not beaten:
+        if before >= 0 and i != before and not rule.rival[i]:
+            continue  # the champion beats it
+        if not has_witness(rule, ledger, i, width):
             pool[n_pool] = i
             n_pool += 1
             if i == champion:
@@ -73,7 +104,7 @@ def _select(rule: RUCBRule, ledger: Ledger, t: int, rng: np.random.Generator) ->
     ties = 0
     d = c
     for j in range(k):
-        if j != c:
+        if j != c and (rule.rival[j] if c == before else not is_beaten(ledger, j, c, width)):
             bound = upper_bound(ledger, j, c, width)
             if bound > best:
                 best, d, ties = bound, j, 1
@@ -81,6 +112,22 @@ def _select(rule: RUCBRule, ledger: Ledger, t: int, rng: np.random.Generator) ->
                 ties += 1
                 if rng.random() * ties < 1.0:
                     d = j
-    if best < 0.5:
-        d = c
     return c, d
+
+
+@calm_until.register(RUCBRule)
+def _calm_until(rule: RUCBRule, ledger: Ledger, arm: int, t: int) -> int:
+    """U_j,arm < 1/2 for all j until alpha log t N = (N~/2 - S)^2 for one of them."""
+    if arm != rule.champion[0]:
+        return t
+    least = math.inf
+    for j in range(ledger.plays.shape[0]):
+        if j != arm:
+            n, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, j, arm)
+            short = 0.5 * n_tilde - s
+            if n_tilde <= 0.0 or short <= 0.0:
+                return t
+            least = min(least, short * short / (rule.alpha * n))
+    if least > 43.0:  # beyond 4e18 ticks
+        return FOREVER
+    return max(t, int(math.exp(least) * (1.0 - 1e-9)) - 1)

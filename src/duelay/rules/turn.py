@@ -12,11 +12,23 @@ from duelay.assumed import evidence
 from duelay.ledger import Ledger, age_to, record
 from duelay.order import arrange
 
+FOREVER = 1 << 62
+
 
 @generic
 def select(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     """Choose the ordered pair that duels at tick t."""
     raise TypeError(f"no rule is called {type(rule).__name__}")
+
+
+@generic
+def calm_until(rule: Any, ledger: Ledger, arm: int, t: int) -> int:
+    """Return the last tick until which the rule, left alone, lets `arm` duel itself.
+
+    Left alone: nothing is heard, and nothing is still to be. Where it cannot be known without
+    choosing, t itself.
+    """
+    return t
 
 
 @kernel
@@ -27,6 +39,14 @@ def turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     i, j = arrange(ledger.order, i, j, rng)
     record(ledger, i, j, t)
     return i, j
+
+
+@kernel
+def is_beaten(ledger: Ledger, i: int, j: int, width: float) -> bool:
+    """Whether U_ij < 1/2: N~/2 - S > 0 and (N~/2 - S)^2 > width N, without division or root."""
+    n, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, j)
+    short = 0.5 * n_tilde - s
+    return bool(n_tilde > 0.0 and short > 0.0 and short * short > width * n)
 
 
 @kernel
