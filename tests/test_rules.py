@@ -191,6 +191,7 @@ def test_double_thompson_chooses_as_often_as_the_algorithm_does(is_plus, law):
     rng, twin_rng = np.random.default_rng(5), np.random.default_rng(6)
     counts, twin = np.zeros((4, 4)), np.zeros((4, 4))
     pick = one_turn(select, double_thompson_rule(0.51, is_plus, 4), ledger)
+    pick(t - 1, rng)  # from now on nothing changes: coins in place of Betas
     for _ in range(draws):
         counts[pick(t, rng)] += 1
         twin[naive.double_thompson(told.mean, told.heard, 0.51, t, twin_rng, is_plus)] += 1

@@ -1,4 +1,11 @@
-"""Double Thompson sampling (Wu and Liu, NIPS 2016, Algorithm 1) and D-TS+, on any ledger."""
+"""Double Thompson sampling (Wu and Liu, NIPS 2016, Algorithm 1) and D-TS+, on any ledger.
+
+Most of what the algorithm samples it only compares with 1/2. A pair whose evidence has not changed
+since it was last seen therefore draws no Beta but a coin, with the chance P(theta > 1/2), which is
+computed once. And an arm that beats all others in the sample is the first, whatever the rest of the
+sample says: one coin for all of its pairs decides that, and one more that nobody beats it in the
+second sample. The law of the duels is the algorithm's.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +20,39 @@ from duelay.assumed import evidence
 from duelay.ledger import Ledger
 from duelay.rules.turn import select
 
+_STEPS = 100_000  # of a continued fraction that needs about the root of the number of duels
+
 
 class DoubleThompsonRule(NamedTuple):
-    """What double Thompson sampling needs: room to work in, and the width of its bounds."""
+    """What double Thompson sampling remembers, room to work in, and the width of its bounds."""
 
     alpha: float
     is_plus: bool  # D-TS+: ties for the first arm go to the one that promises the least regret
+    favourite: NDArray[np.int64]  # (1,): the arm that was first when we last looked at all
+    row: NDArray[np.bool_]  # (K,): whom an arm beats in a sample
     score: NDArray[np.int64]  # (K,): how many arms each one may beat, then how many it beats
-    theta: NDArray[np.float64]  # (K, K): the first sample; (0, 0) where D-TS+ does not ask for it
+    theta: NDArray[np.float64]  # (K, K): the first sample, for D-TS+; else (0, 0)
+    wins: NDArray[np.float64]  # (K, K): the Beta's wins and number when each pair was last seen
+    number: NDArray[np.float64]  # (K, K)
+    seen: NDArray[np.int64]  # (K, K): the tick at which they became so
+    chance: NDArray[np.float64]  # (K, K): P(theta_ij > 1/2) for them, -1 where not yet computed
 
 
 def double_thompson_rule(alpha: float, is_plus: bool, n_arms: int) -> DoubleThompsonRule:
     """Return the rule at its start."""
-    k = n_arms if is_plus else 0
-    return DoubleThompsonRule(alpha, is_plus, np.zeros(n_arms, dtype=np.int64), np.zeros((k, k)))
+    shape = (n_arms, n_arms)
+    return DoubleThompsonRule(
+        alpha=alpha,
+        is_plus=is_plus,
+        favourite=np.zeros(1, dtype=np.int64),
+        row=np.zeros(n_arms, dtype=np.bool_),
+        score=np.zeros(n_arms, dtype=np.int64),
+        theta=np.zeros(shape if is_plus else (0, 0)),
+        wins=np.zeros(shape),
+        number=np.full(shape, -1.0),
+        seen=np.zeros(shape, dtype=np.int64),
+        chance=np.full(shape, -1.0),
+    )
 
 
 @kernel
@@ -37,10 +63,124 @@ def wins_and_count(ledger: Ledger, i: int, j: int) -> Any:
 
 
 @kernel
-def draw(ledger: Ledger, i: int, j: int, rng: np.random.Generator) -> float:
-    """theta_ij ~ Beta(S_ij + 1, N~_ij - S_ij + 1)."""
+def is_beaten_for_certain(ledger: Ledger, i: int, j: int, width: float) -> bool:
+    """Whether the upper bound S / N~ + sqrt(width / N~) of i over j is at most 1/2."""
     s, n = wins_and_count(ledger, i, j)
+    short = 0.5 * n - s
+    return bool(n > 0.0 and short > 0.0 and short * short >= width * n)
+
+
+@kernel
+def beats_for_certain(ledger: Ledger, i: int, j: int, width: float) -> bool:
+    """Whether the lower bound S / N~ - sqrt(width / N~) of i over j is above 1/2."""
+    s, n = wins_and_count(ledger, i, j)
+    over = s - 0.5 * n
+    return bool(n > 0.0 and over > 0.0 and over * over > width * n)
+
+
+@kernel
+def draw(s: float, n: float, rng: np.random.Generator) -> float:
+    """theta ~ Beta(S + 1, N~ - S + 1)."""
     return float(rng.beta(s + 1.0, n - s + 1.0))
+
+
+@kernel
+def chance_above_half(s: float, n: float) -> float:
+    """P(theta > 1/2), theta ~ Beta(S + 1, N~ - S + 1): the incomplete beta function at 1/2.
+
+    Its continued fraction (DLMF 8.17.22) for the smaller of the two sides, after Lentz.
+    """
+    a, b = n - s + 1.0, s + 1.0  # P(theta > 1/2) = I_1/2(a, b)
+    is_turned = a < b
+    if is_turned:
+        a, b = b, a
+    front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) - (a + b) * math.log(2.0)
+    c, d = 1.0, 1.0 / (1.0 - 0.5 * (a + b) / (a + 1.0))
+    fraction = d
+    for m in range(1, _STEPS):
+        even = 0.5 * m * (b - m) / ((a + 2 * m - 1.0) * (a + 2 * m))
+        d = 1.0 / (1.0 + even * d)
+        c = 1.0 + even / c
+        fraction *= d * c
+        odd = -0.5 * (a + m) * (a + b + m) / ((a + 2 * m) * (a + 2 * m + 1.0))
+        d = 1.0 / (1.0 + odd * d)
+        c = 1.0 + odd / c
+        fraction *= d * c
+        if abs(d * c - 1.0) < 1e-15:
+            break
+    side = math.exp(front) * fraction / a
+    return 1.0 - side if is_turned else side
+
+
+@kernel
+def has_changed(rule: DoubleThompsonRule, i: int, j: int, t: int, s: float, n: float) -> bool:
+    """Whether the evidence is not what it was at a tick before; if it is, know the chance."""
+    if s != rule.wins[i, j] or n != rule.number[i, j]:
+        rule.wins[i, j] = s
+        rule.number[i, j] = n
+        rule.chance[i, j] = -1.0
+        rule.seen[i, j] = t
+        return True
+    if rule.chance[i, j] < 0.0:
+        if rule.seen[i, j] == t:
+            return True  # it may change again: a chance is dear, a draw is not
+        rule.chance[i, j] = chance_above_half(s, n)
+    return False
+
+
+@kernel
+def wins_sample(rule: DoubleThompsonRule, ledger: Ledger, i: int, j: int, t: int, rng: Any) -> bool:
+    """Whether theta_ij > 1/2 in a new sample."""
+    s, n = wins_and_count(ledger, i, j)
+    if has_changed(rule, i, j, t, s, n):
+        return draw(s, n, rng) > 0.5
+    return bool(rng.random() < rule.chance[i, j])
+
+
+@kernel
+def beats_all(rule: DoubleThompsonRule, ledger: Ledger, arm: int, t: int, rng: Any) -> bool:
+    """Whether an arm beats all others in a new sample; if not, `row` says whom it beats."""
+    k = ledger.plays.shape[0]
+    row = rule.row
+    together, loses = 1.0, False
+    for j in range(k):
+        row[j] = True
+        if j != arm:
+            s, n = wins_and_count(ledger, arm, j)
+            if not has_changed(rule, arm, j, t, s, n):
+                together *= rule.chance[arm, j]  # decided below, for all of them at once
+            elif draw(s, n, rng) <= 0.5:
+                row[j] = False
+                loses = True
+    if not loses and rng.random() < together:
+        return True
+    is_open = not loses  # then it loses to one at least of those that are left: draw until it does
+    while True:
+        for j in range(k):
+            if j != arm and rule.chance[arm, j] >= 0.0:
+                row[j] = rng.random() < rule.chance[arm, j]
+                loses = loses or not row[j]
+        if loses or not is_open:
+            return False
+
+
+@kernel
+def draw_above_half(ledger: Ledger, i: int, j: int, rng: np.random.Generator) -> float:
+    """theta_ij, given that it is above 1/2."""
+    s, n = wins_and_count(ledger, i, j)
+    theta = 0.0
+    while theta <= 0.5:
+        theta = draw(s, n, rng)
+    return theta
+
+
+@kernel
+def is_surely_in_c(ledger: Ledger, arm: int, width: float) -> bool:
+    """Whether nobody beats an arm for certain: no arm may beat more others than it may."""
+    for j in range(ledger.plays.shape[0]):
+        if j != arm and is_beaten_for_certain(ledger, arm, j, width):
+            return False
+    return True
 
 
 @kernel
@@ -90,32 +230,42 @@ def least_regret(rule: DoubleThompsonRule, top: int) -> int:
     return best
 
 
-@select.register(DoubleThompsonRule)
-def _select(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
+@kernel
+def first_arm(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: Any) -> int:
+    """Lines 4 to 11: the arm of C that beats the most others in the first sample."""
     k = ledger.plays.shape[0]
     score = rule.score
     width = rule.alpha * math.log(t)
+    known = -1  # an arm whose row of the sample has been drawn already
+    if not rule.is_plus and is_surely_in_c(ledger, rule.favourite[0], width):
+        known = rule.favourite[0]
+        if beats_all(rule, ledger, known, t, rng):
+            return int(known)
 
-    # Lines 4 to 7: C, the arms that may beat the most others (the largest upper Copeland score).
-    best = -1
+    best = -1  # lines 4 to 7: C, the arms that may beat the most others
     for i in range(k):
         score[i] = 0
         for j in range(k):
-            if j != i:
-                s, n = wins_and_count(ledger, i, j)
-                if n <= 0.0 or s / n + math.sqrt(width / n) > 0.5:
-                    score[i] += 1
+            if j != i and not is_beaten_for_certain(ledger, i, j, width):
+                score[i] += 1
         best = max(best, score[i])
     for i in range(k):
-        score[i] = 0 if score[i] == best else -k  # outside C nobody can win phase 1
+        score[i] = 0 if score[i] == best else -k  # outside C nobody can win
 
-    # Lines 8 to 11: sample all preferences; first is the arm of C that beats the most in it.
-    for i in range(k):
+    for i in range(k):  # lines 8 to 11: sample all preferences
         for j in range(i + 1, k):
-            theta = draw(ledger, i, j, rng)
             if rule.is_plus:
-                rule.theta[i, j], rule.theta[j, i] = theta, 1.0 - theta
-            if theta > 0.5:
+                s, n = wins_and_count(ledger, i, j)
+                rule.theta[i, j] = draw(s, n, rng)
+                rule.theta[j, i] = 1.0 - rule.theta[i, j]
+                wins = rule.theta[i, j] > 0.5
+            elif i == known:
+                wins = rule.row[j]
+            elif j == known:
+                wins = not rule.row[i]
+            else:
+                wins = wins_sample(rule, ledger, i, j, t, rng)
+            if wins:
                 score[i] += 1
             else:
                 score[j] += 1
@@ -129,14 +279,27 @@ def _select(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: np.random.Gen
                 first = i
     if rule.is_plus and ties > 1:
         first = least_regret(rule, score[first])
+    rule.favourite[0] = first
+    return first
 
-    # Lines 12 to 14: sample again who beats first; only arms not beaten by it for certain may.
+
+@select.register(DoubleThompsonRule)
+def _select(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
+    first = first_arm(rule, ledger, t, rng)
+    if beats_all(rule, ledger, first, t, rng):  # lines 12 to 14: sample again who beats first
+        return first, first
+    width = rule.alpha * math.log(t)
+    n = 0
     second, strongest = first, 0.5
-    for i in range(k):
-        if i != first:
-            s, n = wins_and_count(ledger, i, first)
-            if n <= 0.0 or s / n - math.sqrt(width / n) <= 0.5:
-                theta = draw(ledger, i, first, rng)
+    for i in range(ledger.plays.shape[0]):
+        # Only arms whose lower bound over first is at most 1/2 may be second.
+        if not rule.row[i] and not beats_for_certain(ledger, i, first, width):
+            n += 1
+            second = i
+    if n > 1:  # by how much each is above 1/2
+        for i in range(ledger.plays.shape[0]):
+            if not rule.row[i] and not beats_for_certain(ledger, i, first, width):
+                theta = draw_above_half(ledger, i, first, rng)
                 if theta > strongest:
                     second, strongest = i, theta
     return first, second

@@ -1,0 +1,103 @@
+"""What the simulator does faster than the definitions, against the plain way."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import duelay
+from duelay import delays
+from duelay.engine import loop, streams
+from duelay.engine.loop import new_tally
+from duelay.engine.world import make_world
+from duelay.problems import arithmetic, bradley_terry, close_rival
+from duelay.rules.double_thompson import chance_above_half
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+from yardsticks import PlainDoubleThompson, PlainRUCBDelay
+
+PROBLEMS = [arithmetic(4, 0.1), bradley_terry([6, 3, 2, 2, 1, 1]), close_rival(8, 0.1, 0.3)]
+LAWS = [delays.Geometric(0.05), delays.Never(0.3, delays.Uniform(1, 40))]
+CALM = [
+    duelay.RUCBDelay(delay=delays.Geometric(0.2), window=30, alpha=0.51),
+    duelay.RUCBDelay(delay=delays.Geometric(0.2), window=None, alpha=0.51),
+    duelay.RUCBDelay(delay=delays.Uniform(1, 9), window=30, alpha=0.51, order="coin"),
+    duelay.RUCB(),
+    duelay.RUCB(counting="conversions"),
+    duelay.RRDBDelay(delay=delays.Geometric(0.2), window=30, delta=0.5),
+    duelay.MRRDBDelay(schedule=(20, 60, 200)),
+    duelay.MRRDBDelay(schedule=(20, 60, 200), feedback="aggregated"),
+]
+
+
+def play(policy, problem, law, horizon, step):
+    """Return regrets, plays and conversions of a run, `step` ticks a call."""
+    world_rng, policy_rng = streams(3, 0)
+    world = make_world(problem, law, policy.window, horizon)
+    rule, ledger = policy.rule(problem.n_arms), policy.ledger(problem.n_arms)
+    tally = new_tally(problem.gaps, np.array([horizon // 3, horizon // 2, horizon]), True)
+    for t in [*range(step, horizon, step), horizon]:
+        loop.run(rule, ledger, policy.is_aggregated, world, tally, t, world_rng, policy_rng)
+    return tally.regret, tally.pairs, world_rng.random(), policy_rng.random()
+
+
+@pytest.mark.parametrize("law", [delays.Geometric(0.2), delays.Never(0.2, delays.Constant(3))])
+@pytest.mark.parametrize("policy", CALM, ids=str)
+def test_ticks_that_pass_unlooked_at_change_nothing(policy, law):
+    """One tick a call, every tick is looked at; in one call, calm ones are not."""
+    problem = arithmetic(3, 0.2)
+    policy = policy.for_horizon(4000)
+    fast, slow = (play(policy, problem, law, 4000, step) for step in (4000, 1))
+    for one, other in zip(fast, slow, strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+@pytest.mark.parametrize("order", ["champion", "coin"])
+def test_rucb_is_the_plain_loop_duel_for_duel(problem, order):
+    law = delays.Geometric(0.05)
+    made = [
+        duelay.simulate(
+            problem, kind(delay=law, window=100, order=order), delay=law, horizon=2000, runs=3
+        )
+        for kind in (duelay.RUCBDelay, PlainRUCBDelay)
+    ]
+    assert np.array_equal(made[0].plays, made[1].plays)
+    assert np.array_equal(made[0].regret, made[1].regret)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+@pytest.mark.parametrize("told", [None, "learn"])
+def test_double_thompson_has_the_law_of_the_plain_loop(problem, law, told):
+    """Kolmogorov-Smirnov over 200 runs each: regret, and how often each pair was played."""
+    fast, plain = (
+        duelay.simulate(
+            problem, kind(delay=told, window=100), delay=law, horizon=3000, runs=200, seed=seed
+        )
+        for kind, seed in ((duelay.DoubleThompson, 1), (PlainDoubleThompson, 2))
+    )
+    values = [(fast.final, plain.final)]
+    k = problem.n_arms
+    for i in range(k):
+        for j in range(i, k):
+            values.append(
+                tuple((r.plays[:, i, j] + r.plays[:, j, i]).astype(float) for r in (fast, plain))
+            )
+    least = min(stats.ks_2samp(*pair).pvalue for pair in values)
+    assert least * len(values) > 0.001  # Bonferroni: one in a thousand by chance
+
+
+def test_the_chance_of_a_coin_is_the_betas():
+    rng = np.random.default_rng(0)
+    for n in (0.0, 0.3, 1.0, 17.0, 1234.5, 1e5):
+        for mean in (0.0, 0.1, 0.5, 0.52, 0.93, 1.0, rng.random()):
+            s = mean * n
+            true = stats.beta.sf(0.5, s + 1, n - s + 1)
+            if true > 1e-250:
+                assert chance_above_half(s, n) == pytest.approx(true, rel=1e-8)
+            else:
+                assert chance_above_half(s, n) < 1e-240
