@@ -5,13 +5,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test lint test-compiled test-interpreted regrets bench golden clean
+.PHONY: help demo test lint test-compiled test-interpreted regrets bench tried golden clean
 
 help:
 	@echo 'make demo      install, compare five policies, draw the figure: demo/regret.png'
 	@echo 'make test      lint, types, and the test suite, compiled and interpreted'
-	@echo 'make regrets   the whole table of final regrets against independent programs (minutes)'
-	@echo 'make bench     how long a simulated duel takes'
+	@echo 'make regrets   final regrets against independent programs, and what is recommended (minutes)'
+	@echo 'make bench     how long a simulated duel takes, written to docs/benchmarks.md'
+	@echo 'make tried     what was tried for recommend(), on generated problems (half an hour)'
 	@echo 'make clean     remove what these have made'
 
 demo: $(VENV)/.ready
@@ -38,9 +39,14 @@ test-interpreted: $(VENV)/.ready-dev
 
 regrets: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -q -n 2 -m slow tests/test_regret.py
+	$(BIN)/python -m pytest -q -s -m slow tests/test_advice.py
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/duel_cost.py
+
+# What was tried for `recommend`, on generated problems.
+tried: $(VENV)/.ready
+	$(BIN)/python benchmarks/tried.py
 
 # After a change that is meant to give other duels: write down the new ones, and say so in the
 # changelog.

@@ -9,13 +9,9 @@ worst run and by how often the winner leads in the end. None of the paper's data
 from __future__ import annotations
 
 import math
-import os
 import sys
-import tempfile
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-
-os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp()  # rules of our own are not seen by the cache
 
 import numpy as np
 from tqdm import tqdm

@@ -89,3 +89,23 @@ def test_an_unknown_type_is_named():
     ):
         with pytest.raises(TypeError, match="no (ledger keeps|rule is called|order is called) int"):
             function(*arguments)
+
+
+@pytest.mark.compiled
+def test_a_rule_from_outside_leaves_nothing_in_the_cache(tmp_path):
+    """Its module could not be imported by the next process, nor would a change to it be seen."""
+    benchmarks = Path(__file__).parent.parent / "benchmarks"
+    code = f"""
+import sys
+sys.path.insert(0, {str(benchmarks)!r})
+import duelay, yardsticks
+r = duelay.simulate(duelay.datasets.load("mslr"), yardsticks.PlainRUCBDelay(),
+                    delay="geometric:0.1", horizon=500, seed=1)
+print(repr(r.final[0]))
+"""
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env
+    )
+    assert done.stdout == answer(NUMBA_CACHE_DIR=str(tmp_path / "other"))
+    assert not list((tmp_path / "duelay").rglob("*.nb?"))

@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 import numba
 from numba import config
+from numba.core.caching import NullCache
 from numba.extending import overload
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -72,6 +73,19 @@ def _forget_old(base: Path) -> None:
 
 
 _CACHE = _cache_directory()
+_KERNELS: list[Any] = []
+
+
+def _keep_nothing() -> None:
+    """Neither read nor write the disk from now on.
+
+    A rule from outside is not among the sources that name the directory, and a kernel kept for it
+    could be read by nobody who lacks its module.
+    """
+    global _CACHE
+    _CACHE = None
+    for compiled in _KERNELS:
+        compiled._cache = NullCache()
 
 
 def kernel(function: F) -> F:
@@ -82,6 +96,8 @@ def kernel(function: F) -> F:
         compiled: F = numba.njit(function, cache=_CACHE is not None, **_OPTIONS)
     finally:
         config.CACHE_DIR = kept
+    if not config.DISABLE_JIT:
+        _KERNELS.append(compiled)
     return compiled
 
 
@@ -109,4 +125,12 @@ def generic(function: Callable[..., Any]) -> Generic:
         return dispatcher.dispatch(first.instance_class)
 
     overload(dispatcher, strict=False, jit_options=_OPTIONS)(body)
+    add = dispatcher.register
+
+    def register(cls: type) -> Any:
+        if not cls.__module__.startswith("duelay."):
+            _keep_nothing()
+        return add(cls)
+
+    dispatcher.register = register  # type: ignore[method-assign]
     return cast(Generic, dispatcher)

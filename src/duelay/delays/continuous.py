@@ -97,12 +97,13 @@ class LogNormal(ContinuousLaw):
     def survival(self, x: Floats) -> Floats:
         """P(X > x) = 1 - Phi(log(x / median) / sigma)."""
         z = np.log(x / self.median) / (self.sigma * math.sqrt(2.0))
-        return _half_erfc(np.ascontiguousarray(z).ravel()).reshape(np.shape(x))
+        answer = np.array(z, dtype=np.float64)
+        _half_erfc(answer.reshape(-1))
+        return answer.reshape(np.shape(x))
 
 
 @kernel
-def _half_erfc(z: NDArray[np.float64]) -> NDArray[np.float64]:
-    answer = np.empty_like(z)
+def _half_erfc(z: NDArray[np.float64]) -> None:
+    """Put erfc(z) / 2 in the place of z."""
     for index in range(z.size):
-        answer[index] = 0.5 * math.erfc(z[index])
-    return answer
+        z[index] = 0.5 * math.erfc(z[index])

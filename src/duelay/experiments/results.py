@@ -43,8 +43,9 @@ class Results:
         }
 
 
-def load(spec: Specification, folder: Path) -> Results:
+def load(spec: Specification, folder: str | Path) -> Results:
     """Read every cell back and put them together; all of them must be there."""
+    folder = Path(folder)
     by_key = {}
     for grid in spec.grids:
         for problem in grid.problems:
