@@ -42,7 +42,7 @@ regrets: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -q -s -m slow tests/test_advice.py
 
 bench: $(VENV)/.ready
-	$(BIN)/python benchmarks/duel_cost.py
+	$(BIN)/python benchmarks/duel_cost.py --peers --write docs/benchmarks.md
 
 # What was tried for `recommend`, on generated problems.
 tried: $(VENV)/.ready

@@ -19,7 +19,7 @@ from tqdm import tqdm
 import duelay
 from duelay._jit import kernel
 from duelay._table import table
-from duelay.assumed import advance, convert, enter, evidence, heard
+from duelay.assumed import advance, convert, enter, evidence, heard, settles
 from duelay.ledger import Ledger
 from duelay.problems import bradley_terry
 from duelay.rules.double_thompson import wins_and_count
@@ -82,6 +82,11 @@ def _convert(assumed: Scaled, born: int, t: int) -> None:
 @heard.register(Scaled)
 def _heard(assumed: Scaled, plays: Any, i: int, j: int) -> float:
     return heard(assumed.inner, plays, i, j)
+
+
+@settles.register(Scaled)
+def _settles(assumed: Scaled) -> int:
+    return settles(assumed.inner)
 
 
 @evidence.register(Scaled)

@@ -136,3 +136,45 @@ class PlainDoubleThompson(duelay.DoubleThompson):
     def rule(self, n_arms: int) -> Any:
         """Return the plain rule."""
         return PlainThompsonRule(self.alpha, np.zeros(n_arms, dtype=np.int64))
+
+
+class TickByTickRule(NamedTuple):
+    inner: Any  # any rule; without a word on how long it will be calm
+
+
+@select.register(TickByTickRule)
+def _tick_by_tick(rule: TickByTickRule, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
+    return select(rule.inner, ledger, t, rng)
+
+
+@dataclass(frozen=True)
+class TickByTickMRRDBDelay(duelay.MRRDBDelay):
+    """MRR-DB-Delay that looks at every tick."""
+
+    def rule(self, n_arms: int) -> Any:
+        """Return the rule, wrapped."""
+        return TickByTickRule(super().rule(n_arms))
+
+    def active(self, rule: Any, n_arms: int) -> Any:
+        """Return which arms the rule has not dropped."""
+        return super().active(rule.inner, n_arms)
+
+
+class SamePairRule(NamedTuple):
+    second: int
+
+
+@select.register(SamePairRule)
+def _same_pair(rule: SamePairRule, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
+    return 0, rule.second
+
+
+@dataclass(frozen=True)
+class SamePair(duelay.DoubleThompson):
+    """No rule at all: what is left is the world, the ledger and the loop."""
+
+    second: int = 1
+
+    def rule(self, n_arms: int) -> Any:
+        """Return a rule that always gives the same pair."""
+        return SamePairRule(self.second)

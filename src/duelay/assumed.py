@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._jit import generic
+from duelay._jit import generic, kernel
 from duelay.delays import Delay, Geometric, Never, tables
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -63,9 +63,8 @@ class TableHeard(NamedTuple):
 
     pmf: Floats  # (laws, n + 1): P(D = age), nothing beyond n
     law: Integers  # (K, K): which row of pmf
-    heard: Floats  # (K, K)
-    first: Integers  # (n,): the open duels, in a ring
-    second: Integers  # (n,)
+    heard: Floats  # (K²,): by i K + j
+    pair: Integers  # (n,): the open duels, in a ring
     born: Integers  # (n,)
     ends: Integers  # (2,): where the oldest open duel stands, and how many there are
 
@@ -110,9 +109,8 @@ def _table(delay: Any, window: int | None, n_arms: int) -> TableHeard:
     return TableHeard(
         pmf=np.diff(tau, axis=1, prepend=0.0),
         law=law,
-        heard=np.zeros((n_arms, n_arms)),
-        first=np.zeros(n, dtype=np.int64),
-        second=np.zeros(n, dtype=np.int64),
+        heard=np.zeros(n_arms * n_arms),
+        pair=np.zeros(n, dtype=np.int64),
         born=np.zeros(n, dtype=np.int64),
         ends=np.zeros(2, dtype=np.int64),
     )
@@ -281,19 +279,26 @@ def _heard_geometric(assumed: GeometricHeard, plays: Integers, i: int, j: int) -
 @advance.register(TableHeard)
 def _advance_table(assumed: TableHeard, t: int) -> None:
     n = assumed.born.size
-    oldest = assumed.ends[0]
-    place = oldest
-    for _ in range(assumed.ends[1]):
-        i = assumed.first[place]
-        j = assumed.second[place]
-        age = t - assumed.born[place]
-        assumed.heard[i, j] += assumed.pmf[assumed.law[i, j], age]
-        place += 1
-        if place == n:
-            place = 0
-        if age == n:  # only the oldest can be that old
-            assumed.ends[0] = place
-            assumed.ends[1] -= 1
+    start, stop = assumed.ends[0], assumed.ends[0] + assumed.ends[1]
+    gain(assumed, t, start, min(stop, n))
+    gain(assumed, t, 0, stop - n)
+    if stop > start and t - assumed.born[start] == n:  # only the oldest can be that old
+        assumed.ends[0] = 0 if start + 1 == n else start + 1
+        assumed.ends[1] -= 1
+
+
+@kernel
+def gain(assumed: TableHeard, t: int, start: int, stop: int) -> None:
+    """Add what the duels from place `start` to place `stop` have gained since the tick before."""
+    heard, pair, born, pmf = assumed.heard, assumed.pair, assumed.born, assumed.pmf
+    if pmf.shape[0] == 1:
+        for place in range(start, stop):
+            heard[pair[place]] += pmf[0, t - born[place]]
+    else:
+        k = assumed.law.shape[0]
+        for place in range(start, stop):
+            i = pair[place] // k
+            heard[pair[place]] += pmf[assumed.law[i, pair[place] - i * k], t - born[place]]
 
 
 @enter.register(TableHeard)
@@ -303,12 +308,11 @@ def _enter_table(assumed: TableHeard, i: int, j: int, t: int) -> None:
     place = assumed.ends[0] + assumed.ends[1]
     if place >= assumed.born.size:
         place -= assumed.born.size
-    assumed.first[place] = i
-    assumed.second[place] = j
+    assumed.pair[place] = i * assumed.law.shape[0] + j
     assumed.born[place] = t
     assumed.ends[1] += 1
 
 
 @heard.register(TableHeard)
 def _heard_table(assumed: TableHeard, plays: Integers, i: int, j: int) -> float:
-    return float(assumed.heard[i, j])
+    return float(assumed.heard[i * assumed.law.shape[0] + j])

@@ -36,12 +36,13 @@ _FIRST = 50  # ticks between two looks, at the least; later a twentieth of the t
 class LearnedHeard(NamedTuple):
     """What is known about the delay, and *heard* under it."""
 
+    n_arms: int
     by_coin: bool  # whether duels of two arms tell about the delay
     tau: Floats  # (n + 1,): the law as it is known now; 1 from age 1 on until enough is known
-    heard: Floats  # (K, K)
-    closed: Integers  # (K, K): duels of age n and more
-    first: Integers  # (n,): open duels of two arms, in a ring
-    second: Integers  # (n,)
+    pmf: Floats  # (n + 1,): tau(age) - tau(age - 1)
+    heard: Floats  # (K²,): by i K + j
+    closed: Integers  # (K²,): duels of age n and more
+    pair: Integers  # (n,): open duels of two arms, i K + j, in a ring
     born: Integers  # (n,)
     ends: Integers  # (2,): where the oldest open duel stands, and how many there are
     tells: Integers  # (n,): by tick modulo n, -1 no duel that tells, 0 a silent one, or its delay
@@ -56,12 +57,13 @@ def learned(window: int | None, n_arms: int, by_coin: bool) -> LearnedHeard:
     tau = np.ones(n + 1)
     tau[0] = 0.0
     return LearnedHeard(
+        n_arms=n_arms,
         by_coin=by_coin,
         tau=tau,
-        heard=np.zeros((n_arms, n_arms)),
-        closed=np.zeros((n_arms, n_arms), dtype=np.int64),
-        first=np.zeros(n, dtype=np.int64),
-        second=np.zeros(n, dtype=np.int64),
+        pmf=np.diff(tau, prepend=0.0),
+        heard=np.zeros(n_arms * n_arms),
+        closed=np.zeros(n_arms * n_arms, dtype=np.int64),
+        pair=np.zeros(n, dtype=np.int64),
         born=np.zeros(n, dtype=np.int64),
         ends=np.zeros(2, dtype=np.int64),
         tells=np.full(n, -1, dtype=np.int64),
@@ -76,7 +78,7 @@ evidence.register(LearnedHeard)(read_evidence)
 
 @heard.register(LearnedHeard)
 def _heard(assumed: LearnedHeard, plays: Integers, i: int, j: int) -> float:
-    return float(assumed.heard[i, j])
+    return float(assumed.heard[i * plays.shape[0] + j])
 
 
 @settles.register(LearnedHeard)
@@ -103,8 +105,7 @@ def _enter(assumed: LearnedHeard, i: int, j: int, t: int) -> None:
     place = assumed.ends[0] + assumed.ends[1]
     if place >= n:
         place -= n
-    assumed.first[place] = i
-    assumed.second[place] = j
+    assumed.pair[place] = i * assumed.n_arms + j
     assumed.born[place] = t
     assumed.ends[1] += 1
 
@@ -112,20 +113,13 @@ def _enter(assumed: LearnedHeard, i: int, j: int, t: int) -> None:
 @advance.register(LearnedHeard)
 def _advance(assumed: LearnedHeard, t: int) -> None:
     n = assumed.tells.size
-    tau = assumed.tau
-    place = assumed.ends[0]
-    for _ in range(assumed.ends[1]):
-        i = assumed.first[place]
-        j = assumed.second[place]
-        age = t - assumed.born[place]
-        assumed.heard[i, j] += tau[age] - tau[age - 1]
-        place += 1
-        if place == n:
-            place = 0
-        if age == n:
-            assumed.closed[i, j] += 1
-            assumed.ends[0] = place
-            assumed.ends[1] -= 1
+    start, stop = assumed.ends[0], assumed.ends[0] + assumed.ends[1]
+    gain(assumed, t, start, min(stop, n))
+    gain(assumed, t, 0, stop - n)
+    if stop > start and t - assumed.born[start] == n:  # only the oldest can be that old
+        assumed.closed[assumed.pair[start]] += 1
+        assumed.ends[0] = 0 if start + 1 == n else start + 1
+        assumed.ends[1] -= 1
     delay = assumed.tells[t % n]
     if delay >= 0:  # asked n ticks ago: it has told all that it will
         assumed.entries[1] += 1
@@ -144,6 +138,14 @@ def _advance(assumed: LearnedHeard, t: int) -> None:
 
 
 @kernel
+def gain(assumed: LearnedHeard, t: int, start: int, stop: int) -> None:
+    """Add what the duels from place `start` to place `stop` have gained since the tick before."""
+    heard, pair, born, pmf = assumed.heard, assumed.pair, assumed.born, assumed.pmf
+    for place in range(start, stop):
+        heard[pair[place]] += pmf[t - born[place]]
+
+
+@kernel
 def estimate(assumed: LearnedHeard, t: int) -> None:
     """Take tau from the counts: 2 (1 - KM), Kaplan-Meier over all duels that tell."""
     count_open(assumed, t, 1)
@@ -153,6 +155,7 @@ def estimate(assumed: LearnedHeard, t: int) -> None:
         if at_risk > 0:
             survival *= 1.0 - assumed.events[age] / at_risk
         assumed.tau[age] = min(1.0, 2.0 * (1.0 - survival))
+        assumed.pmf[age] = assumed.tau[age] - assumed.tau[age - 1]
     count_open(assumed, t, -1)
 
 
@@ -175,14 +178,11 @@ def count_open(assumed: LearnedHeard, t: int, sign: int) -> None:
 def recount(assumed: LearnedHeard, t: int) -> None:
     """Add *heard* up again under the law as it is known now."""
     n = assumed.tells.size
-    k = assumed.heard.shape[0]
-    for i in range(k):
-        for j in range(k):
-            assumed.heard[i, j] = assumed.closed[i, j] * assumed.tau[n]
+    for pair in range(assumed.heard.size):
+        assumed.heard[pair] = assumed.closed[pair] * assumed.tau[n]
     place = assumed.ends[0]
     for _ in range(assumed.ends[1]):
-        age = t - assumed.born[place]
-        assumed.heard[assumed.first[place], assumed.second[place]] += assumed.tau[age]
+        assumed.heard[assumed.pair[place]] += assumed.tau[t - assumed.born[place]]
         place += 1
         if place == n:
             place = 0
