@@ -94,13 +94,25 @@ def test_an_unknown_type_is_named():
 @pytest.mark.compiled
 def test_a_rule_from_outside_leaves_nothing_in_the_cache(tmp_path):
     """Its module could not be imported by the next process, nor would a change to it be seen."""
-    benchmarks = Path(__file__).parent.parent / "benchmarks"
-    code = f"""
-import sys
-sys.path.insert(0, {str(benchmarks)!r})
-import duelay, yardsticks
-r = duelay.simulate(duelay.datasets.load("mslr"), yardsticks.PlainRUCBDelay(),
-                    delay="geometric:0.1", horizon=500, seed=1)
+    code = """
+import dataclasses, typing
+import duelay
+from duelay.rules import select
+
+class Rule(typing.NamedTuple):
+    inner: typing.Any
+
+@select.register(Rule)
+def body(rule, ledger, t, rng):
+    return select(rule.inner, ledger, t, rng)
+
+@dataclasses.dataclass(frozen=True)
+class Outside(duelay.RUCBDelay):
+    def rule(self, n_arms):
+        return Rule(super().rule(n_arms))
+
+r = duelay.simulate(duelay.datasets.load("mslr"), Outside(), delay="geometric:0.1", horizon=500,
+                    seed=1)
 print(repr(r.final[0]))
 """
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

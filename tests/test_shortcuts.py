@@ -1,22 +1,17 @@
 """What the simulator does faster than the definitions, against the plain way."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import stats
 
 import duelay
 from duelay import delays
+from duelay._yardsticks import PlainDoubleThompson, PlainRUCBDelay
 from duelay.engine import loop, streams
 from duelay.engine.loop import new_tally
 from duelay.engine.world import make_world
 from duelay.problems import arithmetic, bradley_terry, close_rival
 from duelay.rules.double_thompson import chance_above_half
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-from yardsticks import PlainDoubleThompson, PlainRUCBDelay
 
 PROBLEMS = [arithmetic(4, 0.1), bradley_terry([6, 3, 2, 2, 1, 1]), close_rival(8, 0.1, 0.3)]
 LAWS = [delays.Geometric(0.05), delays.Never(0.3, delays.Uniform(1, 40))]

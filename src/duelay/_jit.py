@@ -132,5 +132,5 @@ def generic(function: Callable[..., Any]) -> Generic:
             _keep_nothing()
         return add(cls)
 
-    dispatcher.register = register  # type: ignore[method-assign]
+    dispatcher.register = register  # type: ignore[method-assign,assignment]
     return cast(Generic, dispatcher)
