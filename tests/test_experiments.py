@@ -507,3 +507,15 @@ def test_progress_is_a_line_a_cell_where_nobody_watches(tmp_path, monkeypatch, c
         assert len(shown.err.splitlines()) == lines
         assert f"report.html to {out}" in shown.out
     assert "mslr, rucb-delay" in str(cells_of(spec())[0])
+
+
+def test_a_study_that_comes_with_duelay_is_read_by_its_name():
+    ablation = experiments.read("ablation")
+    assert ablation == experiments.built_in("ablation")
+    assert len({str(law) for grid in ablation.grids for law in grid.delays}) == 6
+    first, *others = ([c.label for c in grid.policies] for grid in ablation.grids)
+    assert all(labels == first for labels in others)
+    for grid in ablation.grids:  # those that are told a law are told the true one
+        for choice in grid.policies:
+            told = getattr(choice.under(grid.delays[0], grid.horizon), "delay", None)
+            assert told in (None, "learn", grid.delays[0]), choice

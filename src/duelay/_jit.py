@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeVar, cast
 import numba
 from numba import config
 from numba.core.caching import NullCache
+from numba.core.options import DefaultOptions
 from numba.extending import overload
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -26,12 +27,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 # Kernels work in arrays that their caller holds, and make none. Without Numba's runtime (_nrt) they
 # do not count references to them, which took more than half of the time; a kernel that makes an
 # array is refused when it is compiled.
-_OPTIONS: dict[str, Any] = {
-    "nogil": True,
-    "error_model": "numpy",
-    "forceinline": True,
-    "_nrt": False,
-}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline": True}
+if hasattr(DefaultOptions, "_nrt"):  # not a promise of Numba's: without it we are slower, not wrong
+    _OPTIONS["_nrt"] = False
 _KEEP_DAYS = 30
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._jit import kernel
 from duelay.ledger import Ledger
 from duelay.rules.double_thompson import divergence, wins_and_count
 from duelay.rules.turn import select
@@ -21,6 +22,9 @@ class RMEDRule(NamedTuple):
     next: NDArray[np.bool_]  # (K,): L_N, arms of the next loop
     place: NDArray[np.int64]  # (1,): where in the loop we are
     evidence: NDArray[np.float64]  # (K,): I_i
+    wins: NDArray[np.float64]  # (K, K): wins and their number when each pair was last seen
+    number: NDArray[np.float64]  # (K, K)
+    term: NDArray[np.float64]  # (K, K): what they say against i
 
 
 def rmed_rule(n_arms: int) -> RMEDRule:
@@ -31,7 +35,21 @@ def rmed_rule(n_arms: int) -> RMEDRule:
         np.zeros(n_arms, dtype=np.bool_),
         np.zeros(1, dtype=np.int64),
         np.zeros(n_arms),
+        np.zeros((n_arms, n_arms)),
+        np.full((n_arms, n_arms), -1.0),
+        np.zeros((n_arms, n_arms)),
     )
+
+
+@kernel
+def against(rule: RMEDRule, ledger: Ledger, i: int, j: int) -> float:
+    """N_ij d(mu^_ij, 1/2) if j seems to beat i, else 0; computed anew only when it changes."""
+    s, n = wins_and_count(ledger, i, j)
+    if s != rule.wins[i, j] or n != rule.number[i, j]:
+        rule.wins[i, j] = s
+        rule.number[i, j] = n
+        rule.term[i, j] = n * divergence(s / n) if n > 0.0 and s / n <= 0.5 else 0.0
+    return float(rule.term[i, j])
 
 
 @select.register(RMEDRule)
@@ -48,9 +66,7 @@ def _select(rule: RMEDRule, ledger: Ledger, t: int, rng: np.random.Generator) ->
         rule.evidence[i] = 0.0
         for j in range(k):
             if j != i:
-                s, n = wins_and_count(ledger, i, j)
-                if n > 0.0 and s / n <= 0.5:
-                    rule.evidence[i] += n * divergence(s / n)
+                rule.evidence[i] += against(rule, ledger, i, j)
         if rule.evidence[i] < rule.evidence[best]:
             best = i
 
