@@ -186,7 +186,7 @@ def run_command(specification: Path, out: Path, **options: Any) -> None:
 def reproduce_command(out: Path, **options: Any) -> None:
     """Run the paper's experiments, and say which of its claims hold.
 
-    100 runs of nine policies on eight datasets, and four smaller comparisons: some minutes on two
+    100 runs of nine policies on eight datasets, and four smaller comparisons: two minutes on two
     cores. With --quick about one.
     """
     experiments = _experiments()
