@@ -96,3 +96,25 @@ def test_the_chance_of_a_coin_is_the_betas():
                 assert chance_above_half(s, n) == pytest.approx(true, rel=1e-8)
             else:
                 assert chance_above_half(s, n) < 1e-240
+
+
+@pytest.mark.parametrize("law", [delays.Geometric(0.01), delays.Zipf(1.2, 5000)], ids=str)
+def test_with_a_window_memory_does_not_depend_on_the_horizon(law):
+    def size(thing):
+        if isinstance(thing, tuple):
+            return sum(size(part) for part in thing)
+        return getattr(thing, "nbytes", 0)
+
+    problem = arithmetic(4, 0.1)
+    for policy in (
+        duelay.RUCBDelay(delay=law, window=1000),
+        duelay.recommend(window=1000).policy,
+        duelay.RMED(window=1000),
+    ):
+        held = [
+            size(make_world(problem, law, policy.window, horizon))
+            + size(policy.for_horizon(horizon).ledger(4))
+            + size(policy.for_horizon(horizon).rule(4))
+            for horizon in (10**4, 10**9)
+        ]
+        assert held[0] == held[1] < 300_000
