@@ -22,8 +22,7 @@ from duelay._table import table
 from duelay.assumed import advance, convert, enter, evidence, heard, settles
 from duelay.ledger import Ledger
 from duelay.problems import bradley_terry
-from duelay.rules.double_thompson import wins_and_count
-from duelay.rules.turn import select
+from duelay.rules.turn import select, wins_and_count
 
 HORIZON = 100_000
 LAWS = ["geometric:0.01", "geometric:0.001", "never:0.3,geometric:0.01"]
@@ -166,15 +165,10 @@ def _select(rule: WinnerSamplingRule, ledger: Ledger, t: int, rng: np.random.Gen
 
 
 @dataclass(frozen=True)
-class WinnerSampling(duelay.DoubleThompson):
+class WinnerSampling(ScaledThompson):
     """Draw both arms, each with the chance that it is the winner: the product over its duels."""
 
     floor: float = 0.0
-    whole: bool = True
-
-    def ledger(self, n_arms: int) -> Ledger:
-        ledger = super().ledger(n_arms)
-        return ledger._replace(assumed=Scaled(ledger.assumed, self.whole))
 
     def rule(self, n_arms: int) -> Any:
         return WinnerSamplingRule(self.floor, np.zeros(n_arms))

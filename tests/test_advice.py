@@ -108,3 +108,8 @@ def test_it_bears_long_delays_and_silence():
 @pytest.mark.compiled
 def test_it_bears_long_delays_and_silence_at_length():
     check_long_and_silent(100)
+
+
+def test_anonymous_conversions_have_no_age():
+    with pytest.raises(ValueError, match="window does not fit anonymous conversions"):
+        duelay.recommend(100, is_anonymous=True, window=10)

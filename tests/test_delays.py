@@ -228,3 +228,9 @@ def test_an_empirical_law_repeats_its_samples(samples):
     for t in (1, 7, 50):
         assert law.cdf(t) == pytest.approx(np.mean(np.array(samples) <= t))
     assert law.never == pytest.approx(np.mean(np.isinf(samples)), abs=1e-9)
+
+
+def test_a_law_takes_ages_in_any_layout():
+    ages = np.arange(1.0, 13.0).reshape(3, 4)
+    for law in (delays.LogNormal(20, 1.0), delays.Weibull(0.7, 20), delays.Geometric(0.1)):
+        assert np.array_equal(law.cdf(ages.T), law.cdf(ages).T)

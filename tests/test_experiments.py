@@ -519,3 +519,8 @@ def test_a_study_that_comes_with_duelay_is_read_by_its_name():
         for choice in grid.policies:
             told = getattr(choice.under(grid.delays[0], grid.horizon), "delay", None)
             assert told in (None, "learn", grid.delays[0]), choice
+
+
+def test_a_study_misspelt_is_guessed():
+    with pytest.raises(ValueError, match="did you mean ablation"):
+        experiments.read("ablatoin")

@@ -1,4 +1,4 @@
-"""Which policy to use, and why: `recommend`. Every figure in it comes from the ablation study."""
+"""Which policy to use, and why: `recommend`. The ablation study is what it rests on."""
 
 from __future__ import annotations
 
@@ -56,6 +56,10 @@ def recommend(
         n_arms = _checks.whole("n_arms", n_arms, least=2)
     known = _known(delay, n_arms)
     if is_anonymous:
+        if window is not None:
+            raise ValueError(
+                f"window does not fit anonymous conversions, whose age nobody knows, got {window!r}"
+            )
         return _anonymous(known)
     order = "alternate" if is_order_free else "champion"
     law: Any = "learn" if known is None or isinstance(known, float) else known

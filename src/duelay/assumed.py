@@ -19,6 +19,7 @@ from duelay.delays import Delay, Geometric, Never, tables
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
+FOREVER = 1 << 62  # ticks
 _LONGEST = 10_000_000  # ages that a ledger keeps open, at the most
 _TINY = 1e-18  # a share that adds nothing to a float64 count
 _RESCALE = 1e-200
@@ -278,6 +279,12 @@ def _heard_geometric(assumed: GeometricHeard, plays: Integers, i: int, j: int) -
 
 @advance.register(TableHeard)
 def _advance_table(assumed: TableHeard, t: int) -> None:
+    age_open(assumed, t)
+
+
+@kernel
+def age_open(assumed: Any, t: int) -> int:
+    """Let every open duel gain its share at tick t; return the pair of one that closes, else -1."""
     n = assumed.born.size
     start, stop = assumed.ends[0], assumed.ends[0] + assumed.ends[1]
     gain(assumed, t, start, min(stop, n))
@@ -285,10 +292,12 @@ def _advance_table(assumed: TableHeard, t: int) -> None:
     if stop > start and t - assumed.born[start] == n:  # only the oldest can be that old
         assumed.ends[0] = 0 if start + 1 == n else start + 1
         assumed.ends[1] -= 1
+        return int(assumed.pair[start])
+    return -1
 
 
 @kernel
-def gain(assumed: TableHeard, t: int, start: int, stop: int) -> None:
+def gain(assumed: Any, t: int, start: int, stop: int) -> None:
     """Add what the duels from place `start` to place `stop` have gained since the tick before."""
     heard, pair, born, pmf = assumed.heard, assumed.pair, assumed.born, assumed.pmf
     if pmf.shape[0] == 1:
@@ -303,8 +312,13 @@ def gain(assumed: TableHeard, t: int, start: int, stop: int) -> None:
 
 @enter.register(TableHeard)
 def _enter_table(assumed: TableHeard, i: int, j: int, t: int) -> None:
-    if i == j:
-        return
+    if i != j:
+        push(assumed, i, j, t)
+
+
+@kernel
+def push(assumed: Any, i: int, j: int, t: int) -> None:
+    """Put a duel of two arms at the end of the ring of open ones."""
     place = assumed.ends[0] + assumed.ends[1]
     if place >= assumed.born.size:
         place -= assumed.born.size
@@ -314,5 +328,6 @@ def _enter_table(assumed: TableHeard, i: int, j: int, t: int) -> None:
 
 
 @heard.register(TableHeard)
-def _heard_table(assumed: TableHeard, plays: Integers, i: int, j: int) -> float:
+def read_heard(assumed: Any, plays: Integers, i: int, j: int) -> float:
+    """*heard* where it is kept by pair."""
     return float(assumed.heard[i * assumed.law.shape[0] + j])

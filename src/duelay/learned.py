@@ -17,14 +17,18 @@ import numpy as np
 
 from duelay._jit import kernel
 from duelay.assumed import (
+    FOREVER,
     Floats,
     Integers,
     advance,
+    age_open,
     convert,
     enter,
     evidence,
     heard,
+    push,
     read_evidence,
+    read_heard,
     settles,
 )
 
@@ -36,10 +40,10 @@ _FIRST = 50  # ticks between two looks, at the least; later a twentieth of the t
 class LearnedHeard(NamedTuple):
     """What is known about the delay, and *heard* under it."""
 
-    n_arms: int
     by_coin: bool  # whether duels of two arms tell about the delay
     tau: Floats  # (n + 1,): the law as it is known now; 1 from age 1 on until enough is known
-    pmf: Floats  # (n + 1,): tau(age) - tau(age - 1)
+    pmf: Floats  # (1, n + 1): tau(age) - tau(age - 1)
+    law: Integers  # (K, K), 0: one law for all pairs
     heard: Floats  # (K²,): by i K + j
     closed: Integers  # (K²,): duels of age n and more
     pair: Integers  # (n,): open duels of two arms, i K + j, in a ring
@@ -48,19 +52,19 @@ class LearnedHeard(NamedTuple):
     tells: Integers  # (n,): by tick modulo n, -1 no duel that tells, 0 a silent one, or its delay
     events: Integers  # (n + 2,): closed duels that converted at each age
     entries: Integers  # (n + 2,): closed duels observed at age a, as differences
-    clock: Integers  # (3,): this tick, the tick of the next look, conversions that tell so far
+    clock: Integers  # (2,): the tick of the next look, conversions that tell so far
 
 
 def learned(window: int | None, n_arms: int, by_coin: bool) -> LearnedHeard:
     """Return the state of somebody who has heard nothing."""
-    n = min(AGES, AGES if window is None else window)
+    n = AGES if window is None else min(AGES, window)
     tau = np.ones(n + 1)
     tau[0] = 0.0
     return LearnedHeard(
-        n_arms=n_arms,
         by_coin=by_coin,
         tau=tau,
-        pmf=np.diff(tau, prepend=0.0),
+        pmf=np.diff(tau, prepend=0.0)[None, :],
+        law=np.zeros((n_arms, n_arms), dtype=np.int64),
         heard=np.zeros(n_arms * n_arms),
         closed=np.zeros(n_arms * n_arms, dtype=np.int64),
         pair=np.zeros(n, dtype=np.int64),
@@ -69,21 +73,17 @@ def learned(window: int | None, n_arms: int, by_coin: bool) -> LearnedHeard:
         tells=np.full(n, -1, dtype=np.int64),
         events=np.zeros(n + 2, dtype=np.int64),
         entries=np.zeros(n + 2, dtype=np.int64),
-        clock=np.array([0, _FIRST, 0], dtype=np.int64),
+        clock=np.array([_FIRST, 0], dtype=np.int64),
     )
 
 
 evidence.register(LearnedHeard)(read_evidence)
-
-
-@heard.register(LearnedHeard)
-def _heard(assumed: LearnedHeard, plays: Integers, i: int, j: int) -> float:
-    return float(assumed.heard[i * plays.shape[0] + j])
+heard.register(LearnedHeard)(read_heard)
 
 
 @settles.register(LearnedHeard)
 def _settles(assumed: LearnedHeard) -> int:
-    return 1 << 62  # self-duels tell too, and a new look at the law changes everything
+    return FOREVER  # self-duels tell too, and a new look at the law changes everything
 
 
 @convert.register(LearnedHeard)
@@ -91,35 +91,23 @@ def _convert(assumed: LearnedHeard, born: int, t: int) -> None:
     n = assumed.tells.size
     if t - born <= n and assumed.tells[born % n] == 0:
         assumed.tells[born % n] = t - born
-        assumed.clock[2] += 1
+        assumed.clock[1] += 1
 
 
 @enter.register(LearnedHeard)
 def _enter(assumed: LearnedHeard, i: int, j: int, t: int) -> None:
-    n = assumed.tells.size
-    if i == j:
-        assumed.tells[t % n] = 0
-        return
-    if assumed.by_coin:
-        assumed.tells[t % n] = 0
-    place = assumed.ends[0] + assumed.ends[1]
-    if place >= n:
-        place -= n
-    assumed.pair[place] = i * assumed.n_arms + j
-    assumed.born[place] = t
-    assumed.ends[1] += 1
+    if i == j or assumed.by_coin:
+        assumed.tells[t % assumed.tells.size] = 0
+    if i != j:
+        push(assumed, i, j, t)
 
 
 @advance.register(LearnedHeard)
 def _advance(assumed: LearnedHeard, t: int) -> None:
     n = assumed.tells.size
-    start, stop = assumed.ends[0], assumed.ends[0] + assumed.ends[1]
-    gain(assumed, t, start, min(stop, n))
-    gain(assumed, t, 0, stop - n)
-    if stop > start and t - assumed.born[start] == n:  # only the oldest can be that old
-        assumed.closed[assumed.pair[start]] += 1
-        assumed.ends[0] = 0 if start + 1 == n else start + 1
-        assumed.ends[1] -= 1
+    closes = age_open(assumed, t)
+    if closes >= 0:
+        assumed.closed[closes] += 1
     delay = assumed.tells[t % n]
     if delay >= 0:  # asked n ticks ago: it has told all that it will
         assumed.entries[1] += 1
@@ -129,20 +117,11 @@ def _advance(assumed: LearnedHeard, t: int) -> None:
         else:
             assumed.entries[n + 1] -= 1
         assumed.tells[t % n] = -1
-    assumed.clock[0] = t
-    if t >= assumed.clock[1]:
-        assumed.clock[1] = t + max(_FIRST, t // 20)
-        if assumed.clock[2] >= _ENOUGH:
+    if t >= assumed.clock[0]:
+        assumed.clock[0] = t + max(_FIRST, t // 20)
+        if assumed.clock[1] >= _ENOUGH:
             estimate(assumed, t)
             recount(assumed, t)
-
-
-@kernel
-def gain(assumed: LearnedHeard, t: int, start: int, stop: int) -> None:
-    """Add what the duels from place `start` to place `stop` have gained since the tick before."""
-    heard, pair, born, pmf = assumed.heard, assumed.pair, assumed.born, assumed.pmf
-    for place in range(start, stop):
-        heard[pair[place]] += pmf[t - born[place]]
 
 
 @kernel
@@ -155,7 +134,7 @@ def estimate(assumed: LearnedHeard, t: int) -> None:
         if at_risk > 0:
             survival *= 1.0 - assumed.events[age] / at_risk
         assumed.tau[age] = min(1.0, 2.0 * (1.0 - survival))
-        assumed.pmf[age] = assumed.tau[age] - assumed.tau[age - 1]
+        assumed.pmf[0, age] = assumed.tau[age] - assumed.tau[age - 1]
     count_open(assumed, t, -1)
 
 

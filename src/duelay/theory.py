@@ -334,12 +334,10 @@ def asymptotic_lower_bound(
     mu, gaps, total = problem.matrix, problem.gaps, 0.0
     for i in range(problem.n_arms):
         if i != problem.winner:
-            ways = [
-                (gaps[i] + gaps[j]) / (2 * told) if told > 0 else math.inf
-                for j in np.flatnonzero(mu[i] < 0.5)
-                if (told := information(float(mu[i, j]), tau_window, order)) >= 0
-            ]
-            total += min(ways)
+            beat = np.flatnonzero(mu[i] < 0.5)
+            told = np.array([information(float(mu[i, j]), tau_window, order) for j in beat])
+            with np.errstate(divide="ignore"):
+                total += np.min((gaps[i] + gaps[beat]) / (2 * told))
     return float(total) * math.log(horizon)
 
 

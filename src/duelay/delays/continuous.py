@@ -97,9 +97,9 @@ class LogNormal(ContinuousLaw):
     def survival(self, x: Floats) -> Floats:
         """P(X > x) = 1 - Phi(log(x / median) / sigma)."""
         z = np.log(x / self.median) / (self.sigma * math.sqrt(2.0))
-        answer = np.array(z, dtype=np.float64)
+        answer = np.array(z, dtype=np.float64, order="C")  # its own, and flat without a copy
         _half_erfc(answer.reshape(-1))
-        return answer.reshape(np.shape(x))
+        return answer
 
 
 @kernel

@@ -154,6 +154,12 @@ def read(path: str | Path) -> Specification:
         return built_in(str(path))
     try:
         source = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        hint = _checks.nearest(str(path), BUILT_IN)
+        raise ValueError(
+            f"cannot read the specification {path}{hint}: there is no such file, nor a study of "
+            f"that name; there are: {', '.join(BUILT_IN)}"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"cannot read the specification {path}: {error}") from None
     return parse(source, path.name, path.parent)

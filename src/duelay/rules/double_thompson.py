@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._jit import kernel
-from duelay.assumed import evidence
 from duelay.ledger import Ledger
-from duelay.rules.turn import select
+from duelay.rules.turn import divergence, select, wins_and_count
 
 _STEPS = 100_000  # of a continued fraction that needs about the root of the number of duels
 
@@ -53,13 +52,6 @@ def double_thompson_rule(alpha: float, is_plus: bool, n_arms: int) -> DoubleThom
         seen=np.zeros(shape, dtype=np.int64),
         chance=np.full(shape, -1.0),
     )
-
-
-@kernel
-def wins_and_count(ledger: Ledger, i: int, j: int) -> Any:
-    """Return S_ij, clipped to [0, N~_ij], and N~_ij: the Beta's wins and their number."""
-    _, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, j)
-    return min(max(s, 0.0), n_tilde), n_tilde
 
 
 @kernel
@@ -181,17 +173,6 @@ def is_surely_in_c(ledger: Ledger, arm: int, width: float) -> bool:
         if j != arm and is_beaten_for_certain(ledger, arm, j, width):
             return False
     return True
-
-
-@kernel
-def divergence(p: float) -> float:
-    """d(p, 1/2), the relative entropy of two coins."""
-    total = math.log(2.0)
-    if p > 0.0:
-        total += p * math.log(p)
-    if p < 1.0:
-        total += (1.0 - p) * math.log(1.0 - p)
-    return max(total, 0.0)
 
 
 @kernel

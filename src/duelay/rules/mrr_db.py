@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._jit import kernel
+from duelay.assumed import FOREVER
 from duelay.ledger import Ledger
-from duelay.rules.turn import FOREVER, calm_until, select
+from duelay.rules.turn import calm_until, select
 
 
 class MRRDBRule(NamedTuple):

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from duelay._jit import kernel
 from duelay.ledger import Ledger
-from duelay.rules.double_thompson import divergence, wins_and_count
-from duelay.rules.turn import select
+from duelay.rules.turn import divergence, select, wins_and_count
 
 
 class RMEDRule(NamedTuple):

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay.assumed import FOREVER
 from duelay.ledger import Ledger
-from duelay.rules.turn import FOREVER, calm_until, is_beaten, select
+from duelay.rules.turn import calm_until, is_beaten, select
 
 
 class RRDBRule(NamedTuple):

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._jit import kernel
-from duelay.assumed import evidence
+from duelay.assumed import FOREVER, evidence
 from duelay.ledger import Ledger
-from duelay.rules.turn import FOREVER, calm_until, is_beaten, select, upper_bound
+from duelay.rules.turn import calm_until, is_beaten, select, upper_bound
 
 
 class RUCBRule(NamedTuple):

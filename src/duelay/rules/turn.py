@@ -12,8 +12,6 @@ from duelay.assumed import evidence
 from duelay.ledger import Ledger, age_to, record
 from duelay.order import arrange
 
-FOREVER = 1 << 62
-
 
 @generic
 def select(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
@@ -59,3 +57,21 @@ def upper_bound(ledger: Ledger, i: int, j: int, width: float) -> float:
     if n_tilde <= 0.0:
         return math.inf
     return float((s + math.sqrt(width * n)) / n_tilde)
+
+
+@kernel
+def wins_and_count(ledger: Ledger, i: int, j: int) -> Any:
+    """Return S_ij, clipped to [0, N~_ij], and N~_ij: wins and their number, as of a Beta."""
+    _, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, j)
+    return min(max(s, 0.0), n_tilde), n_tilde
+
+
+@kernel
+def divergence(p: float) -> float:
+    """d(p, 1/2), the relative entropy of two coins."""
+    total = math.log(2.0)
+    if p > 0.0:
+        total += p * math.log(p)
+    if p < 1.0:
+        total += (1.0 - p) * math.log(1.0 - p)
+    return max(total, 0.0)
