@@ -11,7 +11,7 @@ from duelay.engine import loop, streams
 from duelay.engine.loop import new_tally
 from duelay.engine.world import make_world
 from duelay.problems import arithmetic, bradley_terry, close_rival
-from duelay.rules.double_thompson import chance_above_half
+from duelay.rules.double_thompson import chance_above_half, draw_above_half
 
 PROBLEMS = [arithmetic(4, 0.1), bradley_terry([6, 3, 2, 2, 1, 1]), close_rival(8, 0.1, 0.3)]
 LAWS = [delays.Geometric(0.05), delays.Never(0.3, delays.Uniform(1, 40))]
@@ -118,3 +118,14 @@ def test_with_a_window_memory_does_not_depend_on_the_horizon(law):
             for horizon in (10**4, 10**9)
         ]
         assert held[0] == held[1] < 300_000
+
+
+@pytest.mark.parametrize(("plays", "won"), [(10, 5), (40, 12), (1, 0), (400, 100), (3000, 1400)])
+def test_a_beta_above_half_has_its_law_however_rare_that_is(plays, won):
+    ledger = duelay.DoubleThompson(order="champion").ledger(2)
+    ledger.plays[0, 1], ledger.conversions[0, 1] = plays, won
+    rng = np.random.default_rng(1)
+    drawn = [draw_above_half(ledger, 0, 1, rng) for _ in range(2000)]
+    beta = stats.beta(won + 1, plays - won + 1)
+    assert min(drawn) > 0.5
+    assert stats.kstest(drawn, lambda x: 1 - beta.sf(x) / beta.sf(0.5)).pvalue > 0.001

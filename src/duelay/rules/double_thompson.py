@@ -146,24 +146,41 @@ def beats_all(rule: DoubleThompsonRule, ledger: Ledger, arm: int, t: int, rng: A
                 loses = True
     if not loses and rng.random() < together:
         return True
-    is_open = not loses  # then it loses to one at least of those that are left: draw until it does
-    while True:
-        for j in range(k):
-            if j != arm and rule.chance[arm, j] >= 0.0:
-                row[j] = rng.random() < rule.chance[arm, j]
-                loses = loses or not row[j]
-        if loses or not is_open:
-            return False
+    for j in range(k):
+        if j != arm and rule.chance[arm, j] >= 0.0:
+            chance = rule.chance[arm, j]
+            if loses:
+                row[j] = rng.random() < chance
+            else:  # it loses to one at least from here on: to j with (1 - chance) / (1 - together)
+                row[j] = rng.random() * (1.0 - together) >= 1.0 - chance
+                if row[j]:
+                    together /= chance
+                else:
+                    loses = True
+    return False
 
 
 @kernel
 def draw_above_half(ledger: Ledger, i: int, j: int, rng: np.random.Generator) -> float:
-    """theta_ij, given that it is above 1/2."""
+    """theta_ij, given that it is above 1/2.
+
+    Where that is rare, from the exponential law that touches the density at 1/2 and lies above it,
+    the density being log-concave: a draw or two, however rare.
+    """
     s, n = wins_and_count(ledger, i, j)
-    theta = 0.0
-    while theta <= 0.5:
-        theta = draw(s, n, rng)
-    return theta
+    slope = 2.0 * (n - 2.0 * s)  # of the density's logarithm at 1/2, downwards
+    is_rare = slope > 0.0 and slope * slope > 4.0 * n
+    while True:
+        if is_rare:
+            over = -math.log(1.0 - rng.random()) / slope
+            if over < 0.5:
+                log_ratio = s * math.log1p(2.0 * over) + (n - s) * math.log1p(-2.0 * over)
+                if math.log(1.0 - rng.random()) <= log_ratio + slope * over:
+                    return float(0.5 + over)
+        else:
+            theta = draw(s, n, rng)
+            if theta > 0.5:
+                return theta
 
 
 @kernel
