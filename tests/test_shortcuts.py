@@ -9,6 +9,7 @@ from duelay import delays
 from duelay._yardsticks import PlainDoubleThompson, PlainRUCBDelay
 from duelay.engine import loop, streams
 from duelay.engine.loop import new_tally
+from duelay.engine.rounds import draw_duels, nothing_late
 from duelay.engine.world import make_world
 from duelay.problems import arithmetic, bradley_terry, close_rival
 from duelay.rules.double_thompson import chance_above_half, draw_above_half
@@ -75,14 +76,62 @@ def test_double_thompson_has_the_law_of_the_plain_loop(problem, law, told):
         )
         for kind, seed in ((duelay.DoubleThompson, 1), (PlainDoubleThompson, 2))
     )
-    values = [(fast.final, plain.final)]
-    k = problem.n_arms
+    assert_same_law(fast, plain)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("schedule", [(20, 60, 200), (30,), None], ids=str)
+@pytest.mark.parametrize("pairs", ["unordered", "ordered"])
+@pytest.mark.parametrize("law", [*LAWS, delays.Zipf(1.2, 300)], ids=str)
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+def test_rounds_in_bulk_have_the_law_of_duel_by_duel(problem, law, pairs, schedule):
+    """A few rounds, one and then turns to the horizon, and a first round that never ends."""
+    policy = duelay.MRRDBDelay(schedule=schedule, pairs=pairs)
+    fast, plain = (
+        duelay.simulate(
+            problem, policy, delay=law, horizon=2500, runs=200, seed=seed, checkpoints=[700, 2500],
+            bulk=bulk, pairs=True, is_cautious=False,
+        )
+        for bulk, seed in ((True, 1), (False, 2))
+    )  # fmt: skip
+    assert_same_law(fast, plain)
+    assert (fast.plays.sum(axis=(1, 2)) == 2500).all()
+    assert fast.pairs.sum(axis=(1, 2)).tolist() == [200 * 700, 200 * 2500]
+    assert stats.ks_2samp(fast.regret[:, 0], plain.regret[:, 0], method="asymp").pvalue > 0.0005
+    led = [np.bincount(result.leader, minlength=problem.n_arms) for result in (fast, plain)]
+    assert stats.chi2_contingency(np.array(led) + 0.5).pvalue > 0.0005
+
+
+@pytest.mark.compiled
+def test_conversions_drawn_in_bulk_have_the_mean_of_their_law():
+    """Heard by a tick: sum of mu tau(tick - born), and so are those that come later."""
+    law = delays.Never(0.2, delays.Uniform(1, 60))
+    problem = arithmetic(3, 0.1)
+    world = make_world(problem, law, None, 1000)
+    rng = np.random.default_rng(0)
+    heard, after = [], []
+    for _ in range(4000):
+        late = nothing_late(world)
+        heard.append(draw_duels(world, late, 0, 2, 11, 2, 50, 115, rng))
+        due = late.due[: late.kept[0]]
+        assert (due > 115).all()
+        after.append(np.sum(due <= 130))
+    born = 11 + 2 * np.arange(50)
+    by = [problem.matrix[0, 2] * law.cdf(tick - born).sum() for tick in (115, 130)]
+    assert np.mean(heard) == pytest.approx(by[0], abs=4 * np.std(heard) / 4000**0.5)
+    assert np.mean(after) == pytest.approx(by[1] - by[0], abs=4 * np.std(after) / 4000**0.5)
+
+
+def assert_same_law(one, other):
+    """Kolmogorov-Smirnov: regret, and how often each pair was played."""
+    values = [(one.final, other.final)]
+    k = one.problem.n_arms
     for i in range(k):
         for j in range(i, k):
             values.append(
-                tuple((r.plays[:, i, j] + r.plays[:, j, i]).astype(float) for r in (fast, plain))
+                tuple((r.plays[:, i, j] + r.plays[:, j, i]).astype(float) for r in (one, other))
             )
-    least = min(stats.ks_2samp(*pair).pvalue for pair in values)
+    least = min(stats.ks_2samp(*pair, method="asymp").pvalue for pair in values)
     assert least * len(values) > 0.001  # Bonferroni: one in a thousand by chance
 
 

@@ -20,6 +20,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
 FOREVER = 1 << 62  # ticks
+BLOCK = 32  # ticks for which *heard* is added up ahead
 _LONGEST = 10_000_000  # ages that a ledger keeps open, at the most
 _TINY = 1e-18  # a share that adds nothing to a float64 count
 _RESCALE = 1e-200
@@ -60,14 +61,22 @@ class GeometricHeard(NamedTuple):
 
 
 class TableHeard(NamedTuple):
-    """Any law, or one a pair: every open duel gains its share at every tick."""
+    """Any law, or one a pair: what open duels will have gained is added up a block ahead.
 
-    pmf: Floats  # (laws, n + 1): P(D = age), nothing beyond n
-    law: Integers  # (K, K): which row of pmf
-    heard: Floats  # (K²,): by i K + j
-    pair: Integers  # (n,): the open duels, in a ring
-    born: Integers  # (n,)
+    Whatever happens, a duel has gained tau(age) at each of the next ticks: at the start of a block
+    every open duel adds a stretch of tau to its pair's row, and within it every new one does.
+    """
+
+    tau: Floats  # (laws, n + 1 + BLOCK): P(D <= age), and beyond age n as at n
+    law: Integers  # (K, K): which row of tau
+    ahead: Floats  # (K, K, BLOCK): *heard* at each tick of the block
+    laid: Integers  # (K, K): the tick at which the row was begun anew
+    closed: Integers  # (K, K): duels of age n and more
+    first: Integers  # (n + BLOCK,): the open duels, in a ring
+    second: Integers  # (n + BLOCK,)
+    born: Integers  # (n + BLOCK,)
     ends: Integers  # (2,): where the oldest open duel stands, and how many there are
+    block: Integers  # (2,): the first tick of the block, and where in it we stand
 
 
 def assume(delay: Delay | str | None, window: int | None, n_arms: int) -> Any:
@@ -107,14 +116,24 @@ def _table(delay: Any, window: int | None, n_arms: int) -> TableHeard:
     tau, law = tables(delay, n_arms, limit)
     n = tau.shape[1] - 1
     _check_length(n)
-    return TableHeard(
-        pmf=np.diff(tau, axis=1, prepend=0.0),
-        law=law,
-        heard=np.zeros(n_arms * n_arms),
-        pair=np.zeros(n, dtype=np.int64),
-        born=np.zeros(n, dtype=np.int64),
-        ends=np.zeros(2, dtype=np.int64),
-    )
+    return TableHeard(**blocks(tau, law))
+
+
+def blocks(tau: Floats, law: Integers) -> dict[str, Any]:
+    """Return what a block ahead is kept in, for tau up to age n, by law, and the law of a pair."""
+    n = tau.shape[1] - 1
+    return {
+        "tau": np.concatenate([tau, np.repeat(tau[:, -1:], BLOCK, axis=1)], axis=1),
+        "law": law,
+        "ahead": np.zeros((*law.shape, BLOCK)),
+        "laid": np.zeros_like(law),
+        "closed": np.zeros_like(law),
+        "first": np.zeros(n + BLOCK, dtype=np.int64),
+        "second": np.zeros(n + BLOCK, dtype=np.int64),
+        "born": np.zeros(n + BLOCK, dtype=np.int64),
+        "ends": np.zeros(2, dtype=np.int64),
+        "block": np.zeros(2, dtype=np.int64),
+    }
 
 
 def _check_length(ages: int) -> None:
@@ -179,7 +198,13 @@ def _settles_geometric(assumed: GeometricHeard) -> int:
 
 @settles.register(TableHeard)
 def _settles_table(assumed: TableHeard) -> int:
-    return assumed.born.size
+    return last_age(assumed)
+
+
+@kernel
+def last_age(assumed: Any) -> int:
+    """Return n, the age from which on a duel gains nothing."""
+    return int(assumed.tau.shape[1] - 1 - BLOCK)
 
 
 @advance.register(AtOnce)
@@ -283,31 +308,59 @@ def _advance_table(assumed: TableHeard, t: int) -> None:
 
 
 @kernel
-def age_open(assumed: Any, t: int) -> int:
-    """Let every open duel gain its share at tick t; return the pair of one that closes, else -1."""
-    n = assumed.born.size
-    start, stop = assumed.ends[0], assumed.ends[0] + assumed.ends[1]
-    gain(assumed, t, start, min(stop, n))
-    gain(assumed, t, 0, stop - n)
-    if stop > start and t - assumed.born[start] == n:  # only the oldest can be that old
-        assumed.ends[0] = 0 if start + 1 == n else start + 1
+def age_open(assumed: Any, t: int) -> None:
+    """Step to tick t of the block, or begin a new one."""
+    if t - assumed.block[0] >= BLOCK:
+        close_old(assumed, t)
+        look_ahead(assumed, t)
+    assumed.block[1] = t - assumed.block[0]
+
+
+@kernel
+def close_old(assumed: Any, t: int) -> None:
+    """Take the duels that gain no more out of the ring."""
+    n = last_age(assumed)
+    while assumed.ends[1] > 0 and t - assumed.born[assumed.ends[0]] >= n:
+        i, j = assumed.first[assumed.ends[0]], assumed.second[assumed.ends[0]]
+        assumed.closed[i, j] += 1
+        begin_row(assumed, i, j, t)
+        assumed.ends[0] += 1
+        if assumed.ends[0] == assumed.born.size:
+            assumed.ends[0] = 0
         assumed.ends[1] -= 1
-        return int(assumed.pair[start])
-    return -1
+
+
+@kernel
+def look_ahead(assumed: Any, t: int) -> None:
+    """Add up *heard* for the block that begins at tick t."""
+    size = assumed.born.size
+    start, stop = assumed.ends[0], assumed.ends[0] + assumed.ends[1]
+    gain(assumed, t, start, min(stop, size))
+    gain(assumed, t, 0, stop - size)
+    assumed.block[0] = t
+    assumed.block[1] = 0
+
+
+@kernel
+def begin_row(assumed: Any, i: int, j: int, t: int) -> None:
+    """Let a pair's row hold its closed duels only."""
+    closed = assumed.closed[i, j] * assumed.tau[assumed.law[i, j], last_age(assumed)]
+    for place in range(BLOCK):
+        assumed.ahead[i, j, place] = closed
+    assumed.laid[i, j] = t
 
 
 @kernel
 def gain(assumed: Any, t: int, start: int, stop: int) -> None:
-    """Add what the duels from place `start` to place `stop` have gained since the tick before."""
-    heard, pair, born, pmf = assumed.heard, assumed.pair, assumed.born, assumed.pmf
-    if pmf.shape[0] == 1:
-        for place in range(start, stop):
-            heard[pair[place]] += pmf[0, t - born[place]]
-    else:
-        k = assumed.law.shape[0]
-        for place in range(start, stop):
-            i = pair[place] // k
-            heard[pair[place]] += pmf[assumed.law[i, pair[place] - i * k], t - born[place]]
+    """Add what the duels from place `start` to place `stop` of the ring will have gained."""
+    for entry in range(start, stop):
+        i, j = assumed.first[entry], assumed.second[entry]
+        age = np.uint64(t - assumed.born[entry])  # without a sign the loop below is vectorised
+        if assumed.laid[i, j] != t:
+            begin_row(assumed, i, j, t)
+        row = assumed.law[i, j]
+        for place in range(assumed.ahead.shape[2]):
+            assumed.ahead[i, j, place] += assumed.tau[row, age + np.uint64(place)]
 
 
 @enter.register(TableHeard)
@@ -319,15 +372,19 @@ def _enter_table(assumed: TableHeard, i: int, j: int, t: int) -> None:
 @kernel
 def push(assumed: Any, i: int, j: int, t: int) -> None:
     """Put a duel of two arms at the end of the ring of open ones."""
-    place = assumed.ends[0] + assumed.ends[1]
-    if place >= assumed.born.size:
-        place -= assumed.born.size
-    assumed.pair[place] = i * assumed.law.shape[0] + j
-    assumed.born[place] = t
+    entry = assumed.ends[0] + assumed.ends[1]
+    if entry >= assumed.born.size:
+        entry -= assumed.born.size
+    assumed.first[entry] = i
+    assumed.second[entry] = j
+    assumed.born[entry] = t
     assumed.ends[1] += 1
+    now, row = assumed.block[1], assumed.law[i, j]
+    for age in range(BLOCK - now):
+        assumed.ahead[i, j, now + age] += assumed.tau[row, age]
 
 
 @heard.register(TableHeard)
 def read_heard(assumed: Any, plays: Integers, i: int, j: int) -> float:
-    """*heard* where it is kept by pair."""
-    return float(assumed.heard[i * assumed.law.shape[0] + j])
+    """*heard* where it is added up ahead."""
+    return float(assumed.ahead[i, j, assumed.block[1]])

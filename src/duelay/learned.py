@@ -22,10 +22,14 @@ from duelay.assumed import (
     Integers,
     advance,
     age_open,
+    begin_row,
+    blocks,
+    close_old,
     convert,
     enter,
     evidence,
     heard,
+    look_ahead,
     push,
     read_evidence,
     read_heard,
@@ -41,14 +45,16 @@ class LearnedHeard(NamedTuple):
     """What is known about the delay, and *heard* under it."""
 
     by_coin: bool  # whether duels of two arms tell about the delay
-    tau: Floats  # (n + 1,): the law as it is known now; 1 from age 1 on until enough is known
-    pmf: Floats  # (1, n + 1): tau(age) - tau(age - 1)
-    law: Integers  # (K, K), 0: one law for all pairs
-    heard: Floats  # (K²,): by i K + j
-    closed: Integers  # (K²,): duels of age n and more
-    pair: Integers  # (n,): open duels of two arms, i K + j, in a ring
-    born: Integers  # (n,)
-    ends: Integers  # (2,): where the oldest open duel stands, and how many there are
+    tau: Floats  # (1, n + 1 + BLOCK): the law as it is known now; 1 from age 1 until enough is
+    law: Integers  # (K, K), 0: one law for all pairs; this and the next as in `TableHeard`
+    ahead: Floats  # (K, K, BLOCK)
+    laid: Integers  # (K, K)
+    closed: Integers  # (K, K)
+    first: Integers  # (n + BLOCK,)
+    second: Integers  # (n + BLOCK,)
+    born: Integers  # (n + BLOCK,)
+    ends: Integers  # (2,)
+    block: Integers  # (2,)
     tells: Integers  # (n,): by tick modulo n, -1 no duel that tells, 0 a silent one, or its delay
     events: Integers  # (n + 2,): closed duels that converted at each age
     entries: Integers  # (n + 2,): closed duels observed at age a, as differences
@@ -58,18 +64,11 @@ class LearnedHeard(NamedTuple):
 def learned(window: int | None, n_arms: int, by_coin: bool) -> LearnedHeard:
     """Return the state of somebody who has heard nothing."""
     n = AGES if window is None else min(AGES, window)
-    tau = np.ones(n + 1)
-    tau[0] = 0.0
+    at_once = np.ones((1, n + 1))
+    at_once[0, 0] = 0.0
     return LearnedHeard(
         by_coin=by_coin,
-        tau=tau,
-        pmf=np.diff(tau, prepend=0.0)[None, :],
-        law=np.zeros((n_arms, n_arms), dtype=np.int64),
-        heard=np.zeros(n_arms * n_arms),
-        closed=np.zeros(n_arms * n_arms, dtype=np.int64),
-        pair=np.zeros(n, dtype=np.int64),
-        born=np.zeros(n, dtype=np.int64),
-        ends=np.zeros(2, dtype=np.int64),
+        **blocks(at_once, np.zeros((n_arms, n_arms), dtype=np.int64)),
         tells=np.full(n, -1, dtype=np.int64),
         events=np.zeros(n + 2, dtype=np.int64),
         entries=np.zeros(n + 2, dtype=np.int64),
@@ -105,9 +104,7 @@ def _enter(assumed: LearnedHeard, i: int, j: int, t: int) -> None:
 @advance.register(LearnedHeard)
 def _advance(assumed: LearnedHeard, t: int) -> None:
     n = assumed.tells.size
-    closes = age_open(assumed, t)
-    if closes >= 0:
-        assumed.closed[closes] += 1
+    age_open(assumed, t)
     delay = assumed.tells[t % n]
     if delay >= 0:  # asked n ticks ago: it has told all that it will
         assumed.entries[1] += 1
@@ -133,8 +130,9 @@ def estimate(assumed: LearnedHeard, t: int) -> None:
         at_risk += assumed.entries[age]
         if at_risk > 0:
             survival *= 1.0 - assumed.events[age] / at_risk
-        assumed.tau[age] = min(1.0, 2.0 * (1.0 - survival))
-        assumed.pmf[0, age] = assumed.tau[age] - assumed.tau[age - 1]
+        assumed.tau[0, age] = min(1.0, 2.0 * (1.0 - survival))
+    for beyond in range(assumed.tells.size + 1, assumed.tau.shape[1]):
+        assumed.tau[0, beyond] = assumed.tau[0, assumed.tells.size]
     count_open(assumed, t, -1)
 
 
@@ -156,15 +154,11 @@ def count_open(assumed: LearnedHeard, t: int, sign: int) -> None:
 @kernel
 def recount(assumed: LearnedHeard, t: int) -> None:
     """Add *heard* up again under the law as it is known now."""
-    n = assumed.tells.size
-    for pair in range(assumed.heard.size):
-        assumed.heard[pair] = assumed.closed[pair] * assumed.tau[n]
-    place = assumed.ends[0]
-    for _ in range(assumed.ends[1]):
-        assumed.heard[assumed.pair[place]] += assumed.tau[t - assumed.born[place]]
-        place += 1
-        if place == n:
-            place = 0
+    close_old(assumed, t)
+    for i in range(assumed.law.shape[0]):
+        for j in range(assumed.law.shape[0]):
+            begin_row(assumed, i, j, t)
+    look_ahead(assumed, t)
 
 
 __all__ = ["LearnedHeard", "count_open", "estimate", "learned", "recount"]

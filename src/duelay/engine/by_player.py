@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.engine.loop import Tally
+from duelay.engine.loop import Tally, regret_so_far
 from duelay.engine.world import NOBODY, World, duel, take_due
 
 
@@ -37,11 +37,12 @@ def play(
         asked.append(player.ask())
         i, j = asked[-1].first, asked[-1].second
         duel(world, i, j, t, world_rng)
-        tally.total[0] += (tally.gaps[i] + tally.gaps[j]) / 2  # Equation 1
+        tally.shown[i] += 1
+        tally.shown[j] += 1
         tally.done[0] = t
         passed = tally.done[1]
         if passed < tally.t.size and t == tally.t[passed]:
-            tally.regret[passed] = tally.total[0]
+            tally.regret[passed] = regret_so_far(tally)
             if len(tally.pairs):
                 tally.pairs[passed] = count_plays(asked, len(tally.gaps))
             tally.done[1] += 1

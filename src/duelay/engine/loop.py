@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._jit import kernel
-from duelay.assumed import settles
+from duelay.assumed import FOREVER, settles
 from duelay.engine.world import NOBODY, World, duel, take_due
 from duelay.ledger import Ledger, hear
 from duelay.rules.turn import calm_until, turn
+
+_LONG = 10_000  # ticks: to take their draws one by one costs more than to come back for it
 
 
 class Tally(NamedTuple):
@@ -21,7 +23,7 @@ class Tally(NamedTuple):
     t: NDArray[np.int64]  # (checkpoints,)
     regret: NDArray[np.float64]  # (checkpoints,): R(t), filled in as ticks pass
     pairs: NDArray[np.int64]  # (checkpoints, K, K): plays by then; (0, K, K) to leave them out
-    total: NDArray[np.float64]  # (1,): R so far
+    shown: NDArray[np.int64]  # (K,): how often each arm has been in a duel, a self-duel twice
     done: NDArray[np.int64]  # (2,): ticks played, checkpoints passed
     last: NDArray[np.int64]  # (3,): the pair in play, and the last tick of a duel of two arms
 
@@ -35,13 +37,12 @@ def new_tally(
         t=ticks,
         regret=np.zeros(len(ticks)),
         pairs=np.zeros((len(ticks) if with_pairs else 0, len(gaps), len(gaps)), dtype=np.int64),
-        total=np.zeros(1),
+        shown=np.zeros(len(gaps), dtype=np.int64),
         done=np.zeros(2, dtype=np.int64),
         last=np.zeros(3, dtype=np.int64),
     )
 
 
-@kernel
 def run(
     rule: Any,
     ledger: Ledger,
@@ -55,16 +56,34 @@ def run(
     """Play from where the tally stands until tick `until`; go on later by calling it again.
 
     Where an arm duels itself and nothing is on its way, the rule says how long that will last, and
-    the ticks until then pass without being looked at: they take the draws that they would have
-    taken, so that the duels are the same.
+    the ticks until then pass without being looked at. The draws that they would have taken are
+    stepped over, so that the duels are the same.
     """
-    gaps, ticks, regret, last = tally.gaps, tally.t, tally.regret, tally.last
+    while True:
+        passed = play(rule, ledger, is_aggregated, world, tally, until, world_rng, policy_rng)
+        if passed > 0:
+            world_rng.bit_generator.advance(2 * passed)  # type: ignore[attr-defined]
+        if tally.done[0] >= until:
+            return
+
+
+@kernel
+def play(
+    rule: Any,
+    ledger: Ledger,
+    is_aggregated: bool,
+    world: World,
+    tally: Tally,
+    until: int,
+    world_rng: np.random.Generator,
+    policy_rng: np.random.Generator,
+) -> int:
+    """Play until tick `until`, or until a long calm has passed; return the ticks without draws."""
+    last, shown = tally.last, tally.shown
     conversions = ledger.conversions
-    total = tally.total[0]
-    passed = tally.done[1]
     settled = settles(ledger.assumed)
-    t = tally.done[0]
-    while t < until:
+    t, skipped = tally.done[0], 0
+    while t < until and skipped == 0:
         t += 1
         if is_aggregated:  # the policy learns their number, nothing else
             conversions[last[0], last[1]] += count_due(world, t)
@@ -74,60 +93,79 @@ def run(
         duel(world, i, j, t, world_rng)
         last[0] = i
         last[1] = j
-        total += (gaps[i] + gaps[j]) / 2  # Equation 1
-        if passed < ticks.size and t == ticks[passed]:
-            regret[passed] = total
-            note_pairs(tally, ledger, passed)
-            passed += 1
+        shown[i] += 1
+        shown[j] += 1
+        tally.done[0] = t
+        if t == next_checkpoint(tally):
+            take_down(tally, ledger)
         if i != j:
             last[2] = t
         elif world.waiting[0] == 0 and t - last[2] >= settled:
             calm = min(calm_until(rule, ledger, i, t), until)
-            if passed < ticks.size:  # be there to take it down
-                calm = min(calm, ticks[passed] - 1)
             if calm > t:
-                total = wait(ledger, is_aggregated, world, t, calm, i, gaps[i], total, world_rng)
+                hear_until(ledger, is_aggregated, world, t, calm, i)
+                repeat(ledger, tally, i, i, calm - t)
+                if calm - t > _LONG:
+                    skipped = calm - t
+                else:
+                    for _ in range(2 * (calm - t)):
+                        world_rng.random()
                 t = calm
-    tally.total[0] = total
-    tally.done[0] = until
-    tally.done[1] = passed
+    return int(skipped)
 
 
 @kernel
-def wait(
-    ledger: Ledger,
-    is_aggregated: bool,
-    world: World,
-    t: int,
-    calm: int,
-    arm: int,
-    gap: float,
-    total: float,
-    world_rng: np.random.Generator,
-) -> float:
-    """Let an arm duel itself from tick t + 1 to tick `calm`; return the regret by then."""
-    for tick in range(t + 1, min(calm, t + world.wheel.size) + 1):  # self-duels on their way
+def hear_until(
+    ledger: Ledger, is_aggregated: bool, world: World, t: int, calm: int, arm: int
+) -> None:
+    """Hear of the self-duels that are on their way."""
+    for tick in range(t + 1, min(calm, t + world.wheel.size) + 1):
         if is_aggregated:
             ledger.conversions[arm, arm] += count_due(world, tick)
         else:
             hear_due(ledger, world, tick)
-    ledger.plays[arm, arm] += calm - t
-    for _ in range(calm - t):
-        world_rng.random()
-        world_rng.random()
-    if gap > 0.0:  # one by one, as it would have been added up
-        for _ in range(calm - t):
-            total += gap
-    return total
 
 
 @kernel
-def note_pairs(tally: Tally, ledger: Ledger, passed: int) -> None:
-    """Take down the plays by this checkpoint, where they are asked for."""
+def repeat(ledger: Ledger, tally: Tally, i: int, j: int, n: int) -> None:
+    """Let i and j duel for n ticks at once, stopping only where something is to be taken down."""
+    end = tally.done[0] + n
+    while tally.done[0] < end:
+        stop = min(end, next_checkpoint(tally))
+        ticks = stop - tally.done[0]
+        ledger.plays[i, j] += ticks
+        tally.shown[i] += ticks
+        tally.shown[j] += ticks
+        tally.done[0] = stop
+        if stop == next_checkpoint(tally):
+            take_down(tally, ledger)
+
+
+@kernel
+def next_checkpoint(tally: Tally) -> Any:
+    """Return the tick of the next checkpoint, FOREVER after the last."""
+    return tally.t[tally.done[1]] if tally.done[1] < tally.t.size else FOREVER
+
+
+@kernel
+def take_down(tally: Tally, ledger: Ledger) -> None:
+    """Take down the regret by this checkpoint, and the plays where they are asked for."""
+    passed = tally.done[1]
+    tally.regret[passed] = regret_so_far(tally)
     if tally.pairs.shape[0] > 0:
         for i in range(tally.gaps.size):
             for j in range(tally.gaps.size):
                 tally.pairs[passed, i, j] = ledger.plays[i, j]
+    tally.done[1] = passed + 1
+
+
+@kernel
+def regret_so_far(tally: Tally) -> float:
+    """R(t) = sum of (Delta_i + Delta_j) / 2 over the duels so far (Equation 1), arm by arm."""
+    total = 0.0
+    for i in range(tally.gaps.size):
+        total += tally.gaps[i] * tally.shown[i]
+    return total / 2
 
 
 @kernel

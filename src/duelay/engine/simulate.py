@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
@@ -18,13 +18,15 @@ from duelay import _checks
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.engine import by_player
-from duelay.engine.loop import new_tally, run
+from duelay.engine.loop import Tally, new_tally, regret_so_far, run
 from duelay.engine.result import Result
+from duelay.engine.rounds import nothing_late, run_rounds
 from duelay.engine.world import World, make_world, with_empty_queue
-from duelay.ledger import age_to
+from duelay.ledger import Ledger, age_to
 from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.policies.standing import find_leader
 from duelay.problems import Problem
+from duelay.rules.mrr_db import MRRDBRule
 
 _SLICE_SECONDS = 0.05  # how long Ctrl-C and the progress bar wait for a compiled loop
 _FIRST_SLICE = 256
@@ -59,6 +61,7 @@ def simulate(
     pairs: bool = False,
     progress: bool | None = None,
     is_cautious: bool = True,
+    bulk: bool = True,
 ) -> Result:
     """Run a policy on a problem whose conversions are delayed, and record its regret.
 
@@ -79,6 +82,9 @@ def simulate(
     progress : draw a bar on standard error; None for when it takes more than two seconds and
         standard error is a terminal.
     is_cautious : warn where the policy cannot work well with this horizon.
+    bulk : draw duels together where the policy looks at none of them before the last: the rounds of
+        `MRRDBDelay`. The law is the same; the duels of a seed are not. False draws one by one, in
+        step with a live player and with other policies' worlds.
 
     Examples
     --------
@@ -110,7 +116,7 @@ def simulate(
         if caution is not None:
             warnings.warn(caution, stacklevel=2)
     world = make_world(problem, law, getattr(policy, "window", None), horizon)
-    job = _Job(problem, policy, world, horizon, seed, ticks, gaps, pairs)
+    job = _Job(problem, policy, world, horizon, seed, ticks, gaps, pairs, bulk)
     job.compile()
     bar = tqdm(
         total=runs * horizon,
@@ -157,44 +163,50 @@ class _Job:
         ticks: NDArray[np.int64],
         gaps: NDArray[np.float64],
         pairs: bool,
+        bulk: bool,
     ) -> None:
         self.problem, self.policy, self.world = problem, policy, world
         self.horizon, self.seed, self.ticks, self.gaps = horizon, seed, ticks, gaps
         self.pairs = pairs
         self.is_compiled = isinstance(policy, CompiledPolicy)
         self.is_aggregated = bool(getattr(policy, "is_aggregated", False))
+        rule = policy.rule(problem.n_arms) if self.is_compiled else None
+        self.in_bulk = bulk and isinstance(rule, MRRDBRule) and not self.is_aggregated
         self.stop = threading.Event()
         self.lock = threading.Lock()
 
     def compile(self) -> None:
         """Compile, or load from disk, before the clock starts and the threads do."""
         if self.is_compiled:
-            k = self.problem.n_arms
-            rule, ledger = self.policy.rule(k), self.policy.ledger(k)
-            tally = new_tally(self.gaps, self.ticks)
-            world_rng, policy_rng = streams(self.seed, 0)
-            world = with_empty_queue(self.world)
-            run(rule, ledger, self.is_aggregated, world, tally, 0, world_rng, policy_rng)
+            self._compiled_run(new_tally(self.gaps, self.ticks), 0)[2](0)
+
+    def _compiled_run(self, tally: Tally, number: int) -> tuple[Any, Ledger, Callable[[int], None]]:
+        """Return run r's rule, its ledger, and what plays them until a tick."""
+        k = self.problem.n_arms
+        rule, ledger = self.policy.rule(k), self.policy.ledger(k)
+        world, rngs = with_empty_queue(self.world), streams(self.seed, number)
+        if self.in_bulk:
+            late = nothing_late(world)
+            return rule, ledger, lambda t: run_rounds(rule, ledger, world, late, tally, t, *rngs)
+        aggregated = self.is_aggregated
+        return rule, ledger, lambda t: run(rule, ledger, aggregated, world, tally, t, *rngs)
 
     def play(self, number: int, bar: Any) -> Outcome:
         """Do one run, in slices."""
         k = self.problem.n_arms
-        world_rng, policy_rng = streams(self.seed, number)
-        world = with_empty_queue(self.world)
         tally = new_tally(self.gaps, self.ticks, self.pairs)
-        aggregated = self.is_aggregated
         if self.is_compiled:
-            rule, ledger = self.policy.rule(k), self.policy.ledger(k)
-
-            def proceed(until: int) -> None:
-                run(rule, ledger, aggregated, world, tally, until, world_rng, policy_rng)
-
+            rule, ledger, proceed = self._compiled_run(tally, number)
         else:
+            world, (world_rng, policy_rng) = (
+                with_empty_queue(self.world),
+                streams(self.seed, number),
+            )
             player = self.policy.start(self.problem.arms, policy_rng)
             asked: list[Any] = []
 
             def proceed(until: int) -> None:
-                by_player.play(player, aggregated, world, tally, until, world_rng, asked)
+                by_player.play(player, self.is_aggregated, world, tally, until, world_rng, asked)
 
         seconds = self._in_slices(proceed, bar)
         if self.is_compiled:
@@ -204,11 +216,13 @@ class _Job:
         else:
             leader = player.standing().leader if hasattr(player, "standing") else -1
             plays = by_player.count_plays(asked, k)
-        return Outcome(tally.regret, float(tally.total[0]), leader, plays, tally.pairs, seconds)
+        return Outcome(tally.regret, regret_so_far(tally), leader, plays, tally.pairs, seconds)
 
     def _in_slices(self, proceed: Any, bar: Any) -> float:
         """Play to the horizon, looking up now and then; return the seconds it took."""
         done, step, seconds = 0, _FIRST_SLICE, 0.0
+        if self.in_bulk:
+            step = self.horizon  # a round takes no longer than a slice, however many its duels
         while done < self.horizon:
             if self.stop.is_set():
                 raise StoppedError

@@ -89,9 +89,7 @@ def duel(world: World, i: int, j: int, t: int, rng: np.random.Generator) -> None
     n = world.tau.shape[1] - 1
     if u >= world.tau[row, n]:
         return  # later than anybody will listen, or never
-    d = world.guide[row, int(u * n)]
-    while u >= world.tau[row, d]:
-        d += 1
+    d = delay_at(world, row, u)
     entry = world.free[0]
     world.free[0] = world.after[entry]
     due = (t + d) & (world.wheel.size - 1)
@@ -102,6 +100,15 @@ def duel(world: World, i: int, j: int, t: int, rng: np.random.Generator) -> None
     world.born[entry] = t
     if i != j:
         world.waiting[0] += 1
+
+
+@kernel
+def delay_at(world: World, row: int, u: float) -> Any:
+    """Return the smallest d with u < tau(d), for u below the largest tau: D by inversion."""
+    d = world.guide[row, int(u * (world.tau.shape[1] - 1))]
+    while u >= world.tau[row, d]:
+        d += 1
+    return d
 
 
 @kernel

@@ -164,7 +164,8 @@ class Player:
                 "learned_law needs a policy with delay='learn': this one assumes a law"
             )
         with self._lock:
-            return Empirical(np.diff(self._ledger.assumed.tau))
+            assumed = self._ledger.assumed
+            return Empirical(np.diff(assumed.tau[0, : assumed.tells.size + 1]))
 
     def _find(self, duel: Duel | int) -> int:
         """Return the number of a duel that was asked."""
