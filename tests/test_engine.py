@@ -197,7 +197,7 @@ def test_ctrl_c_stops_a_long_simulation_cleanly(workers):
     with pytest.raises(KeyboardInterrupt):
         duelay.simulate(
             bradley_terry(np.linspace(1, 2, 20)),
-            duelay.RUCB(),
+            duelay.DoubleThompson(),  # it looks at every tick
             delay="geometric:0.01",
             horizon=10**9,
             runs=2,

@@ -149,6 +149,15 @@ def _tick_by_tick(rule: TickByTickRule, ledger: Ledger, t: int, rng: np.random.G
 
 
 @dataclass(frozen=True)
+class TickByTickRUCBDelay(duelay.RUCBDelay):
+    """RUCB-Delay that looks at every tick."""
+
+    def rule(self, n_arms: int) -> Any:
+        """Return the rule, wrapped."""
+        return TickByTickRule(super().rule(n_arms))
+
+
+@dataclass(frozen=True)
 class TickByTickMRRDBDelay(duelay.MRRDBDelay):
     """MRR-DB-Delay that looks at every tick."""
 

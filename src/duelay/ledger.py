@@ -48,6 +48,7 @@ class Ledger(NamedTuple):
 
     plays: Integers  # (K, K)
     conversions: Integers  # (K, K)
+    news: Integers  # (K,): how often an arm has been played or heard of
     assumed: Any  # one of the types of `duelay.assumed`
     order: Any  # one of the types of `duelay.order`: which arm is shown first
 
@@ -73,6 +74,7 @@ def open_ledger(assumed: Any, n_arms: int, order: str = "champion") -> Ledger:
     return Ledger(
         np.zeros(shape, dtype=np.int64),
         np.zeros(shape, dtype=np.int64),
+        np.zeros(n_arms, dtype=np.int64),
         assumed,
         start_order(order, n_arms),
     )
@@ -82,6 +84,8 @@ def open_ledger(assumed: Any, n_arms: int, order: str = "champion") -> Ledger:
 def record(ledger: Ledger, i: int, j: int, t: int) -> None:
     """Write down that i (first) and j (second) duel at tick t."""
     ledger.plays[i, j] += 1
+    ledger.news[i] += 1
+    ledger.news[j] += 1
     enter(ledger.assumed, i, j, t)
 
 
@@ -89,6 +93,8 @@ def record(ledger: Ledger, i: int, j: int, t: int) -> None:
 def hear(ledger: Ledger, i: int, j: int, born: int, t: int) -> None:
     """Write down that the duel of tick `born` converted, heard at tick t."""
     ledger.conversions[i, j] += 1
+    ledger.news[i] += 1
+    ledger.news[j] += 1
     convert(ledger.assumed, born, t)
 
 

@@ -250,8 +250,10 @@ def first_arm(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: Any) -> int
     for i in range(k):
         score[i] = 0 if score[i] == best else -k  # outside C nobody can win
 
-    for i in range(k):  # lines 8 to 11: sample all preferences
+    for i in range(k):  # lines 8 to 11: sample all preferences that bear on C
         for j in range(i + 1, k):
+            if score[i] < 0 and score[j] < 0 and not rule.is_plus:
+                continue
             if rule.is_plus:
                 s, n = wins_and_count(ledger, i, j)
                 rule.theta[i, j] = draw(s, n, rng)

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._jit import kernel
 from duelay.assumed import FOREVER
 from duelay.ledger import Ledger
-from duelay.rules.turn import calm_until, is_beaten, select
+from duelay.rules.turn import calm_until, is_beaten, select, stays_unbeaten
 
 
 class RRDBRule(NamedTuple):
@@ -19,11 +20,19 @@ class RRDBRule(NamedTuple):
     delta: float  # confidence of the bounds
     active: NDArray[np.bool_]  # (K,): arms still in play
     drop: NDArray[np.bool_]  # (K,): room for those about to leave
+    unbeaten: NDArray[np.int64]  # (K,): nobody beats an arm until its news are more than this
+    place: NDArray[np.int64]  # (2,): the pair that was played last
 
 
 def rr_db_rule(delta: float, n_arms: int) -> RRDBRule:
     """Return the rule at its start: every arm is active."""
-    return RRDBRule(delta, np.ones(n_arms, dtype=np.bool_), np.zeros(n_arms, dtype=np.bool_))
+    return RRDBRule(
+        delta,
+        np.ones(n_arms, dtype=np.bool_),
+        np.zeros(n_arms, dtype=np.bool_),
+        np.full(n_arms, -1, dtype=np.int64),
+        np.zeros(2, dtype=np.int64),
+    )
 
 
 @select.register(RRDBRule)
@@ -43,30 +52,54 @@ def _select(rule: RRDBRule, ledger: Ledger, t: int, rng: np.random.Generator) ->
         return last, last
 
     for i in range(k):  # drop i when some active j has U_ij < 1/2
-        drop[i] = False
-        if active[i]:
-            for j in range(k):
-                if active[j] and j != i and is_beaten(ledger, i, j, width):
-                    drop[i] = True
-                    n_drop += 1
-                    break
+        drop[i] = active[i] and loses(rule, ledger, i, width)
+        n_drop += drop[i]
     if n_drop < n_active:  # bounds that drop every arm are wrong somewhere: drop none
         for i in range(k):
             if drop[i]:
                 active[i] = False
 
-    first, second, fewest = -1, -1, 0
-    for i in range(k):
-        if active[i]:
-            for j in range(i + 1, k):
-                if active[j]:
-                    n = ledger.plays[i, j] + ledger.plays[j, i]
-                    if first < 0 or n < fewest:
-                        first, second, fewest = i, j, n
-            last = i
-    if first < 0:  # one arm is left: it duels itself
-        return last, last
-    return first, second
+    return next_in_turn(rule, ledger)
+
+
+@kernel
+def loses(rule: RRDBRule, ledger: Ledger, i: int, width: float) -> bool:
+    """Whether some active j beats i for certain."""
+    if rule.unbeaten[i] == ledger.news[i]:
+        return False
+    stays = True
+    for j in range(ledger.plays.shape[0]):
+        if j != i and rule.active[j]:
+            if is_beaten(ledger, i, j, width):
+                return True
+            stays = stays and stays_unbeaten(ledger, i, j, width)
+    if stays:
+        rule.unbeaten[i] = ledger.news[i]
+    return False
+
+
+@kernel
+def next_in_turn(rule: RRDBRule, ledger: Ledger) -> Any:
+    """Return the active pair that has been played least, the first of them: the next in the round.
+
+    Those before `place` have been played once more than those after it.
+    """
+    k = ledger.plays.shape[0]
+    i, j = rule.place[0], rule.place[1]
+    for _ in range(k * k + 1):  # once around is enough, whatever is active
+        j += 1
+        if j >= k:
+            i = i + 1 if i + 1 < k else 0
+            j = i + 1
+        if j < k and rule.active[i] and rule.active[j]:
+            rule.place[0] = i
+            rule.place[1] = j
+            return i, j
+    last = 0  # one arm is left: it duels itself
+    for arm in range(k):
+        if rule.active[arm]:
+            last = arm
+    return last, last
 
 
 @calm_until.register(RRDBRule)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from duelay._jit import kernel
 from duelay.assumed import FOREVER, evidence
 from duelay.ledger import Ledger
-from duelay.rules.turn import calm_until, is_beaten, select, upper_bound
+from duelay.rules.turn import calm_until, is_beaten, select, stays_unbeaten, upper_bound
 
 
 class RUCBRule(NamedTuple):
@@ -25,6 +25,7 @@ class RUCBRule(NamedTuple):
     pool: NDArray[np.int64]  # (K,), room for C: arms that no other one beats for certain
     witness: NDArray[np.int64]  # (K,): an arm that beat each one when it was last looked for
     rival: NDArray[np.bool_]  # (K,): arms that B does not beat for certain
+    unbeaten: NDArray[np.int64]  # (K,): nobody beats an arm until its news are more than this
 
 
 def rucb_rule(alpha: float, n_arms: int) -> RUCBRule:
@@ -35,6 +36,7 @@ def rucb_rule(alpha: float, n_arms: int) -> RUCBRule:
         np.zeros(n_arms, dtype=np.int64),
         np.roll(np.arange(n_arms), -1),
         np.zeros(n_arms, dtype=np.bool_),
+        np.full(n_arms, -1, dtype=np.int64),
     )
 
 
@@ -51,12 +53,19 @@ def find_rivals(rule: RUCBRule, ledger: Ledger, champion: int, width: float) -> 
 @kernel
 def has_witness(rule: RUCBRule, ledger: Ledger, i: int, width: float) -> bool:
     """Whether somebody beats i for certain; who did the last time is asked first."""
+    if rule.unbeaten[i] == ledger.news[i]:
+        return False
     if is_beaten(ledger, i, rule.witness[i], width):
         return True
+    stays = True
     for j in range(ledger.plays.shape[0]):
-        if j != i and is_beaten(ledger, i, j, width):
-            rule.witness[i] = j
-            return True
+        if j != i:
+            if is_beaten(ledger, i, j, width):
+                rule.witness[i] = j
+                return True
+            stays = stays and stays_unbeaten(ledger, i, j, width)
+    if stays:
+        rule.unbeaten[i] = ledger.news[i]
     return False
 
 

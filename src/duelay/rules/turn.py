@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from duelay._jit import generic, kernel
-from duelay.assumed import evidence
+from duelay.assumed import evidence, settles
 from duelay.ledger import Ledger, age_to, record
 from duelay.order import arrange
 
@@ -45,6 +45,20 @@ def is_beaten(ledger: Ledger, i: int, j: int, width: float) -> bool:
     n, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, j)
     short = 0.5 * n_tilde - s
     return bool(n_tilde > 0.0 and short > 0.0 and short * short > width * n)
+
+
+@kernel
+def stays_unbeaten(ledger: Ledger, i: int, j: int, width: float) -> bool:
+    """Whether U_ij, at least 1/2 now, will be until one of the two is played or heard of again.
+
+    As time goes by only the width and *heard* grow, and N~/2 - S is at most
+    conversions[j,i] - conversions[i,j] + plays[i,j] / 2.
+    """
+    if settles(ledger.assumed) == 0:
+        return True  # then *heard* does not grow by itself
+    plays, conversions = ledger.plays, ledger.conversions
+    short = conversions[j, i] - conversions[i, j] + 0.5 * plays[i, j]
+    return bool(short <= 0.0 or short * short <= width * (plays[i, j] + plays[j, i]))
 
 
 @kernel
