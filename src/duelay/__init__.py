@@ -13,13 +13,14 @@ from duelay import datasets, delays, theory
 from duelay._version import __version__
 from duelay.advice import Recommendation, recommend
 from duelay.engine import Result, simulate
-from duelay.policies import RMED, RUCB, DoubleThompson, MRRDBDelay, RRDBDelay, RUCBDelay
+from duelay.policies import RMED, RUCB, Borda, DoubleThompson, MRRDBDelay, RRDBDelay, RUCBDelay
 from duelay.policies.player import Duel, Player, UnknownDuelError
 from duelay.policies.policy import Policy
 from duelay.policies.standing import Standing
 from duelay.problems import NoWinnerError, Problem
 
 __all__ = [
+    "Borda",
     "DoubleThompson",
     "Duel",
     "MRRDBDelay",

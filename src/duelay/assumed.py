@@ -182,6 +182,38 @@ def settles(assumed: Any) -> int:
     raise TypeError(f"no ledger keeps {type(assumed).__name__}")
 
 
+@generic
+def is_settled(assumed: Any, plays: Integers, i: int, j: int) -> bool:
+    """Whether what is assumed of a pair stays as it is until there is news of one of them.
+
+    Or until the `epoch` changes.
+    """
+    return True
+
+
+@generic
+def epoch(assumed: Any) -> int:
+    """Return a number that changes when what is assumed of all pairs may have changed."""
+    return 0
+
+
+@generic
+def drifts(assumed: Any) -> bool:
+    """Whether evidence about a pair may change in ways that its plays do not bound."""
+    return False
+
+
+@generic
+def vote(assumed: Any, i: int, j: int, first_won: float) -> None:
+    """Note an answer where both outcomes are reported (`duelay.votes`)."""
+
+
+@generic
+def share_first(assumed: Any, plays: Integers, conversions: Integers, i: int, j: int) -> float:
+    """Return Y bar_ij, the share of the duels with i first and j second that i has won so far."""
+    return float(conversions[i, j] / plays[i, j])
+
+
 @settles.register(AtOnce)
 @settles.register(AppendOnly)
 @settles.register(ConversionsOnly)
@@ -260,6 +292,18 @@ def _append_only(assumed: Any, plays: Integers, conversions: Integers, i: int, j
 def _conversions_only(assumed: Any, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
     n = float(conversions[i, j] + conversions[j, i])
     return n, n, float(conversions[i, j])
+
+
+@is_settled.register(GeometricHeard)
+def _never_settled(assumed: Any, plays: Integers, i: int, j: int) -> bool:
+    return False
+
+
+@is_settled.register(TableHeard)
+def all_closed(assumed: Any, plays: Integers, i: int, j: int) -> bool:
+    """Whether no duel of the pair is open."""
+    closed = assumed.closed[i, j] + assumed.closed[j, i]
+    return bool(closed == plays[i, j] + plays[j, i])
 
 
 @advance.register(GeometricHeard)

@@ -22,13 +22,16 @@ from duelay.assumed import (
     Integers,
     advance,
     age_open,
+    all_closed,
     begin_row,
     blocks,
     close_old,
     convert,
     enter,
+    epoch,
     evidence,
     heard,
+    is_settled,
     look_ahead,
     push,
     read_evidence,
@@ -77,7 +80,13 @@ def learned(window: int | None, n_arms: int, by_coin: bool) -> LearnedHeard:
 
 
 evidence.register(LearnedHeard)(read_evidence)
+is_settled.register(LearnedHeard)(all_closed)
 heard.register(LearnedHeard)(read_heard)
+
+
+@epoch.register(LearnedHeard)
+def _epoch(assumed: LearnedHeard) -> int:
+    return int(assumed.clock[0])  # the law is looked at anew when it comes
 
 
 @settles.register(LearnedHeard)

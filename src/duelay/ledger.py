@@ -29,9 +29,11 @@ from duelay.assumed import (
     convert,
     enter,
     evidence,
+    vote,
 )
 from duelay.learned import LearnedHeard
-from duelay.order import start_order
+from duelay.order import Champion, start_order
+from duelay.votes import VotesHeard, votes
 
 
 class Estimates(NamedTuple):
@@ -65,7 +67,13 @@ class Ledger(NamedTuple):
 
 def assumes_delay(ledger: Ledger) -> bool:
     """Whether the ledger allows for conversions that are late."""
-    return isinstance(ledger.assumed, GeometricHeard | TableHeard | LearnedHeard)
+    return isinstance(ledger.assumed, GeometricHeard | TableHeard | LearnedHeard | VotesHeard)
+
+
+def for_votes(ledger: Ledger, feedback: str) -> Ledger:
+    """Return a ledger of the same order for votes: what was assumed of the delays is not needed."""
+    by_coin = not isinstance(ledger.order, Champion)
+    return ledger._replace(assumed=votes(feedback, len(ledger.plays), by_coin))
 
 
 def open_ledger(assumed: Any, n_arms: int, order: str = "champion") -> Ledger:
@@ -99,6 +107,16 @@ def hear(ledger: Ledger, i: int, j: int, born: int, t: int) -> None:
 
 
 @kernel
+def hear_vote(ledger: Ledger, i: int, j: int, first_won: float) -> None:
+    """Write down the answer to a duel where both outcomes are reported."""
+    if first_won == 1.0:
+        ledger.conversions[i, j] += 1
+    ledger.news[i] += 1
+    ledger.news[j] += 1
+    vote(ledger.assumed, i, j, first_won)
+
+
+@kernel
 def age_to(ledger: Ledger, t: int) -> None:
     """Bring the ledger from tick t - 1 to tick t."""
     advance(ledger.assumed, t)
@@ -121,7 +139,9 @@ __all__ = [
     "age_to",
     "assume",
     "assumes_delay",
+    "for_votes",
     "hear",
+    "hear_vote",
     "open_ledger",
     "record",
 ]

@@ -28,6 +28,8 @@ class Problem:
         mu_ii = 1/2.
     arms : the arms' names; ``"0"``, ``"1"``, ... where none are given.
     name : what the problem is called in tables and figures.
+    first_bonus : what being shown first adds to the probability of winning, whoever it is: a
+        position effect. It is part of the world, not of the preferences, and no regret.
 
     Examples
     --------
@@ -37,7 +39,12 @@ class Problem:
     """
 
     def __init__(
-        self, matrix: ArrayLike, arms: Sequence[str] | None = None, *, name: str = "problem"
+        self,
+        matrix: ArrayLike,
+        arms: Sequence[str] | None = None,
+        *,
+        name: str = "problem",
+        first_bonus: float = 0.0,
     ) -> None:
         self._matrix = check_matrix(matrix)
         self._arms = check_arms(range(len(self._matrix)) if arms is None else arms)
@@ -47,6 +54,7 @@ class Problem:
                 f"got {len(self._arms)}"
             )
         self.name = name
+        self.first_bonus = _checks.number("first_bonus", first_bonus, least=-0.5, most=0.5)
 
     @property
     def matrix(self) -> NDArray[np.float64]:
@@ -84,6 +92,72 @@ class Problem:
         """Delta_i = mu_(winner, i) - 1/2 for each arm; 0 for the winner."""
         return np.asarray(self._matrix[self.winner] - 0.5)
 
+    @property
+    def chances(self) -> NDArray[np.float64]:
+        """P(the first wins) by first and second: mu and the bonus, within [0, 1]."""
+        return np.asarray(np.clip(self._matrix + self.first_bonus, 0.0, 1.0))
+
+    @property
+    def copeland_scores(self) -> NDArray[np.float64]:
+        """The share of the others that each arm beats, a tie as one half."""
+        wins = (self._matrix > 0.5) + 0.5 * (self._matrix == 0.5)
+        return np.asarray((wins.sum(axis=1) - 0.5) / (self.n_arms - 1))
+
+    @property
+    def borda_scores(self) -> NDArray[np.float64]:
+        """The probability that each arm beats another one drawn at random."""
+        return np.asarray((self._matrix.sum(axis=1) - 0.5) / (self.n_arms - 1))
+
+    def winners(self, target: str = "condorcet") -> tuple[int, ...]:
+        """Return the winners in a sense: "condorcet", "copeland" or "borda"; ties are all there.
+
+        >>> cyclic(3, 0.1).winners("copeland")
+        (0, 1, 2)
+        """
+        return tuple(int(arm) for arm in np.flatnonzero(self.gaps_for(target) == 0.0))
+
+    def gaps_for(self, target: str) -> NDArray[np.float64]:
+        """Return what each arm lacks to a winner: Delta_i, or the difference of the scores.
+
+        Regret is the mean of the two arms' gaps, whatever the target.
+        """
+        _checks.one_of("target", target, TARGETS)
+        if target == "condorcet":
+            return self.gaps
+        scores = self.copeland_scores if target == "copeland" else self.borda_scores
+        gaps = scores.max() - scores
+        return np.asarray(np.where(gaps < _TOLERANCE, 0.0, gaps))
+
+    def von_neumann(self) -> NDArray[np.float64]:
+        """Return the von Neumann winner: weights of the arms that no arm beats on average.
+
+        The optimal strategy of the game with payoff mu - 1/2. Where there is a Condorcet winner it
+        has all the weight. Needs scipy (the extra ``winners``).
+
+        >>> cyclic(3, 0.1).von_neumann().round(3)
+        array([0.333, 0.333, 0.333])
+        """
+        try:
+            from scipy.optimize import linprog
+        except ImportError:
+            raise ValueError(
+                "von_neumann needs scipy: install it with pip install 'duelay[winners]'"
+            ) from None
+        k = self.n_arms
+        payoff = self._matrix - 0.5
+        # max v such that p' payoff >= v for each opponent, p a distribution; the value is 0
+        answer = linprog(
+            np.append(np.zeros(k), -1.0),
+            A_ub=np.hstack([-payoff.T, np.ones((k, 1))]),
+            b_ub=np.zeros(k),
+            A_eq=np.append(np.ones(k), 0.0)[None, :],
+            b_eq=[1.0],
+            bounds=[(0.0, None)] * k + [(None, None)],
+            method="highs",
+        )
+        weights = np.where(answer.x[:k] < 1e-9, 0.0, answer.x[:k])
+        return np.asarray(weights / weights.sum())
+
     @classmethod
     def from_csv(cls, path: str | Path, *, name: str | None = None) -> Problem:
         """Read a problem from a CSV: K rows of K numbers, the arms' names in a first row if any."""
@@ -120,21 +194,27 @@ class Problem:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Problem):
             return NotImplemented
-        return self._arms == other._arms and np.array_equal(self._matrix, other._matrix)
+        return (
+            self._arms == other._arms
+            and np.array_equal(self._matrix, other._matrix)
+            and self.first_bonus == other.first_bonus
+        )
 
     def __hash__(self) -> int:
-        return hash((self._arms, self._matrix.tobytes()))
+        return hash((self._arms, self._matrix.tobytes(), self.first_bonus))
 
     def __reduce__(self) -> Any:
-        return _restore, (np.array(self._matrix), self._arms, self.name)
+        return _restore, (np.array(self._matrix), self._arms, self.name, self.first_bonus)
 
     def __repr__(self) -> str:
         winner = self._arms[self.winner] if self.has_winner else None
         return f"Problem(name={self.name!r}, n_arms={self.n_arms}, winner={winner!r})"
 
 
-def _restore(matrix: NDArray[np.float64], arms: tuple[str, ...], name: str) -> Problem:
-    return Problem(matrix, arms, name=name)
+def _restore(
+    matrix: NDArray[np.float64], arms: tuple[str, ...], name: str, first_bonus: float = 0.0
+) -> Problem:
+    return Problem(matrix, arms, name=name, first_bonus=first_bonus)
 
 
 def check_matrix(matrix: ArrayLike) -> NDArray[np.float64]:
@@ -214,14 +294,65 @@ def close_rival(n_arms: int, close: float, far: float) -> Problem:
     return Problem(matrix, name=f"close-rival-{close:g}")
 
 
+def cyclic(n_arms: int, gap: float) -> Problem:
+    """Each arm beats the next half of the others around a circle: all are Copeland winners.
+
+    For an even number of arms those opposite each other tie.
+
+    >>> cyclic(5, 0.2).has_winner
+    False
+    """
+    ahead = (np.arange(n_arms)[None, :] - np.arange(n_arms)[:, None]) % n_arms
+    sign = np.where(2 * ahead < n_arms, 1.0, -1.0) * (ahead > 0) * (2 * ahead != n_arms)
+    return Problem(0.5 + gap * sign, name="cyclic")
+
+
+def leader(n_arms: int, best: float) -> Problem:
+    """One arm of strength `best` ahead of a field from 1 down to 1/2, as Bradley and Terry do."""
+    return bradley_terry([best, *np.linspace(1.0, 0.5, n_arms - 1)])
+
+
+def mslr_like(n_arms: int, seed: int = 0, *, has_winner: bool = True) -> Problem:
+    """Rankers like those of the MSLR data: alike, not in a total order, with a winner or without.
+
+    mu_ij = 1 / (1 + exp(-(q_i - q_j + e_ij))), qualities q of standard deviation 0.5 and e, of 0.25
+    for each pair, which makes the circles; drawn until there is a Condorcet winner, ahead of all
+    others by 0.02 at the least, or none.
+    """
+    rng = np.random.default_rng(_checks.whole("seed", seed, least=0))
+    for _ in range(10_000):
+        quality = rng.normal(0.0, 0.5, n_arms)
+        odd = np.triu(rng.normal(0.0, 0.25, (n_arms, n_arms)), 1)
+        logits = quality[:, None] - quality[None, :] + odd - odd.T
+        problem = Problem(1.0 / (1.0 + np.exp(-logits)), name="mslr-like")
+        if problem.has_winner == has_winner and (
+            not has_winner or np.sort(problem.gaps)[1] >= 0.02
+        ):
+            return problem
+    raise ValueError(f"no problem of {n_arms} arms {'with' if has_winner else 'without'} a winner")
+
+
+def no_winner(n_arms: int, seed: int = 0) -> Problem:
+    """Rankers like those of the MSLR data, none of which beats all others."""
+    return mslr_like(n_arms, seed, has_winner=False)
+
+
+TARGETS = ("condorcet", "copeland", "borda")
 GENERATORS: dict[str, Callable[..., Problem]] = {
     "arithmetic": arithmetic,
     "close-rival": close_rival,
+    "cyclic": cyclic,
+    "leader": leader,
+    "mslr-like": mslr_like,
+    "no-winner": no_winner,
 }
 
 
 def generate(form: str) -> Problem:
-    """Make a problem from its text form: ``arithmetic:K,step`` or ``close-rival:K,close,far``.
+    """Make a problem from its text form.
+
+    ``arithmetic:K,step``, ``close-rival:K,close,far``, ``cyclic:K,gap``, ``leader:K,best``,
+    ``mslr-like:K,seed``, ``no-winner:K,seed``.
 
     >>> generate("arithmetic:3,0.1").n_arms
     3

@@ -87,6 +87,11 @@ _DATASETS = {
         "Ramamohan, Rajkumar and Agarwal 2016, turned round to fit the matches",
         _TENNIS,
     ),
+    "tennis-without-sampras": Dataset(
+        "The other seven: nobody beats all others",
+        "The same, without the Condorcet winner",
+        tuple(name for name in _TENNIS if name != "Pete Sampras"),
+    ),
     "arithmetic": Dataset(
         "Ten evenly spaced arms, mu_ij = 0.5 + 0.025 (j - i)",
         "Yi, Kang and Li 2024",

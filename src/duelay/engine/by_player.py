@@ -19,21 +19,16 @@ def play(
     until: int,
     world_rng: np.random.Generator,
     asked: list[Any],
+    batch: int = 1,
 ) -> None:
     """Play from where the tally stands until tick `until`; every duel is appended to `asked`.
 
     Duel for duel what `duelay.engine.loop.run` does, if the player's generator is the same.
     """
     for t in range(int(tally.done[0]) + 1, until + 1):
-        n = 0
-        entry = take_due(world, t)
-        while entry != NOBODY:
-            n += 1
-            if not is_aggregated:
-                player.tell(asked[world.born[entry] - 1])
-            entry = take_due(world, t)
-        if is_aggregated:
-            player.tell_count(n)
+        if (t - 1) % batch == 0:
+            for due in range(max(1, t - batch + 1), t + 1):
+                tell_due(player, is_aggregated, world, due, asked)
         asked.append(player.ask())
         i, j = asked[-1].first, asked[-1].second
         duel(world, i, j, t, world_rng)
@@ -46,6 +41,22 @@ def play(
             if len(tally.pairs):
                 tally.pairs[passed] = count_plays(asked, len(tally.gaps))
             tally.done[1] += 1
+
+
+def tell_due(player: Any, is_aggregated: bool, world: World, due: int, asked: list[Any]) -> None:
+    """Tell the player what was due at a tick."""
+    n = 0
+    entry = take_due(world, due)
+    while entry != NOBODY:
+        n += 1
+        duel = asked[world.born[entry] - 1]
+        if world.is_vote:
+            player.tell(duel, winner="first" if world.won[entry] else "second")
+        elif not is_aggregated:
+            player.tell(duel)
+        entry = take_due(world, due)
+    if is_aggregated:
+        player.tell_count(n)
 
 
 def count_plays(asked: list[Any], n_arms: int) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from duelay._jit import kernel
 from duelay.assumed import FOREVER, settles
 from duelay.engine.world import NOBODY, World, duel, take_due
-from duelay.ledger import Ledger, hear
+from duelay.ledger import Ledger, hear, hear_vote
 from duelay.rules.turn import calm_until, turn
 
 _LONG = 10_000  # ticks: to take their draws one by one costs more than to come back for it
@@ -88,7 +88,7 @@ def play(
         if is_aggregated:  # the policy learns their number, nothing else
             conversions[last[0], last[1]] += count_due(world, t)
         else:
-            hear_due(ledger, world, t)
+            hear_due(ledger, world, t, t)
         i, j = turn(rule, ledger, t, policy_rng)
         duel(world, i, j, t, world_rng)
         last[0] = i
@@ -97,7 +97,7 @@ def play(
         shown[j] += 1
         tally.done[0] = t
         if t == next_checkpoint(tally):
-            take_down(tally, ledger)
+            take_down(tally, ledger.plays)
         if i != j:
             last[2] = t
         elif world.waiting[0] == 0 and t - last[2] >= settled:
@@ -123,7 +123,7 @@ def hear_until(
         if is_aggregated:
             ledger.conversions[arm, arm] += count_due(world, tick)
         else:
-            hear_due(ledger, world, tick)
+            hear_due(ledger, world, tick, tick)
 
 
 @kernel
@@ -138,7 +138,7 @@ def repeat(ledger: Ledger, tally: Tally, i: int, j: int, n: int) -> None:
         tally.shown[j] += ticks
         tally.done[0] = stop
         if stop == next_checkpoint(tally):
-            take_down(tally, ledger)
+            take_down(tally, ledger.plays)
 
 
 @kernel
@@ -148,14 +148,14 @@ def next_checkpoint(tally: Tally) -> Any:
 
 
 @kernel
-def take_down(tally: Tally, ledger: Ledger) -> None:
+def take_down(tally: Tally, plays: NDArray[np.int64]) -> None:
     """Take down the regret by this checkpoint, and the plays where they are asked for."""
     passed = tally.done[1]
     tally.regret[passed] = regret_so_far(tally)
     if tally.pairs.shape[0] > 0:
         for i in range(tally.gaps.size):
             for j in range(tally.gaps.size):
-                tally.pairs[passed, i, j] = ledger.plays[i, j]
+                tally.pairs[passed, i, j] = plays[i, j]
     tally.done[1] = passed + 1
 
 
@@ -169,12 +169,16 @@ def regret_so_far(tally: Tally) -> float:
 
 
 @kernel
-def hear_due(ledger: Ledger, world: World, t: int) -> None:
-    """Write down each conversion due at tick t."""
-    entry = take_due(world, t)
+def hear_due(ledger: Ledger, world: World, due: int, t: int) -> None:
+    """Write down, at tick t, each answer that was due at tick `due`."""
+    entry = take_due(world, due)
     while entry != NOBODY:
-        hear(ledger, world.first[entry], world.second[entry], world.born[entry], t)
-        entry = take_due(world, t)
+        i, j = world.first[entry], world.second[entry]
+        if world.is_vote:
+            hear_vote(ledger, i, j, 1.0 if world.won[entry] else 0.0)
+        else:
+            hear(ledger, i, j, world.born[entry], t)
+        entry = take_due(world, due)
 
 
 @kernel

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from duelay._files import write_whole
 from duelay.delays import Delay
+from duelay.engine.setting import Setting
 from duelay.problems import Problem
 
 
@@ -32,6 +33,7 @@ class Result:
     plays: NDArray[np.int64]  # (runs, K, K): duels by first and second
     pairs: NDArray[np.int64] | None  # (checkpoints, K, K): plays by then, all runs together
     seconds: float  # time spent in the loop, all runs together, compilation left out
+    setting: Setting = Setting()  # whose regret, and how answers came
 
     @property
     def runs(self) -> int:
@@ -53,7 +55,7 @@ class Result:
         """The share of runs led by the true winner in the end; nan if not known."""
         if (self.leader < 0).any():
             return float("nan")
-        return float(np.mean(self.leader == self.problem.winner))
+        return float(np.mean(np.isin(self.leader, self.problem.winners(self.setting.target))))
 
     @property
     def label(self) -> str:
@@ -76,9 +78,10 @@ class Result:
         return 1e6 * self.seconds / (self.runs * self.horizon)
 
     def __repr__(self) -> str:
+        how = f", {self.setting}" if str(self.setting) else ""
         return (
             f"Result({self.problem.name}, {self.policy}, delay={self.delay}, "
-            f"horizon={self.horizon}, runs={self.runs}: regret {self.final.mean():.1f} "
+            f"horizon={self.horizon}, runs={self.runs}{how}: regret {self.final.mean():.1f} "
             f"± {self.final.std(ddof=1 if self.runs > 1 else 0):.1f})"
         )
 

@@ -132,7 +132,7 @@ def run_last(
                     turn += 1
         tally.done[0] = begin + stop
         if tally.done[0] == next_checkpoint(tally):
-            take_down(tally, ledger)
+            take_down(tally, ledger.plays)
 
 
 @kernel

@@ -18,15 +18,18 @@ from duelay import _checks
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.engine import by_player
+from duelay.engine.held import hold, run_held
 from duelay.engine.loop import Tally, new_tally, regret_so_far, run
 from duelay.engine.result import Result
 from duelay.engine.rounds import nothing_late, run_rounds
+from duelay.engine.setting import Setting
 from duelay.engine.world import World, make_world, with_empty_queue
-from duelay.ledger import Ledger, age_to
+from duelay.ledger import Ledger, age_to, for_votes
 from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.policies.standing import find_leader
 from duelay.problems import Problem
 from duelay.rules.mrr_db import MRRDBRule
+from duelay.votes import is_votes
 
 _SLICE_SECONDS = 0.05  # how long Ctrl-C and the progress bar wait for a compiled loop
 _FIRST_SLICE = 256
@@ -62,12 +65,16 @@ def simulate(
     progress: bool | None = None,
     is_cautious: bool = True,
     bulk: bool = True,
+    target: str = "condorcet",
+    feedback: str = "conversions",
+    stale: int = 0,
+    batch: int = 1,
 ) -> Result:
     """Run a policy on a problem whose conversions are delayed, and record its regret.
 
     Parameters
     ----------
-    problem : the preferences; it needs a Condorcet winner, against which regret is measured.
+    problem : the preferences; it needs a Condorcet winner, unless regret has another target.
     policy : a recipe, or any object whose ``start(arms, seed)`` returns a player.
     delay : the law that delays really follow. What a policy assumes stays its own: `RUCBDelay()`
         assumes geometric 0.01, whatever the truth; write ``RUCBDelay(delay=law)`` to tell it.
@@ -85,6 +92,14 @@ def simulate(
     bulk : draw duels together where the policy looks at none of them before the last: the rounds of
         `MRRDBDelay`. The law is the same; the duels of a seed are not. False draws one by one, in
         step with a live player and with other policies' worlds.
+    target : the winner that regret is measured against: ``"condorcet"`` (Equation 1),
+        ``"copeland"`` or ``"borda"``, whose regret is the mean of what the two arms lack to the
+        best score (`Problem.gaps_for`).
+    feedback : ``"conversions"``, where silence looks like a win for the second; ``"votes"``, where
+        both outcomes are reported, each with its delay, and silence is no answer (a share of none
+        is a `Never` law); or ``"corrected-votes"``, which also takes out the bonus of the first.
+    stale : ticks by which the evidence is old that the policy sees, its own duels included.
+    batch : how many duels are asked before what has come is heard.
 
     Examples
     --------
@@ -106,7 +121,8 @@ def simulate(
     first_run = _checks.whole("first_run", first_run, least=0)
     workers = _cores() if workers is None else _checks.whole("workers", workers)
     ticks = _checkpoints(checkpoints, horizon)
-    gaps = problem.gaps  # refuses a problem without a winner
+    setting = Setting(target, feedback, stale, batch)
+    gaps = problem.gaps_for(target)  # refuses a problem without a winner
     if hasattr(policy, "for_horizon"):
         policy = policy.for_horizon(horizon)
 
@@ -115,8 +131,12 @@ def simulate(
         caution = policy.caution(problem.n_arms, horizon) if is_cautious else None
         if caution is not None:
             warnings.warn(caution, stacklevel=2)
-    world = make_world(problem, law, getattr(policy, "window", None), horizon)
-    job = _Job(problem, policy, world, horizon, seed, ticks, gaps, pairs, bulk)
+    _check_fits(policy, setting)
+    world = make_world(
+        problem, law, getattr(policy, "window", None), horizon,
+        is_vote=is_votes(feedback), hold=setting.stale + setting.batch if setting.is_held else 0,
+    )  # fmt: skip
+    job = _Job(problem, policy, world, horizon, seed, ticks, gaps, pairs, bulk, setting)
     job.compile()
     bar = tqdm(
         total=runs * horizon,
@@ -141,7 +161,18 @@ def simulate(
         plays=np.stack([outcome.plays for outcome in outcomes]),
         pairs=sum(outcome.pairs for outcome in outcomes) if pairs else None,
         seconds=sum(outcome.seconds for outcome in outcomes),
+        setting=setting,
     )
+
+
+def _check_fits(policy: Any, setting: Setting) -> None:
+    """Refuse what a policy cannot do."""
+    if is_votes(setting.feedback) and getattr(policy, "is_aggregated", False):
+        raise ValueError("feedback must be conversions for a policy that is told only their number")
+    if setting.stale and not isinstance(policy, CompiledPolicy):
+        raise ValueError(
+            "stale needs one of duelay's own policies: a player knows of its duels at once"
+        )
 
 
 def streams(seed: int, run: int) -> tuple[np.random.Generator, np.random.Generator]:
@@ -164,14 +195,17 @@ class _Job:
         gaps: NDArray[np.float64],
         pairs: bool,
         bulk: bool,
+        setting: Setting,
     ) -> None:
         self.problem, self.policy, self.world = problem, policy, world
         self.horizon, self.seed, self.ticks, self.gaps = horizon, seed, ticks, gaps
         self.pairs = pairs
+        self.setting = setting
         self.is_compiled = isinstance(policy, CompiledPolicy)
         self.is_aggregated = bool(getattr(policy, "is_aggregated", False))
         rule = policy.rule(problem.n_arms) if self.is_compiled else None
-        self.in_bulk = bulk and isinstance(rule, MRRDBRule) and not self.is_aggregated
+        is_plain = not self.is_aggregated and not setting.is_held and not world.is_vote
+        self.in_bulk = bulk and isinstance(rule, MRRDBRule) and is_plain
         self.stop = threading.Event()
         self.lock = threading.Lock()
 
@@ -180,43 +214,75 @@ class _Job:
         if self.is_compiled:
             self._compiled_run(new_tally(self.gaps, self.ticks), 0)[2](0)
 
-    def _compiled_run(self, tally: Tally, number: int) -> tuple[Any, Ledger, Callable[[int], None]]:
-        """Return run r's rule, its ledger, and what plays them until a tick."""
+    def _compiled_run(
+        self, tally: Tally, number: int
+    ) -> tuple[Any, Ledger, Callable[[int], None], NDArray[np.int64]]:
+        """Return run r's rule, its ledger, what plays them until a tick, and where plays count."""
         k = self.problem.n_arms
         rule, ledger = self.policy.rule(k), self.policy.ledger(k)
+        if self.world.is_vote:
+            ledger = for_votes(ledger, self.setting.feedback)
         world, rngs = with_empty_queue(self.world), streams(self.seed, number)
         if self.in_bulk:
             late = nothing_late(world)
-            return rule, ledger, lambda t: run_rounds(rule, ledger, world, late, tally, t, *rngs)
+            return (
+                rule,
+                ledger,
+                lambda t: run_rounds(rule, ledger, world, late, tally, t, *rngs),
+                ledger.plays,
+            )
         aggregated = self.is_aggregated
-        return rule, ledger, lambda t: run(rule, ledger, aggregated, world, tally, t, *rngs)
+        if self.setting.is_held:
+            held = hold(self.setting.stale, self.setting.batch, k)
+            return (
+                rule,
+                ledger,
+                lambda t: run_held(rule, ledger, aggregated, world, held, tally, t, *rngs),
+                held.plays,
+            )
+        return (
+            rule,
+            ledger,
+            lambda t: run(rule, ledger, aggregated, world, tally, t, *rngs),
+            ledger.plays,
+        )
 
     def play(self, number: int, bar: Any) -> Outcome:
         """Do one run, in slices."""
         k = self.problem.n_arms
         tally = new_tally(self.gaps, self.ticks, self.pairs)
         if self.is_compiled:
-            rule, ledger, proceed = self._compiled_run(tally, number)
+            rule, ledger, proceed, plays = self._compiled_run(tally, number)
         else:
             world, (world_rng, policy_rng) = (
                 with_empty_queue(self.world),
                 streams(self.seed, number),
             )
-            player = self.policy.start(self.problem.arms, policy_rng)
+            player = self._player(policy_rng)
             asked: list[Any] = []
 
             def proceed(until: int) -> None:
-                by_player.play(player, self.is_aggregated, world, tally, until, world_rng, asked)
+                by_player.play(
+                    player, self.is_aggregated, world, tally, until, world_rng, asked,
+                    self.setting.batch,
+                )  # fmt: skip
 
         seconds = self._in_slices(proceed, bar)
         if self.is_compiled:
-            age_to(ledger, self.horizon + 1)
-            leader = find_leader(ledger.estimates().mean, self.policy.active(rule, k))
-            plays = ledger.plays
+            if not self.setting.is_held:
+                age_to(ledger, self.horizon + 1)
+            active = self.policy.active(rule, k)
+            leader = find_leader(ledger.estimates().mean, active, self.setting.target)
         else:
             leader = player.standing().leader if hasattr(player, "standing") else -1
             plays = by_player.count_plays(asked, k)
         return Outcome(tally.regret, regret_so_far(tally), leader, plays, tally.pairs, seconds)
+
+    def _player(self, rng: np.random.Generator) -> Any:
+        """Start a policy in plain Python."""
+        if self.world.is_vote:
+            return self.policy.start(self.problem.arms, rng, feedback=self.setting.feedback)
+        return self.policy.start(self.problem.arms, rng)
 
     def _in_slices(self, proceed: Any, bar: Any) -> float:
         """Play to the horizon, looking up now and then; return the seconds it took."""

@@ -22,7 +22,7 @@ NOBODY = -1
 class World(NamedTuple):
     """What the world knows, and the conversions that are on their way."""
 
-    mu: NDArray[np.float64]  # (K, K)
+    mu: NDArray[np.float64]  # (K, K): P(the first wins), a bonus for being first included
     tau: NDArray[np.float64]  # (laws, n + 1): P(D <= age)
     guide: NDArray[np.int32]  # (laws, n): where to begin the search in tau
     law: NDArray[np.int64]  # (K, K): which row of tau
@@ -33,13 +33,24 @@ class World(NamedTuple):
     born: NDArray[np.int64]  # (n,): the tick of its duel
     free: NDArray[np.int32]  # (1,): the first free entry
     waiting: NDArray[np.int64]  # (1,): how many entries are duels of two arms
+    is_vote: bool  # whether a win of the second is reported, too
+    won: NDArray[np.bool_]  # (n,): whether the first won
 
 
-def make_world(problem: Problem, delay: Delay, window: int | None, horizon: int) -> World:
+def make_world(
+    problem: Problem,
+    delay: Delay,
+    window: int | None,
+    horizon: int,
+    *,
+    is_vote: bool = False,
+    hold: int = 0,
+) -> World:
     """Return a world in which nothing is on its way.
 
     A conversion that would come after the window or the horizon is never heard, so the tables end
-    there: with a window their size does not depend on the horizon.
+    there: with a window their size does not depend on the horizon. There is room for what is held
+    back `hold` ticks beyond that.
     """
     limit = horizon if window is None else min(window, horizon)
     tau, law = tables(delay, problem.n_arms, limit)
@@ -48,17 +59,19 @@ def make_world(problem: Problem, delay: Delay, window: int | None, horizon: int)
     guide = np.stack([np.searchsorted(row, steps, side="right") for row in tau])
     return with_empty_queue(
         World(
-            mu=np.array(problem.matrix),
+            mu=problem.chances,
             tau=tau,
             guide=guide.astype(np.int32),
             law=law,
-            wheel=np.empty(1 << int(n).bit_length(), dtype=np.int32),
-            after=np.empty(n, dtype=np.int32),
-            first=np.empty(n, dtype=np.int32),
-            second=np.empty(n, dtype=np.int32),
-            born=np.empty(n, dtype=np.int64),
+            wheel=np.empty(1 << int(n + hold).bit_length(), dtype=np.int32),
+            after=np.empty(n + hold, dtype=np.int32),
+            first=np.empty(n + hold, dtype=np.int32),
+            second=np.empty(n + hold, dtype=np.int32),
+            born=np.empty(n + hold, dtype=np.int64),
             free=np.empty(1, dtype=np.int32),
             waiting=np.empty(1, dtype=np.int64),
+            is_vote=is_vote,
+            won=np.empty(n + hold, dtype=np.bool_),
         )
     )
 
@@ -75,15 +88,16 @@ def with_empty_queue(world: World) -> World:
         born=np.empty_like(world.born),
         free=np.zeros(1, dtype=np.int32),
         waiting=np.zeros(1, dtype=np.int64),
+        won=np.empty_like(world.won),
     )
 
 
 @kernel
 def duel(world: World, i: int, j: int, t: int, rng: np.random.Generator) -> None:
-    """Let i and j duel at tick t: X ~ Bernoulli(mu_ij), D ~ the law; queue a conversion."""
+    """Let i and j duel at tick t: X ~ Bernoulli(mu_ij), D ~ the law; queue what is reported."""
     won = rng.random() < world.mu[i, j]
     u = rng.random()
-    if not won:
+    if not (won or world.is_vote):
         return
     row = world.law[i, j]
     n = world.tau.shape[1] - 1
@@ -98,6 +112,7 @@ def duel(world: World, i: int, j: int, t: int, rng: np.random.Generator) -> None
     world.first[entry] = i
     world.second[entry] = j
     world.born[entry] = t
+    world.won[entry] = won
     if i != j:
         world.waiting[0] += 1
 

@@ -6,6 +6,7 @@ that any process on any machine can compute it, and it is written whole or not a
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
 import json
@@ -20,6 +21,7 @@ from duelay import __version__
 from duelay._files import write_whole
 from duelay.delays import Delay
 from duelay.engine import simulate
+from duelay.engine.setting import Setting
 from duelay.experiments.spec import Choice, Grid, Specification, problem_digest
 from duelay.problems import Problem
 
@@ -38,6 +40,7 @@ class Cell:
     seed: int
     start: int
     stop: int
+    setting: Setting = Setting()
 
     @property
     def header(self) -> dict[str, Any]:
@@ -52,6 +55,7 @@ class Cell:
             "seed": self.seed,
             "runs": [self.start, self.stop],
             "version": __version__,
+            **({"setting": str(self.setting)} if str(self.setting) else {}),
         }
 
     @property
@@ -81,6 +85,7 @@ def blocks_of(grid: Grid, problem: Problem, law: Delay, choice: Choice) -> list[
             grid.seed,
             start,
             min(start + grid.block, grid.runs),
+            grid.setting,
         )
         for start in range(0, grid.runs, grid.block)
     ]
@@ -119,6 +124,7 @@ def compute(cell: Cell) -> dict[str, Any]:
         pairs=True,
         progress=False,
         is_cautious=False,  # said once, before the work
+        **dataclasses.asdict(cell.setting),
     )
     return {name: np.asarray(getattr(result, name)) for name in _ARRAYS}
 

@@ -15,7 +15,7 @@ from duelay.engine import Result
 from duelay.experiments.cells import Cell, blocks_of, read
 from duelay.experiments.spec import Grid, Specification
 
-_COLUMNS = ("problem", "policy", "law", "run", "t", "regret")
+_COLUMNS = ("problem", "policy", "law", "setting", "run", "t", "regret")
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,7 @@ def load(spec: Specification, folder: str | Path) -> Results:
                         t=blocks[0]["t"],
                         pairs=np.sum([block["pairs"] for block in blocks], axis=0),
                         seconds=0.0,
+                        setting=grid.setting,
                         **{
                             name: np.concatenate([block[name] for block in blocks])
                             for name in ("regret", "final", "leader", "plays")
@@ -82,9 +83,9 @@ def _distinct(results: Results) -> list[Result]:
 
     `spec.parse` has seen to it that grids agree on seed, horizon, checkpoints and matrices there.
     """
-    most: dict[tuple[str, str, str], Result] = {}
+    most: dict[tuple[str, ...], Result] = {}
     for result in results.by_key.values():
-        key = (result.problem.name, str(result.policy), str(result.delay))
+        key = (result.problem.name, str(result.policy), str(result.delay), str(result.setting))
         if key not in most or result.runs > most[key].runs:
             most[key] = result
     return list(most.values())
@@ -95,13 +96,15 @@ def _tables(results: Results) -> Iterator[Any]:
     import pyarrow as pa
 
     for result in _distinct(results):
-        names = (result.problem.name, str(result.policy), str(result.delay))
+        names = (
+            result.problem.name, str(result.policy), str(result.delay), str(result.setting)
+        )  # fmt: skip
         runs, n = result.regret.shape
         columns: dict[str, Any] = {
             name: pa.DictionaryArray.from_arrays(
                 pa.array(np.zeros(runs * n, dtype=np.int32)), [value]
             ).cast(pa.string())
-            for name, value in zip(_COLUMNS[:3], names, strict=True)
+            for name, value in zip(_COLUMNS[:4], names, strict=True)
         }
         columns["run"] = np.repeat(np.arange(runs, dtype=np.int64), n)
         columns["t"] = np.tile(result.t.astype(np.int64), runs)
@@ -110,7 +113,7 @@ def _tables(results: Results) -> Iterator[Any]:
 
 
 def export(results: Results, folder: Path) -> None:
-    """Write results.csv and results.parquet: problem, policy, law, run, t, regret."""
+    """Write results.csv and results.parquet: problem, policy, law, setting, run, t, regret."""
     import pyarrow.csv
     import pyarrow.parquet
 

@@ -7,6 +7,10 @@
     horizon = 100_000
     runs = 20
 
+A problem may also be ``first-bonus:0.1,PROBLEM``, one with a bonus for being shown first. `target`,
+`feedback`, `stale` and `batch` are what they are for `simulate`; ``[sweep]`` with `over`, `axis`
+and `ticks` draws the regret over what varies from law to law, problem to problem or grid to grid.
+
 These stand for one grid, every problem with every policy under every law. Several are written as
 ``[[grid]]``, each with a `name`; what a grid leaves out it takes from the top.
 """
@@ -27,6 +31,7 @@ import numpy as np
 
 from duelay import _checks, datasets, delays, policies
 from duelay.delays import Delay
+from duelay.engine.setting import Setting
 from duelay.problems import GENERATORS, Problem, generate
 
 _SHARED: dict[str, Any] = {
@@ -38,10 +43,16 @@ _SHARED: dict[str, Any] = {
     "seed": 0,
     "checkpoints": 100,
     "block": 10,
+    "target": "condorcet",
+    "feedback": "conversions",
+    "stale": 0,
+    "batch": 1,
 }
-_TOP = ("name", "title", "claims", "grid", *_SHARED)
+_TOP = ("name", "title", "claims", "sweep", "grid", *_SHARED)
 _GRID = ("name", "title", *_SHARED)
 _CLAIMS = ("none", "paper")
+_BONUS = "first-bonus:"  # first-bonus:0.1,PROBLEM
+_SWEEPS = ("delays", "problems", "grids")
 BUILT_IN = ("ablation", "paper")
 
 
@@ -72,6 +83,16 @@ class Grid:
     seed: int
     checkpoints: int
     block: int  # runs in a cell
+    setting: Setting = Setting()  # whose regret, and how answers come
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What varies from one end of a study to the other: the axis of its figure."""
+
+    over: str  # "delays", "problems" or "grids"
+    axis: str  # what is on it
+    ticks: tuple[str, ...]  # a word for each place
 
 
 @dataclass(frozen=True)
@@ -82,6 +103,7 @@ class Specification:
     title: str
     claims: str  # whose claims the report checks
     grids: tuple[Grid, ...]
+    sweep: Sweep | None = None
 
     def quick(self) -> Specification:
         """The same with a tenth of the runs and a fifth of the horizon."""
@@ -116,6 +138,7 @@ class Specification:
                     "seed": grid.seed,
                     "checkpoints": grid.checkpoints,
                     "block": grid.block,
+                    "setting": str(grid.setting),
                 }
                 for grid in self.grids
             ],
@@ -125,6 +148,8 @@ class Specification:
 def problem_digest(problem: Problem) -> str:
     """Name a problem by its content."""
     content = json.dumps([list(problem.arms), problem.matrix.tolist()])
+    if problem.first_bonus:
+        content += f" {problem.first_bonus!r}"
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
@@ -194,7 +219,7 @@ def parse(source: str, file: str, folder: Path) -> Specification:
         > 1e6
     ):
         reader.refuse("runs", "runs and block must give at most a million cells")
-    return Specification(name, title, claims, grids)
+    return Specification(name, title, claims, grids, reader.sweep(data, grids))
 
 
 class _Reader:
@@ -250,6 +275,7 @@ class _Reader:
             )
             for key in ("horizon", "runs", "seed", "checkpoints", "block")
         }
+        setting = self.setting(given)
         if any(key not in part for key in _SHARED):
             self.start = 0  # what is wrong from here on may stand at the top
         problems = [self.problem(form) for form in self.items(given, "problems")]
@@ -257,6 +283,10 @@ class _Reader:
             self.guard("delays", form, lambda form=form: delays.check(form))
             for form in self.items(given, "delays")
         ]
+        for problem in problems:
+            self.guard(
+                "problems", problem.name, lambda problem=problem: problem.gaps_for(setting.target)
+            )
         choices = [self.choice(item) for item in self.items(given, "policies")]
         for kind, labels in (
             ("problems", [problem.name for problem in problems]),
@@ -284,8 +314,36 @@ class _Reader:
             problems=tuple(problems),
             policies=tuple(choices),
             delays=tuple(laws),
+            setting=setting,
             **whole,
         )
+
+    def setting(self, given: dict[str, Any]) -> Setting:
+        """Return a grid's setting."""
+        keys = [field.name for field in dataclasses.fields(Setting)]
+        for key in keys:  # one by one, to find the line
+            self.guard(key, given[key], lambda key=key: Setting(**{key: given[key]}))
+        return Setting(**{key: given[key] for key in keys})
+
+    def sweep(self, data: dict[str, Any], grids: tuple[Grid, ...]) -> Sweep | None:
+        """Return what varies, where it is said."""
+        part = data.get("sweep")
+        if part is None:
+            return None
+        if not isinstance(part, dict):
+            self.refuse("sweep", "sweep must be written as [sweep], with over, axis and ticks")
+        self.keys(part, ("over", "axis", "ticks"))
+        over = part.get("over", "delays")
+        self.guard("over", over, lambda: _checks.one_of("over", over, _SWEEPS))
+        n = len(grids) if over == "grids" else len(getattr(grids[0], over))
+        ticks = part.get("ticks")
+        if not isinstance(ticks, list) or len(ticks) != n:
+            self.refuse("ticks", f"ticks must be a list of {n} words or numbers, one for each of "
+                        f"the {over}, got {ticks!r}")  # fmt: skip
+        labels = {tuple(choice.label for choice in grid.policies) for grid in grids}
+        if over == "grids" and len(labels) > 1:
+            self.refuse("over", "over = 'grids' needs the same labels of policies in each grid")
+        return Sweep(over, self.word(part, "axis", over), tuple(str(tick) for tick in ticks))
 
     def agree(self, grids: tuple[Grid, ...]) -> None:
         """Refuse grids that mean different things by one problem, policy and law.
@@ -301,12 +359,12 @@ class _Reader:
             for problem in grid.problems:
                 for law in grid.delays:
                     for choice in grid.policies:
-                        key = (problem.name, choice.form, str(law))
+                        key = (problem.name, choice.form, str(law), str(grid.setting))
                         means = (problem, grid.seed, grid.horizon, grid.checkpoints)
                         if seen.setdefault(key, means) != means:
                             self.refuse(
                                 grid.name,
-                                f"grid {grid.name!r} repeats {', '.join(key)} of another grid with "
+                                f"grid {grid.name!r} repeats {', '.join(key[:3])} of another with "
                                 f"another matrix, seed, horizon or checkpoints",
                             )
 
@@ -348,12 +406,15 @@ class _Reader:
                 problem = datasets.load(form)
             elif form.partition(":")[0] in GENERATORS and ":" in form:
                 problem = generate(form)
+            elif form.startswith(_BONUS):  # the rest is a problem again
+                bonus, _, rest = form.removeprefix(_BONUS).partition(",")
+                inner = self.problem(rest)
+                problem = Problem(inner.matrix, inner.arms, name=form, first_bonus=_number(bonus))
             else:
                 known = [*datasets.names(), *(f"{name}:..." for name in GENERATORS)]
                 hint = _checks.nearest(form, datasets.names())
                 listed = ", ".join(known)
                 raise ValueError(f"unknown problem {form!r}{hint}; there are: {listed}; or a .csv")
-            _ = problem.winner  # refuses a problem without one
             return problem
 
         answer: Problem = self.guard("problems", form, make)
@@ -367,3 +428,10 @@ class _Reader:
             self.refuse("policies", f"policies must be texts or {{ policy, label }}, got {item!r}")
         self.keys(item, ("policy", "label"))
         return Choice(item["policy"], self.word(item, "label", item["policy"]))
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise ValueError(f"first-bonus must be a number, got {word!r}") from None

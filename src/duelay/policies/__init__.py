@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from duelay import text
+from duelay.policies.borda import Borda
 from duelay.policies.double_thompson import DoubleThompson
 from duelay.policies.mrr_db_delay import MRRDBDelay
 from duelay.policies.policy import Policy
@@ -14,7 +15,7 @@ from duelay.policies.rr_db_delay import RRDBDelay
 from duelay.policies.rucb import RUCB
 from duelay.policies.rucb_delay import RUCBDelay
 
-__all__ = ["RMED", "RUCB", "DoubleThompson", "MRRDBDelay", "RRDBDelay", "RUCBDelay"]
+__all__ = ["RMED", "RUCB", "Borda", "DoubleThompson", "MRRDBDelay", "RRDBDelay", "RUCBDelay"]
 
 
 def parse(form: str, defaults: Mapping[str, Any] | None = None) -> Policy:

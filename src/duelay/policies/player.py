@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from duelay import _checks
 from duelay.delays import Empirical
 from duelay.learned import LearnedHeard
-from duelay.ledger import age_to, assumes_delay, hear
+from duelay.ledger import age_to, assumes_delay, for_votes, hear, hear_vote
 from duelay.policies.standing import Standing, find_leader, intervals
 from duelay.problems import check_arms
+from duelay.votes import is_votes
 
 if TYPE_CHECKING:
     from duelay.policies.policy import Policy
@@ -50,7 +51,9 @@ class Player:
     ('counted', 'repeated')
     """
 
-    def __init__(self, policy: Policy, arms: Any, seed: Any = None) -> None:
+    def __init__(
+        self, policy: Policy, arms: Any, seed: Any = None, *, feedback: str = "conversions"
+    ) -> None:
         self.arms = check_arms(arms)
         self.policy = policy
         _checks.window(policy.window)
@@ -60,7 +63,14 @@ class Player:
             self._rng = np.random.default_rng(seed)
         except (TypeError, ValueError):
             raise ValueError(f"seed must be a number, a Generator or None, got {seed!r}") from None
+        self.feedback = feedback
         self._ledger = policy.ledger(self.n_arms)
+        if is_votes(feedback):
+            if policy.is_aggregated:
+                raise ValueError(
+                    "feedback must be conversions for a policy that is told only their number"
+                )
+            self._ledger = for_votes(self._ledger, feedback)
         self._rule = policy.rule(self.n_arms)
         self._pairs = array("q")  # i K + j of every duel: a late conversion needs it
         self._told = bytearray()  # 1 for every duel whose conversion was counted
@@ -86,8 +96,10 @@ class Player:
             self._told.append(0)
             return Duel(t - 1, int(first), int(second))
 
-    def tell(self, duel: Duel | int) -> str:
+    def tell(self, duel: Duel | int, winner: str | int | None = None) -> str:
         """Say that the duel's first arm won: now, later, in any order, or never.
+
+        With votes say who won: ``"first"``, ``"second"`` or ``"tie"``, or the arm's number.
 
         Answers "counted"; "repeated" where this duel was counted before; "late" where its window
         has closed. Only a duel that was never asked raises. A self-duel's conversion is counted and
@@ -100,14 +112,18 @@ class Player:
             )
         with self._lock:
             number = self._find(duel)
+            first, second = divmod(self._pairs[number], self.n_arms)
+            first_won = self._won(winner, first, second)
             if self._told[number]:
                 return "repeated"
             window = self.policy.window
             if window is not None and self.tick - number > window:  # its age at the next ask
                 return "late"
             self._told[number] = 1
-            first, second = divmod(self._pairs[number], self.n_arms)
-            hear(self._ledger, first, second, number + 1, self.tick + 1)
+            if first_won is None:
+                hear(self._ledger, first, second, number + 1, self.tick + 1)
+            else:
+                hear_vote(self._ledger, first, second, first_won)
             return "counted"
 
     def tell_count(self, n: int) -> None:
@@ -167,6 +183,23 @@ class Player:
             assumed = self._ledger.assumed
             return Empirical(np.diff(assumed.tau[0, : assumed.tells.size + 1]))
 
+    def _won(self, winner: Any, first: int, second: int) -> float | None:
+        """Return what a vote gives the first arm; None for a conversion."""
+        if not is_votes(self.feedback):
+            if winner not in (None, "first"):
+                raise ValueError(
+                    f"winner must be left out, since only a win of the first is told here: start "
+                    f"with feedback='votes' to tell both outcomes, got {winner!r}"
+                )
+            return None
+        words = {"first": 1.0, "second": 0.0, "tie": 0.5}
+        if isinstance(winner, str) and winner in words:
+            return words[winner]
+        if first != second and not isinstance(winner, bool) and winner in (first, second):
+            return 1.0 if winner == first else 0.0
+        arms = "" if first == second else f", or the number of an arm, {first} or {second}"
+        raise ValueError(f"winner must be 'first', 'second' or 'tie'{arms}, got {winner!r}")
+
     def _find(self, duel: Duel | int) -> int:
         """Return the number of a duel that was asked."""
         given = duel if isinstance(duel, tuple) else (duel,)
@@ -206,4 +239,5 @@ class Player:
         return copy.deepcopy(self)
 
     def __repr__(self) -> str:
-        return f"Player({self.policy}, n_arms={self.n_arms}, tick={self.tick})"
+        how = "" if self.feedback == "conversions" else f", feedback={self.feedback!r}"
+        return f"Player({self.policy}, n_arms={self.n_arms}, tick={self.tick}{how})"

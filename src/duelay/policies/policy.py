@@ -48,12 +48,15 @@ class Policy(ABC):
     def choose(self, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
         """Return `first` and `second` for tick t = 1, 2, ...; read the ledger, do not write it."""
 
-    def start(self, arms: Any, seed: Any = None) -> Player:
+    def start(self, arms: Any, seed: Any = None, *, feedback: str = "conversions") -> Player:
         """Put the policy to work on named arms, or on a number of them.
 
-        `seed` is anything that `numpy.random.default_rng` takes; None draws one.
+        `seed` is anything that `numpy.random.default_rng` takes; None draws one. `feedback` is
+        ``"conversions"``, where only a win of the first is ever told; ``"votes"``, where both
+        outcomes are, by ``tell(duel, winner=...)``, and silence is just no answer; or
+        ``"corrected-votes"``, which also takes out what being shown first is worth.
         """
-        return Player(self, arms, seed)
+        return Player(self, arms, seed, feedback=feedback)
 
     @property
     def is_aggregated(self) -> bool:

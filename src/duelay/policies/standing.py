@@ -85,10 +85,17 @@ def _beaten(mean: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(wins.sum(axis=1) - 0.5)
 
 
-def find_leader(mean: NDArray[np.float64], active: NDArray[np.bool_]) -> int:
-    """Return the active arm that beats the most others; ties go to the larger sum of estimates."""
+def find_leader(
+    mean: NDArray[np.float64], active: NDArray[np.bool_], target: str = "condorcet"
+) -> int:
+    """Return the active arm that beats the most others; ties go to the larger sum of estimates.
+
+    With Borda's winner for a target, the one with the largest sum.
+    """
     beats = _beaten(mean)
     borda = np.where(np.isnan(mean), 0.5, mean).sum(axis=1)
+    if target == "borda":
+        beats = borda
     best = max(range(len(mean)), key=lambda arm: (active[arm], beats[arm], borda[arm]))
     return int(best)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from duelay.rules.borda import BordaRule
 from duelay.rules.double_thompson import DoubleThompsonRule
 from duelay.rules.mrr_db import MRRDBRule
 from duelay.rules.rmed import RMEDRule
@@ -10,6 +11,7 @@ from duelay.rules.rucb import RUCBRule
 from duelay.rules.turn import select, turn
 
 __all__ = [
+    "BordaRule",
     "DoubleThompsonRule",
     "MRRDBRule",
     "RMEDRule",

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._jit import kernel
+from duelay.assumed import epoch, is_settled
 from duelay.ledger import Ledger
 from duelay.rules.turn import divergence, select, wins_and_count
 
@@ -35,6 +36,9 @@ class DoubleThompsonRule(NamedTuple):
     number: NDArray[np.float64]  # (K, K)
     seen: NDArray[np.int64]  # (K, K): the tick at which they became so
     chance: NDArray[np.float64]  # (K, K): P(theta_ij > 1/2) for them, -1 where not yet computed
+    stamp: NDArray[np.int64]  # (K, K): the news of i and j until which the chance stays, or -1
+    epoch: NDArray[np.int64]  # (1,): in which the stamps hold
+    young: NDArray[np.int64]  # (K,): an arm's news until which nobody beats it for certain, or -1
 
 
 def double_thompson_rule(alpha: float, is_plus: bool, n_arms: int) -> DoubleThompsonRule:
@@ -51,6 +55,9 @@ def double_thompson_rule(alpha: float, is_plus: bool, n_arms: int) -> DoubleThom
         number=np.full(shape, -1.0),
         seen=np.zeros(shape, dtype=np.int64),
         chance=np.full(shape, -1.0),
+        stamp=np.full(shape, -1, dtype=np.int64),
+        epoch=np.zeros(1, dtype=np.int64),
+        young=np.full(n_arms, -1, dtype=np.int64),
     )
 
 
@@ -123,9 +130,13 @@ def has_changed(rule: DoubleThompsonRule, i: int, j: int, t: int, s: float, n: f
 @kernel
 def wins_sample(rule: DoubleThompsonRule, ledger: Ledger, i: int, j: int, t: int, rng: Any) -> bool:
     """Whether theta_ij > 1/2 in a new sample."""
-    s, n = wins_and_count(ledger, i, j)
-    if has_changed(rule, i, j, t, s, n):
-        return draw(s, n, rng) > 0.5
+    news = ledger.news[i] + ledger.news[j]
+    if rule.stamp[i, j] != news:
+        s, n = wins_and_count(ledger, i, j)
+        if has_changed(rule, i, j, t, s, n):
+            return draw(s, n, rng) > 0.5
+        if is_settled(ledger.assumed, ledger.plays, i, j):
+            rule.stamp[i, j] = news
     return bool(rng.random() < rule.chance[i, j])
 
 
@@ -181,6 +192,26 @@ def draw_above_half(ledger: Ledger, i: int, j: int, rng: np.random.Generator) ->
             theta = draw(s, n, rng)
             if theta > 0.5:
                 return theta
+
+
+@kernel
+def may_beat(rule: DoubleThompsonRule, ledger: Ledger, i: int, width: float) -> int:
+    """Return how many others an arm may beat: those that do not beat it for certain.
+
+    With N duels N~/2 - S is at most N~/2 <= N/2: less than 4 width of them cannot be certain.
+    """
+    k = ledger.plays.shape[0]
+    if rule.young[i] == ledger.news[i]:
+        return k - 1
+    n, most = 0, 0
+    for j in range(k):
+        if j != i:
+            most = max(most, ledger.plays[i, j] + ledger.plays[j, i])
+            if not is_beaten_for_certain(ledger, i, j, width):
+                n += 1
+    if most < 4.0 * width:
+        rule.young[i] = ledger.news[i]
+    return n
 
 
 @kernel
@@ -240,12 +271,15 @@ def first_arm(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: Any) -> int
         if beats_all(rule, ledger, known, t, rng):
             return int(known)
 
+    if rule.epoch[0] != epoch(ledger.assumed):
+        rule.epoch[0] = epoch(ledger.assumed)
+        for i in range(k):
+            for j in range(k):
+                rule.stamp[i, j] = -1
+
     best = -1  # lines 4 to 7: C, the arms that may beat the most others
     for i in range(k):
-        score[i] = 0
-        for j in range(k):
-            if j != i and not is_beaten_for_certain(ledger, i, j, width):
-                score[i] += 1
+        score[i] = may_beat(rule, ledger, i, width)
         best = max(best, score[i])
     for i in range(k):
         score[i] = 0 if score[i] == best else -k  # outside C nobody can win
@@ -265,10 +299,8 @@ def first_arm(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: Any) -> int
                 wins = not rule.row[i]
             else:
                 wins = wins_sample(rule, ledger, i, j, t, rng)
-            if wins:
-                score[i] += 1
-            else:
-                score[j] += 1
+            score[i] += int(wins)  # no branch on a coin: half of them would be guessed wrong
+            score[j] += 1 - int(wins)
     first, ties = 0, 0
     for i in range(k):
         if ties == 0 or score[i] > score[first]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._jit import kernel
-from duelay.assumed import FOREVER
+from duelay.assumed import FOREVER, share_first
 from duelay.ledger import Ledger
 from duelay.rules.turn import calm_until, select
 
@@ -42,8 +42,8 @@ def observed_mean(rule: MRRDBRule, ledger: Ledger, i: int, j: int) -> float:
     gives the other side of Lemma 3 by Hoeffding's inequality alone.
     """
     if rule.ordered or i < j:
-        return float(ledger.conversions[i, j] / ledger.plays[i, j])
-    return 1.0 - float(ledger.conversions[j, i] / ledger.plays[j, i])
+        return float(share_first(ledger.assumed, ledger.plays, ledger.conversions, i, j))
+    return 1.0 - float(share_first(ledger.assumed, ledger.plays, ledger.conversions, j, i))
 
 
 @kernel

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from duelay._jit import generic, kernel
-from duelay.assumed import evidence, settles
+from duelay.assumed import drifts, evidence, settles
 from duelay.ledger import Ledger, age_to, record
 from duelay.order import arrange
 
@@ -54,6 +54,8 @@ def stays_unbeaten(ledger: Ledger, i: int, j: int, width: float) -> bool:
     As time goes by only the width and *heard* grow, and N~/2 - S is at most
     conversions[j,i] - conversions[i,j] + plays[i,j] / 2.
     """
+    if drifts(ledger.assumed):
+        return False
     if settles(ledger.assumed) == 0:
         return True  # then *heard* does not grow by itself
     plays, conversions = ledger.plays, ledger.conversions

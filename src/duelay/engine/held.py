@@ -1,0 +1,93 @@
+"""The loop where evidence is held back: duels asked in batches, or a policy that sees old evidence.
+
+With a **batch** of b, b duels are asked before anything is heard: what is due comes when the batch
+is over. With **stale** evidence, the ledger that a policy chooses from is r ticks old: it knows
+neither the answers nor the duels of the last r ticks. Every tick is looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._jit import kernel
+from duelay.engine.loop import Tally, count_due, hear_due, next_checkpoint, take_down
+from duelay.engine.world import World, duel
+from duelay.ledger import Ledger, age_to, record
+from duelay.order import arrange
+from duelay.rules.turn import select
+
+
+class Held(NamedTuple):
+    """What the policy has not been shown yet."""
+
+    stale: int  # ticks by which the ledger is old
+    batch: int  # duels asked before anything is heard
+    first: NDArray[np.int64]  # (stale + 1,): the last duels, by tick modulo their number
+    second: NDArray[np.int64]  # (stale + 1,)
+    heard: NDArray[np.int64]  # (1,): the tick up to which the policy has heard
+    plays: NDArray[np.int64]  # (K, K): all duels, whether the policy knows of them or not
+
+
+def hold(stale: int, batch: int, n_arms: int) -> Held:
+    """Return the state before the first tick."""
+    return Held(
+        stale,
+        batch,
+        np.zeros(stale + 1, dtype=np.int64),
+        np.zeros(stale + 1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros((n_arms, n_arms), dtype=np.int64),
+    )
+
+
+@kernel
+def run_held(
+    rule: Any,
+    ledger: Ledger,
+    is_aggregated: bool,
+    world: World,
+    held: Held,
+    tally: Tally,
+    until: int,
+    world_rng: np.random.Generator,
+    policy_rng: np.random.Generator,
+) -> None:
+    """Play from where the tally stands until tick `until`; go on later by calling it again."""
+    n = held.first.size
+    for t in range(tally.done[0] + 1, until + 1):
+        seen = t - held.stale  # the tick at which the policy's ledger stands
+        if seen >= 1:
+            if (seen - 1) % held.batch == 0:
+                hear_held(ledger, is_aggregated, world, held, tally, seen)
+            age_to(ledger, seen)
+        i, j = select(rule, ledger, t, policy_rng)
+        i, j = arrange(ledger.order, i, j, policy_rng)
+        duel(world, i, j, t, world_rng)
+        held.first[t % n] = i
+        held.second[t % n] = j
+        held.plays[i, j] += 1
+        tally.last[0] = i
+        tally.last[1] = j
+        tally.shown[i] += 1
+        tally.shown[j] += 1
+        if seen >= 1:
+            record(ledger, held.first[seen % n], held.second[seen % n], seen)
+        tally.done[0] = t
+        if t == next_checkpoint(tally):
+            take_down(tally, held.plays)
+
+
+@kernel
+def hear_held(
+    ledger: Ledger, is_aggregated: bool, world: World, held: Held, tally: Tally, seen: int
+) -> None:
+    """Hear, at tick `seen` of the policy's clock, all that has come since it heard the last."""
+    for due in range(held.heard[0] + 1, seen + 1):
+        if is_aggregated:
+            ledger.conversions[tally.last[0], tally.last[1]] += count_due(world, due)
+        else:
+            hear_due(ledger, world, due, seen)
+    held.heard[0] = seen
