@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay import _checks
+from duelay import _checks, notebook
 from duelay.delays import Empirical
 from duelay.learned import LearnedHeard
 from duelay.ledger import age_to, assumes_delay, hear
@@ -19,6 +19,8 @@ from duelay.policies.standing import Standing, find_leader, intervals
 from duelay.problems import check_arms
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from duelay.policies.policy import Policy
 
 
@@ -204,6 +206,15 @@ class Player:
 
     def __copy__(self) -> Player:
         return copy.deepcopy(self)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw where it stands: the leader against every other arm; needs matplotlib."""
+        from duelay import plots
+
+        return plots.draw_standing(ax, self.standing())
+
+    def _repr_html_(self) -> str:
+        return notebook.show_player(self)
 
     def __repr__(self) -> str:
         return f"Player({self.policy}, n_arms={self.n_arms}, tick={self.tick})"
