@@ -1,6 +1,7 @@
 """What notebooks show, and the `plot` of every type."""
 
 import dataclasses
+import itertools
 import re
 import sys
 import xml.etree.ElementTree as ET
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 import duelay
 from duelay import _html, delays, notebook
 from duelay.delays import ByPair, Constant, Empirical, Geometric, LogNormal, Never, Uniform
+from duelay.experiments import spec as specification
+from duelay.experiments.results import Results
 from duelay.problems import Problem, arithmetic
 
 ODD_NAMES = ("<b>bold</b>", "$5 & $6", '"quoted"', "very " * 30, "\x00\ud800", "太郎", "_hidden")
@@ -155,6 +158,8 @@ def test_laws_by_pair_show_each_pair_and_a_line_a_law():
     assert "the same law" in words(ByPair((Geometric(0.5),) * 4))
     never = ByPair.of(2, lambda i, j: Never(1.0, Geometric(0.5)) if i else Geometric(0.5))
     assert "up to 100 % never come" in words(never) and not is_plain(never)
+    long = ByPair.of(20, lambda i, j: Empirical(np.full(3000 + i + j, 1 / 4000)))
+    assert not is_plain(long)
     many = ByPair.of(8, lambda i, j: Geometric(1 / (2 + i + 8 * j)))
     axes = many.plot()
     assert len(axes.lines) == 50 and axes.get_title() == "64 laws by pair of arms, 50 of them"
@@ -183,6 +188,7 @@ def test_a_standing_is_drawn_as_intervals_about_one_half(standing):
     ends = [list(segment[:, 0]) for segment in intervals.get_segments()]
     np.testing.assert_allclose(ends, [[row.lower, row.upper] for row in rows])
     assert list(axes.lines[0].get_xdata()) == [0.5, 0.5]
+    assert axes.get_title().replace("\n", " ") == standing.headline
     assert [tick.get_text() for tick in axes.get_yticklabels()] == [
         standing.arms[row.arm] for row in rows
     ]
@@ -340,24 +346,26 @@ def test_the_ages_of_a_span_are_few_and_reach_its_ends():
         assert (np.diff(ages) > 0).all()
 
 
-def test_a_study_shows_a_table_of_regrets(tmp_path):
-    from duelay import experiments
-    from duelay.experiments import spec as specs
-
+def test_a_study_shows_a_table_of_regrets(tmp_path, result):
     source = """
         name = "small"
         title = "A small <study>"
         problems = ["arithmetic:3,0.1", "arithmetic:2,0.1"]
         policies = ["rucb", { policy = "rucb-delay", label = "ours" }]
         delays = ["geometric:0.5", "constant:2"]
-        horizon = 50
-        runs = 2
-        checkpoints = 5
     """
-    spec = specs.parse(source, "small.toml", tmp_path)
-    experiments.run(spec, tmp_path / "out", workers=1, quiet=True)
-    results = experiments.load(spec, tmp_path / "out")
-    head, *rows = cells(results)
+    spec = specification.parse(source, "small.toml", tmp_path)
+    keys = itertools.product(
+        ["small"],
+        ["arithmetic:3,0.1", "arithmetic:2,0.1"],
+        ["rucb", "ours"],
+        ["geometric:0.5", "constant:2"],
+    )
+    by_key = {
+        key: dataclasses.replace(result, final=result.final + n) for n, key in enumerate(keys)
+    }
+    head, *rows = cells(Results(spec, by_key))
     assert len(head) == 5 and [row[0] for row in rows] == ["rucb", "ours"]
-    assert rows[1][1] == notebook.final_regret(results.get("small", "arithmetic:3,0.1", "ours"))
-    assert "A small <study>" in words(results)
+    ours = by_key["small", "arithmetic:2,0.1", "ours", "geometric:0.5"]
+    assert rows[1][3] == notebook.final_regret(ours)
+    assert "A small <study>" in words(Results(spec, by_key))

@@ -85,7 +85,7 @@ def side_by_side(*parts: str) -> str:
 
 def td(content: str, *, align: str = "right", style: str = "", title: str = "") -> str:
     """A cell; its content is HTML already."""
-    told = f' title="{escape(title)}"' if title else ""
+    told = f' title="{escape(title[:200])}"' if title else ""
     return f'<td style="{_CELL.format(align)}{style}"{told}>{content}</td>'
 
 
@@ -98,7 +98,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int
     lines = [f"<tr>{''.join(row)}</tr>" for row in rows]
     return (
         '<div style="overflow-x:auto">'
-        '<table style="border-collapse:collapse;margin:4px 0;color:inherit">'
+        '<table style="border-collapse:collapse;margin:4px 0;color:inherit;font-size:inherit">'
         f"<thead><tr>{''.join(cells)}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )
 

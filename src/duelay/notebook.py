@@ -84,26 +84,27 @@ def show_by_pair(delay: ByPair) -> str:
     """The mean delay of each pair, and the curves of all laws that differ."""
     laws, k = tuple(dict.fromkeys(delay.laws)), delay.n_arms
     shown = _corner(k)
-    known = {
-        law: (law.quantile(0.5), law.mean) for law in {delay.at(i, j) for i in shown for j in shown}
-    }
-    halves = [half for half, _ in known.values() if math.isfinite(half)] or [1.0]
-    low, high = min(halves), max(halves)
+    corner = {delay.at(i, j) for i in shown for j in shown}
+    halves = {law: law.quantile(0.5) for law in corner}
+    means = {law: law.mean for law in corner}
+    titles = {law: f"{law!s:.150}, mean {h.number(means[law])}" for law in corner}
+    finite = [half for half in halves.values() if math.isfinite(half)] or [1.0]
+    low, high = min(finite), max(finite)
 
     def share(i: int, j: int) -> float:
-        half = known[delay.at(i, j)][0]
+        half = halves[delay.at(i, j)]
         return 1.0 if math.isinf(half) else (half - low) / (high - low) if high > low else 0.0
 
     cells = _heat(
         shown,
         [str(arm) for arm in range(k)],
-        lambda i, j: _age(known[delay.at(i, j)][0]),
-        lambda i, j: f"{delay.at(i, j)}, mean {h.number(known[delay.at(i, j)][1])}",
+        lambda i, j: _age(halves[delay.at(i, j)]),
+        lambda i, j: titles[delay.at(i, j)],
         share,
     )
-    means = [mean for _, mean in known.values()]
+    least, most = h.number(min(means.values())), h.number(max(means.values()))
     note = "ticks until half has come, with the row's arm first and the column's second; "
-    note += f"mean delays from {h.number(min(means))} to {h.number(max(means))}"
+    note += f"mean delay {least}" if least == most else f"mean delays from {least} to {most}"
     never = max(law.never for law in laws)
     if never > 0:
         note += f"; up to {h.percent(never)} never come"
@@ -122,10 +123,10 @@ def show_standing(standing: Standing) -> str:
 def show_player(player: Player) -> str:
     """The policy at work, and where it stands; the delay law too, if it is learning one."""
     head = h.line(f"<b>{h.short(str(player.policy))}</b> at work on {player.n_arms} arms")
-    learned = ""
-    if getattr(player.policy, "delay", None) == "learn" and player.standing().conversions.any():
+    standing, learned = player.standing(), ""
+    if getattr(player.policy, "delay", None) == "learn" and standing.conversions.any():
         learned = h.line("the delays, as learned so far") + _law(player.learned_law())
-    return h.block(head, _standing(player.standing()), learned)
+    return h.block(head, _standing(standing), learned)
 
 
 @_never_raises
@@ -160,7 +161,8 @@ def show_results(results: Results) -> str:
             h.short(name, 20) + (f"<br/>{h.short(law, 20)}" if len(grid.delays) > 1 else "")
             for name, law in columns
         ]
-        what = f"{h.short(grid.title)}: regret ± sd, {grid.runs:,} runs of {grid.horizon:,} duels"
+        title = "" if grid.title == results.spec.title else f"{h.short(grid.title)}: "
+        what = f"{title}regret ± sd, {grid.runs:,} runs of {grid.horizon:,} duels"
         note = _note("", len(grid.policies), len(rows), "policies")
         parts += [h.line(what), h.table(("policy", *names), rows, left=(0,)), note]
     return h.block(*parts)

@@ -142,8 +142,10 @@ def draw_standing(axes: Axes | None, standing: Standing) -> Axes:
     leader = _name(standing.arms[standing.leader]) if standing.is_heard else "the leader"
     axes.set_xlabel(f"how often {leader} beats it")
     left_out = len(standing.arms) - 1 - len(rows)
-    title = _short(standing.headline)
-    axes.set_title(f"{title}\n{left_out} more arms" if left_out else title, fontsize="medium")
+    leads, _, sure = standing.headline.rpartition(" (") if standing.is_heard else ("", "", "")
+    title = [_short(leads), f"({sure}"] if leads else [_short(standing.headline)]
+    title += [f"{left_out} more arms are left out"] if left_out else []
+    axes.set_title("\n".join(title), fontsize="medium")
     axes.spines[["top", "right"]].set_visible(False)
     return axes
 
