@@ -81,7 +81,7 @@ def show_law(law: Law) -> str:
 
 @_never_raises
 def show_by_pair(delay: ByPair) -> str:
-    """The mean delay of each pair, and the curves of all laws that differ."""
+    """The ticks until half has come, for each pair, and the curves of all laws that differ."""
     laws, k = tuple(dict.fromkeys(delay.laws)), delay.n_arms
     shown = _corner(k)
     corner = {delay.at(i, j) for i in shown for j in shown}
