@@ -108,8 +108,8 @@ def test_anything_else_is_refused_with_the_argument_named(rows):
         good = (
             matrix.ndim == 2
             and matrix.shape[0] == matrix.shape[1] > 1
-            and bool((np.abs(matrix + matrix.T - 1) <= 1e-8).all())
             and bool(((matrix >= 0) & (matrix <= 1)).all())
+            and bool((np.abs(matrix + matrix.T - 1) <= 1e-8).all())
         )
     except ValueError:
         good = False

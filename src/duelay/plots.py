@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from duelay import notebook
 from duelay._files import write_whole
-from duelay.engine.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from duelay.delays import Law
+    from duelay.engine.result import Result
+    from duelay.policies.standing import Standing
+    from duelay.problems import Problem
 
 # Okabe and Ito's colours, safe for the colour-blind, and two more that differ from them in
 # lightness; each has a dash of its own for grey print.
@@ -23,6 +29,8 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
             "#8C510A")  # fmt: skip
 _DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)),
                             (0, (6, 2, 1, 2)), (0, (2, 2)))  # fmt: skip
+_NAMED = 40  # arms that have room for their names
+_MANY = 50  # laws by pair that are drawn
 _PATH = re.compile(r' d="[^"]*"')
 _METADATA: dict[str, dict[str, Any]] = {
     ".svg": {"Date": None},
@@ -39,9 +47,7 @@ def regret_figure(results: Sequence[Result]) -> Figure:
     figure: Figure = figure_class(figsize=(7.2, 4.5), layout="constrained")
     axes = figure.subplots()
     draw_regret(axes, results)
-    first = results[0]
-    runs = "1 run" if first.runs == 1 else f"{first.runs} runs"
-    axes.set_title(_short(f"{first.problem.name}, delay {first.delay}, {runs}"))
+    axes.set_title(_title(results[0]))
     if len(results) > 6:
         one_legend(figure, axes)
     else:
@@ -69,6 +75,115 @@ def draw_regret(axes: Axes, results: Sequence[Result], labels: Sequence[str] | N
     axes.locator_params(axis="both", nbins=5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, linewidth=0.6)
+
+
+def draw_result(axes: Axes | None, result: Result) -> Axes:
+    """Draw one result's mean regret and band; on new axes where none are given."""
+    axes = _new_axes(6.0, 3.8) if axes is None else axes
+    draw_regret(axes, [result])
+    axes.set_title(_title(result))
+    axes.legend(frameon=False, loc="upper left", fontsize="small")
+    return axes
+
+
+def draw_problem(axes: Axes | None, problem: Problem) -> Axes:
+    """Draw the preferences: blue where the row's arm wins, orange where it loses."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    k = problem.n_arms
+    side = min(9.0, 2.4 + 0.42 * k)
+    axes = _new_axes(side + 0.8, side) if axes is None else axes
+    most = max(float(np.abs(problem.matrix - 0.5).max()), 1e-9)
+    colours = LinearSegmentedColormap.from_list("duelay", ("#D55E00", "#F7F7F7", "#0072B2"))
+    image = axes.imshow(problem.matrix, cmap=colours, vmin=0.5 - most, vmax=0.5 + most)
+    bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
+    bar.set_label("how often the row's arm beats the column's", fontsize="small")
+    winner = problem.winner if problem.has_winner else None
+    axes.set_title(
+        _short(f"{problem.name}: " + (f"{problem.arms[winner]} wins" if winner is not None else
+                                      "no Condorcet winner"))
+    )  # fmt: skip
+    if k > _NAMED:
+        return axes
+    names = [_name(arm) for arm in problem.arms]
+    is_upright = max(len(arm) for arm in problem.arms) > 3
+    axes.set_xticks(range(k), names, rotation=90 if is_upright else 0, fontsize="small")
+    axes.set_yticks(range(k), names, fontsize="small")
+    if winner is not None:
+        for ticks in (axes.get_xticklabels(), axes.get_yticklabels()):
+            ticks[winner].set_fontweight("bold")
+    for i in range(k if k <= notebook.MOST else 0):
+        for j in range(k):
+            share = float(problem.matrix[i, j])
+            is_dark = abs(share - 0.5) > 0.6 * most
+            axes.text(j, i, f"{share:.2f}", ha="center", va="center", fontsize="x-small",
+                      color="white" if is_dark else "black")  # fmt: skip
+    return axes
+
+
+def draw_standing(axes: Axes | None, standing: Standing) -> Axes:
+    """Draw the leader against every other arm: estimates, intervals, and the line at 1/2."""
+    rows = [row for row in standing.rows() if row.arm != standing.leader][:_NAMED]
+    axes = _new_axes(6.0, 1.6 + 0.28 * len(rows)) if axes is None else axes
+    heard = [(place, row) for place, row in enumerate(rows) if not np.isnan(row.mean)]
+    places = [place for place, _ in heard]
+    colours = ["#0072B2" if row.lower > 0.5 else "#D55E00" if row.upper < 0.5 else "#999999"
+               for _, row in heard]  # fmt: skip
+    lower, upper = [row.lower for _, row in heard], [row.upper for _, row in heard]
+    axes.axvline(0.5, color="#999999", linewidth=1, linestyle="--")
+    axes.hlines(places, lower, upper, colors=colours, linewidth=2)
+    axes.scatter([row.mean for _, row in heard], places, c=colours, s=28, zorder=3)
+    for place, row in enumerate(rows):
+        if np.isnan(row.mean):
+            axes.text(0.5, place, " unheard", va="center", fontsize="small", alpha=0.7)
+    axes.set_yticks(range(len(rows)), [_name(standing.arms[row.arm]) for row in rows])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlim(0, 1)
+    leader = _name(standing.arms[standing.leader]) if standing.is_heard else "the leader"
+    axes.set_xlabel(f"how often {leader} beats it")
+    left_out = len(standing.arms) - 1 - len(rows)
+    leads, _, sure = standing.headline.rpartition(" (") if standing.is_heard else ("", "", "")
+    title = [_short(leads), f"({sure}"] if leads else [_short(standing.headline)]
+    title += [f"{left_out} more arms are left out"] if left_out else []
+    axes.set_title("\n".join(title), fontsize="medium")
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def draw_delay(axes: Axes | None, laws: Sequence[Law]) -> Axes:
+    """Draw the share that has come by each age, a line a law; bars say when, for a single one."""
+    axes = _new_axes(6.0, 3.8) if axes is None else axes
+    pairs = Counter(laws)
+    shown = list(pairs)[:_MANY]
+    reach = notebook.span(shown)
+    ages = reach.ages(400)
+    ages = ages[ages >= 1] if reach.is_log else ages
+    if len(pairs) == 1:
+        edges = reach.ages(31)
+        share = np.diff(shown[0].cdf(edges))
+        axes.bar(edges[:-1] + 0.5, share, np.diff(edges), align="edge", color="#56B4E9", alpha=0.6,
+                 linewidth=0, label="comes in this span")  # fmt: skip
+    for number, law in enumerate(shown):
+        look = style(number) if len(shown) <= 6 else {"color": "#0072B2", "alpha": 0.4}
+        label = "has come by this age" if len(pairs) == 1 else f"{law} ({pairs[law]} pairs)"
+        axes.step(ages, law.cdf(ages), where="post", linewidth=1.8, label=_short(label), **look)
+    never = shown[0].never
+    if len(pairs) == 1 and never > 0:
+        axes.axhline(1 - never, color="#999999", linewidth=1, linestyle="--",
+                     label=f"{100 * never:.3g} % never come")  # fmt: skip
+    title = str(shown[0]) if len(pairs) == 1 else f"{len(pairs)} laws by pair of arms"
+    axes.set_title(_short(title if len(shown) == len(pairs) else f"{title}, {_MANY} of them"))
+    axes.set_xlabel("ticks since the duel")
+    axes.set_ylabel("share of the conversions")
+    axes.set_ylim(0, 1.02)
+    if reach.is_log:
+        axes.set_xscale("log")
+    axes.set_xlim(0.5 if reach.is_log else 0, reach.last)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25, linewidth=0.6)
+    if len(shown) <= 6:
+        axes.legend(frameon=False, fontsize="small")
+    return axes
 
 
 def style(number: int) -> dict[str, Any]:
@@ -143,6 +258,20 @@ def save(figure: Figure, path: str | Path) -> None:
     write_whole(path, content.getvalue())
 
 
+def _new_axes(width: float, height: float) -> Axes:
+    """New axes by pyplot, so that a notebook shows them."""
+    check()
+    import matplotlib.pyplot as plt
+
+    _, axes = plt.subplots(figsize=(width, height), layout="constrained")
+    return axes
+
+
+def _title(result: Result) -> str:
+    runs = "1 run" if result.runs == 1 else f"{result.runs} runs"
+    return _short(f"{result.problem.name}, delay {result.delay}, {runs}")
+
+
 def _round(path: re.Match[str]) -> str:
     """A path with a hundredth of a point is as good as one with a millionth, and half as long."""
     return re.sub(r"(\.\d\d)\d+", r"\1", path.group())
@@ -159,6 +288,11 @@ def _short(text: str) -> str:
     """Words for a figure: not too many, and nothing in them is mathematics or hidden."""
     text = text if len(text) <= 70 else f"{text[:67]}..."
     return text.replace("$", r"\$").removeprefix("_")
+
+
+def _name(arm: str) -> str:
+    """An arm's name beside a tick."""
+    return (arm if len(arm) <= 20 else f"{arm[:17]}...").replace("$", r"\$")
 
 
 def check() -> Any:

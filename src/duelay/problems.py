@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from duelay import _checks
+from duelay import _checks, notebook
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _TOLERANCE = 1e-8  # of mu_ij + mu_ji = 1: published matrices have eight decimals
 
@@ -205,6 +208,15 @@ class Problem:
 
     def __reduce__(self) -> Any:
         return _restore, (np.array(self._matrix), self._arms, self.name, self.first_bonus)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the preferences as a heat map; needs matplotlib."""
+        from duelay import plots
+
+        return plots.draw_problem(ax, self)
+
+    def _repr_html_(self) -> str:
+        return notebook.show_problem(self)
 
     def __repr__(self) -> str:
         winner = self._arms[self.winner] if self.has_winner else None

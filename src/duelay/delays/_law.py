@@ -6,12 +6,15 @@ import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from duelay import text
+from duelay import notebook, text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 
@@ -104,6 +107,15 @@ class Law(ABC):
         if self.cdf(limit) < top:
             return int(limit)
         return int(min(limit, self.quantile(top)))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the share that has come by each age, and when it comes; needs matplotlib."""
+        from duelay import plots
+
+        return plots.draw_delay(ax, [self])
+
+    def _repr_html_(self) -> str:
+        return notebook.show_law(self)
 
     def __str__(self) -> str:
         return text.form(self)

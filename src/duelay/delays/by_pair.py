@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from duelay import text
+from duelay import notebook, text
 from duelay.delays._law import Floats, Law
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @text.named("law", "by-pair")
@@ -92,6 +95,15 @@ class ByPair:
     def _each(self, question: Callable[[Law], Any]) -> Floats:
         answers = np.array([question(law) for law in self.laws], dtype=np.float64)
         return answers.reshape(self.n_arms, self.n_arms, *answers.shape[1:])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the share that has come by each age, a line a law; needs matplotlib."""
+        from duelay import plots
+
+        return plots.draw_delay(ax, self.laws)
+
+    def _repr_html_(self) -> str:
+        return notebook.show_by_pair(self)
 
     def __str__(self) -> str:
         return text.form(self)

@@ -6,15 +6,19 @@ import csv
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay import notebook
 from duelay._files import write_whole
 from duelay.delays import Delay
 from duelay.engine.setting import Setting
 from duelay.problems import Problem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +80,15 @@ class Result:
     def microseconds(self) -> float:
         """Microseconds a duel, of one core."""
         return 1e6 * self.seconds / (self.runs * self.horizon)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw mean regret over time, with a band of one standard deviation; needs matplotlib."""
+        from duelay import plots
+
+        return plots.draw_result(ax, self)
+
+    def _repr_html_(self) -> str:
+        return notebook.show_result(self)
 
     def __repr__(self) -> str:
         how = f", {self.setting}" if str(self.setting) else ""

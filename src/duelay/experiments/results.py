@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from duelay import notebook
 from duelay._files import write_whole
 from duelay.engine import Result
 from duelay.experiments.cells import Cell, blocks_of, read
@@ -41,6 +42,9 @@ class Results:
             choice.label: self.by_key[grid.name, problem, choice.label, law]
             for choice in grid.policies
         }
+
+    def _repr_html_(self) -> str:
+        return notebook.show_results(self)
 
 
 def load(spec: Specification, folder: str | Path) -> Results:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay import _checks
+from duelay import _checks, notebook
 from duelay.delays import Empirical
 from duelay.learned import LearnedHeard
 from duelay.ledger import age_to, assumes_delay, for_votes, hear, hear_vote
@@ -20,6 +20,8 @@ from duelay.problems import check_arms
 from duelay.votes import is_votes
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from duelay.policies.policy import Policy
 
 
@@ -237,6 +239,15 @@ class Player:
 
     def __copy__(self) -> Player:
         return copy.deepcopy(self)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw where it stands: the leader against every other arm; needs matplotlib."""
+        from duelay import plots
+
+        return plots.draw_standing(ax, self.standing())
+
+    def _repr_html_(self) -> str:
+        return notebook.show_player(self)
 
     def __repr__(self) -> str:
         how = "" if self.feedback == "conversions" else f", feedback={self.feedback!r}"

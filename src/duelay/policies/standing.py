@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay import _checks
+from duelay import _checks, notebook
 from duelay._table import table
 from duelay.ledger import Estimates
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class Row(NamedTuple):
+    """An arm in the table of a standing: the leader against it, and what was played and heard."""
+
+    arm: int
+    mean: float  # the leader's estimate against it, cut off at 0 and 1; nan where unheard
+    lower: float
+    upper: float
+    beats: float  # how many arms it beats by the estimates, an even or unheard pair as one half
+    duels: int  # with the arm in them
+    conversions: int  # with the arm first
+    pending: int | None  # with the arm first, silent and still open; None if it cannot be known
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,35 +65,64 @@ class Standing:
         others = np.delete(self.lower[self.leader], self.leader)
         return bool((others > 0.5).all())
 
-    def __str__(self) -> str:
-        against = self.leader
-        beats = _beaten(self.mean)
-        order = sorted(range(len(self.arms)), key=lambda arm: (arm != against, -beats[arm]))
-        rows = []
-        for arm in order:
-            if arm == against:
-                share = "leads"
-            elif math.isnan(self.mean[against, arm]):
-                share = "unheard"
-            else:
-                low = max(0.0, self.lower[against, arm])
-                high = min(1.0, self.upper[against, arm])
-                mean = min(1.0, max(0.0, self.mean[against, arm]))
-                share = f"{mean:.3f}  [{low:.3f}, {high:.3f}]"
-            plays = int(self.plays[arm].sum() + self.plays[:, arm].sum() - self.plays[arm, arm])
-            won = int(self.conversions[arm].sum())
-            waits = "?" if self.pending is None else str(int(self.pending[arm].sum()))
-            name = self.arms[arm] + ("" if self.active[arm] else " (dropped)")
-            rows.append([name, share, f"{beats[arm]:g}", str(plays), str(won), waits])
+    @property
+    def is_heard(self) -> bool:
+        """Whether anything has been heard of any pair of different arms."""
+        return not bool(np.isnan(self.mean[~np.eye(len(self.arms), dtype=bool)]).all())
+
+    @property
+    def headline(self) -> str:
+        """Who leads and how sure that is, in a sentence."""
+        duels = "1 duel" if self.tick == 1 else f"{self.tick} duels"
+        if not self.is_heard:
+            return f"nothing has been heard after {duels}: no arm leads yet"
         sure = f"{'sure' if self.is_sure else 'not yet sure'} at {100 * self.confidence:g} %"
         if self.takes_silence_for_defeat:
             sure += ", if nothing is late"
-        duels = "1 duel" if self.tick == 1 else f"{self.tick} duels"
-        head = f"{self.arms[against]} leads after {duels} ({sure})"
-        if np.isnan(self.mean[~np.eye(len(self.arms), dtype=bool)]).all():
-            head = f"nothing has been heard after {duels}: no arm leads yet"
+        return f"{self.arms[self.leader]} leads after {duels} ({sure})"
+
+    def rows(self) -> list[Row]:
+        """What the table shows: a row an arm, the leader first, then by how many each beats."""
+        against, beats = self.leader, _beaten(self.mean)
+        order = sorted(range(len(self.arms)), key=lambda arm: (arm != against, -beats[arm]))
+        duels = self.plays.sum(axis=1) + self.plays.sum(axis=0) - self.plays.diagonal()
+        return [
+            Row(
+                arm=arm,
+                mean=float(np.clip(self.mean[against, arm], 0.0, 1.0)),  # nan stays nan
+                lower=float(np.clip(self.lower[against, arm], 0.0, 1.0)),
+                upper=float(np.clip(self.upper[against, arm], 0.0, 1.0)),
+                beats=float(beats[arm]),
+                duels=int(duels[arm]),
+                conversions=int(self.conversions[arm].sum()),
+                pending=None if self.pending is None else int(self.pending[arm].sum()),
+            )
+            for arm in order
+        ]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the leader against every other arm, with intervals; needs matplotlib."""
+        from duelay import plots
+
+        return plots.draw_standing(ax, self)
+
+    def _repr_html_(self) -> str:
+        return notebook.show_standing(self)
+
+    def __str__(self) -> str:
+        rows = []
+        for row in self.rows():
+            share = f"{row.mean:.3f}  [{row.lower:.3f}, {row.upper:.3f}]"
+            if row.arm == self.leader:
+                share = "leads"
+            elif math.isnan(row.mean):
+                share = "unheard"
+            waits = "?" if row.pending is None else str(row.pending)
+            name = self.arms[row.arm] + ("" if self.active[row.arm] else " (dropped)")
+            counts = [f"{row.beats:g}", str(row.duels), str(row.conversions), waits]
+            rows.append([name, share, *counts])
         columns = ["arm", "leader beats it", "beats", "duels", "conversions", "pending"]
-        return head + "\n" + table(columns, rows, left=(0, 1))
+        return self.headline + "\n" + table(columns, rows, left=(0, 1))
 
 
 def _beaten(mean: NDArray[np.float64]) -> NDArray[np.float64]:
