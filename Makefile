@@ -5,11 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test lint test-compiled test-interpreted regrets bench tried golden clean
+.PHONY: help demo test lint docs pictures test-compiled test-interpreted regrets bench tried golden \
+    clean
 
 help:
 	@echo 'make demo      install, compare five policies, draw the figure: demo/regret.png'
-	@echo 'make test      lint, types, and the test suite, compiled and interpreted'
+	@echo 'make test      lint, types, the site, and the test suite, compiled and interpreted'
+	@echo 'make docs      the documentation as a site: site/index.html'
 	@echo 'make regrets   final regrets against independent programs, and what is recommended (minutes)'
 	@echo 'make bench     how long a simulated duel takes, written to docs/benchmarks.md'
 	@echo 'make tried     what was tried for recommend(), on generated problems (half an hour)'
@@ -22,12 +24,20 @@ demo: $(VENV)/.ready
 	    --delay geometric:0.01 --horizon 100000 --runs 20 --out demo
 	@echo 'The command is $(BIN)/duelay.'
 
-test: lint test-compiled test-interpreted
+test: lint docs test-compiled test-interpreted
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# A page that no other leads to, a link or an anchor that leads nowhere: each stops the build.
+docs: $(VENV)/.ready-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# After a change to docs/pictures/make.py.
+pictures: $(VENV)/.ready
+	$(BIN)/python docs/pictures/make.py
 
 test-compiled: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -q -n 2 -m 'not slow'
@@ -54,7 +64,7 @@ golden: $(VENV)/.ready-dev
 	$(BIN)/python tests/test_golden.py
 
 clean:
-	rm -rf $(VENV) demo build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) demo site build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else \

@@ -202,7 +202,7 @@ def may_beat(rule: DoubleThompsonRule, ledger: Ledger, i: int, width: float) -> 
     """
     k = ledger.plays.shape[0]
     if rule.young[i] == ledger.news[i]:
-        return k - 1
+        return int(k - 1)
     n, most = 0, 0
     for j in range(k):
         if j != i:

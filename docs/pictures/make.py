@@ -1,0 +1,179 @@
+"""Draw the pictures of the concepts page: ``make pictures``. Same seed, same pictures."""
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from duelay import delays, theory
+from duelay.plots import save
+
+HERE = Path(__file__).parent
+# Okabe and Ito's colours, which the colour-blind can tell apart; each line has its own dashes too.
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#007A5A", "#767676"
+SKY, PURPLE = "#9FCBE8", "#A0527F"
+MU = 0.6  # the champion beats its rival with this probability
+LAW = delays.Geometric(0.01)
+RUNS, TICKS, SEED = 2000, 1000, 0
+
+
+def timeline() -> Figure:
+    """Five duels, asked at the same time: what happens, and what can be seen of it."""
+    rows = [
+        ("first won, quick news", 1.5, "conversion", "counted"),
+        ("first won, late news", 5.0, "silence", "counted"),
+        ("first won, news too late", 9.0, "silence", "not counted"),
+        ("first won, no news ever", None, "silence", "never comes"),
+        ("second won", None, "silence", "nothing to come"),
+    ]
+    today, window, end = 3.0, 7.5, 10.0
+    figure = Figure(figsize=(9.6, 4.2), layout="constrained")
+    axes = figure.subplots()
+    axes.fill_between([window, end], -0.5, 4.5, color="#eeeeee", lw=0, zorder=0)
+    for x, label in ((0.0, "asked"), (today, "today"), (window, "window closes")):
+        axes.vlines(x, -0.5, 4.5, color="black", lw=1, ls="-" if x == 0 else "--", zorder=1)
+        axes.text(x, -0.65, label, ha="center", va="bottom", fontsize=12)
+    for y, (truth, news, seen, fate) in enumerate(rows):
+        axes.text(-0.35, y, truth, ha="right", va="center", fontsize=12)
+        axes.plot([0, news or end], [y, y], color=GREY, lw=2, ls=(0, (1, 1.5)), zorder=2)
+        axes.plot(0, y, "o", ms=9, mfc="white", mec="black", zorder=3)
+        if news is not None:
+            in_time = news <= window
+            axes.plot(news, y, "D" if in_time else "X", ms=11, color=BLUE if in_time else ORANGE)
+        colour = BLUE if seen == "conversion" else "black"
+        axes.text(10.5, y, seen, va="center", fontsize=12, color=colour, weight="bold")
+        axes.text(13.6, y, fate, va="center", fontsize=12)
+    axes.text(10.5, -0.65, "seen today", va="bottom", fontsize=12)
+    axes.text(13.6, -0.65, "in the end", va="bottom", fontsize=12)
+    axes.annotate("", (end, 4.9), (0, 4.9), arrowprops={"arrowstyle": "->", "lw": 1})
+    axes.text(end / 2, 5.05, "age of the duel, in ticks", ha="center", va="top", fontsize=12)
+    axes.set(xlim=(-4.6, 16.8), ylim=(5.6, -1.2))
+    axes.axis("off")
+    return figure
+
+
+def estimates(law: delays.Law) -> dict[str, np.ndarray]:
+    """What three ledgers believe of mu after each tick: runs × ticks, one duel a tick."""
+    rng = np.random.default_rng(SEED)
+    won = rng.random((RUNS, TICKS)) < MU  # did the champion win?
+    is_first = rng.random((RUNS, TICKS)) < 0.5  # by coin
+    due = np.arange(TICKS) + law.sample((RUNS, TICKS), rng)  # when the news would be heard
+    played = np.arange(1, TICKS + 1)
+    worth = np.cumsum(law.cdf(played))  # N~: what should have been heard of all duels so far
+
+    def heard(has_news: np.ndarray) -> np.ndarray:
+        run, tick = np.nonzero(has_news & (due <= TICKS))
+        arrived = np.zeros((RUNS, TICKS + 1))
+        np.add.at(arrived, (run, due[run, tick].astype(int)), 1)
+        return np.cumsum(arrived[:, 1:], axis=1)
+
+    conversions = heard(won)
+    second = np.cumsum(~is_first, axis=1)
+    return {
+        "champion first, silence is defeat": conversions / played,
+        "champion first, corrected by the law": conversions / worth,
+        "by coin, silence is defeat": (heard(won & is_first) + second - heard(~won & ~is_first))
+        / played,
+    }
+
+
+def bias() -> Figure:
+    """What silence does to the estimate as time goes by, and what helps."""
+    figure = Figure(figsize=(9.6, 4.6), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    styles = [(ORANGE, "--"), (BLUE, "-"), (GREEN, "-.")]
+    cases = [
+        ("All conversions come, after 100 ticks on average", LAW),
+        ("The same, and 30 % never come", delays.Never(0.3, LAW)),
+    ]
+    for axes, (title, law) in zip(panels, cases, strict=True):
+        shown = np.arange(0, TICKS, 5)
+        for (label, runs), (colour, dashes) in zip(estimates(law).items(), styles, strict=True):
+            runs = runs[:, shown]
+            low, high = np.quantile(runs, [0.1, 0.9], axis=0)
+            axes.fill_between(shown + 1, low, high, color=colour, alpha=0.15, lw=0)
+            axes.plot(shown + 1, runs.mean(axis=0), color=colour, ls=dashes, lw=2.4, label=label)
+        _half(axes)
+        axes.axhline(MU, color="black", lw=1.2)
+        axes.text(TICKS, MU + 0.01, "truth", ha="right", va="bottom", fontsize=11)
+        axes.set_title(title, fontsize=12)
+        axes.set(xlim=(0, TICKS), ylim=(0, 1), xlabel="duels so far, one a tick")
+    panels[0].set_ylabel("how often the champion seems to win")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=3, handlelength=3, frameon=False
+    )
+    return figure
+
+
+def coin() -> Figure:
+    """Two orders, two errors that point in opposite ways, and their mean."""
+    figure = Figure(figsize=(9.6, 4.8), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=[1.15, 1])
+    tau, n = 0.5, 100
+    # Of a hundred duels of each order: the parts that the reader takes for the champion's, or not.
+    bars = [
+        [(n * MU * tau, BLUE), (n * MU * (1 - tau), ORANGE), (n * (1 - MU), "#D9D9D9")],
+        [(n * MU, SKY), (n * (1 - MU) * (1 - tau), ORANGE), (n * (1 - MU) * tau, "#D9D9D9")],
+    ]
+    words = [
+        ["won,\nheard", "won,\nlate", "lost"],
+        ["won", "lost,\nlate", "lost,\nheard"],
+    ]
+    read = [n * MU * tau, n * (1 - (1 - MU) * tau)]
+    for y, (parts, names) in enumerate(zip(bars, words, strict=True)):
+        start = 0.0
+        for (width, colour), name in zip(parts, names, strict=True):
+            hatch = "//" if colour == ORANGE else None
+            left.barh(y, width, 0.42, start, color=colour, ec="white", hatch=hatch, lw=1.5)
+            box = {"fc": colour, "ec": "none", "pad": 1.5} if hatch else None
+            left.text(
+                start + width / 2, y, f"{name}\n{width:.0f}", ha="center", va="center",
+                fontsize=11, color="white" if colour in (BLUE, ORANGE) else "black", bbox=box,
+            )  # fmt: skip
+            start += width
+        left.plot([0, read[y]], [y + 0.29] * 2, color="black", lw=1.5, marker="|", ms=9)
+        left.text(
+            0, y + 0.36, f"taken for the champion's: {read[y]:.0f} of {n}", va="top", fontsize=11
+        )
+    left.text(0, -0.27, "100 duels with the champion first", va="bottom", fontsize=12)
+    left.text(0, 0.73, "100 duels with the champion second", va="bottom", fontsize=12)
+    left.text(
+        0, 1.75, f"by coin: {sum(read):.0f} of {2 * n}, or {theory.coin_mean(MU, tau):.2f}",
+        va="top", fontsize=12, weight="bold", color=GREEN,
+    )  # fmt: skip
+    left.legend(
+        handles=[Patch(fc=ORANGE, ec="white", hatch="//", label="late: read the wrong way round")],
+        loc="lower left", bbox_to_anchor=(-0.02, 1.0), frameon=False, fontsize=11,
+    )  # fmt: skip
+    left.set(xlim=(0, 101), ylim=(1.9, -0.5))
+    left.axis("off")
+
+    share = np.linspace(0, 1, 101)
+    right.plot(share, 1 - (1 - MU) * share, color=PURPLE, lw=2.4, ls=":")
+    right.plot(share, [theory.coin_mean(MU, s) for s in share], color=GREEN, lw=2.4, ls="-.")
+    right.plot(share, MU * share, color=ORANGE, lw=2.4, ls="--")
+    _half(right)
+    right.text(0.36, 0.88, "champion second", fontsize=11, color=PURPLE)
+    right.text(0.02, 0.455, "by coin", fontsize=11, color=GREEN)
+    right.text(0.40, 0.19, "champion first", fontsize=11, color=ORANGE)
+    right.axhline(MU, color="black", lw=1.2)
+    right.text(0.01, MU + 0.01, "truth", va="bottom", fontsize=11)
+    right.set(xlim=(0, 1), ylim=(0, 1), xlabel="share of the conversions that have come")
+    right.set_ylabel("how often the champion seems to win")
+    return figure
+
+
+def _half(axes: Axes) -> None:
+    """Mark where the wrong arm is taken for the better one."""
+    axes.axhspan(0, 0.5, color="#f2f2f2", zorder=0)
+    axes.text(0.98, 0.015, "below 1/2 the wrong arm seems better", ha="right", va="bottom",
+              fontsize=11, transform=axes.transAxes, color="#444444")  # fmt: skip
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+if __name__ == "__main__":
+    for draw in (timeline, bias, coin):
+        save(draw(), HERE / f"{draw.__name__}.svg")
