@@ -10,6 +10,7 @@ import numpy as np
 
 from duelay import plots, theory
 from duelay.engine import Result
+from duelay.experiments import sweep
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid, slug
 from duelay.experiments.statistics import converged_at, has_converged
@@ -31,11 +32,18 @@ def draw_all(results: Results, folder: Path) -> dict[str, list[tuple[str, str]]]
     """Draw every figure of every grid into the folder; return names and captions by grid."""
     folder.mkdir(exist_ok=True)
     drawn: dict[str, list[tuple[str, str]]] = {}
+    if results.spec.sweep is not None:  # the one figure that it is about
+        figure = sweep.draw(results)
+        for ending in FORMATS:
+            plots.save(figure, folder / f"sweep.{ending}")
+        return drawn
     for grid in results.spec.grids:
         drawn[grid.name] = []
         for law in grid.delays:
             suffix = "" if len(grid.delays) == 1 else f"-{slug(str(law))}"
             for kind, draw in (("regret", regret), ("log", log_clock), ("pairs", pairs)):
+                if kind != "regret" and grid.setting.target != "condorcet":
+                    continue  # bounds, and the winner's rivals, are Condorcet's
                 name = f"{slug(grid.name)}-{kind}{suffix}"
                 figure = draw(results, grid, str(law))
                 for ending in FORMATS:

@@ -13,7 +13,7 @@ import numpy as np
 
 from duelay import __version__, text, theory
 from duelay._files import write_whole
-from duelay.experiments import claims
+from duelay.experiments import claims, sweep
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid
 from duelay.experiments.statistics import late_share
@@ -50,11 +50,14 @@ def compose(results: Results, checked: list[claims.Claim], drawn: Drawn) -> str:
     parts = [f"# {_text(spec.title)}", _what_was_run(results)]
     if checked:
         parts.append(_verdicts(checked, spec.grids[0]))
+    if spec.sweep is not None:
+        parts.append(_sweep(results))
     for grid in spec.grids:
         parts.append(_grid(results, grid, drawn.get(grid.name, [])))
     for number, claim in enumerate(checked, start=1):
         parts.append(_claim(number, claim))
-    parts.append(_bounds(results, spec.grids[0]))
+    if spec.grids[0].setting.target == "condorcet":
+        parts.append(_bounds(results, spec.grids[0]))
     return "\n\n".join(parts) + "\n"
 
 
@@ -63,9 +66,10 @@ def _what_was_run(results: Results) -> str:
     for grid in results.spec.grids:
         laws = ", ".join(f"`{law}`" for law in grid.delays)
         names = ", ".join(_text(problem.name) for problem in grid.problems)
+        setting = f"; {grid.setting}" if str(grid.setting) else ""
         lines.append(
             f"- **{_text(grid.title)}**: {names}; delay {laws}; {grid.horizon:,} duels a run, "
-            f"{grid.runs} runs, seed {grid.seed}."
+            f"{grid.runs} runs, seed {grid.seed}{setting}."
         )
     lines += ["", "The policies, with all that they were told:", ""]
     forms = {
@@ -82,6 +86,24 @@ def _what_was_run(results: Results) -> str:
             lines.append(f"- {_text(label + where)}: `{form}`")
             seen.add((label, form))
     return "\n".join(lines)
+
+
+def _sweep(results: Results) -> str:
+    """What the study varies: a figure, and a table for each of its panels."""
+    assert results.spec.sweep is not None
+    caption = (
+        f"Mean regret at the horizon over {results.spec.sweep.axis}, with 95 % intervals, on a "
+        f"logarithmic axis."
+    )
+    parts = [f"![{_text(caption)}](figures/sweep.svg)\n\n*{_text(caption)}*"]
+    for title, (columns, rows) in sweep.tables(results).items():
+        body = [[_text(row[0]), *row[1:]] for row in rows]
+        parts.append(f"{_text(title)}:\n\n" + _table([_text(c) for c in columns], body))
+    parts.append(
+        "Bold is the least of a column, and what may be as small; in brackets, the share of runs "
+        "that a winner leads in the end, where it is below 95 %."
+    )
+    return "\n\n".join(parts)
 
 
 def _verdicts(checked: list[claims.Claim], grid: Grid) -> str:

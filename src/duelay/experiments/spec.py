@@ -53,7 +53,11 @@ _GRID = ("name", "title", *_SHARED)
 _CLAIMS = ("none", "paper")
 _BONUS = "first-bonus:"  # first-bonus:0.1,PROBLEM
 _SWEEPS = ("delays", "problems", "grids")
-BUILT_IN = ("ablation", "paper")
+BUILT_IN = (
+    "paper", "ablation", "arms", "batches", "by-pair", "datasets", "gap", "mean-delay",
+    "misspecified", "never", "position", "position-votes", "stale", "tails", "votes", "window",
+    "winners",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -154,8 +158,11 @@ def problem_digest(problem: Problem) -> str:
 
 
 def built_in(name: str, *, is_checked: bool = True) -> Specification:
-    """Return a specification that comes with duelay: "ablation", "paper"."""
-    source = (resources.files(__package__) / f"{name}.toml").read_text(encoding="utf-8")
+    """Return a specification that comes with duelay: "paper", or a study such as "mean-delay"."""
+    folder = resources.files(__package__)
+    if name != "paper":
+        folder = folder / "studies"
+    source = (folder / f"{name}.toml").read_text(encoding="utf-8")
     if not is_checked:
         source = source.replace('claims = "paper"', "")
     return parse(source, f"{name}.toml", Path())

@@ -1,0 +1,115 @@
+"""What a study varies, from one end to the other: its figure and its table."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from duelay import plots
+from duelay.engine import Result
+from duelay.experiments.results import Results
+
+
+def panels_of(results: Results) -> dict[str, dict[str, list[Result]]]:
+    """Return the results by panel, then by label of the policy, in the order of the ticks."""
+    spec = results.spec
+    assert spec.sweep is not None
+    first = spec.grids[0]
+    labels = [choice.label for choice in first.policies]
+    panels: dict[str, dict[str, list[Result]]] = {}
+    if spec.sweep.over == "problems":
+        for law in first.delays:
+            panels[str(law)] = {
+                label: [results.get(first.name, p.name, label, str(law)) for p in first.problems]
+                for label in labels
+            }
+    elif spec.sweep.over == "delays":
+        for problem in first.problems:
+            panels[problem.name] = {
+                label: [
+                    results.get(first.name, problem.name, label, str(law)) for law in first.delays
+                ]
+                for label in labels
+            }
+    else:
+        for number in range(len(first.problems)):
+            panels[_common([grid.problems[number].name for grid in spec.grids])] = {
+                label: [
+                    results.get(grid.name, grid.problems[number].name, label) for grid in spec.grids
+                ]
+                for label in labels
+            }
+    return panels
+
+
+def _common(names: list[str]) -> str:
+    """What the problems of a panel have in common: all, the kind, or the problem with a bonus."""
+    if len(set(names)) == 1:
+        return names[0]
+    kind, _, rest = names[0].partition(":")
+    return rest.partition(",")[2] if kind == "first-bonus" else kind
+
+
+def draw(results: Results) -> Any:
+    """Draw the mean regret at the horizon over what varies, a line a policy, 95 % intervals."""
+    sweep = results.spec.sweep
+    assert sweep is not None
+    panels = panels_of(results)
+    columns = min(3, len(panels))
+    figure, shown = plots.panels(
+        math.ceil(len(panels) / columns), columns, len(panels), results.spec.title
+    )
+    places = np.arange(len(sweep.ticks))
+    for axes, (title, lines) in zip(shown, panels.items(), strict=True):
+        for number, (label, several) in enumerate(lines.items()):
+            mean = np.array([result.final.mean() for result in several])
+            half = np.array([half_width(result) for result in several])
+            axes.errorbar(
+                places, mean, yerr=[np.minimum(half, 0.9 * mean), half], label=label, linewidth=1.5,
+                marker=".", capsize=2, **plots.style(number),
+            )  # fmt: skip
+        axes.set_yscale("log")
+        axes.set_xticks(places, sweep.ticks)
+        axes.set_title(title if len(title) < 40 else f"{title[:37]}...", fontsize="medium")
+    plots.name_axes(shown, columns, sweep.axis, "regret at the horizon")
+    plots.one_legend(figure, shown[0])
+    return figure
+
+
+def half_width(result: Result) -> float:
+    """Half of a 95 % interval for the mean regret at the horizon."""
+    if result.runs < 2:
+        return 0.0
+    return float(1.96 * result.final.std(ddof=1) / math.sqrt(result.runs))
+
+
+def tables(results: Results) -> dict[str, tuple[list[str], list[list[str]]]]:
+    """Return, for each panel, the columns and rows of its table: mean regret, and who led.
+
+    The least regret of each column, and what is within its interval, stands in bold; where the
+    winner led in fewer than 95 % of the runs, the share stands beside it.
+    """
+    sweep = results.spec.sweep
+    assert sweep is not None
+    made = {}
+    for title, lines in panels_of(results).items():
+        best = [
+            min((several[place] for several in lines.values()), key=lambda r: r.final.mean())
+            for place in range(len(sweep.ticks))
+        ]
+        rows = []
+        for label, several in lines.items():
+            row = [label]
+            for result, least in zip(several, best, strict=True):
+                cell = f"{result.final.mean():,.0f}"
+                reach = least.final.mean() + half_width(least) + half_width(result)
+                if result.final.mean() <= reach:
+                    cell = f"**{cell}**"
+                if not result.led_by_winner >= 0.95:
+                    cell += f" ({100 * result.led_by_winner:.0f} %)"
+                row.append(cell)
+            rows.append(row)
+        made[title] = ([sweep.axis, *sweep.ticks], rows)
+    return made
