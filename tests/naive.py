@@ -256,3 +256,25 @@ def invert(law, u, limit):
         if u < law.cdf(d):
             return d
     return None
+
+
+def borda_choice(n, n_tilde, s, active, width):
+    """Drop arms whose Borda score is too low, then the least played pair with an active arm."""
+    k = len(n)
+
+    def bounds(i):
+        others = [j for j in range(k) if j != i]
+        if any(n_tilde[i, j] <= 0 for j in others):
+            return -math.inf, math.inf
+        score = sum(s[i, j] / n_tilde[i, j] for j in others) / (k - 1)
+        wide = math.sqrt(sum(width * n[i, j] / n_tilde[i, j] ** 2 for j in others)) / (k - 1)
+        return score - wide, score + wide
+
+    if len(active) > 1:
+        lowest = max(bounds(i)[0] for i in active)
+        active = {i for i in active if bounds(i)[1] >= lowest}
+    if len(active) == 1:
+        (only,) = active
+        return (only, only), active
+    pairs = [(i, j) for i in range(k) for j in range(i + 1, k) if i in active or j in active]
+    return min(pairs, key=lambda pair: n[pair]), active

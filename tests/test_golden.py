@@ -23,6 +23,7 @@ FORMS = [
     "double-thompson:order=alternate,window=20",
     "rmed",
     "double-thompson:delay=learn,window=10",
+    "borda",
     "double-thompson:order=alternate,ties=regret,delay=geometric:0.1",
     "mrr-db-delay:schedule=2/5/9",
     "mrr-db-delay:schedule=1/2/4,pairs=ordered",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from duelay.engine.result import Result, write_csv
+from duelay.engine.setting import Setting
 from duelay.engine.simulate import simulate, streams
 
-__all__ = ["Result", "simulate", "streams", "write_csv"]
+__all__ = ["Result", "Setting", "simulate", "streams", "write_csv"]

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._jit import kernel
-from duelay.engine.loop import Tally, count_due, hear_due, next_checkpoint, take_down
-from duelay.engine.world import World, duel
+from duelay.assumed import FOREVER
+from duelay.engine.loop import Tally, count_due, hear_entry, next_checkpoint, take_down
+from duelay.engine.world import NOBODY, World, duel, take_due
 from duelay.ledger import Ledger, age_to, record
 from duelay.order import arrange
 from duelay.rules.turn import select
@@ -25,17 +26,19 @@ class Held(NamedTuple):
 
     stale: int  # ticks by which the ledger is old
     batch: int  # duels asked before anything is heard
+    window: int  # ticks after which an answer is not counted
     first: NDArray[np.int64]  # (stale + 1,): the last duels, by tick modulo their number
     second: NDArray[np.int64]  # (stale + 1,)
     heard: NDArray[np.int64]  # (1,): the tick up to which the policy has heard
     plays: NDArray[np.int64]  # (K, K): all duels, whether the policy knows of them or not
 
 
-def hold(stale: int, batch: int, n_arms: int) -> Held:
+def hold(stale: int, batch: int, window: int | None, n_arms: int) -> Held:
     """Return the state before the first tick."""
     return Held(
         stale,
         batch,
+        FOREVER if window is None else window,
         np.zeros(stale + 1, dtype=np.int64),
         np.zeros(stale + 1, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
@@ -89,5 +92,9 @@ def hear_held(
         if is_aggregated:
             ledger.conversions[tally.last[0], tally.last[1]] += count_due(world, due)
         else:
-            hear_due(ledger, world, due, seen)
+            entry = take_due(world, due)
+            while entry != NOBODY:
+                if seen - world.born[entry] <= held.window:  # else it comes too late to count
+                    hear_entry(ledger, world, entry, seen)
+                entry = take_due(world, due)
     held.heard[0] = seen

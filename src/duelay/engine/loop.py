@@ -88,7 +88,7 @@ def play(
         if is_aggregated:  # the policy learns their number, nothing else
             conversions[last[0], last[1]] += count_due(world, t)
         else:
-            hear_due(ledger, world, t, t)
+            hear_due(ledger, world, t)
         i, j = turn(rule, ledger, t, policy_rng)
         duel(world, i, j, t, world_rng)
         last[0] = i
@@ -123,7 +123,7 @@ def hear_until(
         if is_aggregated:
             ledger.conversions[arm, arm] += count_due(world, tick)
         else:
-            hear_due(ledger, world, tick, tick)
+            hear_due(ledger, world, tick)
 
 
 @kernel
@@ -169,16 +169,22 @@ def regret_so_far(tally: Tally) -> float:
 
 
 @kernel
-def hear_due(ledger: Ledger, world: World, due: int, t: int) -> None:
-    """Write down, at tick t, each answer that was due at tick `due`."""
-    entry = take_due(world, due)
+def hear_due(ledger: Ledger, world: World, t: int) -> None:
+    """Write down each answer due at tick t."""
+    entry = take_due(world, t)
     while entry != NOBODY:
-        i, j = world.first[entry], world.second[entry]
-        if world.is_vote:
-            hear_vote(ledger, i, j, 1.0 if world.won[entry] else 0.0)
-        else:
-            hear(ledger, i, j, world.born[entry], t)
-        entry = take_due(world, due)
+        hear_entry(ledger, world, entry, t)
+        entry = take_due(world, t)
+
+
+@kernel
+def hear_entry(ledger: Ledger, world: World, entry: int, t: int) -> None:
+    """Write down one answer, heard at tick t."""
+    i, j = world.first[entry], world.second[entry]
+    if world.is_vote:
+        hear_vote(ledger, i, j, 1.0 if world.won[entry] else 0.0)
+    else:
+        hear(ledger, i, j, world.born[entry], t)
 
 
 @kernel

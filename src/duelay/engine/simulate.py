@@ -233,7 +233,7 @@ class _Job:
             )
         aggregated = self.is_aggregated
         if self.setting.is_held:
-            held = hold(self.setting.stale, self.setting.batch, k)
+            held = hold(self.setting.stale, self.setting.batch, self.policy.window, k)
             return (
                 rule,
                 ledger,

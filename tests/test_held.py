@@ -1,0 +1,97 @@
+"""Evidence that is held back: batches and stale ledgers, against the plain loop and slow twins."""
+
+import numpy as np
+import pytest
+
+import duelay
+from duelay import delays
+from duelay.engine import streams
+from duelay.engine.held import hold, run_held
+from duelay.engine.loop import new_tally
+from duelay.engine.world import make_world
+from duelay.ledger import age_to, hear, record
+from duelay.problems import arithmetic
+from duelay.rules.turn import select
+from test_votes import POLICIES, Live
+
+PROBLEM = arithmetic(4, 0.12)
+LAW = delays.Uniform(1, 12)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_nothing_held_back_is_the_plain_loop(policy):
+    policy = policy.for_horizon(300)
+    plain = duelay.simulate(PROBLEM, policy, delay=LAW, horizon=300, seed=3, bulk=False)
+    rule, ledger, held = policy.rule(4), policy.ledger(4), hold(0, 1, policy.window, 4)
+    tally = new_tally(PROBLEM.gaps, plain.t)
+    world = make_world(PROBLEM, LAW, policy.window, 300, hold=1)
+    run_held(rule, ledger, False, world, held, tally, 300, *streams(3, 0))
+    assert np.array_equal(held.plays, plain.plays[0])
+    assert np.array_equal(tally.regret, plain.regret[0])
+
+
+@pytest.mark.parametrize("batch", [2, 7, 100, 1000])
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_a_batch_is_that_of_a_live_program(policy, batch):
+    """Which asks for so many duels before it tells what has come."""
+    kwargs = {"delay": LAW, "horizon": 300, "runs": 2, "seed": 5, "batch": batch}
+    simulated = duelay.simulate(PROBLEM, policy, pairs=True, checkpoints=[40, 300], **kwargs)
+    live = duelay.simulate(
+        PROBLEM, Live(policy.for_horizon(300)), pairs=True, checkpoints=[40, 300], **kwargs
+    )
+    assert np.array_equal(simulated.plays, live.plays)
+    assert np.array_equal(simulated.regret, live.regret)
+    assert np.array_equal(simulated.pairs, live.pairs)
+
+
+@pytest.mark.parametrize("stale", [1, 5, 40, 500])
+def test_stale_evidence_is_the_ledger_of_some_ticks_ago(stale):
+    """The twin writes the ledger anew at every tick, from what was known `stale` ticks before."""
+    policy, horizon = duelay.RUCBDelay(delay=LAW, window=None, alpha=0.6), 120
+    simulated = duelay.simulate(
+        PROBLEM, policy, delay=LAW, horizon=horizon, stale=stale, seed=2, checkpoints=[horizon]
+    )
+    world_rng, policy_rng = streams(2, 0)
+    rule, duels, due = policy.rule(4), [], {}
+    tau = LAW.cdf(np.arange(13))
+    for t in range(1, horizon + 1):
+        ledger = policy.ledger(4)
+        for tick in range(1, t - stale + 1):
+            for s in due.get(tick, []):
+                hear(ledger, *duels[s - 1], s, tick)
+            age_to(ledger, tick)
+            if tick < t - stale:
+                record(ledger, *duels[tick - 1], tick)
+        i, j = select(rule, ledger, t, policy_rng)
+        duels.append((int(i), int(j)))
+        won = world_rng.random() < PROBLEM.matrix[i, j]
+        late = int(np.searchsorted(tau, world_rng.random(), side="right"))
+        if won:
+            due.setdefault(t + late, []).append(t)
+    plays = np.zeros((4, 4), dtype=np.int64)
+    np.add.at(plays, tuple(np.array(duels).T), 1)
+    assert np.array_equal(simulated.plays[0], plays)
+
+
+def test_every_duel_counts_though_the_policy_has_not_heard_of_it():
+    result = duelay.simulate(
+        PROBLEM, duelay.RUCB(), delay=LAW, horizon=50, stale=1000, batch=3, pairs=True,
+        checkpoints=[20, 50],
+    )  # fmt: skip
+    assert result.plays.sum() == 50 and result.pairs.sum(axis=(1, 2)).tolist() == [20, 50]
+    assert result.setting == duelay.engine.Setting(stale=1000, batch=3)
+
+
+@pytest.mark.parametrize(
+    "told, message",
+    [
+        ({"stale": -1}, "stale must be a whole number of at least 0"),
+        ({"batch": 0}, "batch must be a whole number of at least 1"),
+        ({"target": "best"}, "target must be one of"),
+    ],
+)
+def test_bad_settings_are_refused(told, message):
+    with pytest.raises(ValueError, match=message):
+        duelay.simulate(PROBLEM, duelay.RUCB(), delay=LAW, horizon=10, **told)
+    with pytest.raises(ValueError, match="stale needs one of duelay's own policies"):
+        duelay.simulate(PROBLEM, Live(duelay.RUCB()), delay=LAW, horizon=10, stale=1)

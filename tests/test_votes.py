@@ -1,0 +1,157 @@
+"""Votes, and the bonus of the first, against their definitions; live and simulated alike."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import duelay
+from duelay import delays
+from duelay.problems import arithmetic
+from duelay.testing import live_duels
+
+PROBLEM = arithmetic(4, 0.12)
+LAW = delays.Never(0.3, delays.Geometric(0.1))
+POLICIES = [
+    duelay.DoubleThompson(),
+    duelay.DoubleThompson(delay="learn", order="alternate", window=30),
+    duelay.RUCBDelay(),
+    duelay.RUCB(order="coin"),
+    duelay.RRDBDelay(delta=0.5),
+    duelay.RMED(),
+    duelay.MRRDBDelay(schedule=(5, 20, 60)),
+    duelay.Borda(),
+]
+
+
+@dataclass(frozen=True)
+class Live:
+    """A policy that the simulator meets through ask and tell only."""
+
+    policy: Any
+
+    @property
+    def window(self):
+        return self.policy.window
+
+    def start(self, arms, seed=None, **told):
+        return self.policy.start(arms, seed, **told)
+
+
+def test_only_answered_duels_count():
+    player = duelay.DoubleThompson().start(3, seed=0, feedback="votes")
+    rng = np.random.default_rng(1)
+    n, s = np.zeros((3, 3)), np.zeros((3, 3))
+    for _ in range(300):
+        duel = player.ask()
+        i, j = duel.first, duel.second
+        said = rng.choice(["first", "second", "tie", "nothing"])
+        if said != "nothing":
+            assert player.tell(duel, winner=str(said)) == "counted"
+            assert player.tell(duel, winner="tie") == "repeated"
+            if i != j:
+                won = {"first": 1.0, "second": 0.0, "tie": 0.5}[said]
+                n[i, j] += 1
+                n[j, i] += 1
+                s[i, j] += won
+                s[j, i] += 1 - won
+    told = player._ledger.estimates()
+    assert np.array_equal(told.n, n) and np.array_equal(told.heard, n)
+    np.testing.assert_allclose(told.wins, s)
+    standing = player.standing()
+    assert not standing.takes_silence_for_defeat
+    assert "feedback='votes'" in repr(player)
+
+
+@pytest.mark.parametrize("feedback", ["votes", "corrected-votes"])
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_live_and_simulated_votes_agree_duel_for_duel(policy, feedback):
+    kwargs = {"delay": LAW, "horizon": 400, "runs": 2, "seed": 5, "feedback": feedback}
+    simulated = duelay.simulate(PROBLEM, policy, **kwargs)
+    live = duelay.simulate(PROBLEM, Live(policy.for_horizon(400)), **kwargs)
+    assert np.array_equal(simulated.plays, live.plays)
+    assert np.array_equal(simulated.regret, live.regret)
+
+
+def test_an_arm_may_be_named_by_its_number():
+    player = duelay.RUCB().start(["a", "b", "c"], seed=0, feedback="votes")
+    duel = player.ask()
+    assert player.tell(duel, winner=duel.second) == "counted"
+    assert player.standing().mean[duel.second, duel.first] == 1.0
+
+
+@pytest.mark.parametrize(
+    "winner, message",
+    [
+        (None, "winner must be 'first', 'second' or 'tie', or the number of an arm"),
+        ("blue", "winner must be 'first', 'second' or 'tie'"),
+        (17, "got 17"),
+        (True, "got True"),
+    ],
+)
+def test_a_vote_must_be_for_somebody(winner, message):
+    player = duelay.RUCB().start(3, seed=0, feedback="votes")
+    duel = player.ask()
+    with pytest.raises(ValueError, match=message):
+        player.tell(duel, winner=winner)
+    assert player.tell(duel, winner="tie") == "counted"  # nothing was half done
+
+
+def test_what_does_not_fit_is_refused():
+    player = duelay.RUCB().start(3, seed=0)
+    duel = player.ask()
+    with pytest.raises(ValueError, match="winner must be left out"):
+        player.tell(duel, winner="second")
+    assert player.tell(duel, winner="first") == "counted"
+    with pytest.raises(ValueError, match="feedback must be one of conversions, votes"):
+        duelay.RUCB().start(3, feedback="gossip")
+    counted = duelay.MRRDBDelay(schedule=(2, 4), feedback="aggregated")
+    with pytest.raises(ValueError, match="feedback must be conversions for a policy that is told"):
+        counted.start(3, feedback="votes")
+    with pytest.raises(ValueError, match="feedback must be conversions for a policy that is told"):
+        duelay.simulate(PROBLEM, counted, delay=LAW, horizon=50, feedback="votes")
+
+
+def test_a_bonus_is_in_the_world_and_not_in_the_regret():
+    problem = duelay.Problem(PROBLEM.matrix, first_bonus=0.2)
+    assert problem != PROBLEM and hash(problem) != hash(PROBLEM)
+    assert problem.chances == pytest.approx(np.clip(PROBLEM.matrix + 0.2, 0, 1))
+    assert np.array_equal(problem.gaps, PROBLEM.gaps)
+    import pickle
+
+    assert pickle.loads(pickle.dumps(problem)) == problem
+    with pytest.raises(ValueError, match="first_bonus must be at least -0.5 and at most 0.5"):
+        duelay.Problem(PROBLEM.matrix, first_bonus=0.7)
+    law = delays.Constant(1)
+    duels = {p: live_duels(duelay.RUCB(), p, law, 200) for p in (problem, PROBLEM)}
+    assert duels[problem] != duels[PROBLEM]
+
+
+@pytest.mark.compiled
+def test_corrected_votes_find_the_bonus_and_take_it_out():
+    problem = duelay.Problem(PROBLEM.matrix, first_bonus=0.15)
+    player = duelay.RUCB().start(4, seed=0, feedback="corrected-votes")
+    rng = np.random.default_rng(2)
+    for _ in range(20_000):
+        duel = player.ask()
+        won = rng.random() < problem.chances[duel.first, duel.second]
+        player.tell(duel, winner="first" if won else "second")
+    from duelay.votes import first_bonus
+
+    assert first_bonus(player._ledger.assumed) == pytest.approx(0.15, abs=0.02)
+    mean, plays = player.standing().mean, player.standing().plays
+    for j in range(1, 4):
+        n = plays[0, j] + plays[j, 0]
+        assert mean[0, j] == pytest.approx(problem.matrix[0, j], abs=4 * 0.5 / n**0.5 + 0.02)
+
+
+@pytest.mark.compiled
+def test_the_coin_cancels_a_bonus_and_champion_first_does_not():
+    problem = duelay.Problem(arithmetic(4, 0.06).matrix, first_bonus=-0.2)
+    kwargs = {"delay": "constant:1", "horizon": 20_000, "runs": 10, "seed": 0}
+    led = [
+        duelay.simulate(problem, duelay.RUCB(order=order), **kwargs).final.mean()
+        for order in ("champion", "coin")
+    ]
+    assert led[1] < 0.5 * led[0]
