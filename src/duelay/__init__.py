@@ -9,10 +9,11 @@
 
 from __future__ import annotations
 
-from duelay import datasets, delays, theory
+from duelay import assumptions, datasets, delays, theory
 from duelay._version import __version__
 from duelay.advice import Recommendation, recommend
 from duelay.engine import Result, simulate
+from duelay.history import History
 from duelay.policies import RMED, RUCB, DoubleThompson, MRRDBDelay, RRDBDelay, RUCBDelay
 from duelay.policies.player import Duel, Player, UnknownDuelError
 from duelay.policies.policy import Policy
@@ -22,6 +23,7 @@ from duelay.problems import NoWinnerError, Problem
 __all__ = [
     "DoubleThompson",
     "Duel",
+    "History",
     "MRRDBDelay",
     "NoWinnerError",
     "Player",
@@ -36,6 +38,7 @@ __all__ = [
     "Standing",
     "UnknownDuelError",
     "__version__",
+    "assumptions",
     "datasets",
     "delays",
     "recommend",
