@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 import duelay
-from duelay import assumptions, delays
+from duelay import _scores, assumptions, delays
 from duelay.assumptions import (
     check_assumptions,
     delay_by_pair,
@@ -474,12 +474,12 @@ def test_all_tests_share_the_level():
 @pytest.mark.parametrize("df", [1, 2, 3, 8, 15, 120, 301])
 def test_the_tail_of_chi_squared(df):
     for x in (0.0, 0.5, float(df), 2.0 * df + 9, 3000.0):
-        assert assumptions._tail(x, df) == pytest.approx(scipy.stats.chi2.sf(x, df), rel=1e-9)
+        assert _scores.tail(x, df) == pytest.approx(scipy.stats.chi2.sf(x, df), rel=1e-9)
 
 
 def test_ranks_are_shared():
     values = np.array([3.0, 1.0, 3.0, 2.0])
-    assert assumptions._ranks(values).tolist() == scipy.stats.rankdata(values).tolist()
+    assert _scores.ranks(values).tolist() == scipy.stats.rankdata(values).tolist()
 
 
 def test_a_players_history():

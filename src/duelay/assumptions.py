@@ -2,7 +2,7 @@
 
 Policies choose pairs by what they have heard, answers are late, and some never come. So that like
 is compared with like, the tests share one cut: an age A by which most answers have come. Only
-duels at least A old count, and only what was heard of them by age A. What is compared then has
+duels older than A count, and only what was heard of them by age A. What is compared then has
 one law in every duel under the null, whatever came before it; the docs say where that is exact.
 
 The tests of delays rank the answers' delays and compare the ranks within strata; mean and variance
@@ -20,6 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay import _checks
+from duelay._scores import (
+    Floats,
+    Ints,
+    add_up,
+    chi_squared,
+    one_hot,
+    quadratic,
+    ranks,
+    scores,
+    tail,
+)
 from duelay.history import History
 
 __all__ = [
@@ -32,9 +43,6 @@ __all__ = [
     "position_effect",
     "preference_drift",
 ]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _LEAST = 20  # answers, or duels, below which a test says nothing
 _SHARE = 0.95  # of the answers heard come by age A
@@ -89,10 +97,10 @@ def order_balance(history: History, *, level: float = 0.05) -> Finding:
     n = int(duels.sum())
     if n < _LEAST:
         return _silent(name, n, f"needs {_LEAST} duels of two arms, has {n}.")
-    lead = _one_hot(history.first[duels], history.n_arms)
-    lead -= _one_hot(history.second[duels], history.n_arms)
+    lead = one_hot(history.first[duels], history.n_arms)
+    lead -= one_hot(history.second[duels], history.n_arms)
     total = lead.sum(axis=0)
-    statistic, p = _chi_squared(total, lead.T @ lead)
+    statistic, p = chi_squared(total, lead.T @ lead)
     shown = np.abs(lead).sum(axis=0)
     share = np.where(shown > 0, 0.5 + 0.5 * total / np.maximum(shown, 1), 0.5)
     arm = int(np.argmax(np.abs(total) / np.sqrt(np.maximum(shown, 1))))
@@ -185,11 +193,11 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
         used &= history.first != history.second  # where only one arm can win
     first_won = history.first_won[used]
     winner = np.where(first_won == 1.0, history.first[used], history.second[used])
-    x = np.column_stack((_one_hot(winner, history.n_arms), first_won))
+    x = np.column_stack((one_hot(winner, history.n_arms), first_won))
     delay, n = history.delay[used], int(used.sum())
     if n < _LEAST:
         return _silent(name, n, f"needs {_LEAST} answers of two arms, has {n}.")
-    statistic, p = _chi_squared(*_sum(_scores(x, _ranks(delay), _pairs(history)[used])))
+    statistic, p = chi_squared(*add_up(scores(x, ranks(delay), _pairs(history)[used])))
     if math.isnan(p):
         return _silent(
             name, n, "there is nothing to compare: in no pair do delays and winners vary."
@@ -225,9 +233,9 @@ def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
     pairs = np.where(answers[pairs] >= _LEAST, pairs, -1)  # few answers: all the others
     block = np.arange(history.n) * _BLOCKS // max(int(old.sum()), 1)
     kinds, pair = np.unique(pairs[old], return_inverse=True)
-    x = np.zeros((history.n, len(kinds)))
-    x[old] = _one_hot(pair, len(kinds))
-    statistic, p = _when_and_whether(history, x, block, block)
+    group = np.zeros(history.n, dtype=np.int64)
+    group[old] = pair
+    statistic, p = _when_and_whether(history, group, block, block)
     if math.isnan(p):
         return _silent(name, n, "there is nothing to compare: one pair, or one delay.")
     words = "No sign of it: every pair's answers take as long."
@@ -303,11 +311,11 @@ def preference_drift(history: History, *, level: float = 0.05) -> Finding:
             f"{late}.",
         )
     low, high = np.divmod(_pairs(history), history.n_arms)
-    x = _one_hot(low, history.n_arms) - _one_hot(high, history.n_arms)
+    x = one_hot(low, history.n_arms) - one_hot(high, history.n_arms)
     x[~is_late] = 0.0
     y, ordered = _low_won(history, old, heard), history.first * history.n_arms + history.second
-    gain, variance = _sum(_scores(x[used], y[used], ordered[used]))
-    statistic, p = _chi_squared(gain, variance)
+    gain, variance = add_up(scores(x[used], y[used], ordered[used]))
+    statistic, p = chi_squared(gain, variance)
     if math.isnan(p):
         return _silent(name, n, "there is nothing to compare: no pair has answers early and late.")
     words = "No sign of it: who wins is the same late as early."
@@ -341,53 +349,26 @@ def _low_won(history: History, old: NDArray[np.bool_], heard: NDArray[np.bool_])
     return np.where(heard, np.where(low_first, loser, -loser), 0.0)
 
 
-class _Part(NamedTuple):
-    """A stratum's score and its variance over all orders in which it could have come."""
-
-    score: Floats  # (p,): sum of (x - its mean) y
-    variance: Floats  # (p, p)
-
-
-def _scores(x: Floats, y: Floats, strata: Ints) -> list[_Part]:
-    """Score how y (n,) goes with x (n, p) within each stratum."""
-    parts = []
-    order = np.argsort(strata, kind="stable")
-    _, begin = np.unique(strata[order], return_index=True)
-    for rows in np.split(order, begin[1:]):
-        if len(rows) > 1:
-            x_, y_ = x[rows] - x[rows].mean(axis=0), y[rows] - y[rows].mean()
-            parts.append(_Part(x_.T @ y_, (x_.T @ x_) * (y_ @ y_) / (len(rows) - 1)))
-    return parts
-
-
-def _sum(parts: list[_Part]) -> tuple[Floats, Floats]:
-    """Add up the strata: one direction for all."""
-    if not parts:
-        return np.zeros(1), np.zeros((1, 1))
-    scores, variances = [part.score for part in parts], [part.variance for part in parts]
-    return np.asarray(np.sum(scores, axis=0)), np.asarray(np.sum(variances, axis=0))
-
-
 def _when_and_whether(
-    history: History, x: Floats, strata: Ints, share_strata: Ints
+    history: History, x: Floats | Ints, strata: Ints, share_strata: Ints
 ) -> tuple[float, float]:
     """Test how delays go with x and, where nothing else moves it, the share heard by age A.
 
     Given which duels were heard, their delays are still free: the two chi-squareds add up.
     """
     old, heard, _ = _cut(history)
-    parts = [_sum(_scores(x[heard], _ranks(history.delay[heard]), strata[heard]))]
+    parts = [add_up(scores(x[heard], ranks(history.delay[heard]), strata[heard]))]
     if history.feedback == "votes" or _is_even(history):
-        parts.append(_sum(_scores(x[old], heard[old].astype(np.float64), share_strata[old])))
+        parts.append(add_up(scores(x[old], heard[old].astype(np.float64), share_strata[old])))
     statistic, df = 0.0, 0
     for score, variance in parts:
-        more, more_df = _quadratic(score, variance)
+        more, more_df = quadratic(score, variance)
         statistic, df = statistic + more, df + more_df
-    return (statistic, _tail(statistic, df)) if df else (math.nan, math.nan)
+    return (statistic, tail(statistic, df)) if df else (math.nan, math.nan)
 
 
 def _cut(history: History) -> tuple[NDArray[np.bool_], NDArray[np.bool_], int]:
-    """Return which duels are at least A old, which of them were heard by age A, and A."""
+    """Return which duels are older than A, which of them were heard by age A, and A."""
     delays = np.sort(history.delay[history.is_heard])
     age = 1
     if delays.size:
@@ -407,42 +388,6 @@ def _pairs(history: History) -> Ints:
     """Number each duel's unordered pair: i K + j for i <= j."""
     low = np.minimum(history.first, history.second)
     return np.asarray(low * history.n_arms + np.maximum(history.first, history.second))
-
-
-def _ranks(values: Floats) -> Floats:
-    """Rank from 1; equal values share their mean rank."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[inverse])
-
-
-def _one_hot(codes: Ints, n: int) -> Floats:
-    return np.asarray(np.eye(n)[codes])
-
-
-def _quadratic(score: Floats, variance: Floats) -> tuple[float, int]:
-    """Return the score's square in units of its variance, and the degrees of freedom."""
-    size, axes = np.linalg.eigh(variance)
-    good = size > 1e-9 * max(float(size[-1]), 1e-300)
-    along = axes[:, good].T @ score
-    return float((along**2 / size[good]).sum()), int(good.sum())
-
-
-def _chi_squared(score: Floats, variance: Floats) -> tuple[float, float]:
-    """Return the statistic and its p-value; nan where nothing varies."""
-    statistic, df = _quadratic(score, variance)
-    return (statistic, _tail(statistic, df)) if df else (math.nan, math.nan)
-
-
-def _tail(x: float, df: int) -> float:
-    """P(chi-squared with df degrees of freedom > x), in closed form."""
-    if x <= 0:
-        return 1.0
-    half, log = x / 2, math.log(x / 2)
-    total = math.erfc(math.sqrt(half)) if df % 2 else 0.0
-    for k in range(df // 2):
-        power = k + 0.5 * (df % 2)
-        total += math.exp(power * log - half - math.lgamma(power + 1))
-    return min(total, 1.0)
 
 
 def _spread(group: Ints, delay: Floats, labels: list[str]) -> str:
