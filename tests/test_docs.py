@@ -13,6 +13,7 @@ import yaml
 
 import duelay
 from duelay import (
+    assumptions,
     datasets,
     delays,
     engine,
@@ -35,7 +36,7 @@ KNOWN = CODE | {part for name in CODE for part in name.split(".")}
 
 @pytest.mark.parametrize(
     "module",
-    [duelay, delays, policies, theory, datasets, engine, testing, ledger, experiments],
+    [duelay, assumptions, delays, policies, theory, datasets, engine, testing, ledger, experiments],
     ids=lambda m: m.__name__,
 )
 def test_every_public_name_has_a_place_in_the_docs(module):

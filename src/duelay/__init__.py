@@ -9,10 +9,11 @@
 
 from __future__ import annotations
 
-from duelay import datasets, delays, theory
+from duelay import assumptions, datasets, delays, theory
 from duelay._version import __version__
 from duelay.advice import Recommendation, recommend
 from duelay.engine import Result, simulate
+from duelay.history import History
 from duelay.policies import RMED, RUCB, Borda, DoubleThompson, MRRDBDelay, RRDBDelay, RUCBDelay
 from duelay.policies.player import Duel, Player, UnknownDuelError
 from duelay.policies.policy import Policy
@@ -23,6 +24,7 @@ __all__ = [
     "Borda",
     "DoubleThompson",
     "Duel",
+    "History",
     "MRRDBDelay",
     "NoWinnerError",
     "Player",
@@ -37,6 +39,7 @@ __all__ = [
     "Standing",
     "UnknownDuelError",
     "__version__",
+    "assumptions",
     "datasets",
     "delays",
     "recommend",

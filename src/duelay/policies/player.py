@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from duelay import _checks, notebook
 from duelay.delays import Empirical
+from duelay.history import History
 from duelay.learned import LearnedHeard
 from duelay.ledger import age_to, assumes_delay, for_votes, hear, hear_vote
+from duelay.order import ORDERS
 from duelay.policies.standing import Standing, find_leader, intervals
 from duelay.problems import check_arms
 from duelay.votes import is_votes
@@ -75,7 +77,8 @@ class Player:
             self._ledger = for_votes(self._ledger, feedback)
         self._rule = policy.rule(self.n_arms)
         self._pairs = array("q")  # i K + j of every duel: a late conversion needs it
-        self._told = bytearray()  # 1 for every duel whose conversion was counted
+        self._told = bytearray()  # of every duel, 0 silent, 1 the second won, 2 a tie, 3 the first
+        self._heard = array("q")  # the tick at which it was heard, 0 for silence
         self._counted = 0  # conversions told by number alone
         self._lock = threading.RLock()  # a server's threads may share a player
 
@@ -96,6 +99,7 @@ class Player:
             first, second = self.policy.turn(self._rule, self._ledger, t, self._rng)
             self._pairs.append(first * self.n_arms + second)
             self._told.append(0)
+            self._heard.append(0)
             return Duel(t - 1, int(first), int(second))
 
     def tell(self, duel: Duel | int, winner: str | int | None = None) -> str:
@@ -121,7 +125,8 @@ class Player:
             window = self.policy.window
             if window is not None and self.tick - number > window:  # its age at the next ask
                 return "late"
-            self._told[number] = 1
+            self._told[number] = 3 if first_won is None else int(1 + 2 * first_won)
+            self._heard[number] = self.tick + 1
             if first_won is None:
                 hear(self._ledger, first, second, number + 1, self.tick + 1)
             else:
@@ -170,6 +175,30 @@ class Player:
             active=active,
             confidence=confidence,
             takes_silence_for_defeat=not assumes_delay(ledger),
+        )
+
+    def history(self) -> History:
+        """Return every duel so far and when its conversion was heard, for `duelay.assumptions`."""
+        if self.policy.is_aggregated:
+            raise ValueError(
+                "history does not fit aggregated feedback, whose conversions are anonymous: which "
+                "duel was heard, and when, is not known"
+            )
+        with self._lock:
+            first, second = np.divmod(np.array(self._pairs, dtype=np.int64), self.n_arms)
+            tick = np.array(self._heard, dtype=np.float64)
+            told = np.array(self._told, dtype=np.float64)
+        heard = tick > 0
+        order = getattr(self.policy, "order", None)  # a policy of one's own need not have one
+        return History(
+            n_arms=self.n_arms,
+            first=first,
+            second=second,
+            delay=np.where(heard, tick - np.arange(1, len(tick) + 1), np.nan),
+            first_won=np.where(heard, (told - 1) / 2, np.nan),
+            window=self.policy.window,
+            feedback="votes" if is_votes(self.feedback) else "conversions",
+            order=order if order in ORDERS else None,
         )
 
     def learned_law(self) -> Empirical:
@@ -228,7 +257,7 @@ class Player:
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
             state = {**self.__dict__, "_pairs": self._pairs[:], "_told": self._told[:]}
-            state = {**state, "_ledger": copy.deepcopy(self._ledger)}
+            state = {**state, "_heard": self._heard[:], "_ledger": copy.deepcopy(self._ledger)}
             state = {**state, "_rule": copy.deepcopy(self._rule), "_rng": copy.deepcopy(self._rng)}
         del state["_lock"]
         return state

@@ -1,0 +1,100 @@
+"""What has happened in an experiment, duel by duel: who was shown, what was heard, and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay import _checks
+from duelay.order import ORDERS
+
+FEEDBACK = ("conversions", "votes")
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Every duel of an experiment and its answer, as arrays; `player.history()` returns it.
+
+    With ``feedback="conversions"`` only wins of the first arm are ever heard, and silence may mean
+    that the second won, that the answer is late, or that it never comes. With ``"votes"`` both
+    outcomes are heard, and silence is no answer.
+
+    Examples
+    --------
+    >>> History(n_arms=2, first=[0, 1, 0], second=[1, 0, 1], delay=[2, np.nan, 1],
+    ...         first_won=[1, np.nan, 1]).ages
+    array([3, 2, 1])
+    """
+
+    n_arms: int
+    first: NDArray[np.int64]  # (n,): the arm shown first in duel 0, 1, ...; duel k is tick k + 1
+    second: NDArray[np.int64]  # (n,)
+    delay: NDArray[np.float64]  # (n,): ticks until its answer was heard; nan for silence
+    first_won: NDArray[np.float64]  # (n,): 1 first won, 0 second won, 1/2 a tie; nan for silence
+    window: int | None = None
+    feedback: str = "conversions"
+    order: str | None = None  # as the policy has it; None where that is not known
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        set_(self, "n_arms", _checks.whole("n_arms", self.n_arms, least=2))
+        for name in ("first", "second"):
+            set_(self, name, _arms(name, getattr(self, name), self.n_arms))
+        for name in ("delay", "first_won"):
+            set_(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+        shapes = {getattr(self, name).shape for name in ("first", "second", "delay", "first_won")}
+        if len(shapes) > 1 or self.first.ndim != 1:
+            raise ValueError(
+                "first, second, delay and first_won must be rows of one number a duel, got the "
+                f"shapes {sorted(shapes)}"
+            )
+        set_(self, "window", _checks.window(self.window))
+        _checks.one_of("feedback", self.feedback, FEEDBACK)
+        if self.order is not None:
+            _checks.one_of("order", self.order, ORDERS)
+        self._check_answers()
+
+    def _check_answers(self) -> None:
+        heard = self.is_heard
+        if (heard != ~np.isnan(self.first_won)).any():
+            raise ValueError("delay and first_won must be nan for the same duels")
+        allowed = [1.0] if self.feedback == "conversions" else [0.0, 0.5, 1.0]
+        if not np.isin(self.first_won[heard], allowed).all():
+            words = "1 or nan under conversions" if len(allowed) == 1 else "0, 1/2, 1 or nan"
+            raise ValueError(f"first_won must be {words}")
+        most = self.ages if self.window is None else np.minimum(self.ages, self.window)
+        wrong = np.flatnonzero(heard & ~((self.delay >= 1) & (self.delay <= most)))
+        if wrong.size:
+            k = int(wrong[0])
+            raise ValueError(
+                f"delay must be from 1 to the duel's age, or the window: duel {k} may have at most "
+                f"{most[k]}, got {self.delay[k]:g}"
+            )
+
+    @property
+    def n(self) -> int:
+        """The number of duels."""
+        return len(self.first)
+
+    @property
+    def ages(self) -> NDArray[np.int64]:
+        """(n,): the age of each duel at the next ask."""
+        return np.arange(self.n, 0, -1)
+
+    @property
+    def is_heard(self) -> NDArray[np.bool_]:
+        """(n,): whether an answer has been heard."""
+        return ~np.isnan(self.delay)
+
+
+def _arms(name: str, given: Any, n_arms: int) -> NDArray[np.int64]:
+    """Return arms as whole numbers from 0 to K - 1."""
+    arms = np.asarray(given)
+    if arms.size == 0:
+        return arms.astype(np.int64)
+    if arms.dtype.kind not in "iu" or arms.min() < 0 or arms.max() >= n_arms:
+        raise ValueError(f"{name} must hold arms from 0 to {n_arms - 1}")
+    return arms.astype(np.int64)
