@@ -13,11 +13,13 @@ from typing import Any
 import click
 import numpy as np
 
-from duelay import __version__, datasets, delays, policies, text
+from duelay import __version__, assumptions, datasets, delays, policies, text
 from duelay._table import table
 from duelay.advice import recommend
 from duelay.engine import Result, simulate, write_csv
-from duelay.problems import Problem
+from duelay.history import History
+from duelay.problems import TARGETS, Problem
+from duelay.votes import FEEDBACKS
 
 EPILOG = """
 Laws and policies are written name:argument,key=value, for example geometric:0.01,
@@ -88,6 +90,14 @@ def main() -> None:
     metavar="DIR",
     help="Write regret.csv, regret.png and regret.svg there.",
 )
+@click.option("--target", type=click.Choice(TARGETS), default="condorcet", show_default=True,
+              help="The winner that regret is measured against.")  # fmt: skip
+@click.option("--feedback", type=click.Choice(FEEDBACKS), default="conversions", show_default=True,
+              help="What is reported: a win of the first only, or both outcomes.")  # fmt: skip
+@click.option("--stale", default=0, show_default=True, metavar="R",
+              help="Ticks by which the evidence is old that a policy sees.")  # fmt: skip
+@click.option("--batch", default=1, show_default=True, metavar="B",
+              help="Duels that are asked before anything is heard.")  # fmt: skip
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def simulate_command(
     dataset: str,
@@ -99,6 +109,10 @@ def simulate_command(
     workers: int | None,
     checkpoints: int,
     out: Path | None,
+    target: str,
+    feedback: str,
+    stale: int,
+    batch: int,
     quiet: bool,
 ) -> None:
     """Simulate policies on a problem and compare their regret.
@@ -130,11 +144,17 @@ def simulate_command(
             workers=workers,
             checkpoints=checkpoints,
             progress=False if quiet else None,
+            target=target,
+            feedback=feedback,
+            stale=stale,
+            batch=batch,
         )
         for policy in chosen
     ]
-    click.echo(f"{problem.name}: {problem.n_arms} arms, winner {problem.arms[problem.winner]}")
-    click.echo(f"delay {law}, {horizon} duels a run, runs: {runs}, seed {seed}\n")
+    winners = ", ".join(problem.arms[arm] for arm in problem.winners(target))
+    click.echo(f"{problem.name}: {problem.n_arms} arms, winner {winners}")
+    how = f", {results[0].setting}" if str(results[0].setting) else ""
+    click.echo(f"delay {law}, {horizon} duels a run, runs: {runs}, seed {seed}{how}\n")
     click.echo(_summary(results))
     if out is not None:
         write_csv(results, out / "regret.csv")
@@ -170,7 +190,10 @@ def _experiment_options(command: Any) -> Any:
               help="Where the results go; what is there is not computed again.")  # fmt: skip
 @_experiment_options
 def run_command(specification: Path, out: Path, **options: Any) -> None:
-    """Run the experiments that a TOML file specifies, or a study by name: ablation, paper.
+    """Run the experiments that a TOML file specifies, or a study by name, such as never.
+
+    Studies: ablation, arms, batches, by-pair, datasets, gap, mean-delay, misspecified, never,
+    paper, position, position-votes, stale, tails, votes, window, winners.
 
     Writes tables (results.csv, results.parquet), figures and a report (report.md, report.html) to
     DIR. Stopped or killed, it goes on where it was when it is run again.
@@ -221,6 +244,27 @@ def _experiment(spec: Any, out: Path, quick: bool, backend: str, **options: Any)
     click.echo(f"wrote results.csv, results.parquet, figures and report.html to {out}")
 
 
+@main.command("check")
+@click.argument("duels", metavar="CSV", type=click.Path(path_type=Path))
+@click.option("--window", type=int, metavar="M", help="Ticks after which an answer is not counted.")
+@click.option("--order", type=click.Choice(["coin", "alternate", "champion"]),
+              help="How the order was decided.  [default: not known]")  # fmt: skip
+@click.option("--level", type=float, default=0.05, show_default=True,
+              help="How often one of a sound experiment's tests may alarm.")  # fmt: skip
+def check_command(duels: Path, window: int | None, order: str | None, level: float) -> None:
+    """Say whether what policies take for granted holds in an experiment's own data.
+
+    CSV has a row a duel: first, second, delay (empty for silence) and, for votes, winner.
+    """
+    history = History.from_csv(duels, window=window, order=order)
+    heard = int(history.is_heard.sum())
+    click.echo(
+        f"{history.n} duels of {history.n_arms} arms, {heard} answers ({history.feedback})\n"
+    )
+    for finding in assumptions.check_assumptions(history, level=level):
+        click.echo(("!" if finding.is_alarm else " ") + f" {finding}")
+
+
 @main.command("recommend", epilog=EPILOG)
 @click.option("--delay", metavar="LAW|MEAN", help="What is known about the delay: its law, or its "
               "mean.  [default: nothing]")  # fmt: skip
@@ -255,8 +299,11 @@ def datasets_command() -> None:
     rows = []
     for name in datasets.names():
         problem = datasets.load(name)
-        least = f"{min(gap for gap in problem.gaps if gap > 0):.3f}"
-        rows.append([name, str(problem.n_arms), problem.arms[problem.winner], least])
+        winner, least = "none", ""
+        if problem.has_winner:
+            winner = problem.arms[problem.winner]
+            least = f"{min(gap for gap in problem.gaps if gap > 0):.3f}"
+        rows.append([name, str(problem.n_arms), winner, least])
     click.echo(table(["dataset", "arms", "winner", "smallest gap"], rows, left=(0, 2)))
     click.echo()
     for name in datasets.names():

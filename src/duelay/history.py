@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,6 +76,51 @@ class History:
                 f"{most[k]}, got {self.delay[k]:g}"
             )
 
+    @classmethod
+    def from_csv(
+        cls, path: str | Path, *, window: int | None = None, order: str | None = None
+    ) -> History:
+        """Read a history from a CSV: a row a duel, with the columns first, second and delay.
+
+        Arms are names, a delay is empty for silence. A fourth column, winner ("first", "second" or
+        "tie"), makes them votes.
+        """
+        path = Path(path)
+        try:
+            with path.open(newline="", encoding="utf-8-sig") as lines:
+                table = csv.DictReader(lines)
+                rows = list(table)
+                columns = set(table.fieldnames or ())
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ValueError(f"cannot read duels from {path}: {reason}") from None
+        missing = {"first", "second", "delay"} - columns
+        if missing:
+            raise ValueError(f"{path}: the column {sorted(missing)[0]!r} is missing")
+        places: dict[str, int] = {}
+        for row in rows:
+            for side in ("first", "second"):
+                places.setdefault(str(row[side]), len(places))
+        is_vote = "winner" in columns
+        delay, won = [], []
+        for number, row in enumerate(rows, start=1):
+            late, winner = _answer(row, is_vote, f"{path}, duel {number}")
+            delay.append(late)
+            won.append(winner)
+        try:
+            return cls(
+                n_arms=len(places),
+                first=np.array([places[str(row["first"])] for row in rows], dtype=np.int64),
+                second=np.array([places[str(row["second"])] for row in rows], dtype=np.int64),
+                delay=np.array(delay),
+                first_won=np.array(won),
+                window=window,
+                feedback="votes" if is_vote else "conversions",
+                order=order,
+            )
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+
     @property
     def n(self) -> int:
         """The number of duels."""
@@ -88,6 +135,26 @@ class History:
     def is_heard(self) -> NDArray[np.bool_]:
         """(n,): whether an answer has been heard."""
         return ~np.isnan(self.delay)
+
+
+def _answer(row: dict[str, Any], is_vote: bool, where: str) -> tuple[float, float]:
+    """Return delay and who won of one row; nan for silence."""
+    said = (row["delay"] or "").strip()
+    if not said:
+        return float("nan"), float("nan")
+    try:
+        delay = float(said)
+    except ValueError:
+        raise ValueError(
+            f"{where}: delay must be a number of ticks or empty, got {said!r}"
+        ) from None
+    if not is_vote:
+        return delay, 1.0
+    words = {"first": 1.0, "second": 0.0, "tie": 0.5}
+    winner = (row["winner"] or "").strip()
+    if winner not in words:
+        raise ValueError(f"{where}: winner must be first, second or tie, got {winner!r}")
+    return delay, words[winner]
 
 
 def _arms(name: str, given: Any, n_arms: int) -> NDArray[np.int64]:

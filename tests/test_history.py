@@ -1,0 +1,86 @@
+"""Histories from players and from CSV files, and the command that checks them."""
+
+import numpy as np
+import pytest
+
+import duelay
+from duelay import cli
+from duelay.history import History
+
+
+def run_cli(monkeypatch, *arguments):
+    monkeypatch.setattr("sys.argv", ["duelay", *arguments])
+    try:
+        cli.run()
+    except SystemExit as stop:
+        return stop.code
+    return 0
+
+
+def test_a_history_of_votes_knows_who_won():
+    player = duelay.DoubleThompson().start(3, seed=0, feedback="votes")
+    said = ["first", "second", "tie", None, "first"]
+    for winner in said:
+        duel = player.ask()
+        if winner is not None:
+            player.tell(duel, winner=winner)
+    history = player.history()
+    assert history.feedback == "votes" and history.order == "coin"
+    np.testing.assert_array_equal(history.first_won, [1, 0, 0.5, np.nan, 1])
+    np.testing.assert_array_equal(history.delay, [1, 1, 1, np.nan, 1])
+
+
+def test_a_log_is_read_from_a_csv(tmp_path):
+    path = tmp_path / "duels.csv"
+    path.write_text("first,second,delay\nred,blue,2\nblue,red,\nred,red,1\n")
+    history = History.from_csv(path, order="coin")
+    assert history.n_arms == 2 and history.feedback == "conversions"
+    assert history.first.tolist() == [0, 1, 0] and history.second.tolist() == [1, 0, 0]
+    np.testing.assert_array_equal(history.delay, [2, np.nan, 1])
+    path.write_text("first,second,delay,winner\nred,blue,2,second\nblue,red,,\nred,blue,1,tie\n")
+    np.testing.assert_array_equal(History.from_csv(path).first_won, [0, np.nan, 0.5])
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("first,second\na,b\n", "the column 'delay' is missing"),
+        ("first,second,delay\na,b,soon\n", "duel 1: delay must be a number of ticks or empty"),
+        ("first,second,delay,winner\na,b,1,a\n", "winner must be first, second or tie, got 'a'"),
+        ("first,second,delay\na,b,7\n", "delay must be from 1 to the duel's age"),
+    ],
+)
+def test_a_bad_log_is_refused_with_its_line(tmp_path, text, message):
+    path = tmp_path / "duels.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        History.from_csv(path)
+    with pytest.raises(ValueError, match="cannot read duels from"):
+        History.from_csv(tmp_path / "none.csv")
+
+
+def test_the_command_says_what_is_wrong(tmp_path, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    lines = ["first,second,delay,winner"]
+    for number in range(2000):
+        first, second = ("a", "b") if rng.random() < 0.5 else ("b", "a")
+        won = "first" if rng.random() < 0.62 else "second"  # being first helps
+        lines.append(f"{first},{second},{min(2000 - number, rng.geometric(0.2))},{won}")
+    path = tmp_path / "duels.csv"
+    path.write_text("\n".join(lines) + "\n")
+    assert run_cli(monkeypatch, "check", str(path), "--order", "coin") == 0
+    out = capsys.readouterr().out
+    assert out.startswith("2000 duels of 2 arms, 2000 answers (votes)")
+    alarms = [line for line in out.splitlines() if line.startswith("!")]
+    assert len(alarms) == 1 and "position effect" in alarms[0]
+    assert run_cli(monkeypatch, "check", str(tmp_path / "none.csv")) == 2
+
+
+def test_other_targets_and_feedback_from_the_command_line(monkeypatch, capsys):
+    assert 0 == run_cli(
+        monkeypatch, "simulate", "--dataset", "tennis-without-sampras", "--policy", "borda",
+        "--policy", "double-thompson", "--target", "borda", "--feedback", "votes", "--batch", "5",
+        "--horizon", "200", "--runs", "2", "--quiet",
+    )  # fmt: skip
+    out = capsys.readouterr().out
+    assert "winner Ivan Lendl" in out and "target=borda, feedback=votes, batch=5" in out
