@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test lint docs pictures test-compiled test-interpreted regrets bench tried golden \
+.PHONY: help demo test lint docs pictures test-compiled test-interpreted regrets bench studies tried golden \
     clean
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo 'make regrets   final regrets against independent programs, and what is recommended (minutes)'
 	@echo 'make bench     how long a simulated duel takes, written to docs/benchmarks.md'
 	@echo 'make tried     what was tried for recommend(), on generated problems (half an hour)'
+	@echo 'make studies   every study, into studies/, and its figures and tables into docs/ (an hour)'
 	@echo 'make clean     remove what these have made'
 
 demo: $(VENV)/.ready
@@ -53,6 +54,10 @@ regrets: $(VENV)/.ready-dev
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/duel_cost.py --peers --write docs/benchmarks.md
+
+# Every study; what studies/ holds already is not computed again.
+studies: $(VENV)/.ready
+	$(BIN)/python benchmarks/studies.py --out studies --docs docs
 
 # What was tried for `recommend`, on generated problems.
 tried: $(VENV)/.ready

@@ -65,7 +65,7 @@ def regret(results: Results, grid: Grid, law: str) -> Any:
         plots.draw_regret(axes, list(panel.values()), list(panel))
         right, top = _extent(list(panel.values()))
         axes.set_xlim(0, right)
-        axes.set_ylim(0, top)
+        axes.set_ylim(0, top or 1.0)  # nothing to regret: every arm is a winner
         axes.set_title(f"{problem.name} (K = {problem.n_arms})", fontsize="medium")
     plots.name_axes(panels, min(3, len(panels)), "duels", "regret (mean ± sd)")
     plots.one_legend(figure, panels[0])

@@ -1,0 +1,99 @@
+"""Studies: their specifications, the figure over what varies, and reports of other targets."""
+
+from pathlib import Path
+
+import pytest
+
+from duelay import experiments
+from duelay.advice import recommend
+from duelay.experiments import sweep
+from duelay.experiments.spec import BUILT_IN, parse
+
+POLICIES = 'policies = ["rucb:alpha=1", "double-thompson"]\nhorizon = 60\nruns = 3\n'
+STUDIES = [name for name in BUILT_IN if name not in ("paper", "ablation")]
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_has_every_policy_and_a_hundred_runs(name):
+    spec = experiments.built_in(name)
+    assert experiments.read(name) == spec and spec.name == name
+    advised = recommend().policy
+    for grid in spec.grids:
+        assert grid.runs == 100
+        chosen = [choice.under(grid.delays[0], grid.horizon) for choice in grid.policies]
+        kinds = {type(policy).__name__ for policy in chosen}
+        assert kinds >= {"RUCB", "RUCBDelay", "RRDBDelay", "MRRDBDelay", "DoubleThompson", "RMED"}
+        assert any(
+            type(policy) is type(advised)
+            and (policy.delay, policy.order) == (advised.delay, advised.order)
+            for policy in chosen
+        )
+
+
+@pytest.mark.parametrize(
+    "varies, panels",
+    [
+        ('problems = ["mslr", "tennis"]\n'
+         'delays = ["constant:1", "geometric:0.1", "geometric:0.01"]\n'
+         '[sweep]\nover = "delays"\naxis = "mean"\nticks = [1, 10, 100]', ["mslr", "tennis"]),
+        ('problems = ["arithmetic:3,0.1", "arithmetic:5,0.1"]\n'
+         '[sweep]\nover = "problems"\naxis = "K"\nticks = ["3", "5"]', ["geometric:0.01"]),
+        ('[sweep]\nover = "grids"\naxis = "bonus"\nticks = ["0", "0.1"]\n'
+         '[[grid]]\nname = "a"\nproblems = ["first-bonus:0,mslr", "leader:3,1.5", "tennis"]\n'
+         '[[grid]]\nname = "b"\nstale = 7\nbatch = 2\nfeedback = "votes"\n'
+         'problems = ["first-bonus:0.1,mslr", "leader:4,1.5", "tennis"]',
+         ["mslr", "leader", "tennis"]),
+    ],
+    ids=["delays", "problems", "grids"],
+)  # fmt: skip
+def test_a_sweep_is_drawn_and_tabled(tmp_path, varies, panels):
+    spec = parse(POLICIES + varies, "mine.toml", Path())
+    experiments.run(spec, tmp_path / "out", workers=1, quiet=True)
+    results = experiments.load(spec, tmp_path / "out")
+    tables = sweep.tables(results)
+    assert list(tables) == panels
+    columns, rows = tables[panels[0]]
+    assert columns == [spec.sweep.axis, *spec.sweep.ticks]
+    assert [row[0] for row in rows] == ["rucb:alpha=1", "double-thompson"]
+    assert all(any("**" in row[place] for row in rows) for place in range(1, len(columns)))
+    assert (tmp_path / "out" / "figures" / "sweep.svg").exists()
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "figures/sweep.svg" in report
+    last = (tmp_path / "out" / "results.csv").read_text().splitlines()
+    assert last[0] == '"problem","policy","law","setting","run","t","regret"'
+    if spec.sweep.over == "grids":
+        assert '"feedback=votes, stale=7, batch=2"' in last[-1]
+        bonus = results.get("b", "first-bonus:0.1,mslr", "double-thompson")
+        assert bonus.problem.first_bonus == 0.1 and bonus.setting.stale == 7
+
+
+def test_a_report_without_a_condorcet_winner(tmp_path):
+    source = POLICIES + 'problems = ["cyclic:3,0.2", "no-winner:5,1"]\ntarget = "copeland"'
+    spec = parse(source, "mine.toml", Path())
+    experiments.run(spec, tmp_path / "out", workers=1, quiet=True)
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "target=copeland" in report and "theorems" not in report
+    assert not list((tmp_path / "out" / "figures").glob("*-log.svg"))
+
+
+@pytest.mark.parametrize(
+    "source, message",
+    [
+        ('problems = ["cyclic:3,0.2"]', "line 4: .* has no Condorcet winner"),
+        ('problems = ["mslr"]\ntarget = "best"', "line 5: target must be one of"),
+        ('problems = ["mslr"]\nstale = -1', "line 5: stale must be a whole number"),
+        ('problems = ["mslr"]\nfeedback = "vote"', r"feedback must be .*did you mean votes\?"),
+        ('problems = ["first-bonus:x,mslr"]', "first-bonus must be a number, got 'x'"),
+        ('problems = ["first-bonus:0.1,mslt"]', r"unknown problem 'mslt' \(did you mean mslr"),
+        ('problems = ["mslr"]\nsweep = 3', "sweep must be written as"),
+        ('problems = ["mslr"]\n[sweep]\nover = "laws"\nticks = [1]', "over must be one of"),
+        ('problems = ["mslr"]\n[sweep]\nover = "delays"\nticks = [1, 2]',
+         "ticks must be a list of 1 words or numbers, one for each of the delays"),
+        ('problems = ["mslr"]\n[sweep]\naxes = "x"\nticks = [1]', "unknown key 'axes'"),
+        ('problems = ["mslr"]\n[sweep]\nover = "grids"\nticks = [1, 2]\n[[grid]]\nname = "a"\n'
+         '[[grid]]\nname = "b"\npolicies = ["rmed"]', "needs the same labels of policies"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_a_study_is_said_with_its_line(source, message):
+    with pytest.raises(ValueError, match=message):
+        parse(POLICIES + source, "mine.toml", Path())
