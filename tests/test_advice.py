@@ -29,6 +29,17 @@ def test_what_is_known_is_used():
     assert duelay.recommend(by_pair, is_anonymous=True, n_arms=3).policy.mean_delay == 5
 
 
+def test_other_winners():
+    assert duelay.recommend(target="copeland").policy == duelay.recommend().policy
+    advice = duelay.recommend(LAW, target="borda", window=30)
+    assert advice.policy == duelay.Borda(delay=LAW, order="alternate", window=30)
+    assert duelay.recommend(target="borda", is_order_free=False).policy.order == "champion"
+    with pytest.raises(ValueError, match="target borda needs conversions that say"):
+        duelay.recommend(100, is_anonymous=True, target="borda")
+    with pytest.raises(ValueError, match="target must be one of"):
+        duelay.recommend(target="best")
+
+
 @pytest.mark.parametrize("delay", [None, "never:0.3,geometric:0.1"])
 def test_anonymous_conversions_need_a_finite_mean(delay):
     with pytest.raises(ValueError, match="finite mean"):

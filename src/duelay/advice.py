@@ -10,8 +10,9 @@ import numpy as np
 from duelay import _checks
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
-from duelay.policies import DoubleThompson, MRRDBDelay
+from duelay.policies import Borda, DoubleThompson, MRRDBDelay
 from duelay.policies.policy import Policy
+from duelay.problems import TARGETS
 
 
 class Recommendation(NamedTuple):
@@ -31,6 +32,7 @@ def recommend(
     is_anonymous: bool = False,
     n_arms: int | None = None,
     window: int | None = None,
+    target: str = "condorcet",
 ) -> Recommendation:
     """Return a policy for what is known about the delay, and the reason in a sentence.
 
@@ -42,6 +44,8 @@ def recommend(
     is_anonymous : whether conversions arrive without saying from which duel.
     n_arms : K, where it is known: a law by pair is checked against it.
     window : ticks after which a conversion is no longer counted; None waits for ever.
+    target : which winner is sought: ``"condorcet"``, ``"copeland"`` (the same policy: where there
+        is a Condorcet winner it is Copeland's too) or ``"borda"``.
 
     Examples
     --------
@@ -55,14 +59,23 @@ def recommend(
     if n_arms is not None:
         n_arms = _checks.whole("n_arms", n_arms, least=2)
     known = _known(delay, n_arms)
+    _checks.one_of("target", target, TARGETS)
     if is_anonymous:
         if window is not None:
             raise ValueError(
                 f"window does not fit anonymous conversions, whose age nobody knows, got {window!r}"
             )
+        if target == "borda":
+            raise ValueError("target borda needs conversions that say from which duel they are")
         return _anonymous(known)
     order = "alternate" if is_order_free else "champion"
     law: Any = "learn" if known is None or isinstance(known, float) else known
+    if target == "borda":
+        return Recommendation(
+            Borda(delay=law, order=order, window=window),
+            "It compares every arm with all others alike, which is what a Borda score is; policies "
+            "for other winners leave out the opponents that it needs.",
+        )
     return Recommendation(
         DoubleThompson(delay=law, order=order, window=window), _REASONS[law == "learn", order]
     )

@@ -273,8 +273,15 @@ def check_command(duels: Path, window: int | None, order: str | None, level: flo
 @click.option("--arms", type=int, metavar="K", help="The number of arms.")
 @click.option("--window", type=int, metavar="M", help="Ticks after which a conversion is no longer "
               "counted.  [default: wait for ever]")  # fmt: skip
+@click.option("--target", type=click.Choice(TARGETS), default="condorcet", show_default=True,
+              help="The winner that is sought.")  # fmt: skip
 def recommend_command(
-    delay: str | None, order_given: bool, anonymous: bool, arms: int | None, window: int | None
+    delay: str | None,
+    order_given: bool,
+    anonymous: bool,
+    arms: int | None,
+    window: int | None,
+    target: str,
 ) -> None:
     """Say which policy to use, and why."""
     known: Any = delay
@@ -287,6 +294,7 @@ def recommend_command(
         is_anonymous=anonymous,
         n_arms=arms,
         window=window,
+        target=target,
     )
     click.echo(f"{advice.policy}\n")
     click.echo(click.wrap_text(advice.reason, min(96, shutil.get_terminal_size().columns)))
