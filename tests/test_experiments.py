@@ -68,7 +68,7 @@ def test_a_finished_folder_holds_tables_figures_and_a_report(finished):
 
 def test_the_tables_are_tidy_and_agree_with_the_simulator(finished):
     table = pandas.read_csv(finished / "results.csv")
-    assert list(table.columns) == ["problem", "policy", "law", "run", "t", "regret"]
+    assert list(table.columns) == ["problem", "policy", "law", "setting", "run", "t", "regret"]
     assert table.equals(pandas.read_parquet(finished / "results.parquet").astype(table.dtypes))
     assert len(table) == 2 * 2 * 5 * 10
     rows = table[(table.problem == "mslr") & (table.policy == "rucb:alpha=1")]
@@ -415,7 +415,7 @@ def test_an_incomplete_folder_cannot_be_loaded(tmp_path):
         (("seed = 3", 'claims = "paper"'), "needs the grids of paper.toml, and 'paper' is missing"),
         (
             ("seed = 3", 'seed = 3\n[[grid]]\nname = "a"\n[[grid]]\nname = "b"\nseed = 4'),
-            "grid 'b' repeats mslr, rucb-delay:window=50, geometric:0.1 of another grid",
+            "grid 'b' repeats mslr, rucb-delay:window=50, geometric:0.1 of another with",
         ),
         (
             ("seed = 3", 'seed = 3\n[[grid]]\nname = "a b"\n[[grid]]\nname = "a-b"'),

@@ -154,6 +154,7 @@ def test_wrong_text_is_refused_in_one_sentence(kind, form, message):
 
 def test_every_name_is_listed_with_its_parameters():
     assert set(text.names("policy")) == {
+        "borda",
         "double-thompson",
         "mrr-db-delay",
         "rmed",

@@ -100,9 +100,8 @@ def _tables(results: Results) -> Iterator[Any]:
     import pyarrow as pa
 
     for result in _distinct(results):
-        names = (
-            result.problem.name, str(result.policy), str(result.delay), str(result.setting)
-        )  # fmt: skip
+        setting = str(result.setting) or "default"
+        names = (result.problem.name, str(result.policy), str(result.delay), setting)
         runs, n = result.regret.shape
         columns: dict[str, Any] = {
             name: pa.DictionaryArray.from_arrays(
