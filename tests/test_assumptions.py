@@ -168,6 +168,7 @@ def count(test, histories):
 @pytest.mark.parametrize("test", TESTS, ids=lambda test: test.__name__)
 def test_the_level_is_held(test, name):
     alarms, told = count(test, nulls(name))
+    print(f"\nlevel: {test.__name__}, {name}: {100 * alarms / max(told, 1):.1f} % of {told}")
     if test is order_balance and name in ("alternate", "champion"):
         assert alarms == 0 if name == "alternate" else alarms > 0  # not a coin's
     elif test is position_effect and "votes" not in name:
@@ -284,7 +285,9 @@ POWER = {
 @pytest.mark.parametrize("case", POWER)
 def test_the_power_is_what_the_docstrings_say(case):
     test, world = POWER[case]
-    assert np.mean([test(world(seed)).is_alarm for seed in range(200)]) > 0.9
+    power = np.mean([test(world(seed)).is_alarm for seed in range(200)])
+    print(f"\npower: {test.__name__}, {case}: {100 * power:.1f} %")
+    assert power > 0.9
 
 
 @pytest.mark.compiled
