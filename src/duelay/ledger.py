@@ -32,7 +32,7 @@ from duelay.assumed import (
     vote,
 )
 from duelay.learned import LearnedHeard
-from duelay.order import Champion, start_order
+from duelay.order import start_order
 from duelay.votes import VotesHeard, votes
 
 
@@ -72,8 +72,7 @@ def assumes_delay(ledger: Ledger) -> bool:
 
 def for_votes(ledger: Ledger, feedback: str) -> Ledger:
     """Return a ledger of the same order for votes: what was assumed of the delays is not needed."""
-    by_coin = not isinstance(ledger.order, Champion)
-    return ledger._replace(assumed=votes(feedback, len(ledger.plays), by_coin))
+    return ledger._replace(assumed=votes(feedback, len(ledger.plays)))
 
 
 def open_ledger(assumed: Any, n_arms: int, order: str = "champion") -> Ledger:

@@ -3,9 +3,10 @@
 Only answered duels count, whoever won; a tie is half a win for either. Nothing needs to be known
 about the delays, since a late vote is as likely to be for the one as for the other.
 
-Being shown first may help, whoever it is. With **corrected** votes the bonus is estimated, as what
-the first wins beyond one half over the duels that tell (self-duels, and duels of two arms where a
-coin decides the order or they take turns), and taken out of the estimates.
+Being shown first may help, whoever it is. With **corrected** votes the bonus is estimated and taken
+out of the estimates: in a self-duel the first wins 1/2 + bonus of the time, and over the two orders
+of a pair, each weighted alike, it does so too, whatever the preferences. A pair that is always
+shown in one order tells nothing. What is within two standard errors of none is left in.
 """
 
 from __future__ import annotations
@@ -33,17 +34,15 @@ from duelay.assumed import (
 )
 
 FEEDBACKS = ("conversions", "votes", "corrected-votes")
-_ENOUGH = 30.0  # answers that tell; before, no bonus is taken out
 
 
 class VotesHeard(NamedTuple):
     """Answers and wins by ordered pair."""
 
     is_corrected: bool  # whether the bonus of the first is taken out
-    by_coin: bool  # whether duels of two arms tell of it
     answers: Floats  # (K, K): duels answered, by first and second
     wins: Floats  # (K, K): of these, won by the first; a tie is one half
-    telling: Floats  # (2,): answers that tell of the bonus, and wins of the first among them
+    bonus: Floats  # (2,): the sum of the weights of all that tell of it, and of what they tell
 
 
 def is_votes(feedback: str) -> bool:
@@ -51,29 +50,48 @@ def is_votes(feedback: str) -> bool:
     return _checks.one_of("feedback", feedback, FEEDBACKS) != "conversions"
 
 
-def votes(feedback: str, n_arms: int, by_coin: bool) -> VotesHeard:
+def votes(feedback: str, n_arms: int) -> VotesHeard:
     """Return the state of somebody who has no vote yet."""
     shape = (n_arms, n_arms)
-    return VotesHeard(
-        feedback == "corrected-votes", by_coin, np.zeros(shape), np.zeros(shape), np.zeros(2)
-    )
+    return VotesHeard(feedback == "corrected-votes", np.zeros(shape), np.zeros(shape), np.zeros(2))
 
 
 @kernel
 def first_bonus(assumed: Any) -> float:
-    """Return what being shown first adds to the chance of winning, as far as the votes tell."""
-    if not assumed.is_corrected or assumed.telling[0] < _ENOUGH:
+    """Return what being shown first adds to the chance of winning, as far as the votes tell.
+
+    Shrunk by 1 - (2 standard errors / estimate)^2, and none where that is negative.
+    """
+    weight = assumed.bonus[0]
+    if not assumed.is_corrected or weight <= 0.0:
         return 0.0
-    return float(assumed.telling[1] / assumed.telling[0] - 0.5)
+    estimate = assumed.bonus[1] / weight
+    if estimate * estimate * weight <= 4.0:
+        return 0.0
+    return float(estimate * (1.0 - 4.0 / (estimate * estimate * weight)))
+
+
+@kernel
+def add_told(assumed: Any, i: int, j: int, sign: float) -> None:
+    """Add what a pair tells of the bonus, with the inverse of its variance, or take it out."""
+    n, m = assumed.answers[i, j], assumed.answers[j, i]
+    if n <= 0.0 or m <= 0.0:
+        return
+    if i == j:
+        weight, told = 4.0 * n, assumed.wins[i, i] / n - 0.5
+    else:  # the mean of both orders
+        weight = 16.0 * n * m / (n + m)
+        told = 0.5 * (assumed.wins[i, j] / n + assumed.wins[j, i] / m - 1.0)
+    assumed.bonus[0] += sign * weight
+    assumed.bonus[1] += sign * weight * told
 
 
 @vote.register(VotesHeard)
 def _vote(assumed: VotesHeard, i: int, j: int, first_won: float) -> None:
+    add_told(assumed, i, j, -1.0)
     assumed.answers[i, j] += 1.0
     assumed.wins[i, j] += first_won
-    if i == j or assumed.by_coin:
-        assumed.telling[0] += 1.0
-        assumed.telling[1] += first_won
+    add_told(assumed, i, j, 1.0)
 
 
 @heard.register(VotesHeard)
