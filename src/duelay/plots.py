@@ -221,6 +221,16 @@ def name_axes(shown: Sequence[Axes], columns: int, x: str, y: str) -> None:
         axes.set_ylabel(y if number % columns == 0 else "", fontsize="small")
 
 
+def log_numbers(axes: Axes) -> None:
+    """Make the vertical axis logarithmic, with numbers that people read: 200, 500, 1,000."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(lambda value, _: _tick(value))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
 def one_legend(figure: Figure, axes: Axes) -> None:
     """One legend for all panels, below them."""
     handles, labels = axes.get_legend_handles_labels()

@@ -70,8 +70,11 @@ def draw(results: Results) -> Any:
                 places, mean, yerr=[np.minimum(half, 0.9 * mean), half], label=label, linewidth=1.5,
                 marker=".", capsize=2, **plots.style(number),
             )  # fmt: skip
-        axes.set_yscale("log")
-        axes.set_xticks(places, sweep.ticks)
+        plots.log_numbers(axes)
+        is_long = sum(len(tick) for tick in sweep.ticks) > 24
+        axes.set_xticks(
+            places, sweep.ticks, rotation=30 if is_long else 0, ha="right" if is_long else "center"
+        )
         axes.set_title(title if len(title) < 40 else f"{title[:37]}...", fontsize="medium")
     plots.name_axes(shown, columns, sweep.axis, "regret at the horizon")
     plots.one_legend(figure, shown[0])
