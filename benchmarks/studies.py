@@ -38,20 +38,13 @@ def tables(results: Any) -> str:
 def _by_problem(results: Any, grid: Any) -> tuple[list[str], list[list[str]]]:
     law = str(grid.delays[0])
     panels = {problem.name: results.panel(grid, problem.name, law) for problem in grid.problems}
-    rows = []
-    for choice in grid.policies:
-        row = [choice.label]
-        for panel in panels.values():
-            result = panel[choice.label]
-            least = min(panel.values(), key=lambda r: r.final.mean())
-            cell = f"{result.final.mean():,.0f}"
-            reach = least.final.mean() + sweep.half_width(least) + sweep.half_width(result)
-            if result.final.mean() <= reach:
-                cell = f"**{cell}**"
-            if not result.led_by_winner >= 0.95:
-                cell += f" ({100 * result.led_by_winner:.0f} %)"
-            row.append(cell)
-        rows.append(row)
+    rows = [
+        [
+            choice.label,
+            *(sweep.marked(panel[choice.label], panel.values()) for panel in panels.values()),
+        ]
+        for choice in grid.policies
+    ]
     return ["", *panels], rows
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -88,31 +89,31 @@ def half_width(result: Result) -> float:
     return float(1.96 * result.final.std(ddof=1) / math.sqrt(result.runs))
 
 
-def tables(results: Results) -> dict[str, tuple[list[str], list[list[str]]]]:
-    """Return, for each panel, the columns and rows of its table: mean regret, and who led.
+def marked(result: Result, beside: Iterable[Result]) -> str:
+    """Return the mean regret as a table shows it among others.
 
-    The least regret of each column, and what is within its interval, stands in bold; where the
-    winner led in fewer than 95 % of the runs, the share stands beside it.
+    Bold where it is the least or may be as small; the share of runs that a winner leads in the end
+    stands beside it where that is below 95 %.
     """
+    least = min(beside, key=lambda other: other.final.mean())
+    cell = f"{result.final.mean():,.0f}"
+    if result.final.mean() <= least.final.mean() + half_width(least) + half_width(result):
+        cell = f"**{cell}**"
+    if not result.led_by_winner >= 0.95:
+        cell += f" ({100 * result.led_by_winner:.0f} %)"
+    return cell
+
+
+def tables(results: Results) -> dict[str, tuple[list[str], list[list[str]]]]:
+    """Return, for each panel, the columns and rows of its table, a row a policy."""
     sweep = results.spec.sweep
     assert sweep is not None
     made = {}
     for title, lines in panels_of(results).items():
-        best = [
-            min((several[place] for several in lines.values()), key=lambda r: r.final.mean())
-            for place in range(len(sweep.ticks))
+        columns = list(zip(*lines.values(), strict=True))
+        rows = [
+            [label, *(marked(r, column) for r, column in zip(several, columns, strict=True))]
+            for label, several in lines.items()
         ]
-        rows = []
-        for label, several in lines.items():
-            row = [label]
-            for result, least in zip(several, best, strict=True):
-                cell = f"{result.final.mean():,.0f}"
-                reach = least.final.mean() + half_width(least) + half_width(result)
-                if result.final.mean() <= reach:
-                    cell = f"**{cell}**"
-                if not result.led_by_winner >= 0.95:
-                    cell += f" ({100 * result.led_by_winner:.0f} %)"
-                row.append(cell)
-            rows.append(row)
         made[title] = ([sweep.axis, *sweep.ticks], rows)
     return made
