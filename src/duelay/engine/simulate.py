@@ -223,29 +223,26 @@ class _Job:
         if self.world.is_vote:
             ledger = for_votes(ledger, self.setting.feedback)
         world, rngs = with_empty_queue(self.world), streams(self.seed, number)
+        aggregated, plays = self.is_aggregated, ledger.plays
         if self.in_bulk:
             late = nothing_late(world)
-            return (
-                rule,
-                ledger,
-                lambda t: run_rounds(rule, ledger, world, late, tally, t, *rngs),
-                ledger.plays,
-            )
-        aggregated = self.is_aggregated
-        if self.setting.is_held:
+
+            def proceed(until: int) -> None:
+                run_rounds(rule, ledger, world, late, tally, until, *rngs)
+
+        elif self.setting.is_held:
             held = hold(self.setting.stale, self.setting.batch, self.policy.window, k)
-            return (
-                rule,
-                ledger,
-                lambda t: run_held(rule, ledger, aggregated, world, held, tally, t, *rngs),
-                held.plays,
-            )
-        return (
-            rule,
-            ledger,
-            lambda t: run(rule, ledger, aggregated, world, tally, t, *rngs),
-            ledger.plays,
-        )
+            plays = held.plays
+
+            def proceed(until: int) -> None:
+                run_held(rule, ledger, aggregated, world, held, tally, until, *rngs)
+
+        else:
+
+            def proceed(until: int) -> None:
+                run(rule, ledger, aggregated, world, tally, until, *rngs)
+
+        return rule, ledger, proceed, plays
 
     def play(self, number: int, bar: Any) -> Outcome:
         """Do one run, in slices."""
@@ -254,10 +251,8 @@ class _Job:
         if self.is_compiled:
             rule, ledger, proceed, plays = self._compiled_run(tally, number)
         else:
-            world, (world_rng, policy_rng) = (
-                with_empty_queue(self.world),
-                streams(self.seed, number),
-            )
+            world_rng, policy_rng = streams(self.seed, number)
+            world = with_empty_queue(self.world)
             player = self._player(policy_rng)
             asked: list[Any] = []
 
