@@ -109,7 +109,7 @@ SIMULATE = ["simulate", "--dataset", "mslr", "--policy", "rucb", "--horizon", "1
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ([*SIMULATE[:2], "msl", *SIMULATE[3:]], "unknown dataset 'msl' (did you mean mslr?)"),
+        ([*SIMULATE[:2], "msl", *SIMULATE[3:]], "unknown problem 'msl' (did you mean mslr?)"),
         ([*SIMULATE[:4], "rucbb"], "unknown policy 'rucbb' (did you mean rucb?)"),
         ([*SIMULATE, "--delay", "geometrik:0.1"], "(did you mean geometric?); there are:"),
         ([*SIMULATE, "--delay", "geometric:0"], "p must be greater than 0 and at most 1, got 0"),

@@ -37,6 +37,10 @@ def test_a_log_is_read_from_a_csv(tmp_path):
     assert history.n_arms == 2 and history.feedback == "conversions"
     assert history.first.tolist() == [0, 1, 0] and history.second.tolist() == [1, 0, 0]
     np.testing.assert_array_equal(history.delay, [2, np.nan, 1])
+    path.write_text("first,second,delay,when\na,b,2,noon\nb,a,2,one\na,b,1,two\n")
+    silent = History.from_csv(path, window=1).is_heard  # the second's answer came after the last
+    assert silent.tolist() == [False, False, True]
+    assert History.from_csv(path).is_heard.tolist() == [True, True, True]
     path.write_text("first,second,delay,winner\nred,blue,2,second\nblue,red,,\nred,blue,1,tie\n")
     np.testing.assert_array_equal(History.from_csv(path).first_won, [0, np.nan, 0.5])
 
@@ -45,9 +49,17 @@ def test_a_log_is_read_from_a_csv(tmp_path):
     "text, message",
     [
         ("first,second\na,b\n", "the column 'delay' is missing"),
-        ("first,second,delay\na,b,soon\n", "duel 1: delay must be a number of ticks or empty"),
+        (
+            "first;second;delay\na;b;1\n",
+            "the column 'first' is missing; it has: first;second;delay",
+        ),
+        ("first,second,delay\n", "there are no duels in it"),
+        ("first,second,delay\na,b,soon\n", "line 2: delay must be a number of ticks or empty"),
+        ("first,second,delay\na,b\n", "line 2: the row is too short"),
         ("first,second,delay,winner\na,b,1,a\n", "winner must be first, second or tie, got 'a'"),
-        ("first,second,delay\na,b,7\n", "delay must be from 1 to the duel's age"),
+        ("first,second,delay,winner\na,b,,tie\n", "winner must be empty where delay is, got 'tie'"),
+        ("first,second,delay,winer\na,b,1,tie\n", r"column 'winer' \(did you mean winner"),
+        ("first,second,delay\na,b,0\n", "delay must be from 1 to the duel's age"),
     ],
 )
 def test_a_bad_log_is_refused_with_its_line(tmp_path, text, message):

@@ -1,5 +1,6 @@
 """Studies: their specifications, the figure over what varies, and reports of other targets."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,15 @@ def test_a_report_without_a_condorcet_winner(tmp_path):
 def test_what_is_wrong_in_a_study_is_said_with_its_line(source, message):
     with pytest.raises(ValueError, match=message):
         parse(POLICIES + source, "mine.toml", Path())
+
+
+def test_the_advice_agrees_with_the_page():
+    """In most columns of the tables, what `recommend` gives has the least regret, or may have."""
+    page = (Path(__file__).parent.parent / "docs" / "studies.md").read_text()
+    rows = re.findall(r"^\| double Thompson, learned law \|(.*)\|$", page, re.MULTILINE)
+    cells = [cell for row in rows for cell in row.split("|")]
+    assert len(cells) > 100
+    assert sum("**" in cell for cell in cells) / len(cells) > 0.85
+    for place in re.findall(r"<!-- ([\w-]+) -->\n\n!\[", page):
+        assert place in STUDIES
+    assert set(re.findall(r"<!-- ([\w-]+) -->", page)) == {*STUDIES, "end"}

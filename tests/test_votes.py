@@ -75,10 +75,16 @@ def test_live_and_simulated_votes_agree_duel_for_duel(policy, feedback):
 
 
 def test_an_arm_may_be_named_by_its_number():
-    player = duelay.RUCB().start(["a", "b", "c"], seed=0, feedback="votes")
+    player = duelay.DoubleThompson().start(["a", "b", "c"], seed=0, feedback="votes")
     duel = player.ask()
     assert player.tell(duel, winner=duel.second) == "counted"
     assert player.standing().mean[duel.second, duel.first] == 1.0
+    while (duel := player.ask()).first != duel.second:
+        pass
+    assert player.tell(duel, winner=duel.first) == "counted"  # in a self-duel: a tie
+    assert player.history().first_won[duel.id] == 0.5
+    with pytest.raises(ValueError, match="with votes no law is needed"):
+        duelay.DoubleThompson(delay="learn").start(3, feedback="votes").learned_law()
 
 
 @pytest.mark.parametrize(

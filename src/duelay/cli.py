@@ -18,7 +18,7 @@ from duelay._table import table
 from duelay.advice import recommend
 from duelay.engine import Result, simulate, write_csv
 from duelay.history import History
-from duelay.problems import TARGETS, Problem
+from duelay.problems import TARGETS
 from duelay.votes import FEEDBACKS
 
 EPILOG = """
@@ -58,8 +58,9 @@ def main() -> None:
 @click.option(
     "--dataset",
     required=True,
-    metavar="NAME|CSV",
-    help="A built-in problem (see `duelay datasets`), or a CSV file with a K×K matrix.",
+    metavar="NAME|CSV|FORM",
+    help="A built-in problem (see `duelay datasets`), a CSV file with a K×K matrix, or a form such "
+    "as arithmetic:5,0.1 or no-winner:10,1.",
 )
 @click.option(
     "--policy",
@@ -120,7 +121,7 @@ def simulate_command(
     Prints the mean and standard deviation of the regret over the runs, the share of runs whose
     standing leads with the true winner in the end, and the microseconds that a duel takes.
     """
-    problem = _problem(dataset)
+    problem = datasets.find(dataset)
     law = delays.check(delay, problem.n_arms)
     # Where the law depends on the pair, the largest mean: n_m must be long enough for each.
     defaults = {"delay": law, "mean_delay": float(np.max(law.mean))}
@@ -336,15 +337,6 @@ def _list(kind: str) -> None:
         click.echo(f"{name}:{','.join(text.parameters(cls))}")
         width = min(96, shutil.get_terminal_size().columns)
         click.echo(click.wrap_text(does, width, initial_indent="    ", subsequent_indent="    "))
-
-
-def _problem(dataset: str) -> Problem:
-    if dataset.lower().endswith(".csv") or Path(dataset).is_file():
-        return Problem.from_csv(dataset)
-    try:
-        return datasets.load(dataset)
-    except ValueError as error:
-        raise ValueError(f"{error}; or give a .csv file") from None
 
 
 def _summary(results: list[Result]) -> str:

@@ -82,31 +82,39 @@ class History:
     ) -> History:
         """Read a history from a CSV: a row a duel, with the columns first, second and delay.
 
-        Arms are names, a delay is empty for silence. A fourth column, winner ("first", "second" or
-        "tie"), makes them votes.
+        Arms are names, a delay is empty for silence; an answer that came after the window, or after
+        the last duel, is silence, too. A column winner ("first", "second" or "tie") makes them
+        votes. Other columns are left alone.
         """
         path = Path(path)
         try:
             with path.open(newline="", encoding="utf-8-sig") as lines:
                 table = csv.DictReader(lines)
                 rows = list(table)
-                columns = set(table.fieldnames or ())
+                columns = list(table.fieldnames or ())
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             reason = getattr(error, "strerror", None) or error
             raise ValueError(f"cannot read duels from {path}: {reason}") from None
-        missing = {"first", "second", "delay"} - columns
-        if missing:
-            raise ValueError(f"{path}: the column {sorted(missing)[0]!r} is missing")
-        places: dict[str, int] = {}
-        for row in rows:
-            for side in ("first", "second"):
-                places.setdefault(str(row[side]), len(places))
+        for column in ("first", "second", "delay"):
+            if column not in columns:
+                found = ", ".join(columns) or "none"
+                raise ValueError(f"{path}: the column {column!r} is missing; it has: {found}")
         is_vote = "winner" in columns
+        for column in columns:
+            if not is_vote and _checks.nearest(column, ["winner"]):
+                raise ValueError(f"{path}: unknown column {column!r} (did you mean winner?)")
+        if not rows:
+            raise ValueError(f"{path}: there are no duels in it")
+        places: dict[str, int] = {}
         delay, won = [], []
-        for number, row in enumerate(rows, start=1):
-            late, winner = _answer(row, is_vote, f"{path}, duel {number}")
+        for number, row in enumerate(rows):
+            age = len(rows) - number
+            longest = age if window is None else min(age, window)
+            late, winner = _answer(row, is_vote, longest, f"{path}, line {number + 2}")
             delay.append(late)
             won.append(winner)
+            for side in ("first", "second"):
+                places.setdefault(str(row[side]), len(places))
         try:
             return cls(
                 n_arms=len(places),
@@ -137,9 +145,15 @@ class History:
         return ~np.isnan(self.delay)
 
 
-def _answer(row: dict[str, Any], is_vote: bool, where: str) -> tuple[float, float]:
-    """Return delay and who won of one row; nan for silence."""
-    said = (row["delay"] or "").strip()
+def _answer(row: dict[str, Any], is_vote: bool, longest: int, where: str) -> tuple[float, float]:
+    """Return delay and who won of one row; nan for silence, or what came after `longest` ticks."""
+    if None in row.values():
+        raise ValueError(f"{where}: the row is too short")
+    said, winner = row["delay"].strip(), row["winner"].strip() if is_vote else "first"
+    words = {"first": 1.0, "second": 0.0, "tie": 0.5}
+    if is_vote and (winner not in words if said else winner != ""):
+        needs = "first, second or tie" if said else "empty where delay is"
+        raise ValueError(f"{where}: winner must be {needs}, got {winner!r}")
     if not said:
         return float("nan"), float("nan")
     try:
@@ -148,12 +162,8 @@ def _answer(row: dict[str, Any], is_vote: bool, where: str) -> tuple[float, floa
         raise ValueError(
             f"{where}: delay must be a number of ticks or empty, got {said!r}"
         ) from None
-    if not is_vote:
-        return delay, 1.0
-    words = {"first": 1.0, "second": 0.0, "tie": 0.5}
-    winner = (row["winner"] or "").strip()
-    if winner not in words:
-        raise ValueError(f"{where}: winner must be first, second or tie, got {winner!r}")
+    if delay > longest:
+        return float("nan"), float("nan")
     return delay, words[winner]
 
 

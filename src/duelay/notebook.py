@@ -124,7 +124,8 @@ def show_player(player: Player) -> str:
     """The policy at work, and where it stands; the delay law too, if it is learning one."""
     head = h.line(f"<b>{h.short(str(player.policy))}</b> at work on {player.n_arms} arms")
     standing, learned = player.standing(), ""
-    if getattr(player.policy, "delay", None) == "learn" and standing.conversions.any():
+    learns = getattr(player.policy, "delay", None) == "learn" and player.feedback == "conversions"
+    if learns and standing.conversions.any():
         learned = h.line("the delays, as learned so far") + _law(player.learned_law())
     return h.block(head, _standing(standing), learned)
 
@@ -137,8 +138,10 @@ def show_result(result: Result) -> str:
         f"<b>{h.short(result.label)}</b> on <b>{h.short(result.problem.name)}</b>, "
         f"delay {h.short(str(result.delay))}: {runs} of {result.horizon:,} duels"
     )
+    if str(result.setting):
+        head += f"; {h.short(str(result.setting))}"
     facts = {"regret" if result.runs == 1 else "regret ± sd": final_regret(result)}
-    if result.problem.has_winner:
+    if result.problem.has_winner or result.setting.target != "condorcet":
         led = result.led_by_winner
         facts["led by the winner"] = "not known" if math.isnan(led) else h.percent(led)
     if result.seconds > 0:

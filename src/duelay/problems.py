@@ -86,7 +86,8 @@ class Problem:
         if not beats_all.any():
             raise NoWinnerError(
                 f"{self.name} has no Condorcet winner: no arm beats every other one with a "
-                f"probability above 1/2, and regret (Equation 1) is measured against that arm"
+                f"probability above 1/2, and regret (Equation 1) is measured against that arm; "
+                f"target='copeland' or 'borda' measures it against another"
             )
         return int(np.argmax(beats_all))
 
@@ -346,7 +347,9 @@ def mslr_like(n_arms: int, seed: int = 0, *, has_winner: bool = True) -> Problem
 
 def no_winner(n_arms: int, seed: int = 0) -> Problem:
     """Rankers like those of the MSLR data, none of which beats all others."""
-    return mslr_like(n_arms, seed, has_winner=False)
+    problem = mslr_like(n_arms, seed, has_winner=False)
+    problem.name = "no-winner"
+    return problem
 
 
 TARGETS = ("condorcet", "copeland", "borda")

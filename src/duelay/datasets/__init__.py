@@ -6,12 +6,13 @@ Where each comes from, and what was done to it, is told in ``docs/datasets.md``.
 from __future__ import annotations
 
 from importlib import resources
+from pathlib import Path
 from typing import NamedTuple
 
 from duelay import _checks
-from duelay.problems import Problem
+from duelay.problems import GENERATORS, Problem, generate
 
-__all__ = ["Dataset", "describe", "load", "names"]
+__all__ = ["Dataset", "describe", "find", "load", "names"]
 
 
 class Dataset(NamedTuple):
@@ -143,3 +144,35 @@ def load(name: str) -> Problem:
     dataset = describe(name)
     with resources.as_file(resources.files(__package__) / "data" / f"{name}.csv") as path:
         return Problem(Problem.from_csv(path).matrix, dataset.arms, name=name)
+
+
+_BONUS = "first-bonus:"
+
+
+def find(form: str, folder: Path | None = None) -> Problem:
+    """Return a problem from its text: a built-in name, a CSV file or a form.
+
+    The forms are those of `duelay.problems.generate`, and ``first-bonus:B,PROBLEM`` for one with a
+    bonus for being shown first. CSV files are sought in the folder.
+
+    >>> find("first-bonus:0.1,mslr").first_bonus
+    0.1
+    """
+    path = (folder or Path()) / form
+    if form in _DATASETS:
+        return load(form)
+    if form.lower().endswith(".csv") or path.is_file():
+        return Problem.from_csv(path)
+    if form.startswith(_BONUS):
+        bonus, _, rest = form.removeprefix(_BONUS).partition(",")
+        inner = find(rest, folder)
+        try:
+            amount = float(bonus)
+        except ValueError:
+            raise ValueError(f"first-bonus must be a number, got {bonus!r}") from None
+        return Problem(inner.matrix, inner.arms, name=form, first_bonus=amount)
+    if form.partition(":")[0] in GENERATORS and ":" in form:
+        return generate(form)
+    known = ", ".join([*_DATASETS, *(f"{name}:..." for name in GENERATORS)])
+    hint = _checks.nearest(form, _DATASETS)
+    raise ValueError(f"unknown problem {form!r}{hint}; there are: {known}; or a .csv")

@@ -32,7 +32,7 @@ import numpy as np
 from duelay import _checks, datasets, delays, policies
 from duelay.delays import Delay
 from duelay.engine.setting import Setting
-from duelay.problems import GENERATORS, Problem, generate
+from duelay.problems import Problem
 
 _SHARED: dict[str, Any] = {
     "problems": None,
@@ -51,7 +51,6 @@ _SHARED: dict[str, Any] = {
 _TOP = ("name", "title", "claims", "sweep", "grid", *_SHARED)
 _GRID = ("name", "title", *_SHARED)
 _CLAIMS = ("none", "paper")
-_BONUS = "first-bonus:"  # first-bonus:0.1,PROBLEM
 _SWEEPS = ("delays", "problems", "grids")
 BUILT_IN = (
     "paper", "ablation", "arms", "batches", "by-pair", "datasets", "gap", "mean-delay",
@@ -406,25 +405,7 @@ class _Reader:
         if not isinstance(form, str):
             self.refuse(form, f"problems must be names, CSV files or forms, got {form!r}")
 
-        def make() -> Problem:
-            if form.lower().endswith(".csv"):
-                problem = Problem.from_csv(self.folder / form)
-            elif form in datasets.names():
-                problem = datasets.load(form)
-            elif form.partition(":")[0] in GENERATORS and ":" in form:
-                problem = generate(form)
-            elif form.startswith(_BONUS):  # the rest is a problem again
-                bonus, _, rest = form.removeprefix(_BONUS).partition(",")
-                inner = self.problem(rest)
-                problem = Problem(inner.matrix, inner.arms, name=form, first_bonus=_number(bonus))
-            else:
-                known = [*datasets.names(), *(f"{name}:..." for name in GENERATORS)]
-                hint = _checks.nearest(form, datasets.names())
-                listed = ", ".join(known)
-                raise ValueError(f"unknown problem {form!r}{hint}; there are: {listed}; or a .csv")
-            return problem
-
-        answer: Problem = self.guard("problems", form, make)
+        answer: Problem = self.guard("problems", form, lambda: datasets.find(form, self.folder))
         return answer
 
     def choice(self, item: Any) -> Choice:
@@ -435,10 +416,3 @@ class _Reader:
             self.refuse("policies", f"policies must be texts or {{ policy, label }}, got {item!r}")
         self.keys(item, ("policy", "label"))
         return Choice(item["policy"], self.word(item, "label", item["policy"]))
-
-
-def _number(word: str) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        raise ValueError(f"first-bonus must be a number, got {word!r}") from None

@@ -105,7 +105,8 @@ class Player:
     def tell(self, duel: Duel | int, winner: str | int | None = None) -> str:
         """Say that the duel's first arm won: now, later, in any order, or never.
 
-        With votes say who won: ``"first"``, ``"second"`` or ``"tie"``, or the arm's number.
+        With votes say who won: ``"first"``, ``"second"`` or ``"tie"``, or the arm's number (in a
+        self-duel it says nothing, and is taken for a tie). The first vote stands.
 
         Answers "counted"; "repeated" where this duel was counted before; "late" where its window
         has closed. Only a duel that was never asked raises. A self-duel's conversion is counted and
@@ -206,6 +207,10 @@ class Player:
 
         What a share of conversions lacks to one has not come by the largest age that is kept.
         """
+        if is_votes(self.feedback):
+            raise ValueError(
+                "learned_law needs conversions: with votes no law is needed or learned"
+            )
         if not isinstance(self._ledger.assumed, LearnedHeard):
             raise ValueError(
                 "learned_law needs a policy with delay='learn': this one assumes a law"
@@ -226,10 +231,14 @@ class Player:
         words = {"first": 1.0, "second": 0.0, "tie": 0.5}
         if isinstance(winner, str) and winner in words:
             return words[winner]
-        if first != second and not isinstance(winner, bool) and winner in (first, second):
+        if not isinstance(winner, bool | str) and winner in (first, second):
+            if first == second:
+                return 0.5  # its number does not say which of the two places won
             return 1.0 if winner == first else 0.0
-        arms = "" if first == second else f", or the number of an arm, {first} or {second}"
-        raise ValueError(f"winner must be 'first', 'second' or 'tie'{arms}, got {winner!r}")
+        raise ValueError(
+            f"winner must be 'first', 'second' or 'tie', or the number of an arm, {first} or "
+            f"{second}, got {winner!r}"
+        )
 
     def _find(self, duel: Duel | int) -> int:
         """Return the number of a duel that was asked."""
