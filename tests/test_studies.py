@@ -110,3 +110,9 @@ def test_the_advice_agrees_with_the_page():
     for place in re.findall(r"<!-- ([\w-]+) -->\n\n!\[", page):
         assert place in STUDIES
     assert set(re.findall(r"<!-- ([\w-]+) -->", page)) == {*STUDIES, "end"}
+
+
+def test_a_folder_of_results_may_have_the_name_of_its_study(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "never").mkdir()
+    assert experiments.read("never").name == "never"

@@ -181,7 +181,7 @@ def read(path: str | Path) -> Specification:
     CSV files in it are sought beside it.
     """
     path = Path(path)
-    if str(path) in BUILT_IN and not path.exists():
+    if str(path) in BUILT_IN and not path.is_file():  # a folder of results may have its name
         return built_in(str(path))
     try:
         source = path.read_text(encoding="utf-8-sig")
