@@ -16,7 +16,7 @@ from typing import Any
 
 from duelay import experiments
 from duelay.experiments import sweep
-from duelay.experiments.spec import BUILT_IN
+from duelay.experiments.reading import BUILT_IN
 
 NAMES = [name for name in BUILT_IN if name not in ("paper", "ablation")]
 

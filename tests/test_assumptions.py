@@ -11,8 +11,9 @@ import pytest
 import scipy.stats
 
 import duelay
-from duelay import _scores, assumptions, delays
+from duelay import assumptions, delays
 from duelay.assumptions import (
+    TESTS,
     check_assumptions,
     delay_by_pair,
     delay_by_winner,
@@ -21,6 +22,7 @@ from duelay.assumptions import (
     position_effect,
     preference_drift,
 )
+from duelay.assumptions.scores import ranks, tail
 from duelay.engine import streams
 from duelay.engine.world import NOBODY, duel, make_world, take_due, with_empty_queue
 from duelay.history import History
@@ -142,14 +144,6 @@ NULLS = {
     "alternate": lambda: by_policy(ALTERNATE, RUNS, 1000, SLOW),
     "champion": lambda: by_policy(CHAMPION, RUNS, 800, QUICK),
 }
-TESTS = [
-    order_balance,
-    position_effect,
-    delay_by_winner,
-    delay_by_pair,
-    law_drift,
-    preference_drift,
-]
 
 
 @functools.cache
@@ -477,12 +471,12 @@ def test_all_tests_share_the_level():
 @pytest.mark.parametrize("df", [1, 2, 3, 8, 15, 120, 301])
 def test_the_tail_of_chi_squared(df):
     for x in (0.0, 0.5, float(df), 2.0 * df + 9, 3000.0):
-        assert _scores.tail(x, df) == pytest.approx(scipy.stats.chi2.sf(x, df), rel=1e-9)
+        assert tail(x, df) == pytest.approx(scipy.stats.chi2.sf(x, df), rel=1e-9)
 
 
 def test_ranks_are_shared():
     values = np.array([3.0, 1.0, 3.0, 2.0])
-    assert _scores.ranks(values).tolist() == scipy.stats.rankdata(values).tolist()
+    assert ranks(values).tolist() == scipy.stats.rankdata(values).tolist()
 
 
 def test_a_players_history():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from duelay import experiments
-from duelay.experiments import spec as spec_module
+from duelay.experiments import reading
 from test_experiments import SMALL, fingerprint
 
 
@@ -65,7 +65,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(cluster, tmp_path, m
     with Client(address) as client:
         client.wait_for_workers(2, timeout=60)
     source = SMALL.replace("horizon = 300", "horizon = 100_000").replace("runs = 5", "runs = 12")
-    spec = spec_module.parse(source.replace("block = 2", "block = 1"), "small.toml", Path())
+    spec = reading.parse(source.replace("block = 2", "block = 1"), "small.toml", Path())
     experiments.run(spec, tmp_path / "here", workers=2, quiet=True)
     seen = []
 
@@ -89,7 +89,7 @@ def test_a_cluster_that_does_not_answer_is_one_sentence(tmp_path, monkeypatch):
 
     pytest.importorskip("distributed", reason="Dask is not installed: pip install 'duelay[dask]'")
     monkeypatch.setattr(work, "CLUSTER_SECONDS", 1)
-    spec = spec_module.parse(SMALL, "small.toml", Path())
+    spec = reading.parse(SMALL, "small.toml", Path())
     with pytest.raises(ValueError, match="no Dask cluster answers at tcp://127.0.0.1:9"):
         experiments.run(spec, tmp_path / "out", backend="dask", address="tcp://127.0.0.1:9")
     with pytest.raises(ValueError, match="needs the address of a scheduler"):
@@ -99,6 +99,6 @@ def test_a_cluster_that_does_not_answer_is_one_sentence(tmp_path, monkeypatch):
 @pytest.mark.parametrize("backend, package", [("dask", "distributed"), ("ray", "ray")])
 def test_a_missing_extra_is_named(tmp_path, monkeypatch, backend, package):
     monkeypatch.setitem(sys.modules, package, None)
-    spec = spec_module.parse(SMALL, "small.toml", Path())
+    spec = reading.parse(SMALL, "small.toml", Path())
     with pytest.raises(ValueError, match=rf"pip install 'duelay\[{backend}\]'"):
         experiments.run(spec, tmp_path / "out", backend=backend, address="tcp://127.0.0.1:9")

@@ -16,8 +16,7 @@ import pytest
 import duelay
 from duelay import cli, experiments
 from duelay.experiments import cells as cells_module
-from duelay.experiments import spec as spec_module
-from duelay.experiments import work
+from duelay.experiments import reading, work
 from duelay.experiments.cells import cells_of, compute, read, write
 
 SMALL = """
@@ -34,7 +33,7 @@ seed = 3
 
 
 def spec(source=SMALL):
-    return spec_module.parse(source, "small.toml", Path())
+    return reading.parse(source, "small.toml", Path())
 
 
 def fingerprint(folder):
@@ -454,7 +453,7 @@ def test_a_wrong_specification_is_refused_with_its_line(change, message):
 def test_a_problem_without_a_winner_is_refused_before_anything_runs(tmp_path):
     (tmp_path / "circle.csv").write_text("0.5,0.9,0.1\n0.1,0.5,0.9\n0.9,0.1,0.5\n")
     with pytest.raises(ValueError, match="line 3: circle has no Condorcet winner"):
-        spec_module.parse(SMALL.replace('"mslr"', '"circle.csv"'), "small.toml", tmp_path)
+        reading.parse(SMALL.replace('"mslr"', '"circle.csv"'), "small.toml", tmp_path)
 
 
 def test_an_unreadable_specification_is_named(tmp_path):

@@ -80,7 +80,11 @@ def test_the_command_says_what_is_wrong(tmp_path, monkeypatch, capsys):
         lines.append(f"{first},{second},{min(2000 - number, rng.geometric(0.2))},{won}")
     path = tmp_path / "duels.csv"
     path.write_text("\n".join(lines) + "\n")
-    assert run_cli(monkeypatch, "check", str(path), "--order", "coin") == 0
+    page = tmp_path / "report.md"
+    assert run_cli(monkeypatch, "check", str(path), "--order", "coin", "--out", str(page)) == 0
+    report = page.read_text()
+    assert "2000 duels of 2 arms, 2000 answers (votes). 1 of 6 tests alarm" in report
+    assert report.index("| **position effect** |") < report.index("| order balance |")
     out = capsys.readouterr().out
     assert out.startswith("2000 duels of 2 arms, 2000 answers (votes)")
     alarms = [line for line in out.splitlines() if line.startswith("!")]

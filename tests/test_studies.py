@@ -8,7 +8,7 @@ import pytest
 from duelay import experiments
 from duelay.advice import recommend
 from duelay.experiments import sweep
-from duelay.experiments.spec import BUILT_IN, parse
+from duelay.experiments.reading import BUILT_IN, parse
 
 POLICIES = 'policies = ["rucb:alpha=1", "double-thompson"]\nhorizon = 60\nruns = 3\n'
 STUDIES = [name for name in BUILT_IN if name not in ("paper", "ablation")]

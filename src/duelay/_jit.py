@@ -31,6 +31,10 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline"
 if hasattr(DefaultOptions, "_nrt"):  # not a promise of Numba's: without it we are slower, not wrong
     _OPTIONS["_nrt"] = False
 _KEEP_DAYS = 30
+_WITHOUT_KERNELS = {  # what only reads or shows: files and folders whose change recompiles nothing
+    "_html.py", "_table.py", "advice.py", "assumptions", "cli.py", "datasets", "experiments",
+    "notebook.py", "plots.py", "testing.py",
+}  # fmt: skip
 
 
 def _source_digest() -> str:
@@ -40,8 +44,12 @@ def _source_digest() -> str:
     file that it calls has changed. A directory for each state of all our files can be trusted.
     """
     root = Path(__file__).parent
-    sources = b"".join(path.read_bytes() for path in sorted(root.rglob("*.py")))
-    return hashlib.sha256(sources).hexdigest()[:16]
+    paths = sorted(
+        path
+        for path in root.rglob("*.py")
+        if path.relative_to(root).parts[0] not in _WITHOUT_KERNELS
+    )
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
 
 
 def _cache_directory() -> Path | None:

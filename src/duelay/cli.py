@@ -14,6 +14,7 @@ import click
 import numpy as np
 
 from duelay import __version__, assumptions, datasets, delays, policies, text
+from duelay._files import write_whole
 from duelay._table import table
 from duelay.advice import recommend
 from duelay.engine import Result, simulate, write_csv
@@ -252,7 +253,11 @@ def _experiment(spec: Any, out: Path, quick: bool, backend: str, **options: Any)
               help="How the order was decided.  [default: not known]")  # fmt: skip
 @click.option("--level", type=float, default=0.05, show_default=True,
               help="How often one of a sound experiment's tests may alarm.")  # fmt: skip
-def check_command(duels: Path, window: int | None, order: str | None, level: float) -> None:
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Also write a report there, as Markdown.")  # fmt: skip
+def check_command(
+    duels: Path, window: int | None, order: str | None, level: float, out: Path | None
+) -> None:
     """Say whether what policies take for granted holds in an experiment's own data.
 
     CSV has a row a duel: first, second, delay (empty for silence) and, for votes, winner.
@@ -264,6 +269,9 @@ def check_command(duels: Path, window: int | None, order: str | None, level: flo
     )
     for finding in assumptions.check_assumptions(history, level=level):
         click.echo(("!" if finding.is_alarm else " ") + f" {finding}")
+    if out is not None:
+        write_whole(out, assumptions.report(history, level=level).encode())
+        click.echo(f"\nwrote {out}")
 
 
 @main.command("recommend", epilog=EPILOG)

@@ -16,26 +16,30 @@ from typing import NamedTuple
 import numpy as np
 
 from duelay._jit import kernel
-from duelay.assumed import (
-    FOREVER,
-    Floats,
-    Integers,
-    advance,
+from duelay.ahead import (
     age_open,
     all_closed,
     begin_row,
     blocks,
     close_old,
+    look_ahead,
+    push,
+    read_heard,
+)
+from duelay.assumed import (
+    FOREVER,
+    Floats,
+    Integers,
+    advance,
     convert,
+    drifts,
+    drifts_within_plays,
     enter,
     epoch,
     evidence,
     heard,
     is_settled,
-    look_ahead,
-    push,
     read_evidence,
-    read_heard,
     settles,
 )
 
@@ -79,6 +83,7 @@ def learned(window: int | None, n_arms: int, by_coin: bool) -> LearnedHeard:
     )
 
 
+drifts.register(LearnedHeard)(drifts_within_plays)
 evidence.register(LearnedHeard)(read_evidence)
 is_settled.register(LearnedHeard)(all_closed)
 heard.register(LearnedHeard)(read_heard)

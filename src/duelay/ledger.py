@@ -19,18 +19,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from duelay._jit import kernel
+from duelay.ahead import TableHeard, table
 from duelay.assumed import (
+    AppendOnly,
+    AtOnce,
+    ConversionsOnly,
     Floats,
-    GeometricHeard,
     Integers,
-    TableHeard,
     advance,
-    assume,
     convert,
     enter,
     evidence,
     vote,
 )
+from duelay.delays import Delay, Geometric, Never
+from duelay.geometric import GeometricHeard, geometric
 from duelay.learned import LearnedHeard
 from duelay.order import start_order
 from duelay.votes import VotesHeard, votes
@@ -63,6 +66,21 @@ class Ledger(NamedTuple):
             mean = np.where(heard > 0, wins / heard, np.nan)
         np.fill_diagonal(mean, 0.5)
         return Estimates(n, heard, wins, mean)
+
+
+def assume(delay: Delay | str | None, window: int | None, n_arms: int) -> Any:
+    """Return the state that keeps *heard* for a law, or for a reading of the baseline."""
+    if delay is None:
+        return AtOnce(1.0)
+    if delay == "append-only":
+        return AppendOnly(1.0)
+    if delay == "conversions":
+        return ConversionsOnly(1.0)
+    if isinstance(delay, Never) and isinstance(delay.law, Geometric) and delay.law.p < 1:
+        return geometric(delay.law.p, 1.0 - delay.share, window, n_arms)
+    if isinstance(delay, Geometric) and delay.p < 1:
+        return geometric(delay.p, 1.0, window, n_arms)
+    return table(delay, window, n_arms)
 
 
 def assumes_delay(ledger: Ledger) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -381,7 +382,8 @@ def generate(form: str) -> Problem:
         first, *others = (float(value) for value in rest.split(","))
         problem = GENERATORS[name](_checks.whole("n_arms", first, least=2), *others)
     except TypeError:
-        raise ValueError(f"problem {form!r} has the wrong number of arguments") from None
+        needs = ", ".join(inspect.signature(GENERATORS[name]).parameters)
+        raise ValueError(f"problem {form!r} must be written {name}:{needs}") from None
     except ValueError as error:
         raise ValueError(f"problem {form!r}: {error}") from None
     problem.name = form

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from duelay.experiments.claims import Claim
+from duelay.experiments.reading import built_in, parse, read
 from duelay.experiments.results import Results, export, load
-from duelay.experiments.spec import Specification, built_in, read
+from duelay.experiments.spec import Specification
 from duelay.experiments.work import BACKENDS, WorkFailedError, execute, opened
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "WorkFailedError",
     "built_in",
     "load",
+    "parse",
     "read",
     "run",
 ]

@@ -85,7 +85,7 @@ def _read_sound(cell: Cell, folder: Path) -> dict[str, Any]:
 def _distinct(results: Results) -> list[Result]:
     """Return each problem, policy and law once: where grids share one, the most runs of it.
 
-    `spec.parse` has seen to it that grids agree on seed, horizon, checkpoints and matrices there.
+    `reading` has seen to it that grids agree on seed, horizon, checkpoints and matrices there.
     """
     most: dict[tuple[str, ...], Result] = {}
     for result in results.by_key.values():

@@ -1,0 +1,76 @@
+"""Tests of what the policies take for granted, from a history: each gives a p-value and a sentence.
+
+Policies choose pairs by what they have heard, answers are late, and some never come. So that like
+is compared with like, the tests share one cut: an age A by which most answers have come. Only
+duels older than A count, and only what was heard of them by age A. What is compared then has
+one law in every duel under the null, whatever came before it; the docs say where that is exact.
+
+The tests of delays rank the answers' delays and compare the ranks within strata; mean and variance
+are those over all orders in which a stratum could have come, as in Kruskal and Wallis's test.
+Preferences are compared in the same way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from duelay.assumptions.delays import delay_by_pair, delay_by_winner, law_drift
+from duelay.assumptions.finding import Finding, check_level
+from duelay.assumptions.order import order_balance, position_effect
+from duelay.assumptions.preferences import preference_drift
+from duelay.history import History
+
+__all__ = [
+    "Finding",
+    "TESTS",
+    "check_assumptions",
+    "delay_by_pair",
+    "delay_by_winner",
+    "law_drift",
+    "order_balance",
+    "position_effect",
+    "preference_drift",
+    "report",
+]
+
+TESTS: tuple[Callable[..., Finding], ...] = (
+    order_balance,
+    position_effect,
+    delay_by_winner,
+    delay_by_pair,
+    law_drift,
+    preference_drift,
+)
+
+
+def check_assumptions(history: History, *, level: float = 0.05) -> list[Finding]:
+    """Run every test; all together raise a false alarm with probability `level` at most.
+
+    Each test works at a sixth of the level.
+    """
+    level = check_level(level)
+    return [test(history, level=level / len(TESTS)) for test in TESTS]
+
+
+def report(history: History, *, level: float = 0.05) -> str:
+    """Return all findings as a page of Markdown: what alarms first, and what cannot be told."""
+    findings = check_assumptions(history, level=level)
+    alarms = sum(finding.is_alarm for finding in findings)
+    told = [finding for finding in findings if not math.isnan(finding.p_value)]
+    lines = [
+        "# Assumptions",
+        "",
+        f"{history.n} duels of {history.n_arms} arms, {int(history.is_heard.sum())} answers "
+        f"({history.feedback}). {alarms} of {len(told)} tests alarm; together they would in a "
+        f"sound experiment with probability {level:g} at most.",
+        "",
+        "| test | statistic | p | n | |",
+        "|---|---|---|---|---|",
+    ]
+    for finding in sorted(findings, key=lambda finding: not finding.is_alarm):
+        known = not math.isnan(finding.p_value)
+        numbers = f"{finding.statistic:.2f} | {finding.p_value:.2g}" if known else "- | -"
+        name = f"**{finding.name}**" if finding.is_alarm else finding.name
+        lines.append(f"| {name} | {numbers} | {finding.n} | {finding.sentence} |")
+    return "\n".join(lines) + "\n"

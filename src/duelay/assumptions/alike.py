@@ -1,0 +1,29 @@
+"""Comparing like with like: which duels are old enough, and what was heard of them by one age."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay.assumptions.scores import Ints
+from duelay.history import History
+
+_SHARE = 0.95  # of the answers heard come by age A
+
+
+def cut(history: History) -> tuple[NDArray[np.bool_], NDArray[np.bool_], int]:
+    """Return which duels are older than A, which of them were heard by age A, and A."""
+    delays = np.sort(history.delay[history.is_heard])
+    age = 1
+    if delays.size:
+        age = min(int(delays[math.ceil(_SHARE * delays.size) - 1]), max(1, history.n // 2))
+    old = history.ages > age  # at the last ask: of the next one not all may have been told
+    return old, old & (history.delay <= age), age
+
+
+def pairs_of(history: History) -> Ints:
+    """Number each duel's unordered pair: i K + j for i <= j."""
+    low = np.minimum(history.first, history.second)
+    return np.asarray(low * history.n_arms + np.maximum(history.first, history.second))

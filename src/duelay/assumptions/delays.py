@@ -1,0 +1,164 @@
+"""Tests of the delays: by who won, by the pair that duels, and over time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from duelay.assumptions.alike import cut, pairs_of
+from duelay.assumptions.finding import LEAST, Finding, check_level, silent
+from duelay.assumptions.order import is_even
+from duelay.assumptions.scores import (
+    Floats,
+    Ints,
+    add_up,
+    chi_squared,
+    one_hot,
+    quadratic,
+    ranks,
+    scores,
+    tail,
+)
+from duelay.history import History
+
+_BLOCKS = 10  # stretches of time within which pairs are compared
+
+
+def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
+    """Test whether an answer's delay depends on who won.
+
+    Ranks of the delays, compared within each pair of arms between the arms that won; for votes
+    also between first and second. Ties are left out. Chi-squared with K - 1 degrees of freedom, one
+    more for votes. A share of answers that never comes and depends on the winner cannot be seen.
+
+    Power above 90 %: answers take twice as long where one arm of three wins, 500 answers.
+    """
+    name, level = "delay by winner", check_level(level)
+    _, heard, _ = cut(history)
+    used = heard & (history.first_won != 0.5)
+    if history.feedback == "conversions":
+        used &= history.first != history.second  # where only one arm can win
+    first_won = history.first_won[used]
+    winner = np.where(first_won == 1.0, history.first[used], history.second[used])
+    x = np.column_stack((one_hot(winner, history.n_arms), first_won))
+    delay, n = history.delay[used], int(used.sum())
+    if n < LEAST:
+        return silent(name, n, f"needs {LEAST} answers of two arms, has {n}.")
+    statistic, p = chi_squared(*add_up(scores(x, ranks(delay), pairs_of(history)[used])))
+    if math.isnan(p):
+        return silent(
+            name, n, "there is nothing to compare: in no pair do delays and winners vary."
+        )
+    words = "No sign of it: answers take as long whoever wins."
+    if p < level:
+        slowest = spread(winner, delay, [f"arm {arm}" for arm in range(history.n_arms)])
+        words = (
+            f"Answers take longer for some winners: {slowest}. The coin does "
+            "not cancel this: compare arms by duels old enough that slow answers have come too, "
+            "and close no window before."
+        )
+    return Finding(name, statistic, p, n, p < level, words)
+
+
+def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
+    """Test whether delays, or the share that answers, depend on the pair that duels.
+
+    Ranks of the delays, compared between unordered pairs within tenths of the time, self-duels
+    included and pairs with few answers taken as one. Where the order is a coin's or alternates, and
+    for votes, the shares heard by age A are compared as well: without dependence they are one half
+    of tau(A), and tau(A), for every pair. Chi-squared.
+
+    Power above 90 %: answers of one pair of three take twice as long, 500 answers.
+    """
+    name, level = "delay by pair", check_level(level)
+    old, heard, _ = cut(history)
+    n = int(heard.sum())
+    if n < LEAST:
+        return silent(name, n, f"needs {LEAST} answers by old duels, has {n}.")
+    pairs = pairs_of(history)
+    answers = np.bincount(pairs[heard], minlength=history.n_arms**2)
+    pairs = np.where(answers[pairs] >= LEAST, pairs, -1)  # few answers: all the others
+    block = np.arange(history.n) * _BLOCKS // max(int(old.sum()), 1)
+    kinds, pair = np.unique(pairs[old], return_inverse=True)
+    group = np.zeros(history.n, dtype=np.int64)
+    group[old] = pair
+    statistic, p = when_and_whether(history, group, block, block)
+    if math.isnan(p):
+        return silent(name, n, "there is nothing to compare: one pair, or one delay.")
+    words = "No sign of it: every pair's answers take as long."
+    if p < level:
+        labels = [f"pair {a}-{b}" for a, b in (divmod(int(c), history.n_arms) for c in kinds)]
+        if kinds[0] < 0:
+            labels[0] = "the others"
+        answers_of = pair[heard[old]]
+        words = (
+            "Pairs differ in how long, or how often, they answer: "
+            f"{spread(answers_of, history.delay[heard], labels)}. The coin without a law "
+            "bears it; where a law is assumed give one for each pair (delays.ByPair)."
+        )
+    return Finding(name, statistic, p, n, p < level, words)
+
+
+def law_drift(history: History, *, level: float = 0.05) -> Finding:
+    """Test whether the delay law changes over time.
+
+    The trend of the delays' ranks within ordered pairs and outcomes and, where the order is a
+    coin's or alternates and for votes, the trend of the share heard by age A within pairs, which
+    preferences do not move. Chi-squared with one or two degrees of freedom. A change that goes back
+    again may be missed.
+
+    Power above 90 %: the mean delay doubles by half-time, 500 answers.
+    """
+    name, level = "law drift", check_level(level)
+    _, heard, age = cut(history)
+    n = int(heard.sum())
+    if n < LEAST:
+        return silent(name, n, f"needs {LEAST} answers by old duels, has {n}.")
+    time = np.arange(history.n, dtype=np.float64)[:, None] / history.n
+    won = np.nan_to_num(2 * history.first_won, nan=3).astype(np.int64)
+    ordered = history.first * history.n_arms + history.second
+    statistic, p = when_and_whether(history, time, 4 * ordered + won, pairs_of(history))
+    if math.isnan(p):
+        return silent(name, n, "there is nothing to compare: every delay is the same.")
+    words = "No sign of it: answers take as long late as early."
+    if p < level:
+        delay, half = history.delay[heard], n // 2
+        words = (
+            f"The delay law changes: by age {age} the median delay went from "
+            f"{np.median(delay[:half]):g} to {np.median(delay[half:]):g} ticks from the first half "
+            "of the answers to the second. Assume no fixed law: use the coin with delay=None, or "
+            "fit the law to recent duels."
+        )
+    return Finding(name, statistic, p, n, p < level, words)
+
+
+def when_and_whether(
+    history: History, x: Floats | Ints, strata: Ints, share_strata: Ints
+) -> tuple[float, float]:
+    """Test how delays go with x and, where nothing else moves it, the share heard by age A.
+
+    Given which duels were heard, their delays are still free: the two chi-squareds add up.
+    """
+    old, heard, _ = cut(history)
+    parts = [add_up(scores(x[heard], ranks(history.delay[heard]), strata[heard]))]
+    if history.feedback == "votes" or is_even(history):
+        parts.append(add_up(scores(x[old], heard[old].astype(np.float64), share_strata[old])))
+    statistic, df = 0.0, 0
+    for score, variance in parts:
+        more, more_df = quadratic(score, variance)
+        statistic, df = statistic + more, df + more_df
+    return (statistic, tail(statistic, df)) if df else (math.nan, math.nan)
+
+
+def spread(group: Ints, delay: Floats, labels: list[str]) -> str:
+    """Say which groups are slowest and quickest, among those with enough answers."""
+    codes = [int(c) for c in np.unique(group) if (group == c).sum() >= LEAST // 2]
+    if len(codes) < 2:
+        return "none has many answers"
+    median = {c: float(np.median(delay[group == c])) for c in codes}
+    slow, quick = max(codes, key=median.__getitem__), min(codes, key=median.__getitem__)
+    return (
+        f"a median of {median[slow]:g} ticks for {labels[slow]}, "
+        f"{median[quick]:g} for {labels[quick]}"
+    )

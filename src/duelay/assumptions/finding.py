@@ -1,0 +1,36 @@
+"""What a test of an assumption found."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from duelay import _checks
+
+LEAST = 20  # answers, or duels, below which a test says nothing
+
+
+class Finding(NamedTuple):
+    """What one test found; `print` shows it in words."""
+
+    name: str
+    statistic: float  # chi-squared, or a normal score for one number; nan where nothing is told
+    p_value: float  # nan where the history cannot tell
+    n: int  # duels or answers that were used
+    is_alarm: bool  # whether p_value is below the level
+    sentence: str  # what was found, and what to do
+
+    def __str__(self) -> str:
+        if math.isnan(self.p_value):
+            return f"{self.name}: {self.sentence}"
+        return f"{self.name} (p = {self.p_value:.2g}, n = {self.n}): {self.sentence}"
+
+
+def silent(name: str, n: int, sentence: str) -> Finding:
+    """Nothing can be told; the sentence says what is missing."""
+    return Finding(name, math.nan, math.nan, n, False, sentence[0].upper() + sentence[1:])
+
+
+def check_level(level: float) -> float:
+    """Return the level, a probability."""
+    return _checks.number("level", level, above=0, below=1)

@@ -1,0 +1,78 @@
+"""A test of whether preferences change over time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay.assumptions.alike import cut, pairs_of
+from duelay.assumptions.finding import LEAST, Finding, check_level, silent
+from duelay.assumptions.order import is_even
+from duelay.assumptions.scores import Floats, add_up, chi_squared, one_hot, scores
+from duelay.history import History
+
+
+def preference_drift(history: History, *, level: float = 0.05) -> Finding:
+    """Test whether preferences change from the first half of the time to the second.
+
+    How much each arm gains: who wins, late less early, within either order of each pair, added up
+    by arm. Votes say who won, ties count half. Of conversions, those with i first speak for i and
+    those with j first for j, each with a weight by which a drift of the delay law cancels where the
+    order is a coin's or alternates; in another order it does not, and the sentence says so.
+    Chi-squared with up to K - 1 degrees of freedom. The halves are cut at a fixed tick: how often a
+    pair is played before it then does not depend on what comes after.
+
+    Power above 90 %: mu of one pair goes from 0.6 to 0.4 at half-time, 500 answers.
+    """
+    name, level = "preference drift", check_level(level)
+    old, heard, _ = cut(history)
+    two = history.first != history.second
+    used, n = (heard if history.feedback == "votes" else old) & two, int((heard & two).sum())
+    is_late = np.arange(history.n) >= old.sum() / 2
+    late = int((heard & two & is_late).sum())
+    if min(late, n - late) < LEAST:
+        return silent(
+            name,
+            n,
+            f"needs {LEAST} answers of two arms in each half of the time, has {n - late} and "
+            f"{late}.",
+        )
+    low, high = np.divmod(pairs_of(history), history.n_arms)
+    x = one_hot(low, history.n_arms) - one_hot(high, history.n_arms)
+    x[~is_late] = 0.0
+    y, ordered = _low_won(history, old, heard), history.first * history.n_arms + history.second
+    gain, variance = add_up(scores(x[used], y[used], ordered[used]))
+    statistic, p = chi_squared(gain, variance)
+    if math.isnan(p):
+        return silent(name, n, "there is nothing to compare: no pair has answers early and late.")
+    words = "No sign of it: who wins is the same late as early."
+    if p < level:
+        z = gain / np.sqrt(np.maximum(np.diag(variance), 1e-300))
+        arm = int(np.argmax(np.abs(z)))
+        rest = "A standing averages over all of it: judge by recent duels, or start anew."
+        if history.feedback == "conversions" and not is_even(history):
+            rest = "Or fewer answers come: only votes, or order='coin', can tell the two apart."
+        verb = "gains" if z[arm] > 0 else "loses"
+        words = f"Preferences change: arm {arm} {verb} most clearly. {rest}"
+    return Finding(name, statistic, p, n, p < level, words)
+
+
+def _low_won(history: History, old: NDArray[np.bool_], heard: NDArray[np.bool_]) -> Floats:
+    """What each duel says for the arm of lower number.
+
+    Of a vote, whether it won. Of a conversion, 1 - mu if it was first and -mu if the other was: the
+    expectations, (1 - mu) tau mu and -mu tau (1 - mu), cancel over both orders whatever tau is.
+    """
+    low_first = history.first < history.second
+    if history.feedback == "votes":
+        return np.where(low_first, history.first_won, 1.0 - history.first_won)
+    k = history.n_arms
+    code = history.first * k + history.second
+    plays = np.bincount(code[old], minlength=k * k).reshape(k, k)
+    rate = np.bincount(code[heard], minlength=k * k).reshape(k, k) / np.maximum(plays, 1)
+    both = rate + rate.T
+    mu = np.where(both > 0, rate / np.where(both > 0, both, 1.0), 0.5)
+    loser = 1.0 - mu[history.first, history.second]  # the weight of a conversion
+    return np.where(heard, np.where(low_first, loser, -loser), 0.0)

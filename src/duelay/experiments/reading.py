@@ -1,0 +1,308 @@
+"""Specifications as TOML files, and those that come with duelay.
+
+    name = "mine"
+    problems = ["six-rankers", "my-matrix.csv", "arithmetic:5,0.1"]
+    policies = ["rucb-delay", { policy = "rucb:alpha=1", label = "the baseline" }]
+    delays = ["geometric:0.01"]
+    horizon = 100_000
+    runs = 20
+
+A problem may also be ``first-bonus:0.1,PROBLEM``, one with a bonus for being shown first. `target`,
+`feedback`, `stale` and `batch` are what they are for `simulate`; ``[sweep]`` with `over`, `axis`
+and `ticks` draws the regret over what varies from law to law, problem to problem or grid to grid.
+
+These stand for one grid, every problem with every policy under every law. Several are written as
+``[[grid]]``, each with a `name`; what a grid leaves out it takes from the top.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Any, NoReturn
+
+from duelay import _checks, datasets, delays
+from duelay.engine.setting import Setting
+from duelay.experiments.spec import Choice, Grid, Specification, Sweep, slug
+from duelay.problems import Problem
+
+_SHARED: dict[str, Any] = {
+    "problems": None,
+    "policies": None,
+    "delays": ["geometric:0.01"],
+    "horizon": 100_000,
+    "runs": 20,
+    "seed": 0,
+    "checkpoints": 100,
+    "block": 10,
+    "target": "condorcet",
+    "feedback": "conversions",
+    "stale": 0,
+    "batch": 1,
+}
+_TOP = ("name", "title", "claims", "sweep", "grid", *_SHARED)
+_GRID = ("name", "title", *_SHARED)
+_CLAIMS = ("none", "paper")
+_SWEEPS = ("delays", "problems", "grids")
+BUILT_IN = (
+    "paper", "ablation", "arms", "batches", "by-pair", "datasets", "gap", "mean-delay",
+    "misspecified", "never", "position", "position-votes", "stale", "tails", "votes", "window",
+    "winners",
+)  # fmt: skip
+
+
+def built_in(name: str, *, is_checked: bool = True) -> Specification:
+    """Return a specification that comes with duelay: "paper", or a study such as "mean-delay"."""
+    folder = resources.files(__package__)
+    if name != "paper":
+        folder = folder / "studies"
+    source = (folder / f"{name}.toml").read_text(encoding="utf-8")
+    if not is_checked:
+        source = source.replace('claims = "paper"', "")
+    return parse(source, f"{name}.toml", Path())
+
+
+def read(path: str | Path) -> Specification:
+    """Read a specification from a TOML file, or one that comes with duelay, by its name.
+
+    CSV files in it are sought beside it.
+    """
+    path = Path(path)
+    if str(path) in BUILT_IN and not path.is_file():  # a folder of results may have its name
+        return built_in(str(path))
+    try:
+        source = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        hint = _checks.nearest(str(path), BUILT_IN)
+        raise ValueError(
+            f"cannot read the specification {path}{hint}: there is no such file, nor a study of "
+            f"that name; there are: {', '.join(BUILT_IN)}"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"cannot read the specification {path}: {error}") from None
+    return parse(source, path.name, path.parent)
+
+
+def parse(source: str, file: str, folder: Path) -> Specification:
+    """Make a specification from TOML text; refuse it with the line and the nearest name."""
+    try:
+        data = tomllib.loads(source)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ValueError(f"{file}: {error}") from None
+    reader = _Reader(source, file, folder)
+    reader.keys(data, _TOP)
+    name = reader.word(data, "name", Path(file).stem)
+    title = reader.word(data, "title", name)
+    claims = data.get("claims", "none")
+    reader.guard("claims", claims, lambda: _checks.one_of("claims", claims, _CLAIMS))
+    shared = {key: data.get(key, default) for key, default in _SHARED.items()}
+    parts = data.get("grid")
+    if parts is None:
+        parts = [{"name": name, "title": title}]
+    if not isinstance(parts, list) or not parts or not all(isinstance(p, dict) for p in parts):
+        reader.refuse("grid", "grid must be written as [[grid]], once for each grid")
+    grids = tuple(reader.grid(part, shared, number) for number, part in enumerate(parts))
+    if len({grid.name for grid in grids}) < len(grids):
+        reader.refuse("name", "each grid must have a name of its own")
+    reader.agree(grids)
+    if claims == "paper":
+        reader.can_be_claimed(grids)
+    if (
+        sum(len(g.problems) * len(g.policies) * len(g.delays) * g.runs / g.block for g in grids)
+        > 1e6
+    ):
+        reader.refuse("runs", "runs and block must give at most a million cells")
+    return Specification(name, title, claims, grids, reader.sweep(data, grids))
+
+
+class _Reader:
+    """Checks a parsed TOML file, and finds the line of what is wrong."""
+
+    def __init__(self, source: str, file: str, folder: Path) -> None:
+        self.lines, self.file, self.folder = source.splitlines(), file, folder
+        self.start = 0  # the line above the grid that is being read
+
+    def refuse(self, what: Any, message: str) -> NoReturn:
+        """Raise, with the line in which a key or a value stands."""
+        word = re.escape(str(what))
+        key = rf"(^|[{{,])\s*[\"']?{word}[\"']?\s*="
+        for pattern in (key, rf"[\"']{word}[\"']", rf"\b{word}\b"):
+            for number, line in enumerate(self.lines, start=1):
+                if number > self.start and re.search(pattern, line):
+                    raise ValueError(f"{self.file}, line {number}: {message}")
+        raise ValueError(f"{self.file}: {message}")
+
+    def guard(self, what: Any, value: Any, make: Any) -> Any:
+        """Return what `make` makes, or raise its sentence with the line of `what`."""
+        try:
+            return make()
+        except ValueError as error:
+            self.refuse(value if isinstance(value, str) else what, str(error))
+
+    def keys(self, part: dict[str, Any], known: tuple[str, ...]) -> None:
+        """Refuse a key that there is not."""
+        for key in part:
+            if key not in known:
+                hint = _checks.nearest(key, known)
+                self.refuse(key, f"unknown key {key!r}{hint}; there are: {', '.join(known)}")
+
+    def word(self, part: dict[str, Any], key: str, default: str) -> str:
+        """Return a text."""
+        value = part.get(key, default)
+        if not isinstance(value, str) or not value.strip() or not value.isprintable():
+            self.refuse(key, f"{key} must be a text of one line, got {value!r}")
+        return value
+
+    def grid(self, part: dict[str, Any], shared: dict[str, Any], number: int) -> Grid:
+        """Return one grid."""
+        heads = [n for n, line in enumerate(self.lines) if line.strip().startswith("[[grid]]")]
+        self.start = heads[number] if number < len(heads) else 0
+        self.keys(part, _GRID)
+        given = {**shared, **part}
+        name = self.word(part, "name", f"grid-{number + 1}")
+        whole = {
+            key: self.guard(
+                key,
+                given[key],
+                lambda key=key: _checks.whole(key, given[key], least=0 if key == "seed" else 1),
+            )
+            for key in ("horizon", "runs", "seed", "checkpoints", "block")
+        }
+        setting = self.setting(given)
+        if any(key not in part for key in _SHARED):
+            self.start = 0  # what is wrong from here on may stand at the top
+        problems = [self.problem(form) for form in self.items(given, "problems")]
+        laws = [
+            self.guard("delays", form, lambda form=form: delays.check(form))
+            for form in self.items(given, "delays")
+        ]
+        for problem in problems:
+            self.guard(
+                "problems", problem.name, lambda problem=problem: problem.gaps_for(setting.target)
+            )
+        choices = [self.choice(item) for item in self.items(given, "policies")]
+        for kind, labels in (
+            ("problems", [problem.name for problem in problems]),
+            ("policies", [choice.label for choice in choices]),
+            ("delays", [str(law) for law in laws]),
+        ):
+            twice = next((label for label in labels if labels.count(label) > 1), None)
+            if twice is not None:
+                self.refuse(twice, f"{kind} must differ from each other, got {twice!r} twice")
+        for choice in choices:
+            for law in laws:
+                self.guard(
+                    "policies",
+                    choice.form,
+                    lambda choice=choice, law=law: choice.under(law, whole["horizon"]),
+                )
+        for problem in problems:
+            for law in laws:
+                self.guard(
+                    "delays", str(law), lambda law=law, k=problem.n_arms: delays.check(law, k)
+                )
+        return Grid(
+            name=name,
+            title=self.word(part, "title", name),
+            problems=tuple(problems),
+            policies=tuple(choices),
+            delays=tuple(laws),
+            setting=setting,
+            **whole,
+        )
+
+    def setting(self, given: dict[str, Any]) -> Setting:
+        """Return a grid's setting."""
+        keys = [field.name for field in dataclasses.fields(Setting)]
+        for key in keys:  # one by one, to find the line
+            self.guard(key, given[key], lambda key=key: Setting(**{key: given[key]}))
+        return Setting(**{key: given[key] for key in keys})
+
+    def sweep(self, data: dict[str, Any], grids: tuple[Grid, ...]) -> Sweep | None:
+        """Return what varies, where it is said."""
+        part = data.get("sweep")
+        if part is None:
+            return None
+        if not isinstance(part, dict):
+            self.refuse("sweep", "sweep must be written as [sweep], with over, axis and ticks")
+        self.keys(part, ("over", "axis", "ticks"))
+        over = part.get("over", "delays")
+        self.guard("over", over, lambda: _checks.one_of("over", over, _SWEEPS))
+        n = len(grids) if over == "grids" else len(getattr(grids[0], over))
+        ticks = part.get("ticks")
+        if not isinstance(ticks, list) or len(ticks) != n:
+            self.refuse("ticks", f"ticks must be a list of {n} words or numbers, one for each of "
+                        f"the {over}, got {ticks!r}")  # fmt: skip
+        labels = {tuple(choice.label for choice in grid.policies) for grid in grids}
+        if over == "grids" and len(labels) > 1:
+            self.refuse("over", "over = 'grids' needs the same labels of policies in each grid")
+        return Sweep(over, self.word(part, "axis", over), tuple(str(tick) for tick in ticks))
+
+    def agree(self, grids: tuple[Grid, ...]) -> None:
+        """Refuse grids that mean different things by one problem, policy and law.
+
+        The tables have one row for each, run and tick.
+        """
+        seen: dict[tuple[str, ...], tuple[Any, ...]] = {}
+        slugs: dict[str, str] = {}
+        for grid in grids:
+            known = slugs.setdefault(slug(grid.name), grid.name)
+            if known != grid.name:
+                self.refuse(grid.name, f"grids {known!r} and {grid.name!r} have names too alike")
+            for problem in grid.problems:
+                for law in grid.delays:
+                    for choice in grid.policies:
+                        key = (problem.name, choice.form, str(law), str(grid.setting))
+                        means = (problem, grid.seed, grid.horizon, grid.checkpoints)
+                        if seen.setdefault(key, means) != means:
+                            self.refuse(
+                                grid.name,
+                                f"grid {grid.name!r} repeats {', '.join(key[:3])} of another with "
+                                f"another matrix, seed, horizon or checkpoints",
+                            )
+
+    def can_be_claimed(self, grids: tuple[Grid, ...]) -> None:
+        """Refuse claims = "paper" where the grids and policies of the paper are not there."""
+        paper = {grid.name: grid for grid in built_in("paper", is_checked=False).grids}
+        own = {grid.name: grid for grid in grids}
+        for name, grid in paper.items():
+            there = own.get(name)
+            lacks = (
+                there is None
+                or {p.name for p in grid.problems} - {p.name for p in there.problems}
+                or {c.label for c in grid.policies} - {c.label for c in there.policies}
+                or (there.runs, there.horizon) != (grids[0].runs, grids[0].horizon)
+            )
+            if lacks:
+                self.refuse(
+                    "claims",
+                    f'claims = "paper" needs the grids of paper.toml, and {name!r} is missing or '
+                    f"differs in its problems, labels, runs or horizon",
+                )
+
+    def items(self, part: dict[str, Any], key: str) -> list[Any]:
+        """Return a list that has something in it."""
+        value = part[key]
+        if not isinstance(value, list) or not value:
+            self.refuse(key, f"{key} must be a list with at least one entry, got {value!r}")
+        return value
+
+    def problem(self, form: Any) -> Problem:
+        """Return a built-in problem, one from a CSV, or a generated one."""
+        if not isinstance(form, str):
+            self.refuse(form, f"problems must be names, CSV files or forms, got {form!r}")
+
+        answer: Problem = self.guard("problems", form, lambda: datasets.find(form, self.folder))
+        return answer
+
+    def choice(self, item: Any) -> Choice:
+        """Return a policy, with a label of its own or without."""
+        if isinstance(item, str):
+            return Choice(item, item)
+        if not isinstance(item, dict) or not isinstance(item.get("policy"), str):
+            self.refuse("policies", f"policies must be texts or {{ policy, label }}, got {item!r}")
+        self.keys(item, ("policy", "label"))
+        return Choice(item["policy"], self.word(item, "label", item["policy"]))
