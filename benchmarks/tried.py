@@ -174,17 +174,17 @@ class WinnerSampling(ScaledThompson):
         return WinnerSamplingRule(self.floor, np.zeros(n_arms))
 
 
-LEARNED = {"delay": "learn", "order": "alternate"}
+LEARNED = {"delay": "learn", "order": "coin"}
 WAYS = {
     "D-TS, coin, no law": duelay.DoubleThompson(),
     "D-TS, in turns, no law": duelay.DoubleThompson(order="alternate"),
-    "D-TS, coin, learned": duelay.DoubleThompson(delay="learn"),
-    "D-TS, in turns, learned (recommended)": duelay.DoubleThompson(**LEARNED),
+    "D-TS, in turns, learned": duelay.DoubleThompson(delay="learn", order="alternate"),
+    "D-TS, coin, learned (recommended)": duelay.DoubleThompson(**LEARNED),
     "the same, D-TS+ ties": duelay.DoubleThompson(**LEARNED, ties="regret"),
     "the same, alpha 0.3": None,
     "the same, all plays as the count": ScaledThompson(**LEARNED, whole=False),
     "the same, whole duels' worth as the count": ScaledThompson(**LEARNED, whole=True),
-    "RMED1, in turns, learned": duelay.RMED(**LEARNED),
+    "RMED1, coin, learned": duelay.RMED(**LEARNED),
     "winner sampling": WinnerSampling(**LEARNED),
     "winner sampling, floor 0.1": WinnerSampling(**LEARNED, floor=0.1),
 }

@@ -258,21 +258,36 @@ def invert(law, u, limit):
     return None
 
 
-def borda_choice(n, n_tilde, s, active, width):
-    """Drop arms whose Borda score is too low, then the least played pair with an active arm."""
+def is_behind(n, n_tilde, s, i, j, error, t):
+    """Whether arm i's Borda score is below arm j's, but for an error of at most `error`."""
     k = len(n)
+    steps = []  # the ranges of a martingale's steps, one a duel
+    for a in range(k):
+        for b in range(a + 1, k):
+            steps += round(n[a, b]) * [(a in (i, j)) + (b in (i, j))]
+    v = sum(step**2 for step in steps) / 4  # the variance of a step is at most range^2 / 4
+    r = (t / k) * (1 + 1 / (k - 1)) / 20  # fixed in advance
+    radius = math.sqrt(2 * (v + r) * math.log(math.sqrt((v + r) / r) / error))
+    others = [(a, b) for a in (i, j) for b in range(k) if b != a]
+    least = min(n_tilde[pair] for pair in others)
+    if least <= 0:
+        return False
+    # (k - 1) least (b_j - b_i), but for what opponents that count more can lift j
+    lead = sum(s[a, b] * (1 if a == j else -1) for a, b in others)
+    return lead - sum(n_tilde[j, b] - least for b in range(k) if b != j) > radius
 
-    def bounds(i):
-        others = [j for j in range(k) if j != i]
-        if any(n_tilde[i, j] <= 0 for j in others):
-            return -math.inf, math.inf
-        score = sum(s[i, j] / n_tilde[i, j] for j in others) / (k - 1)
-        wide = math.sqrt(sum(width * n[i, j] / n_tilde[i, j] ** 2 for j in others)) / (k - 1)
-        return score - wide, score + wide
 
-    if len(active) > 1:
-        lowest = max(bounds(i)[0] for i in active)
-        active = {i for i in active if bounds(i)[1] >= lowest}
+def borda_choice(n, n_tilde, s, active, error, t):
+    """Drop arms whose Borda score is too low, then the least played pair with an active arm.
+
+    `error` is None between two looks.
+    """
+    k = len(n)
+    if error is not None and len(active) > 1:
+        behind = {
+            i for i in active for j in active - {i} if is_behind(n, n_tilde, s, i, j, error, t)
+        }
+        active = active - behind
     if len(active) == 1:
         (only,) = active
         return (only, only), active

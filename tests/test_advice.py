@@ -14,7 +14,7 @@ SIX = ("six-rankers", "mslr", "tennis", "arithmetic", "car", "sushi")
 
 def test_with_no_argument_it_is_the_policy_for_someone_who_knows_nothing():
     advice = duelay.recommend()
-    assert advice.policy == duelay.DoubleThompson(delay="learn", order="alternate")
+    assert advice.policy == duelay.DoubleThompson(delay="learn", order="coin")
     assert advice.reason.endswith(".") and str(advice.policy) in str(advice)
 
 
@@ -22,7 +22,9 @@ def test_what_is_known_is_used():
     assert duelay.recommend("geometric:0.01").policy.delay == LAW
     assert duelay.recommend(LAW, is_order_free=False).policy.order == "champion"
     assert duelay.recommend(100).policy == duelay.recommend().policy  # a mean is not a law
-    assert duelay.recommend(is_order_free=False).policy.delay == "learn"
+    advice = duelay.recommend(is_order_free=False)
+    assert advice.policy.delay == "learn-from-self-duels"
+    assert "each must really be shown" in advice.reason
     assert duelay.recommend(window=50).policy.window == 50
     assert duelay.recommend(LAW, is_anonymous=True).policy.mean_delay == 100
     by_pair = delays.ByPair.of(3, lambda i, j: delays.Constant(1 + i + j))
@@ -32,12 +34,29 @@ def test_what_is_known_is_used():
 def test_other_winners():
     assert duelay.recommend(target="copeland").policy == duelay.recommend().policy
     advice = duelay.recommend(LAW, target="borda", window=30)
-    assert advice.policy == duelay.Borda(delay=LAW, order="alternate", window=30)
-    assert duelay.recommend(target="borda", is_order_free=False).policy.order == "champion"
+    assert advice.policy == duelay.Borda(delay=LAW, order="coin", window=30)
+    advice = duelay.recommend(LAW, target="borda", is_order_free=False)
+    assert advice.policy.order == "champion"
+    with pytest.raises(ValueError, match="delay must be a law where Borda's winner is sought"):
+        duelay.recommend(target="borda", is_order_free=False)
     with pytest.raises(ValueError, match="target borda needs conversions that say"):
         duelay.recommend(100, is_anonymous=True, target="borda")
     with pytest.raises(ValueError, match="target must be one of"):
         duelay.recommend(target="best")
+
+
+def test_votes_need_no_law():
+    advice = duelay.recommend(LAW, feedback="votes")
+    assert advice.policy == duelay.DoubleThompson(delay=None, order="coin")
+    assert "feedback='votes'" in advice.reason
+    player = advice.policy.start(3, seed=0, feedback="votes")
+    assert player.tell(player.ask(), winner="second") == "counted"
+    borda = duelay.recommend(feedback="votes", target="borda", is_order_free=False).policy
+    assert borda == duelay.Borda(delay=None, order="champion")
+    with pytest.raises(ValueError, match="feedback must be conversions where they are anonymous"):
+        duelay.recommend(100, is_anonymous=True, feedback="votes")
+    with pytest.raises(ValueError, match="feedback must be one of"):
+        duelay.recommend(feedback="likes")
 
 
 @pytest.mark.parametrize("delay", [None, "never:0.3,geometric:0.1"])

@@ -14,10 +14,10 @@ from duelay.ledger import age_to, hear, open_ledger, record
 PROBLEM = duelay.Problem([[0.5, 0.8, 0.6], [0.2, 0.5, 0.35], [0.4, 0.65, 0.5]])
 
 
-def replay(n, law, window, by_coin, seed=0):
+def replay(n, law, window, from_self_duels=False, seed=0):
     """A random history, and the ledger of somebody who has watched it."""
     rng = np.random.default_rng(seed)
-    ledger = open_ledger(learned(window, 3, by_coin), 3)
+    ledger = open_ledger(learned(window, 3, from_self_duels=from_self_duels), 3)
     history = []
     for t in range(1, n + 1):
         for s, past in enumerate(history, start=1):
@@ -31,17 +31,17 @@ def replay(n, law, window, by_coin, seed=0):
     return history, ledger
 
 
-@pytest.mark.parametrize("by_coin", [True, False])
+@pytest.mark.parametrize("from_self_duels", [True, False])
 @pytest.mark.parametrize("window", [7, 40, 500])
-def test_the_law_is_kaplan_meiers_and_reaches_every_duel(window, by_coin):
+def test_the_law_is_kaplan_meiers_and_reaches_every_duel(window, from_self_duels):
     n = 260
-    history, ledger = replay(n, delays.Never(0.2, delays.Geometric(0.1)), window, by_coin)
+    history, ledger = replay(n, delays.Never(0.2, delays.Geometric(0.1)), window, from_self_duels)
     assumed = ledger.assumed
     estimate(assumed, n)
     recount(assumed, n)
 
     def tells(past):
-        return by_coin or past.first == past.second
+        return (past.first == past.second) == from_self_duels
 
     tau = naive.learned_law(history, n, window, tells)
     np.testing.assert_allclose(assumed.tau[0, : window + 1], tau, atol=1e-12)
@@ -53,7 +53,7 @@ def test_the_law_is_kaplan_meiers_and_reaches_every_duel(window, by_coin):
 
 
 def test_before_enough_is_known_silence_is_defeat():
-    history, ledger = replay(60, delays.Constant(50), 100, by_coin=True)
+    history, ledger = replay(60, delays.Constant(50), 100)
     told = ledger.estimates()
     plain = naive.estimates(history, 60, 3, lambda i, j, age: 1.0, 100)
     np.testing.assert_allclose(told.heard, plain[1])
@@ -61,7 +61,7 @@ def test_before_enough_is_known_silence_is_defeat():
 
 def test_between_two_looks_heard_follows_the_law_it_has():
     """Incremental steps and a recount give the same."""
-    _, ledger = replay(700, delays.Geometric(0.05), 60, by_coin=True)
+    _, ledger = replay(700, delays.Geometric(0.05), 60)
     assumed = ledger.assumed
     kept = ledger.estimates().heard
     recount(assumed, 700)
@@ -72,13 +72,13 @@ def test_between_two_looks_heard_follows_the_law_it_has():
 @pytest.mark.compiled
 @pytest.mark.parametrize("law", [delays.Geometric(0.01), delays.Never(0.3, delays.Geometric(0.01))])
 def test_the_law_is_learned_well_by_20_000_ticks(law):
-    """Largest error over ages up to 1000, mean over runs: below 0.015."""
+    """Largest error over ages up to 1000, mean over runs: below 0.015 where every duel teaches."""
     from duelay.engine import streams
     from duelay.engine.loop import new_tally, run
     from duelay.engine.world import make_world
 
     problem = duelay.datasets.load("six-rankers")
-    policy = duelay.DoubleThompson(delay="learn", window=1000)
+    policy = duelay.DoubleThompson(delay="learn", window=1000, self_duels=False)
     errors = []
     for number in range(20):
         world_rng, policy_rng = streams(11, number)
@@ -130,3 +130,110 @@ def test_the_law_can_be_asked_for():
     assert law.cdf(20) == pytest.approx(1.0, abs=0.06)
     with pytest.raises(ValueError, match="learned_law needs a policy with delay='learn'"):
         duelay.RUCBDelay().start(3).learned_law()
+
+
+def play_live(policy, law, n, shows_self_duels, seed=0):
+    """A live program with late answers; it shows an arm that duels itself twice, or not at all."""
+    player = policy.start(3, seed=seed)
+    chances = np.array([[0.5, 0.55, 0.56], [0.45, 0.5, 0.52], [0.44, 0.48, 0.5]])
+    rng = np.random.default_rng(seed + 1)
+    late = law.sample(size=n, seed=rng)
+    due = {}
+    for tick in range(1, n + 1):
+        for duel in due.pop(tick, []):
+            player.tell(duel)
+        duel = player.ask()
+        is_shown = duel.first != duel.second or shows_self_duels
+        if is_shown and rng.random() < chances[duel.first, duel.second]:
+            due.setdefault(tick + int(min(late[tick - 1], 10**9)), []).append(duel)
+    return player
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("order", ["coin", "alternate"])
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_self_duels_that_nobody_shows_teach_nothing(order, share):
+    law = delays.Never(share, delays.Geometric(0.05)) if share else delays.Geometric(0.05)
+    policy = duelay.DoubleThompson(delay="learn", order=order)
+    player = play_live(policy, law, 20_000, shows_self_duels=False)
+    standing = player.standing()
+    assert standing.plays.diagonal().sum() > 10_000
+    assert player.learned_law().never == pytest.approx(share, abs=0.12)
+    assert standing.leader == 0 and not standing.warnings
+    assert (standing.mean[0] > 0.4).all() and (standing.mean[0] < 1).all()
+
+
+@pytest.mark.compiled
+def test_a_law_from_self_duels_needs_them_shown_and_the_standing_warns_where_they_are_not():
+    policy = duelay.DoubleThompson(delay="learn-from-self-duels", order="champion")
+    law = delays.Geometric(0.05)
+    shown = play_live(policy, law, 20_000, shows_self_duels=True)
+    assert shown.learned_law().cdf(20) == pytest.approx(law.cdf(20), abs=0.03)
+    assert not shown.standing().warnings
+    silent = None
+    for seed in range(20):  # a few hundred duels of two arms, then only ones that nobody shows
+        player = policy.start(2, seed=seed)
+        for tick in range(4000):
+            duel = player.ask()
+            if tick < 300 or (duel.first != duel.second and duel.first == 0):
+                player.tell(duel)
+        standing = player.standing()
+        if standing.lower[0, 1] > 1:
+            silent = standing
+            break
+    assert silent is not None
+    (words,) = silent.warnings
+    assert (
+        words.startswith("0 is estimated to beat 1 with") and "no more than 1 is possible" in words
+    )
+    assert f"{silent.mean[0, 1]:.3f}" in str(silent) and "warning: 0 is estimated" in str(silent)
+    assert "warning: 0 is estimated" in silent._repr_html_()
+
+
+def test_the_standing_says_that_the_law_is_not_learned_yet():
+    player = duelay.DoubleThompson(delay="learn").start(3, seed=0)
+    for _ in range(60):
+        player.tell(player.ask())
+    standing = player.standing()
+    assert standing.is_learning and "if nothing is late" in standing.headline
+    assert standing.warnings[0].startswith("the delay law is not learned yet")
+    for _ in range(3000):
+        player.tell(player.ask())
+    assert not player.standing().is_learning and not player.standing().warnings
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("mean", [10_000, 100_000])
+def test_delays_beyond_the_ages_that_are_learned_do_not_bias_the_estimates(mean):
+    from duelay.engine import streams
+    from duelay.engine.loop import new_tally, run
+    from duelay.engine.world import make_world
+
+    problem = duelay.Problem([[0.5, 0.6], [0.4, 0.5]])
+    policy = duelay.DoubleThompson(delay="learn", self_duels=False)
+    assert policy.window == 10_000
+    estimates = []
+    for number in range(6):
+        rule, ledger = policy.rule(2), policy.ledger(2)
+        tally = new_tally(problem.gaps, np.array([100_000]))
+        world = make_world(problem, delays.Geometric(1 / mean), policy.window, 100_000)
+        run(rule, ledger, False, world, tally, 100_000, *streams(5, number))
+        estimates.append(ledger.estimates().mean[0, 1])
+    error = np.std(estimates, ddof=1) / math.sqrt(6)
+    assert np.mean(estimates) == pytest.approx(0.6, abs=4 * error)
+    assert error < 0.03
+
+
+def test_a_longer_window_is_learned_to_its_end():
+    assert duelay.RMED(delay="learn", window=30_000).start(2).learned_law().pmf(1) == 1
+    assert len(duelay.RMED(delay="learn", window=30_000).ledger(2).assumed.tells) == 30_000
+    with pytest.raises(ValueError, match="window must be at most 10000000"):
+        duelay.RMED(delay="learn", window=10**8).start(2)
+
+
+@pytest.mark.parametrize("policy", [duelay.DoubleThompson, duelay.RMED])
+def test_what_cannot_be_learned_is_refused(policy):
+    with pytest.raises(ValueError, match="write delay='learn-from-self-duels', which needs"):
+        policy(delay="learn", order="champion")
+    with pytest.raises(ValueError, match="needs self_duels=True"):
+        policy(delay="learn-from-self-duels", self_duels=False)

@@ -205,11 +205,11 @@ def test_a_player_that_has_heard_nothing_has_no_leader():
 
 def test_a_player_shows_what_it_is_and_what_it_has_learned():
     player = duelay.recommend().policy.start(["red", "green"], seed=0)
-    assert "learned" not in words(player) and not is_plain(player)
+    assert "as learned so far" not in words(player) and not is_plain(player)
     for _ in range(50):
         player.tell(player.ask())
     shown = words(player)
-    assert "double-thompson:delay=learn,order=alternate at work on 2 arms" in shown
+    assert "double-thompson:delay=learn at work on 2 arms" in shown
     assert "after 50 duels" in shown and "as learned so far" in shown
     before = player.ask()
     assert before.id == 50  # looking has asked nothing

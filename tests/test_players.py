@@ -1,4 +1,5 @@
 import copy
+import dataclasses
 import math
 import pickle
 
@@ -8,6 +9,8 @@ import pytest
 import duelay
 import naive
 from duelay import Duel, UnknownDuelError, delays
+from duelay.problems import bradley_terry
+from duelay.testing import live_duels
 
 
 def test_the_docs_first_lines_work():
@@ -239,7 +242,10 @@ def test_an_estimate_outside_its_range_is_cut_off_in_print_only():
 
 def test_a_policy_that_takes_silence_for_defeat_says_on_what_it_is_sure():
     player = duelay.MRRDBDelay(schedule=(100, 200), horizon=10**5).start(["old", "new"], seed=0)
-    for _ in range(60):
+    player.ask()
+    assert "nothing has been heard after 1 duel: no arm leads yet" in str(player.standing())
+    player.tell(0)
+    for _ in range(59):
         player.ask()
     assert "new leads after 60 duels (sure at 95 %, if nothing is late)" in str(player.standing())
 
@@ -323,3 +329,51 @@ def test_two_hundred_arms_and_two():
         for _ in range(30):
             player.tell(player.ask())
         assert player.standing().mean.shape == (k, k)
+
+
+WITHOUT_SELF_DUELS = [
+    duelay.RUCB(self_duels=False),
+    duelay.RUCBDelay(delay=delays.Geometric(0.2), window=20, alpha=0.51, self_duels=False),
+    duelay.RRDBDelay(delay=delays.Geometric(0.2), window=20, delta=0.5, self_duels=False),
+    duelay.MRRDBDelay(schedule=(30, 60), horizon=10**5, self_duels=False),
+    duelay.MRRDBDelay(schedule=(60, 120), horizon=10**5, feedback="aggregated", self_duels=False),
+    duelay.DoubleThompson(self_duels=False),
+    duelay.DoubleThompson(delay="learn", window=20, self_duels=False),
+    duelay.RMED(self_duels=False),
+    duelay.Borda(delay=delays.Geometric(0.2), delta=0.5, self_duels=False),
+]
+
+
+@pytest.mark.parametrize("policy", WITHOUT_SELF_DUELS, ids=str)
+@pytest.mark.parametrize("n_arms", [2, 4])
+def test_without_self_duels_two_different_arms_are_shown_live_and_simulated(policy, n_arms):
+    problem, law = bradley_terry([60, 9, 3, 1][:n_arms]), delays.Geometric(0.2)
+    horizon = 1200
+    duels = live_duels(policy, problem, law, horizon)
+    assert all(first != second for first, second in duels)
+    result = duelay.simulate(problem, policy, delay=law, horizon=horizon, runs=1, seed=0)
+    counts = np.zeros((n_arms, n_arms))
+    for duel in duels:
+        counts[duel] += 1
+    assert np.array_equal(result.plays[0], counts)
+    free = dataclasses.replace(policy, self_duels=True)
+    assert any(first == second for first, second in live_duels(free, problem, law, horizon))
+
+
+def test_the_strongest_rival_takes_the_second_place():
+    problem = duelay.Problem([[0.5, 0.9, 0.6], [0.1, 0.5, 0.5], [0.4, 0.5, 0.5]])
+    policy = duelay.DoubleThompson(self_duels=False)
+    result = duelay.simulate(problem, policy, delay="constant:1", horizon=3000, runs=4, seed=0)
+    together = result.plays + result.plays.transpose(0, 2, 1)
+    assert (together[:, 0, 2] > 0.9 * 3000).all()
+
+
+def test_a_plain_policy_can_do_without_self_duels_too():
+    class Alone(duelay.Policy):
+        self_duels = False
+
+        def choose(self, ledger, t, rng):
+            return 1, 1
+
+    player = Alone().start(3, seed=0)
+    assert {(player.ask().first, player.ask().second) for _ in range(20)} <= {(1, 0), (1, 2)}

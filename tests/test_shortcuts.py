@@ -23,6 +23,8 @@ CALM = [
     duelay.RUCB(),
     duelay.RUCB(counting="conversions"),
     duelay.RRDBDelay(delay=delays.Geometric(0.2), window=30, delta=0.5),
+    duelay.Borda(delay=delays.Geometric(0.2), window=30, delta=0.5),
+    duelay.Borda(delay="learn", window=30, delta=0.5),
     duelay.MRRDBDelay(schedule=(20, 60, 200)),
     duelay.MRRDBDelay(schedule=(20, 60, 200), feedback="aggregated"),
 ]

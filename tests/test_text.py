@@ -152,6 +152,17 @@ def test_wrong_text_is_refused_in_one_sentence(kind, form, message):
         text.parse(kind, form)
 
 
+def test_what_a_recipe_gives_itself_is_left_out():
+    policy = duelay.DoubleThompson(delay="learn")
+    assert policy.window == 10_000 and str(policy) == "double-thompson:delay=learn"
+    assert policies.parse(str(policy)) == policy
+    policy = duelay.RMED(window=10_000, self_duels=False)
+    assert str(policy) == "rmed:window=10000,self_duels=false"
+    assert policies.parse(str(policy)) == policy
+    with pytest.raises(ValueError, match="self_duels must be True or False, got 'no'"):
+        policies.parse("rmed:self_duels=no")
+
+
 def test_every_name_is_listed_with_its_parameters():
     assert set(text.names("policy")) == {
         "borda",
@@ -167,5 +178,6 @@ def test_every_name_is_listed_with_its_parameters():
         "window=1000",
         "alpha=1",
         "order=champion",
+        "self_duels=true",
     ]
     assert text.parameters(Empirical) == ["pmf"]

@@ -62,6 +62,13 @@ def number(
     return float(value)
 
 
+def yes_or_no(name: str, value: Any) -> bool:
+    """Return `value` if it is True or False."""
+    if isinstance(value, bool):
+        return value
+    raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
 def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
     """Return `value` if it is among the allowed words; otherwise say which there are."""
     words = list(allowed)

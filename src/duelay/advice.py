@@ -10,9 +10,11 @@ import numpy as np
 from duelay import _checks
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
+from duelay.learned import WAYS
 from duelay.policies import Borda, DoubleThompson, MRRDBDelay
 from duelay.policies.policy import Policy
 from duelay.problems import TARGETS
+from duelay.votes import is_votes
 
 
 class Recommendation(NamedTuple):
@@ -33,6 +35,7 @@ def recommend(
     n_arms: int | None = None,
     window: int | None = None,
     target: str = "condorcet",
+    feedback: str = "conversions",
 ) -> Recommendation:
     """Return a policy for what is known about the delay, and the reason in a sentence.
 
@@ -46,11 +49,14 @@ def recommend(
     window : ticks after which a conversion is no longer counted; None waits for ever.
     target : which winner is sought: ``"condorcet"``, ``"copeland"`` (the same policy: where there
         is a Condorcet winner it is Copeland's too) or ``"borda"``.
+    feedback : ``"conversions"``, where only a win of the first is ever told, or ``"votes"``, where
+        both outcomes are.
 
     Examples
     --------
     >>> recommend().policy
-    DoubleThompson(delay='learn', order='alternate', window=None, alpha=0.51, ties='random')
+    DoubleThompson(delay='learn', order='coin', window=10000, self_duels=True, alpha=0.51,
+                   ties='random')
     >>> recommend("geometric:0.01", is_order_free=False).policy.order
     'champion'
     >>> str(recommend(100, is_anonymous=True).policy)
@@ -60,7 +66,10 @@ def recommend(
         n_arms = _checks.whole("n_arms", n_arms, least=2)
     known = _known(delay, n_arms)
     _checks.one_of("target", target, TARGETS)
+    is_vote = is_votes(feedback)
     if is_anonymous:
+        if is_vote:
+            raise ValueError("feedback must be conversions where they are anonymous, got votes")
         if window is not None:
             raise ValueError(
                 f"window does not fit anonymous conversions, whose age nobody knows, got {window!r}"
@@ -68,29 +77,49 @@ def recommend(
         if target == "borda":
             raise ValueError("target borda needs conversions that say from which duel they are")
         return _anonymous(known)
-    order = "alternate" if is_order_free else "champion"
-    law: Any = "learn" if known is None or isinstance(known, float) else known
+    order = "coin" if is_order_free else "champion"
+    law = _law(known, is_order_free, is_vote, target)
     if target == "borda":
         return Recommendation(
             Borda(delay=law, order=order, window=window),
             "It compares every arm with all others alike, which is what a Borda score is; policies "
             "for other winners leave out the opponents that it needs.",
         )
-    return Recommendation(
-        DoubleThompson(delay=law, order=order, window=window), _REASONS[law == "learn", order]
-    )
+    reason = _VOTES if is_vote else _REASONS[law in WAYS, order]
+    return Recommendation(DoubleThompson(delay=law, order=order, window=window), reason)
 
 
+_VOTES = (
+    "With votes silence is no answer, so that nothing needs to be known about the delays: start it "
+    "with feedback='votes'."
+)
 _REASONS = {
-    (True, "alternate"): "Shown in turns, the arms share what silence says, so that nothing needs "
-    "to be known about the delays, and the law itself is learned from what is heard.",
-    (False, "alternate"): "Double Thompson sampling has the least regret of all rules here; the "
-    "law corrects its estimates, and the turns keep a wrong law from doing harm.",
-    (True, "champion"): "With the champion first, silence speaks against it: the law is learned "
-    "from self-duels, which tell about the delay and about nothing else.",
+    (True, "coin"): "Shown by coin, the arms share what silence says, so that nothing needs to be "
+    "known about the delays, and the law itself is learned from what is heard.",
+    (False, "coin"): "Double Thompson sampling has the least regret of all rules here; the law "
+    "corrects its estimates, and the coin keeps a wrong law from doing harm.",
+    (True, "champion"): "With the champion first, silence speaks against it, and only self-duels "
+    "can teach the law: each must really be shown, the arm twice, the first place winning half of "
+    "the time. If that cannot be, tell the law.",
     (False, "champion"): "Double Thompson sampling has the least regret of all rules here, and the "
     "law puts right what silence says against the champion.",
 }
+
+
+def _law(known: Any, is_order_free: bool, is_vote: bool, target: str) -> Any:
+    """Return what the policy shall assume of the delay."""
+    if is_vote:
+        return None
+    if known is not None and not isinstance(known, float):
+        return known
+    if is_order_free:
+        return "learn"
+    if target == "borda":
+        raise ValueError(
+            "delay must be a law where Borda's winner is sought and the order is not free: no duel "
+            f"could teach it, got {known!r}"
+        )
+    return "learn-from-self-duels"
 
 
 def _known(delay: Any, n_arms: int | None) -> Any:

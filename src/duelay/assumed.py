@@ -103,6 +103,18 @@ def epoch(assumed: Any) -> int:
 
 
 @generic
+def next_look(assumed: Any) -> int:
+    """Return the tick at which what is assumed of all pairs is next looked at anew."""
+    return FOREVER
+
+
+@generic
+def is_known(assumed: Any) -> bool:
+    """Whether there is a law to go by; not while it is still to be learned."""
+    return True
+
+
+@generic
 def drifts(assumed: Any) -> bool:
     """Whether evidence about a pair may change in ways that its plays do not bound."""
     return True

@@ -284,6 +284,8 @@ def check_command(
               "counted.  [default: wait for ever]")  # fmt: skip
 @click.option("--target", type=click.Choice(TARGETS), default="condorcet", show_default=True,
               help="The winner that is sought.")  # fmt: skip
+@click.option("--feedback", type=click.Choice(("conversions", "votes")), default="conversions",
+              show_default=True, help="What is told: only wins of the first, or who won.")  # fmt: skip
 def recommend_command(
     delay: str | None,
     order_given: bool,
@@ -291,6 +293,7 @@ def recommend_command(
     arms: int | None,
     window: int | None,
     target: str,
+    feedback: str,
 ) -> None:
     """Say which policy to use, and why."""
     known: Any = delay
@@ -304,6 +307,7 @@ def recommend_command(
         n_arms=arms,
         window=window,
         target=target,
+        feedback=feedback,
     )
     click.echo(f"{advice.policy}\n")
     click.echo(click.wrap_text(advice.reason, min(96, shutil.get_terminal_size().columns)))

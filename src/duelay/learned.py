@@ -1,9 +1,15 @@
 """The delay law, learned from what is heard: 2 (1 - KM), KM the Kaplan-Meier survival curve.
 
-Over duels whose order a coin decides, and over self-duels in any order, P(heard by age a) = tau(a)
-/ 2, since mu_ij + mu_ji = 1: whoever is shown first wins half of the time, whatever the preferences
-and however the pairs are chosen. A duel is observed up to its age and no further (right-censored);
-the Kaplan-Meier curve of them all is therefore 1 - tau / 2, the never-answered share included.
+Over duels of two arms whose order a coin decides, P(heard by age a) = tau(a) / 2, since mu_ij +
+mu_ji = 1: whoever is shown first wins half of the time, whatever the preferences and however the
+pairs are chosen. A duel is observed up to its age and no further (right-censored); the Kaplan-Meier
+curve of them all is therefore 1 - tau / 2, the never-answered share included.
+
+Self-duels teach nothing: a live program shows such an arm alone, or not at all. Where the champion
+is always shown first they are the only duels that could, and `learn-from-self-duels` takes them
+alone; it needs every one of them to be really shown, the first place winning half of them.
+
+The law is learned up to the window, and nothing later counts: without one, up to 10,000 ticks.
 
 What has been learned reaches the duels already counted: from time to time the law is taken anew
 from the counts, and *heard* is added up again over the open duels and the closed ones.
@@ -31,6 +37,7 @@ from duelay.assumed import (
     Floats,
     Integers,
     advance,
+    check_length,
     convert,
     drifts,
     drifts_within_plays,
@@ -38,20 +45,23 @@ from duelay.assumed import (
     epoch,
     evidence,
     heard,
+    is_known,
     is_settled,
+    next_look,
     read_evidence,
     settles,
 )
 
-AGES = 10_000  # ages that are learned where there is no window
-_ENOUGH = 100  # conversions among the duels that tell; before, silence is taken for defeat
+WAYS = ("learn", "learn-from-self-duels")
+AGES = 10_000  # ticks: the window where none is given
+ENOUGH = 100  # conversions among the duels that tell; before, silence is taken for defeat
 _FIRST = 50  # ticks between two looks, at the least; later a twentieth of the time so far
 
 
 class LearnedHeard(NamedTuple):
     """What is known about the delay, and *heard* under it."""
 
-    by_coin: bool  # whether duels of two arms tell about the delay
+    from_self_duels: bool  # whether these tell about the delay, or the duels of two arms
     tau: Floats  # (1, n + 1 + BLOCK): the law as it is known now; 1 from age 1 until enough is
     law: Integers  # (K, K), 0: one law for all pairs; this and the next as in `TableHeard`
     ahead: Floats  # (K, K, BLOCK)
@@ -65,21 +75,22 @@ class LearnedHeard(NamedTuple):
     tells: Integers  # (n,): by tick modulo n, -1 no duel that tells, 0 a silent one, or its delay
     events: Integers  # (n + 2,): closed duels that converted at each age
     entries: Integers  # (n + 2,): closed duels observed at age a, as differences
-    clock: Integers  # (2,): the tick of the next look, conversions that tell so far
+    clock: Integers  # (3,): the tick of the next look, conversions that tell so far, looks
 
 
-def learned(window: int | None, n_arms: int, by_coin: bool) -> LearnedHeard:
+def learned(window: int, n_arms: int, *, from_self_duels: bool = False) -> LearnedHeard:
     """Return the state of somebody who has heard nothing."""
-    n = AGES if window is None else min(AGES, window)
+    n = window
+    check_length(n)
     at_once = np.ones((1, n + 1))
     at_once[0, 0] = 0.0
     return LearnedHeard(
-        by_coin=by_coin,
+        from_self_duels=from_self_duels,
         **blocks(at_once, np.zeros((n_arms, n_arms), dtype=np.int64)),
         tells=np.full(n, -1, dtype=np.int64),
         events=np.zeros(n + 2, dtype=np.int64),
         entries=np.zeros(n + 2, dtype=np.int64),
-        clock=np.array([_FIRST, 0], dtype=np.int64),
+        clock=np.array([_FIRST, 0, 0], dtype=np.int64),
     )
 
 
@@ -94,9 +105,22 @@ def _epoch(assumed: LearnedHeard) -> int:
     return int(assumed.clock[0])  # the law is looked at anew when it comes
 
 
+@next_look.register(LearnedHeard)
+def _next_look(assumed: LearnedHeard) -> int:
+    return int(assumed.clock[0])
+
+
+@is_known.register(LearnedHeard)
+def _is_known(assumed: LearnedHeard) -> bool:
+    return bool(assumed.clock[2] > 0)
+
+
 @settles.register(LearnedHeard)
 def _settles(assumed: LearnedHeard) -> int:
-    return FOREVER  # self-duels tell too, and a new look at the law changes everything
+    """By then a duel has taught all that it will; where self-duels teach there is no end of it."""
+    if assumed.from_self_duels:
+        return FOREVER
+    return int(assumed.tells.size)
 
 
 @convert.register(LearnedHeard)
@@ -109,7 +133,7 @@ def _convert(assumed: LearnedHeard, born: int, t: int) -> None:
 
 @enter.register(LearnedHeard)
 def _enter(assumed: LearnedHeard, i: int, j: int, t: int) -> None:
-    if i == j or assumed.by_coin:
+    if (i == j) == assumed.from_self_duels:
         assumed.tells[t % assumed.tells.size] = 0
     if i != j:
         push(assumed, i, j, t)
@@ -130,7 +154,8 @@ def _advance(assumed: LearnedHeard, t: int) -> None:
         assumed.tells[t % n] = -1
     if t >= assumed.clock[0]:
         assumed.clock[0] = t + max(_FIRST, t // 20)
-        if assumed.clock[1] >= _ENOUGH:
+        if assumed.clock[1] >= ENOUGH:
+            assumed.clock[2] += 1
             estimate(assumed, t)
             recount(assumed, t)
 

@@ -56,6 +56,7 @@ class Ledger(NamedTuple):
     news: Integers  # (K,): how often an arm has been played or heard of
     assumed: Any  # one of the types of `duelay.assumed`
     order: Any  # one of the types of `duelay.order`: which arm is shown first
+    self_duels: bool  # whether an arm may duel itself
 
     def estimates(self) -> Estimates:
         """Return N, N~, S and mu^ of every pair."""
@@ -93,7 +94,9 @@ def for_votes(ledger: Ledger, feedback: str) -> Ledger:
     return ledger._replace(assumed=votes(feedback, len(ledger.plays)))
 
 
-def open_ledger(assumed: Any, n_arms: int, order: str = "champion") -> Ledger:
+def open_ledger(
+    assumed: Any, n_arms: int, order: str = "champion", *, self_duels: bool = True
+) -> Ledger:
     """Return a ledger with nothing in it."""
     shape = (n_arms, n_arms)
     return Ledger(
@@ -102,6 +105,7 @@ def open_ledger(assumed: Any, n_arms: int, order: str = "champion") -> Ledger:
         np.zeros(n_arms, dtype=np.int64),
         assumed,
         start_order(order, n_arms),
+        self_duels,
     )
 
 

@@ -261,8 +261,9 @@ def _standing(standing: Standing) -> str:
         name = h.short(standing.arms[row.arm], 30)
         if not standing.active[row.arm]:
             name = f'<span style="opacity:0.6">{name} (dropped)</span>'
-        if row.arm == standing.leader:
-            name = f"<b>{name}</b>" if standing.is_heard else name
+        if row.arm == standing.leader and standing.is_heard:
+            name = f"<b>{name}</b>"
+        if row.arm == standing.leader and standing.scores is None:
             picture = h.td("leads" if standing.is_heard else "", align="left")
             estimate = h.td("")
         elif math.isnan(row.mean):
@@ -275,9 +276,11 @@ def _standing(standing: Standing) -> str:
         counts = (f"{row.beats:g}", f"{row.duels:,}", f"{row.conversions:,}", waits)
         cells = [h.td(name, align="left"), picture, estimate, *(h.td(count) for count in counts)]
         rows.append(cells)
-    head = ("arm", "leader beats it", "", "beats", "duels", "conversions", "pending")
+    shown = "leader beats it" if standing.scores is None else "Borda score"
+    head = ("arm", shown, "", "beats", "duels", "conversions", "pending")
     note = _note("the mark of each interval is at 1/2", len(standing.arms), len(rows))
-    return h.line(h.escape(standing.headline)) + h.table(head, rows, left=(0, 1, 2)) + note
+    said = "".join(h.line(h.escape(f"warning: {words}")) for words in standing.warnings)
+    return h.line(h.escape(standing.headline)) + h.table(head, rows, left=(0, 1, 2)) + note + said
 
 
 def _heat(

@@ -122,15 +122,22 @@ def draw_problem(axes: Axes | None, problem: Problem) -> Axes:
 
 
 def draw_standing(axes: Axes | None, standing: Standing) -> Axes:
-    """Draw the leader against every other arm: estimates, intervals, and the line at 1/2."""
-    rows = [row for row in standing.rows() if row.arm != standing.leader][:_NAMED]
+    """Draw the leader against every other arm: estimates, intervals, and the line at 1/2.
+
+    With Borda's winner for a target, every arm's score, and the line at the leader's lower end.
+    """
+    is_borda = standing.scores is not None
+    rows = [row for row in standing.rows() if is_borda or row.arm != standing.leader][:_NAMED]
+    line = rows[0].lower if is_borda else 0.5
     axes = _new_axes(6.0, 1.6 + 0.28 * len(rows)) if axes is None else axes
     heard = [(place, row) for place, row in enumerate(rows) if not np.isnan(row.mean)]
     places = [place for place, _ in heard]
     colours = ["#0072B2" if row.lower > 0.5 else "#D55E00" if row.upper < 0.5 else "#999999"
                for _, row in heard]  # fmt: skip
+    if is_borda:
+        colours = ["#0072B2" if standing.candidates[row.arm] else "#D55E00" for _, row in heard]
     lower, upper = [row.lower for _, row in heard], [row.upper for _, row in heard]
-    axes.axvline(0.5, color="#999999", linewidth=1, linestyle="--")
+    axes.axvline(line, color="#999999", linewidth=1, linestyle="--")
     axes.hlines(places, lower, upper, colors=colours, linewidth=2)
     axes.scatter([row.mean for _, row in heard], places, c=colours, s=28, zorder=3)
     for place, row in enumerate(rows):
@@ -138,10 +145,11 @@ def draw_standing(axes: Axes | None, standing: Standing) -> Axes:
             axes.text(0.5, place, " unheard", va="center", fontsize="small", alpha=0.7)
     axes.set_yticks(range(len(rows)), [_name(standing.arms[row.arm]) for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_xlim(0, 1)
+    axes.set_xlim(min(0.0, *lower, 1.0), max(1.0, *upper, 0.0))
     leader = _name(standing.arms[standing.leader]) if standing.is_heard else "the leader"
-    axes.set_xlabel(f"how often {leader} beats it")
-    left_out = len(standing.arms) - 1 - len(rows)
+    beats = f"how often {leader} beats it"
+    axes.set_xlabel("Borda score: how often it beats another one" if is_borda else beats)
+    left_out = len(standing.arms) - (0 if is_borda else 1) - len(rows)
     leads, _, sure = standing.headline.rpartition(" (") if standing.is_heard else ("", "", "")
     title = [_short(leads), f"({sure}"] if leads else [_short(standing.headline)]
     title += [f"{left_out} more arms are left out"] if left_out else []

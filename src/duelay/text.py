@@ -124,10 +124,22 @@ def form(recipe: Any, *, is_full: bool = False) -> str:
         value = getattr(recipe, field.name)
         if is_law:
             arguments.append(_print(value))
-        elif is_full or value != field.default or field.metadata.get("of_the_world"):
+        elif is_full or not _is_implied(recipe, field) or field.metadata.get("of_the_world"):
             arguments.append(f"{_argument(field)}={_print(value)}")
     name = recipe.text_name
     return f"{name}:{','.join(arguments)}" if arguments else str(name)
+
+
+def _is_implied(recipe: Any, field: Any) -> bool:
+    """Whether the recipe would be the same if this field were left out."""
+    if getattr(recipe, field.name) == field.default:
+        return True
+    if field.default is dataclasses.MISSING:
+        return False
+    try:
+        return bool(dataclasses.replace(recipe, **{field.name: field.default}) == recipe)
+    except ValueError:
+        return False
 
 
 def _argument(field: Any) -> str:
@@ -157,8 +169,9 @@ def _value(text: str) -> Any:
         return tuple(_value(part) for part in (parts if parts[-1] else parts[:-1]))
     if text.startswith("(") and text.endswith(")"):
         return parse("law", text[1:-1])
-    if text.lower() == "none":
-        return None
+    words = {"none": None, "true": True, "false": False}
+    if text.lower() in words:
+        return words[text.lower()]
     if _INTEGER.fullmatch(text):
         return int(text)
     try:
@@ -171,8 +184,8 @@ def _value(text: str) -> Any:
 
 
 def _print(value: Any) -> str:
-    if value is None:
-        return "none"
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, tuple):
         return "/".join(_print(part) for part in value) + ("/" if len(value) == 1 else "")
     if isinstance(value, float):

@@ -17,8 +17,7 @@ from duelay.assumed import FOREVER
 from duelay.engine.loop import Tally, count_due, hear_entry, next_checkpoint, take_down
 from duelay.engine.world import NOBODY, World, duel, take_due
 from duelay.ledger import Ledger, age_to, record
-from duelay.order import arrange
-from duelay.rules.turn import select
+from duelay.rules.turn import pick
 
 
 class Held(NamedTuple):
@@ -66,8 +65,7 @@ def run_held(
             if (seen - 1) % held.batch == 0:
                 hear_held(ledger, is_aggregated, world, held, tally, seen)
             age_to(ledger, seen)
-        i, j = select(rule, ledger, t, policy_rng)
-        i, j = arrange(ledger.order, i, j, policy_rng)
+        i, j = pick(rule, ledger, t, policy_rng)
         duel(world, i, j, t, world_rng)
         held.first[t % n] = i
         held.second[t % n] = j

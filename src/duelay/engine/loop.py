@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._jit import kernel
-from duelay.assumed import FOREVER, settles
+from duelay.assumed import FOREVER, next_look, settles
 from duelay.engine.world import NOBODY, World, duel, take_due
 from duelay.ledger import Ledger, hear, hear_vote
 from duelay.rules.turn import calm_until, turn
@@ -101,7 +101,7 @@ def play(
         if i != j:
             last[2] = t
         elif world.waiting[0] == 0 and t - last[2] >= settled:
-            calm = min(calm_until(rule, ledger, i, t), until)
+            calm = min(calm_until(rule, ledger, i, t), until, next_look(ledger.assumed) - 1)
             if calm > t:
                 hear_until(ledger, is_aggregated, world, t, calm, i)
                 repeat(ledger, tally, i, i, calm - t)

@@ -26,7 +26,7 @@ from duelay.engine.setting import Setting
 from duelay.engine.world import World, make_world, with_empty_queue
 from duelay.ledger import Ledger, age_to, for_votes
 from duelay.policies.policy import CompiledPolicy, Policy
-from duelay.policies.standing import find_leader
+from duelay.policies.standing import leader_of
 from duelay.problems import Problem
 from duelay.rules.mrr_db import MRRDBRule
 from duelay.votes import is_votes
@@ -205,6 +205,7 @@ class _Job:
         self.is_aggregated = bool(getattr(policy, "is_aggregated", False))
         rule = policy.rule(problem.n_arms) if self.is_compiled else None
         is_plain = not self.is_aggregated and not setting.is_held and not world.is_vote
+        is_plain = is_plain and getattr(policy, "self_duels", True)
         self.in_bulk = bulk and isinstance(rule, MRRDBRule) and is_plain
         self.stop = threading.Event()
         self.lock = threading.Lock()
@@ -267,7 +268,7 @@ class _Job:
             if not self.setting.is_held:
                 age_to(ledger, self.horizon + 1)
             active = self.policy.active(rule, k)
-            leader = find_leader(ledger.estimates().mean, active, self.setting.target)
+            leader = leader_of(ledger, active, self.policy.target)
         else:
             leader = player.standing().leader if hasattr(player, "standing") else -1
             plays = by_player.count_plays(asked, k)

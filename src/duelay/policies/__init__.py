@@ -22,7 +22,7 @@ def parse(form: str, defaults: Mapping[str, Any] | None = None) -> Policy:
     """Make a policy from its text form.
 
     >>> parse("rucb-delay:alpha=0.6,window=500")
-    RUCBDelay(delay=Geometric(p=0.01), window=500, alpha=0.6, order='champion')
+    RUCBDelay(delay=Geometric(p=0.01), window=500, alpha=0.6, order='champion', self_duels=True)
     """
     policy: Policy = text.parse("policy", form, defaults)
     return policy

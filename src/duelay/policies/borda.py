@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from duelay import _checks
 from duelay.delays import Delay
+from duelay.learned import WAYS
 from duelay.policies.policy import AnyLedgerPolicy
 from duelay.rules.borda import BordaRule, borda_rule
 from duelay.text import named
@@ -19,16 +21,21 @@ class Borda(AnyLedgerPolicy):
     It need not beat every other arm, and there always is one. Every arm that may still win is
     compared with all others alike, and dropped when its score is below another one's for certain;
     the one that is left duels itself. Late conversions pull a score towards 1/2, a recent pair's
-    more than an old one's, so the law is learned unless it is told.
+    more than an old one's, so the law is learned unless it is told, and no arm is dropped before.
+
+    The winner is ever dropped with probability `delta` at most, where the law is told, where
+    nothing is late, and for votes. With a learned law that is measured, not proved (docs/policies).
 
     Parameters
     ----------
     delay : the law that is assumed; ``"learn"``, the default, learns it; None takes a silent duel
         for a lost one.
-    order : ``"alternate"`` (each pair in turns, begun by a coin), ``"coin"`` or ``"champion"`` (the
-        smaller index first).
-    window : ticks after which a conversion is no longer counted; None waits for ever.
-    alpha : width of the bounds, as in RUCB; 0.5 makes a wrong drop at any one tick as rare as 1/t.
+    order : ``"coin"``, ``"alternate"`` (each pair in turns, begun by a coin) or ``"champion"`` (the
+        smaller index first), for which the law must be told: no duel teaches it.
+    window : ticks after which a conversion is no longer counted; None waits for ever, or, where the
+        law is learned, 10,000 ticks.
+    delta : the probability that the winner is ever dropped, at most.
+    self_duels : False for always two different arms, see `DoubleThompson`.
 
     Examples
     --------
@@ -45,13 +52,20 @@ class Borda(AnyLedgerPolicy):
     """
 
     delay: Delay | str | None = "learn"
-    order: str = "alternate"
-    alpha: float = 0.5
+    order: str = "coin"
+    delta: float = 0.05
+    target: ClassVar[str] = "borda"
 
     def __post_init__(self) -> None:
+        if self.delay in WAYS and (self.order == "champion" or self.delay != "learn"):
+            raise ValueError(
+                "Borda can learn the law only from duels whose order a coin or turns decide, since "
+                "it shows no self-duel before it is done: take order='coin', or tell the law, got "
+                f"delay={self.delay!r} and order={self.order!r}"
+            )
         super().__post_init__()
-        object.__setattr__(self, "alpha", _checks.number("alpha", self.alpha, above=0))
+        object.__setattr__(self, "delta", _checks.number("delta", self.delta, above=0, below=1))
 
     def rule(self, n_arms: int) -> BordaRule:
         """Return the rule at its start."""
-        return borda_rule(self.alpha, n_arms)
+        return borda_rule(self.delta, n_arms)

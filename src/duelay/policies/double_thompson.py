@@ -26,13 +26,18 @@ class DoubleThompson(AnyLedgerPolicy):
     Parameters
     ----------
     delay : the law that is assumed; None, the default, takes a silent duel for a lost one;
-        ``"learn"`` learns it from what is heard (`duelay.learned`).
+        ``"learn"`` learns it from duels of two arms (`duelay.learned`), by coin or in turns;
+        ``"learn-from-self-duels"`` from these alone, which must then be really shown.
     order : ``"coin"``, ``"alternate"`` (each pair in turns, begun by a coin) or ``"champion"`` (the
         first arm of the rule first).
-    window : ticks after which a conversion is no longer counted; None waits for ever.
+    window : ticks after which a conversion is no longer counted; None waits for ever, or, where the
+        law is learned, 10,000 ticks.
     alpha : width of the bounds; above 1/2. The authors' choice: 0.51.
     ties : ``"random"``, or ``"regret"`` for D-TS+: arms that tie for the first place are told apart
         by the regret that the sample promises.
+    self_duels : False for always two different arms, where one cannot be shown alone or twice: the
+        strongest rival takes the second place. Regret then grows for ever, by half the rival's gap
+        a duel.
 
     Examples
     --------

@@ -36,6 +36,7 @@ class MRRDBDelay(CompiledPolicy):
         allows and Theorem 3 counts; ``"ordered"`` is the literal "for i, j in A", twice the duels.
     feedback : ``"individual"``, or ``"aggregated"`` (Appendix C): the player is told only how many
         conversions arrived, by `tell_count`, and credits them to the pair in play.
+    self_duels : False for always two different arms, see `DoubleThompson`.
 
     Examples
     --------
@@ -53,12 +54,14 @@ class MRRDBDelay(CompiledPolicy):
     schedule: tuple[int, ...] | None = None
     pairs: str = "unordered"
     feedback: str = "individual"
+    self_duels: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         mean = _checks.number("mean_delay", self.mean_delay, least=1, why="the law's mean")
         object.__setattr__(self, "mean_delay", mean)
         _checks.one_of("pairs", self.pairs, ("unordered", "ordered"))
         _checks.one_of("feedback", self.feedback, ("individual", "aggregated"))
+        _checks.yes_or_no("self_duels", self.self_duels)
         if self.horizon is not None:
             object.__setattr__(self, "horizon", _checks.whole("horizon", self.horizon))
         if self.constants is not None:

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay import _checks, notebook
+from duelay.assumed import is_known
 from duelay.delays import Empirical
 from duelay.history import History
 from duelay.learned import LearnedHeard
 from duelay.ledger import age_to, assumes_delay, for_votes, hear, hear_vote
 from duelay.order import ORDERS
-from duelay.policies.standing import Standing, find_leader, intervals
+from duelay.policies.standing import Standing, intervals, leader_of, score_bounds
 from duelay.problems import check_arms
 from duelay.votes import is_votes
 
@@ -163,10 +164,13 @@ class Player:
         age_to(ledger, tick + 1)
         estimates = ledger.estimates()
         lower, upper = intervals(estimates, confidence)
+        target = self.policy.target
         return Standing(
             arms=self.arms,
             tick=tick,
-            leader=find_leader(estimates.mean, active),
+            target=target,
+            leader=leader_of(ledger, active, target),
+            scores=score_bounds(ledger, confidence) if target == "borda" else None,
             mean=estimates.mean,
             lower=lower,
             upper=upper,
@@ -176,6 +180,8 @@ class Player:
             active=active,
             confidence=confidence,
             takes_silence_for_defeat=not assumes_delay(ledger),
+            is_learning=not is_known(ledger.assumed),
+            feedback=self.feedback,
         )
 
     def history(self) -> History:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from duelay import _checks, text
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
-from duelay.learned import learned
+from duelay.learned import AGES, WAYS, learned
 from duelay.ledger import Ledger, age_to, assume, open_ledger, record
 from duelay.order import ORDERS
 from duelay.policies.player import Player
-from duelay.rules.turn import turn
+from duelay.rules.turn import rival, turn
 
 
 class Policy(ABC):
@@ -30,7 +30,7 @@ class Policy(ABC):
 
     Examples
     --------
-    >>> from dataclasses import dataclass
+    >>> from dataclasses import dataclass, field
     >>> import duelay
     >>> @dataclass(frozen=True)
     ... class Anyone(duelay.Policy):
@@ -43,6 +43,8 @@ class Policy(ABC):
 
     text_name: str = ""
     window: int | None = None
+    self_duels: bool = True  # whether an arm may duel itself; if not, the strongest rival steps in
+    target: ClassVar[str] = "condorcet"  # the winner that is sought, and that leads the standing
 
     @abstractmethod
     def choose(self, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
@@ -73,7 +75,8 @@ class Policy(ABC):
 
     def ledger(self, n_arms: int) -> Ledger:
         """Return an empty ledger under what the policy assumes."""
-        return open_ledger(assume(None, self.window, n_arms), n_arms)
+        assumed = assume(None, self.window, n_arms)
+        return open_ledger(assumed, n_arms, self_duels=self.self_duels)
 
     def rule(self, n_arms: int) -> Any:
         """Return the state of the rule at its start; None for a rule in plain Python."""
@@ -94,6 +97,8 @@ class Policy(ABC):
             first = second = -1
         if not (0 <= first < k and 0 <= second < k):
             raise ValueError(f"choose must return two arms from 0 to {k - 1}, got {pair!r}")
+        if first == second and not ledger.self_duels:
+            second = rival(ledger, first, t)
         record(ledger, first, second, t)
         return first, second
 
@@ -130,19 +135,35 @@ class LawPolicy(CompiledPolicy):
     order: str
 
     def __post_init__(self) -> None:
-        if not (self.goes_without_law and self.delay in (None, "learn")):
+        learns = self.goes_without_law and self.delay in WAYS
+        if not (learns or (self.goes_without_law and self.delay is None)):
             object.__setattr__(self, "delay", check_delay(self.delay))
         object.__setattr__(self, "window", _checks.window(self.window))
+        _checks.yes_or_no("self_duels", self.self_duels)
+        if learns and self.window is None:
+            object.__setattr__(self, "window", AGES)
         _checks.one_of("order", self.order, ORDERS)
+        if self.delay == "learn" and self.order == "champion":
+            raise ValueError(
+                "delay='learn' learns from duels whose order a coin or turns decide, and order is "
+                "'champion': tell the law, or write delay='learn-from-self-duels', which needs an "
+                "arm that duels itself to be really shown twice"
+            )
+        if self.delay == "learn-from-self-duels" and not self.self_duels:
+            raise ValueError(
+                "delay='learn-from-self-duels' needs self_duels=True: there is nothing else that "
+                "it learns from"
+            )
 
     def ledger(self, n_arms: int) -> Ledger:
         """Return a ledger under the assumed law."""
-        if self.delay == "learn":
-            assumed = learned(self.window, n_arms, self.order != "champion")
+        if self.delay in WAYS and self.window is not None:
+            is_from_self = self.delay == "learn-from-self-duels"
+            assumed = learned(self.window, n_arms, from_self_duels=is_from_self)
         else:
             law = None if self.delay is None else check_delay(self.delay, n_arms)
             assumed = assume(law, self.window, n_arms)
-        return open_ledger(assumed, n_arms, self.order)
+        return open_ledger(assumed, n_arms, self.order, self_duels=self.self_duels)
 
 
 @dataclass(frozen=True)
@@ -153,3 +174,4 @@ class AnyLedgerPolicy(LawPolicy):
     delay: Delay | str | None = None
     order: str = "coin"
     window: int | None = None
+    self_duels: bool = field(default=True, kw_only=True)

@@ -21,9 +21,11 @@ class RMED(AnyLedgerPolicy):
     Parameters
     ----------
     delay : the law that is assumed; None, the default, takes a silent duel for a lost one;
-        ``"learn"`` learns it from what is heard (`duelay.learned`).
+        ``"learn"`` learns it from duels of two arms (`duelay.learned`), by coin or in turns.
     order : ``"coin"``, ``"alternate"`` or ``"champion"`` (the arm whose turn it is first).
-    window : ticks after which a conversion is no longer counted; None waits for ever.
+    window : ticks after which a conversion is no longer counted; None waits for ever, or, where the
+        law is learned, 10,000 ticks.
+    self_duels : False for always two different arms, see `DoubleThompson`.
 
     Examples
     --------

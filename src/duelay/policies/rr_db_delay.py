@@ -27,6 +27,7 @@ class RRDBDelay(LawPolicy):
     delta : confidence of the bounds. The paper does not give it; 0.05 shows its pattern of results,
         1 / T nearly doubles the regret.
     order : ``"champion"`` (the smaller index first), ``"coin"`` or ``"alternate"``.
+    self_duels : False for always two different arms, see `DoubleThompson`.
 
     Examples
     --------
@@ -43,6 +44,7 @@ class RRDBDelay(LawPolicy):
     window: int | None = 1000
     delta: float = 0.05
     order: str = "champion"
+    self_duels: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

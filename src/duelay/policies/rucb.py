@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from duelay import _checks
 from duelay.ledger import Ledger, assume, open_ledger
@@ -38,6 +38,7 @@ class RUCB(CompiledPolicy):
     counting : how conversions are counted, see above.
     window : ticks after which a conversion is no longer counted; None waits for ever.
     order : ``"champion"``, as RUCB has it, ``"coin"`` or ``"alternate"``.
+    self_duels : False for always two different arms, see `DoubleThompson`.
 
     Examples
     --------
@@ -54,17 +55,20 @@ class RUCB(CompiledPolicy):
     counting: str = "corrected"
     window: int | None = None
     order: str = "champion"
+    self_duels: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", check_alpha(self.alpha))
         _checks.one_of("counting", self.counting, COUNTINGS)
         object.__setattr__(self, "window", _checks.window(self.window))
         _checks.one_of("order", self.order, ORDERS)
+        _checks.yes_or_no("self_duels", self.self_duels)
 
     def ledger(self, n_arms: int) -> Ledger:
         """Return a ledger that counts a conversion as soon as it comes."""
         reading = None if self.counting == "corrected" else self.counting
-        return open_ledger(assume(reading, self.window, n_arms), n_arms, self.order)
+        assumed = assume(reading, self.window, n_arms)
+        return open_ledger(assumed, n_arms, self.order, self_duels=self.self_duels)
 
     def rule(self, n_arms: int) -> RUCBRule:
         """Return RUCB's rule."""

@@ -29,6 +29,7 @@ class RUCBDelay(LawPolicy):
     alpha : width of the bounds; above 1/2. The paper's experiments: 1, where its bound on the
         expected regret is infinite (see `duelay.theory.expected_bound`).
     order : ``"champion"``, as in the paper, ``"coin"`` or ``"alternate"``.
+    self_duels : False for always two different arms, see `DoubleThompson`.
 
     Examples
     --------
@@ -45,6 +46,7 @@ class RUCBDelay(LawPolicy):
     window: int | None = 1000
     alpha: float = 1.0
     order: str = "champion"
+    self_duels: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

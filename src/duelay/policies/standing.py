@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from duelay import _checks, notebook
 from duelay._table import table
-from duelay.ledger import Estimates
+from duelay.ledger import Estimates, Ledger
+from duelay.rules.borda import is_behind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,13 +22,22 @@ class Row(NamedTuple):
     """An arm in the table of a standing: the leader against it, and what was played and heard."""
 
     arm: int
-    mean: float  # the leader's estimate against it, cut off at 0 and 1; nan where unheard
-    lower: float
+    mean: float  # the leader's estimate against it, or its Borda score; nan where unheard
+    lower: float  # the ends of its interval, all three cut off at 0 and 1 where they may be
     upper: float
     beats: float  # how many arms it beats by the estimates, an even or unheard pair as one half
     duels: int  # with the arm in them
     conversions: int  # with the arm first
     pending: int | None  # with the arm first, silent and still open; None if it cannot be known
+
+
+class Scores(NamedTuple):
+    """Borda scores, each (K,)."""
+
+    score: NDArray[np.float64]  # estimates; 1/2 where unheard
+    lower: NDArray[np.float64]  # the ends of their intervals, which hold together
+    upper: NDArray[np.float64]
+    is_candidate: NDArray[np.bool_]  # whether no other score is larger for certain
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +48,13 @@ class Standing:
     probability `confidence`, for pairs chosen without looking at the outcomes; under a policy that
     looks they are approximate. Where the policy assumes no delay while there is one, estimates and
     intervals are of what has been heard so far, not of the preferences. While little has been heard
-    an unbiased estimate may lie outside [0, 1]; the arrays show it as it is, the table cuts it off.
+    an unbiased estimate may lie outside [0, 1]; the arrays show it as it is, the table cuts it off,
+    unless the whole interval lies outside: that is in `warnings`, since something must be wrong.
     """
 
     arms: tuple[str, ...]
     tick: int  # duels asked so far
-    leader: int  # the arm that beats the most others by the estimates
+    leader: int  # the arm that beats the most others by the estimates, or has the best Borda score
     mean: NDArray[np.float64]  # (K, K): mu^, the estimate at the next tick; nan where unheard
     lower: NDArray[np.float64]  # (K, K): lower ends of the intervals; -inf where unheard
     upper: NDArray[np.float64]  # (K, K): upper ends; inf where unheard
@@ -53,22 +64,60 @@ class Standing:
     active: NDArray[np.bool_]  # (K,): arms that the policy has not dropped
     confidence: float
     takes_silence_for_defeat: bool  # whether the policy assumes that nothing is late
+    is_learning: bool = False  # whether the delay law is still to be learned
+    feedback: str = "conversions"  # or "votes", "corrected-votes"
+    target: str = "condorcet"  # the winner that the policy seeks
+    scores: Scores | None = None  # with Borda's winner for a target
 
     @property
     def candidates(self) -> NDArray[np.bool_]:
-        """(K,): arms that may still be the winner: none of their intervals lies below 1/2."""
+        """(K,): arms that may still be the winner.
+
+        None of their intervals lies below 1/2; with Borda's winner for a target, their score may be
+        the best.
+        """
+        if self.scores is not None:
+            return self.scores.is_candidate
         return np.asarray((self.upper >= 0.5).all(axis=1))
 
     @property
     def is_sure(self) -> bool:
-        """Whether the leader beats every other arm beyond the intervals."""
-        others = np.delete(self.lower[self.leader], self.leader)
-        return bool((others > 0.5).all())
+        """Whether the leader is the target's winner beyond the intervals."""
+        others = np.arange(len(self.arms)) != self.leader
+        if self.scores is not None:
+            return not bool(self.scores.is_candidate[others].any())
+        return bool((self.lower[self.leader][others] > 0.5).all())
 
     @property
     def is_heard(self) -> bool:
-        """Whether anything has been heard of any pair of different arms."""
-        return not bool(np.isnan(self.mean[~np.eye(len(self.arms), dtype=bool)]).all())
+        """Whether any answer to a duel of two different arms has been heard.
+
+        Silence is no answer.
+        """
+        others = ~np.eye(len(self.arms), dtype=bool)
+        if self.feedback == "conversions":
+            return bool(self.conversions[others].any())
+        return not bool(np.isnan(self.mean[others]).all())
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences about what is wrong or not yet known; empty when all is well."""
+        said = []
+        if self.is_learning:
+            said.append(
+                "the delay law is not learned yet: until 100 conversions that tell of it have been "
+                "heard, a silent duel counts as lost"
+            )
+        impossible = np.argwhere((self.lower > 1.0) & ~np.eye(len(self.arms), dtype=bool))
+        if len(impossible):
+            i, j = impossible[np.argmax([self.lower[i, j] for i, j in impossible])]
+            said.append(
+                f"{self.arms[i]} is estimated to beat {self.arms[j]} with {self.mean[i, j]:.2f} "
+                f"[{self.lower[i, j]:.2f}, {self.upper[i, j]:.2f}], and no more than 1 is "
+                "possible: more conversions come than the assumed delay law allows; tell the true "
+                "law, or learn it from duels that are shown as they were asked"
+            )
+        return tuple(said)
 
     @property
     def headline(self) -> str:
@@ -77,21 +126,25 @@ class Standing:
         if not self.is_heard:
             return f"nothing has been heard after {duels}: no arm leads yet"
         sure = f"{'sure' if self.is_sure else 'not yet sure'} at {100 * self.confidence:g} %"
-        if self.takes_silence_for_defeat:
+        if self.takes_silence_for_defeat or self.is_learning:
             sure += ", if nothing is late"
         return f"{self.arms[self.leader]} leads after {duels} ({sure})"
 
     def rows(self) -> list[Row]:
-        """What the table shows: a row an arm, the leader first, then by how many each beats."""
-        against, beats = self.leader, _beaten(self.mean)
-        order = sorted(range(len(self.arms)), key=lambda arm: (arm != against, -beats[arm]))
+        """What the table shows: a row an arm, the leader first, then by how many each beats.
+
+        With Borda's winner for a target, by score.
+        """
+        leader, beats = self.leader, _beaten(self.mean)
+        mean, lower, upper, rank = (
+            self.mean[leader], self.lower[leader], self.upper[leader], beats
+        ) if self.scores is None else (*self.scores[:3], self.scores.score)  # fmt: skip
+        order = sorted(range(len(self.arms)), key=lambda arm: (arm != leader, -rank[arm]))
         duels = self.plays.sum(axis=1) + self.plays.sum(axis=0) - self.plays.diagonal()
         return [
             Row(
-                arm=arm,
-                mean=float(np.clip(self.mean[against, arm], 0.0, 1.0)),  # nan stays nan
-                lower=float(np.clip(self.lower[against, arm], 0.0, 1.0)),
-                upper=float(np.clip(self.upper[against, arm], 0.0, 1.0)),
+                arm,
+                *_cut_off(mean[arm], lower[arm], upper[arm]),
                 beats=float(beats[arm]),
                 duels=int(duels[arm]),
                 conversions=int(self.conversions[arm].sum()),
@@ -113,7 +166,7 @@ class Standing:
         rows = []
         for row in self.rows():
             share = f"{row.mean:.3f}  [{row.lower:.3f}, {row.upper:.3f}]"
-            if row.arm == self.leader:
+            if row.arm == self.leader and self.scores is None:
                 share = "leads"
             elif math.isnan(row.mean):
                 share = "unheard"
@@ -121,8 +174,10 @@ class Standing:
             name = self.arms[row.arm] + ("" if self.active[row.arm] else " (dropped)")
             counts = [f"{row.beats:g}", str(row.duels), str(row.conversions), waits]
             rows.append([name, share, *counts])
-        columns = ["arm", "leader beats it", "beats", "duels", "conversions", "pending"]
-        return self.headline + "\n" + table(columns, rows, left=(0, 1))
+        shown = "leader beats it" if self.scores is None else "Borda score"
+        columns = ["arm", shown, "beats", "duels", "conversions", "pending"]
+        lines = [self.headline, table(columns, rows, left=(0, 1))]
+        return "\n".join([*lines, *(f"warning: {words}" for words in self.warnings)])
 
 
 def _beaten(mean: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -131,19 +186,61 @@ def _beaten(mean: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(wins.sum(axis=1) - 0.5)
 
 
-def find_leader(
-    mean: NDArray[np.float64], active: NDArray[np.bool_], target: str = "condorcet"
-) -> int:
-    """Return the active arm that beats the most others; ties go to the larger sum of estimates.
+def _cut_off(mean: float, lower: float, upper: float) -> tuple[float, float, float]:
+    """Cut an estimate and its interval off at 0 and 1; not where it lies outside altogether."""
+    if lower > 1.0 or upper < 0.0:
+        return float(mean), float(lower), float(upper)
+    mean, lower, upper = np.clip([mean, lower, upper], 0.0, 1.0)  # nan stays nan
+    return float(mean), float(lower), float(upper)
 
-    With Borda's winner for a target, the one with the largest sum.
+
+def find_leader(
+    mean: NDArray[np.float64],
+    active: NDArray[np.bool_],
+    scores: NDArray[np.float64] | None = None,
+) -> int:
+    """Return the active arm with the best score, or without scores the one that beats the most.
+
+    Ties go to the larger sum of estimates.
     """
-    beats = _beaten(mean)
-    borda = np.where(np.isnan(mean), 0.5, mean).sum(axis=1)
-    if target == "borda":
-        beats = borda
-    best = max(range(len(mean)), key=lambda arm: (active[arm], beats[arm], borda[arm]))
-    return int(best)
+    total = np.where(np.isnan(mean), 0.5, mean).sum(axis=1)
+    first = _beaten(mean) if scores is None else scores
+    return max(range(len(mean)), key=lambda arm: (active[arm], first[arm], total[arm]))
+
+
+def leader_of(ledger: Ledger, active: NDArray[np.bool_], target: str) -> int:
+    """Return the active arm that leads on the way to a target."""
+    estimates = ledger.estimates()
+    return find_leader(estimates.mean, active, _scores(estimates) if target == "borda" else None)
+
+
+def _scores(estimates: Estimates) -> NDArray[np.float64]:
+    """(K,): Borda scores, from all duels of an arm together; 1/2 where nothing is heard."""
+    heard = estimates.heard.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(heard > 0, estimates.wins.sum(axis=1) / heard, 0.5)
+
+
+def score_bounds(ledger: Ledger, confidence: float) -> Scores:
+    """Return all Borda scores with intervals that hold together, for one look.
+
+    Hoeffding's, and what it may matter that opponents do not weigh alike.
+    """
+    estimates = ledger.estimates()
+    k, n = len(ledger.plays), estimates.n.sum(axis=1)
+    heard = estimates.heard.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        uneven = np.maximum(0.0, estimates.heard / heard - 1.0 / (k - 1))
+        width = np.sqrt(n * math.log(2 * k / (1.0 - confidence)) / 2) / heard[:, 0]
+    np.fill_diagonal(uneven, 0.0)
+    width = np.where(heard[:, 0] > 0, width + uneven.sum(axis=1), np.inf)
+    log_error, tick = math.log((k - 1) / (1.0 - confidence)), max(1, int(ledger.plays.sum()))
+    is_candidate = [
+        not any(is_behind(ledger, i, j, log_error, tick) for j in range(k) if j != i)
+        for i in range(k)
+    ]
+    score = _scores(estimates)
+    return Scores(score, score - width, score + width, np.array(is_candidate))
 
 
 def intervals(

@@ -2,6 +2,9 @@
 
 Every arm is compared with all others alike, the dropped ones too, since a Borda score is a mean
 over all opponents; an arm is dropped when its score is below another one's for certain.
+
+For certain: with probability 1 - delta the winner is never dropped (docs/theory.md has the proof).
+Arms are dropped only at looks, at ticks that grow by a tenth, so that few looks share the error.
 """
 
 from __future__ import annotations
@@ -13,71 +16,108 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._jit import kernel
-from duelay.assumed import FOREVER, evidence
+from duelay.assumed import FOREVER, evidence, is_known
 from duelay.ledger import Ledger
+from duelay.rules.rr_db import next_in_turn
 from duelay.rules.turn import calm_until, select
+
+_FIRST_LOOK = 10  # ticks an arm
 
 
 class BordaRule(NamedTuple):
     """What the elimination remembers."""
 
-    alpha: float  # width of the bounds
+    delta: float  # the probability that the winner is ever dropped
     active: NDArray[np.bool_]  # (K,): arms that may still be the winner
-    score: NDArray[np.float64]  # (K,): the estimated Borda scores
-    width: NDArray[np.float64]  # (K,): how far each may be off
+    drop: NDArray[np.bool_]  # (K,): room for those about to leave
+    look: NDArray[np.int64]  # (2,): the tick of the next look, and its number
+    place: NDArray[np.int64]  # (2,): the pair that was played last
 
 
-def borda_rule(alpha: float, n_arms: int) -> BordaRule:
+def borda_rule(delta: float, n_arms: int) -> BordaRule:
     """Return the rule at its start: every arm is active."""
-    return BordaRule(alpha, np.ones(n_arms, dtype=np.bool_), np.zeros(n_arms), np.zeros(n_arms))
+    return BordaRule(
+        delta,
+        np.ones(n_arms, dtype=np.bool_),
+        np.zeros(n_arms, dtype=np.bool_),
+        np.array([_FIRST_LOOK * n_arms, 1], dtype=np.int64),
+        np.zeros(2, dtype=np.int64),
+    )
 
 
 @kernel
-def estimate_score(rule: BordaRule, ledger: Ledger, i: int, width: float) -> None:
-    """b_i = mean over j of mu^_ij, and its width: the pairs are independent, so squares add up.
+def is_behind(ledger: Ledger, i: int, j: int, log_error: float, t: int) -> bool:
+    """Whether the Borda score of i is below that of j, but for an error of e^-log_error.
 
-    A pair of which nothing has been heard leaves the score anywhere in [0, 1].
+    With S_i the sum of S_ik over all k, S_j - S_i is the sum of N~_jk mu_jk - N~_ik mu_ik but for
+    M, a martingale whose steps have a range of 1, or 2 in a duel of i and j: with V the sum of
+    their squares over 4,
+
+        M^2 <= 2 (V + r) (log_error + log((V + r) / r) / 2),
+
+    r being fixed (a twentieth of V by a guess from t). Every pair counts c times, c the least N~;
+    what some of j's count more may lift S_j by that much, and is taken off.
     """
     k = ledger.plays.shape[0]
-    total, square = 0.0, 0.0
-    for j in range(k):
-        if j != i:
-            n, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, j)
-            if n_tilde <= 0.0:
-                rule.score[i] = 0.5
-                rule.width[i] = math.inf
-                return
-            total += s / n_tilde
-            square += width * n / (n_tilde * n_tilde)
-    rule.score[i] = total / (k - 1)
-    rule.width[i] = math.sqrt(square) / (k - 1)
+    lead, v, more, least = 0.0, 0.0, 0.0, math.inf
+    for other in range(k):
+        if other != i:
+            n, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, other)
+            lead -= s
+            v += 0.25 * n
+            least = min(least, n_tilde)
+            if other == j:
+                v += 0.5 * n
+        if other != j:
+            n, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, j, other)
+            lead += s
+            v += 0.25 * n
+            more += n_tilde
+            least = min(least, n_tilde)
+    more -= (k - 1) * least
+    over = lead - more
+    r = (t / k) * (1.0 + 1.0 / (k - 1)) / 20.0
+    square = 2.0 * (v + r) * (log_error + 0.5 * math.log((v + r) / r))
+    return bool(least > 0.0 and over > 0.0 and over * over > square)
+
+
+@kernel
+def log_error_at(delta: float, n_arms: int, look: int) -> float:
+    """Return log(1 / error) of one comparison at one look.
+
+    The errors of the K - 1 comparisons that could drop the winner add up to delta over all looks.
+    """
+    return math.log((n_arms - 1) * math.pi**2 * look**2 / (6.0 * delta))
+
+
+@kernel
+def drop_arms(rule: BordaRule, ledger: Ledger, t: int) -> None:
+    """Look: drop the arms whose score is below another one's for certain."""
+    k = ledger.plays.shape[0]
+    log_error = log_error_at(rule.delta, k, rule.look[1])
+    for i in range(k):
+        rule.drop[i] = False
+        if rule.active[i]:
+            for j in range(k):
+                if j != i and rule.active[j] and is_behind(ledger, i, j, log_error, t):
+                    rule.drop[i] = True
+                    break
+    for i in range(k):
+        if rule.drop[i]:
+            rule.active[i] = False
 
 
 @select.register(BordaRule)
 def _select(rule: BordaRule, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
-    k = ledger.plays.shape[0]
     n_active, last = count_active(rule)
+    if n_active > 1 and t >= rule.look[0] and is_known(ledger.assumed):
+        drop_arms(rule, ledger, t)
+        rule.look[0] = t + t // 10
+        rule.look[1] += 1
+        n_active, last = count_active(rule)
     if n_active == 1:
         return last, last
-    lowest = -math.inf  # the best lower bound
-    for i in range(k):
-        if rule.active[i]:
-            estimate_score(rule, ledger, i, rule.alpha * math.log(t))
-            lowest = max(lowest, rule.score[i] - rule.width[i])
-    for i in range(k):
-        if rule.active[i] and rule.score[i] + rule.width[i] < lowest:
-            rule.active[i] = False
-    n_active, last = count_active(rule)
-    if n_active == 1:
-        return last, last
-    first, second, fewest = -1, -1, 0  # the pair with an active arm that has been played least
-    for i in range(k):
-        for j in range(i + 1, k):
-            if rule.active[i] or rule.active[j]:
-                n = ledger.plays[i, j] + ledger.plays[j, i]
-                if first < 0 or n < fewest:
-                    first, second, fewest = i, j, n
-    return first, second
+    return next_in_turn(rule, ledger, False)
 
 
 @kernel

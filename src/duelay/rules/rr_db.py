@@ -59,7 +59,7 @@ def _select(rule: RRDBRule, ledger: Ledger, t: int, rng: np.random.Generator) ->
             if drop[i]:
                 active[i] = False
 
-    return next_in_turn(rule, ledger)
+    return next_in_turn(rule, ledger, True)
 
 
 @kernel
@@ -79,10 +79,11 @@ def loses(rule: RRDBRule, ledger: Ledger, i: int, width: float) -> bool:
 
 
 @kernel
-def next_in_turn(rule: RRDBRule, ledger: Ledger) -> Any:
+def next_in_turn(rule: Any, ledger: Ledger, of_two: bool) -> Any:
     """Return the active pair that has been played least, the first of them: the next in the round.
 
-    Those before `place` have been played once more than those after it.
+    Those before `place` have been played once more than those after it. A pair is active if both
+    of its arms are, or, where not `of_two`, if one is.
     """
     k = ledger.plays.shape[0]
     i, j = rule.place[0], rule.place[1]
@@ -91,7 +92,10 @@ def next_in_turn(rule: RRDBRule, ledger: Ledger) -> Any:
         if j >= k:
             i = i + 1 if i + 1 < k else 0
             j = i + 1
-        if j < k and rule.active[i] and rule.active[j]:
+        if j >= k:
+            continue
+        n_active = int(rule.active[i]) + int(rule.active[j])
+        if n_active == 2 or (n_active == 1 and not of_two):
             rule.place[0] = i
             rule.place[1] = j
             return i, j

@@ -12,6 +12,8 @@ from duelay.assumed import drifts, evidence, settles
 from duelay.ledger import Ledger, age_to, record
 from duelay.order import arrange
 
+_ALPHA = 0.51  # width of the bounds by which a rival is chosen where an arm may not duel itself
+
 
 @generic
 def select(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
@@ -33,10 +35,30 @@ def calm_until(rule: Any, ledger: Ledger, arm: int, t: int) -> int:
 def turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     """Bring the ledger to tick t, choose a pair and who is shown first, write it down."""
     age_to(ledger, t)
-    i, j = select(rule, ledger, t, rng)
-    i, j = arrange(ledger.order, i, j, rng)
+    i, j = pick(rule, ledger, t, rng)
     record(ledger, i, j, t)
     return i, j
+
+
+@kernel
+def pick(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
+    """Choose a pair, and who is shown first."""
+    i, j = select(rule, ledger, t, rng)
+    if i == j and not ledger.self_duels:
+        j = rival(ledger, i, t)
+    return arrange(ledger.order, i, j, rng)
+
+
+@kernel
+def rival(ledger: Ledger, i: int, t: int) -> int:
+    """Return the other arm that is most able to beat i: the largest U_ji, as RUCB has it."""
+    best, highest = 0 if i else 1, -math.inf
+    for j in range(ledger.plays.shape[0]):
+        if j != i:
+            u = upper_bound(ledger, j, i, _ALPHA * math.log(t))
+            if u > highest:
+                best, highest = j, u
+    return best
 
 
 @kernel
