@@ -17,7 +17,7 @@ import filelock
 import joblib
 from tqdm import tqdm
 
-from duelay import __version__, _checks
+from duelay import __version__, _checks, _say
 from duelay._files import write_whole
 from duelay.experiments.cells import Cell, cells_of, compute, read, write
 from duelay.experiments.spec import Specification
@@ -98,7 +98,7 @@ def execute(
 
     Returns how many were computed. The folder must be `opened`.
     """
-    say = say or _say
+    say = say or _say.say
     workers = None if workers is None else _checks.whole("workers", workers)
     _checks.one_of("backend", backend, BACKENDS)
     store = folder / "cells"
@@ -131,12 +131,6 @@ def execute(
                 f"stopped after {done} of {len(cells)} cells, which are kept: {reason}"
             ) from error
     return len(missing)
-
-
-def _say(line: str) -> None:
-    """Print a line for whoever reads; nobody need."""
-    with contextlib.suppress(OSError, AttributeError, ValueError):
-        print(line, file=sys.stderr, flush=True)
 
 
 def _outcomes(cells: list[Cell], workers: int | None, backend: str) -> Iterator[Any]:
