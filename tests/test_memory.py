@@ -82,13 +82,28 @@ def test_no_generator_outlives_the_run_of_a_policy_in_plain_python(monkeypatch):
     assert len(made.all) == 6 and not made.held()
 
 
-@pytest.mark.compiled
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc to read memory from")
-def test_the_memory_of_the_process_does_not_grow_with_the_runs():
-    def resident():
-        gc.collect()
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def resident():
+    """Bytes that the process holds."""
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("no /proc to read memory from")
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
+
+@pytest.mark.compiled
+def test_a_player_grows_by_what_it_remembers():
+    """17 bytes a duel, in arrays that grow by a part of their size; it was 81 and more."""
+    player = duelay.RUCBDelay().start(5, seed=0)
+    for _ in range(20_000):
+        player.ask()
+    before = resident()
+    for _ in range(80_000):
+        player.ask()
+    assert (resident() - before) / 80_000 < 45
+
+
+@pytest.mark.compiled
+def test_the_memory_of_the_process_does_not_grow_with_the_runs():
     def grown(runs):
         before = resident()
         duelay.simulate(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -42,6 +44,18 @@ def outcomes(client: Any, work: Callable[..., Any], cells: Sequence[Any]) -> Ite
             running.add(client.submit(work, waiting.pop(), None, pure=False))
         if not running.has_ready():
             time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keep Dask from logging, with a traceback, the loss of which we tell in a sentence."""
+    logger = logging.getLogger("distributed.client")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _threads(client: Any) -> int:

@@ -210,7 +210,7 @@ def _backend(backend: str, address: str | None) -> Iterator[Any]:
             client = Client(address, timeout=CLUSTER_SECONDS, set_as_default=True)
         except (OSError, TimeoutError, ValueError) as error:
             raise ValueError(f"no Dask cluster answers at {address}: {error}") from None
-        with client:
+        with cluster.quiet(), client:
             try:
                 client.wait_for_workers(1, timeout=CLUSTER_SECONDS)
             except (OSError, TimeoutError):
