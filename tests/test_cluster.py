@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from duelay import experiments
+from duelay.experiments import cluster as on_dask
 from duelay.experiments import reading
 from test_experiments import SMALL, fingerprint
 
@@ -82,6 +83,55 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(cluster, tmp_path, m
         experiments.run(spec, tmp_path / "there", backend="dask", address=address, say=lose_one)
     assert len(seen) == 48 and workers[0].poll() is not None and workers[1].poll() is None
     assert fingerprint(tmp_path / "there") == fingerprint(tmp_path / "here")
+
+
+@pytest.fixture
+def busy(cluster):
+    """A cluster at work, and a specification that keeps it so for a while."""
+    from distributed import Client
+
+    address, workers = cluster
+    with Client(address) as client:
+        client.wait_for_workers(2, timeout=60)
+    source = SMALL.replace("horizon = 300", "horizon = 100_000").replace("runs = 5", "runs = 12")
+    return address, workers, reading.parse(source.replace("block = 2", "block = 1"), "s", Path())
+
+
+@pytest.mark.compiled
+def test_a_cluster_that_loses_all_workers_is_one_sentence_after_a_while(
+    busy, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(on_dask, "LOST_SECONDS", 3)
+    address, workers, long = busy
+    seen = []
+
+    def lose_all(line):
+        seen.append(line)
+        if len(seen) == 4:
+            for worker in workers:
+                worker.kill()
+
+    began = time.monotonic()
+    with pytest.raises(experiments.WorkFailedError, match="no worker for 3 seconds: start some"):
+        experiments.run(long, tmp_path / "out", backend="dask", address=address, say=lose_all)
+    assert time.monotonic() - began > 3
+    kept = len(list((tmp_path / "out" / "cells").glob("*.npz")))
+    assert kept == len(seen) >= 4
+    seen.clear()
+    experiments.run(long, tmp_path / "out", workers=2, say=seen.append)
+    assert len(seen) == 48 - kept
+
+
+@pytest.mark.compiled
+def test_a_cluster_without_workers_is_one_sentence(busy, tmp_path, monkeypatch):
+    monkeypatch.setattr("duelay.experiments.work.CLUSTER_SECONDS", 1)
+    address, workers, long = busy
+    for worker in workers:
+        worker.kill()
+        worker.wait()
+    time.sleep(1)
+    with pytest.raises(ValueError, match=f"cluster at {address} has no workers: start some, dask"):
+        experiments.run(long, tmp_path / "out", backend="dask", address=address)
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(tmp_path, monkeypatch):

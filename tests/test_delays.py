@@ -234,3 +234,15 @@ def test_a_law_takes_ages_in_any_layout():
     ages = np.arange(1.0, 13.0).reshape(3, 4)
     for law in (delays.LogNormal(20, 1.0), delays.Weibull(0.7, 20), delays.Geometric(0.1)):
         assert np.array_equal(law.cdf(ages.T), law.cdf(ages).T)
+
+
+def test_a_seed_for_delays_and_for_a_generator_gives_draws_that_have_nothing_in_common():
+    law, n = Geometric(0.01), 4000
+    by_pair = ByPair.of(2, lambda i, j: law)
+    for seed in (0, 1, np.int64(2)):
+        outcomes = np.random.default_rng(seed).random(n)
+        for sample in (law.sample(n, seed=seed), by_pair.sample(n, seed=seed)[0, 0]):
+            ranks = np.argsort(np.argsort(sample + 0.5 * np.random.default_rng(99).random(n)))
+            assert abs(np.corrcoef(ranks, outcomes)[0, 1]) < 4 / np.sqrt(n)
+    given = [np.random.default_rng(5), np.random.default_rng(5)]  # a generator is taken as it is
+    assert np.array_equal(law.sample(9, seed=given[0]), law.quantile(given[1].random(9)))

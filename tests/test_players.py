@@ -139,6 +139,10 @@ def test_mrr_needs_a_horizon_to_start_and_warns_when_it_is_short():
         (lambda: duelay.RUCBDelay(delay=0.01), "delay must be a delay law"),
         (lambda: duelay.MRRDBDelay(mean_delay=0.5), "mean_delay must be at least 1"),
         (lambda: duelay.MRRDBDelay(mean_delay=math.inf), "mean_delay must be a finite number"),
+        (
+            lambda: duelay.MRRDBDelay(mean_delay=1e300),
+            r"mean_delay must be at most 2\^53",
+        ),
         (lambda: duelay.MRRDBDelay(horizon=0), "horizon must be a whole number of at least 1"),
         (lambda: duelay.MRRDBDelay(constants=(1, 2)), "constants must be three numbers"),
         (lambda: duelay.MRRDBDelay(constants=(0, 1, 1)), "constants must be three numbers"),

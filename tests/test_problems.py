@@ -169,6 +169,13 @@ def test_problems_from_text():
         ("arithmetic:3,x", "could not convert string to float"),
         ("arithmetic:1,0.1", "n_arms must be a whole number of at least 2"),
         ("arithmetic:9,0.2", r"matrix must lie in \[0, 1\]"),
+        ("arithmetic:1e6,0.1", "'arithmetic:1e6,0.1': n_arms must be at most 10000, .* 1000000"),
+        ("close-rival:1e6,0.1,0.2", "n_arms must be at most 10000"),
+        ("cyclic:1e6,0.1", "n_arms must be at most 10000"),
+        ("leader:1e6,2", "n_arms must be at most 10000"),
+        ("mslr-like:1e6,1", "n_arms must be at most 10000"),
+        ("no-winner:1e6,1", "n_arms must be at most 10000"),
+        ("cyclic:1e300,0.1", "n_arms must be at most 2"),
     ):
         with pytest.raises(ValueError, match=message):
             generate(form)
@@ -180,3 +187,20 @@ def test_generated_problems():
     assert bradley_terry([1, 3]).matrix[1, 0] == 0.75
     with pytest.raises(ValueError, match="strengths must be positive numbers"):
         bradley_terry([1, 0])
+
+
+def test_arms_whose_tables_no_memory_holds_are_refused():
+    for make in (
+        lambda: duelay.RUCB().start(10**6),
+        lambda: duelay.RUCB().start(range(10**12)),
+        lambda: arithmetic(10**6, 0.1),
+    ):
+        with pytest.raises(ValueError, match="arms must be at most 10000, since .* K×K"):
+            make()
+    with pytest.raises(ValueError, match="strengths must be at most 10000"):
+        bradley_terry(np.ones(10**6))
+
+
+def test_a_bonus_for_the_first_is_given_once():
+    with pytest.raises(ValueError, match="first-bonus must be given once"):
+        duelay.datasets.find("first-bonus:0.1," * 900 + "mslr")

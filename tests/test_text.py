@@ -181,3 +181,21 @@ def test_every_name_is_listed_with_its_parameters():
         "self_duels=true",
     ]
     assert text.parameters(Empirical) == ["pmf"]
+
+
+def deep(n):
+    """A share that never answers, of a share that never answers, ... n times."""
+    return "(".join(["never:0.1,"] * n) + "geometric:0.1" + ")" * (n - 1)
+
+
+def test_laws_within_laws_are_read_to_a_depth_and_no_further():
+    law = text.parse("law", deep(20))
+    assert str(law) == deep(20) and text.parse("law", str(law)) == law
+    policy = policies.parse(f"rucb-delay:delay=(by-pair:{'/'.join([f'({law})'] * 4)})")
+    assert policies.parse(str(policy)) == policy
+    for n in (21, 900, 100_000):
+        with pytest.raises(ValueError, match="laws must be nested at most 20 deep") as caught:
+            text.parse("law", deep(n))
+        assert n == 21 or len(str(caught.value)) < 200
+    with pytest.raises(ValueError, match="at most 20 deep: one Never says the same as many"):
+        Never(0.1, law)

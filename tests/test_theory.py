@@ -308,6 +308,7 @@ def test_the_asymptotic_lower_bound():
         ),
         (lambda: theory.mrr_schedule(100, 5.0, feedback="agregated"), "feedback must be one of"),
         (lambda: theory.mrr_schedule(100, math.inf), "mean_delay must be a finite number"),
+        (lambda: theory.mrr_schedule(100, 1e300), r"mean_delay must be at most 2\^53"),
         (
             lambda: theory.mrr_schedule(100, 5.0, feedback="aggregated", constants=(1, 1, 1)),
             "constants belong to Equation 6",
@@ -363,3 +364,15 @@ def test_proposition_1_and_lemma_1_for_pairs_chosen_without_looking(law):
     covered = np.mean(np.abs(means - problem.matrix) <= radius, axis=0)[off]
     least = theory.coverage(t, alpha)
     assert (covered >= least - 4 * math.sqrt(least * (1 - least) / reps)).all()
+
+
+@pytest.mark.parametrize(
+    "mean, how",
+    [(2.0**53, {}), (2.0**53, {"feedback": "aggregated"}), (9.0, {"constants": (1e300, 1e200, 1)})],
+)
+def test_a_round_of_any_length_is_a_number(mean, how):
+    """The first round lasts past the horizon, and K² of its pairs can still be counted."""
+    (only,) = theory.mrr_schedule(10**6, mean, **how)
+    assert 10**6 < only <= np.iinfo(np.int64).max // 10**8
+    policy = duelay.MRRDBDelay(mean_delay=mean, horizon=10**6, **how)
+    assert f"takes {int(only) * 4950} ticks" in policy.caution(100, None)

@@ -161,3 +161,25 @@ def test_the_coin_cancels_a_bonus_and_champion_first_does_not():
         for order in ("champion", "coin")
     ]
     assert led[1] < 0.5 * led[0]
+
+
+@pytest.mark.parametrize(
+    "winner", [True, np.True_, np.False_, np.array([1]), np.array([0, 1]), "1", None, 2, 1.5, [1]]
+)
+def test_what_names_no_winner_is_refused(winner):
+    player = duelay.DoubleThompson(order="champion").start(2, seed=0, feedback="votes")
+    while (duel := player.ask()).first == duel.second:
+        pass
+    with pytest.raises(ValueError, match="winner must be 'first', 'second' or 'tie', or the numb"):
+        player.tell(duel, winner=winner)
+    assert player.tell(duel, winner=np.int64(duel.first)) == "counted"
+    assert player.standing().conversions[duel.first, duel.second] == 1
+
+
+@pytest.mark.parametrize("winner", [True, np.True_, np.array([0, 1]), 0, "second"])
+def test_where_only_conversions_are_told_a_winner_is_refused(winner):
+    player = duelay.RUCBDelay().start(2, seed=0)
+    duel = player.ask()
+    with pytest.raises(ValueError, match="winner must be left out"):
+        player.tell(duel, winner=winner)
+    assert player.tell(duel, winner="first") == "counted"

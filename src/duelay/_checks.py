@@ -30,6 +30,14 @@ def window(value: Any) -> int | None:
     return None if value is None else whole("window", value, also="None (wait for ever) or ")
 
 
+def mean_delay(value: Any) -> float:
+    """Return the mean of a delay law, which rounds are made from."""
+    mean = number("mean_delay", value, least=1, why="the law's mean")
+    if mean > _MOST:
+        raise ValueError(f"mean_delay must be at most 2^53 (ticks), got {value!r}")
+    return mean
+
+
 def number(
     name: str,
     value: Any,

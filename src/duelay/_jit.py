@@ -1,4 +1,4 @@
-"""How our kernels are compiled: `@kernel` for one function, `@generic` for one with many bodies.
+"""How our kernels are compiled: `@kernel`, `@entry` where Python calls, `@generic` by type.
 
 Set ``NUMBA_DISABLE_JIT=1`` and the same code runs interpreted: for debugging, for coverage, and as
 the oracle that the compiled code is tested against.
@@ -6,12 +6,8 @@ the oracle that the compiled code is tested against.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
-import os
-import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
@@ -22,6 +18,9 @@ from numba.core.caching import NullCache
 from numba.core.options import DefaultOptions
 from numba.extending import overload
 
+from duelay._compiling import announce
+from duelay._kept import OptionalCache, find_folder
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Kernels work in arrays that their caller holds, and make none. Without Numba's runtime (_nrt) they
@@ -30,7 +29,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline": True}
 if hasattr(DefaultOptions, "_nrt"):  # not a promise of Numba's: without it we are slower, not wrong
     _OPTIONS["_nrt"] = False
-_KEEP_DAYS = 30
 _WITHOUT_KERNELS = {  # what only reads or shows: files and folders whose change recompiles nothing
     "_html.py", "_table.py", "advice.py", "assumptions", "cli.py", "datasets", "experiments",
     "notebook.py", "plots.py", "testing.py",
@@ -52,33 +50,7 @@ def _source_digest() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
 
 
-def _cache_directory() -> Path | None:
-    """Return where compiled kernels are kept, or None where nothing can be written."""
-    try:
-        chosen = config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        base = Path(chosen) / "duelay"
-        directory = base / _source_digest()
-        if not directory.exists():
-            directory.mkdir(parents=True, exist_ok=True)
-            _forget_old(base)
-        elif not os.access(directory, os.W_OK):
-            return None
-        os.utime(directory)  # in use: keep it
-    except (OSError, RuntimeError):  # RuntimeError: this user has no home
-        return None
-    return directory
-
-
-def _forget_old(base: Path) -> None:
-    """Remove the kernels of earlier sources that nobody has used for a month."""
-    limit = time.time() - _KEEP_DAYS * 86400
-    for directory in base.iterdir():
-        with contextlib.suppress(OSError):  # another process may be doing the same
-            if directory.is_dir() and directory.stat().st_mtime < limit:
-                shutil.rmtree(directory, ignore_errors=True)
-
-
-_CACHE = _cache_directory()
+_CACHE, _NOT_KEPT = find_folder(_source_digest())
 _KERNELS: list[Any] = []
 
 
@@ -88,23 +60,55 @@ def _keep_nothing() -> None:
     A rule from outside is not among the sources that name the directory, and a kernel kept for it
     could be read by nobody who lacks its module.
     """
-    global _CACHE
-    _CACHE = None
+    global _CACHE, _NOT_KEPT
+    _CACHE, _NOT_KEPT = None, "there is a rule from outside"
     for compiled in _KERNELS:
         compiled._cache = NullCache()
 
 
 def kernel(function: F) -> F:
     """Compile a function with Numba, without the GIL, and keep it on disk."""
-    kept = config.CACHE_DIR
-    config.CACHE_DIR = str(_CACHE) if _CACHE else ""
-    try:
-        compiled: F = numba.njit(function, cache=_CACHE is not None, **_OPTIONS)
-    finally:
-        config.CACHE_DIR = kept
-    if not config.DISABLE_JIT:
-        _KERNELS.append(compiled)
-    return compiled
+    return _compile(function, _OPTIONS)
+
+
+def entry(function: F) -> F:
+    """Compile a function that Python calls with a Generator; it does no more than call a kernel.
+
+    To hand over a Generator takes a reference to it, which Numba's runtime alone gives back. So the
+    runtime is on here, at the border, and counts once a call; within, it is off.
+    """
+    return _compile(function, {key: _OPTIONS[key] for key in _OPTIONS if key != "_nrt"})
+
+
+def _compile(function: F, options: dict[str, Any]) -> F:
+    compiled: Any = numba.njit(function, **options)
+    if config.DISABLE_JIT:
+        return cast(F, compiled)
+    _KERNELS.append(compiled)
+    if _CACHE is not None:
+        given = config.CACHE_DIR
+        config.CACHE_DIR = str(_CACHE)
+        try:
+            compiled.enable_caching()
+            if Path(compiled._cache.cache_path).is_relative_to(_CACHE):
+                compiled._cache = OptionalCache(compiled._cache, _CACHE)
+            else:  # beside the source: a change of another file would not be seen there
+                compiled._cache = NullCache()
+        except (OSError, RuntimeError):  # there is no place to write to
+            compiled._cache = NullCache()
+        finally:
+            config.CACHE_DIR = given
+    return cast(F, compiled)
+
+
+def _compiling() -> str:
+    """What somebody is told who waits."""
+    if _CACHE is None:
+        return f"duelay: compiling, at every start, since {_NOT_KEPT}: some 20 seconds"
+    return f"duelay: compiling, once: some 20 seconds, and kept in {_CACHE.parent}"
+
+
+announce(_compiling)
 
 
 class Generic(Protocol):

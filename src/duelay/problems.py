@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _TOLERANCE = 1e-8  # of mu_ij + mu_ji = 1: published matrices have eight decimals
+_MOST_ARMS = 10_000
 
 
 class NoWinnerError(ValueError):
@@ -272,6 +273,8 @@ def check_arms(arms: Any) -> tuple[str, ...]:
         if arms < 2:
             raise ValueError(f"arms must be at least 2, got {arms}")
         arms = range(int(arms))
+    if hasattr(arms, "__len__"):
+        _check_most("arms", len(arms))
     try:
         names = tuple(str(arm) for arm in arms)
     except TypeError:
@@ -286,8 +289,24 @@ def check_arms(arms: Any) -> tuple[str, ...]:
     return names
 
 
+def _check_most(name: str, n: int) -> None:
+    if n > _MOST_ARMS:
+        raise ValueError(
+            f"{name} must be at most {_MOST_ARMS}, since problems and policies keep tables of K×K "
+            f"numbers, got {n}"
+        )
+
+
+def _count(n_arms: Any) -> int:
+    """Return K for a problem that is made up."""
+    k = _checks.whole("n_arms", n_arms, least=2)
+    _check_most("n_arms", k)
+    return k
+
+
 def arithmetic(n_arms: int, step: float) -> Problem:
     """Evenly spaced arms: mu_ij = 1/2 + step · (j - i); arm 0 wins."""
+    n_arms = _count(n_arms)
     rank = np.arange(n_arms)
     return Problem(0.5 + step * (rank[None, :] - rank[:, None]), name="arithmetic")
 
@@ -297,11 +316,13 @@ def bradley_terry(strengths: ArrayLike) -> Problem:
     s = np.asarray(strengths, dtype=np.float64)
     if s.ndim != 1 or not (s > 0).all():
         raise ValueError(f"strengths must be positive numbers, got {strengths!r}")
+    _check_most("strengths", len(s))
     return Problem(s[:, None] / (s[:, None] + s[None, :]), name="bradley-terry")
 
 
 def close_rival(n_arms: int, close: float, far: float) -> Problem:
     """One arm behind the winner by `close`, the others by `far`; all losers are equal."""
+    n_arms = _count(n_arms)
     matrix = np.full((n_arms, n_arms), 0.5)
     matrix[0, 1:], matrix[1:, 0] = 0.5 + far, 0.5 - far
     matrix[0, 1], matrix[1, 0] = 0.5 + close, 0.5 - close
@@ -316,6 +337,7 @@ def cyclic(n_arms: int, gap: float) -> Problem:
     >>> cyclic(5, 0.2).has_winner
     False
     """
+    n_arms = _count(n_arms)
     ahead = (np.arange(n_arms)[None, :] - np.arange(n_arms)[:, None]) % n_arms
     sign = np.where(2 * ahead < n_arms, 1.0, -1.0) * (ahead > 0) * (2 * ahead != n_arms)
     return Problem(0.5 + gap * sign, name="cyclic")
@@ -323,6 +345,7 @@ def cyclic(n_arms: int, gap: float) -> Problem:
 
 def leader(n_arms: int, best: float) -> Problem:
     """One arm of strength `best` ahead of a field from 1 down to 1/2, as Bradley and Terry do."""
+    n_arms = _count(n_arms)
     return bradley_terry([best, *np.linspace(1.0, 0.5, n_arms - 1)])
 
 
@@ -333,6 +356,7 @@ def mslr_like(n_arms: int, seed: int = 0, *, has_winner: bool = True) -> Problem
     for each pair, which makes the circles; drawn until there is a Condorcet winner, ahead of all
     others by 0.02 at the least, or none.
     """
+    n_arms = _count(n_arms)
     rng = np.random.default_rng(_checks.whole("seed", seed, least=0))
     for _ in range(10_000):
         quality = rng.normal(0.0, 0.5, n_arms)
@@ -380,7 +404,7 @@ def generate(form: str) -> Problem:
         raise ValueError(f"unknown problem {name!r}{hint}; there are: {listed}")
     try:
         first, *others = (float(value) for value in rest.split(","))
-        problem = GENERATORS[name](_checks.whole("n_arms", first, least=2), *others)
+        problem = GENERATORS[name](first, *others)
     except TypeError:
         needs = ", ".join(inspect.signature(GENERATORS[name]).parameters)
         raise ValueError(f"problem {form!r} must be written {name}:{needs}") from None

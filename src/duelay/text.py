@@ -25,6 +25,7 @@ C = TypeVar("C", bound=type)
 
 _KINDS: dict[str, dict[str, type]] = {"law": {}, "policy": {}}
 _INTEGER = re.compile(r"[+-]?\d+")
+DEEPEST = 20  # laws within laws; a policy and `by-pair` may stand around them
 
 
 def named(kind: str, name: str) -> Callable[[C], C]:
@@ -152,6 +153,8 @@ def _split(text: str, separator: str) -> list[str]:
     parts, depth, start = [], 0, 0
     for position, character in enumerate(text):
         depth += (character == "(") - (character == ")")
+        if depth > DEEPEST + 2:
+            raise ValueError(f"laws must be nested at most {DEEPEST} deep, got {text[:60]!r}...")
         if depth < 0:
             break
         if character == separator and depth == 0:

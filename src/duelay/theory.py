@@ -212,11 +212,12 @@ def mrr_schedule(
     array([ 893, 1969, 4475])
     """
     horizon = _checks.whole("horizon", horizon)
-    _checks.number("mean_delay", mean_delay, least=1)
+    mean_delay = _checks.mean_delay(mean_delay)
     _checks.one_of("feedback", feedback, ("individual", "aggregated"))
     if constants is not None and feedback == "aggregated":
         raise ValueError("constants belong to Equation 6, which is for individual feedback")
     schedule: list[int] = []
+    most = max(horizon, 2**36)  # as good as any more, and K² of them are still a number
     m, gamma = 1, 0.5
     while horizon * gamma**2 > math.e and (not schedule or schedule[-1] < horizon):
         log = math.log(horizon * gamma**2)
@@ -232,7 +233,7 @@ def mrr_schedule(
             rest = log / 2 + 4 / 3 * gamma * log + 2 * gamma * late + 2 * gamma * mean_delay
             n = (math.sqrt(log / 2) + math.sqrt(rest)) ** 2 / gamma**2
         least = schedule[-1] + 1 if schedule else 1
-        schedule.append(max(math.ceil(n), least))
+        schedule.append(max(math.ceil(min(n, most)), least))
         m, gamma = m + 1, gamma / 2
     return np.array(schedule, dtype=np.int64)
 

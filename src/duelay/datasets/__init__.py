@@ -5,6 +5,7 @@ Where each comes from, and what was done to it, is told in ``docs/datasets.md``.
 
 from __future__ import annotations
 
+import os
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
@@ -161,10 +162,12 @@ def find(form: str, folder: Path | None = None) -> Problem:
     path = (folder or Path()) / form
     if form in _DATASETS:
         return load(form)
-    if form.lower().endswith(".csv") or path.is_file():
+    if form.lower().endswith(".csv") or os.path.isfile(path):  # False for a name too long to be one
         return Problem.from_csv(path)
     if form.startswith(_BONUS):
         bonus, _, rest = form.removeprefix(_BONUS).partition(",")
+        if rest.startswith(_BONUS):
+            raise ValueError(f"first-bonus must be given once, got {form[:60]!r}")
         inner = find(rest, folder)
         try:
             amount = float(bonus)

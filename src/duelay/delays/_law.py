@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 _SETTLED = 1e-15  # a tail below this is never seen: 10^7 duels miss it with probability 1 - 1e-8
 _FAR = 2**62
 _EXACT = 2**16
+_SALT = 7102839  # "law": keeps a seed's delays apart from the draws of a generator of that seed
 
 
 class Law(ABC):
@@ -91,9 +92,12 @@ class Law(ABC):
         return _like(q, np.where(reached, high.astype(np.float64), np.inf))
 
     def sample(self, size: int | tuple[int, ...] | None = None, seed: Any = None) -> Any:
-        """Draw delays; `inf` is one that never answers. `seed`: a number or a Generator."""
-        uniform = np.random.default_rng(seed).random(size)
-        return self.quantile(uniform)
+        """Draw delays; `inf` is one that never answers. `seed`: a number or a Generator.
+
+        A number's draws have nothing to do with those of `numpy.random.default_rng` of the same
+        number: outcomes may be drawn from that one.
+        """
+        return self.quantile(generator(seed).random(size))
 
     def at(self, first: int, second: int) -> Law:
         """The law for this ordered pair of arms: the same for all, except in `ByPair`."""
@@ -172,6 +176,13 @@ def sum_survival(survival: Callable[[Floats], Floats], limit: float = 1e300) -> 
             return total
         start *= 2
     return math.inf
+
+
+def generator(seed: Any) -> np.random.Generator:
+    """Return the generator that delays are drawn from."""
+    if isinstance(seed, int | np.integer):
+        seed = np.random.SeedSequence(int(seed), spawn_key=(_SALT,))
+    return np.random.default_rng(seed)
 
 
 def _like(argument: NDArray[Any], answer: NDArray[Any]) -> Any:

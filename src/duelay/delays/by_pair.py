@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from duelay import notebook, text
-from duelay.delays._law import Floats, Law
+from duelay.delays._law import Floats, Law, generator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +89,7 @@ class ByPair:
 
     def sample(self, size: int | tuple[int, ...] | None = None, seed: Any = None) -> Floats:
         """Draw delays for each pair."""
-        rng = np.random.default_rng(seed)
+        rng = generator(seed)
         return self._each(lambda law: law.sample(size, rng))
 
     def _each(self, question: Callable[[Law], Any]) -> Floats:

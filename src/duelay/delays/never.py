@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from duelay import _checks
 from duelay.delays._law import Law
-from duelay.text import named
+from duelay.text import DEEPEST, named
 
 
 @named("law", "never")
@@ -32,6 +32,14 @@ class Never(Law):
             raise ValueError(
                 f"law must be a delay law (for laws by pair, put Never inside ByPair), got "
                 f"{self.law!r}"
+            )
+        depth, inner = 1, self.law
+        while isinstance(inner, Never):
+            depth, inner = depth + 1, inner.law
+        if depth > DEEPEST:
+            raise ValueError(
+                f"laws must be nested at most {DEEPEST} deep: one Never says the same as many, "
+                f"with a share of 1 less the product of what each lets through"
             )
 
     @property

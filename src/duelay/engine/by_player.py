@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay.engine.loop import Tally, regret_so_far
-from duelay.engine.world import NOBODY, World, duel, take_due
+from duelay.engine.world import NOBODY, World, let_duel, take_due
 
 
 def play(
@@ -31,7 +31,7 @@ def play(
                 tell_due(player, is_aggregated, world, due, asked)
         asked.append(player.ask())
         i, j = asked[-1].first, asked[-1].second
-        duel(world, i, j, t, world_rng)
+        let_duel(world, i, j, t, world_rng)
         tally.shown[i] += 1
         tally.shown[j] += 1
         tally.done[0] = t

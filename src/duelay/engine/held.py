@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._jit import kernel
+from duelay._jit import entry, kernel
 from duelay.assumed import FOREVER
 from duelay.engine.loop import Tally, count_due, hear_entry, next_checkpoint, take_down
 from duelay.engine.world import NOBODY, World, duel, take_due
@@ -45,7 +45,7 @@ def hold(stale: int, batch: int, window: int | None, n_arms: int) -> Held:
     )
 
 
-@kernel
+@entry
 def run_held(
     rule: Any,
     ledger: Ledger,
@@ -58,6 +58,22 @@ def run_held(
     policy_rng: np.random.Generator,
 ) -> None:
     """Play from where the tally stands until tick `until`; go on later by calling it again."""
+    play_held(rule, ledger, is_aggregated, world, held, tally, until, world_rng, policy_rng)
+
+
+@kernel
+def play_held(
+    rule: Any,
+    ledger: Ledger,
+    is_aggregated: bool,
+    world: World,
+    held: Held,
+    tally: Tally,
+    until: int,
+    world_rng: np.random.Generator,
+    policy_rng: np.random.Generator,
+) -> None:
+    """Play to tick `until`: `run_held`, for a kernel to call."""
     n = held.first.size
     for t in range(tally.done[0] + 1, until + 1):
         seen = t - held.stale  # the tick at which the policy's ledger stands

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._jit import kernel
+from duelay._jit import entry, kernel
 from duelay.assumed import FOREVER, next_look, settles
 from duelay.engine.world import NOBODY, World, duel, take_due
 from duelay.ledger import Ledger, hear, hear_vote
@@ -67,8 +67,23 @@ def run(
             return
 
 
-@kernel
+@entry
 def play(
+    rule: Any,
+    ledger: Ledger,
+    is_aggregated: bool,
+    world: World,
+    tally: Tally,
+    until: int,
+    world_rng: np.random.Generator,
+    policy_rng: np.random.Generator,
+) -> int:
+    """`play_ticks`, for Python to call."""
+    return play_ticks(rule, ledger, is_aggregated, world, tally, until, world_rng, policy_rng)
+
+
+@kernel
+def play_ticks(
     rule: Any,
     ledger: Ledger,
     is_aggregated: bool,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._jit import kernel
+from duelay._jit import entry, kernel
 from duelay.engine.loop import Tally, next_checkpoint, repeat, take_down
 from duelay.engine.world import World, delay_at
 from duelay.ledger import Ledger
@@ -43,7 +43,7 @@ def nothing_late(world: World) -> Late:
     )
 
 
-@kernel
+@entry
 def run_rounds(
     rule: MRRDBRule,
     ledger: Ledger,
@@ -55,6 +55,21 @@ def run_rounds(
     policy_rng: np.random.Generator,
 ) -> None:
     """Play all rounds, to the horizon."""
+    play_rounds(rule, ledger, world, late, tally, horizon, world_rng, policy_rng)
+
+
+@kernel
+def play_rounds(
+    rule: MRRDBRule,
+    ledger: Ledger,
+    world: World,
+    late: Late,
+    tally: Tally,
+    horizon: int,
+    world_rng: np.random.Generator,
+    policy_rng: np.random.Generator,
+) -> None:
+    """`run_rounds`, for a kernel to call."""
     while tally.done[0] < horizon:
         t = tally.done[0]
         hear_late(ledger, late, t + 1)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._jit import kernel
+from duelay._jit import entry, kernel
 from duelay.delays import Delay, tables
 from duelay.problems import Problem
 
@@ -115,6 +115,12 @@ def duel(world: World, i: int, j: int, t: int, rng: np.random.Generator) -> None
     world.won[entry] = won
     if i != j:
         world.waiting[0] += 1
+
+
+@entry
+def let_duel(world: World, i: int, j: int, t: int, rng: np.random.Generator) -> None:
+    """`duel`, for Python to call."""
+    duel(world, i, j, t, rng)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Doing the work: every missing cell, by joblib, here or on a cluster; resumable at any moment."""
+"""Doing the work: every missing cell, here or on a cluster; resumable at any moment."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ import filelock
 import joblib
 from tqdm import tqdm
 
-from duelay import __version__, _checks
+from duelay import __version__, _checks, _say
 from duelay._files import write_whole
+from duelay.experiments import cluster
 from duelay.experiments.cells import Cell, cells_of, compute, read, write
 from duelay.experiments.spec import Specification
 
@@ -47,11 +48,14 @@ def opened(folder: Path, spec: Specification) -> Iterator[Path]:
     try:
         try:
             _claim(folder, spec)
+            for draft in folder.rglob(".draft-*"):  # of a process that was killed
+                draft.unlink(missing_ok=True)
         except OSError as error:
             raise ValueError(f"cannot work in {folder}: {error.strerror or error}") from None
-        for draft in folder.rglob(".draft-*"):  # of a process that was killed
-            draft.unlink(missing_ok=True)
-        yield folder
+        try:
+            yield folder
+        except OSError as error:  # the tables, the figures or the report
+            raise WorkFailedError(_stopped(folder, "with all cells done", error)) from error
     finally:
         lock.release()
 
@@ -98,7 +102,7 @@ def execute(
 
     Returns how many were computed. The folder must be `opened`.
     """
-    say = say or _say
+    say = say or _say.say
     workers = None if workers is None else _checks.whole("workers", workers)
     _checks.one_of("backend", backend, BACKENDS)
     store = folder / "cells"
@@ -110,8 +114,8 @@ def execute(
     bar = tqdm(total=len(cells), initial=len(cells) - len(missing), unit=" cells",
                disable=not watched)  # fmt: skip
     done = len(cells) - len(missing)
-    with bar, _backend(backend, address):
-        outcomes = _outcomes(missing, workers, backend)
+    with bar, _backend(backend, address) as client:
+        outcomes = _outcomes(missing, workers, backend, client)
         try:
             for cell, arrays, version, seconds in outcomes:
                 if version != __version__:
@@ -126,21 +130,27 @@ def execute(
         except WorkFailedError:
             raise
         except Exception as error:  # a full disk, a lost cluster, a worker that was killed
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise WorkFailedError(
-                f"stopped after {done} of {len(cells)} cells, which are kept: {reason}"
-            ) from error
+            how_far = f"after {done} of {len(cells)} cells"
+            raise WorkFailedError(_stopped(folder, how_far, error)) from error
     return len(missing)
 
 
-def _say(line: str) -> None:
-    """Print a line for whoever reads; nobody need."""
-    with contextlib.suppress(OSError, AttributeError, ValueError):
-        print(line, file=sys.stderr, flush=True)
+def _stopped(folder: Path, how_far: str, error: Exception) -> str:
+    """Say why the work stopped, what is left of it and what to do."""
+    if not (folder / "cells").is_dir():
+        return (
+            f"stopped {how_far}: {folder} was removed or moved meanwhile; put it back, or run "
+            f"again to begin anew"
+        )
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return f"stopped {how_far}, which are kept: {reason}"
 
 
-def _outcomes(cells: list[Cell], workers: int | None, backend: str) -> Iterator[Any]:
+def _outcomes(cells: list[Cell], workers: int | None, backend: str, client: Any) -> Iterator[Any]:
     """Yield cells with their arrays as they are finished, in any order."""
+    if backend == "dask":
+        yield from cluster.outcomes(client, _work, cells)
+        return
     parent = os.getpid() if backend == "processes" else None
     tasks = [joblib.delayed(_work)(cell, parent) for cell in cells]
     if backend == "ray":  # its backend answers only when all is done: hand it heaps
@@ -177,13 +187,18 @@ def _is_sound(cell: Cell, store: Path, say: Callable[[str], None]) -> bool:
     try:
         return read(cell, store) is not None
     except ValueError as error:
+        place = store / cell.file_name
+        if place.is_dir():
+            raise WorkFailedError(
+                f"{place} is a folder, and a cell belongs there: move it away, and run again"
+            ) from None
         say(f"{error}: it is computed again")
         return False
 
 
 @contextlib.contextmanager
-def _backend(backend: str, address: str | None) -> Iterator[None]:
-    """Choose joblib's backend; reach the cluster before anything is sent to it."""
+def _backend(backend: str, address: str | None) -> Iterator[Any]:
+    """Choose joblib's backend, or Dask; reach the cluster before anything is sent to it."""
     if backend == "dask":
         try:
             from distributed import Client
@@ -195,12 +210,15 @@ def _backend(backend: str, address: str | None) -> Iterator[None]:
             client = Client(address, timeout=CLUSTER_SECONDS, set_as_default=True)
         except (OSError, TimeoutError, ValueError) as error:
             raise ValueError(f"no Dask cluster answers at {address}: {error}") from None
-        with client, joblib.parallel_config(backend="dask"):
-            if sum(client.nthreads().values()) < 2:  # joblib would then do the work here
+        with cluster.quiet(), client:
+            try:
+                client.wait_for_workers(1, timeout=CLUSTER_SECONDS)
+            except (OSError, TimeoutError):
                 raise ValueError(
-                    f"the Dask cluster at {address} must have two threads at the least"
-                )
-            yield
+                    f"the Dask cluster at {address} has no workers: start some, dask worker "
+                    f"{address}"
+                ) from None
+            yield client
     elif backend == "ray":
         try:
             import ray

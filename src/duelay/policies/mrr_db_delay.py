@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -57,7 +58,7 @@ class MRRDBDelay(CompiledPolicy):
     self_duels: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
-        mean = _checks.number("mean_delay", self.mean_delay, least=1, why="the law's mean")
+        mean = _checks.mean_delay(self.mean_delay)
         object.__setattr__(self, "mean_delay", mean)
         _checks.one_of("pairs", self.pairs, ("unordered", "ordered"))
         _checks.one_of("feedback", self.feedback, ("individual", "aggregated"))
@@ -104,10 +105,11 @@ class MRRDBDelay(CompiledPolicy):
         rounds = self.rounds()
         horizon = horizon or self.horizon
         n_pairs = n_arms * (n_arms - 1) // (1 if self.pairs == "ordered" else 2)
-        if horizon is None or (len(rounds) and rounds[0] * n_pairs < horizon):
+        ticks = int(rounds[0]) * n_pairs if len(rounds) else math.inf
+        if horizon is None or ticks < horizon:
             return None
         length = (
-            f"takes {rounds[0] * n_pairs} ticks ({rounds[0]} duels for each of {n_pairs} pairs)"
+            f"takes {ticks} ticks ({rounds[0]} duels for each of {n_pairs} pairs)"
             if len(rounds)
             else "lasts to the horizon, since T gamma_1^2 <= e"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import threading
+import numbers
 import warnings
 from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay import _checks, notebook
+from duelay import _checks, _forks, notebook
+from duelay._version import __version__
 from duelay.assumed import is_known
 from duelay.delays import Empirical
 from duelay.history import History
@@ -81,7 +82,7 @@ class Player:
         self._told = bytearray()  # of every duel, 0 silent, 1 the second won, 2 a tie, 3 the first
         self._heard = array("q")  # the tick at which it was heard, 0 for silence
         self._counted = 0  # conversions told by number alone
-        self._lock = threading.RLock()  # a server's threads may share a player
+        self._lock = _forks.lock(self)  # a server's threads may share a player
 
     @property
     def n_arms(self) -> int:
@@ -228,7 +229,7 @@ class Player:
     def _won(self, winner: Any, first: int, second: int) -> float | None:
         """Return what a vote gives the first arm; None for a conversion."""
         if not is_votes(self.feedback):
-            if winner not in (None, "first"):
+            if winner is not None and not (isinstance(winner, str) and winner == "first"):
                 raise ValueError(
                     f"winner must be left out, since only a win of the first is told here: start "
                     f"with feedback='votes' to tell both outcomes, got {winner!r}"
@@ -237,7 +238,8 @@ class Player:
         words = {"first": 1.0, "second": 0.0, "tie": 0.5}
         if isinstance(winner, str) and winner in words:
             return words[winner]
-        if not isinstance(winner, bool | str) and winner in (first, second):
+        is_number = isinstance(winner, numbers.Real) and not isinstance(winner, bool)
+        if is_number and winner in (first, second):
             if first == second:
                 return 0.5  # its number does not say which of the two places won
             return 1.0 if winner == first else 0.0
@@ -279,7 +281,10 @@ class Player:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._lock = threading.RLock()
+        self._lock = _forks.lock(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _revive, (type(self), __version__), self.__getstate__()
 
     def __copy__(self) -> Player:
         return copy.deepcopy(self)
@@ -296,3 +301,13 @@ class Player:
     def __repr__(self) -> str:
         how = "" if self.feedback == "conversions" else f", feedback={self.feedback!r}"
         return f"Player({self.policy}, n_arms={self.n_arms}, tick={self.tick}{how})"
+
+
+def _revive(cls: type[Player], version: str) -> Player:
+    """Begin to unpickle a player; its state, which need not fit another version, comes after."""
+    if version != __version__:
+        raise ValueError(
+            f"this player was pickled by duelay {version}, and this is duelay {__version__}, whose "
+            f"players remember other things: unpickle it with {version}, or start a new one"
+        )
+    return cls.__new__(cls)

@@ -17,7 +17,7 @@ from duelay.learned import AGES, WAYS, learned
 from duelay.ledger import Ledger, age_to, assume, open_ledger, record
 from duelay.order import ORDERS
 from duelay.policies.player import Player
-from duelay.rules.turn import rival, turn
+from duelay.rules.turn import rival, take_turn
 
 
 class Policy(ABC):
@@ -123,7 +123,7 @@ class CompiledPolicy(Policy):
 
     def turn(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
         """Bring the ledger to tick t, choose a pair, write it down: the compiled function."""
-        first, second = turn(rule, ledger, t, rng)
+        first, second = take_turn(rule, ledger, t, rng)
         return int(first), int(second)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from duelay._jit import generic, kernel
+from duelay._jit import entry, generic, kernel
 from duelay.assumed import drifts, evidence, settles
 from duelay.ledger import Ledger, age_to, record
 from duelay.order import arrange
@@ -38,6 +38,12 @@ def turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     i, j = pick(rule, ledger, t, rng)
     record(ledger, i, j, t)
     return i, j
+
+
+@entry
+def take_turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
+    """`turn`, for Python to call."""
+    return turn(rule, ledger, t, rng)
 
 
 @kernel

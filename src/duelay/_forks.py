@@ -1,0 +1,51 @@
+"""Locks across a fork: a child must not wait for a thread that it does not have."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from typing import Any
+
+_PATIENCE = 1.0  # seconds that a fork waits for threads at work
+_OWNERS: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+_MINE = threading.local()  # the locks that the forking thread has taken
+
+
+def lock(owner: Any) -> Any:
+    """Return a lock for an object to keep as its `_lock`; it gets a new one in a child process.
+
+    A fork takes all such locks before, so that the child finds each object between two calls and
+    not in the middle of one.
+    """
+    _OWNERS[id(owner)] = owner
+    return threading.RLock()
+
+
+def _before() -> None:
+    _MINE.taken = []
+    until = time.monotonic() + _PATIENCE  # a thread may hold one and wait for another
+    for reference in _OWNERS.valuerefs():
+        owner = reference()
+        own = getattr(owner, "_lock", None)  # none yet, or the owner is gone
+        if own is not None and own.acquire(timeout=max(0.0, until - time.monotonic())):
+            _MINE.taken.append(own)
+
+
+def _in_parent() -> None:
+    for taken in _MINE.taken:
+        taken.release()
+    _MINE.taken = []
+
+
+def _in_child() -> None:
+    _MINE.taken = []
+    for reference in _OWNERS.valuerefs():
+        owner = reference()
+        if owner is not None:
+            owner._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)

@@ -1,0 +1,132 @@
+"""Whoever waits for the compiler is told so, once."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from duelay import _compiling, _jit
+from duelay._say import say
+
+SLOW = """
+import sys, threading
+from duelay import _compiling
+_compiling.PATIENCE = float(sys.argv[1])
+from duelay.engine.loop import new_tally, regret_so_far, take_down
+import numpy as np
+def work():
+    tally = new_tally(np.array([0.0, 0.1]), np.array([1]))
+    regret_so_far(tally)
+    take_down(tally, np.zeros((2, 2), dtype=np.int64))
+threads = [threading.Thread(target=work) for _ in range(2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def stderr(folder, patience, **more):
+    done = subprocess.run(
+        [sys.executable, "-c", SLOW, str(patience)], stderr=subprocess.PIPE, text=True, check=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder), **more},
+    )  # fmt: skip
+    return done.stderr
+
+
+@pytest.mark.compiled
+def test_a_long_compilation_is_said_once_and_not_again_from_disk(tmp_path):
+    said = stderr(tmp_path, 0)
+    assert said.count("\n") == 1 and said.startswith("duelay: compiling, once"), said
+    assert str(tmp_path) in said
+    assert stderr(tmp_path, 0) == ""
+
+
+@pytest.mark.compiled
+def test_a_short_compilation_is_silent(tmp_path):
+    assert stderr(tmp_path, 1000) == ""
+
+
+@pytest.mark.compiled
+def test_where_nothing_is_kept_the_reason_is_told(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    said = stderr(tmp_path / "file", 0)
+    assert "at every start, since" in said and "Not a directory" in said
+
+
+def test_interpreted_nothing_is_said(tmp_path):
+    assert stderr(tmp_path, 0, NUMBA_DISABLE_JIT="1") == ""
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_without_standard_error_nothing_is_said(monkeypatch, closed, tmp_path):
+    stream = None
+    if closed:
+        stream = (tmp_path / "closed").open("w")
+        stream.close()
+    monkeypatch.setattr(sys, "stderr", stream)
+    say("nobody reads this")
+
+
+class Happening:
+    """What Numba tells of a function that it compiles."""
+
+    def __init__(self, module):
+        def function(): ...
+
+        function.__module__ = module
+        self.data = {"dispatcher": type("Dispatcher", (), {"py_func": staticmethod(function)})}
+
+
+@pytest.fixture
+def heard(monkeypatch):
+    monkeypatch.setattr(_compiling, "PATIENCE", 0.0)
+    lines = []
+    monkeypatch.setattr(_compiling, "say", lines.append)
+    return lines
+
+
+def wait_for(lines):
+    until = time.monotonic() + 10
+    while not lines and time.monotonic() < until:
+        time.sleep(0.01)
+    return lines
+
+
+def test_only_our_own_kernels_are_spoken_of(heard):
+    announcer = _compiling.Announcer(lambda: "compiling")
+    announcer.on_start(Happening("numpy.linalg"))
+    assert announcer._timer is None
+    announcer.on_end(Happening("numpy.linalg"))
+    announcer.on_start(Happening("duelay.engine.loop"))
+    assert wait_for(heard) == ["compiling"]
+    announcer.on_end(Happening("duelay.engine.loop"))
+    announcer.on_start(Happening("duelay.engine.loop"))
+    time.sleep(0.05)
+    assert heard == ["compiling"]
+
+
+def test_a_kernel_within_a_kernel_does_not_stop_the_clock(heard, monkeypatch):
+    monkeypatch.setattr(_compiling, "PATIENCE", 1000.0)
+    announcer, ours = _compiling.Announcer(lambda: "compiling"), Happening("duelay.rules")
+    announcer.on_start(ours)
+    announcer.on_start(ours)
+    announcer.on_end(ours)
+    assert not announcer._timer.finished.is_set()
+    announcer.on_end(ours)
+    assert announcer._timer.finished.is_set() and heard == []
+
+
+def test_what_numba_tells_in_another_form_does_no_harm(heard):
+    announcer = _compiling.Announcer(lambda: "compiling")
+    announcer.on_start(None)
+    announcer.on_end(object())
+    assert heard == []
+
+
+def test_the_sentence_says_where_kernels_are_kept(monkeypatch, tmp_path):
+    monkeypatch.setattr(_jit, "_CACHE", tmp_path / "0123")
+    assert _jit._compiling().endswith(f"kept in {tmp_path}")
+    monkeypatch.setattr(_jit, "_CACHE", None)
+    monkeypatch.setattr(_jit, "_NOT_KEPT", "the disk is full")
+    assert "at every start, since the disk is full" in _jit._compiling()

@@ -1,0 +1,109 @@
+"""A child process goes on with a player that threads of its parent were using."""
+
+import gc
+import os
+import signal
+import threading
+import warnings
+import weakref
+
+import pytest
+
+import duelay
+from duelay import _forks
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+
+
+def fork(work):
+    """Run something in a child for at most 20 seconds; return how it ended, 0 for well."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python's own, of threads and forks
+        child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(20)
+            status = 0 if work() else 2
+        finally:
+            os._exit(status)
+    return os.waitpid(child, 0)[1]
+
+
+def test_a_fork_while_threads_use_a_player_leaves_it_whole_in_the_child():
+    player = duelay.RUCBDelay().start(4, seed=0)
+    player.tell(player.ask())
+    stop = threading.Event()
+
+    def hammer():
+        while not stop.is_set():
+            player.tell(player.ask())
+
+    def go_on():
+        tick = player.tick
+        player.tell(player.ask())
+        plays = player._ledger.plays.sum()
+        told = len(player._told), len(player._heard)
+        return plays == player.tick == tick + 1 and told == (tick + 1, tick + 1)
+
+    threads = [threading.Thread(target=hammer) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        ended = [fork(go_on) for _ in range(10)]
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert ended == [0] * 10
+    assert player._ledger.plays.sum() == player.tick  # nor is the parent's harmed
+
+
+class Forks(duelay.Policy):
+    """Forks while it chooses: the thread that holds the lock is the one that goes on."""
+
+    def choose(self, ledger, t, rng):
+        self.__class__.ended = fork(lambda: True)
+        return 0, 1
+
+
+def test_a_policy_may_fork_while_it_chooses():
+    player = Forks().start(2, seed=0)
+    assert (player.ask(), Forks.ended) == ((0, 0, 1), 0)
+    done = []
+    other = threading.Thread(target=lambda: done.append(player.standing()), daemon=True)
+    other.start()
+    other.join(20)
+    assert done  # the lock was given back
+
+
+def test_a_lock_that_is_not_given_back_delays_a_fork_and_no_more(monkeypatch):
+    monkeypatch.setattr(_forks, "_PATIENCE", 0.05)
+    player = duelay.RUCB().start(2, seed=0)
+    player.ask()
+    taken, done = threading.Event(), threading.Event()
+
+    def hold():
+        with player._lock:
+            taken.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    taken.wait()
+    try:
+        assert fork(lambda: player.ask().id == 1) == 0
+    finally:
+        done.set()
+        thread.join()
+    assert player.ask().id == 1
+
+
+def test_a_player_that_nobody_holds_is_forgotten():
+    player = duelay.RUCB().start(2, seed=0)
+    key, gone = id(player), weakref.ref(player)
+    assert _forks._OWNERS[key] is player
+    del player
+    gc.collect()
+    assert gone() is None and key not in _forks._OWNERS
