@@ -9,6 +9,7 @@ import pytest
 
 from duelay import experiments
 from duelay.experiments import reading
+from own import MINE, finish, small
 from test_experiments import SMALL, fingerprint
 
 
@@ -82,6 +83,33 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(cluster, tmp_path, m
         experiments.run(spec, tmp_path / "there", backend="dask", address=address, say=lose_one)
     assert len(seen) == 48 and workers[0].poll() is not None and workers[1].poll() is None
     assert fingerprint(tmp_path / "there") == fingerprint(tmp_path / "here")
+
+
+@pytest.mark.compiled
+def test_a_cluster_is_sent_the_policies_of_somebodys_own(cluster, module, tmp_path, monkeypatch):
+    """Its workers have neither the module nor what it imports, and keep no earlier edit of it."""
+    from duelay.experiments import work
+
+    address, workers = cluster
+    from distributed import Client
+
+    with Client(address) as client:
+        client.wait_for_workers(2, timeout=60)
+
+    def not_here(cell):
+        raise AssertionError("computed in the process that was started, not on the cluster")
+
+    there, specs = [], tmp_path / "specs"
+    for step in (1, 5):
+        source = MINE.replace("import duelay", "import duelay\nimport helper", 1)
+        module(source=source.replace("{step}", "helper.STEP"), folder=specs)
+        (specs / "helper.py").write_text(f"STEP = {step}\n" * step)
+        spec = reading.parse(small(), "small.toml", specs)
+        with monkeypatch.context() as context:
+            context.setattr(work, "compute", not_here)
+            there.append(finish(spec, tmp_path / "there", backend="dask", address=address))
+        assert there[-1] == finish(spec, tmp_path / "here")
+    assert there[0] != there[1]
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(tmp_path, monkeypatch):

@@ -50,17 +50,6 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
     assert answer(NUMBA_CACHE_DIR=str(blocked)) == answer()
 
 
-def test_no_kernel_is_in_what_recompiles_nothing_or_called_from_there():
-    root = Path(_jit.__file__).parent
-    for path in root.rglob("*.py"):
-        parts, source = path.relative_to(root).parts, path.read_text()
-        if parts[0] in _jit._WITHOUT_KERNELS:
-            assert "_jit" not in source, path
-        elif "duelay._jit" in source:
-            names = [Path(name).stem for name in _jit._WITHOUT_KERNELS]
-            assert not [n for n in names if f"duelay.{n} import" in source], path
-
-
 def test_old_kernels_are_forgotten(tmp_path, monkeypatch):
     monkeypatch.setattr(_jit.config, "CACHE_DIR", str(tmp_path))
     old, young = tmp_path / "duelay" / "old", tmp_path / "duelay" / "young"

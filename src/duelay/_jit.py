@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import os
 import shutil
 import time
@@ -22,6 +21,8 @@ from numba.core.caching import NullCache
 from numba.core.options import DefaultOptions
 from numba.extending import overload
 
+from duelay._sources import own_digest as _source_digest
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Kernels work in arrays that their caller holds, and make none. Without Numba's runtime (_nrt) they
@@ -31,29 +32,14 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline"
 if hasattr(DefaultOptions, "_nrt"):  # not a promise of Numba's: without it we are slower, not wrong
     _OPTIONS["_nrt"] = False
 _KEEP_DAYS = 30
-_WITHOUT_KERNELS = {  # what only reads or shows: files and folders whose change recompiles nothing
-    "_html.py", "_table.py", "advice.py", "assumptions", "cli.py", "datasets", "experiments",
-    "notebook.py", "plots.py", "testing.py",
-}  # fmt: skip
 
 
-def _source_digest() -> str:
-    """Name our sources.
+def _cache_directory() -> Path | None:
+    """Return where compiled kernels are kept, or None where nothing can be written.
 
     Numba's cache looks at a function's own file only, and would go on using a kernel after another
     file that it calls has changed. A directory for each state of all our files can be trusted.
     """
-    root = Path(__file__).parent
-    paths = sorted(
-        path
-        for path in root.rglob("*.py")
-        if path.relative_to(root).parts[0] not in _WITHOUT_KERNELS
-    )
-    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
-
-
-def _cache_directory() -> Path | None:
-    """Return where compiled kernels are kept, or None where nothing can be written."""
     try:
         chosen = config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         base = Path(chosen) / "duelay"

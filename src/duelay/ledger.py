@@ -33,8 +33,9 @@ from duelay.assumed import (
     vote,
 )
 from duelay.delays import Delay, Geometric, Never
+from duelay.delays import check as check_delay
 from duelay.geometric import GeometricHeard, geometric
-from duelay.learned import LearnedHeard
+from duelay.learned import LearnedHeard, learned
 from duelay.order import start_order
 from duelay.votes import VotesHeard, votes
 
@@ -68,14 +69,23 @@ class Ledger(NamedTuple):
         return Estimates(n, heard, wins, mean)
 
 
-def assume(delay: Delay | str | None, window: int | None, n_arms: int) -> Any:
-    """Return the state that keeps *heard* for a law, or for a reading of the baseline."""
+def assume(
+    delay: Delay | str | None, window: int | None, n_arms: int, order: str = "champion"
+) -> Any:
+    """Return the state that keeps *heard* for a law, or for a reading of the baseline.
+
+    A law may be given by its text. ``"learn"`` learns it; in which `order` arms are shown says what
+    can be learned from.
+    """
     if delay is None:
         return AtOnce(1.0)
     if delay == "append-only":
         return AppendOnly(1.0)
     if delay == "conversions":
         return ConversionsOnly(1.0)
+    if delay == "learn":
+        return learned(window, n_arms, order != "champion")
+    delay = check_delay(delay, n_arms)
     if isinstance(delay, Never) and isinstance(delay.law, Geometric) and delay.law.p < 1:
         return geometric(delay.law.p, 1.0 - delay.share, window, n_arms)
     if isinstance(delay, Geometric) and delay.p < 1:

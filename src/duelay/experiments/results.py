@@ -13,7 +13,7 @@ import numpy as np
 from duelay import notebook
 from duelay._files import write_whole
 from duelay.engine import Result
-from duelay.experiments.cells import Cell, blocks_of, read
+from duelay.experiments.cells import Cell, OtherSourcesError, blocks_of, read
 from duelay.experiments.spec import Grid, Specification
 
 _COLUMNS = ("problem", "policy", "law", "setting", "run", "t", "regret")
@@ -76,7 +76,12 @@ def load(spec: Specification, folder: str | Path) -> Results:
 
 
 def _read_sound(cell: Cell, folder: Path) -> dict[str, Any]:
-    arrays = read(cell, folder / "cells")
+    try:
+        arrays = read(cell, folder / "cells")
+    except OtherSourcesError as error:
+        raise ValueError(
+            f"{error}: run the specification again, or read results.parquet as it is"
+        ) from None
     if arrays is None:
         raise ValueError(f"{folder} lacks a cell: {cell}; run the specification again")
     return arrays
