@@ -1,5 +1,6 @@
 """A real Dask cluster on loopback, one of whose two workers is killed half-way."""
 
+import os
 import subprocess
 import sys
 import time
@@ -18,7 +19,8 @@ def cluster(tmp_path):
     """A scheduler and two worker processes; they end with the test."""
     pytest.importorskip("distributed", reason="Dask is not installed: pip install 'duelay[dask]'")
     scheduler_file = tmp_path / "scheduler.json"
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path,
+             "env": {**os.environ, "TMPDIR": str(tmp_path)}}  # fmt: skip
     dask = [sys.executable, "-m", "dask"]
     scheduler = subprocess.Popen(
         [*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",

@@ -120,6 +120,37 @@ class TestCoin(PolicyContract):
         self.start(3)
 
 
+def test_the_contract_notices_a_memory_that_players_share():
+    shared = {"asked": 0}
+
+    @dataclass(frozen=True)
+    class Shares(duelay.Policy):
+        def state(self, n_arms):
+            return shared
+
+        def choose(self, state, n_arms):
+            state["asked"] += 1
+            return state["asked"] % n_arms, 0
+
+    contract = PolicyContract()
+    contract.policy = Shares()
+    with pytest.raises(AssertionError):
+        contract.test_players_of_one_policy_do_not_disturb_each_other()
+
+
+@pytest.mark.parametrize("order", ["coin", "alternate"])
+def test_the_contract_notices_an_order_that_is_not_kept(order):
+    @dataclass(frozen=True)
+    class Claims(Fixed):
+        def ledger(self, n_arms):
+            return Fixed().ledger(n_arms)
+
+    contract = PolicyContract()
+    contract.policy = Claims(order)
+    with pytest.raises(AssertionError):
+        contract.test_the_order_is_as_the_policy_says()
+
+
 def test_players_have_memories_of_their_own():
     one, two = Remembers().start(5, seed=0), Remembers().start(5, seed=1)
     for _ in range(12):
