@@ -19,8 +19,8 @@ from typing import Any
 
 _SHOWS = frozenset({  # what only reads or shows: its change recompiles and recomputes nothing
     "__init__.py", "__main__.py", "_files.py", "_html.py", "_modules.py", "_sources.py",
-    "_table.py", "_version.py", "advice.py", "assumptions", "cli.py", "datasets", "experiments",
-    "notebook.py", "plots.py", "testing.py",
+    "_table.py", "_version.py", "_words.py", "advice.py", "assumptions", "cli.py", "datasets",
+    "experiments", "notebook.py", "plots.py", "testing.py",
 })  # fmt: skip
 _SOURCES = (".py", ".so", ".pyd")
 _INSTALLED = {"site-packages", "dist-packages"}

@@ -12,6 +12,7 @@ import numpy as np
 
 from duelay import notebook
 from duelay._files import write_whole
+from duelay._words import in_cell
 from duelay.engine import Result
 from duelay.experiments.cells import Cell, OtherSourcesError, blocks_of, read
 from duelay.experiments.spec import Grid, Specification
@@ -120,6 +121,18 @@ def _tables(results: Results) -> Iterator[Any]:
         yield pa.table(columns)
 
 
+def _for_spreadsheets(table: Any) -> Any:
+    """Return a table whose words, the same in all of its rows, are safe in a CSV."""
+    import pyarrow as pa
+
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) and len(table):
+            words = table.column(place)[0].as_py()
+            if in_cell(words) != words:
+                table = table.set_column(place, field, pa.array([in_cell(words)] * len(table)))
+    return table
+
+
 def export(results: Results, folder: Path) -> None:
     """Write results.csv and results.parquet: problem, policy, law, setting, run, t, regret."""
     import pyarrow.csv
@@ -131,7 +144,7 @@ def export(results: Results, folder: Path) -> None:
         if csv_writer is None or parquet_writer is None:
             csv_writer = pyarrow.csv.CSVWriter(csv, table.schema)
             parquet_writer = pyarrow.parquet.ParquetWriter(parquet, table.schema)
-        csv_writer.write(table)
+        csv_writer.write(_for_spreadsheets(table))
         parquet_writer.write(table)
     for writer in (csv_writer, parquet_writer):
         if writer is not None:
