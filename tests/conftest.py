@@ -1,4 +1,6 @@
 import os
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -17,3 +19,28 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture
 def interpreted():
     return INTERPRETED
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """Writes modules into a folder; what they leave behind is taken back."""
+    from duelay import _modules, text
+    from own import MINE
+
+    before = set(sys.modules)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.setattr(_modules, "_OURS", {})
+    for kind in ("policy", "law"):
+        monkeypatch.setitem(text._KINDS, kind, dict(text._KINDS[kind]))
+
+    def write(name="mine", step=1, folder=tmp_path, source=None):
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}.py").write_text(
+            (MINE if source is None else source).format(name=name, step=step)
+        )
+        return folder / f"{name}.py"
+
+    yield write
+    for name in set(sys.modules) - before:
+        if Path(getattr(sys.modules[name], "__file__", None) or "").is_relative_to(tmp_path):
+            del sys.modules[name]

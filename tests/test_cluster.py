@@ -1,5 +1,6 @@
 """A real Dask cluster on loopback, one of whose two workers is killed half-way."""
 
+import os
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ import pytest
 from duelay import experiments
 from duelay.experiments import cluster as on_dask
 from duelay.experiments import reading
+from own import MINE, finish, small
 from test_experiments import SMALL, fingerprint
 
 
@@ -18,7 +20,8 @@ def cluster(tmp_path):
     """A scheduler and two worker processes; they end with the test."""
     pytest.importorskip("distributed", reason="Dask is not installed: pip install 'duelay[dask]'")
     scheduler_file = tmp_path / "scheduler.json"
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path,
+             "env": {**os.environ, "TMPDIR": str(tmp_path)}}  # fmt: skip
     dask = [sys.executable, "-m", "dask"]
     scheduler = subprocess.Popen(
         [*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
@@ -132,6 +135,33 @@ def test_a_cluster_without_workers_is_one_sentence(busy, tmp_path, monkeypatch):
     time.sleep(1)
     with pytest.raises(ValueError, match=f"cluster at {address} has no workers: start some, dask"):
         experiments.run(long, tmp_path / "out", backend="dask", address=address)
+
+
+@pytest.mark.compiled
+def test_a_cluster_is_sent_the_policies_of_somebodys_own(cluster, module, tmp_path, monkeypatch):
+    """Its workers have neither the module nor what it imports, and keep no earlier edit of it."""
+    from duelay.experiments import work
+
+    address, workers = cluster
+    from distributed import Client
+
+    with Client(address) as client:
+        client.wait_for_workers(2, timeout=60)
+
+    def not_here(cell):
+        raise AssertionError("computed in the process that was started, not on the cluster")
+
+    there, specs = [], tmp_path / "specs"
+    for step in (1, 5):
+        source = MINE.replace("import duelay", "import duelay\nimport helper", 1)
+        module(source=source.replace("{step}", "helper.STEP"), folder=specs)
+        (specs / "helper.py").write_text(f"STEP = {step}\n" * step)
+        spec = reading.parse(small(), "small.toml", specs)
+        with monkeypatch.context() as context:
+            context.setattr(work, "compute", not_here)
+            there.append(finish(spec, tmp_path / "there", backend="dask", address=address))
+        assert there[-1] == finish(spec, tmp_path / "here")
+    assert there[0] != there[1]
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(tmp_path, monkeypatch):

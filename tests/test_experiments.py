@@ -135,10 +135,18 @@ def test_a_changed_specification_keeps_what_has_not_changed(finished, tmp_path, 
     more = SMALL.replace("runs = 5", "runs = 6")
     experiments.run(spec(more), folder, workers=1, quiet=True)
     assert {(cell.start, cell.stop) for cell in computed} == {(4, 6)}
-    monkeypatch.setattr(cells_module, "__version__", "99.0")
+    monkeypatch.setattr(cells_module, "_OURS", "other")
     computed.clear()
-    experiments.run(spec(more), folder, workers=1, quiet=True)
-    assert len(computed) == 12  # another version may give other numbers
+    said = []
+    experiments.run(spec(more), folder, workers=1, say=said.append)
+    assert len(computed) == 12  # other sources may give other numbers
+    assert "12 of 12 cells were made by other sources of duelay: they are computed again" in said
+
+
+def test_results_of_other_sources_are_not_loaded(finished, monkeypatch):
+    monkeypatch.setattr(cells_module, "_OURS", "other")
+    with pytest.raises(ValueError, match="was made by other sources of duelay: run the specif"):
+        experiments.load(spec(), finished)
 
 
 def start(folder, specification, *options):
@@ -325,12 +333,13 @@ def test_a_worker_that_is_killed_is_one_sentence(longer, tmp_path):
     assert "cells, which are kept" in complaints and "Traceback" not in complaints
 
 
-def test_a_worker_of_another_version_is_refused(tmp_path, monkeypatch):
+def test_a_worker_with_other_sources_is_refused(tmp_path, monkeypatch):
     def elsewhere(cell, parent):
-        return cell, compute(cell), "0.0.1", 0.0
+        return cell.file_name, compute(cell), {"duelay": "0.0.1, sources 12ab"}, 0.0
 
     monkeypatch.setattr(work, "_work", elsewhere)
-    with pytest.raises(experiments.WorkFailedError, match="a worker has duelay 0.0.1, this is"):
+    message = r"a worker has another duelay \(0.0.1, sources 12ab\) than this process \(.*install"
+    with pytest.raises(experiments.WorkFailedError, match=message):
         experiments.run(spec(), tmp_path / "out", workers=1, quiet=True)
 
 

@@ -32,17 +32,6 @@ def test_compiled_and_interpreted_runs_agree_to_the_last_bit():
     assert answer() == answer(NUMBA_DISABLE_JIT="1")
 
 
-def test_no_kernel_is_in_what_recompiles_nothing_or_called_from_there():
-    root = Path(_jit.__file__).parent
-    for path in root.rglob("*.py"):
-        parts, source = path.relative_to(root).parts, path.read_text()
-        if parts[0] in _jit._WITHOUT_KERNELS:
-            assert "_jit" not in source, path
-        elif "duelay._jit" in source:
-            names = [Path(name).stem for name in _jit._WITHOUT_KERNELS]
-            assert not [n for n in names if f"duelay.{n} import" in source], path
-
-
 def test_no_kernel_that_takes_a_generator_is_called_from_python():
     """It would keep the generator for ever: an `entry` gives it back."""
     root = Path(_jit.__file__).parent

@@ -6,28 +6,18 @@ that a dark page shows them as well as a light one.
 
 from __future__ import annotations
 
-import html
 import math
-import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from duelay._words import in_html as escape
+
 BLUE, ORANGE = "38,139,210", "213,94,0"  # as in the figures, the blue light enough for the dark
 _WIDTH, _HEIGHT = 240, 80  # of a chart's frame, in pixels
 _LEFT, _TOP, _RIGHT, _BOTTOM = 44, 8, 14, 20  # its margins
 _CELL = "text-align:{};padding:2px 7px;border:none;white-space:nowrap;"
-
-
-def escape(text: str) -> str:
-    """Text as HTML: every mark is shown as it is, and what cannot be shown is replaced."""
-    kept = "".join(" " if c in "\n\r\t" else c if _is_shown(c) else "\ufffd" for c in text)
-    return html.escape(kept)
-
-
-def _is_shown(character: str) -> bool:
-    return unicodedata.category(character) not in ("Cc", "Cs") and character not in "\ufffe\uffff"
 
 
 def short(text: str, most: int = 70) -> str:

@@ -7,7 +7,6 @@ the oracle that the compiled code is tested against.
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
@@ -20,6 +19,7 @@ from numba.extending import overload
 
 from duelay._compiling import announce
 from duelay._kept import OptionalCache, find_folder
+from duelay._sources import own_digest
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,28 +29,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline": True}
 if hasattr(DefaultOptions, "_nrt"):  # not a promise of Numba's: without it we are slower, not wrong
     _OPTIONS["_nrt"] = False
-_WITHOUT_KERNELS = {  # what only reads or shows: files and folders whose change recompiles nothing
-    "_html.py", "_table.py", "advice.py", "assumptions", "cli.py", "datasets", "experiments",
-    "notebook.py", "plots.py", "testing.py",
-}  # fmt: skip
-
-
-def _source_digest() -> str:
-    """Name our sources.
-
-    Numba's cache looks at a function's own file only, and would go on using a kernel after another
-    file that it calls has changed. A directory for each state of all our files can be trusted.
-    """
-    root = Path(__file__).parent
-    paths = sorted(
-        path
-        for path in root.rglob("*.py")
-        if path.relative_to(root).parts[0] not in _WITHOUT_KERNELS
-    )
-    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
-
-
-_CACHE, _NOT_KEPT = find_folder(_source_digest())
+# Numba's cache looks at a function's own file only, and would go on using a kernel after another
+# file that it calls has changed. A folder for each state of all our files can be trusted.
+_CACHE, _NOT_KEPT = find_folder(own_digest())
 _KERNELS: list[Any] = []
 
 

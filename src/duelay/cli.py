@@ -15,6 +15,7 @@ import numpy as np
 
 from duelay import __version__, assumptions, datasets, delays, policies, text
 from duelay._files import write_whole
+from duelay._modules import bring_in
 from duelay._table import table
 from duelay.advice import recommend
 from duelay.engine import Result, simulate, write_csv
@@ -47,6 +48,18 @@ def run() -> None:
     except OSError as error:
         click.echo(f"duelay: {error}", err=True)
         sys.exit(1)
+
+
+def _import_option(command: Any) -> Any:
+    """``--import``, for modules that name policies and laws of somebody's own."""
+    return click.option(
+        "--import",
+        "modules",
+        multiple=True,
+        metavar="MODULE",
+        help="A Python module with policies or laws of your own, sought here too; may be given "
+        "several times.",
+    )(command)
 
 
 @click.group(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
@@ -100,6 +113,7 @@ def main() -> None:
               help="Ticks by which the evidence is old that a policy sees.")  # fmt: skip
 @click.option("--batch", default=1, show_default=True, metavar="B",
               help="Duels that are asked before anything is heard.")  # fmt: skip
+@_import_option
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def simulate_command(
     dataset: str,
@@ -115,6 +129,7 @@ def simulate_command(
     feedback: str,
     stale: int,
     batch: int,
+    modules: tuple[str, ...],
     quiet: bool,
 ) -> None:
     """Simulate policies on a problem and compare their regret.
@@ -122,6 +137,7 @@ def simulate_command(
     Prints the mean and standard deviation of the regret over the runs, the share of runs whose
     standing leads with the true winner in the end, and the microseconds that a duel takes.
     """
+    _bring_in(modules)
     problem = datasets.find(dataset)
     law = delays.check(delay, problem.n_arms)
     # Where the law depends on the pair, the largest mean: n_m must be long enough for each.
@@ -166,6 +182,11 @@ def simulate_command(
         click.echo(f"\nwrote regret.csv, regret.png and regret.svg to {out}")
 
 
+def _bring_in(modules: tuple[str, ...], *folders: Path) -> None:
+    for name in modules:
+        bring_in(name, [Path(), *folders])
+
+
 def _experiment_options(command: Any) -> Any:
     """What `run` and `reproduce` have in common."""
     options = [
@@ -190,8 +211,9 @@ def _experiment_options(command: Any) -> Any:
 @click.argument("specification", metavar="SPEC", type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="DIR",
               help="Where the results go; what is there is not computed again.")  # fmt: skip
+@_import_option
 @_experiment_options
-def run_command(specification: Path, out: Path, **options: Any) -> None:
+def run_command(specification: Path, out: Path, modules: tuple[str, ...], **options: Any) -> None:
     """Run the experiments that a TOML file specifies, or a study by name, such as never.
 
     Studies: ablation, arms, batches, by-pair, datasets, gap, mean-delay, misspecified, never,
@@ -201,6 +223,7 @@ def run_command(specification: Path, out: Path, **options: Any) -> None:
     DIR. Stopped or killed, it goes on where it was when it is run again.
     """
     experiments = _experiments()
+    _bring_in(modules, specification.parent)
     _experiment(experiments.read(specification), out, **options)
 
 
@@ -285,7 +308,7 @@ def check_command(
 @click.option("--target", type=click.Choice(TARGETS), default="condorcet", show_default=True,
               help="The winner that is sought.")  # fmt: skip
 @click.option("--feedback", type=click.Choice(("conversions", "votes")), default="conversions",
-              show_default=True, help="What is told: only wins of the first, or who won.")  # fmt: skip
+              show_default=True, help="What is told: wins of the first, or who won.")  # fmt: skip
 def recommend_command(
     delay: str | None,
     order_given: bool,
@@ -332,14 +355,18 @@ def datasets_command() -> None:
 
 
 @main.command("policies")
-def policies_command() -> None:
+@_import_option
+def policies_command(modules: tuple[str, ...]) -> None:
     """List the policies and their parameters."""
+    _bring_in(modules)
     _list("policy")
 
 
 @main.command("delays")
-def delays_command() -> None:
+@_import_option
+def delays_command(modules: tuple[str, ...]) -> None:
     """List the delay laws and their parameters."""
+    _bring_in(modules)
     _list("law")
 
 

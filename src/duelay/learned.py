@@ -94,6 +94,22 @@ def learned(window: int, n_arms: int, *, from_self_duels: bool = False) -> Learn
     )
 
 
+def check_learning(delay: str, order: str, window: int | None) -> int:
+    """Return up to which age the law is learned; refuse what cannot be."""
+    if delay == "learn" and order == "champion":
+        raise ValueError(
+            "delay='learn' learns from duels whose order a coin or turns decide, and order is "
+            "'champion': tell the law, or write delay='learn-from-self-duels', which needs an arm "
+            "that duels itself to be really shown twice"
+        )
+    if window is None:
+        raise ValueError(
+            f"window must be given where the law is learned, such as {AGES}: it is learned up to "
+            "there, and what comes later does not count"
+        )
+    return window
+
+
 drifts.register(LearnedHeard)(drifts_within_plays)
 evidence.register(LearnedHeard)(read_evidence)
 is_settled.register(LearnedHeard)(all_closed)

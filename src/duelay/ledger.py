@@ -33,8 +33,9 @@ from duelay.assumed import (
     vote,
 )
 from duelay.delays import Delay, Geometric, Never
+from duelay.delays import check as check_delay
 from duelay.geometric import GeometricHeard, geometric
-from duelay.learned import LearnedHeard
+from duelay.learned import WAYS, LearnedHeard, check_learning, learned
 from duelay.order import start_order
 from duelay.votes import VotesHeard, votes
 
@@ -69,14 +70,24 @@ class Ledger(NamedTuple):
         return Estimates(n, heard, wins, mean)
 
 
-def assume(delay: Delay | str | None, window: int | None, n_arms: int) -> Any:
-    """Return the state that keeps *heard* for a law, or for a reading of the baseline."""
+def assume(
+    delay: Delay | str | None, window: int | None, n_arms: int, order: str = "champion"
+) -> Any:
+    """Return the state that keeps *heard* for a law, or for a reading of the baseline.
+
+    A law may be given by its text. ``"learn"`` learns it, up to the window, from duels whose
+    `order` a coin or turns decide; ``"learn-from-self-duels"`` from these.
+    """
     if delay is None:
         return AtOnce(1.0)
     if delay == "append-only":
         return AppendOnly(1.0)
     if delay == "conversions":
         return ConversionsOnly(1.0)
+    if delay in WAYS:
+        ages = check_learning(str(delay), order, window)
+        return learned(ages, n_arms, from_self_duels=delay != "learn")
+    delay = check_delay(delay, n_arms)
     if isinstance(delay, Never) and isinstance(delay.law, Geometric) and delay.law.p < 1:
         return geometric(delay.law.p, 1.0 - delay.share, window, n_arms)
     if isinstance(delay, Geometric) and delay.p < 1:

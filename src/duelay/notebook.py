@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay import _html as h
+from duelay._words import in_html
 
 if TYPE_CHECKING:
     from duelay.delays import ByPair, Law
@@ -41,7 +42,7 @@ def _never_raises(show: Callable[[Any], str]) -> Callable[[Any], str]:
                 words = repr(thing)
             except Exception:
                 words = f"<{type(thing).__name__}>"
-            return h.block(f"<pre>{h.escape(words[:2000])}</pre>")
+            return h.block(f"<pre>{in_html(words[:2000])}</pre>")
 
     return safe
 
@@ -279,8 +280,8 @@ def _standing(standing: Standing) -> str:
     shown = "leader beats it" if standing.scores is None else "Borda score"
     head = ("arm", shown, "", "beats", "duels", "conversions", "pending")
     note = _note("the mark of each interval is at 1/2", len(standing.arms), len(rows))
-    said = "".join(h.line(h.escape(f"warning: {words}")) for words in standing.warnings)
-    return h.line(h.escape(standing.headline)) + h.table(head, rows, left=(0, 1, 2)) + note + said
+    said = "".join(h.line(in_html(f"warning: {words}")) for words in standing.warnings)
+    return h.line(in_html(standing.headline)) + h.table(head, rows, left=(0, 1, 2)) + note + said
 
 
 def _heat(

@@ -13,6 +13,7 @@ import numpy as np
 
 from duelay import notebook
 from duelay._files import write_whole
+from duelay._words import in_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -225,7 +226,7 @@ def panels(rows: int, columns: int, n: int, title: str) -> tuple[Figure, list[Ax
 def name_axes(shown: Sequence[Axes], columns: int, x: str, y: str) -> None:
     """Name the outer axes of a figure with panels: below each column, left of each row."""
     for number, axes in enumerate(shown):
-        axes.set_xlabel(x if number + columns >= len(shown) else "", fontsize="small")
+        axes.set_xlabel(in_figure(x) if number + columns >= len(shown) else "", fontsize="small")
         axes.set_ylabel(y if number % columns == 0 else "", fontsize="small")
 
 
@@ -254,7 +255,7 @@ def key(figure: Figure, entries: Sequence[tuple[str, str]], title: str) -> None:
 
     patches = [Patch(color=colour, label=text) for colour, text in entries]
     figure.legend(
-        handles=patches, title=title, loc="outside lower center", ncols=len(entries),
+        handles=patches, title=_short(title), loc="outside lower center", ncols=len(entries),
         frameon=False, fontsize="small",
     )  # fmt: skip
 
@@ -303,14 +304,13 @@ def _tick(value: float) -> str:
 
 
 def _short(text: str) -> str:
-    """Words for a figure: not too many, and nothing in them is mathematics or hidden."""
-    text = text if len(text) <= 70 else f"{text[:67]}..."
-    return text.replace("$", r"\$").removeprefix("_")
+    """Words for a figure: not too many."""
+    return in_figure(text if len(text) <= 70 else f"{text[:67]}...")
 
 
 def _name(arm: str) -> str:
     """An arm's name beside a tick."""
-    return (arm if len(arm) <= 20 else f"{arm[:17]}...").replace("$", r"\$")
+    return in_figure(arm if len(arm) <= 20 else f"{arm[:17]}...")
 
 
 def check() -> Any:

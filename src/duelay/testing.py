@@ -126,6 +126,29 @@ class PolicyContract:
         n = self.horizon
         assert self._play(self.start(5), n) == self._play(self.start(5), n)
 
+    def test_players_of_one_policy_do_not_disturb_each_other(self) -> None:
+        """What a player remembers is its own, and not its policy's."""
+        one, other, together = self.start(12), self.start(13), []
+        for _ in range(9):
+            together += self._play(one, 7)
+            self._play(other, 7)
+        assert together == self._play(self.start(12), 63)
+
+    def test_the_order_is_as_the_policy_says(self) -> None:
+        """By the coin either arm of a pair is first as often; in turns, one after the other."""
+        order = getattr(self.policy, "order", None)
+        if order not in ("coin", "alternate"):
+            _does_not_apply("it shows its champion first, or decides by itself")
+        shown = np.zeros((4, 4))
+        for duel in self._play(self.start(14), 2 * self.horizon):
+            shown[duel.first, duel.second] += 1
+        ahead = shown - shown.T
+        if order == "alternate":
+            assert abs(ahead).max() <= 1
+        else:  # four standard errors
+            n = shown.sum() - np.trace(shown)
+            assert abs(np.triu(ahead).sum()) <= 4 * np.sqrt(n)
+
     def test_names_of_arms_change_nothing(self) -> None:
         """Arms are known by their place."""
         named = self.start(1, arms=["d", "c", "b", "a"])

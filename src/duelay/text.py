@@ -20,19 +20,31 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from duelay import _checks
+from duelay._sources import sources_of_class
 
 C = TypeVar("C", bound=type)
 
 _KINDS: dict[str, dict[str, type]] = {"law": {}, "policy": {}}
 _INTEGER = re.compile(r"[+-]?\d+")
 DEEPEST = 20  # laws within laws; a policy and `by-pair` may stand around them
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
 
 def named(kind: str, name: str) -> Callable[[C], C]:
     """Give a frozen dataclass its name in text."""
+    known = _KINDS[_checks.one_of("kind", kind, _KINDS)]
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(f"name must be of letters, digits and dashes, got {name!r}")
 
     def register(cls: C) -> C:
-        _KINDS[kind][name] = cls
+        if not dataclasses.is_dataclass(cls):
+            raise ValueError(
+                f"named must stand above @dataclass(frozen=True), and {cls.__name__} is none"
+            )
+        is_ours = sources_of_class(cls) is None  # its module is read now, while it says what runs
+        if name in known and sources_of_class(known[name]) is None and not is_ours:
+            raise ValueError(f"name must not be one of duelay's own, got {name!r}")
+        known[name] = cls
         cls.text_name = name  # type: ignore[attr-defined]
         return cls
 
@@ -68,7 +80,8 @@ def parse(
     if name not in known:
         listed = ", ".join(sorted(known))
         raise ValueError(
-            f"unknown {kind} {name!r}{_checks.nearest(name, known)}; there are: {listed}"
+            f"unknown {kind} {name!r}{_checks.nearest(name, known)}; there are: {listed}; one of "
+            f"your own must be imported first"
         )
     cls = known[name]
     fields = {_argument(field): field for field in dataclasses.fields(cls)}

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from duelay._words import in_markdown
 from duelay.assumptions.delays import delay_by_pair, delay_by_winner, law_drift
 from duelay.assumptions.finding import Finding, check_level
 from duelay.assumptions.order import order_balance, position_effect
@@ -72,5 +73,5 @@ def report(history: History, *, level: float = 0.05) -> str:
         known = not math.isnan(finding.p_value)
         numbers = f"{finding.statistic:.2f} | {finding.p_value:.2g}" if known else "- | -"
         name = f"**{finding.name}**" if finding.is_alarm else finding.name
-        lines.append(f"| {name} | {numbers} | {finding.n} | {finding.sentence} |")
+        lines.append(f"| {name} | {numbers} | {finding.n} | {in_markdown(finding.sentence)} |")
     return "\n".join(lines) + "\n"

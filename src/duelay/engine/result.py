@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from duelay import notebook
 from duelay._files import write_whole
+from duelay._words import in_cell
 from duelay.delays import Delay
 from duelay.engine.setting import Setting
 from duelay.problems import Problem
@@ -105,7 +106,8 @@ def write_csv(results: list[Result], path: str | Path) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["problem", "policy", "law", "run", "t", "regret"])
     for result in results:
-        head = [result.problem.name, str(result.policy), str(result.delay)]
+        names = (result.problem.name, str(result.policy), str(result.delay))
+        head = [in_cell(name) for name in names]
         for run, regrets in enumerate(result.regret):
             for t, regret in zip(result.t, regrets, strict=True):
                 writer.writerow([*head, run, int(t), repr(float(regret))])

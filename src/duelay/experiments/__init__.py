@@ -11,6 +11,7 @@ from duelay.experiments.reading import built_in, parse, read
 from duelay.experiments.results import Results, export, load
 from duelay.experiments.spec import Specification
 from duelay.experiments.work import BACKENDS, WorkFailedError, execute, opened
+from duelay.policies.policy import Policy
 
 __all__ = [
     "BACKENDS",
@@ -33,11 +34,8 @@ def _caution(spec: Specification) -> None:
         for grid in spec.grids
         for problem in grid.problems
         for choice in grid.policies
-        if (
-            caution := choice.under(grid.delays[0], grid.horizon).caution(
-                problem.n_arms, grid.horizon
-            )
-        )
+        if isinstance(policy := choice.under(grid.delays[0], grid.horizon), Policy)
+        and (caution := policy.caution(problem.n_arms, grid.horizon))
     }
     for caution in sorted(cautions):
         warnings.warn(caution, stacklevel=3)

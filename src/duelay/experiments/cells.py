@@ -17,15 +17,29 @@ from typing import Any
 
 import numpy as np
 
-from duelay import __version__
 from duelay._files import write_whole
+from duelay._modules import explain
+from duelay._sources import Sources, own_digest, sources_of
 from duelay.delays import Delay
-from duelay.engine import simulate
+from duelay.engine import Result, simulate
 from duelay.engine.setting import Setting
 from duelay.experiments.spec import Choice, Grid, Specification, problem_digest
 from duelay.problems import Problem
 
 _ARRAYS = ("t", "regret", "final", "leader", "plays", "pairs")
+_OURS = own_digest(Path(__file__))
+
+
+class OtherSourcesError(ValueError):
+    """A cell was made by other sources than those at hand; `names` says of which modules."""
+
+    def __init__(self, path: Path, names: list[str]) -> None:
+        super().__init__(f"cell {path.name} was made by other sources of {', '.join(names)}")
+        self.names = names
+
+
+class PolicyFailedError(RuntimeError):
+    """A law or a policy of somebody's own raised."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +57,19 @@ class Cell:
     setting: Setting = Setting()
 
     @property
+    def made_by(self) -> dict[str, str]:
+        """The sources that make its numbers, by module: duelay's, and those of somebody's own."""
+        theirs = sources_of(self.policy, self.delay)
+        return {"duelay": _OURS, **{name: sources.digest for name, sources in theirs.items()}}
+
+    @property
     def header(self) -> dict[str, Any]:
         """All that its numbers depend on."""
+        return {**self.asked, "sources": self.made_by}
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What is asked for, whatever the sources."""
         return {
             "problem": self.problem.name,
             "problem_digest": problem_digest(self.problem),
@@ -54,22 +79,34 @@ class Cell:
             "checkpoints": self.checkpoints,
             "seed": self.seed,
             "runs": [self.start, self.stop],
-            "version": __version__,
             **({"setting": str(self.setting)} if str(self.setting) else {}),
         }
 
     @property
     def file_name(self) -> str:
-        """A name to read, with a digest of the header to tell cells apart."""
-        digest = hashlib.sha256(json.dumps(self.header, sort_keys=True).encode()).hexdigest()[:16]
+        """A name to read, with a digest of what is asked for to tell cells apart.
+
+        Other sources write to the same place, so that a folder holds one answer to a question.
+        """
+        digest = hashlib.sha256(json.dumps(self.asked, sort_keys=True).encode()).hexdigest()[:16]
         words = re.sub(r"[^a-z0-9.]+", "-", f"{self.problem.name}--{self.policy}".lower())[:60]
         return f"{words.strip('-')}--{self.start}-{self.stop - 1}--{digest}.npz"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle with the modules of somebody's own, which a worker needs before the rest."""
+        sent = tuple(s for s in sources_of(self.policy, self.delay).values() if s.is_sent)
+        fields = [getattr(self, field.name) for field in dataclasses.fields(self)]
+        return _unpickle, (sent, *fields)
 
     def __str__(self) -> str:
         return (
             f"{self.problem.name}, {self.policy}, {self.delay}, runs {self.start} to "
             f"{self.stop - 1}"
         )
+
+
+def _unpickle(sent: tuple[Sources, ...], *fields: Any) -> Cell:
+    return Cell(*fields)
 
 
 def blocks_of(grid: Grid, problem: Problem, law: Delay, choice: Choice) -> list[Cell]:
@@ -111,7 +148,17 @@ def cells_of(spec: Specification) -> list[Cell]:
 
 def compute(cell: Cell) -> dict[str, Any]:
     """Simulate a cell, in one thread; return its arrays."""
-    result = simulate(
+    try:
+        result = _simulate(cell)
+    except Exception as error:
+        if not sources_of(cell.policy, cell.delay):
+            raise
+        raise PolicyFailedError(f"{cell.policy} failed: {explain(error)}") from error
+    return {name: np.asarray(getattr(result, name)) for name in _ARRAYS}
+
+
+def _simulate(cell: Cell) -> Result:
+    return simulate(
         cell.problem,
         cell.policy,
         delay=cell.delay,
@@ -126,7 +173,6 @@ def compute(cell: Cell) -> dict[str, Any]:
         is_cautious=False,  # said once, before the work
         **dataclasses.asdict(cell.setting),
     )
-    return {name: np.asarray(getattr(result, name)) for name in _ARRAYS}
 
 
 def write(cell: Cell, arrays: dict[str, Any], folder: Path) -> None:
@@ -138,7 +184,10 @@ def write(cell: Cell, arrays: dict[str, Any], folder: Path) -> None:
 
 
 def read(cell: Cell, folder: Path) -> dict[str, Any] | None:
-    """Return a cell's arrays; None where it is missing. A damaged one raises ValueError."""
+    """Return a cell's arrays; None where it is missing.
+
+    A damaged one raises ValueError, and one of other sources OtherSourcesError.
+    """
     path = folder / cell.file_name
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
@@ -148,8 +197,13 @@ def read(cell: Cell, folder: Path) -> dict[str, Any] | None:
         return None
     except Exception as error:  # what a damaged archive can raise has no end
         raise ValueError(f"damaged cell {path.name}: {error}") from None
-    if header != {**cell.header, "checksum": _checksum(cell.header, arrays)}:
+    made_by = header.get("sources") if isinstance(header, dict) else None
+    asked = {**cell.asked, "sources": made_by}
+    if header != {**asked, "checksum": _checksum(asked, arrays)}:
         raise ValueError(f"damaged cell {path.name}: its checksum does not fit")
+    if made_by != cell.made_by:
+        there, here = dict(made_by or {}), cell.made_by
+        raise OtherSourcesError(path, [n for n in {**here, **there} if there.get(n) != here.get(n)])
     return arrays
 
 

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from duelay import plots, theory
+from duelay._words import in_figure
 from duelay.engine import Result
 from duelay.experiments import sweep
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid, slug
 from duelay.experiments.statistics import converged_at, has_converged
+from duelay.problems import Problem
 
 _TIMES = 4.5  # what costs more than so many times the least is not what a panel is made for
 _CAPTIONS = {
@@ -66,7 +68,7 @@ def regret(results: Results, grid: Grid, law: str) -> Any:
         right, top = _extent(list(panel.values()))
         axes.set_xlim(0, right)
         axes.set_ylim(0, top or 1.0)  # nothing to regret: every arm is a winner
-        axes.set_title(f"{problem.name} (K = {problem.n_arms})", fontsize="medium")
+        axes.set_title(_title(problem), fontsize="medium")
     plots.name_axes(panels, min(3, len(panels)), "duels", "regret (mean ± sd)")
     plots.one_legend(figure, panels[0])
     return figure
@@ -84,7 +86,7 @@ def log_clock(results: Results, grid: Grid, law: str) -> Any:
         axes.set_xscale("log")
         axes.set_xlim(t[0], t[-1])
         axes.set_ylim(0, _extent(list(panel.values()))[1])
-        axes.set_title(f"{problem.name} (K = {problem.n_arms})", fontsize="medium")
+        axes.set_title(_title(problem), fontsize="medium")
     plots.name_axes(panels, min(3, len(panels)), "duels, logarithmic", "regret (mean ± sd)")
     plots.one_legend(figure, panels[0])
     return figure
@@ -103,7 +105,7 @@ def pairs(results: Results, grid: Grid, law: str) -> Any:
         axes.set_xlim(t[0], t[-1])
         axes.set_xscale("log")
         axes.set_ylim(0, 1)
-        axes.set_title(f"{problem.name} (K = {problem.n_arms})", fontsize="medium")
+        axes.set_title(_title(problem), fontsize="medium")
     plots.name_axes(panels, min(3, len(panels)), "duels, logarithmic", "share of the duels")
     plots.key(
         figure,
@@ -135,6 +137,10 @@ def pair_shares(result: Result) -> tuple[Any, Any]:
     stacked = np.column_stack([own, against, others])
     recent = np.diff(stacked, axis=0, prepend=0.0)
     return result.t, recent / recent.sum(axis=1, keepdims=True)
+
+
+def _title(problem: Problem) -> str:
+    return in_figure(f"{problem.name} (K = {problem.n_arms})")
 
 
 def _panels(grid: Grid) -> tuple[Any, list[Any]]:

@@ -10,6 +10,7 @@
 A problem may also be ``first-bonus:0.1,PROBLEM``, one with a bonus for being shown first. `target`,
 `feedback`, `stale` and `batch` are what they are for `simulate`; ``[sweep]`` with `over`, `axis`
 and `ticks` draws the regret over what varies from law to law, problem to problem or grid to grid.
+``import = ["mine"]`` brings in modules that name policies or laws of one's own.
 
 These stand for one grid, every problem with every policy under every law. Several are written as
 ``[[grid]]``, each with a `name`; what a grid leaves out it takes from the top.
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from duelay import _checks, datasets, delays
+from duelay._modules import bring_in
 from duelay.engine.setting import Setting
 from duelay.experiments.spec import Choice, Grid, Specification, Sweep, slug
 from duelay.problems import Problem
@@ -43,7 +45,7 @@ _SHARED: dict[str, Any] = {
     "stale": 0,
     "batch": 1,
 }
-_TOP = ("name", "title", "claims", "sweep", "grid", *_SHARED)
+_TOP = ("name", "title", "import", "claims", "sweep", "grid", *_SHARED)
 _GRID = ("name", "title", *_SHARED)
 _CLAIMS = ("none", "paper")
 _SWEEPS = ("delays", "problems", "grids")
@@ -68,7 +70,7 @@ def built_in(name: str, *, is_checked: bool = True) -> Specification:
 def read(path: str | Path) -> Specification:
     """Read a specification from a TOML file, or one that comes with duelay, by its name.
 
-    CSV files in it are sought beside it.
+    CSV files and modules in it are sought beside it.
     """
     path = Path(path)
     if str(path) in BUILT_IN and not path.is_file():  # a folder of results may have its name
@@ -94,6 +96,7 @@ def parse(source: str, file: str, folder: Path) -> Specification:
         raise ValueError(f"{file}: {error}") from None
     reader = _Reader(source, file, folder)
     reader.keys(data, _TOP)
+    modules = reader.modules(data.get("import", []))
     name = reader.word(data, "name", Path(file).stem)
     title = reader.word(data, "title", name)
     claims = data.get("claims", "none")
@@ -115,7 +118,7 @@ def parse(source: str, file: str, folder: Path) -> Specification:
         > 1e6
     ):
         reader.refuse("runs", "runs and block must give at most a million cells")
-    return Specification(name, title, claims, grids, reader.sweep(data, grids))
+    return Specification(name, title, claims, grids, reader.sweep(data, grids), modules)
 
 
 class _Reader:
@@ -155,6 +158,14 @@ class _Reader:
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
             self.refuse(key, f"{key} must be a text of one line, got {value!r}")
         return value
+
+    def modules(self, names: Any) -> tuple[str, ...]:
+        """Bring in the modules that name policies and laws of somebody's own."""
+        if not isinstance(names, list):
+            self.refuse("import", f'import must be a list of modules, ["mine"], got {names!r}')
+        for name in names:
+            self.guard("import", name, lambda name=name: bring_in(name, [self.folder]))
+        return tuple(names)
 
     def grid(self, part: dict[str, Any], shared: dict[str, Any], number: int) -> Grid:
         """Return one grid."""

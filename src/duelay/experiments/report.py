@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import math
 import re
 from pathlib import Path
@@ -13,6 +12,9 @@ import numpy as np
 
 from duelay import __version__, text, theory
 from duelay._files import write_whole
+from duelay._words import in_code as _code
+from duelay._words import in_html
+from duelay._words import in_markdown as _text
 from duelay.experiments import claims, sweep
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid
@@ -31,6 +33,9 @@ code { background: #f3f3f3; padding: 0 .2rem; overflow-wrap: anywhere; }
 @media print { body { margin: 0; max-width: none; } }
 """
 
+
+# Nothing on the page is fetched or run, should a word ever be taken for a mark.
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 Drawn = dict[str, list[tuple[str, str]]]
 
@@ -62,9 +67,9 @@ def compose(results: Results, checked: list[claims.Claim], drawn: Drawn) -> str:
 
 
 def _what_was_run(results: Results) -> str:
-    lines = [f"Made by duelay {__version__} from the specification `{results.spec.name}`.", ""]
+    lines = [f"Made by duelay {__version__} from the specification {_code(results.spec.name)}.", ""]
     for grid in results.spec.grids:
-        laws = ", ".join(f"`{law}`" for law in grid.delays)
+        laws = ", ".join(_code(str(law)) for law in grid.delays)
         names = ", ".join(_text(problem.name) for problem in grid.problems)
         setting = f"; {grid.setting}" if str(grid.setting) else ""
         lines.append(
@@ -83,7 +88,7 @@ def _what_was_run(results: Results) -> str:
     for (title, label), form in forms.items():
         if (label, form) not in seen:
             where = "" if label not in {known for known, _ in seen} else f" ({title})"
-            lines.append(f"- {_text(label + where)}: `{form}`")
+            lines.append(f"- {_text(label + where)}: {_code(form)}")
             seen.add((label, form))
     return "\n".join(lines)
 
@@ -143,7 +148,7 @@ def _grid(results: Results, grid: Grid, drawn: list[tuple[str, str]]) -> str:
                 )
         columns = ["dataset", "policy", "regret (mean ± sd)", "worst run", "share in second half",
                    "led by the winner"]  # fmt: skip
-        parts.append(f"Delay `{law}`:\n\n" + _table(columns, rows))
+        parts.append(f"Delay {_code(str(law))}:\n\n" + _table(columns, rows))
     return "\n\n".join(parts)
 
 
@@ -196,7 +201,8 @@ def _bounds(results: Results, grid: Grid) -> str:
         "trivial bound",
     ]
     return (
-        f"## The theorems beside the measurements\n\n{_text(grid.title)}, delay `{law}`:\n\n"
+        f"## The theorems beside the measurements\n\n{_text(grid.title)}, delay {_code(str(law))}:"
+        "\n\n"
         + _table(columns, rows)
         + f"\n\nTheorems 1 and 2 for alpha = {alpha:g} and a window of {window}; Theorem 2 is "
         "infinite at alpha = 1. Where the law depends on the pair: its largest mean, its slowest "
@@ -210,12 +216,6 @@ def _measured(results: Results, grid: Grid, problem: str, label: str | None) -> 
     if label is None:
         return "not run"
     return _number(float(results.get(grid.name, problem, label).final.mean()))
-
-
-def _text(words: str) -> str:
-    """Somebody's words as words: nothing in them is HTML or Markdown."""
-    plain = " ".join(html.escape(words, quote=False).split())
-    return re.sub(r"([\\`*_\[\]|#])", r"\\\1", plain)
 
 
 def _number(value: float) -> str:
@@ -233,15 +233,16 @@ def _page(source: str, title: str, folder: Path) -> str:
     """Return the report as one HTML file with its pictures inside."""
     import markdown
 
+    def inside(picture: re.Match[str]) -> str:
+        data = base64.b64encode((folder / picture[2]).read_bytes()).decode()
+        return f'{picture[1]}data:image/svg+xml;base64,{data}"'
+
     body = markdown.markdown(source, extensions=["tables", "sane_lists"])
-    for picture in sorted((folder / "figures").glob("*.svg")):
-        data = base64.b64encode(picture.read_bytes()).decode()
-        body = body.replace(
-            f'src="figures/{picture.name}"', f'src="data:image/svg+xml;base64,{data}"'
-        )
+    body = re.sub(r'(<img [^<>]*src=")(figures/[^"/]+\.svg)"', inside, body)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n"
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f"<title>{in_html(title)}</title>\n<style>{_STYLE}</style>\n</head>\n"
         f"<body>\n{body}\n</body>\n</html>\n"
     )

@@ -12,8 +12,9 @@ import numpy as np
 
 from duelay import notebook
 from duelay._files import write_whole
+from duelay._words import in_cell
 from duelay.engine import Result
-from duelay.experiments.cells import Cell, blocks_of, read
+from duelay.experiments.cells import Cell, OtherSourcesError, blocks_of, read
 from duelay.experiments.spec import Grid, Specification
 
 _COLUMNS = ("problem", "policy", "law", "setting", "run", "t", "regret")
@@ -76,7 +77,12 @@ def load(spec: Specification, folder: str | Path) -> Results:
 
 
 def _read_sound(cell: Cell, folder: Path) -> dict[str, Any]:
-    arrays = read(cell, folder / "cells")
+    try:
+        arrays = read(cell, folder / "cells")
+    except OtherSourcesError as error:
+        raise ValueError(
+            f"{error}: run the specification again, or read results.parquet as it is"
+        ) from None
     if arrays is None:
         raise ValueError(f"{folder} lacks a cell: {cell}; run the specification again")
     return arrays
@@ -115,6 +121,18 @@ def _tables(results: Results) -> Iterator[Any]:
         yield pa.table(columns)
 
 
+def _for_spreadsheets(table: Any) -> Any:
+    """Return a table whose words, the same in all of its rows, are safe in a CSV."""
+    import pyarrow as pa
+
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) and len(table):
+            words = table.column(place)[0].as_py()
+            if in_cell(words) != words:
+                table = table.set_column(place, field, pa.array([in_cell(words)] * len(table)))
+    return table
+
+
 def export(results: Results, folder: Path) -> None:
     """Write results.csv and results.parquet: problem, policy, law, setting, run, t, regret."""
     import pyarrow.csv
@@ -126,7 +144,7 @@ def export(results: Results, folder: Path) -> None:
         if csv_writer is None or parquet_writer is None:
             csv_writer = pyarrow.csv.CSVWriter(csv, table.schema)
             parquet_writer = pyarrow.parquet.ParquetWriter(parquet, table.schema)
-        csv_writer.write(table)
+        csv_writer.write(_for_spreadsheets(table))
         parquet_writer.write(table)
     for writer in (csv_writer, parquet_writer):
         if writer is not None:

@@ -27,7 +27,8 @@ class Choice:
     def under(self, law: Delay, horizon: int) -> Any:
         """The policy, told the true law (or its largest mean) and the horizon where it asks."""
         known = {"delay": law, "mean_delay": float(np.max(law.mean))}
-        return policies.parse(self.form, known).for_horizon(horizon)
+        policy = policies.parse(self.form, known)
+        return policy.for_horizon(horizon) if hasattr(policy, "for_horizon") else policy
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class Specification:
     claims: str  # whose claims the report checks
     grids: tuple[Grid, ...]
     sweep: Sweep | None = None
+    modules: tuple[str, ...] = ()  # of somebody's own, brought in before it was read
 
     def quick(self) -> Specification:
         """The same with a tenth of the runs and a fifth of the horizon."""
@@ -84,6 +86,7 @@ class Specification:
         return {
             "name": self.name,
             "title": self.title,
+            "import": list(self.modules),
             "claims": self.claims,
             "grids": [
                 {

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from duelay import plots
+from duelay._words import in_figure
 from duelay.engine import Result
 from duelay.experiments.results import Results
 
@@ -68,15 +69,17 @@ def draw(results: Results) -> Any:
             mean = np.array([result.final.mean() for result in several])
             half = np.array([half_width(result) for result in several])
             axes.errorbar(
-                places, mean, yerr=[np.minimum(half, 0.9 * mean), half], label=label, linewidth=1.5,
-                marker=".", capsize=2, **plots.style(number),
+                places, mean, yerr=[np.minimum(half, 0.9 * mean), half], label=in_figure(label),
+                linewidth=1.5, marker=".", capsize=2, **plots.style(number),
             )  # fmt: skip
         plots.log_numbers(axes)
+        ticks = [in_figure(tick) for tick in sweep.ticks]
         is_long = sum(len(tick) for tick in sweep.ticks) > 24
         axes.set_xticks(
-            places, sweep.ticks, rotation=30 if is_long else 0, ha="right" if is_long else "center"
+            places, ticks, rotation=30 if is_long else 0, ha="right" if is_long else "center"
         )
-        axes.set_title(title if len(title) < 40 else f"{title[:37]}...", fontsize="medium")
+        short = title if len(title) < 40 else f"{title[:37]}..."
+        axes.set_title(in_figure(short), fontsize="medium")
     plots.name_axes(shown, columns, sweep.axis, "regret at the horizon")
     plots.one_legend(figure, shown[0])
     return figure

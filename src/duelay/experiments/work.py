@@ -20,7 +20,14 @@ from tqdm import tqdm
 from duelay import __version__, _checks, _say
 from duelay._files import write_whole
 from duelay.experiments import cluster
-from duelay.experiments.cells import Cell, cells_of, compute, read, write
+from duelay.experiments.cells import (
+    Cell,
+    OtherSourcesError,
+    cells_of,
+    compute,
+    read,
+    write,
+)
 from duelay.experiments.spec import Specification
 
 CLUSTER_SECONDS = 10  # how long to wait for a cluster's answer
@@ -98,7 +105,7 @@ def execute(
     quiet: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> int:
-    """Compute and write every cell that is missing, damaged or of another version.
+    """Compute and write every cell that is missing, damaged or of other sources.
 
     Returns how many were computed. The folder must be `opened`.
     """
@@ -107,21 +114,20 @@ def execute(
     _checks.one_of("backend", backend, BACKENDS)
     store = folder / "cells"
     cells = cells_of(spec)
-    missing = [cell for cell in cells if not _is_sound(cell, store, say)]
+    missing = _missing(cells, store, say)
     if not missing:
         return 0
     watched = not quiet and sys.stderr is not None and sys.stderr.isatty()
     bar = tqdm(total=len(cells), initial=len(cells) - len(missing), unit=" cells",
                disable=not watched)  # fmt: skip
     done = len(cells) - len(missing)
+    by_name = {cell.file_name: cell for cell in missing}
     with bar, _backend(backend, address) as client:
         outcomes = _outcomes(missing, workers, backend, client)
         try:
-            for cell, arrays, version, seconds in outcomes:
-                if version != __version__:
-                    raise WorkFailedError(
-                        f"a worker has duelay {version}, this is {__version__}: install the same"
-                    )
+            for name, arrays, made_by, seconds in outcomes:
+                cell = by_name[name]
+                _check_alike(made_by, _made_by(cell))
                 write(cell, arrays, store)
                 done += 1
                 bar.update(1)
@@ -163,12 +169,28 @@ def _outcomes(cells: list[Cell], workers: int | None, backend: str, client: Any)
         )(tasks)
 
 
-def _work(cell: Cell, parent: int | None) -> tuple[Cell, dict[str, Any], str, float]:
+def _work(cell: Cell, parent: int | None) -> tuple[str, dict[str, Any], dict[str, str], float]:
     """What a worker does; it writes nothing, so it needs no disk in common with us."""
     if parent is not None and parent != os.getpid():
         _die_with(parent)
     start = time.perf_counter()
-    return cell, compute(cell), __version__, time.perf_counter() - start
+    return cell.file_name, compute(cell), _made_by(cell), time.perf_counter() - start
+
+
+def _made_by(cell: Cell) -> dict[str, str]:
+    """What makes a cell's numbers in this process; a program's own file is not a worker's."""
+    sources = {name: made for name, made in cell.made_by.items() if name != "__main__"}
+    return {**sources, "duelay": f"{__version__}, sources {sources['duelay']}"}
+
+
+def _check_alike(there: dict[str, str], here: dict[str, str]) -> None:
+    """Refuse the numbers of a worker that has other sources."""
+    for name, made_by in here.items():
+        if there.get(name) != made_by:
+            raise WorkFailedError(
+                f"a worker has another {name} ({there.get(name)}) than this process ({made_by}): "
+                f"install the same, and start the worker anew"
+            )
 
 
 @functools.cache
@@ -183,17 +205,31 @@ def _die_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _is_sound(cell: Cell, store: Path, say: Callable[[str], None]) -> bool:
-    try:
-        return read(cell, store) is not None
-    except ValueError as error:
-        place = store / cell.file_name
-        if place.is_dir():
-            raise WorkFailedError(
-                f"{place} is a folder, and a cell belongs there: move it away, and run again"
-            ) from None
-        say(f"{error}: it is computed again")
-        return False
+def _missing(cells: list[Cell], store: Path, say: Callable[[str], None]) -> list[Cell]:
+    """Return the cells to compute; say why where it is not that they are not there."""
+    missing, stale, names = [], 0, set[str]()
+    for cell in cells:
+        try:
+            if read(cell, store) is None:
+                missing.append(cell)
+        except OtherSourcesError as error:
+            missing.append(cell)
+            stale += 1
+            names |= set(error.names)
+        except ValueError as error:
+            place = store / cell.file_name
+            if place.is_dir():
+                raise WorkFailedError(
+                    f"{place} is a folder, and a cell belongs there: move it away, and run again"
+                ) from None
+            missing.append(cell)
+            say(f"{error}: it is computed again")
+    if stale:
+        say(
+            f"{stale} of {len(cells)} cells were made by other sources of "
+            f"{', '.join(sorted(names))}: they are computed again"
+        )
+    return missing
 
 
 @contextlib.contextmanager

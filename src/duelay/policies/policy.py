@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
+import weakref
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -13,9 +15,9 @@ from numpy.typing import NDArray
 from duelay import _checks, text
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
-from duelay.learned import AGES, WAYS, learned
+from duelay.learned import AGES, WAYS, check_learning
 from duelay.ledger import Ledger, age_to, assume, open_ledger, record
-from duelay.order import ORDERS
+from duelay.order import ORDERS, arrange
 from duelay.policies.player import Player
 from duelay.rules.turn import rival, take_turn
 
@@ -23,10 +25,16 @@ from duelay.rules.turn import rival, take_turn
 class Policy(ABC):
     """A recipe for choosing duels: a frozen dataclass, printable, the same for every run.
 
-    A policy of one's own in plain Python is a subclass with one method, `choose`. It sees a ledger
-    in which a silent duel is a lost one until its conversion comes; override `ledger` to assume a
-    delay law. A policy that needs a memory of its own may instead be any object whose
-    ``start(arms, seed)`` returns a player with `ask` and `tell`.
+    A policy of one's own in plain Python is a subclass with one method, `choose`. What it assumes
+    is what it says of these, as fields or on the class:
+
+    - `delay`: the law, ``"learn"``, or None, where a silent duel is a lost one until its conversion
+      comes. A law may be given by its text.
+    - `order`: ``"coin"`` or ``"alternate"`` decides which of the two is shown first; None, or
+      ``"champion"``, shows them as `choose` returns them.
+    - `window`: the ticks after which a conversion is not counted; None to wait for ever.
+
+    A policy that remembers more than its ledger does has a method `state`.
 
     Examples
     --------
@@ -42,13 +50,20 @@ class Policy(ABC):
     """
 
     text_name: str = ""
+    delay: Delay | str | None = None
+    order: str | None = None
     window: int | None = None
     self_duels: bool = True  # whether an arm may duel itself; if not, the strongest rival steps in
     target: ClassVar[str] = "condorcet"  # the winner that is sought, and that leads the standing
 
     @abstractmethod
-    def choose(self, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
-        """Return `first` and `second` for tick t = 1, 2, ...; read the ledger, do not write it."""
+    def choose(self, *args: Any, **asked: Any) -> tuple[int, int]:
+        """Return the two arms that duel next, `first` and `second`.
+
+        It is given what its parameters ask for, by name: `ledger`, what has been played and heard,
+        to be read and not written; `t`, the tick, 1, 2, ...; `rng`, the generator for all that is
+        left to chance; `n_arms`; and `state`, the player's memory, to be read and written.
+        """
 
     def start(self, arms: Any, seed: Any = None, *, feedback: str = "conversions") -> Player:
         """Put the policy to work on named arms, or on a number of them.
@@ -75,12 +90,24 @@ class Policy(ABC):
 
     def ledger(self, n_arms: int) -> Ledger:
         """Return an empty ledger under what the policy assumes."""
-        assumed = assume(None, self.window, n_arms)
-        return open_ledger(assumed, n_arms, self_duels=self.self_duels)
+        order = self.order or "champion"
+        assumed = assume(self.delay, self.window, n_arms, order)
+        return open_ledger(assumed, n_arms, order, self_duels=self.self_duels)
+
+    def state(self, n_arms: int) -> Any:
+        """Return the memory of a new player, for `choose` to write; it must pickle."""
+        return None
 
     def rule(self, n_arms: int) -> Any:
-        """Return the state of the rule at its start; None for a rule in plain Python."""
-        return None
+        """Return the state of the rule at its start: of one in plain Python, its memory."""
+        _asked(self)  # refuses what there is not, before the first duel
+        state = self.state(n_arms)
+        if state is None and "state" in inspect.signature(self.choose).parameters:
+            raise ValueError(
+                f"choose asks for state, and {type(self).__name__} has none: give it a method "
+                f"state(self, n_arms) that returns one"
+            )
+        return state
 
     def active(self, rule: Any, n_arms: int) -> NDArray[np.bool_]:
         """Return which arms the rule has not dropped."""
@@ -89,8 +116,9 @@ class Policy(ABC):
     def turn(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
         """Bring the ledger to tick t, choose a pair, write it down."""
         age_to(ledger, t)
-        pair = self.choose(ledger, t, rng)
         k = len(ledger.plays)
+        offered = {"ledger": ledger, "t": t, "rng": rng, "n_arms": k, "state": rule}
+        pair = self.choose(**{name: offered[name] for name in _asked(self)})
         try:
             first, second = (operator.index(arm) for arm in pair)
         except (TypeError, ValueError):
@@ -99,6 +127,7 @@ class Policy(ABC):
             raise ValueError(f"choose must return two arms from 0 to {k - 1}, got {pair!r}")
         if first == second and not ledger.self_duels:
             second = rival(ledger, first, t)
+        first, second = arrange(ledger.order, first, second, rng)
         record(ledger, first, second, t)
         return first, second
 
@@ -106,10 +135,32 @@ class Policy(ABC):
         return text.form(self)
 
 
+_OFFERED = ("ledger", "t", "rng", "n_arms", "state")
+_ASKED: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictionary()
+
+
+def _asked(policy: Policy) -> tuple[str, ...]:
+    """Return what a policy's `choose` asks for; refuse what there is not."""
+    if type(policy) not in _ASKED:
+        parameters = inspect.signature(policy.choose).parameters.values()
+        given = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        for p in given:
+            if p.name not in _OFFERED and p.default is p.empty:
+                hint = _checks.nearest(p.name, _OFFERED)
+                raise ValueError(
+                    f"choose asks for {p.name!r}, which there is not{hint}; there are: "
+                    f"{', '.join(_OFFERED)}"
+                )
+        takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        names = _OFFERED if takes_all else [p.name for p in given if p.name in _OFFERED]
+        _ASKED[type(policy)] = tuple(names)
+    return _ASKED[type(policy)]
+
+
 class CompiledPolicy(Policy):
     """A policy whose rule is a kernel: the simulator runs it compiled."""
 
-    def choose(self, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
+    def choose(self, *args: Any, **asked: Any) -> tuple[int, int]:
         """Not how a compiled rule is called: its state goes with it, see `turn`."""
         raise TypeError(f"{type(self).__name__} chooses with its rule's state: use start()")
 
@@ -143,27 +194,13 @@ class LawPolicy(CompiledPolicy):
         if learns and self.window is None:
             object.__setattr__(self, "window", AGES)
         _checks.one_of("order", self.order, ORDERS)
-        if self.delay == "learn" and self.order == "champion":
-            raise ValueError(
-                "delay='learn' learns from duels whose order a coin or turns decide, and order is "
-                "'champion': tell the law, or write delay='learn-from-self-duels', which needs an "
-                "arm that duels itself to be really shown twice"
-            )
+        if learns:
+            check_learning(str(self.delay), self.order, self.window)
         if self.delay == "learn-from-self-duels" and not self.self_duels:
             raise ValueError(
                 "delay='learn-from-self-duels' needs self_duels=True: there is nothing else that "
                 "it learns from"
             )
-
-    def ledger(self, n_arms: int) -> Ledger:
-        """Return a ledger under the assumed law."""
-        if self.delay in WAYS and self.window is not None:
-            is_from_self = self.delay == "learn-from-self-duels"
-            assumed = learned(self.window, n_arms, from_self_duels=is_from_self)
-        else:
-            law = None if self.delay is None else check_delay(self.delay, n_arms)
-            assumed = assume(law, self.window, n_arms)
-        return open_ledger(assumed, n_arms, self.order, self_duels=self.self_duels)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,375 @@
+"""Policies of somebody's own, in plain Python: in a program, in the shell, in specifications."""
+
+import copy
+import pickle
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import duelay
+from duelay import _modules, cli, experiments, text
+from duelay.experiments.cells import cells_of, compute
+from duelay.ledger import age_to, assume
+from duelay.testing import PolicyContract
+from own import MINE, finish, small
+
+# In a program: what `choose` is given, what a policy assumes, who is shown first.
+
+
+def mean_first(policy, n=400):
+    """How often the smaller arm of a pair is shown first."""
+    player = policy.start(3, seed=1)
+    duels = [player.ask() for _ in range(n)]
+    return np.mean([duel.first < duel.second for duel in duels if duel.first != duel.second])
+
+
+@dataclass(frozen=True)
+class Fixed(duelay.Policy):
+    order: str | None = None
+    delay: object = None
+    window: int | None = None
+
+    def choose(self, t):
+        return 0, 1 + t % 2
+
+
+def test_the_order_of_a_plain_policy_is_kept():
+    assert mean_first(Fixed()) == mean_first(Fixed("champion")) == 1
+    assert mean_first(Fixed("alternate")) == 0.5
+    assert 0.4 < mean_first(Fixed("coin")) < 0.6 and mean_first(Fixed("coin")) != 0.5
+    assert Fixed("coin").start(3, seed=0).history().order == "coin"
+    with pytest.raises(ValueError, match="order must be one of champion, coin, alternate"):
+        Fixed("turns").start(3)
+
+
+def test_the_order_holds_in_the_simulator_too():
+    problem = duelay.datasets.load("mslr")
+    result = duelay.simulate(problem, Fixed("alternate"), delay="constant:1", horizon=300)
+    plays = result.plays[0]
+    assert abs(plays - plays.T).max() <= 1 and plays.sum() == 300
+
+
+@pytest.mark.parametrize("law", ["geometric:0.05", "uniform:3,9", duelay.delays.Constant(5)])
+def test_a_plain_policy_assumes_the_law_that_it_says(law):
+    player = Fixed(delay=law, window=40).start(3, seed=0)
+    for duel in [player.ask() for _ in range(60)][::3]:
+        player.tell(duel)
+    assert not player.standing().takes_silence_for_defeat
+    ledger = copy.deepcopy(player._ledger)
+    age_to(ledger, 61)
+    ages = np.minimum(61 - np.arange(1, 61), 40)
+    heard = np.sum(duelay.delays.check(law).cdf(ages))
+    assert np.isclose(np.triu(ledger.estimates().heard).sum(), heard)
+
+
+def test_a_plain_policy_learns_the_law():
+    policy = Fixed("coin", "learn", 50)
+    problem = duelay.Problem([[0.5, 0.7, 0.6], [0.3, 0.5, 0.5], [0.4, 0.5, 0.5]])
+    player = policy.start(3, seed=0)
+    rng, due = np.random.default_rng(1), {}
+    for t in range(1, 6001):
+        for duel in due.pop(t, []):
+            player.tell(duel)
+        duel = player.ask()
+        if rng.random() < problem.matrix[duel.first, duel.second]:
+            due.setdefault(t + int(rng.geometric(0.1)), []).append(duel)
+    there, here = duelay.delays.Geometric(0.1).cdf(10), player.learned_law().cdf(10)
+    assert abs(there - here) < 4 * np.sqrt(0.25 / 6000) * 2
+    assert duelay.simulate(problem, policy, delay="geometric:0.1", horizon=200).regret.size
+
+
+def test_a_law_as_text_and_learn_are_taken_by_assume():
+    assert type(assume("geometric:0.01", 10, 3)) is type(
+        assume(duelay.delays.Geometric(0.01), 10, 3)
+    )
+    assert type(assume("learn", 10, 3, "coin")) is type(
+        duelay.DoubleThompson(delay="learn").ledger(3).assumed
+    )
+    with pytest.raises(ValueError, match=r"unknown law 'lern'"):
+        assume("lern", 10, 3)
+    with pytest.raises(ValueError, match="delay must be a delay law"):
+        Fixed(delay=7).start(3)
+
+
+@dataclass(frozen=True)
+class Remembers(duelay.Policy):
+    """Goes through the arms in an order of its own, drawn at its first duel."""
+
+    def state(self, n_arms):
+        return {"order": None, "asked": 0}
+
+    def choose(self, rng, state, n_arms, ledger):
+        if state["order"] is None:
+            state["order"] = rng.permutation(n_arms)
+        state["asked"] += 1
+        assert state["asked"] == ledger.plays.sum() + 1
+        return state["order"][state["asked"] % n_arms], rng.integers(n_arms)
+
+
+class TestRemembers(PolicyContract):
+    policy = Remembers()
+
+
+class TestCoin(PolicyContract):
+    policy = Fixed("coin", "geometric:0.1", 30)
+
+    def test_duels_are_numbered_pairs_of_arms(self):
+        self.start(3)
+
+
+def test_the_contract_notices_a_memory_that_players_share():
+    shared = {"asked": 0}
+
+    @dataclass(frozen=True)
+    class Shares(duelay.Policy):
+        def state(self, n_arms):
+            return shared
+
+        def choose(self, state, n_arms):
+            state["asked"] += 1
+            return state["asked"] % n_arms, 0
+
+    contract = PolicyContract()
+    contract.policy = Shares()
+    with pytest.raises(AssertionError):
+        contract.test_players_of_one_policy_do_not_disturb_each_other()
+
+
+@pytest.mark.parametrize("order", ["coin", "alternate"])
+def test_the_contract_notices_an_order_that_is_not_kept(order):
+    @dataclass(frozen=True)
+    class Claims(Fixed):
+        def ledger(self, n_arms):
+            return Fixed().ledger(n_arms)
+
+    contract = PolicyContract()
+    contract.policy = Claims(order)
+    with pytest.raises(AssertionError):
+        contract.test_the_order_is_as_the_policy_says()
+
+
+def test_players_have_memories_of_their_own():
+    one, two = Remembers().start(5, seed=0), Remembers().start(5, seed=1)
+    for _ in range(12):
+        one.ask()
+    two.ask()
+    assert one._rule["asked"] == 12 and two._rule["asked"] == 1
+    stored = pickle.dumps(one)
+    ahead = [one.ask() for _ in range(20)]
+    assert [player.ask() for player in [pickle.loads(stored)] for _ in range(20)] == ahead
+
+
+def test_choose_is_given_what_it_asks_for_by_name():
+    seen = []
+
+    @dataclass(frozen=True)
+    class Asks(duelay.Policy):
+        def choose(self, rng, *, n_arms, t, mine=3, ledger):
+            seen.append((n_arms, t, mine, ledger.plays.sum(), type(rng)))
+            return 0, 1
+
+    player = Asks().start(4, seed=0)
+    player.ask()
+    player.ask()
+    assert seen == [(4, 1, 3, 0, np.random.Generator), (4, 2, 3, 1, np.random.Generator)]
+
+    @dataclass(frozen=True)
+    class Everything(duelay.Policy):
+        def choose(self, **given):
+            seen.append(sorted(given))
+            return 0, 1
+
+    Everything().start(4).ask()
+    assert seen[-1] == ["ledger", "n_arms", "rng", "state", "t"]
+
+
+def test_what_choose_cannot_have_is_refused_at_the_start():
+    @dataclass(frozen=True)
+    class Wrong(duelay.Policy):
+        def choose(self, leger):
+            return 0, 1
+
+    with pytest.raises(
+        ValueError, match=r"asks for 'leger', which there is not \(did you mean led"
+    ):
+        Wrong().start(3)
+
+    @dataclass(frozen=True)
+    class Forgets(duelay.Policy):
+        def choose(self, state):
+            return 0, 1
+
+    with pytest.raises(ValueError, match=r"Forgets has none: give it a method state\(self, n_arms"):
+        Forgets().start(3)
+
+
+# By its name in text.
+
+
+def test_a_name_is_a_word_and_not_one_of_ours(monkeypatch):
+    monkeypatch.setitem(text._KINDS, "policy", dict(text._KINDS["policy"]))
+    for name in ("=cmd", "a b", "a:b", "", "1st", None, "<b>"):
+        with pytest.raises(ValueError, match="name must be of letters, digits and dashes"):
+            text.named("policy", name)
+    with pytest.raises(ValueError, match=r"kind must be one of law, policy \(did you mean policy"):
+        text.named("polcy", "mine")
+    with pytest.raises(ValueError, match="name must not be one of duelay's own, got 'rucb'"):
+        text.named("policy", "rucb")(Fixed)
+    with pytest.raises(ValueError, match="named must stand above @dataclass"):
+        text.named("policy", "mine")(type("Mine", (), {}))
+    assert text.names("policy")["rucb"] is duelay.RUCB
+    text.named("policy", "mine")(Fixed)
+    text.named("policy", "mine")(Remembers)  # defined again, as in a notebook
+    assert isinstance(duelay.policies.parse("mine"), Remembers)
+
+
+# In the shell.
+
+
+def shell(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["duelay", *map(str, arguments)])
+    try:
+        cli.run()
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
+
+
+def test_the_shell_simulates_a_policy_of_ones_own(module, tmp_path, monkeypatch, capsys):
+    module()
+    monkeypatch.chdir(tmp_path)
+    asked = ["simulate", "--dataset", "mslr", "--horizon", 50, "--runs", 2, "--policy", "mine"]
+    assert shell(monkeypatch, *asked) == 2
+    assert "unknown policy 'mine'" in (said := capsys.readouterr().err)
+    assert "must be imported first" in said
+    assert shell(monkeypatch, *asked, "--policy", "mine:rival=1", "--import", "mine") == 0
+    assert "mine:rival=1" in capsys.readouterr().out
+    assert shell(monkeypatch, "policies", "--import", "mine") == 0
+    assert "mine:rival=0,order=alternate" in capsys.readouterr().out
+
+
+def test_the_shell_runs_a_policy_of_ones_own(module, tmp_path, monkeypatch, capsys):
+    module(folder=tmp_path / "specs")
+    module("here")
+    (tmp_path / "specs" / "small.toml").write_text(
+        small().replace('import = ["mine"]', "").replace('"rucb"', '"rucb", "here"')
+    )
+    monkeypatch.chdir(tmp_path)
+    asked = ["run", "specs/small.toml", "--out", "out", "--quiet"]
+    assert shell(monkeypatch, *asked, "--import", "mine") == 2
+    assert "line 4: unknown policy 'here'" in capsys.readouterr().err
+    assert shell(monkeypatch, *asked, "--import", "mine", "--import", "here") == 0
+    assert "`mine:rival=2,order=alternate`" in (tmp_path / "out" / "report.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "source, name, message",
+    [
+        ("", "absent", "import 'absent': there is no such module in .*, nor is one installed"),
+        ("", "mine.absent", "import 'mine.absent': there is no such module"),
+        ("", "mine.py", r"import must name a module, not a file \(mine\), got 'mine.py'"),
+        ("", "../mine", "import must name a module"),
+        ("import absent", "mine", "import 'mine': ModuleNotFoundError: No module named 'absent'"),
+        ("\n\n1 / 0", "mine", r"import 'mine': ZeroDivisionError: .* \(mine.py, line 3\)"),
+        ("def", "mine", r"import 'mine': SyntaxError: invalid syntax \(mine.py, line 1\)"),
+        ("", "json", "import 'json': another module of this name is in use, from "),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_one_sentence(module, tmp_path, source, name, message):
+    module(source=source)
+    if name == "json":
+        module("json", source="")
+    with pytest.raises(ValueError, match=message):
+        _modules.bring_in(name, [tmp_path])
+    spec = small().replace('import = ["mine"]', f'import = ["{name}"]')
+    with pytest.raises(ValueError, match="small.toml, line 2: "):
+        experiments.parse(spec, "small.toml", tmp_path)
+
+
+def test_import_must_be_a_list(tmp_path):
+    spec = small().replace('import = ["mine"]', 'import = "mine"')
+    with pytest.raises(ValueError, match=r"line 2: import must be a list of modules, \[\"mine\"\]"):
+        experiments.parse(spec, "small.toml", tmp_path)
+    with pytest.raises(ValueError, match="line 2: import must name a module.*got 7"):
+        experiments.parse(spec.replace('"mine"', "[7]", 1), "small.toml", tmp_path)
+
+
+# In specifications, wherever the work is done.
+
+
+def test_a_module_is_sought_beside_the_specification(module, tmp_path):
+    module()
+    (tmp_path / "small.toml").write_text(small())
+    spec = experiments.read(tmp_path / "small.toml")
+    assert spec.modules == ("mine",) and spec.normal_form()["import"] == ["mine"]
+    direct = duelay.simulate(
+        duelay.datasets.load("mslr"), sys.modules["mine"].Mine(), delay="geometric:0.1",
+        horizon=60, runs=4, checkpoints=3,
+    )  # fmt: skip
+    assert finish(spec, tmp_path / "out")[0] == direct.regret.tolist()
+
+
+@pytest.mark.parametrize("backend", ["threads", "processes"])
+def test_a_module_reaches_the_workers(module, tmp_path, backend):
+    module()
+    spec = experiments.parse(small(), "small.toml", tmp_path)
+    there = finish(spec, tmp_path / "there", workers=2, backend=backend)
+    assert there == finish(spec, tmp_path / "here", workers=1)
+
+
+def test_a_module_edited_in_a_notebook_is_imported_anew(module, tmp_path):
+    module()
+    first = cells_of(experiments.parse(small(), "small.toml", tmp_path))[1]
+    again = cells_of(experiments.parse(small(), "small.toml", tmp_path))[1]
+    assert again.made_by == first.made_by and type(again.policy) is type(first.policy)
+    module(step=200 + 1)
+    edited = cells_of(experiments.parse(small(), "small.toml", tmp_path))[1]
+    assert edited.made_by["mine"] != first.made_by["mine"]
+    assert first.made_by == again.made_by  # what was imported before is still what it was
+    elsewhere = tmp_path / "elsewhere"
+    module(step=5, folder=elsewhere)
+    other = cells_of(experiments.parse(small(), "small.toml", elsewhere))[1]
+    regrets = [compute(cell)["regret"].tolist() for cell in (first, edited, other)]
+    assert regrets[0] == regrets[1] != regrets[2]  # 201 = 1 modulo 5
+
+
+RECEIVE = """
+import pickle, sys
+from pathlib import Path
+for name in sys.argv[1:]:
+    from duelay.experiments.cells import compute
+    cell = pickle.loads(Path(name).read_bytes())
+    print(compute(cell)["regret"].tolist(), cell.made_by["mine"])
+"""
+
+
+def test_a_cell_brings_its_module_along(module, tmp_path):
+    """As to a worker on another machine, which has neither the module nor its earlier edits."""
+    expected = []
+    for step in (1, 2, 1):
+        module(step=step).with_name("helper.py").write_text(f"STEP = {step}  # {'x' * step}")
+        source = MINE.replace("import duelay", "import duelay\nimport helper", 1)
+        module(source=source.replace("{step}", "helper.STEP"))
+        cell = cells_of(experiments.parse(small(), "small.toml", tmp_path))[1]
+        (tmp_path / f"{len(expected)}.cell").write_bytes(pickle.dumps(cell))
+        expected.append(f"{compute(cell)['regret'].tolist()} {cell.made_by['mine']}")
+    assert expected[0] != expected[1] and expected[0] == expected[2]
+    away = tmp_path / "away"
+    away.mkdir()
+    cells = [str(tmp_path / f"{number}.cell") for number in range(3)]
+    done = subprocess.run(
+        [sys.executable, "-c", RECEIVE, *cells], cwd=away, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines() == expected, done.stderr
+
+
+@pytest.mark.parametrize("backend", ["threads", "processes"])
+def test_a_policy_that_fails_says_where(module, tmp_path, backend):
+    module(source=MINE.replace("        return state", "        return [][3]; return state"))
+    spec = experiments.parse(small(), "small.toml", tmp_path)
+    message = r"cells, which are kept: mine.* failed: IndexError: .* \(mine.py, line 20\)"
+    with pytest.raises(experiments.WorkFailedError, match=message):
+        experiments.run(spec, tmp_path / "out", workers=1, backend=backend, quiet=True)
