@@ -12,7 +12,9 @@ Preferences are compared in the same way.
 
 from __future__ import annotations
 
+import html
 import math
+import re
 from collections.abc import Callable
 
 from duelay.assumptions.delays import delay_by_pair, delay_by_winner, law_drift
@@ -72,5 +74,12 @@ def report(history: History, *, level: float = 0.05) -> str:
         known = not math.isnan(finding.p_value)
         numbers = f"{finding.statistic:.2f} | {finding.p_value:.2g}" if known else "- | -"
         name = f"**{finding.name}**" if finding.is_alarm else finding.name
-        lines.append(f"| {name} | {numbers} | {finding.n} | {finding.sentence} |")
+        sentence = _as_markdown(finding.sentence)
+        lines.append(f"| {name} | {numbers} | {finding.n} | {sentence} |")
     return "\n".join(lines) + "\n"
+
+
+def _as_markdown(sentence: str) -> str:
+    """A sentence as it is: an arm's name is neither HTML nor Markdown."""
+    plain = " ".join(html.escape(sentence, quote=False).split())
+    return re.sub(r"([\\`*_\[\]|#])", r"\\\1", plain)

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,6 +56,22 @@ class Sweep:
     ticks: tuple[str, ...]  # a word for each place
 
 
+class Caution(NamedTuple):
+    """That a policy cannot work well on a problem with the horizon it is given."""
+
+    problem: str
+    label: str
+    sentence: str
+
+    @property
+    def brief(self) -> str:
+        """The sentence up to its first comma."""
+        return self.sentence.partition(",")[0]
+
+    def __str__(self) -> str:
+        return f"{self.problem}, {self.label}: {self.sentence}"
+
+
 @dataclass(frozen=True)
 class Specification:
     """What to run."""
@@ -65,6 +81,7 @@ class Specification:
     claims: str  # whose claims the report checks
     grids: tuple[Grid, ...]
     sweep: Sweep | None = None
+    band: str = "sd"  # what the figures' bands show
 
     def quick(self) -> Specification:
         """The same with a tenth of the runs and a fifth of the horizon."""
@@ -79,12 +96,28 @@ class Specification:
         )
         return dataclasses.replace(self, name=f"{self.name}-quick", grids=grids)
 
+    def cautions(self) -> list[Caution]:
+        """Return which policies cannot work well with their horizon, once each, in order."""
+        found = {
+            Caution(problem.name, choice.label, sentence)
+            for grid in self.grids
+            for problem in grid.problems
+            for choice in grid.policies
+            if (
+                sentence := choice.under(grid.delays[0], grid.horizon).caution(
+                    problem.n_arms, grid.horizon
+                )
+            )
+        }
+        return sorted(found)
+
     def normal_form(self) -> dict[str, Any]:
         """The specification as plain data, every default spelled out."""
         return {
             "name": self.name,
             "title": self.title,
             "claims": self.claims,
+            "band": self.band,
             "grids": [
                 {
                     "name": grid.name,

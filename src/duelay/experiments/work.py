@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import json
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,12 +15,14 @@ from typing import Any
 
 import filelock
 import joblib
-from tqdm import tqdm
 
 from duelay import __version__, _checks
 from duelay._files import write_whole
+from duelay.engine import simulate
 from duelay.experiments.cells import Cell, cells_of, compute, read, write
 from duelay.experiments.spec import Specification
+from duelay.experiments.watch import speak, watched
+from duelay.policies.policy import CompiledPolicy
 
 CLUSTER_SECONDS = 10  # how long to wait for a cluster's answer
 BACKENDS = {"threads": "threading", "processes": "loky", "dask": "dask", "ray": "ray"}
@@ -98,7 +100,7 @@ def execute(
 
     Returns how many were computed. The folder must be `opened`.
     """
-    say = say or _say
+    say = say or speak
     workers = None if workers is None else _checks.whole("workers", workers)
     _checks.one_of("backend", backend, BACKENDS)
     store = folder / "cells"
@@ -106,13 +108,16 @@ def execute(
     missing = [cell for cell in cells if not _is_sound(cell, store, say)]
     if not missing:
         return 0
-    watched = not quiet and sys.stderr is not None and sys.stderr.isatty()
-    bar = tqdm(total=len(cells), initial=len(cells) - len(missing), unit=" cells",
-               disable=not watched)  # fmt: skip
     done = len(cells) - len(missing)
-    with bar, _backend(backend, address):
-        outcomes = _outcomes(missing, workers, backend)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_backend(backend, address))
         try:
+            if backend in ("threads", "processes"):
+                compile_for(missing)  # before the clock starts: the time left is that of the work
+            outcomes = _outcomes(missing, workers, backend)
+            step = stack.enter_context(
+                watched(len(cells), " cells", done=done, quiet=quiet, say=say)
+            )
             for cell, arrays, version, seconds in outcomes:
                 if version != __version__:
                     raise WorkFailedError(
@@ -120,9 +125,7 @@ def execute(
                     )
                 write(cell, arrays, store)
                 done += 1
-                bar.update(1)
-                if not watched and not quiet:
-                    say(f"{done}/{len(cells)} {cell} ({seconds:.1f} s)")
+                step(f"{cell} ({seconds:.1f} s)")
         except WorkFailedError:
             raise
         except Exception as error:  # a full disk, a lost cluster, a worker that was killed
@@ -133,10 +136,18 @@ def execute(
     return len(missing)
 
 
-def _say(line: str) -> None:
-    """Print a line for whoever reads; nobody need."""
-    with contextlib.suppress(OSError, AttributeError, ValueError):
-        print(line, file=sys.stderr, flush=True)
+def compile_for(cells: list[Cell]) -> None:
+    """Compile, or load from disk, what the cells need: a duel of each kind."""
+    kinds = {
+        (str(cell.policy), str(cell.delay), cell.setting): cell
+        for cell in cells
+        if isinstance(cell.policy, CompiledPolicy)
+    }
+    for cell in kinds.values():
+        simulate(
+            cell.problem, cell.policy, delay=cell.delay, horizon=1, workers=1, progress=False,
+            is_cautious=False, **dataclasses.asdict(cell.setting),
+        )  # fmt: skip
 
 
 def _outcomes(cells: list[Cell], workers: int | None, backend: str) -> Iterator[Any]:

@@ -68,7 +68,10 @@ class Policy(ABC):
         return self
 
     def caution(self, n_arms: int, horizon: int | None) -> str | None:
-        """Return what somebody should know before a start with so many arms; mostly nothing."""
+        """Return what somebody should know before a start with so many arms; mostly nothing.
+
+        One sentence, which says it in brief before its first comma.
+        """
         return None
 
     def ledger(self, n_arms: int) -> Ledger:
