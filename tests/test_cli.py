@@ -210,6 +210,34 @@ def test_a_missing_extra_is_named(missing, arguments, message, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_experiments_without_their_extra_say_what_to_install():
+    code = """
+import sys
+names = ("filelock", "joblib", "markdown", "matplotlib", "pyarrow")
+for hidden in (*((name,) for name in names), names):
+    for name in hidden:
+        sys.modules[name] = None
+    try:
+        from duelay import experiments
+    except ModuleNotFoundError as error:
+        print(error.name, error, sep=": ")
+    for name in hidden:
+        del sys.modules[name]
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    *each, together = out.stdout.splitlines()
+    assert [line.partition(":")[0] for line in each] == [
+        "filelock", "joblib", "markdown", "matplotlib", "pyarrow",
+    ]  # fmt: skip
+    assert each[1] == (
+        "joblib: experiments need joblib: install it with pip install 'duelay[experiments]'"
+    )
+    assert together.endswith(
+        "experiments need filelock, joblib, markdown, matplotlib, pyarrow: install them with pip "
+        "install 'duelay[experiments]'"
+    )
+
+
 def test_importing_the_library_loads_neither_plots_nor_the_command_line():
     code = (
         "import sys, duelay;"

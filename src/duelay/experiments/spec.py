@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from duelay import policies
+from duelay import policies, text
 from duelay.delays import Delay
 from duelay.engine.setting import Setting
 from duelay.problems import Problem
@@ -126,7 +126,7 @@ class Specification:
                         problem.name: problem_digest(problem) for problem in grid.problems
                     },
                     "policies": {choice.label: choice.form for choice in grid.policies},
-                    "delays": [str(law) for law in grid.delays],
+                    "delays": [text.form(law) for law in grid.delays],
                     "horizon": grid.horizon,
                     "runs": grid.runs,
                     "seed": grid.seed,

@@ -134,9 +134,21 @@ class LawPolicy(CompiledPolicy):
 
     def __post_init__(self) -> None:
         if not (self.goes_without_law and self.delay in (None, "learn")):
-            object.__setattr__(self, "delay", check_delay(self.delay))
+            object.__setattr__(self, "delay", self._known_law())
         object.__setattr__(self, "window", _checks.window(self.window))
         _checks.one_of("order", self.order, ORDERS)
+
+    def _known_law(self) -> Delay:
+        """Return the law; where a word could have been one too, refuse it with all there are."""
+        word, laws = self.delay, text.names("law")
+        is_word = isinstance(word, str) and word.partition(":")[0].strip() not in laws
+        if self.goes_without_law and is_word and not _checks.is_number(str(word)):
+            hint = _checks.nearest(word, ["learn", *laws])
+            raise ValueError(
+                f"delay must be None, 'learn' or a law{hint}, got {word!r}; laws are: "
+                f"{', '.join(sorted(laws))}"
+            )
+        return check_delay(word)
 
     def ledger(self, n_arms: int) -> Ledger:
         """Return a ledger under the assumed law."""
