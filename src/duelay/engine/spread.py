@@ -22,7 +22,7 @@ def half_width(values: NDArray[Any]) -> NDArray[np.float64]:
 
     Student's t, for few runs know little of their own spread.
 
-    >>> half_width(np.array([1.0, 2.0, 3.0])).round(2)
+    >>> print(f"{half_width(np.array([1.0, 2.0, 3.0])):.2f}")
     2.48
     """
     n = len(values)
