@@ -112,7 +112,7 @@ def test_each_bar_names_its_policy_and_the_whole(monkeypatch, capsys):
     names = named_bars(monkeypatch)
     long = "rucb:alpha=1,counting=append-only,window=100"
     command(monkeypatch, *SIMULATE, "--policy", "rucb", "--policy", long)
-    assert names == ["1 of 2, rucb", "2 of 2, rucb:alpha=1,counting=appen…"]
+    assert names == ["1 of 2, rucb", "2 of 2, rucb:alpha=1,counting…"]
     names.clear()
     command(monkeypatch, *SIMULATE, "--policy", "rucb")
     command(monkeypatch, *SIMULATE, "--policy", "rucb", "--quiet")

@@ -15,7 +15,7 @@ from duelay.engine import Result, simulate, write_csv
 from duelay.policies.policy import Policy
 from duelay.problems import Problem
 
-_NAME = 28  # characters of a policy beside its bar
+_NAME = 22  # characters of a policy beside its bar, which leaves room for it in 80 columns
 
 
 @dataclass(frozen=True)
