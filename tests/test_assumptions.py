@@ -423,7 +423,7 @@ def test_the_sentences_of_what_is_found():
     found = delay_by_winner(slow_winner(0, times=4))
     assert "for arm 1, " in found.sentence and found.is_alarm
     found = delay_by_pair(slow_pair(0, times=4))
-    assert "ticks for pair 0-1, " in found.sentence and found.is_alarm
+    assert "ticks for the pair 0 and 1, " in found.sentence and found.is_alarm
     found = law_drift(slower(0))
     assert "The delay law changes: by age 88 the median delay went from 14 to 24" in found.sentence
     found = preference_drift(changed_mind(0))
@@ -440,7 +440,8 @@ def test_pairs_with_few_answers_are_taken_as_one():
     delay = np.where(rare, 9, rng.integers(1, 4, size=400))
     delay[-9:] = 1
     found = delay_by_pair(votes(first, second, np.ones(400), delay=delay, n_arms=9))
-    assert found.is_alarm and "a median of 9 ticks for the others, 2 for pair 0-1" in found.sentence
+    assert found.is_alarm
+    assert "a median of 9 ticks for the others, 2 for the pair 0 and 1" in found.sentence
 
 
 @pytest.mark.parametrize("test", TESTS[1:], ids=lambda test: test.__name__)
@@ -529,6 +530,8 @@ def test_a_history_needs_to_know_which_duel_was_heard():
         ({"feedback": "vote"}, r"feedback must be one of .*did you mean votes"),
         ({"order": "toss"}, "order must be one of champion, coin, alternate"),
         ({"window": 0}, "window must be None"),
+        ({"arms": ("a", "b", "c")}, "arms must be 2 names, got 3"),
+        ({"arms": ("a", "a")}, "arms must have different names, got 'a' twice"),
     ],
 )
 def test_a_wrong_history_is_refused(wrong, message):

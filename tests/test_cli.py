@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from duelay import cli
+from duelay import _compare, cli
 
 
 def duelay_command(*arguments, capsys=None):
@@ -116,7 +116,7 @@ SIMULATE = ["simulate", "--dataset", "mslr", "--policy", "rucb", "--horizon", "1
         ([*SIMULATE, "--policy", "rucb:alpha=0.5"], "alpha must be greater than 0.5"),
         ([*SIMULATE, "--policy", "rucb-delay:window=0"], "window must be None"),
         ([*SIMULATE, "--horizon", "0"], "horizon must be a whole number of at least 1, got 0"),
-        ([*SIMULATE, "--horizon", "x"], "'x' is not a valid integer"),
+        ([*SIMULATE, "--horizon", "x"], "--horizon must be a whole number of at least 1, got 'x'"),
         ([*SIMULATE[:2], "none.csv", *SIMULATE[3:]], "cannot read a matrix from none.csv"),
         ([*SIMULATE, "--colour"], "No such option"),
         ([*SIMULATE, "--horizon", "9" * 20], "horizon must be at most 2^53"),
@@ -145,14 +145,14 @@ def test_bad_input_is_one_sentence_and_status_2(command, arguments, message):
 def test_a_folder_that_cannot_be_made_is_said_before_the_work(command, tmp_path):
     (tmp_path / "file").write_text("in the way")
     status, _, complaints = command(*SIMULATE, "--out", tmp_path / "file" / "below")
-    assert status == 2 and complaints.startswith("duelay: out cannot be made a folder")
+    assert status == 2 and complaints.startswith("duelay: --out cannot be made a folder")
 
 
 def test_a_disk_that_fills_up_is_status_1(command, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cli, "write_csv", full)
+    monkeypatch.setattr(_compare, "write_csv", full)
     status, _, complaints = command(*SIMULATE, "--out", tmp_path)
     assert status == 1 and "No space left on device" in complaints
 
@@ -161,7 +161,7 @@ def test_ctrl_c_is_status_130(command, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "simulate", interrupted)
+    monkeypatch.setattr(_compare, "simulate", interrupted)
     status, _, complaints = command(*SIMULATE)
     assert status == 130 and complaints.strip() == "duelay: stopped"
 
@@ -210,6 +210,34 @@ def test_a_missing_extra_is_named(missing, arguments, message, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_experiments_without_their_extra_say_what_to_install():
+    code = """
+import sys
+names = ("filelock", "joblib", "markdown", "matplotlib", "pyarrow")
+for hidden in (*((name,) for name in names), names):
+    for name in hidden:
+        sys.modules[name] = None
+    try:
+        from duelay import experiments
+    except ModuleNotFoundError as error:
+        print(error.name, error, sep=": ")
+    for name in hidden:
+        del sys.modules[name]
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    *each, together = out.stdout.splitlines()
+    assert [line.partition(":")[0] for line in each] == [
+        "filelock", "joblib", "markdown", "matplotlib", "pyarrow",
+    ]  # fmt: skip
+    assert each[1] == (
+        "joblib: experiments need joblib: install it with pip install 'duelay[experiments]'"
+    )
+    assert together.endswith(
+        "experiments need filelock, joblib, markdown, matplotlib, pyarrow: install them with pip "
+        "install 'duelay[experiments]'"
+    )
+
+
 def test_importing_the_library_loads_neither_plots_nor_the_command_line():
     code = (
         "import sys, duelay;"
@@ -223,6 +251,7 @@ def test_recommend_says_what_to_use_and_why(command):
     _, shown, _ = command("recommend")
     assert shown.startswith("double-thompson:delay=learn\n")
     assert "learned" in shown and "duelay.DoubleThompson(delay='learn'" in shown
-    assert "mrr-db-delay:mean_delay=50" in command("recommend", "--anonymous", "--delay", 50)[1]
+    anonymous = command("recommend", "--anonymous", "--mean-delay", 50)[1]
+    assert "mrr-db-delay:mean_delay=50" in anonymous
     assert "geometric:0.1" in command("recommend", "--delay", "geometric:0.1")[1]
     assert "order=champion" in command("recommend", "--order-given")[1]

@@ -6,7 +6,8 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duelay import delays
+import duelay
+from duelay import delays, policies, text
 from duelay.delays import (
     ByPair,
     Constant,
@@ -214,6 +215,10 @@ def test_by_pair_answers_for_every_pair():
         (lambda: ByPair((Constant(1),) * 3), "K×K delay laws for K of at least 2, got 3"),
         (lambda: ByPair((Constant(1), 5, 6, 7)), "laws must be K×K delay laws, got 5 among them"),
         (lambda: delays.check(0.01), "delay must be a delay law, such as .* got 0.01"),
+        (
+            lambda: delays.check(20),
+            "got the number 20: write geometric:0.05 for a mean of 20, constant:20 for 20 every",
+        ),
         (lambda: Geometric(0.1).quantile(1.1), "q must be at least 0 and at most 1"),
     ],
 )
@@ -228,6 +233,48 @@ def test_an_empirical_law_repeats_its_samples(samples):
     for t in (1, 7, 50):
         assert law.cdf(t) == pytest.approx(np.mean(np.array(samples) <= t))
     assert law.never == pytest.approx(np.mean(np.isinf(samples)), abs=1e-9)
+
+
+def test_a_long_table_is_printed_in_a_few_words_that_no_other_shares():
+    table = np.full(9_999, 0.7 / 9_999)
+    law, other = Empirical(table), Empirical(table[::-1] * np.linspace(1, 0.9, 9_999))
+    assert str(law).startswith("empirical:<9999 ages; median 5000; 30 % never; ")
+    assert repr(law).startswith("Empirical(<9999 ages; median 5000; 30 % never; ")
+    assert len(str(law)) < 80 and str(law) != str(other) and str(law) == str(Empirical(table))
+    assert text.parse("law", text.form(law)) == law  # where every number is needed
+    assert str(Empirical(np.zeros(60))).startswith("empirical:<60 ages; 100 % never; ")
+    known = duelay.RUCBDelay(delay=law)
+    assert len(repr(known)) < 150 and policies.parse(str(known)) == known
+    with pytest.raises(ValueError, match="pmf must be a sequence of probabilities"):
+        delays.parse(str(law))
+
+
+def test_a_label_leaves_out_a_law_that_is_printed_in_brief():
+    law = Empirical(np.full(60, 1 / 60))
+    problem = duelay.Problem([[0.5, 0.6], [0.4, 0.5]])
+    result = duelay.simulate(problem, duelay.RUCBDelay(delay=law), delay=law, horizon=5)
+    assert result.label == "rucb-delay"
+
+
+@pytest.mark.parametrize("policy", [duelay.DoubleThompson, duelay.RMED])
+@pytest.mark.parametrize(
+    "word, guess", [("lern", "learn"), ("Learn", "learn"), ("geometrik:0.1", "geometric")]
+)
+def test_a_word_that_is_no_law_is_refused_with_all_there_are(policy, word, guess):
+    message = (
+        rf"delay must be None, 'learn' or a law \(did you mean {guess}\?\), got '{word}'; laws"
+    )
+    with pytest.raises(ValueError, match=message):
+        policy(delay=word)
+    with pytest.raises(
+        ValueError, match="delay must be a law, got the number 100: write geometric"
+    ):
+        policy(delay=100)
+
+
+def test_who_needs_a_law_is_not_offered_to_learn_it():
+    with pytest.raises(ValueError, match="unknown law 'lern'; there are: by-pair"):
+        duelay.RUCBDelay(delay="lern")
 
 
 def test_a_law_takes_ages_in_any_layout():

@@ -1,5 +1,6 @@
 """What is not documented fails."""
 
+import datetime
 import importlib.util
 import os
 import re
@@ -159,7 +160,27 @@ def test_the_site_builds_and_loads_nothing_from_the_network(tmp_path):
 
 def test_the_citation_file_is_sound():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert citation["title"] == "duelay" and citation["references"]
+    assert citation["title"] == "duelay" and citation["cff-version"] == "1.2.0"
+    assert citation["version"] == duelay.__version__
+    assert isinstance(citation["date-released"], datetime.date)
+
+
+def test_the_bibtex_in_the_docs_says_what_the_citation_file_says():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    (bibtex,) = re.findall(r"```bibtex\n(.*?)```", INDEX.read_text(), re.DOTALL)
+    own, paper = bibtex.split("\n\n")
+    fields = dict(re.findall(r"(\w+) += \{(.*)\}", own))
+    assert fields["title"] == citation["title"] and fields["version"] == citation["version"]
+    assert fields["year"] == str(citation["date-released"].year)
+    assert fields["author"] == f"{{{citation['authors'][0]['name']}}}"
+    (reference,) = citation["references"]
+    fields = dict(re.findall(r"(\w+) += \{(.*)\}", paper))
+    assert {key: str(reference[key]) for key in ("title", "journal", "year", "url")} == {
+        key: fields[key] for key in ("title", "journal", "year", "url")
+    }
+    names = [f"{who['family-names']}, {who['given-names']}" for who in reference["authors"]]
+    assert fields["author"] == " and ".join(names)
+    assert "docs/index.md#cite" in (ROOT / "README.md").read_text()
 
 
 def test_the_changelog_tells_of_this_version():

@@ -67,7 +67,10 @@ def test_a_finished_folder_holds_tables_figures_and_a_report(finished):
 
 def test_the_tables_are_tidy_and_agree_with_the_simulator(finished):
     table = pandas.read_csv(finished / "results.csv")
-    assert list(table.columns) == ["problem", "policy", "law", "setting", "run", "t", "regret"]
+    assert list(table.columns) == [
+        "problem", "policy", "label", "law", "setting", "run", "t", "regret",
+    ]  # fmt: skip
+    assert set(table["label"]) == {"rucb-delay:window=50", "the baseline"}
     assert table.equals(pandas.read_parquet(finished / "results.parquet").astype(table.dtypes))
     assert len(table) == 2 * 2 * 5 * 10
     rows = table[(table.problem == "mslr") & (table.policy == "rucb:alpha=1")]
@@ -107,7 +110,8 @@ def test_a_rerun_computes_only_what_is_missing_or_damaged(finished, tmp_path, mo
     monkeypatch.setattr(work, "compute", counting)
     said = []
     experiments.run(spec(), folder, workers=1, say=said.append)
-    assert computed == [] and said == []
+    assert computed == []
+    assert [line for line in said if not line.partition("/")[2].startswith("5 ")] == []  # no cells
     first, second, third, *_ = cells_of(spec())
     store = folder / "cells"
     (store / first.file_name).unlink()
@@ -375,9 +379,13 @@ def test_grids_that_share_cells_give_each_row_once(tmp_path):
 
 def test_a_horizon_that_is_too_short_is_said_once(tmp_path):
     source = SMALL.replace("rucb:alpha=1", "mrr-db-delay")
-    with pytest.warns(UserWarning, match="the baseline: horizon 300 is too short") as caught:
+    message = r"^horizon 300 is too short for MRR-DB-Delay \(2 of 2 problems\)$"
+    with pytest.warns(UserWarning, match=message) as caught:
         experiments.run(spec(source), tmp_path / "out", workers=2, quiet=True)
-    assert len(caught) == 2  # one a problem
+    assert len(caught) == 1  # for both problems
+    page = (tmp_path / "out" / "report.md").read_text()
+    assert "- mslr, the baseline: horizon 300 is too short" in page
+    assert "- arithmetic:3,0.1, the baseline: horizon 300 is too short" in page
 
 
 def test_a_full_disk_keeps_what_was_computed(tmp_path, monkeypatch):
@@ -410,10 +418,7 @@ def test_an_incomplete_folder_cannot_be_loaded(tmp_path):
         (("horizon", "horizn"), r"small.toml, line 6: unknown key 'horizn' \(did you mean horizon"),
         (('"mslr"', '"mlsr"'), r"line 3: unknown problem 'mlsr' \(did you mean mslr\?\)"),
         (('"mslr"', '"none.csv"'), "line 3: cannot read a matrix from none.csv"),
-        (
-            ('"mslr"', '"arithmetic:3"'),
-            "line 3: problem 'arithmetic:3' must be written arithmetic:n_arms, step",
-        ),
+        (('"mslr"', '"arithmetic:3"'), "line 3: problem 'arithmetic:3' must be written"),
         (('"mslr"', "7"), "problems must be names, CSV files or forms, got 7"),
         (("rucb-delay:", "rucb-dely:"), r"line 4: unknown policy 'rucb-dely' \(did you mean"),
         (("window=50", "windw=50"), r"line 4: .*no parameter 'windw' \(did you mean window\?\)"),
@@ -508,7 +513,7 @@ def test_a_csv_of_ones_own_gives_a_figure_in_two_commands(tmp_path, monkeypatch,
 def test_progress_is_a_line_a_cell_where_nobody_watches(tmp_path, monkeypatch, capsys):
     path = tmp_path / "small.toml"
     path.write_text(SMALL)
-    for options, lines in (([], 12), (["--quiet"], 0)):
+    for options, lines in (([], 12 + 5), (["--quiet"], 0)):  # tables, three figures, the report
         out = tmp_path / f"out{lines}"
         monkeypatch.setattr(
             sys, "argv", ["duelay", "run", str(path), "--out", str(out), "--workers", "2", *options]

@@ -1,5 +1,7 @@
 """Histories from players and from CSV files, and the command that checks them."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,7 @@ def test_a_log_is_read_from_a_csv(tmp_path):
         ("first,second,delay,winner\na,b,,tie\n", "winner must be empty where delay is, got 'tie'"),
         ("first,second,delay,winer\na,b,1,tie\n", r"column 'winer' \(did you mean winner"),
         ("first,second,delay\na,b,0\n", "delay must be from 1 to the duel's age"),
+        ("first,second,delay\na,a,1\n", "there must be two arms, got 'a' alone"),
     ],
 )
 def test_a_bad_log_is_refused_with_its_line(tmp_path, text, message):
@@ -81,7 +84,7 @@ def test_the_command_says_what_is_wrong(tmp_path, monkeypatch, capsys):
     path = tmp_path / "duels.csv"
     path.write_text("\n".join(lines) + "\n")
     page = tmp_path / "report.md"
-    assert run_cli(monkeypatch, "check", str(path), "--order", "coin", "--out", str(page)) == 0
+    assert run_cli(monkeypatch, "check", str(path), "--order", "coin", "--out", str(page)) == 1
     report = page.read_text()
     assert "2000 duels of 2 arms, 2000 answers (votes). 1 of 5 tests alarm" in report
     assert report.index("| **position effect** |") < report.index("| order balance |")
@@ -90,6 +93,57 @@ def test_the_command_says_what_is_wrong(tmp_path, monkeypatch, capsys):
     alarms = [line for line in out.splitlines() if line.startswith("!")]
     assert len(alarms) == 1 and "position effect" in alarms[0]
     assert run_cli(monkeypatch, "check", str(tmp_path / "none.csv")) == 2
+
+
+def log(folder, *, names=("a", "b"), first_share=0.5, n=600):
+    """Write a log of votes that is sound, but for how often the first name is shown first."""
+    rng = np.random.default_rng(1)
+    lines = ["first,second,delay,winner"]
+    for number in range(n):
+        first, second = names if rng.random() < first_share else reversed(names)
+        won = "first" if rng.random() < 0.5 else "second"
+        lines.append(f"{first},{second},{min(n - number, rng.geometric(0.2))},{won}")
+    path = folder / "duels.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_the_status_says_whether_a_test_alarms(tmp_path, monkeypatch, capsys):
+    assert run_cli(monkeypatch, "check", str(log(tmp_path))) == 0
+    assert "!" not in capsys.readouterr().out
+    assert run_cli(monkeypatch, "check", str(log(tmp_path, first_share=0.7))) == 1
+    assert "\n! order balance" in capsys.readouterr().out
+
+
+def test_a_log_keeps_the_names_of_its_arms_and_findings_use_them(tmp_path, monkeypatch, capsys):
+    path = log(tmp_path, names=("old *page*|1", "new"), first_share=0.7)
+    history = History.from_csv(path)
+    assert sorted(history.arms) == ["new", "old *page*|1"]
+    page = tmp_path / "report.md"
+    assert run_cli(monkeypatch, "check", str(path), "--out", str(page)) == 1
+    assert "Arm old *page*|1 is shown first in 7" in capsys.readouterr().out
+    assert r"Arm old \*page\*\|1 is shown first in 7" in page.read_text()
+
+
+def test_the_findings_as_json(tmp_path, monkeypatch, capsys):
+    path = log(tmp_path, names=("red", "blue"), first_share=0.7)
+    assert run_cli(monkeypatch, "check", str(path), "--json", "--window", "1e3") == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["duels"], told["answers"], told["feedback"]) == (600, 600, "votes")
+    assert sorted(told["arms"]) == ["blue", "red"]
+    assert (told["level"], told["window"], told["order"]) == (0.05, 1000, None)
+    by_name = {finding["name"]: finding for finding in told["findings"]}
+    assert len(by_name) == 6
+    balance = by_name["order balance"]
+    assert balance["is_alarm"] is True and balance["p_value"] < 1e-9 and balance["n"] == 600
+    assert by_name["delay by pair"]["p_value"] is None  # one pair: nothing to compare
+
+
+def test_a_history_of_a_player_has_its_names():
+    player = duelay.RUCB().start(["red", "blue"], seed=0)
+    player.ask()
+    assert player.history().arms == ("red", "blue")
+    assert duelay.RUCB().start(2, seed=0).history().arms == ("0", "1")
 
 
 def test_other_targets_and_feedback_from_the_command_line(monkeypatch, capsys):

@@ -315,6 +315,18 @@ def test_a_law_that_is_wrong_is_shown_as_text():
     assert is_plain(ByPair((Wrong(),) * 4))
 
 
+def test_long_names_are_broken_and_not_cut():
+    """A name above a column was once cut to ten letters: "Pete S…ras"."""
+    problem = duelay.datasets.load("tennis")
+    page = problem._repr_html_()
+    assert "…" not in page
+    for arm in problem.arms:
+        assert page.count(f">{arm}</span></th>") == 1  # above its column
+    assert "white-space:normal" in page and "overflow-wrap:anywhere" in page
+    endless = duelay.Problem(problem.matrix[:2, :2], arms=["x" * 300, "y"])._repr_html_()
+    assert endless.count("…") >= 2 and f'title="{"x" * 300}"' in endless
+
+
 @given(st.text(max_size=100))
 def test_any_text_is_safe(text):
     ET.fromstring(_html.block(_html.short(text), _html.td("", title=text)))

@@ -86,6 +86,15 @@ def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
     raise ValueError(f"{name} must be one of {listed}{nearest(value, words)}, got {value!r}")
 
 
+def is_number(word: str) -> bool:
+    """Whether a text is a number."""
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
 def nearest(value: Any, words: Iterable[str]) -> str:
     """Return " (did you mean ...?)", or nothing where no word is near."""
     close = difflib.get_close_matches(str(value).lower(), list(words), n=1)

@@ -29,6 +29,14 @@ def short(text: str, most: int = 70) -> str:
     return f'<span title="{escape(text[:1000])}">{escape(cut)}</span>'
 
 
+def heading(text: str) -> str:
+    """A name above a column: broken into lines where it is long, not cut."""
+    return (
+        '<span style="display:inline-block;max-width:8em;white-space:normal;'
+        f'overflow-wrap:anywhere;text-align:inherit">{short(text, 60)}</span>'
+    )
+
+
 def number(value: float) -> str:
     """A number of any size: 0.25, 12.3, 1,500, 2.1e+09, ∞.
 
@@ -82,7 +90,8 @@ def td(content: str, *, align: str = "right", style: str = "", title: str = "") 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> str:
     """A table of cells made by `td`, under a head of HTML; columns in `left` stand to the left."""
     cells = [
-        f'<th style="{_CELL.format("left" if column in left else "right")}">{title}</th>'
+        f'<th style="{_CELL.format("left" if column in left else "right")}vertical-align:bottom;">'
+        f"{title}</th>"
         for column, title in enumerate(head)
     ]
     lines = [f"<tr>{''.join(row)}</tr>" for row in rows]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from duelay import _checks
+from duelay import _checks, text
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.learned import WAYS
@@ -89,6 +89,12 @@ def recommend(
     return Recommendation(DoubleThompson(delay=law, order=order, window=window), reason)
 
 
+@text.alias("policy", "recommended")
+def recommended() -> Policy:
+    """Return what `recommend` gives to somebody who knows nothing of the delays."""
+    return recommend().policy
+
+
 _VOTES = (
     "With votes silence is no answer, so that nothing needs to be known about the delays: start it "
     "with feedback='votes'."
@@ -140,7 +146,7 @@ def _anonymous(known: Any) -> Recommendation:
     if not math.isfinite(mean):
         raise ValueError(
             "delay must be given where conversions are anonymous, as a law with a finite mean or "
-            f"as its mean: MRRDBDelay's rounds are made from it, got {known}"
+            f"as its mean: MRR-DB-Delay's rounds are made from it, got {known}"
         )
     return Recommendation(
         MRRDBDelay(mean_delay=mean, feedback="aggregated"),

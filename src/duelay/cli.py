@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
+import dataclasses
+import json
 import shutil
 import sys
 import warnings
@@ -13,12 +13,14 @@ from typing import Any
 import click
 import numpy as np
 
-from duelay import __version__, assumptions, datasets, delays, policies, text
+from duelay import __version__, _checks, assumptions, datasets, delays, policies, text
+from duelay._compare import compare
 from duelay._files import write_whole
 from duelay._modules import bring_in
+from duelay._shell import Group, Whole
 from duelay._table import table
 from duelay.advice import recommend
-from duelay.engine import Result, simulate, write_csv
+from duelay.engine import BANDS
 from duelay.history import History
 from duelay.problems import TARGETS
 from duelay.votes import FEEDBACKS
@@ -33,9 +35,7 @@ def run() -> None:
     """Run the command: bad input is one sentence and status 2, Ctrl-C is status 130."""
     warnings.showwarning = _show_warning
     try:
-        main(standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        status = main(standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -43,11 +43,13 @@ def run() -> None:
         click.echo("duelay: stopped", err=True)
         sys.exit(130)
     except (ValueError, ArithmeticError, MemoryError) as error:
-        click.echo(f"duelay: {error or type(error).__name__}", err=True)
+        _complain(str(error) or type(error).__name__)
         sys.exit(2)
     except OSError as error:
-        click.echo(f"duelay: {error}", err=True)
+        _complain(error)
         sys.exit(1)
+    if status:  # of a command that ended by Exit
+        sys.exit(status)
 
 
 def _import_option(command: Any) -> Any:
@@ -62,7 +64,7 @@ def _import_option(command: Any) -> Any:
     )(command)
 
 
-@click.group(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Group, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="duelay")
 def main() -> None:
     """Find the best of K arms from duels whose answers come late, or never."""
@@ -82,8 +84,9 @@ def main() -> None:
     required=True,
     multiple=True,
     metavar="POLICY",
-    help="What to run (see `duelay policies`); may be given several times. A policy that assumes a "
-    "delay law, or its mean, is told the true one unless the text says another.",
+    help="What to run (see `duelay policies`); `recommended` is what `duelay recommend` gives. May "
+    "be given several times. A policy that assumes a delay law, or its mean, is told the true one "
+    "unless the text says another.",
 )
 @click.option(
     "--delay",
@@ -92,26 +95,31 @@ def main() -> None:
     metavar="LAW",
     help="The law that delays follow (see `duelay delays`).",
 )
-@click.option("--horizon", default=20_000, show_default=True, metavar="T", help="Duels in a run.")
-@click.option("--runs", default=20, show_default=True, metavar="N", help="Independent runs.")
-@click.option("--seed", default=0, show_default=True, metavar="N", help="Same seed, same numbers.")
-@click.option("--workers", type=int, metavar="N", help="Threads.  [default: one a core]")
-@click.option(
-    "--checkpoints", default=200, show_default=True, metavar="N", help="Ticks recorded in a run."
-)
+@click.option("--horizon", type=Whole(), default=20_000, show_default=True, metavar="T",
+              help="Duels in a run; 1e5 is a number, too.")  # fmt: skip
+@click.option("--runs", type=Whole(), default=20, show_default=True, metavar="N",
+              help="Independent runs.")  # fmt: skip
+@click.option("--seed", type=Whole(0), default=0, show_default=True, metavar="N",
+              help="Same seed, same numbers.")  # fmt: skip
+@click.option("--workers", type=Whole(), metavar="N", help="Threads.  [default: one a core]")
+@click.option("--checkpoints", type=Whole(), default=200, show_default=True, metavar="N",
+              help="Ticks recorded in a run.")  # fmt: skip
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
     help="Write regret.csv, regret.png and regret.svg there.",
 )
+@click.option("--band", type=click.Choice(BANDS), default="sd", show_default=True,
+              help="What the figure's bands show: one standard deviation of the runs, or where the "
+              "mean is, with 95 % confidence.")  # fmt: skip
 @click.option("--target", type=click.Choice(TARGETS), default="condorcet", show_default=True,
               help="The winner that regret is measured against.")  # fmt: skip
 @click.option("--feedback", type=click.Choice(FEEDBACKS), default="conversions", show_default=True,
               help="What is reported: a win of the first only, or both outcomes.")  # fmt: skip
-@click.option("--stale", default=0, show_default=True, metavar="R",
+@click.option("--stale", type=Whole(0), default=0, show_default=True, metavar="R",
               help="Ticks by which the evidence is old that a policy sees.")  # fmt: skip
-@click.option("--batch", default=1, show_default=True, metavar="B",
+@click.option("--batch", type=Whole(), default=1, show_default=True, metavar="B",
               help="Duels that are asked before anything is heard.")  # fmt: skip
 @_import_option
 @click.option("--quiet", is_flag=True, help="No progress bar.")
@@ -125,6 +133,7 @@ def simulate_command(
     workers: int | None,
     checkpoints: int,
     out: Path | None,
+    band: str,
     target: str,
     feedback: str,
     stale: int,
@@ -135,7 +144,8 @@ def simulate_command(
     """Simulate policies on a problem and compare their regret.
 
     Prints the mean and standard deviation of the regret over the runs, the share of runs whose
-    standing leads with the true winner in the end, and the microseconds that a duel takes.
+    standing leads with the true winner in the end, and the microseconds that a duel takes. Ctrl-C
+    keeps the policies that are finished.
     """
     _bring_in(modules)
     problem = datasets.find(dataset)
@@ -151,35 +161,34 @@ def simulate_command(
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ValueError(f"out cannot be made a folder, {out}: {error.strerror}") from None
-    results = [
-        simulate(
-            problem,
-            policy,
-            delay=law,
-            horizon=horizon,
-            runs=runs,
-            seed=seed,
-            workers=workers,
-            checkpoints=checkpoints,
-            progress=False if quiet else None,
-            target=target,
-            feedback=feedback,
-            stale=stale,
-            batch=batch,
-        )
-        for policy in chosen
-    ]
+    compared = compare(
+        problem,
+        list(zip(policy_forms, chosen, strict=True)),
+        quiet=quiet,
+        delay=law,
+        horizon=horizon,
+        runs=runs,
+        seed=seed,
+        workers=workers,
+        checkpoints=checkpoints,
+        target=target,
+        feedback=feedback,
+        stale=stale,
+        batch=batch,
+    )
     winners = ", ".join(problem.arms[arm] for arm in problem.winners(target))
     click.echo(f"{problem.name}: {problem.n_arms} arms, winner {winners}")
-    how = f", {results[0].setting}" if str(results[0].setting) else ""
+    setting = str(compared.results[0].setting)
+    how = f", {setting}" if setting else ""
     click.echo(f"delay {law}, {horizon} duels a run, runs: {runs}, seed {seed}{how}\n")
-    click.echo(_summary(results))
+    click.echo(compared.table())
     if out is not None:
-        write_csv(results, out / "regret.csv")
-        figure = plots.regret_figure(results)
-        for name in ("regret.png", "regret.svg"):
-            plots.save(figure, out / name)
+        compared.write(out, band)
         click.echo(f"\nwrote regret.csv, regret.png and regret.svg to {out}")
+    if compared.missing:
+        done = f"{len(compared.results)} of {len(chosen)} policies"
+        _complain(f"stopped after {done}; missing: {', '.join(compared.missing)}")
+        raise click.exceptions.Exit(130)
 
 
 def _bring_in(modules: tuple[str, ...], *folders: Path) -> None:
@@ -190,7 +199,9 @@ def _bring_in(modules: tuple[str, ...], *folders: Path) -> None:
 def _experiment_options(command: Any) -> Any:
     """What `run` and `reproduce` have in common."""
     options = [
-        click.option("--workers", type=int, metavar="N", help="How many.  [default: one a core]"),
+        click.option(
+            "--workers", type=Whole(), metavar="N", help="How many.  [default: one a core]"
+        ),
         click.option(
             "--backend",
             type=click.Choice(["threads", "processes", "dask", "ray"]),
@@ -199,6 +210,12 @@ def _experiment_options(command: Any) -> Any:
             help="Where the work is done: here, or on a cluster that is running.",
         ),
         click.option("--address", metavar="URL", help="The cluster's scheduler, tcp://HOST:PORT."),
+        click.option(
+            "--band",
+            type=click.Choice(BANDS),
+            help="What the bands of the figures show: one standard deviation of the runs, or where "
+            "the mean is, with 95 % confidence.  [default: as the specification has it]",
+        ),
         click.option("--quick", is_flag=True, help="A tenth of the runs, a fifth of the horizon."),
         click.option("--quiet", is_flag=True, help="No progress."),
     ]
@@ -244,73 +261,97 @@ def reproduce_command(out: Path, **options: Any) -> None:
 def _experiments() -> Any:
     """Return the experiments package, or say how to install what it needs."""
     try:
-        import markdown
-        import pyarrow
-
         from duelay import experiments
     except ImportError as error:
-        raise ValueError(
-            f"experiments need {error.name}: install it with pip install 'duelay[experiments]'"
-        ) from None
-    assert markdown and pyarrow
+        raise ValueError(str(error)) from None
     return experiments
 
 
-def _experiment(spec: Any, out: Path, quick: bool, backend: str, **options: Any) -> None:
+def _experiment(
+    spec: Any, out: Path, quick: bool, backend: str, band: str | None, **options: Any
+) -> None:
     experiments = _experiments()
+    if band is not None:
+        spec = dataclasses.replace(spec, band=band)
+    spec = spec.quick() if quick else spec
     if options["address"] is not None and backend in ("threads", "processes"):
         raise ValueError(f"address is for the backends dask and ray, got it with {backend}")
     try:
-        checked = experiments.run(spec.quick() if quick else spec, out, backend=backend, **options)
+        checked = experiments.run(spec, out, backend=backend, **options)
     except experiments.WorkFailedError as error:
         raise OSError(str(error)) from None
     for claim in checked:
-        click.echo(f"{claim.verdict:>24}: {claim.title}")
+        click.echo(_wrapped(f"{claim.verdict:>24}: ", claim.title))
+    if checked and (caveat := experiments.claims.caveat(spec.grids[0])):
+        click.echo(f"\n{_wrapped('', caveat)}\n")
     click.echo(f"wrote results.csv, results.parquet, figures and report.html to {out}")
 
 
 @main.command("check")
 @click.argument("duels", metavar="CSV", type=click.Path(path_type=Path))
-@click.option("--window", type=int, metavar="M", help="Ticks after which an answer is not counted.")
+@click.option("--window", type=Whole(), metavar="M",
+              help="Ticks after which an answer is not counted.")  # fmt: skip
 @click.option("--order", type=click.Choice(["coin", "alternate", "champion"]),
               help="How the order was decided.  [default: not known]")  # fmt: skip
 @click.option("--level", type=float, default=0.05, show_default=True,
               help="How often one of a sound experiment's tests may alarm.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Also write a report there, as Markdown.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def check_command(
-    duels: Path, window: int | None, order: str | None, level: float, out: Path | None
+    duels: Path,
+    window: int | None,
+    order: str | None,
+    level: float,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Say whether what policies take for granted holds in an experiment's own data.
 
-    CSV has a row a duel: first, second, delay (empty for silence) and, for votes, winner.
+    CSV has a row a duel: first, second, delay (empty for silence) and, for votes, winner. The
+    status is 1 where a test alarms, 0 where none does.
     """
     history = History.from_csv(duels, window=window, order=order)
+    findings = assumptions.check_assumptions(history, level=level)
     heard = int(history.is_heard.sum())
-    click.echo(
-        f"{history.n} duels of {history.n_arms} arms, {heard} answers ({history.feedback})\n"
-    )
-    for finding in assumptions.check_assumptions(history, level=level):
-        click.echo(("!" if finding.is_alarm else " ") + f" {finding}")
     if out is not None:
         write_whole(out, assumptions.report(history, level=level).encode())
-        click.echo(f"\nwrote {out}")
+    if as_json:
+        about = {"duels": history.n, "arms": history.arms, "answers": heard, "level": level,
+                 "feedback": history.feedback, "window": window, "order": order}  # fmt: skip
+        told = {"findings": [finding.as_data() for finding in findings]}
+        click.echo(json.dumps(about | told, indent=2, ensure_ascii=False))
+    else:
+        click.echo(
+            f"{history.n} duels of {history.n_arms} arms, {heard} answers ({history.feedback})\n"
+        )
+        for finding in findings:
+            mark = "! " if finding.is_alarm else "  "
+            is_read = sys.stdout.isatty()  # by a person; a program has a line a finding
+            click.echo(_wrapped(mark, str(finding)) if is_read else f"{mark}{finding}")
+        if out is not None:
+            click.echo(f"\nwrote {out}")
+    if any(finding.is_alarm for finding in findings):
+        raise click.exceptions.Exit(1)
 
 
 @main.command("recommend", epilog=EPILOG)
-@click.option("--delay", metavar="LAW|MEAN", help="What is known about the delay: its law, or its "
-              "mean.  [default: nothing]")  # fmt: skip
+@click.option("--delay", metavar="LAW", help="The law of the delay, where it is known (see `duelay "
+              "delays`).  [default: nothing is known]")  # fmt: skip
+@click.option("--mean-delay", type=float, metavar="TICKS",
+              help="The mean of the delay, where that alone is known.")  # fmt: skip
 @click.option("--order-given", is_flag=True, help="The champion must be shown first.")
 @click.option("--anonymous", is_flag=True, help="Conversions do not say from which duel they are.")
-@click.option("--arms", type=int, metavar="K", help="The number of arms.")
-@click.option("--window", type=int, metavar="M", help="Ticks after which a conversion is no longer "
-              "counted.  [default: wait for ever]")  # fmt: skip
+@click.option("--arms", type=Whole(2), metavar="K", help="The number of arms.")
+@click.option("--window", type=Whole(), metavar="M", help="Ticks after which a conversion is no "
+              "longer counted.  [default: wait for ever]")  # fmt: skip
 @click.option("--target", type=click.Choice(TARGETS), default="condorcet", show_default=True,
               help="The winner that is sought.")  # fmt: skip
 @click.option("--feedback", type=click.Choice(("conversions", "votes")), default="conversions",
               show_default=True, help="What is told: wins of the first, or who won.")  # fmt: skip
 def recommend_command(
     delay: str | None,
+    mean_delay: float | None,
     order_given: bool,
     anonymous: bool,
     arms: int | None,
@@ -319,12 +360,22 @@ def recommend_command(
     feedback: str,
 ) -> None:
     """Say which policy to use, and why."""
-    known: Any = delay
-    if delay is not None:
-        with contextlib.suppress(ValueError):  # not a number: a law
-            known = float(delay)
+    if delay is not None and _checks.is_number(delay):
+        raise ValueError(
+            f"--delay must be a law, got the number {delay}: write --mean-delay {delay} for a mean "
+            f"of {delay}, --delay constant:{delay} for {delay} every time"
+        )
+    if mean_delay is not None:
+        _checks.number("--mean-delay", mean_delay, least=1)
+    if delay is not None and mean_delay is not None:
+        raise ValueError("--mean-delay is for where the law is not known: give it or --delay alone")
+    if anonymous and delay is None and mean_delay is None:
+        raise ValueError(
+            "--anonymous needs --mean-delay, or --delay for the law: the policy's rounds are made "
+            "from the mean"
+        )
     advice = recommend(
-        known,
+        mean_delay if delay is None else delays.check(delay),
         is_order_free=not order_given,
         is_anonymous=anonymous,
         n_arms=arms,
@@ -333,7 +384,7 @@ def recommend_command(
         feedback=feedback,
     )
     click.echo(f"{advice.policy}\n")
-    click.echo(click.wrap_text(advice.reason, min(96, shutil.get_terminal_size().columns)))
+    click.echo(_wrapped("", advice.reason))
     click.echo(f"\nIn Python: duelay.{advice.policy!r}")
 
 
@@ -360,6 +411,8 @@ def policies_command(modules: tuple[str, ...]) -> None:
     """List the policies and their parameters."""
     _bring_in(modules)
     _list("policy")
+    for name, policy in text.aliases("policy").items():
+        click.echo(f"{name}\n{_wrapped('    ', f'What `duelay recommend` gives: {policy}')}")
 
 
 @main.command("delays")
@@ -374,27 +427,20 @@ def _list(kind: str) -> None:
     for name, cls in sorted(text.names(kind).items()):
         does = " ".join((cls.__doc__ or "").split("\n\n")[0].replace("`", "").split())
         click.echo(f"{name}:{','.join(text.parameters(cls))}")
-        width = min(96, shutil.get_terminal_size().columns)
-        click.echo(click.wrap_text(does, width, initial_indent="    ", subsequent_indent="    "))
-
-
-def _summary(results: list[Result]) -> str:
-    rows = [
-        [
-            result.label,
-            f"{result.final.mean():,.1f}",
-            f"{result.final.std(ddof=1):,.1f}" if result.runs > 1 else "-",
-            _percent(result.led_by_winner),
-            f"{result.microseconds:.2f}",
-        ]
-        for result in results
-    ]
-    return table(["policy", "regret", "± sd", "led by winner", "µs a duel"], rows, left=(0,))
-
-
-def _percent(share: float) -> str:
-    return "?" if math.isnan(share) else f"{100 * share:.0f} %"
+        click.echo(_wrapped("    ", does))
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    click.echo(f"duelay: warning: {message}", err=True)
+    _complain(f"warning: {message}")
+
+
+def _complain(sentence: object) -> None:
+    """Say a sentence on standard error; on a terminal it is broken between words."""
+    line = f"duelay: {sentence}"
+    click.echo(_wrapped("", line) if sys.stderr.isatty() else line, err=True)
+
+
+def _wrapped(head: str, words: str) -> str:
+    """Words behind a head, broken between words where the terminal ends."""
+    width = min(96, shutil.get_terminal_size().columns)
+    return click.wrap_text(words, width, initial_indent=head, subsequent_indent=" " * len(head))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from duelay import _checks
 from duelay.order import ORDERS
+from duelay.problems import check_arms
 
 FEEDBACK = ("conversions", "votes")
 
@@ -39,10 +40,14 @@ class History:
     window: int | None = None
     feedback: str = "conversions"
     order: str | None = None  # as the policy has it; None where that is not known
+    arms: tuple[str, ...] = ()  # their names; "0", "1", ... where none are given
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
         set_(self, "n_arms", _checks.whole("n_arms", self.n_arms, least=2))
+        set_(self, "arms", check_arms(self.arms or self.n_arms))
+        if len(self.arms) != self.n_arms:
+            raise ValueError(f"arms must be {self.n_arms} names, got {len(self.arms)}")
         for name in ("first", "second"):
             set_(self, name, _arms(name, getattr(self, name), self.n_arms))
         for name in ("delay", "first_won"):
@@ -82,9 +87,9 @@ class History:
     ) -> History:
         """Read a history from a CSV: a row a duel, with the columns first, second and delay.
 
-        Arms are names, a delay is empty for silence; an answer that came after the window, or after
-        the last duel, is silence, too. A column winner ("first", "second" or "tie") makes them
-        votes. Other columns are left alone.
+        Arms are names, and keep them; a delay is empty for silence; an answer that came after the
+        window, or after the last duel, is silence, too. A column winner ("first", "second" or
+        "tie") makes them votes. Other columns are left alone.
         """
         path = Path(path)
         try:
@@ -115,6 +120,8 @@ class History:
             won.append(winner)
             for side in ("first", "second"):
                 places.setdefault(str(row[side]), len(places))
+        if len(places) < 2:
+            raise ValueError(f"{path}: there must be two arms, got {next(iter(places))!r} alone")
         try:
             return cls(
                 n_arms=len(places),
@@ -125,6 +132,7 @@ class History:
                 window=window,
                 feedback="votes" if is_vote else "conversions",
                 order=order,
+                arms=tuple(places),
             )
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None

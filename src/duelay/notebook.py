@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MOST = 16  # arms that are shown; of more, a corner
 _LINES = 50  # laws by pair that are drawn
 _POINTS = 120  # of a curve
+_NAME = 40  # characters of a name beside its row
 
 
 def _never_raises(show: Callable[[Any], str]) -> Callable[[Any], str]:
@@ -56,7 +57,7 @@ def show_problem(problem: Problem) -> str:
         head += "no Condorcet winner"
     else:
         row = np.delete(problem.matrix[winner], winner)
-        wins = f"<b>{h.short(problem.arms[winner], 30)}</b>"
+        wins = f"<b>{h.short(problem.arms[winner], _NAME)}</b>"
         head += f"{wins} beats every other one, with {row.min():g} or more"
     shown = _corner(problem.n_arms, winner)
     gaps = problem.matrix - 0.5
@@ -160,9 +161,9 @@ def show_results(results: Results) -> str:
         for choice in grid.policies[:_LINES]:
             cells = [results.get(grid.name, name, choice.label, law) for name, law in columns]
             row = [h.td(final_regret(result)) for result in cells]
-            rows.append([h.td(h.short(choice.label, 40), align="left"), *row])
+            rows.append([h.td(h.short(choice.label, _NAME), align="left"), *row])
         names = [
-            h.short(name, 20) + (f"<br/>{h.short(law, 20)}" if len(grid.delays) > 1 else "")
+            h.heading(name) + (f"<br/>{h.heading(law)}" if len(grid.delays) > 1 else "")
             for name, law in columns
         ]
         title = "" if grid.title == results.spec.title else f"{h.short(grid.title)}: "
@@ -259,7 +260,7 @@ def _regret_chart(result: Result) -> str:
 def _standing(standing: Standing) -> str:
     rows = []
     for row in standing.rows()[:MOST]:
-        name = h.short(standing.arms[row.arm], 30)
+        name = h.short(standing.arms[row.arm], _NAME)
         if not standing.active[row.arm]:
             name = f'<span style="opacity:0.6">{name} (dropped)</span>'
         if row.arm == standing.leader and standing.is_heard:
@@ -295,12 +296,12 @@ def _heat(
     """A corner of a matrix as cells, coloured by a share in [-1, 1]."""
     rows = []
     for i in shown:
-        name = h.short(arms[i], 20)
+        name = h.short(arms[i], _NAME)
         cells = [h.td(f"<b>{name} ★</b>" if i == winner else name, align="left")]
         for j in shown:
             cells.append(h.td(word(i, j), style=h.shade(share(i, j)), title=title(i, j)))
         rows.append(cells)
-    return h.table(("", *(h.short(arms[j], 10) for j in shown)), rows, left=(0,))
+    return h.table(("", *(h.heading(arms[j]) for j in shown)), rows, left=(0,))
 
 
 def _age(ticks: float) -> str:

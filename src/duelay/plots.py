@@ -40,14 +40,22 @@ _METADATA: dict[str, dict[str, Any]] = {
 }
 
 
-def regret_figure(results: Sequence[Result]) -> Figure:
-    """Draw mean regret over time, with a band of one standard deviation, a line a policy."""
+BAND_WORDS = {"sd": "mean ± sd", "mean": "mean, 95 % confidence"}
+
+
+def regret_figure(
+    results: Sequence[Result], labels: Sequence[str] | None = None, *, band: str = "sd"
+) -> Figure:
+    """Draw mean regret over time, a line a policy, each with a band.
+
+    The band is one standard deviation (``"sd"``) or a 95 % interval for the mean (``"mean"``).
+    """
     figure_class = check()
     if not results:
         raise ValueError("results must hold at least one result, got none")
     figure: Figure = figure_class(figsize=(7.2, 4.5), layout="constrained")
     axes = figure.subplots()
-    draw_regret(axes, results)
+    draw_regret(axes, results, labels, band=band)
     axes.set_title(_title(results[0]))
     if len(results) > 6:
         one_legend(figure, axes)
@@ -56,19 +64,25 @@ def regret_figure(results: Sequence[Result]) -> Figure:
     return figure
 
 
-def draw_regret(axes: Axes, results: Sequence[Result], labels: Sequence[str] | None = None) -> None:
+def draw_regret(
+    axes: Axes,
+    results: Sequence[Result],
+    labels: Sequence[str] | None = None,
+    *,
+    band: str = "sd",
+) -> None:
     """Draw the lines and bands of some results on one pair of axes."""
     labels = [_short(label) for label in labels or [result.label for result in results]]
     for number, result in enumerate(results):
         look = style(number)
         t = np.concatenate(([0], result.t))
         mean = np.concatenate(([0.0], result.mean))
-        std = np.concatenate(([0.0], result.std))
+        half = np.concatenate(([0.0], result.band(band)))
         axes.plot(t, mean, linewidth=1.8, label=labels[number], **look)
-        low, high = np.maximum(mean - std, 0), mean + std
+        low, high = np.maximum(mean - half, 0), mean + half
         axes.fill_between(t, low, high, color=look["color"], alpha=0.15, linewidth=0)
     axes.set_xlabel("duels")
-    axes.set_ylabel("cumulative regret (mean ± standard deviation)")
+    axes.set_ylabel(f"cumulative regret ({BAND_WORDS[band]})")
     axes.set_xlim(left=0, right=max(result.horizon for result in results))
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_formatter(lambda value, _: _tick(value))
@@ -78,10 +92,10 @@ def draw_regret(axes: Axes, results: Sequence[Result], labels: Sequence[str] | N
     axes.grid(alpha=0.25, linewidth=0.6)
 
 
-def draw_result(axes: Axes | None, result: Result) -> Axes:
+def draw_result(axes: Axes | None, result: Result, band: str = "sd") -> Axes:
     """Draw one result's mean regret and band; on new axes where none are given."""
     axes = _new_axes(6.0, 3.8) if axes is None else axes
-    draw_regret(axes, [result])
+    draw_regret(axes, [result], band=band)
     axes.set_title(_title(result))
     axes.legend(frameon=False, loc="upper left", fontsize="small")
     return axes

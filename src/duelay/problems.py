@@ -89,7 +89,7 @@ class Problem:
             raise NoWinnerError(
                 f"{self.name} has no Condorcet winner: no arm beats every other one with a "
                 f"probability above 1/2, and regret (Equation 1) is measured against that arm; "
-                f"target='copeland' or 'borda' measures it against another"
+                f"target='copeland' or target='borda' measures it against another"
             )
         return int(np.argmax(beats_all))
 
@@ -181,7 +181,7 @@ class Problem:
             raise ValueError(f"{path}: matrix must be square, but its rows differ in length")
         for number, row in enumerate(rows, start=1):
             for cell in row:
-                if not _is_number(cell):
+                if not _checks.is_number(cell):
                     raise ValueError(
                         f"{path}: matrix must be K rows of K numbers, separated by commas, below a "
                         f"row of names or without one, but row {number} has {cell!r}"
@@ -406,17 +406,9 @@ def generate(form: str) -> Problem:
         first, *others = (float(value) for value in rest.split(","))
         problem = GENERATORS[name](first, *others)
     except TypeError:
-        needs = ", ".join(inspect.signature(GENERATORS[name]).parameters)
-        raise ValueError(f"problem {form!r} must be written {name}:{needs}") from None
+        _, *needs = inspect.signature(GENERATORS[name]).parameters
+        raise ValueError(f"problem {form!r} must be written {name}:K,{','.join(needs)}") from None
     except ValueError as error:
         raise ValueError(f"problem {form!r}: {error}") from None
     problem.name = form
     return problem
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

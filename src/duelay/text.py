@@ -10,6 +10,9 @@ and nowhere else. The grammar::
 
 A law within something else needs brackets only where it has a comma or a slash of its own:
 ``rucb-delay:delay=geometric:0.01`` but ``rucb-delay:delay=(weibull:0.5,100)``.
+
+An alias such as ``recommended`` stands for a form, and its parameters change those of that form:
+``recommended:window=1000``.
 """
 
 from __future__ import annotations
@@ -23,8 +26,10 @@ from duelay import _checks
 from duelay._sources import sources_of_class
 
 C = TypeVar("C", bound=type)
+M = TypeVar("M", bound=Callable[[], Any])
 
 _KINDS: dict[str, dict[str, type]] = {"law": {}, "policy": {}}
+_ALIASES: dict[str, dict[str, Callable[[], Any]]] = {"law": {}, "policy": {}}
 _INTEGER = re.compile(r"[+-]?\d+")
 DEEPEST = 20  # laws within laws; a policy and `by-pair` may stand around them
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
@@ -49,6 +54,21 @@ def named(kind: str, name: str) -> Callable[[C], C]:
         return cls
 
     return register
+
+
+def alias(kind: str, name: str) -> Callable[[M], M]:
+    """Give what a function returns, a law or a policy, another name in text."""
+
+    def register(make: M) -> M:
+        _ALIASES[kind][name] = make
+        return make
+
+    return register
+
+
+def aliases(kind: str) -> dict[str, Any]:
+    """Return what each alias of a kind stands for."""
+    return {name: make() for name, make in _ALIASES[kind].items()}
 
 
 def names(kind: str) -> dict[str, type]:
@@ -76,14 +96,15 @@ def parse(
     """
     name, _, rest = text.strip().partition(":")
     name = name.strip()
-    known = _KINDS[kind]
+    known = [*_KINDS[kind], *_ALIASES[kind]]
     if name not in known:
         listed = ", ".join(sorted(known))
         raise ValueError(
             f"unknown {kind} {name!r}{_checks.nearest(name, known)}; there are: {listed}; one of "
             f"your own must be imported first"
         )
-    cls = known[name]
+    meant = _ALIASES[kind][name]() if name in _ALIASES[kind] else None
+    cls = _KINDS[kind][name] if meant is None else type(meant)
     fields = {_argument(field): field for field in dataclasses.fields(cls)}
     given: dict[str, Any] = {}
     for position, argument in enumerate(_split(rest, ",") if rest.strip() else []):
@@ -102,6 +123,8 @@ def parse(
         if key in given:
             raise ValueError(f"{kind} {text!r} gives {key} twice")
         given[key] = _value(value)
+    if meant is not None:
+        given = {key: getattr(meant, field.name) for key, field in fields.items()} | given
     for key, value in (defaults or {}).items():
         if key in fields and fields[key].metadata.get("of_the_world"):
             given.setdefault(key, value)

@@ -52,7 +52,7 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
         )
     words = "No sign of it: answers take as long whoever wins."
     if p < level:
-        slowest = spread(winner, delay, [f"arm {arm}" for arm in range(history.n_arms)])
+        slowest = spread(winner, delay, [f"arm {name}" for name in history.arms])
         words = (
             f"Answers take longer for some winners: {slowest}. The coin does "
             "not cancel this: compare arms by duels old enough that slow answers have come too, "
@@ -88,7 +88,8 @@ def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
         return silent(name, n, "there is nothing to compare: one pair, or one delay.")
     words = "No sign of it: every pair's answers take as long."
     if p < level:
-        labels = [f"pair {a}-{b}" for a, b in (divmod(int(c), history.n_arms) for c in kinds)]
+        both = (divmod(int(c), history.n_arms) for c in kinds)
+        labels = [f"the pair {history.arms[a]} and {history.arms[b]}" for a, b in both]
         if kinds[0] < 0:
             labels[0] = "the others"
         answers_of = pair[heard[old]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from duelay import _checks
 
@@ -19,6 +19,13 @@ class Finding(NamedTuple):
     n: int  # duels or answers that were used
     is_alarm: bool  # whether p_value is below the level
     sentence: str  # what was found, and what to do
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as plain data, with None for what is not told: JSON has no nan."""
+        return {
+            name: None if isinstance(value, float) and math.isnan(value) else value
+            for name, value in self._asdict().items()
+        }
 
     def __str__(self) -> str:
         if math.isnan(self.p_value):

@@ -35,18 +35,18 @@ def order_balance(history: History, *, level: float = 0.05) -> Finding:
     shown = np.abs(lead).sum(axis=0)
     share = np.where(shown > 0, 0.5 + 0.5 * total / np.maximum(shown, 1), 0.5)
     arm = int(np.argmax(np.abs(total) / np.sqrt(np.maximum(shown, 1))))
+    lopsided = f"Arm {history.arms[arm]} is shown first in {share[arm]:.0%} of its duels"
     if p >= level:
         words = "No sign of a lopsided order."
     elif history.order == "champion":
         words = (
-            f"Arm {arm} is shown first in {share[arm]:.0%} of its duels, by design: this policy "
-            "shows its champion first. Use order='coin' unless the delay law is known."
+            f"{lopsided}, by design: this policy shows its champion first. Use order='coin' unless "
+            "the delay law is known."
         )
     else:
         words = (
-            f"Arm {arm} is shown first in {share[arm]:.0%} of its duels. If the order should be "
-            "even, look for what changes it, or loses duels, between ask and show; until then "
-            "trust no result that rests on the coin."
+            f"{lopsided}. If the order should be even, look for what changes it, or loses duels, "
+            "between ask and show; until then trust no result that rests on the coin."
         )
     return Finding(name, statistic, p, n, p < level, words)
 

@@ -55,7 +55,7 @@ def preference_drift(history: History, *, level: float = 0.05) -> Finding:
         if history.feedback == "conversions" and not is_even(history):
             rest = "Or fewer answers come: only votes, or order='coin', can tell the two apart."
         verb = "gains" if z[arm] > 0 else "loses"
-        words = f"Preferences change: arm {arm} {verb} most clearly. {rest}"
+        words = f"Preferences change: arm {history.arms[arm]} {verb} most clearly. {rest}"
     return Finding(name, statistic, p, n, p < level, words)
 
 

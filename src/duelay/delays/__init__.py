@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -48,6 +49,7 @@ def parse(form: str) -> Delay:
 
 def check(delay: Any, n_arms: int | None = None) -> Delay:
     """Return a delay law, given as one or as its text; refuse anything else."""
+    _refuse_number(delay)
     if isinstance(delay, str):
         delay = parse(delay)
     if not isinstance(delay, Law | ByPair):
@@ -57,6 +59,19 @@ def check(delay: Any, n_arms: int | None = None) -> Delay:
     if isinstance(delay, ByPair) and n_arms is not None and delay.n_arms != n_arms:
         raise ValueError(f"delay must have laws for {n_arms} arms, got them for {delay.n_arms}")
     return delay
+
+
+def _refuse_number(delay: Any) -> None:
+    """Refuse a number of ticks, which could be the mean or every delay; say how to write either."""
+    try:
+        ticks = float(delay)
+    except (TypeError, ValueError):
+        return
+    if 1 <= ticks < math.inf:
+        raise ValueError(
+            f"delay must be a law, got the number {delay}: write geometric:{1 / ticks:g} for a "
+            f"mean of {delay}, constant:{ticks:.0f} for {delay} every time"
+        )
 
 
 def tables(delay: Delay, n_arms: int, limit: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass, field
 
@@ -11,6 +12,8 @@ from numpy.typing import ArrayLike
 from duelay.delays._law import Floats, TableLaw
 from duelay.delays.families import _LONGEST
 from duelay.text import named
+
+_SHOWN = 50  # entries of a table that are printed
 
 
 @named("law", "empirical")
@@ -77,4 +80,20 @@ class Empirical(TableLaw):
         return np.array(self.table)
 
     def __repr__(self) -> str:
+        if len(self.table) > _SHOWN:
+            return f"Empirical({self._in_brief()})"
         return f"Empirical(pmf={self.table!r})"
+
+    def __str__(self) -> str:
+        """Its text form; of a long table a few words, which other tables do not share.
+
+        `duelay.text.form` has every number, and is read back as an equal law.
+        """
+        return f"empirical:{self._in_brief()}" if len(self.table) > _SHOWN else super().__str__()
+
+    def _in_brief(self) -> str:
+        share = 1.0 - self.never
+        median = f"median {self.quantile(share / 2):.0f}; " if share > 0 else ""
+        never = f"{100 * self.never:.3g} % never; " if self.never else ""
+        digest = hashlib.sha256(np.array(self.table).tobytes()).hexdigest()[:8]
+        return f"<{len(self.table)} ages; {median}{never}{digest}>"

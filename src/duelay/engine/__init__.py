@@ -5,5 +5,6 @@ from __future__ import annotations
 from duelay.engine.result import Result, write_csv
 from duelay.engine.setting import Setting
 from duelay.engine.simulate import simulate, streams
+from duelay.engine.spread import BANDS
 
-__all__ = ["Result", "Setting", "simulate", "streams", "write_csv"]
+__all__ = ["BANDS", "Result", "Setting", "simulate", "streams", "write_csv"]

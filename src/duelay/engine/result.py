@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay import notebook
+from duelay import _checks, notebook, text
 from duelay._files import write_whole
 from duelay._words import in_cell
 from duelay.delays import Delay
 from duelay.engine.setting import Setting
+from duelay.engine.spread import BANDS, half_width, spread
 from duelay.problems import Problem
 
 if TYPE_CHECKING:
@@ -53,7 +55,16 @@ class Result:
     @property
     def std(self) -> NDArray[np.float64]:
         """The standard deviation over runs at each checkpoint; 0 for a single run."""
-        return np.asarray(self.regret.std(axis=0, ddof=1 if self.runs > 1 else 0))
+        return spread(self.regret)
+
+    def band(self, kind: str = "sd") -> NDArray[np.float64]:
+        """Half of a figure's band at each checkpoint, 0 for a single run.
+
+        ``"sd"`` is one standard deviation: how far a run is from the mean. ``"mean"`` is half of a
+        95 % interval: how far the mean of all runs that could be is from that of these.
+        """
+        _checks.one_of("band", kind, BANDS)
+        return self.std if kind == "sd" else half_width(self.regret)
 
     @property
     def led_by_winner(self) -> float:
@@ -65,14 +76,13 @@ class Result:
     @property
     def label(self) -> str:
         """The policy's text without what it was told of the world: law, mean delay and horizon."""
-        text = str(self.policy)
         known = (
-            f"delay={self.delay}",
-            f"delay=({self.delay})",
+            f"delay={text.form(self.delay)}",
+            f"delay=({text.form(self.delay)})",
             f"mean_delay={np.max(self.delay.mean):g}",
             f"horizon={self.horizon}",
         )
-        name, colon, rest = text.partition(":")
+        name, colon, rest = str(self.policy).partition(":")
         for part in known:
             rest = f",{rest},".replace(f",{part},", ",").strip(",")
         return f"{name}{colon}{rest}" if rest else name
@@ -82,11 +92,11 @@ class Result:
         """Microseconds a duel, of one core."""
         return 1e6 * self.seconds / (self.runs * self.horizon)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw mean regret over time, with a band of one standard deviation; needs matplotlib."""
+    def plot(self, ax: Axes | None = None, *, band: str = "sd") -> Axes:
+        """Draw mean regret over time, with a band (`band`) around it; needs matplotlib."""
         from duelay import plots
 
-        return plots.draw_result(ax, self)
+        return plots.draw_result(ax, self, band)
 
     def _repr_html_(self) -> str:
         return notebook.show_result(self)
@@ -100,15 +110,33 @@ class Result:
         )
 
 
-def write_csv(results: list[Result], path: str | Path) -> None:
-    """Write one tidy table (problem, policy, law, run, t, regret), whole or not at all."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["problem", "policy", "law", "run", "t", "regret"])
-    for result in results:
-        names = (result.problem.name, str(result.policy), str(result.delay))
-        head = [in_cell(name) for name in names]
+COLUMNS = ("problem", "policy", "label", "law", "setting", "run", "t", "regret")
+
+
+def head(result: Result, label: str) -> tuple[str, ...]:
+    """What every row of a result's table begins with, up to its setting."""
+    setting = str(result.setting) or "default"
+    return result.problem.name, str(result.policy), label, str(result.delay), setting
+
+
+def write_csv(
+    results: Sequence[Result], path: str | Path, labels: Sequence[str] | None = None
+) -> None:
+    """Write one tidy table (`COLUMNS`, a row a run and tick), whole or not at all.
+
+    `labels` say what each result is called; where there are none, its own `label` does.
+    """
+    labels = [result.label for result in results] if labels is None else labels
+    if len(labels) != len(results):
+        raise ValueError(
+            f"labels must be one for each of the {len(results)} results, got {len(labels)}"
+        )
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for result, label in zip(results, labels, strict=True):
+        begins = [in_cell(word) for word in head(result, label)]
         for run, regrets in enumerate(result.regret):
             for t, regret in zip(result.t, regrets, strict=True):
-                writer.writerow([*head, run, int(t), repr(float(regret))])
-    write_whole(Path(path), text.getvalue().encode())
+                writer.writerow([*begins, run, int(t), repr(float(regret))])
+    write_whole(Path(path), lines.getvalue().encode())

@@ -62,7 +62,7 @@ def simulate(
     checkpoints: int | Sequence[int] = 200,
     first_run: int = 0,
     pairs: bool = False,
-    progress: bool | None = None,
+    progress: bool | str | None = None,
     is_cautious: bool = True,
     bulk: bool = True,
     target: str = "condorcet",
@@ -87,7 +87,7 @@ def simulate(
     first_run : the number of the first run, where runs are done in several goes.
     pairs : also record how often each pair has been played by each checkpoint.
     progress : draw a bar on standard error; None for when it takes more than two seconds and
-        standard error is a terminal.
+        standard error is a terminal; a text is the same, and stands before the bar.
     is_cautious : warn where the policy cannot work well with this horizon.
     bulk : draw duels together where the policy looks at none of them before the last: the rounds of
         `MRRDBDelay`. The law is the same; the duels of a seed are not. False draws one by one, in
@@ -138,12 +138,15 @@ def simulate(
     )  # fmt: skip
     job = _Job(problem, policy, world, horizon, seed, ticks, gaps, pairs, bulk, setting)
     job.compile()
+    name = progress if isinstance(progress, str) else None
+    is_offered = name is not None or progress is None
     bar = tqdm(
+        desc=name,
         total=runs * horizon,
         unit=" duels",
         unit_scale=True,
-        delay=0 if progress else 2,
-        disable=None if progress is None else not progress,
+        delay=2 if is_offered else 0,
+        disable=None if is_offered else not progress,
         leave=False,
     )
     with bar:

@@ -6,12 +6,13 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+from duelay.experiments import _extra as _extra  # first: it says what to install
 from duelay.experiments.claims import Claim
 from duelay.experiments.reading import built_in, parse, read
 from duelay.experiments.results import Results, export, load
 from duelay.experiments.spec import Specification
+from duelay.experiments.watch import watched
 from duelay.experiments.work import BACKENDS, WorkFailedError, execute, opened
-from duelay.policies.policy import Policy
 
 __all__ = [
     "BACKENDS",
@@ -28,17 +29,20 @@ __all__ = [
 
 
 def _caution(spec: Specification) -> None:
-    """Warn, once each, of policies that cannot work well with the horizon they are given."""
-    cautions = {
-        f"{problem.name}, {choice.label}: {caution}"
-        for grid in spec.grids
-        for problem in grid.problems
-        for choice in grid.policies
-        if isinstance(policy := choice.under(grid.delays[0], grid.horizon), Policy)
-        and (caution := policy.caution(problem.n_arms, grid.horizon))
-    }
-    for caution in sorted(cautions):
-        warnings.warn(caution, stacklevel=3)
+    """Warn of policies that cannot work well with the horizon they are given, in a line.
+
+    The report has the whole of it.
+    """
+    cautions = spec.cautions()
+    problems = {problem.name for grid in spec.grids for problem in grid.problems}
+    if len(cautions) == 1:
+        warnings.warn(str(cautions[0]), stacklevel=3)
+        return
+    by_brief: dict[str, set[str]] = {}
+    for caution in cautions:
+        by_brief.setdefault(caution.brief, set()).add(caution.problem)
+    for brief, affected in sorted(by_brief.items()):
+        warnings.warn(f"{brief} ({len(affected)} of {len(problems)} problems)", stacklevel=3)
 
 
 def run(
@@ -65,6 +69,11 @@ def run(
             spec, place, workers=workers, backend=backend, address=address, quiet=quiet, say=say
         )
         results = load(spec, place)
-        export(results, place)
-        drawn = figures.draw_all(results, place / "figures")
-        return report.write(results, place, drawn)
+        n_figures = len(figures.plan(spec)) or 1
+        with watched(n_figures + 2, " files", quiet=quiet, say=say) as step:
+            export(results, place)
+            step("results.csv, results.parquet")
+            drawn = figures.draw_all(results, place / "figures", step)
+            checked = report.write(results, place, drawn)
+            step("report.md, report.html")
+        return checked

@@ -16,6 +16,7 @@ import numpy as np
 from duelay.engine import Result
 from duelay.experiments import statistics
 from duelay.experiments.results import Results
+from duelay.experiments.spec import Grid
 
 RUCB_DELAY, RR_DB = "RUCB-Delay", "RR-DB-Delay"
 MRR = ("appendix", "appendix, ordered", "brief", "brief, ordered")
@@ -51,6 +52,22 @@ class Claim:
 def check(results: Results) -> list[Claim]:
     """Check every claim."""
     return [claim(results) for claim in CLAIMS]
+
+
+def caveat(grid: Grid) -> str:
+    """Say why the verdicts of a grid are not the last word; nothing where they are."""
+    sentences = []
+    if grid.runs < 20:
+        sentences.append(
+            f"With {grid.runs} runs, fewer than 20, intervals are too narrow: these verdicts are a "
+            "first look."
+        )
+    if grid.horizon != 200_000:
+        sentences.append(
+            f"The horizon of {grid.horizon:,} is not the paper's 200,000: what converges later "
+            "does not hold yet."
+        )
+    return " ".join(sentences)
 
 
 def _datasets(results: Results) -> dict[str, Callable[[str], Result]]:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from duelay import plots, theory
 from duelay._words import in_figure
+from duelay.delays import Delay
 from duelay.engine import Result
 from duelay.experiments import sweep
 from duelay.experiments.results import Results
-from duelay.experiments.spec import Grid, slug
+from duelay.experiments.spec import Grid, Specification, slug
 from duelay.experiments.statistics import converged_at, has_converged
 from duelay.problems import Problem
 
 _TIMES = 4.5  # what costs more than so many times the least is not what a panel is made for
 _CAPTIONS = {
-    "regret": "Cumulative regret, mean and standard deviation, delay {law}. A panel is made for "
+    "regret": "Cumulative regret, {band}, delay {law}. A panel is made for "
     "what converges: it ends where that has, and what goes on rising, or converges at more than "
     "4.5 times the least, leaves it at the top.",
     "log": "The same on a logarithmic clock, delay {law}, beside the asymptotic lower bound "
@@ -27,36 +29,61 @@ _CAPTIONS = {
     "pairs": "What {label} spends its duels on, delay {law}: share of the duels since the "
     "checkpoint before.",
 }
+_BANDS = {"sd": "mean and standard deviation", "mean": "mean with its 95 % interval"}
 FORMATS = ("svg", "pdf", "png")
 
 
-def draw_all(results: Results, folder: Path) -> dict[str, list[tuple[str, str]]]:
-    """Draw every figure of every grid into the folder; return names and captions by grid."""
+class Planned(NamedTuple):
+    """A figure of a grid that is to be drawn."""
+
+    grid: Grid
+    law: Delay
+    kind: str
+    name: str  # of its files, without the ending
+
+
+def plan(spec: Specification) -> list[Planned]:
+    """Return the figures of every grid; none where the one of the sweep is what it is about."""
+    return [
+        Planned(grid, law, kind, f"{slug(grid.name)}-{kind}{suffix}")
+        for grid in (() if spec.sweep is not None else spec.grids)
+        for law in grid.delays
+        for suffix in ["" if len(grid.delays) == 1 else f"-{slug(str(law))}"]
+        # Bounds, and the winner's rivals, are Condorcet's.
+        for kind in (KINDS if grid.setting.target == "condorcet" else ("regret",))
+    ]
+
+
+def draw_all(
+    results: Results, folder: Path, step: Callable[[str], None] = lambda _: None
+) -> dict[str, list[tuple[str, str]]]:
+    """Draw every figure of every grid into the folder; return names and captions by grid.
+
+    `step` is called after each, with its name.
+    """
     folder.mkdir(exist_ok=True)
-    drawn: dict[str, list[tuple[str, str]]] = {}
-    if results.spec.sweep is not None:  # the one figure that it is about
-        figure = sweep.draw(results)
-        for ending in FORMATS:
-            plots.save(figure, folder / f"sweep.{ending}")
-        return drawn
-    for grid in results.spec.grids:
-        drawn[grid.name] = []
-        for law in grid.delays:
-            suffix = "" if len(grid.delays) == 1 else f"-{slug(str(law))}"
-            for kind, draw in (("regret", regret), ("log", log_clock), ("pairs", pairs)):
-                if kind != "regret" and grid.setting.target != "condorcet":
-                    continue  # bounds, and the winner's rivals, are Condorcet's
-                name = f"{slug(grid.name)}-{kind}{suffix}"
-                figure = draw(results, grid, str(law))
-                for ending in FORMATS:
-                    plots.save(figure, folder / f"{name}.{ending}")
-                caption = _CAPTIONS[kind].format(law=law, label=grid.policies[0].label)
-                drawn[grid.name].append((name, caption))
+    if results.spec.sweep is not None:
+        _save(sweep.draw(results), folder, "sweep")
+        step("figure sweep")
+        return {}
+    drawn: dict[str, list[tuple[str, str]]] = {grid.name: [] for grid in results.spec.grids}
+    for grid, law, kind, name in plan(results.spec):
+        _save(KINDS[kind](results, grid, str(law)), folder, name)
+        caption = _CAPTIONS[kind].format(
+            law=law, label=grid.policies[0].label, band=_BANDS[results.spec.band]
+        )
+        drawn[grid.name].append((name, caption))
+        step(f"figure {name}")
     return drawn
 
 
+def _save(figure: Any, folder: Path, name: str) -> None:
+    for ending in FORMATS:
+        plots.save(figure, folder / f"{name}.{ending}")
+
+
 def regret(results: Results, grid: Grid, law: str) -> Any:
-    """Draw mean and standard deviation of the regret, a panel a problem, like the paper's figure.
+    """Draw the mean of the regret and a band, a panel a problem, like the paper's figure.
 
     A panel ends where all that converge have done so, and its height fits them: what goes on rising
     leaves it at the top, and so does what converges at several times the least.
@@ -64,12 +91,12 @@ def regret(results: Results, grid: Grid, law: str) -> Any:
     figure, panels = _panels(grid)
     for axes, problem in zip(panels, grid.problems, strict=True):
         panel = results.panel(grid, problem.name, law)
-        plots.draw_regret(axes, list(panel.values()), list(panel))
+        plots.draw_regret(axes, list(panel.values()), list(panel), band=results.spec.band)
         right, top = _extent(list(panel.values()))
         axes.set_xlim(0, right)
         axes.set_ylim(0, top or 1.0)  # nothing to regret: every arm is a winner
         axes.set_title(_title(problem), fontsize="medium")
-    plots.name_axes(panels, min(3, len(panels)), "duels", "regret (mean ± sd)")
+    _name_regret(results, panels, "duels")
     plots.one_legend(figure, panels[0])
     return figure
 
@@ -79,7 +106,7 @@ def log_clock(results: Results, grid: Grid, law: str) -> Any:
     figure, panels = _panels(grid)
     for axes, problem in zip(panels, grid.problems, strict=True):
         panel = results.panel(grid, problem.name, law)
-        plots.draw_regret(axes, list(panel.values()), list(panel))
+        plots.draw_regret(axes, list(panel.values()), list(panel), band=results.spec.band)
         t = next(iter(panel.values())).t
         bound = [theory.asymptotic_lower_bound(problem, tick) for tick in t]
         axes.plot(t, bound, color="black", linewidth=0.8, label="lower bound without delay")
@@ -87,7 +114,7 @@ def log_clock(results: Results, grid: Grid, law: str) -> Any:
         axes.set_xlim(t[0], t[-1])
         axes.set_ylim(0, _extent(list(panel.values()))[1])
         axes.set_title(_title(problem), fontsize="medium")
-    plots.name_axes(panels, min(3, len(panels)), "duels, logarithmic", "regret (mean ± sd)")
+    _name_regret(results, panels, "duels, logarithmic")
     plots.one_legend(figure, panels[0])
     return figure
 
@@ -143,6 +170,11 @@ def _title(problem: Problem) -> str:
     return in_figure(f"{problem.name} (K = {problem.n_arms})")
 
 
+def _name_regret(results: Results, panels: list[Any], x: str) -> None:
+    words = plots.BAND_WORDS[results.spec.band]
+    plots.name_axes(panels, min(3, len(panels)), x, f"regret ({words})")
+
+
 def _panels(grid: Grid) -> tuple[Any, list[Any]]:
     n = len(grid.problems)
     columns = min(3, n)
@@ -166,3 +198,10 @@ def _extent(several: list[Result]) -> tuple[float, float]:
         place = min(int(np.searchsorted(result.t, right)), len(result.t) - 1)
         top = max(top, float(result.mean[place] + result.std[place]))
     return right, 1.15 * top
+
+
+KINDS: dict[str, Callable[[Results, Grid, str], Any]] = {
+    "regret": regret,
+    "log": log_clock,
+    "pairs": pairs,
+}

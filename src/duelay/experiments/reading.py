@@ -11,6 +11,7 @@ A problem may also be ``first-bonus:0.1,PROBLEM``, one with a bonus for being sh
 `feedback`, `stale` and `batch` are what they are for `simulate`; ``[sweep]`` with `over`, `axis`
 and `ticks` draws the regret over what varies from law to law, problem to problem or grid to grid.
 ``import = ["mine"]`` brings in modules that name policies or laws of one's own.
+``band = "mean"`` has figures show where the mean is, not how much runs differ.
 
 These stand for one grid, every problem with every policy under every law. Several are written as
 ``[[grid]]``, each with a `name`; what a grid leaves out it takes from the top.
@@ -27,6 +28,7 @@ from typing import Any, NoReturn
 
 from duelay import _checks, datasets, delays
 from duelay._modules import bring_in
+from duelay.engine import BANDS
 from duelay.engine.setting import Setting
 from duelay.experiments.spec import Choice, Grid, Specification, Sweep, slug
 from duelay.problems import Problem
@@ -45,7 +47,7 @@ _SHARED: dict[str, Any] = {
     "stale": 0,
     "batch": 1,
 }
-_TOP = ("name", "title", "import", "claims", "sweep", "grid", *_SHARED)
+_TOP = ("name", "title", "import", "claims", "band", "sweep", "grid", *_SHARED)
 _GRID = ("name", "title", *_SHARED)
 _CLAIMS = ("none", "paper")
 _SWEEPS = ("delays", "problems", "grids")
@@ -101,6 +103,8 @@ def parse(source: str, file: str, folder: Path) -> Specification:
     title = reader.word(data, "title", name)
     claims = data.get("claims", "none")
     reader.guard("claims", claims, lambda: _checks.one_of("claims", claims, _CLAIMS))
+    band = data.get("band", "sd")
+    reader.guard("band", band, lambda: _checks.one_of("band", band, BANDS))
     shared = {key: data.get(key, default) for key, default in _SHARED.items()}
     parts = data.get("grid")
     if parts is None:
@@ -118,7 +122,7 @@ def parse(source: str, file: str, folder: Path) -> Specification:
         > 1e6
     ):
         reader.refuse("runs", "runs and block must give at most a million cells")
-    return Specification(name, title, claims, grids, reader.sweep(data, grids), modules)
+    return Specification(name, title, claims, grids, reader.sweep(data, grids), modules, band)
 
 
 class _Reader:

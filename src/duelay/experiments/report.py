@@ -90,6 +90,9 @@ def _what_was_run(results: Results) -> str:
             where = "" if label not in {known for known, _ in seen} else f" ({title})"
             lines.append(f"- {_text(label + where)}: {_code(form)}")
             seen.add((label, form))
+    if cautions := results.spec.cautions():
+        lines += ["", "With a horizon too short for them:", ""]
+        lines += [f"- {_text(str(caution))}." for caution in cautions]
     return "\n".join(lines)
 
 
@@ -116,13 +119,8 @@ def _verdicts(checked: list[claims.Claim], grid: Grid) -> str:
         [str(number), claim.title, f"**{claim.verdict}**"]
         for number, claim in enumerate(checked, start=1)
     ]
-    note = "Each interval is at 95 % by itself; nothing is corrected for their number."
-    if grid.runs < 20:
-        note += (
-            " With fewer than 20 runs intervals are too narrow: these verdicts are a first look."
-        )
-    if grid.horizon != 200_000:
-        note += " The horizon is not the paper's 200,000."
+    note = "Each interval is at 95 % by itself; nothing is corrected for their number. "
+    note = (note + claims.caveat(grid)).strip()
     return "## The paper's claims\n\n" + _table(["", "claim", "verdict"], rows) + f"\n\n{note}"
 
 

@@ -14,10 +14,9 @@ from duelay import notebook
 from duelay._files import write_whole
 from duelay._words import in_cell
 from duelay.engine import Result
+from duelay.engine.result import COLUMNS, head
 from duelay.experiments.cells import Cell, OtherSourcesError, blocks_of, read
 from duelay.experiments.spec import Grid, Specification
-
-_COLUMNS = ("problem", "policy", "law", "setting", "run", "t", "regret")
 
 
 @dataclass(frozen=True)
@@ -88,32 +87,31 @@ def _read_sound(cell: Cell, folder: Path) -> dict[str, Any]:
     return arrays
 
 
-def _distinct(results: Results) -> list[Result]:
-    """Return each problem, policy and law once: where grids share one, the most runs of it.
+def _distinct(results: Results) -> dict[tuple[str, ...], Result]:
+    """Return each problem, policy, label and law once, by what its rows begin with.
 
-    `reading` has seen to it that grids agree on seed, horizon, checkpoints and matrices there.
+    Where grids share one, the most runs of it: `reading` has seen to it that grids agree on seed,
+    horizon, checkpoints and matrices there.
     """
     most: dict[tuple[str, ...], Result] = {}
-    for result in results.by_key.values():
-        key = (result.problem.name, str(result.policy), str(result.delay), str(result.setting))
+    for (_, _, label, _), result in results.by_key.items():
+        key = head(result, label)
         if key not in most or result.runs > most[key].runs:
             most[key] = result
-    return list(most.values())
+    return most
 
 
 def _tables(results: Results) -> Iterator[Any]:
     """Yield tidy Arrow tables, each result once."""
     import pyarrow as pa
 
-    for result in _distinct(results):
-        setting = str(result.setting) or "default"
-        names = (result.problem.name, str(result.policy), str(result.delay), setting)
+    for names, result in _distinct(results).items():
         runs, n = result.regret.shape
         columns: dict[str, Any] = {
             name: pa.DictionaryArray.from_arrays(
                 pa.array(np.zeros(runs * n, dtype=np.int32)), [value]
             ).cast(pa.string())
-            for name, value in zip(_COLUMNS[:4], names, strict=True)
+            for name, value in zip(COLUMNS, names, strict=False)
         }
         columns["run"] = np.repeat(np.arange(runs, dtype=np.int64), n)
         columns["t"] = np.tile(result.t.astype(np.int64), runs)
@@ -134,7 +132,7 @@ def _for_spreadsheets(table: Any) -> Any:
 
 
 def export(results: Results, folder: Path) -> None:
-    """Write results.csv and results.parquet: problem, policy, law, setting, run, t, regret."""
+    """Write results.csv and results.parquet, which have the columns of `write_csv`."""
     import pyarrow.csv
     import pyarrow.parquet
 

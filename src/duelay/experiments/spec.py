@@ -7,11 +7,11 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from duelay import policies
+from duelay import policies, text
 from duelay.delays import Delay
 from duelay.engine.setting import Setting
 from duelay.problems import Problem
@@ -57,6 +57,22 @@ class Sweep:
     ticks: tuple[str, ...]  # a word for each place
 
 
+class Caution(NamedTuple):
+    """That a policy cannot work well on a problem with the horizon it is given."""
+
+    problem: str
+    label: str
+    sentence: str
+
+    @property
+    def brief(self) -> str:
+        """The sentence up to its first comma."""
+        return self.sentence.partition(",")[0]
+
+    def __str__(self) -> str:
+        return f"{self.problem}, {self.label}: {self.sentence}"
+
+
 @dataclass(frozen=True)
 class Specification:
     """What to run."""
@@ -67,6 +83,7 @@ class Specification:
     grids: tuple[Grid, ...]
     sweep: Sweep | None = None
     modules: tuple[str, ...] = ()  # of somebody's own, brought in before it was read
+    band: str = "sd"  # what the figures' bands show
 
     def quick(self) -> Specification:
         """The same with a tenth of the runs and a fifth of the horizon."""
@@ -81,6 +98,21 @@ class Specification:
         )
         return dataclasses.replace(self, name=f"{self.name}-quick", grids=grids)
 
+    def cautions(self) -> list[Caution]:
+        """Return which policies cannot work well with their horizon, once each, in order."""
+        found = {
+            Caution(problem.name, choice.label, sentence)
+            for grid in self.grids
+            for problem in grid.problems
+            for choice in grid.policies
+            if (
+                sentence := choice.under(grid.delays[0], grid.horizon).caution(
+                    problem.n_arms, grid.horizon
+                )
+            )
+        }
+        return sorted(found)
+
     def normal_form(self) -> dict[str, Any]:
         """The specification as plain data, every default spelled out."""
         return {
@@ -88,6 +120,7 @@ class Specification:
             "title": self.title,
             "import": list(self.modules),
             "claims": self.claims,
+            "band": self.band,
             "grids": [
                 {
                     "name": grid.name,
@@ -96,7 +129,7 @@ class Specification:
                         problem.name: problem_digest(problem) for problem in grid.problems
                     },
                     "policies": {choice.label: choice.form for choice in grid.policies},
-                    "delays": [str(law) for law in grid.delays],
+                    "delays": [text.form(law) for law in grid.delays],
                     "horizon": grid.horizon,
                     "runs": grid.runs,
                     "seed": grid.seed,

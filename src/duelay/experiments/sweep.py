@@ -10,7 +10,7 @@ import numpy as np
 
 from duelay import plots
 from duelay._words import in_figure
-from duelay.engine import Result
+from duelay.engine import Result, spread
 from duelay.experiments.results import Results
 
 
@@ -87,9 +87,7 @@ def draw(results: Results) -> Any:
 
 def half_width(result: Result) -> float:
     """Half of a 95 % interval for the mean regret at the horizon."""
-    if result.runs < 2:
-        return 0.0
-    return float(1.96 * result.final.std(ddof=1) / math.sqrt(result.runs))
+    return float(spread.half_width(result.final))
 
 
 def marked(result: Result, beside: Iterable[Result]) -> str:

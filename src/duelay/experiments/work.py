@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import json
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,10 +15,10 @@ from typing import Any
 
 import filelock
 import joblib
-from tqdm import tqdm
 
 from duelay import __version__, _checks, _say
 from duelay._files import write_whole
+from duelay.engine import simulate
 from duelay.experiments import cluster
 from duelay.experiments.cells import (
     Cell,
@@ -29,6 +29,8 @@ from duelay.experiments.cells import (
     write,
 )
 from duelay.experiments.spec import Specification
+from duelay.experiments.watch import watched
+from duelay.policies.policy import CompiledPolicy
 
 CLUSTER_SECONDS = 10  # how long to wait for a cluster's answer
 BACKENDS = {"threads": "threading", "processes": "loky", "dask": "dask", "ray": "ray"}
@@ -117,22 +119,23 @@ def execute(
     missing = _missing(cells, store, say)
     if not missing:
         return 0
-    watched = not quiet and sys.stderr is not None and sys.stderr.isatty()
-    bar = tqdm(total=len(cells), initial=len(cells) - len(missing), unit=" cells",
-               disable=not watched)  # fmt: skip
     done = len(cells) - len(missing)
     by_name = {cell.file_name: cell for cell in missing}
-    with bar, _backend(backend, address) as client:
-        outcomes = _outcomes(missing, workers, backend, client)
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(_backend(backend, address))
         try:
+            if backend in ("threads", "processes"):
+                compile_for(missing)  # before the clock starts: the time left is that of the work
+            outcomes = _outcomes(missing, workers, backend, client)
+            step = stack.enter_context(
+                watched(len(cells), " cells", done=done, quiet=quiet, say=say)
+            )
             for name, arrays, made_by, seconds in outcomes:
                 cell = by_name[name]
                 _check_alike(made_by, _made_by(cell))
                 write(cell, arrays, store)
                 done += 1
-                bar.update(1)
-                if not watched and not quiet:
-                    say(f"{done}/{len(cells)} {cell} ({seconds:.1f} s)")
+                step(f"{cell} ({seconds:.1f} s)")
         except WorkFailedError:
             raise
         except Exception as error:  # a full disk, a lost cluster, a worker that was killed
@@ -150,6 +153,20 @@ def _stopped(folder: Path, how_far: str, error: Exception) -> str:
         )
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     return f"stopped {how_far}, which are kept: {reason}"
+
+
+def compile_for(cells: list[Cell]) -> None:
+    """Compile, or load from disk, what the cells need: a duel of each kind."""
+    kinds = {
+        (str(cell.policy), str(cell.delay), cell.setting): cell
+        for cell in cells
+        if isinstance(cell.policy, CompiledPolicy)
+    }
+    for cell in kinds.values():
+        simulate(
+            cell.problem, cell.policy, delay=cell.delay, horizon=1, workers=1, progress=False,
+            is_cautious=False, **dataclasses.asdict(cell.setting),
+        )  # fmt: skip
 
 
 def _outcomes(cells: list[Cell], workers: int | None, backend: str, client: Any) -> Iterator[Any]:

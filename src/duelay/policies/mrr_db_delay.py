@@ -114,7 +114,7 @@ class MRRDBDelay(CompiledPolicy):
             else "lasts to the horizon, since T gamma_1^2 <= e"
         )
         return (
-            f"horizon {horizon} is too short for MRR-DB-Delay's first round, which {length}: "
+            f"horizon {horizon} is too short for MRR-DB-Delay, whose first round {length}: "
             f"no arm will be dropped, and regret depends only on how the arms are numbered"
         )
 

@@ -207,6 +207,7 @@ class Player:
             window=self.policy.window,
             feedback="votes" if is_votes(self.feedback) else "conversions",
             order=order if order in ORDERS else None,
+            arms=self.arms,
         )
 
     def learned_law(self) -> Empirical:

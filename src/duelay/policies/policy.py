@@ -85,7 +85,10 @@ class Policy(ABC):
         return self
 
     def caution(self, n_arms: int, horizon: int | None) -> str | None:
-        """Return what somebody should know before a start with so many arms; mostly nothing."""
+        """Return what somebody should know before a start with so many arms; mostly nothing.
+
+        One sentence, which says it in brief before its first comma.
+        """
         return None
 
     def ledger(self, n_arms: int) -> Ledger:
@@ -188,7 +191,7 @@ class LawPolicy(CompiledPolicy):
     def __post_init__(self) -> None:
         learns = self.goes_without_law and self.delay in WAYS
         if not (learns or (self.goes_without_law and self.delay is None)):
-            object.__setattr__(self, "delay", check_delay(self.delay))
+            object.__setattr__(self, "delay", self._known_law())
         object.__setattr__(self, "window", _checks.window(self.window))
         _checks.yes_or_no("self_duels", self.self_duels)
         if learns and self.window is None:
@@ -201,6 +204,18 @@ class LawPolicy(CompiledPolicy):
                 "delay='learn-from-self-duels' needs self_duels=True: there is nothing else that "
                 "it learns from"
             )
+
+    def _known_law(self) -> Delay:
+        """Return the law; where a word could have been one too, refuse it with all there are."""
+        word, laws = self.delay, text.names("law")
+        is_word = isinstance(word, str) and word.partition(":")[0].strip() not in laws
+        if self.goes_without_law and is_word and not _checks.is_number(str(word)):
+            hint = _checks.nearest(word, [*WAYS, *laws])
+            raise ValueError(
+                f"delay must be None, 'learn', 'learn-from-self-duels' or a law{hint}, got "
+                f"{word!r}; laws are: {', '.join(sorted(laws))}"
+            )
+        return check_delay(word)
 
 
 @dataclass(frozen=True)

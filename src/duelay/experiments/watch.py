@@ -1,0 +1,41 @@
+"""Telling whoever waits how far the work is."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+
+from tqdm import tqdm
+
+from duelay import _say
+
+
+@contextlib.contextmanager
+def watched(
+    total: int,
+    unit: str,
+    *,
+    done: int = 0,
+    quiet: bool = False,
+    say: Callable[[str], None] | None = None,
+) -> Iterator[Callable[[str], None]]:
+    """Give a function that is called after each step, with words for it.
+
+    On a terminal it moves a bar, which tells the time left; elsewhere it says a line a step;
+    nothing where it is to be quiet.
+    """
+    say = say or _say.say
+    is_terminal = not quiet and sys.stderr is not None and sys.stderr.isatty()
+    # The time left is by the mean of all steps: policies differ a hundredfold, and take turns.
+    bar = tqdm(total=total, initial=done, unit=unit, disable=not is_terminal, smoothing=0)
+
+    def step(words: str) -> None:
+        nonlocal done
+        done += 1
+        bar.update(1)
+        if not (is_terminal or quiet):
+            say(f"{done}/{total} {words}")
+
+    with bar:
+        yield step

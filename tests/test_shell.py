@@ -1,0 +1,147 @@
+"""The command line speaks of options, not of Python's arguments, and reads numbers as TOML does."""
+
+import sys
+
+import click
+import pytest
+
+from duelay import cli
+from duelay._shell import Command, Whole
+
+SIMULATE = ["simulate", "--dataset", "mslr", "--policy", "rucb"]
+BY_PAIR = "by-pair:" + "/".join(["constant:1"] * 4)
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Runs the command; returns its status, standard output and standard error."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["duelay", *map(str, arguments)])
+        status = 0
+        try:
+            cli.run()
+        except SystemExit as stop:
+            status = stop.code or 0
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def test_whole_numbers_are_read_as_toml_reads_them(command):
+    numbers = ["--horizon", "2e2", "--runs", "2.0", "--seed", "1e0", "--checkpoints", "1_0"]
+    more = ["--stale", "0e0", "--batch", "1e0", "--workers", "1e0"]
+    status, shown, _ = command(*SIMULATE, *numbers, *more)
+    assert status == 0 and "200 duels a run, runs: 2, seed 1\n" in shown
+    assert (
+        command("recommend", "--window", "1e3", "--arms", "1e1")[1]
+        .splitlines()[0]
+        .endswith(",window=1000")
+    )
+
+
+def test_every_whole_number_among_the_options_is_read_so():
+    for name, of in cli.main.commands.items():
+        for option in of.params:
+            assert not isinstance(option.type, click.types.IntParamType), (name, option.name)
+
+
+@pytest.mark.parametrize("typed", ["1.5", "x", "0", "-1e5", "nan", "1e400", "", "1e-1"])
+def test_what_is_no_whole_number_is_refused_by_the_options_name(command, typed):
+    status, _, complaints = command(*SIMULATE, "--horizon", typed)
+    assert status == 2
+    assert complaints.startswith("duelay: --horizon must be a whole number of at least 1, got ")
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["recommend", "--arms", 1], "--arms must be a whole number of at least 2, got 1"),
+        (["recommend", "--window", 0], "--window must be a whole number of at least 1, got 0"),
+        (["recommend", "--delay", BY_PAIR, "--arms", 3], "--delay must have laws for 3 arms"),
+        (["recommend", "--anonymous"], "--anonymous needs --mean-delay, or --delay for the law"),
+        (
+            ["recommend", "--anonymous", "--mean-delay", 5, "--window", 7],
+            "--window does not fit anonymous conversions",
+        ),
+        (
+            ["recommend", "--anonymous", "--mean-delay", 5, "--target", "borda"],
+            "--target borda needs conversions that say from which duel",
+        ),
+        (["recommend", "--mean-delay", 0.5], "--mean-delay must be at least 1, got 0.5"),
+        (
+            ["recommend", "--mean-delay", 5, "--delay", "constant:5"],
+            "--mean-delay is for where the law is not known",
+        ),
+        ([*SIMULATE, "--seed", -1], "--seed must be a whole number of at least 0, got -1"),
+        ([*SIMULATE, "--delay", BY_PAIR], "--delay must have laws for 5 arms, got them for 2"),
+        (
+            ["simulate", "--dataset", "no-winner:5,1", "--policy", "rucb"],
+            "--target copeland or --target borda measures it against another",
+        ),
+        (
+            ["simulate", "--dataset", "arithmetic:1,0.1", "--policy", "rucb"],
+            "problem 'arithmetic:1,0.1': K must be a whole number of at least 2",
+        ),
+        (
+            ["simulate", "--dataset", "arithmetic:3", "--policy", "rucb"],
+            "problem 'arithmetic:3' must be written arithmetic:K,step",
+        ),
+        (
+            [*SIMULATE[:3], "--policy", "mrr-db-delay:feedback=aggregated", "--feedback", "votes"],
+            "--feedback must be conversions for a policy that is told only their number",
+        ),
+        (["reproduce", "--address", "x"], "--address is for the backends dask and ray"),
+        (["check", "duels.csv", "--level", 2], "--level must be greater than 0 and less than 1"),
+        (["check", "duels.csv", "--window", 0], "--window must be a whole number of at least 1"),
+    ],
+)
+def test_errors_name_options(command, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "duels.csv").write_text("first,second,delay\na,b,1\n")
+    status, shown, complaints = command(*arguments)
+    assert status == 2 and shown == ""
+    assert message in complaints and "n_arms" not in complaints and "is_" not in complaints
+
+
+def test_only_an_argument_of_this_command_is_taken_for_an_option():
+    options = [click.Option(["--delay"]), click.Option(["--arms"]), click.Option(["--out"])]
+    words = Command("x", params=options).in_words_of_the_shell
+    assert words("delay must be a law") == "--delay must be a law"
+    assert words("delays are long") == "delays are long"
+    assert words("n_arms must be 2") == "--arms must be 2"
+    assert words("window must be 2") == "window must be 2"  # it has no such option
+    assert words("six: delay must be a law") == "six: delay must be a law"  # a column, say
+    assert words("write delay='learn', order='coin'") == "write --delay learn, order='coin'"
+    assert Command("y").in_words_of_the_shell("delay must be") == "delay must be"
+
+
+def test_a_number_is_no_law_and_the_sentence_has_both_ways_to_write_it(command):
+    for arguments in ([*SIMULATE, "--delay", "100"], [*SIMULATE, "--delay", "1e2"]):
+        status, _, complaints = command(*arguments)
+        assert status == 2 and complaints.startswith(
+            "duelay: --delay must be a law, got the number"
+        )
+        assert "write geometric:0.01 for a mean of" in complaints
+        assert "constant:100 for" in complaints
+    status, _, complaints = command("recommend", "--delay", 100)
+    assert status == 2 and "write --mean-delay 100 for a mean of 100" in complaints
+    assert "--delay constant:100 for 100 every time" in complaints
+    status, shown, _ = command("recommend", "--anonymous", "--mean-delay", 100)
+    assert status == 0 and shown.startswith("mrr-db-delay:mean_delay=100,feedback=aggregated\n")
+
+
+def test_a_whole_number_of_no_option_is_refused_too():
+    with pytest.raises(ValueError, match="number must be a whole number of at least 3, got 2"):
+        Whole(3).convert("2", None, None)
+
+
+def test_sentences_are_broken_between_words_on_a_terminal(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    _, _, complaints = command(*SIMULATE, "--delay", "geometrik:0.1")
+    assert max(len(line) for line in complaints.splitlines()) <= 80
+    joined = " ".join(complaints.split())
+    assert joined.startswith(
+        "duelay: unknown law 'geometrik' (did you mean geometric?); there are:"
+    )
