@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,21 +71,29 @@ def test_policies_read_back_what_they_print(policy):
     assert policies.parse(str(policy)) == policy
 
 
+def assert_is_one_sentence(said):
+    """On one line, about a law or the brackets in it, and neither Python's words nor a blank."""
+    assert re.match(
+        r"(unknown law ['\"]|law \S.*(: | needs | has no | gives )|brackets do not)", said
+    )
+    assert said.isprintable() and not re.search("object|class|NoneType|float\\(|int\\(", said)
+
+
 @given(st.text(max_size=40))
 def test_any_text_gives_a_law_or_one_sentence(form):
     try:
         assert isinstance(delays.parse(form), delays.Law | ByPair)
     except ValueError as error:
-        assert str(error)
+        assert_is_one_sentence(str(error))
 
 
 @given(st.text(alphabet="geomtric:=,/()0.19-nw ", max_size=30))
 def test_nearly_right_text_gives_a_law_or_one_sentence(tail):
     for head in ("geometric:", "never:0.1,", "empirical:", "uniform:"):
         try:
-            delays.parse(head + tail)
+            assert isinstance(delays.parse(head + tail), delays.Law | ByPair)
         except ValueError as error:
-            assert str(error)
+            assert_is_one_sentence(str(error))
 
 
 @pytest.mark.parametrize(
