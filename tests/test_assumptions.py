@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 import duelay
-from duelay import assumptions, delays
+from duelay import delays
 from duelay.assumptions import (
     TESTS,
     check_assumptions,
@@ -22,6 +22,7 @@ from duelay.assumptions import (
     position_effect,
     preference_drift,
 )
+from duelay.assumptions.alike import cut
 from duelay.assumptions.scores import ranks, tail
 from duelay.engine import streams
 from duelay.engine.world import NOBODY, duel, make_world, take_due, with_empty_queue
@@ -384,7 +385,7 @@ def test_delay_by_winner_is_kruskal_and_walliss_test_within_a_pair():
     history = votes(
         first, 1 - first, won.astype(float), delay=np.minimum(delay, np.arange(n, 0, -1))
     )
-    old, heard, age = assumptions._cut(history)
+    old, heard, age = cut(history)
     groups = [history.delay[heard & (won == w)] for w in (0, 1)]
     found = delay_by_winner(history)
     assert found.statistic == pytest.approx(scipy.stats.kruskal(*groups).statistic)

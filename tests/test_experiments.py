@@ -401,7 +401,10 @@ def test_an_incomplete_folder_cannot_be_loaded(tmp_path):
         (("horizon", "horizn"), r"small.toml, line 6: unknown key 'horizn' \(did you mean horizon"),
         (('"mslr"', '"mlsr"'), r"line 3: unknown problem 'mlsr' \(did you mean mslr\?\)"),
         (('"mslr"', '"none.csv"'), "line 3: cannot read a matrix from none.csv"),
-        (('"mslr"', '"arithmetic:3"'), "line 3: problem 'arithmetic:3' has the wrong number"),
+        (
+            ('"mslr"', '"arithmetic:3"'),
+            "line 3: problem 'arithmetic:3' must be written arithmetic:n_arms, step",
+        ),
         (('"mslr"', "7"), "problems must be names, CSV files or forms, got 7"),
         (("rucb-delay:", "rucb-dely:"), r"line 4: unknown policy 'rucb-dely' \(did you mean"),
         (("window=50", "windw=50"), r"line 4: .*no parameter 'windw' \(did you mean window\?\)"),

@@ -83,7 +83,7 @@ def test_the_command_says_what_is_wrong(tmp_path, monkeypatch, capsys):
     page = tmp_path / "report.md"
     assert run_cli(monkeypatch, "check", str(path), "--order", "coin", "--out", str(page)) == 0
     report = page.read_text()
-    assert "2000 duels of 2 arms, 2000 answers (votes). 1 of 6 tests alarm" in report
+    assert "2000 duels of 2 arms, 2000 answers (votes). 1 of 5 tests alarm" in report
     assert report.index("| **position effect** |") < report.index("| order balance |")
     out = capsys.readouterr().out
     assert out.startswith("2000 duels of 2 arms, 2000 answers (votes)")

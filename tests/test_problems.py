@@ -165,7 +165,7 @@ def test_problems_from_text():
     assert generate("arithmetic:3,0.1").matrix[0, 2] == 0.7
     for form, message in (
         ("arithmetik:3,0.1", r"unknown problem 'arithmetik' \(did you mean arithmetic\?\)"),
-        ("arithmetic:3", "wrong number of arguments"),
+        ("arithmetic:3", "must be written arithmetic:n_arms, step"),
         ("arithmetic:3,x", "could not convert string to float"),
         ("arithmetic:1,0.1", "n_arms must be a whole number of at least 2"),
         ("arithmetic:9,0.2", r"matrix must lie in \[0, 1\]"),
