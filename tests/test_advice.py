@@ -58,8 +58,8 @@ def test_what_makes_no_sense_is_refused(delay):
 def test_the_policy_starts_and_plays(n_arms, is_order_free):
     advice = duelay.recommend(is_order_free=is_order_free, n_arms=n_arms)
     player = advice.policy.start(n_arms, seed=0)
-    for _ in range(30):
-        player.tell(player.ask())
+    assert [player.tell(player.ask()) for _ in range(30)] == ["counted"] * 30
+    assert player.standing().conversions.sum() == 30
 
 
 @pytest.mark.slow
