@@ -5,17 +5,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test lint docs pictures test-compiled test-interpreted regrets bench studies tried golden \
-    clean
+.PHONY: help demo test lint docs pictures test-compiled test-interpreted golden clean \
+    numbers regrets levels bench reproduction studies tried
 
 help:
 	@echo 'make demo      install, compare six policies, draw the figure: demo/regret.png'
 	@echo 'make test      lint, types, the site, and the test suite, compiled and interpreted'
 	@echo 'make docs      the documentation as a site: site/index.html'
+	@echo 'The numbers in docs/, each written by the command that makes it:'
+	@echo 'make numbers   those that take seconds'
+	@echo 'make bench     how long a simulated duel takes'
+	@echo 'make levels    how often a test of an assumption alarms where all is well (a minute)'
+	@echo 'make reproduction  the evaluation of the paper, into paper/ (two minutes)'
 	@echo 'make regrets   final regrets against independent programs, and what is recommended (minutes)'
-	@echo 'make bench     how long a simulated duel takes, written to docs/benchmarks.md'
 	@echo 'make tried     what was tried for recommend(), on generated problems (half an hour)'
-	@echo 'make studies   every study, into studies/, and its figures and tables into docs/ (an hour)'
+	@echo 'make studies   every study, into studies/ (an hour)'
 	@echo 'make clean     remove what these have made'
 
 demo: $(VENV)/.ready
@@ -49,16 +53,26 @@ test-interpreted: $(VENV)/.ready-dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -m 'not slow'
 	$(BIN)/python -m coverage report
 
+# Numbers on pages stand between marks, are kept in docs/numbers, and are written by these alone.
+numbers: $(VENV)/.ready
+	$(BIN)/python benchmarks/quick_numbers.py
+
+levels: $(VENV)/.ready-dev
+	$(BIN)/python benchmarks/levels.py
+
 regrets: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest -q -n 2 -m slow tests/test_regret.py
-	$(BIN)/python -m pytest -q -s -m slow tests/test_advice.py
+	$(BIN)/python -m pytest -q -n 2 -m slow tests/test_regret.py tests/test_advice.py
+	$(BIN)/python benchmarks/recommended.py
 
 bench: $(VENV)/.ready
-	$(BIN)/python benchmarks/duel_cost.py --peers --write docs/benchmarks.md
+	$(BIN)/python benchmarks/duel_cost.py --peers --write
 
-# Every study; what studies/ holds already is not computed again.
+# What paper/ and studies/ hold already is not computed again.
+reproduction: $(VENV)/.ready
+	$(BIN)/python benchmarks/reproduction.py paper
+
 studies: $(VENV)/.ready
-	$(BIN)/python benchmarks/studies.py --out studies --docs docs
+	$(BIN)/python benchmarks/studies.py --out studies
 
 # What was tried for `recommend`, on generated problems.
 tried: $(VENV)/.ready

@@ -1,8 +1,9 @@
 """How long a simulated duel takes, on one core, against the plain way and against others.
 
-    python benchmarks/duel_cost.py [--runs N] [--horizon T] [--peers] [--write FILE]
+    python benchmarks/duel_cost.py [--runs N] [--horizon T] [--peers] [--write]
 
-Numbers of one machine at one moment: compare them as ratios within a run.
+Numbers of one machine at one moment: compare them as ratios within a run. With --write they are
+kept in docs/numbers and written into docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 
 import duelay
+import pages
 from duelay import delays
 from duelay._table import table
 from duelay._yardsticks import (
@@ -58,6 +60,13 @@ print((time.perf_counter() - begin) / {horizon} * 1e6)
 """
 
 
+class Table(NamedTuple):
+    """Columns and rows, to be printed and to be kept."""
+
+    columns: list[str]
+    rows: list[list[str]]
+
+
 def cost(problem: Any, policy: Any, law: Any, runs: int, horizon: int) -> float:
     """Microseconds a duel, on one core; the best of three, since the machine is not ours alone."""
     return min(
@@ -69,7 +78,7 @@ def cost(problem: Any, policy: Any, law: Any, runs: int, horizon: int) -> float:
     )  # fmt: skip
 
 
-def against_the_plain_way(runs: int, horizon: int) -> str:
+def against_the_plain_way(runs: int, horizon: int) -> Table:
     """Each policy beside its yardstick."""
     rows = []
     constants = (0.5, 0.1, 0.1)
@@ -108,7 +117,7 @@ def against_the_plain_way(runs: int, horizon: int) -> str:
                  f"{ours / (geometric or ours):.2f}"]
             )  # fmt: skip
     heads = ["dataset", "K", "policy", "law", "µs a duel", "plain", "times", "of the first"]
-    return table(heads, rows, left=(0, 2, 3))
+    return Table(heads, rows)
 
 
 def second_million(problem: Any, policy: Any) -> float:
@@ -123,7 +132,7 @@ def second_million(problem: Any, policy: Any) -> float:
     return time.perf_counter() - begin
 
 
-def growth() -> str:
+def growth() -> Table:
     """RUCB-Delay as K, T and the window grow."""
     rows = []
     for k in (10, 50, 200):
@@ -144,10 +153,10 @@ def growth() -> str:
         policy = SamePair(delay=law, window=window)
         took = cost(problem, policy, law, 1, 10**6)
         rows.append(["window", "6", "1,000,000", f"{window:,}", f"{took:.4f}"])
-    return table(["grows", "K", "T", "window", "µs a duel"], rows, left=(0,))
+    return Table(["grows", "K", "T", "window", "µs a duel"], rows)
 
 
-def profile(runs: int, horizon: int) -> str:
+def profile(runs: int, horizon: int) -> Table:
     """Where the time goes: one thing more in each line."""
     problem = duelay.datasets.load("six-rankers")
     rows = []
@@ -160,7 +169,24 @@ def profile(runs: int, horizon: int) -> str:
         ("and any law's, all duels open", SamePair(delay=ZIPF, window=1000)),
     ):
         rows.append([name, f"{cost(problem, policy, GEOMETRIC, max(1, runs // 3), horizon):.3f}"])
-    return table(["", "µs a duel"], rows, left=(0,))
+    return Table(["", "µs a duel"], rows)
+
+
+def threads(horizon: int) -> str:
+    """One thread and two: the loop holds no lock."""
+    problem = duelay.datasets.load("six-rankers")
+    took = {}
+    for workers in (1, 2):
+        begin = time.perf_counter()
+        duelay.simulate(
+            problem, duelay.DoubleThompson(window=1000), delay=GEOMETRIC, horizon=horizon, runs=40,
+            workers=workers, progress=False,
+        )  # fmt: skip
+        took[workers] = time.perf_counter() - begin
+    return (
+        f"Two threads simulate 40 runs of double Thompson sampling {took[1] / took[2]:.2f} times "
+        "as fast as one."
+    )
 
 
 def start() -> str:
@@ -219,7 +245,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--horizon", type=int, default=200_000)
     parser.add_argument("--peers", action="store_true", help="install and time duelpy, too")
-    parser.add_argument("--write", type=Path, help="write a page with the results there")
+    parser.add_argument("--write", action="store_true", help="write the results into the page")
     options = parser.parse_args()
     machine = (
         f"duelay {duelay.__version__}, Python {platform.python_version()}, numba "
@@ -227,26 +253,23 @@ def main() -> None:
         f"one core"
     )
     begin = time.perf_counter()
-    parts = [
-        ("", machine),
-        ("Against the plain way", against_the_plain_way(options.runs, options.horizon)),
-        ("Growth", growth()),
-        ("Where the time goes", profile(options.runs, options.horizon)),
-        ("The first answer", start()),
-    ]
+    parts: dict[str, str | Table] = {
+        "bench-machine": machine,
+        "bench-plain": against_the_plain_way(options.runs, options.horizon),
+        "bench-growth": growth(),
+        "bench-profile": profile(options.runs, options.horizon),
+        "bench-threads": threads(options.horizon),
+        "bench-start": start(),
+    }
     if options.peers:
-        parts.append(("Peers", peers()))
-    for head, body in parts:
-        print(f"{head}\n\n{body}\n" if head else f"{body}\n")
+        parts["bench-peers"] = peers()
+    for name, part in parts.items():
+        is_table = isinstance(part, Table)
+        print(f"{table(*part, left=(0, 2, 3)) if is_table else part}\n")
+        if options.write:
+            kept = pages.table(*part) if is_table else pages.text(part)
+            pages.keep(name, "make bench", [kept])
     print(f"measured in {time.perf_counter() - begin:.0f} s")
-    if options.write is not None:
-        template = options.write.read_text(encoding="utf-8") if options.write.exists() else ""
-        intro = template.partition("\n## Measured\n")[0].rstrip() or "# Benchmarks"
-        text = [intro, "## Measured"]
-        for head, body in parts:
-            text.append(f"### {head}" if head else "")
-            text.append(f"```text\n{body}\n```" if "\n" in body else body)
-        options.write.write_text("\n\n".join(p for p in text if p) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,14 +2,13 @@
 
 import math
 
-import numpy as np
 import pytest
 
 import duelay
+import recommended
 from duelay import delays
 
 LAW = delays.Geometric(0.01)
-SIX = ("six-rankers", "mslr", "tennis", "arithmetic", "car", "sushi")
 
 
 def test_with_no_argument_it_is_the_policy_for_someone_who_knows_nothing():
@@ -78,66 +77,28 @@ def test_what_makes_no_sense_is_refused(delay):
 def test_the_policy_starts_and_plays(n_arms, is_order_free):
     advice = duelay.recommend(is_order_free=is_order_free, n_arms=n_arms)
     player = advice.policy.start(n_arms, seed=0)
-    for _ in range(30):
-        player.tell(player.ask())
-
-
-def regrets(dataset, policy, runs, law=LAW, horizon=200_000):
-    problem = duelay.datasets.load(dataset)
-    return duelay.simulate(problem, policy, delay=law, horizon=horizon, runs=runs, seed=7)
-
-
-def check_bars(runs):
-    """The bars: against RUCB-Delay, which knows the law, and against the lower bound."""
-    policy = duelay.recommend(window=1000).policy
-    times, over = [], []
-    for dataset in SIX:
-        ours = regrets(dataset, policy, runs)
-        theirs = regrets(dataset, duelay.RUCBDelay(LAW, window=1000), max(4, runs // 4))
-        bound = duelay.theory.asymptotic_lower_bound(ours.problem, 200_000)
-        times.append(theirs.final.mean() / ours.final.mean())
-        over.append(ours.final.mean() / bound)
-        print(
-            f"{dataset}: {ours.final.mean():.0f}, worst {ours.final.max():.0f}, "
-            f"{times[-1]:.1f} times less than RUCB-Delay, {over[-1]:.2f} of the lower bound, "
-            f"led by the winner in {100 * ours.led_by_winner:.0f} %"
-        )
-        assert ours.led_by_winner >= 0.99
-    print(f"geometric mean {np.exp(np.mean(np.log(times))):.1f} times")
-    assert np.exp(np.mean(np.log(times))) >= 7
-    assert min(times) >= 3.5
-    assert max(over) <= 2
-
-
-def check_long_and_silent(runs):
-    policy = duelay.recommend().policy
-    silent = regrets("six-rankers", policy, runs, delays.Never(0.3, LAW), 100_000)
-    late = regrets("tennis", policy, runs, delays.Geometric(0.001))
-    for result in (silent, late):
-        print(
-            f"{result.delay}: {result.final.mean():.0f}, worst {result.final.max():.0f}, "
-            f"led by the winner in {100 * result.led_by_winner:.0f} %"
-        )
-        assert result.led_by_winner >= 0.99
-    assert silent.final.mean() <= 300
-    assert late.final.mean() <= 260
+    assert [player.tell(player.ask()) for _ in range(30)] == ["counted"] * 30
+    assert player.standing().conversions.sum() == 30
 
 
 @pytest.mark.slow
 @pytest.mark.compiled
 def test_it_has_a_seventh_of_the_regret_of_rucb_delay():
-    check_bars(100)
+    """The bars: against RUCB-Delay, which knows the law, and against the lower bound."""
+    found = recommended.in_the_papers_setting(100)
+    assert recommended.mean_times(found) >= 7
+    assert min(one.times for one in found) >= 3.5
+    assert max(one.of_bound for one in found) <= 2
+    assert min(one.led for one in found) >= 0.99
 
 
 @pytest.mark.compiled
-def test_it_bears_long_delays_and_silence():
-    check_long_and_silent(20)
-
-
-@pytest.mark.slow
-@pytest.mark.compiled
-def test_it_bears_long_delays_and_silence_at_length():
-    check_long_and_silent(100)
+@pytest.mark.parametrize("runs", [20, pytest.param(100, marks=pytest.mark.slow)])
+def test_it_bears_long_delays_and_silence(runs):
+    silent, late = recommended.long_and_silent(runs)
+    assert silent.led >= 0.99 and late.led >= 0.99
+    assert silent.regret <= 300
+    assert late.regret <= 260
 
 
 def test_anonymous_conversions_have_no_age():

@@ -183,6 +183,9 @@ def test_the_bibtex_in_the_docs_says_what_the_citation_file_says():
     assert "docs/index.md#cite" in (ROOT / "README.md").read_text()
 
 
-def test_the_changelog_tells_of_this_version():
-    changelog = (ROOT / "CHANGELOG.md").read_text()
-    assert "## Unreleased" in changelog or f"## {duelay.__version__}" in changelog
+def test_the_changelog_begins_with_this_version():
+    """What is not released is called so, and what is released bears its number."""
+    _, newest, told, *_ = re.split("^## (.+)\n", (ROOT / "CHANGELOG.md").read_text(), flags=re.M)
+    is_released = re.fullmatch(r"[\d.]+", duelay.__version__)
+    assert newest == (duelay.__version__ if is_released else "Unreleased")
+    assert told.strip(), "nothing is told of it"

@@ -175,7 +175,7 @@ def test_problems_from_text():
         ("leader:1e6,2", "n_arms must be at most 10000"),
         ("mslr-like:1e6,1", "n_arms must be at most 10000"),
         ("no-winner:1e6,1", "n_arms must be at most 10000"),
-        ("cyclic:1e300,0.1", "n_arms must be at most 2"),
+        ("cyclic:1e300,0.1", "K must be at most 2"),
     ):
         with pytest.raises(ValueError, match=message):
             generate(form)

@@ -159,18 +159,28 @@ def test_mrr_db_delay_plays_the_least_played_pair_when_its_rounds_are_over():
     play_beside(policy, law, 60, check, problem=even)
 
 
-def test_a_round_or_a_bound_that_would_drop_every_arm_drops_none():
-    """Three arms that beat each other in a circle."""
-    rr = duelay.RRDBDelay(delay=delays.Constant(1)).start(3, seed=0)
-    mrr = duelay.MRRDBDelay(schedule=(1000, 2000), horizon=10_000).start(3, seed=0)
-    for player in (rr, mrr):
-        for i, j, wins in ((0, 1, 990), (1, 2, 990), (0, 2, 10)):
-            player._ledger.plays[i, j] = 1000
-            player._ledger.conversions[i, j] = wins
-            if hasattr(player._ledger.assumed, "heard"):
-                player._ledger.assumed.heard[3 * i + j] = 1000.0
-        player.ask()
-        assert player._rule.active.all()
+@pytest.mark.parametrize(
+    "last_wins, left", [(10, [0, 1, 2]), (990, [0])], ids=["in a circle", "in a line"]
+)
+def test_a_round_or_a_bound_that_would_drop_every_arm_drops_none(last_wins, left):
+    """Arm 0 beats 1 and 1 beats 2; where 2 beats 0, all three are beaten at once."""
+    from duelay.ledger import assume, open_ledger
+    from duelay.rules.mrr_db import end_round, mrr_db_rule
+    from duelay.rules.rr_db import rr_db_rule
+    from duelay.rules.turn import turn
+
+    ledger = open_ledger(assume(None, None, 3), 3)
+    for i, j, wins in ((0, 1, 990), (1, 2, 990), (0, 2, last_wins)):
+        ledger.plays[i, j] = 1000
+        ledger.conversions[i, j] = wins
+    by_rounds = mrr_db_rule(np.array([500, 1000, 2000]), False, 3)
+    end_round(by_rounds, ledger)
+    assert by_rounds.active.all()  # with gamma = 1/2 nobody can be dropped
+    end_round(by_rounds, ledger)
+    by_bounds = rr_db_rule(0.05, 3)
+    turn(by_bounds, ledger, 3001, np.random.default_rng(0))
+    for rule in (by_rounds, by_bounds):
+        assert np.flatnonzero(rule.active).tolist() == left
 
 
 @pytest.mark.parametrize("is_plus", [False, True])

@@ -404,7 +404,7 @@ def generate(form: str) -> Problem:
         raise ValueError(f"unknown problem {name!r}{hint}; there are: {listed}")
     try:
         first, *others = (float(value) for value in rest.split(","))
-        problem = GENERATORS[name](first, *others)
+        problem = GENERATORS[name](_checks.whole("K", first, least=2), *others)
     except TypeError:
         _, *needs = inspect.signature(GENERATORS[name]).parameters
         raise ValueError(f"problem {form!r} must be written {name}:K,{','.join(needs)}") from None

@@ -112,7 +112,7 @@ class PolicyContract:
         """Recipes are compared, printed and used as keys."""
         again = copy.deepcopy(self.policy)
         assert again == self.policy and hash(again) == hash(self.policy)
-        assert str(self.policy)
+        assert str(again) == str(self.policy) != object.__repr__(self.policy)
 
     def test_duels_are_numbered_pairs_of_arms(self) -> None:
         """Ids count up from 0; arms are indices."""
@@ -257,7 +257,7 @@ class PolicyContract:
         assert np.array_equal(standing.plays, counts)
         assert 0 <= standing.leader < 4
         assert standing.mean.shape == (4, 4)
-        assert str(standing)
+        assert all(str(arm) in str(standing) for arm in standing.arms)
         aside = copy.copy(player)
         aside.standing()
         assert self._play(aside, 30) == self._play(player, 30)
