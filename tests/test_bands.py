@@ -118,7 +118,7 @@ def test_a_table_says_the_setting_and_the_label(result, tmp_path):
     assert rows[0]["setting"] == "batch=2" and rows[0]["label"] == "rucb"
     assert float(rows[13]["regret"]) == result.regret[1, 3] and rows[13]["run"] == "1"
     with (tmp_path / "given.csv").open(newline="") as lines:
-        assert {row["label"] for row in csv.DictReader(lines)} == {"mine, and\nyours"}
+        assert {row["label"] for row in csv.DictReader(lines)} == {"mine, and yours"}
     with pytest.raises(ValueError, match="labels must be one for each of the 2 results, got 1"):
         write_csv([result, result], tmp_path / "none.csv", ["one"])
     assert not (tmp_path / "none.csv").exists()

@@ -134,6 +134,7 @@ from duelay.experiments.cells import cells_of, compute
 class Mine(duelay.Policy):
     delay: object = "learn"
     order: str = "coin"
+    window: int = 50
     def choose(self, ledger, rng):
         return rng.integers(5), 0
 
