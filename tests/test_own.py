@@ -370,6 +370,20 @@ def test_a_cell_brings_its_module_along(module, tmp_path):
     assert done.stdout.splitlines() == expected, done.stderr
 
 
+def test_a_cell_that_was_stored_needs_no_module(module, tmp_path):
+    """Not even in a process that had it, and has it no more."""
+    path = module()
+    cell = cells_of(experiments.parse(small(), "small.toml", tmp_path))[1]
+    stored, expected = pickle.dumps(cell), compute(cell)["regret"]
+    path.unlink()
+    sys.path.remove(str(tmp_path))
+    del sys.modules["mine"], _modules._OURS["mine"]
+    again = pickle.loads(stored)
+    assert type(again.policy) is not type(cell.policy) and again.made_by == cell.made_by
+    np.testing.assert_array_equal(compute(again)["regret"], expected)
+    sys.modules.pop("mine")
+
+
 @pytest.mark.parametrize("backend", ["threads", "processes"])
 def test_a_policy_that_fails_says_where(module, tmp_path, backend):
     module(source=MINE.replace("        return state", "        return [][3]; return state"))

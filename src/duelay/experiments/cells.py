@@ -31,11 +31,11 @@ _OURS = own_digest(Path(__file__))
 
 
 class OtherSourcesError(ValueError):
-    """A cell was made by other sources than those at hand; `names` says of which modules."""
+    """A cell was made by other sources than those at hand; `names` says of what."""
 
-    def __init__(self, path: Path, names: list[str]) -> None:
-        super().__init__(f"cell {path.name} was made by other sources of {', '.join(names)}")
-        self.names = names
+    def __init__(self, path: Path, modules: list[str]) -> None:
+        self.names = ["this program" if name == "__main__" else name for name in modules]
+        super().__init__(f"cell {path.name} was made by other sources of {', '.join(self.names)}")
 
 
 class PolicyFailedError(RuntimeError):
