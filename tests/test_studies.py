@@ -61,7 +61,7 @@ def test_a_sweep_is_drawn_and_tabled(tmp_path, varies, panels):
     report = (tmp_path / "out" / "report.md").read_text()
     assert "figures/sweep.svg" in report
     last = (tmp_path / "out" / "results.csv").read_text().splitlines()
-    assert last[0] == '"problem","policy","law","setting","run","t","regret"'
+    assert last[0] == '"problem","policy","label","law","setting","run","t","regret"'
     if spec.sweep.over == "grids":
         assert '"feedback=votes, stale=7, batch=2"' in last[-1]
         bonus = results.get("b", "first-bonus:0.1,mslr", "double-thompson")
