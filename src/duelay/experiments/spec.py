@@ -14,6 +14,7 @@ import numpy as np
 from duelay import policies, text
 from duelay.delays import Delay
 from duelay.engine.setting import Setting
+from duelay.policies.policy import Policy
 from duelay.problems import Problem
 
 
@@ -103,11 +104,8 @@ class Specification:
             for grid in self.grids
             for problem in grid.problems
             for choice in grid.policies
-            if (
-                sentence := choice.under(grid.delays[0], grid.horizon).caution(
-                    problem.n_arms, grid.horizon
-                )
-            )
+            if isinstance(policy := choice.under(grid.delays[0], grid.horizon), Policy)
+            and (sentence := policy.caution(problem.n_arms, grid.horizon))
         }
         return sorted(found)
 
