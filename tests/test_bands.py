@@ -67,6 +67,8 @@ def test_a_figures_band_is_what_it_says(result, band, words):
 def test_a_figure_has_the_labels_it_is_given(result):
     axes = plots.regret_figure([result, result], ["one", "two"]).axes[0]
     assert [line.get_label() for line in axes.lines] == ["one", "two"]
+    with pytest.raises(ValueError, match="labels must be one for each of the 2 results, got 1"):
+        plots.regret_figure([result, result], ["one"])
 
 
 def test_a_specification_chooses_the_band(tmp_path):

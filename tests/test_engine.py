@@ -173,9 +173,7 @@ def test_bad_input_meets_one_sentence(change, message):
 
 
 def test_simulate_fills_in_the_horizon_and_warns_when_it_is_short():
-    with pytest.warns(
-        UserWarning, match="horizon 50 is too short for MRR-DB-Delay, whose"
-    ):
+    with pytest.warns(UserWarning, match="horizon 50 is too short for MRR-DB-Delay, whose first"):
         result = duelay.simulate(PROBLEM, duelay.MRRDBDelay(), delay="constant", horizon=50)
     assert result.policy.horizon == 50
     with pytest.warns(UserWarning, match="horizon 50 is too short") as caught:

@@ -18,7 +18,7 @@ from types import FunctionType
 from typing import Any
 
 _SHOWS = frozenset({  # what only reads or shows: its change recompiles and recomputes nothing
-    "__init__.py", "__main__.py", "_compare.py", "_compiling.py", "_files.py", "_forks.py",
+    "__init__.py", "__main__.py", "_compare.py", "_compiling.py", "_files.py",
     "_html.py", "_kept.py", "_modules.py", "_say.py", "_shell.py", "_sources.py", "_table.py",
     "_version.py", "_words.py", "advice.py", "assumptions", "cli.py", "datasets", "experiments",
     "notebook.py", "plots.py", "testing.py",

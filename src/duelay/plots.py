@@ -73,6 +73,10 @@ def draw_regret(
 ) -> None:
     """Draw the lines and bands of some results on one pair of axes."""
     labels = [_short(label) for label in labels or [result.label for result in results]]
+    if len(labels) != len(results):
+        raise ValueError(
+            f"labels must be one for each of the {len(results)} results, got {len(labels)}"
+        )
     for number, result in enumerate(results):
         look = style(number)
         t = np.concatenate(([0], result.t))
