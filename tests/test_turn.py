@@ -1,0 +1,96 @@
+"""The questions that rules ask of a ledger, against what they mean."""
+
+import math
+
+import numpy as np
+import pytest
+
+import naive
+from duelay import delays
+from duelay.ledger import age_to, assume, for_votes, hear_vote, open_ledger, record
+from duelay.rules.turn import divergence, is_beaten, stays_unbeaten, upper_bound, wins_and_count
+
+
+def one_pair(n_first, n_second=0, converted=0, converted_second=0, law=None):
+    """A ledger of two arms after duels of one tick each: 0 first, then 1 first."""
+    ledger = open_ledger(assume(law, None, 2), 2)
+    for t in range(1, n_first + n_second + 1):
+        age_to(ledger, t)
+        record(ledger, *((0, 1) if t <= n_first else (1, 0)), t)
+    age_to(ledger, n_first + n_second + 1)
+    ledger.conversions[0, 1] = converted
+    ledger.conversions[1, 0] = converted_second
+    return ledger
+
+
+def test_an_arm_is_beaten_where_its_upper_bound_is_below_one_half_and_not_at_it():
+    silent = one_pair(4)  # N = N~ = 4, S = 0: U = sqrt(4 width) / 4
+    assert upper_bound(silent, 0, 1, 1.0) == 0.5 and not is_beaten(silent, 0, 1, 1.0)
+    assert is_beaten(silent, 0, 1, 0.999) and not is_beaten(silent, 1, 0, 0.0)
+    rng = np.random.default_rng(0)
+    for law in (None, delays.Geometric(0.1), delays.Constant(3)):
+        for _ in range(50):
+            n = rng.integers(1, 30, size=2)
+            ledger = one_pair(*n, *(int(rng.integers(m + 1)) for m in n), law=law)
+            for i, j in ((0, 1), (1, 0)):
+                width = float(rng.exponential())
+                upper = naive.upper_bounds(*ledger.estimates()[:3], width)
+                assert upper_bound(ledger, i, j, width) == pytest.approx(upper[i, j])
+                assert is_beaten(ledger, i, j, width) == (upper[i, j] < 0.5)
+
+
+def test_nobody_is_beaten_where_nothing_should_have_been_heard_yet():
+    early = one_pair(0, 2, 0, 2, law=delays.Constant(9))  # two conversions before their time
+    assert upper_bound(early, 0, 1, 0.0) == math.inf and not is_beaten(early, 0, 1, 0.0)
+    little = one_pair(1, law=delays.Geometric(0.05))
+    assert upper_bound(little, 0, 1, 1.0) == pytest.approx(1 / 0.05)
+
+
+def test_wins_are_cut_off_at_none_and_all():
+    many = one_pair(3, 0, 3, law=delays.Geometric(0.1))  # three heard where 0.561 were expected
+    s, n = wins_and_count(many, 0, 1)
+    assert s == n == pytest.approx(0.1 + 0.19 + 0.271)
+    assert wins_and_count(many, 1, 0)[0] == 0.0
+
+
+def test_the_divergence_from_a_fair_coin():
+    for p in (0.0, 1e-9, 0.05, 0.3, 0.5, 0.62, 0.95, 1.0):
+        assert divergence(p) == pytest.approx(naive.entropy(p), abs=1e-15)
+    assert divergence(0.0) == divergence(1.0) == math.log(2)
+
+
+LAWS = [None, delays.Geometric(0.03), delays.Uniform(5, 60), delays.Never(0.3, delays.Constant(9))]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_who_stays_unbeaten_is_not_beaten_before_there_is_news(law):
+    """However long nothing is played or heard, while the width grows as alpha log t does."""
+    rng = np.random.default_rng(1)
+    kept = beaten = 0
+    for _ in range(120):
+        n = rng.integers(1, 25, size=2)
+        ledger = one_pair(*n, rng.binomial(n[0], 0.1), rng.binomial(n[1], 0.3), law=law)
+        alpha, t = 0.02 + float(rng.exponential(0.3)), int(n.sum()) + 1
+        if is_beaten(ledger, 0, 1, alpha * math.log(t)):
+            continue
+        stays = stays_unbeaten(ledger, 0, 1, alpha * math.log(t))
+        later = []
+        for tick in range(t + 1, t + 150):
+            age_to(ledger, tick)
+            later.append(is_beaten(ledger, 0, 1, alpha * math.log(tick)))
+        kept += stays
+        beaten += any(later)
+        assert not (stays and any(later))
+    assert kept > 10
+    assert beaten == 0 if law is None else beaten > 5
+
+
+def test_the_bonus_of_the_first_moves_every_pair_so_nobody_is_known_to_stay():
+    ledger = for_votes(open_ledger(assume(None, None, 3), 3), "corrected-votes")
+    for t in range(1, 41):
+        age_to(ledger, t)
+        record(ledger, 1, 2, t)
+        hear_vote(ledger, 1, 2, 1.0)
+    assert not stays_unbeaten(ledger, 0, 1, 100.0)
+    plain = for_votes(open_ledger(assume(None, None, 3), 3), "votes")
+    assert stays_unbeaten(plain, 0, 1, 100.0)
