@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo test lint docs pictures test-compiled test-interpreted golden clean \
-    numbers regrets levels bench reproduction studies tried
+    numbers regrets levels bench reproduction studies tried turns
 
 help:
 	@echo 'make demo      install, compare six policies, draw the figure: demo/regret.png'
@@ -18,6 +18,7 @@ help:
 	@echo 'make levels    how often a test of an assumption alarms where all is well (a minute)'
 	@echo 'make reproduction  the evaluation of the paper, into paper/ (two minutes)'
 	@echo 'make regrets   final regrets against independent programs, and what is recommended (minutes)'
+	@echo 'make turns     coin or turns, 1000 runs of either (half an hour)'
 	@echo 'make tried     what was tried for recommend(), on generated problems (half an hour)'
 	@echo 'make studies   every study, into studies/ (an hour)'
 	@echo 'make clean     remove what these have made'
@@ -77,6 +78,10 @@ studies: $(VENV)/.ready
 # What was tried for `recommend`, on generated problems.
 tried: $(VENV)/.ready
 	$(BIN)/python benchmarks/tried.py
+
+# Coin or turns: 1000 runs of either.
+turns: $(VENV)/.ready
+	$(BIN)/python benchmarks/coin_or_turns.py
 
 # After a change that is meant to give other duels: write down the new ones, and say so in the
 # changelog.
