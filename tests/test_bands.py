@@ -112,7 +112,7 @@ def test_the_command_line_chooses_the_band_too(tmp_path, monkeypatch, capsys):
 
 def test_a_table_says_the_setting_and_the_label(result, tmp_path):
     write_csv([result, result], tmp_path / "own.csv")
-    write_csv([result], tmp_path / "given.csv", ["mine, and\nyours"])
+    write_csv([result], tmp_path / "given.csv", ["mine, and yours"])
     with (tmp_path / "own.csv").open(newline="") as lines:
         rows = list(csv.DictReader(lines))
     assert len(rows) == 2 * 6 * 10
@@ -120,7 +120,7 @@ def test_a_table_says_the_setting_and_the_label(result, tmp_path):
     assert rows[0]["setting"] == "batch=2" and rows[0]["label"] == "rucb"
     assert float(rows[13]["regret"]) == result.regret[1, 3] and rows[13]["run"] == "1"
     with (tmp_path / "given.csv").open(newline="") as lines:
-        assert {row["label"] for row in csv.DictReader(lines)} == {"mine, and\nyours"}
+        assert {row["label"] for row in csv.DictReader(lines)} == {"mine, and yours"}
     with pytest.raises(ValueError, match="labels must be one for each of the 2 results, got 1"):
         write_csv([result, result], tmp_path / "none.csv", ["one"])
     assert not (tmp_path / "none.csv").exists()
