@@ -112,7 +112,7 @@ def test_the_command_line_chooses_the_band_too(tmp_path, monkeypatch, capsys):
 
 def test_a_table_says_the_setting_and_the_label(result, tmp_path):
     write_csv([result, result], tmp_path / "own.csv")
-    write_csv([result], tmp_path / "given.csv", ["mine, and\nyours"])
+    write_csv([result], tmp_path / "given.csv", ["mine, and yours"])
     with (tmp_path / "own.csv").open(newline="") as lines:
         rows = list(csv.DictReader(lines))
     assert len(rows) == 2 * 6 * 10

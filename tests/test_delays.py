@@ -267,7 +267,7 @@ def test_a_word_that_is_no_law_is_refused_with_all_there_are(policy, word, guess
     with pytest.raises(ValueError, match=message):
         policy(delay=word)
     with pytest.raises(
-        ValueError, match="delay must be a law, got the number 100: write geometric"
+        ValueError, match="delay must be a delay law, got the number 100: write geometric"
     ):
         policy(delay=100)
 

@@ -120,7 +120,7 @@ def test_a_number_is_no_law_and_the_sentence_has_both_ways_to_write_it(command):
     for arguments in ([*SIMULATE, "--delay", "100"], [*SIMULATE, "--delay", "1e2"]):
         status, _, complaints = command(*arguments)
         assert status == 2 and complaints.startswith(
-            "duelay: --delay must be a law, got the number"
+            "duelay: --delay must be a delay law, got the number"
         )
         assert "write geometric:0.01 for a mean of" in complaints
         assert "constant:100 for" in complaints

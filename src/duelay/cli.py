@@ -362,8 +362,8 @@ def recommend_command(
     """Say which policy to use, and why."""
     if delay is not None and _checks.is_number(delay):
         raise ValueError(
-            f"--delay must be a law, got the number {delay}: write --mean-delay {delay} for a mean "
-            f"of {delay}, --delay constant:{delay} for {delay} every time"
+            f"--delay must be a delay law, got the number {delay}: write --mean-delay {delay} for "
+            f"a mean of {delay}, --delay constant:{delay} for {delay} every time"
         )
     if mean_delay is not None:
         _checks.number("--mean-delay", mean_delay, least=1)

@@ -69,8 +69,8 @@ def _refuse_number(delay: Any) -> None:
         return
     if 1 <= ticks < math.inf:
         raise ValueError(
-            f"delay must be a law, got the number {delay}: write geometric:{1 / ticks:g} for a "
-            f"mean of {delay}, constant:{ticks:.0f} for {delay} every time"
+            f"delay must be a delay law, got the number {delay}: write geometric:{1 / ticks:g} for "
+            f"a mean of {delay}, constant:{ticks:.0f} for {delay} every time"
         )
 
 
