@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 import naive
 from duelay import delays
-from duelay.ledger import age_to, assume, open_ledger, record
+from duelay.assumed import drifts, evidence, is_settled, settles
+from duelay.ledger import age_to, assume, for_votes, hear, hear_vote, open_ledger, record
+from duelay.votes import votes
 
 LAWS = {
     "geometric": delays.Geometric(0.07),
@@ -22,6 +24,7 @@ LAWS = {
     "negative-binomial": delays.NegativeBinomial(2.5, 0.2),
     "empirical": delays.Empirical(pmf=(0.1, 0.0, 0.4)),
     "never-geometric": delays.Never(0.3, delays.Geometric(0.1)),
+    "never-geometric-1": delays.Never(0.3, delays.Geometric(1.0)),
     "never-uniform": delays.Never(0.5, delays.Uniform(1, 12)),
     "nobody": delays.Never(1.0, delays.Constant(1)),
     "by-pair": delays.ByPair.of(3, lambda i, j: delays.Geometric(0.05 + 0.3 * i + 0.1 * j)),
@@ -65,7 +68,7 @@ def test_counts_follow_equations_2_to_4(name, window):
         ledger = replay(history, assume(law, window, 3), t, 3, window)
         n, n_tilde, s, mean = naive.estimates(history, t, 3, tau, window)
         told = ledger.estimates()
-        assert np.array_equal(told.n, n)
+        assert np.array_equal(told.n, n) and (np.diag(told.mean) == 0.5).all()
         np.testing.assert_allclose(told.heard, n_tilde, atol=1e-9)
         np.testing.assert_allclose(told.wins, s, atol=1e-9)
         seen = n_tilde > 1e-9
@@ -108,6 +111,47 @@ def test_the_three_readings_of_the_baseline(window):
         assert np.array_equal(told.wins, wins)
 
 
+ASSUMED = {
+    "at once": lambda: assume(None, None, 3),
+    "append-only": lambda: assume("append-only", None, 3),
+    "conversions": lambda: assume("conversions", None, 3),
+    "geometric, a window": lambda: assume(delays.Geometric(0.07), 13, 3),
+    "geometric, none": lambda: assume(delays.Geometric(0.4), None, 3),
+    "any law": lambda: assume(delays.Uniform(2, 30), None, 3),
+    "any law, a window": lambda: assume(delays.Zipf(1.2, 80), 20, 3),
+    "votes": lambda: votes("votes", 3),
+}
+
+
+@pytest.mark.parametrize("name", ASSUMED)
+def test_what_is_settled_stays_as_it_is(name):
+    """Where nothing is played or heard any more; and by then it is, but for a geometric law."""
+    assumed = ASSUMED[name]()
+    ledger = open_ledger(assumed, 3)
+    history = random_history(np.random.default_rng(4), delays.Geometric(0.1), 60, 3)
+    for t, past in enumerate(history, start=1):
+        age_to(ledger, t)
+        record(ledger, past.first, past.second, t)
+        ledger.conversions[past.first, past.second] += past.won
+    last = max(t for t, past in enumerate(history, start=1) if past.first != past.second)
+    ticks = settles(assumed)
+    changed, pairs, settled = [], {}, set()
+    for t in range(61, last + ticks + 100):
+        age_to(ledger, t)
+        for i, j in ((0, 1), (0, 2), (2, 1)):
+            told = evidence(assumed, ledger.plays, ledger.conversions, i, j)
+            if pairs.get((i, j), told) != told:
+                assert (i, j) not in settled
+                changed.append(t - last)
+            pairs[i, j] = told
+            if is_settled(assumed, ledger.plays, i, j):
+                settled.add((i, j))
+    assert not changed or max(changed) <= ticks
+    assert (ticks == 0) == (not changed)
+    assert settled == (set() if name.startswith("geometric") else set(pairs))
+    assert not drifts(assumed)
+
+
 def test_a_geometric_ledger_stays_exact_over_many_rescalings():
     """What is missing is kept as a scaled sum; 20,000 ticks at p = 0.3 rescale it 15 times."""
     p, window, k = 0.3, 40, 2
@@ -131,6 +175,25 @@ def test_self_duels_are_counted_and_say_nothing():
     assert ledger.plays[1, 1] == 1
     assert ledger.estimates().n.sum() == 0
     assert np.isnan(ledger.estimates().mean[0, 1])
+
+
+def test_an_arms_news_are_its_duels_and_the_answers_to_them():
+    """Rules look anew at an arm only when its news are more than they were."""
+    ledger = open_ledger(assume(None, None, 3), 3)
+    record(ledger, 0, 1, 1)
+    assert ledger.news.tolist() == [1, 1, 0]
+    record(ledger, 2, 2, 2)
+    assert ledger.news.tolist() == [1, 1, 2]
+    hear(ledger, 0, 1, 1, 3)
+    assert ledger.news.tolist() == [2, 2, 2]
+    assert ledger.plays.sum() == 2 and ledger.plays[0, 1] == ledger.plays[2, 2] == 1
+    assert ledger.conversions.sum() == ledger.conversions[0, 1] == 1
+    answered = for_votes(ledger, "votes")
+    for first_won, wins in ((0.0, 1), (0.5, 1), (1.0, 2)):
+        hear_vote(answered, 2, 1, first_won)
+        assert answered.conversions[2, 1] == wins - 1 and answered.conversions[0, 1] == 1
+    assert ledger.news.tolist() == [2, 5, 5]
+    assert answered.estimates().wins[2, 1] == 1.5 and answered.estimates().n[1, 2] == 3
 
 
 def test_a_law_with_too_long_a_tail_asks_for_a_window():

@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 
 import duelay
+import naive
 from duelay import delays
+from duelay.assumed import drifts, is_settled, settles, share_first
+from duelay.ledger import assume, for_votes, hear_vote, open_ledger
 from duelay.problems import arithmetic
 from duelay.testing import live_duels
+from duelay.votes import first_bonus
 
 PROBLEM = arithmetic(4, 0.12)
 LAW = delays.Never(0.3, delays.Geometric(0.1))
@@ -134,6 +138,44 @@ def test_a_bonus_is_in_the_world_and_not_in_the_regret():
     assert duels[problem] != duels[PROBLEM]
 
 
+@pytest.mark.parametrize("bonus, is_known", [(0.0, False), (0.3, True), (-0.3, True)])
+def test_the_bonus_is_estimated_and_taken_out_as_it_says(bonus, is_known):
+    """What is within two standard errors of none is left in, what is beyond is shrunk by them."""
+    ledger = for_votes(open_ledger(assume(None, None, 3), 3), "corrected-votes")
+    assert first_bonus(ledger.assumed) == 0.0
+    rng = np.random.default_rng(7)
+    votes, taken_out = [], 0
+    for _ in range(250):
+        i, j = (int(arm) for arm in rng.choice(3, size=2, p=[0.5, 0.3, 0.2]))
+        won = 0.5 if rng.random() < 0.1 else float(rng.random() < 0.5 + bonus)
+        votes.append((i, j, won))
+        hear_vote(ledger, i, j, won)
+        estimate, weight = naive.first_bonus(votes, 3)
+        is_sure = estimate**2 * weight > 4
+        expected = estimate * (1 - 4 / (estimate**2 * weight)) if is_sure else 0.0
+        assert first_bonus(ledger.assumed) == pytest.approx(expected, abs=1e-9)
+        taken_out += is_sure
+    assert 200 < taken_out < 250 if is_known else taken_out < 50
+    expected = first_bonus(ledger.assumed)
+    told = ledger.estimates()
+    for i in range(3):
+        for j in range(3):
+            shown = [w for first, second, w in votes if (first, second) == (i, j)]
+            turned = [1 - w for first, second, w in votes if (first, second) == (j, i)]
+            share = share_first(ledger.assumed, ledger.plays, ledger.conversions, i, j)
+            assert share == pytest.approx(np.mean(shown) - expected)
+            if i != j:
+                wins = sum(shown) + sum(turned) - expected * (len(shown) - len(turned))
+                assert told.wins[i, j] == pytest.approx(wins)
+    assert not is_settled(ledger.assumed, ledger.plays, 0, 1) and drifts(ledger.assumed)
+    assert settles(ledger.assumed) > 10**9
+
+
+def test_without_an_answer_either_arm_is_as_good():
+    ledger = for_votes(open_ledger(assume(None, None, 2), 2), "votes")
+    assert share_first(ledger.assumed, ledger.plays, ledger.conversions, 0, 1) == 0.5
+
+
 @pytest.mark.compiled
 def test_corrected_votes_find_the_bonus_and_take_it_out():
     problem = duelay.Problem(PROBLEM.matrix, first_bonus=0.15)
@@ -143,8 +185,6 @@ def test_corrected_votes_find_the_bonus_and_take_it_out():
         duel = player.ask()
         won = rng.random() < problem.chances[duel.first, duel.second]
         player.tell(duel, winner="first" if won else "second")
-    from duelay.votes import first_bonus
-
     assert first_bonus(player._ledger.assumed) == pytest.approx(0.15, abs=0.02)
     mean, plays = player.standing().mean, player.standing().plays
     for j in range(1, 4):
