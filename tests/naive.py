@@ -247,17 +247,15 @@ def learned_law(history, t, ages, tells):
 def first_bonus(votes, n_arms):
     """What being shown first adds, from (first, second, first_won) triples, and its weight.
 
-    The share of self-duels won by the first, less 1/2, and for each pair shown in both orders the
-    mean of the two shares, less 1/2; each weighted with the inverse of its variance at most.
+    For each pair shown in both orders the mean of the two shares, less 1/2, weighted with the
+    inverse of its variance at most. Self-duels tell nothing.
     """
     told = []
     for i in range(n_arms):
-        for j in range(i, n_arms):
+        for j in range(i + 1, n_arms):
             one = [won for first, second, won in votes if (first, second) == (i, j)]
             other = [won for first, second, won in votes if (first, second) == (j, i)]
-            if i == j and one:
-                told.append((np.mean(one) - 0.5, 4 * len(one)))
-            elif i != j and one and other:
+            if one and other:
                 variance = (1 / len(one) + 1 / len(other)) / 16
                 told.append(((np.mean(one) + np.mean(other)) / 2 - 0.5, 1 / variance))
     weight = sum(w for _, w in told)

@@ -94,7 +94,7 @@ def test_a_law_as_text_and_learn_are_taken_by_assume():
         Fixed("coin", "learn", None).start(3)
     with pytest.raises(ValueError, match="learns from duels whose order a coin or turns decide"):
         Fixed("champion", "learn", 50).start(3)
-    with pytest.raises(ValueError, match="delay must be a law, got the number 7"):
+    with pytest.raises(ValueError, match="delay must be a delay law, got the number 7"):
         Fixed(delay=7).start(3)
 
 

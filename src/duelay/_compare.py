@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from duelay import text
+from duelay._modules import explain
+from duelay._sources import sources_of
 from duelay._table import table
 from duelay.engine import Result, simulate, write_csv
 from duelay.policies.policy import Policy
@@ -77,9 +79,14 @@ def compare(
         for form, policy in chosen:
             name = form if len(form) <= _NAME else f"{form[: _NAME - 1]}…"
             which = f"{len(results) + 1} of {len(chosen)}, " if len(chosen) > 1 else ""
-            results.append(
-                simulate(problem, policy, progress=False if quiet else which + name, **options)
-            )
+            try:
+                results.append(
+                    simulate(problem, policy, progress=False if quiet else which + name, **options)
+                )
+            except Exception as error:
+                if isinstance(error, ValueError) or not sources_of(policy):
+                    raise
+                raise ValueError(f"{form} failed: {explain(error)}") from error
     except KeyboardInterrupt:
         if not results:
             raise

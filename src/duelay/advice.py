@@ -36,6 +36,7 @@ def recommend(
     window: int | None = None,
     target: str = "condorcet",
     feedback: str = "conversions",
+    self_duels: bool = True,
 ) -> Recommendation:
     """Return a policy for what is known about the delay, and the reason in a sentence.
 
@@ -51,6 +52,8 @@ def recommend(
         is a Condorcet winner it is Copeland's too) or ``"borda"``.
     feedback : ``"conversions"``, where only a win of the first is ever told, or ``"votes"``, where
         both outcomes are.
+    self_duels : whether an arm may be shown alone, or twice. If not, two different ones always are,
+        and regret grows for ever.
 
     Examples
     --------
@@ -70,23 +73,30 @@ def recommend(
     if is_anonymous:
         if is_vote:
             raise ValueError("feedback must be conversions where they are anonymous, got votes")
+        if not is_order_free:
+            raise ValueError(
+                "anonymous conversions and an order that is given do not go together: MRRDBDelay "
+                "shows the two arms in an order of its own"
+            )
         if window is not None:
             raise ValueError(
                 f"window does not fit anonymous conversions, whose age nobody knows, got {window!r}"
             )
         if target == "borda":
             raise ValueError("target borda needs conversions that say from which duel they are")
-        return _anonymous(known)
+        return _anonymous(known, self_duels)
     order = "coin" if is_order_free else "champion"
-    law = _law(known, is_order_free, is_vote, target)
+    law = _law(known, is_order_free, is_vote, target, self_duels)
+    given: dict[str, Any] = {"delay": law, "order": order, "window": window}
+    given["self_duels"] = self_duels
     if target == "borda":
         return Recommendation(
-            Borda(delay=law, order=order, window=window),
+            Borda(**given),
             "It compares every arm with all others alike, which is what a Borda score is; policies "
             "for other winners leave out the opponents that it needs.",
         )
-    reason = _VOTES if is_vote else _REASONS[law in WAYS, order]
-    return Recommendation(DoubleThompson(delay=law, order=order, window=window), reason)
+    reason = _VOTES[order] if is_vote else _REASONS[law in WAYS, order]
+    return Recommendation(DoubleThompson(**given), reason)
 
 
 @text.alias("policy", "recommended")
@@ -95,10 +105,13 @@ def recommended() -> Policy:
     return recommend().policy
 
 
-_VOTES = (
-    "With votes silence is no answer, so that nothing needs to be known about the delays: start it "
-    "with feedback='votes'."
-)
+_VOTES = {
+    "coin": "With votes silence is no answer, so that nothing needs to be known about the delays, "
+    "and the coin cancels what being shown first may be worth: start it with feedback='votes'.",
+    "champion": "With votes silence is no answer, so that nothing needs to be known about the "
+    "delays: start it with feedback='votes'. But if being shown first helps or hurts, the champion "
+    "has it in every duel, and nothing cancels it.",
+}
 _REASONS = {
     (True, "coin"): "Shown by coin, the arms share what silence says, so that nothing needs to be "
     "known about the delays, and the law itself is learned from what is heard.",
@@ -112,7 +125,7 @@ _REASONS = {
 }
 
 
-def _law(known: Any, is_order_free: bool, is_vote: bool, target: str) -> Any:
+def _law(known: Any, is_order_free: bool, is_vote: bool, target: str, self_duels: bool) -> Any:
     """Return what the policy shall assume of the delay."""
     if is_vote:
         return None
@@ -120,10 +133,11 @@ def _law(known: Any, is_order_free: bool, is_vote: bool, target: str) -> Any:
         return known
     if is_order_free:
         return "learn"
-    if target == "borda":
+    if target == "borda" or not self_duels:
+        why = "Borda's winner is sought" if target == "borda" else "there are no self-duels"
         raise ValueError(
-            "delay must be a law where Borda's winner is sought and the order is not free: no duel "
-            f"could teach it, got {known!r}"
+            f"delay must be a law where {why} and the order is not free: no duel could teach it, "
+            f"got {known!r}"
         )
     return "learn-from-self-duels"
 
@@ -139,7 +153,7 @@ def _known(delay: Any, n_arms: int | None) -> Any:
     return check_delay(delay, n_arms)
 
 
-def _anonymous(known: Any) -> Recommendation:
+def _anonymous(known: Any, self_duels: bool) -> Recommendation:
     mean = math.inf if known is None else known
     if not isinstance(mean, float):  # where the law depends on the pair, the largest mean
         mean = float(np.max(known.mean))
@@ -149,7 +163,7 @@ def _anonymous(known: Any) -> Recommendation:
             f"as its mean: MRR-DB-Delay's rounds are made from it, got {known}"
         )
     return Recommendation(
-        MRRDBDelay(mean_delay=mean, feedback="aggregated"),
+        MRRDBDelay(mean_delay=mean, feedback="aggregated", self_duels=self_duels),
         "Of all policies it alone needs only the number of conversions that arrive, and the mean "
         "of the delay.",
     )

@@ -280,6 +280,9 @@ def _experiment(
         checked = experiments.run(spec, out, backend=backend, **options)
     except experiments.WorkFailedError as error:
         raise OSError(str(error)) from None
+    except KeyboardInterrupt:
+        _complain(f"stopped; what is finished is kept in {out}, and the same command goes on")
+        raise click.exceptions.Exit(130) from None
     for claim in checked:
         click.echo(_wrapped(f"{claim.verdict:>24}: ", claim.title))
     if checked and (caveat := experiments.claims.caveat(spec.grids[0])):
@@ -344,11 +347,12 @@ def check_command(
 @click.option("--anonymous", is_flag=True, help="Conversions do not say from which duel they are.")
 @click.option("--arms", type=Whole(2), metavar="K", help="The number of arms.")
 @click.option("--window", type=Whole(), metavar="M", help="Ticks after which a conversion is no "
-              "longer counted.  [default: wait for ever]")  # fmt: skip
+              "longer counted.  [default: 10000 where the law is learned]")  # fmt: skip
 @click.option("--target", type=click.Choice(TARGETS), default="condorcet", show_default=True,
               help="The winner that is sought.")  # fmt: skip
-@click.option("--feedback", type=click.Choice(("conversions", "votes")), default="conversions",
-              show_default=True, help="What is told: wins of the first, or who won.")  # fmt: skip
+@click.option("--feedback", type=click.Choice(FEEDBACKS), default="conversions", show_default=True,
+              help="What is told: wins of the first, or who won.")  # fmt: skip
+@click.option("--two-arms", is_flag=True, help="Two different arms must always be shown.")
 def recommend_command(
     delay: str | None,
     mean_delay: float | None,
@@ -358,6 +362,7 @@ def recommend_command(
     window: int | None,
     target: str,
     feedback: str,
+    two_arms: bool,
 ) -> None:
     """Say which policy to use, and why."""
     if delay is not None and _checks.is_number(delay):
@@ -382,10 +387,11 @@ def recommend_command(
         window=window,
         target=target,
         feedback=feedback,
+        self_duels=not two_arms,
     )
     click.echo(f"{advice.policy}\n")
     click.echo(_wrapped("", advice.reason))
-    click.echo(f"\nIn Python: duelay.{advice.policy!r}")
+    click.echo(f'\nIn Python: duelay.policies.parse("{advice.policy}")')
 
 
 @main.command("datasets")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay import _checks
+from duelay._files import write_whole
 from duelay.order import ORDERS
 from duelay.problems import check_arms
 
@@ -136,6 +138,20 @@ class History:
             )
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write a CSV that `from_csv` and `duelay check` read: a row a duel, arms by name."""
+        lines = io.StringIO()
+        writer = csv.writer(lines, lineterminator="\n")
+        is_vote = self.feedback == "votes"
+        writer.writerow(["first", "second", "delay", *(["winner"] if is_vote else [])])
+        words = {0.0: "second", 0.5: "tie", 1.0: "first"}
+        for first, second, delay, won in zip(
+            self.first, self.second, self.delay, self.first_won, strict=True
+        ):
+            row = [self.arms[first], self.arms[second], "" if np.isnan(delay) else f"{delay:g}"]
+            writer.writerow([*row, words.get(float(won), "")] if is_vote else row)
+        write_whole(Path(path), lines.getvalue().encode())
 
     @property
     def n(self) -> int:

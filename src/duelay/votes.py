@@ -4,9 +4,10 @@ Only answered duels count, whoever won; a tie is half a win for either. Nothing 
 about the delays, since a late vote is as likely to be for the one as for the other.
 
 Being shown first may help, whoever it is. With **corrected** votes the bonus is estimated and taken
-out of the estimates: in a self-duel the first wins 1/2 + bonus of the time, and over the two orders
-of a pair, each weighted alike, it does so too, whatever the preferences. A pair that is always
-shown in one order tells nothing. What is within two standard errors of none is left in.
+out of the estimates: over the two orders of a pair, each weighted alike, the first wins 1/2 + bonus
+of the time, whatever the preferences. A pair that is always shown in one order tells nothing, and
+neither does a self-duel, which a live program shows as one arm alone. What is within two standard
+errors of none is left in.
 """
 
 from __future__ import annotations
@@ -75,13 +76,10 @@ def first_bonus(assumed: Any) -> float:
 def add_told(assumed: Any, i: int, j: int, sign: float) -> None:
     """Add what a pair tells of the bonus, with the inverse of its variance, or take it out."""
     n, m = assumed.answers[i, j], assumed.answers[j, i]
-    if n <= 0.0 or m <= 0.0:
+    if n <= 0.0 or m <= 0.0 or i == j:
         return
-    if i == j:
-        weight, told = 4.0 * n, assumed.wins[i, i] / n - 0.5
-    else:  # the mean of both orders
-        weight = 16.0 * n * m / (n + m)
-        told = 0.5 * (assumed.wins[i, j] / n + assumed.wins[j, i] / m - 1.0)
+    weight = 16.0 * n * m / (n + m)  # of the mean of both orders
+    told = 0.5 * (assumed.wins[i, j] / n + assumed.wins[j, i] / m - 1.0)
     assumed.bonus[0] += sign * weight
     assumed.bonus[1] += sign * weight * told
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from duelay.assumptions.alike import cut, pairs_of
+from duelay.assumptions.alike import cut, pairs_of, part_of_time
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
 from duelay.assumptions.order import is_even
 from duelay.assumptions.scores import (
@@ -64,22 +64,22 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
 def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
     """Test whether delays, or the share that answers, depend on the pair that duels.
 
-    Ranks of the delays, compared between unordered pairs within tenths of the time, self-duels
-    included and pairs with few answers taken as one. Where the order is a coin's or alternates, and
+    Ranks of the delays, compared between unordered pairs within tenths of the time, self-duels left
+    out and pairs with few answers taken as one. Where the order is a coin's or alternates, and
     for votes, the shares heard by age A are compared as well: without dependence they are one half
     of tau(A), and tau(A), for every pair. Chi-squared.
 
     Power above 90 %: answers of one pair of three take twice as long, 500 answers.
     """
     name, level = "delay by pair", check_level(level)
-    old, heard, _ = cut(history)
+    old, heard, age = cut(history)
     n = int(heard.sum())
     if n < LEAST:
         return silent(name, n, f"needs {LEAST} answers by old duels, has {n}.")
     pairs = pairs_of(history)
     answers = np.bincount(pairs[heard], minlength=history.n_arms**2)
     pairs = np.where(answers[pairs] >= LEAST, pairs, -1)  # few answers: all the others
-    block = np.arange(history.n) * _BLOCKS // max(int(old.sum()), 1)
+    block = part_of_time(history, age, _BLOCKS)
     kinds, pair = np.unique(pairs[old], return_inverse=True)
     group = np.zeros(history.n, dtype=np.int64)
     group[old] = pair
@@ -94,7 +94,7 @@ def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
             labels[0] = "the others"
         answers_of = pair[heard[old]]
         words = (
-            "Pairs differ in how long, or how often, they answer: "
+            "Pairs differ in how long, or how often, they answer; how long: "
             f"{spread(answers_of, history.delay[heard], labels)}. The coin without a law "
             "bears it; where a law is assumed give one for each pair (delays.ByPair)."
         )

@@ -30,7 +30,8 @@ class Finding(NamedTuple):
     def __str__(self) -> str:
         if math.isnan(self.p_value):
             return f"{self.name}: {self.sentence}"
-        return f"{self.name} (p = {self.p_value:.2g}, n = {self.n}): {self.sentence}"
+        p = f"p = {self.p_value:.2g}" if self.p_value > 0 else "p < 1e-300"
+        return f"{self.name} ({p}, n = {self.n}): {self.sentence}"
 
 
 def silent(name: str, n: int, sentence: str) -> Finding:

@@ -40,15 +40,15 @@ def order_balance(history: History, *, level: float = 0.05) -> Finding:
         words = "No sign of a lopsided order."
     elif history.order == "champion":
         words = (
-            f"{lopsided}, by design: this policy shows its champion first. Use order='coin' unless "
-            "the delay law is known."
+            f"{lopsided}, by design: this policy shows its champion first. No alarm; but use "
+            "order='coin' unless the delay law is known."
         )
     else:
         words = (
             f"{lopsided}. If the order should be even, look for what changes it, or loses duels, "
             "between ask and show; until then trust no result that rests on the coin."
         )
-    return Finding(name, statistic, p, n, p < level, words)
+    return Finding(name, statistic, p, n, p < level and history.order != "champion", words)
 
 
 def position_effect(history: History, *, level: float = 0.05) -> Finding:
@@ -102,8 +102,9 @@ def _bonus(name: str, history: History, usable: NDArray[np.bool_], level: float)
     words = f"No sign of one: {won} of {n} duels converted, a half at most without one."
     if p < level:
         words = (
-            f"Being shown first helps: {won} of {n} duels converted, where a half is the most "
-            "without a bonus. Keep the order by coin, and do not trust a learned law."
+            f"{won} of {n} duels converted, where a half is the most: being shown first helps, or "
+            "wins of the second are told too (start with feedback='votes' then). Keep the order by "
+            "coin, and do not trust a learned law."
         )
     return Finding(name, z, p, n, p < level, words)
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.assumptions.alike import cut, pairs_of
+from duelay.assumptions.alike import cut, pairs_of, part_of_time
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
 from duelay.assumptions.order import is_even
 from duelay.assumptions.scores import Floats, add_up, chi_squared, one_hot, scores
@@ -27,11 +27,10 @@ def preference_drift(history: History, *, level: float = 0.05) -> Finding:
     Power above 90 %: mu of one pair goes from 0.6 to 0.4 at half-time, 500 answers.
     """
     name, level = "preference drift", check_level(level)
-    old, heard, _ = cut(history)
-    two = history.first != history.second
-    used, n = (heard if history.feedback == "votes" else old) & two, int((heard & two).sum())
-    is_late = np.arange(history.n) >= old.sum() / 2
-    late = int((heard & two & is_late).sum())
+    old, heard, age = cut(history)
+    used, n = heard if history.feedback == "votes" else old, int(heard.sum())
+    is_late = part_of_time(history, age, 2) > 0
+    late = int((heard & is_late).sum())
     if min(late, n - late) < LEAST:
         return silent(
             name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -75,13 +76,15 @@ class Result:
 
     @property
     def label(self) -> str:
-        """The policy's text without what it was told of the world: law, mean delay and horizon."""
-        known = (
-            f"delay={text.form(self.delay)}",
-            f"delay=({text.form(self.delay)})",
-            f"mean_delay={np.max(self.delay.mean):g}",
-            f"horizon={self.horizon}",
-        )
+        """The policy's text without what it was told of the world: law, mean delay and horizon.
+
+        A law stays where the policy could have gone without: it was told for a reason.
+        """
+        known = [f"mean_delay={np.max(self.delay.mean):g}", f"horizon={self.horizon}"]
+        fields = dataclasses.fields(self.policy) if dataclasses.is_dataclass(self.policy) else ()
+        if any(f.name == "delay" and f.metadata.get("of_the_world") for f in fields):
+            law = text.form(self.delay)
+            known += [f"delay={law}", f"delay=({law})"]
         name, colon, rest = str(self.policy).partition(":")
         for part in known:
             rest = f",{rest},".replace(f",{part},", ",").strip(",")

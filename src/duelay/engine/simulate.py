@@ -113,7 +113,10 @@ def simulate(
     if not isinstance(problem, Problem):
         raise ValueError(f"problem must be a duelay.Problem, got {problem!r}")
     if isinstance(policy, type) or not callable(getattr(policy, "start", None)):
-        raise ValueError(f"policy must be a duelay policy, such as RUCBDelay(), got {policy!r}")
+        raise ValueError(
+            "policy must be a duelay policy, such as RUCBDelay() or policies.parse('recommended'), "
+            f"got {policy!r}"
+        )
     law = check_delay(delay, problem.n_arms)
     horizon = _checks.whole("horizon", horizon)
     runs = _checks.whole("runs", runs)

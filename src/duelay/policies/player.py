@@ -82,6 +82,7 @@ class Player:
         self._told = bytearray()  # of every duel, 0 silent, 1 the second won, 2 a tie, 3 the first
         self._heard = array("q")  # the tick at which it was heard, 0 for silence
         self._counted = 0  # conversions told by number alone
+        self._late = 0  # answers told after their window
         self._lock = _forks.lock(self)  # a server's threads may share a player
 
     @property
@@ -127,6 +128,7 @@ class Player:
                 return "repeated"
             window = self.policy.window
             if window is not None and self.tick - number > window:  # its age at the next ask
+                self._late += 1
                 return "late"
             self._told[number] = 3 if first_won is None else int(1 + 2 * first_won)
             self._heard[number] = self.tick + 1
@@ -165,7 +167,7 @@ class Player:
         age_to(ledger, tick + 1)
         estimates = ledger.estimates()
         lower, upper = intervals(estimates, confidence)
-        target = self.policy.target
+        target, is_learned = self.policy.target, isinstance(ledger.assumed, LearnedHeard)
         return Standing(
             arms=self.arms,
             tick=tick,
@@ -183,6 +185,10 @@ class Player:
             takes_silence_for_defeat=not assumes_delay(ledger),
             is_learning=not is_known(ledger.assumed),
             feedback=self.feedback,
+            order=self._order(),
+            learns_from=str(self.policy.delay) if is_learned else None,
+            told=int(ledger.assumed.clock[1]) if is_learned else 0,
+            late=self._late,
         )
 
     def history(self) -> History:
@@ -197,7 +203,6 @@ class Player:
             tick = np.array(self._heard, dtype=np.float64)
             told = np.array(self._told, dtype=np.float64)
         heard = tick > 0
-        order = getattr(self.policy, "order", None)  # a policy of one's own need not have one
         return History(
             n_arms=self.n_arms,
             first=first,
@@ -206,7 +211,7 @@ class Player:
             first_won=np.where(heard, (told - 1) / 2, np.nan),
             window=self.policy.window,
             feedback="votes" if is_votes(self.feedback) else "conversions",
-            order=order if order in ORDERS else None,
+            order=self._order(),
             arms=self.arms,
         )
 
@@ -221,11 +226,16 @@ class Player:
             )
         if not isinstance(self._ledger.assumed, LearnedHeard):
             raise ValueError(
-                "learned_law needs a policy with delay='learn': this one assumes a law"
+                "learned_law needs a policy with delay='learn': this one does not learn"
             )
         with self._lock:
             assumed = self._ledger.assumed
             return Empirical(np.diff(assumed.tau[0, : assumed.tells.size + 1]))
+
+    def _order(self) -> str | None:
+        """Return in which order arms are shown; a policy of one's own need not say."""
+        order = getattr(self.policy, "order", None)
+        return order if order in ORDERS else None
 
     def _won(self, winner: Any, first: int, second: int) -> float | None:
         """Return what a vote gives the first arm; None for a conversion."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from duelay import _checks, notebook
 from duelay._table import table
 from duelay.ledger import Estimates, Ledger
+from duelay.policies.doubts import find_doubts
 from duelay.rules.borda import is_behind
 
 if TYPE_CHECKING:
@@ -68,6 +69,10 @@ class Standing:
     feedback: str = "conversions"  # or "votes", "corrected-votes"
     target: str = "condorcet"  # the winner that the policy seeks
     scores: Scores | None = None  # with Borda's winner for a target
+    order: str | None = None  # in which the two arms are shown; None if nobody says
+    learns_from: str | None = None  # "learn" or "learn-from-self-duels"
+    told: int = 0  # conversions that have told of the delay law
+    late: int = 0  # answers that came after the window
 
     @property
     def candidates(self) -> NDArray[np.bool_]:
@@ -102,22 +107,7 @@ class Standing:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about what is wrong or not yet known; empty when all is well."""
-        said = []
-        if self.is_learning:
-            said.append(
-                "the delay law is not learned yet: until 100 conversions that tell of it have been "
-                "heard, a silent duel counts as lost"
-            )
-        impossible = np.argwhere((self.lower > 1.0) & ~np.eye(len(self.arms), dtype=bool))
-        if len(impossible):
-            i, j = impossible[np.argmax([self.lower[i, j] for i, j in impossible])]
-            said.append(
-                f"{self.arms[i]} is estimated to beat {self.arms[j]} with {self.mean[i, j]:.2f} "
-                f"[{self.lower[i, j]:.2f}, {self.upper[i, j]:.2f}], and no more than 1 is "
-                "possible: more conversions come than the assumed delay law allows; tell the true "
-                "law, or learn it from duels that are shown as they were asked"
-            )
-        return tuple(said)
+        return find_doubts(self)
 
     @property
     def headline(self) -> str:
