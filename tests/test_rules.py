@@ -159,28 +159,65 @@ def test_mrr_db_delay_plays_the_least_played_pair_when_its_rounds_are_over():
     play_beside(policy, law, 60, check, problem=even)
 
 
-@pytest.mark.parametrize(
-    "last_wins, left", [(10, [0, 1, 2]), (990, [0])], ids=["in a circle", "in a line"]
-)
-def test_a_round_or_a_bound_that_would_drop_every_arm_drops_none(last_wins, left):
-    """Arm 0 beats 1 and 1 beats 2; where 2 beats 0, all three are beaten at once."""
-    from duelay.ledger import assume, open_ledger
+def elimination_rules(n_arms):
+    """RR-DB's rule and MRR-DB-Delay's, each with what ends a round of it or looks at its bounds."""
     from duelay.rules.mrr_db import end_round, mrr_db_rule
     from duelay.rules.rr_db import rr_db_rule
     from duelay.rules.turn import turn
 
-    ledger = open_ledger(assume(None, None, 3), 3)
-    for i, j, wins in ((0, 1, 990), (1, 2, 990), (0, 2, last_wins)):
-        ledger.plays[i, j] = 1000
-        ledger.conversions[i, j] = wins
-    by_rounds = mrr_db_rule(np.array([500, 1000, 2000]), False, 3)
-    end_round(by_rounds, ledger)
-    assert by_rounds.active.all()  # with gamma = 1/2 nobody can be dropped
-    end_round(by_rounds, ledger)
-    by_bounds = rr_db_rule(0.05, 3)
-    turn(by_bounds, ledger, 3001, np.random.default_rng(0))
-    for rule in (by_rounds, by_bounds):
-        assert np.flatnonzero(rule.active).tolist() == left
+    rng = np.random.default_rng(0)
+    by_bounds = rr_db_rule(0.05, n_arms)
+    by_rounds = mrr_db_rule(np.array([500, 1000, 2000]), False, n_arms)
+    by_rounds.round[0] = 1  # with gamma = 1/2, in round 1, nobody can be dropped
+    return (
+        (by_bounds, lambda ledger: turn(by_bounds, ledger, 3001, rng)),
+        (by_rounds, lambda ledger: end_round(by_rounds, ledger)),
+    )
+
+
+def write_down(ledger, *told):
+    """Let each pair have been played 1000 times, and the first have won so many."""
+    ledger.plays[:], ledger.conversions[:] = 0, 0
+    for i, j, wins in told:
+        ledger.plays[i, j], ledger.conversions[i, j] = 1000, wins
+        ledger.news[[i, j]] += 1
+
+
+def test_a_round_or_a_bound_that_would_drop_every_arm_drops_none():
+    """Arm 0 beats 1 and 1 beats 2; where 2 beats 0, all three are beaten at once."""
+    from duelay.ledger import assume, open_ledger
+
+    for rule, look in elimination_rules(4):
+        ledger = open_ledger(assume(None, None, 4), 4)
+        rule.active[3] = False  # it is no longer asked
+        write_down(ledger, (0, 1, 990), (1, 2, 990), (0, 2, 10))
+        look(ledger)
+        assert np.flatnonzero(rule.active).tolist() == [0, 1, 2]
+        write_down(ledger, (0, 1, 990), (1, 2, 500), (0, 2, 500))
+        look(ledger)
+        assert np.flatnonzero(rule.active).tolist() == [0, 2]  # and no old verdict is left
+
+
+def test_only_an_active_arm_drops_another():
+    from duelay.ledger import assume, open_ledger
+
+    for rule, look in elimination_rules(3):
+        ledger = open_ledger(assume(None, None, 3), 3)
+        rule.active[2] = False
+        write_down(ledger, (0, 1, 500), (0, 2, 10), (1, 2, 500))
+        look(ledger)
+        assert np.flatnonzero(rule.active).tolist() == [0, 1]
+
+
+def test_the_arm_that_is_left_duels_itself_at_once():
+    from duelay.ledger import assume, open_ledger
+    from duelay.rules.turn import turn
+
+    for rule, _ in elimination_rules(3):
+        ledger = open_ledger(assume(None, None, 3), 3)
+        write_down(ledger, (0, 1, 500), (0, 2, 10), (1, 2, 10))
+        assert turn(rule, ledger, 3001, np.random.default_rng(0)) == (2, 2)
+        assert np.flatnonzero(rule.active).tolist() == [2]
 
 
 @pytest.mark.parametrize("is_plus", [False, True])

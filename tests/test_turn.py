@@ -8,6 +8,8 @@ import pytest
 import naive
 from duelay import delays
 from duelay.ledger import age_to, assume, for_votes, hear_vote, open_ledger, record
+from duelay.rules.rr_db import loses, rr_db_rule
+from duelay.rules.rucb import has_witness, rucb_rule
 from duelay.rules.turn import divergence, is_beaten, stays_unbeaten, upper_bound, wins_and_count
 
 
@@ -94,3 +96,29 @@ def test_the_bonus_of_the_first_moves_every_pair_so_nobody_is_known_to_stay():
     assert not stays_unbeaten(ledger, 0, 1, 100.0)
     plain = for_votes(open_ledger(assume(None, None, 3), 3), "votes")
     assert stays_unbeaten(plain, 0, 1, 100.0)
+
+
+def test_an_arm_that_may_yet_be_beaten_is_looked_at_again():
+    """Sixty silent duels say little while they are young, and much without any news later."""
+    for rule, is_out in (
+        (rr_db_rule(0.5, 2), lambda rule, ledger, width: loses(rule, ledger, 0, width)),
+        (rucb_rule(0.6, 2), lambda rule, ledger, width: has_witness(rule, ledger, 0, width)),
+    ):
+        ledger = one_pair(60, law=delays.Geometric(0.002))
+        assert not is_out(rule, ledger, 3.0)
+        for t in range(62, 900):
+            age_to(ledger, t)
+        assert is_out(rule, ledger, 3.0)
+
+
+def test_an_arm_that_stays_unbeaten_is_not_looked_at_before_there_is_news():
+    for rule, is_out in (
+        (rr_db_rule(0.5, 2), lambda rule, ledger, width: loses(rule, ledger, 0, width)),
+        (rucb_rule(0.6, 2), lambda rule, ledger, width: has_witness(rule, ledger, 0, width)),
+    ):
+        ledger = one_pair(10)
+        assert not is_out(rule, ledger, 3.0)
+        ledger.plays[0, 1] = 1000  # behind its back
+        assert not is_out(rule, ledger, 3.0)
+        ledger.news[0] += 1
+        assert is_out(rule, ledger, 3.0)
