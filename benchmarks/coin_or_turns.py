@@ -17,7 +17,7 @@ from tqdm import tqdm
 import duelay
 import pages
 
-LAWS = ("geometric:0.01", "never:0.3,geometric:0.01")
+LAWS = ("geometric:0.01",)
 DATASETS = ("six-rankers", "mslr", "tennis", "arithmetic", "car", "sushi")
 HORIZON = 200_000
 
@@ -26,7 +26,7 @@ def row(law: str, dataset: str, finals: list[np.ndarray]) -> list[str]:
     """Return a row of the table from the final regrets by coin and in turns."""
     errors = [final.std(ddof=1) / np.sqrt(len(final)) for final in finals]
     apart = (finals[0].mean() - finals[1].mean()) / np.hypot(*errors)
-    shown = [law, dataset]
+    shown = [f"`{law}`", dataset]
     for final, error in zip(finals, errors, strict=True):
         shown += [f"{final.mean():.1f} ± {error:.1f}"]
         shown += [f"{np.quantile(final, 0.99):,.0f}", f"{final.max():,.0f}"]
