@@ -51,7 +51,9 @@ test-compiled: $(VENV)/.ready-dev
 
 # Interpreted, the same code is the oracle of the compiled one, and every line can be counted.
 test-interpreted: $(VENV)/.ready-dev
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -m 'not slow'
+	$(BIN)/python -m coverage erase
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -n 2 -m 'not slow'
+	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage report
 
 # Numbers on pages stand between marks, are kept in docs/numbers, and are written by these alone.

@@ -102,7 +102,7 @@ STATED = {
             t["numbering"][""]["the smallest, constants 0.1, 0.1 and 0.1"]["led by the winner"] < 95
         ),
     },
-    "players.md": {"by up to 0.05": lambda t: round(largest_bias(t), 2) == 0.05},
+    "players.md": {"by up to 0.04": lambda t: round(largest_bias(t), 2) == 0.04},
     "assumptions.md": {
         "6 % is what to expect of it": lambda t: (
             round(max(t["levels"][""]["preference_drift"].values())) == 6
