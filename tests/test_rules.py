@@ -281,7 +281,8 @@ def one_turn(select, rule, ledger):
     return lambda t, rng: pick(rule, ledger, t, rng)
 
 
-def test_rmed_follows_its_algorithm():
+@pytest.mark.parametrize("strengths", [(5.0, 1.0, 3.0, 2.0), (0.3, 9.0, 2.0, 0.5)], ids=str)
+def test_rmed_follows_its_algorithm(strengths):
     law, window = delays.Geometric(0.3), 30
     policy = duelay.RMED(delay=law, window=window, order="champion")
     past = []
@@ -299,7 +300,7 @@ def test_rmed_follows_its_algorithm():
         assert choice == next(twin)
         own.append(choice[0] == choice[1])
 
-    play_beside(policy, law, 500, check)
+    play_beside(policy, law, 500, check, problem=bradley_terry(strengths))
     assert any(own) and not all(own[100:])
 
 
