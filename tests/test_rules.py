@@ -60,7 +60,11 @@ def test_rucb_draws_its_first_arm_with_the_right_probabilities():
     from duelay.rules.turn import turn
 
     rng = np.random.default_rng(3)
-    for champion, expected in ((2, [1 / 6, 1 / 6, 1 / 2, 1 / 6]), (-1, [1 / 4] * 4)):
+    for champion, expected in (
+        (0, [1 / 2, 1 / 6, 1 / 6, 1 / 6]),
+        (2, [1 / 6, 1 / 6, 1 / 2, 1 / 6]),
+        (-1, [1 / 4] * 4),
+    ):
         counts = np.zeros(4)
         for _ in range(4000):
             rule = rucb_rule(1.0, 4)
@@ -70,6 +74,24 @@ def test_rucb_draws_its_first_arm_with_the_right_probabilities():
             assert second != first  # a tie at the top
             counts[first] += 1
         assert np.abs(counts / 4000 - expected).max() < 4 * math.sqrt(0.25 / 4000)
+
+
+@pytest.mark.parametrize("champion", [0, 2])
+def test_rucbs_champion_goes_when_somebody_beats_it(champion):
+    """Line 8: B is what is left of it in C; with none the rest of C are alike."""
+    from duelay.ledger import assume, open_ledger
+    from duelay.rules.rucb import rucb_rule
+    from duelay.rules.turn import turn
+
+    rng, firsts = np.random.default_rng(3), set()
+    for _ in range(40):
+        rule = rucb_rule(1.0, 3)
+        rule.champion[0] = champion
+        ledger = open_ledger(assume(None, None, 3), 3)
+        ledger.plays[champion, 1] = 1000
+        firsts.add(turn(rule, ledger, 1001, rng)[0])
+        assert rule.champion[0] == -1
+    assert firsts == {0, 1, 2} - {champion}
 
 
 def test_rucb_draws_its_second_arm_alike_among_ties():
@@ -259,7 +281,8 @@ def one_turn(select, rule, ledger):
     return lambda t, rng: pick(rule, ledger, t, rng)
 
 
-def test_rmed_follows_its_algorithm():
+@pytest.mark.parametrize("strengths", [(5.0, 1.0, 3.0, 2.0), (0.3, 9.0, 2.0, 0.5)], ids=str)
+def test_rmed_follows_its_algorithm(strengths):
     law, window = delays.Geometric(0.3), 30
     policy = duelay.RMED(delay=law, window=window, order="champion")
     past = []
@@ -277,7 +300,7 @@ def test_rmed_follows_its_algorithm():
         assert choice == next(twin)
         own.append(choice[0] == choice[1])
 
-    play_beside(policy, law, 500, check)
+    play_beside(policy, law, 500, check, problem=bradley_terry(strengths))
     assert any(own) and not all(own[100:])
 
 

@@ -7,10 +7,18 @@ import pytest
 
 import naive
 from duelay import delays
+from duelay.assumed import FOREVER
 from duelay.ledger import age_to, assume, for_votes, hear_vote, open_ledger, record
 from duelay.rules.rr_db import loses, rr_db_rule
-from duelay.rules.rucb import has_witness, rucb_rule
-from duelay.rules.turn import divergence, is_beaten, stays_unbeaten, upper_bound, wins_and_count
+from duelay.rules.rucb import find_rivals, has_witness, rucb_rule
+from duelay.rules.turn import (
+    calm_until,
+    divergence,
+    is_beaten,
+    stays_unbeaten,
+    upper_bound,
+    wins_and_count,
+)
 
 
 def one_pair(n_first, n_second=0, converted=0, converted_second=0, law=None):
@@ -122,3 +130,33 @@ def test_an_arm_that_stays_unbeaten_is_not_looked_at_before_there_is_news():
         assert not is_out(rule, ledger, 3.0)
         ledger.news[0] += 1
         assert is_out(rule, ledger, 3.0)
+
+
+def test_rucb_is_calm_until_a_bound_reaches_one_half_again():
+    """Left alone, U_j,arm grows with log t: below 1/2 at the last calm tick, not long after."""
+    rng = np.random.default_rng(2)
+    ended = 0
+    for _ in range(200):
+        alpha = 0.51 + float(rng.exponential(0.5))
+        rule, ledger = rucb_rule(alpha, 3), open_ledger(assume(None, None, 3), 3)
+        rule.champion[0] = 1
+        for j, n in ((0, rng.integers(0, 60)), (2, rng.integers(1, 60))):
+            ledger.plays[1, j] = n
+            ledger.conversions[1, j] = rng.integers(n // 2, n + 1)
+
+        def has_rival(t, rule=rule, ledger=ledger):
+            return find_rivals(rule, ledger, 1, rule.alpha * math.log(t)) > 0
+
+        t = 5
+        assert calm_until(rule, ledger, 0, t) == t  # not the champion: it cannot be known
+        calm = calm_until(rule, ledger, 1, t)
+        if has_rival(t):
+            assert calm == t
+        elif calm < FOREVER:
+            assert not has_rival(calm) and has_rival(2 + int(calm * (1 + 1e-8)))
+            ended += calm > t
+        else:
+            assert not has_rival(10**18)
+    assert ended > 30
+    ledger.plays[1, [0, 2]] = ledger.conversions[1, [0, 2]] = 10**6
+    assert calm_until(rule, ledger, 1, 5) == FOREVER

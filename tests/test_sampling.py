@@ -1,0 +1,211 @@
+"""What double Thompson sampling and RMED remember, against what they would compute anew."""
+
+import math
+
+import numpy as np
+import pytest
+
+import naive
+from duelay import delays
+from duelay.ledger import age_to, assume, hear, open_ledger, record
+from duelay.rules.double_thompson import (
+    beats_all,
+    beats_for_certain,
+    chance_above_half,
+    double_thompson_rule,
+    has_changed,
+    is_beaten_for_certain,
+    is_surely_in_c,
+    may_beat,
+    wins_sample,
+)
+from duelay.rules.rmed import against, rmed_rule
+
+LAWS = [None, delays.Geometric(0.1), delays.Uniform(1, 30)]
+
+
+def played(law, n_arms=3, ticks=40, seed=0):
+    """A ledger after random duels with random answers, and its generator."""
+    rng = np.random.default_rng(seed)
+    ledger = open_ledger(assume(law, None, n_arms), n_arms)
+    for t in range(1, ticks + 1):
+        step(ledger, t, rng)
+    return ledger, rng
+
+
+def step(ledger, t, rng):
+    """One tick: perhaps an answer, and a duel."""
+    age_to(ledger, t)
+    i, j = rng.choice(len(ledger.plays), size=2, replace=False)
+    if ledger.conversions[i, j] < ledger.plays[i, j] and rng.random() < 0.5:
+        hear(ledger, i, j, t - 1, t)
+    i, j = rng.choice(len(ledger.plays), size=2, replace=False)
+    record(ledger, i, j, t)
+
+
+def bounds(ledger, width):
+    """The upper and lower bounds of all pairs, with S clipped; U = 1 and L = 0 where unheard."""
+    told = ledger.estimates()
+    s, n = np.clip(told.wins, 0, told.heard), told.heard
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (
+            np.where(n > 0, s / n + np.sqrt(width / n), 1.0),
+            np.where(n > 0, s / n - np.sqrt(width / n), 0.0),
+        )
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_bounds_are_compared_with_one_half_without_division(law):
+    verdicts = set()
+    for seed in range(12):
+        ledger, rng = played(law, seed=seed)
+        for width in (0.01, 0.1, float(rng.exponential())):
+            upper, lower = bounds(ledger, width)
+            for i, j in ((0, 1), (1, 0), (2, 0)):
+                is_out = is_beaten_for_certain(ledger, i, j, width)
+                is_sure = beats_for_certain(ledger, i, j, width)
+                assert (is_out, is_sure) == (upper[i, j] <= 0.5, lower[i, j] > 0.5)
+                verdicts.add((is_out, is_sure))
+    assert verdicts == {(True, False), (False, True), (False, False)}
+    unseen = open_ledger(assume(None, None, 2), 2)
+    assert not is_beaten_for_certain(unseen, 0, 1, 0.0)
+    assert not beats_for_certain(unseen, 0, 1, 0.0)
+    unseen.plays[0, 1] = 4  # S = 0 of 4: at width 1 the upper bound is 1/2, for certain
+    assert is_beaten_for_certain(unseen, 0, 1, 1.0) and not beats_for_certain(unseen, 1, 0, 1.0)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_how_many_an_arm_may_beat_is_never_out_of_date(law):
+    """Whatever was remembered of an arm without news, as the ledger ages and the width grows."""
+    rule = double_thompson_rule(0.51, False, 4)
+    rng, ledger = np.random.default_rng(5), open_ledger(assume(law, None, 4), 4)
+    seen = set()
+    for t in range(1, 400):
+        if t < 60 or t % 20 == 0:
+            step(ledger, t, rng)
+        else:
+            age_to(ledger, t)
+        width = 0.05 * math.log(t)
+        upper = bounds(ledger, width)[0]
+        for i in range(4):
+            others = [j for j in range(4) if j != i]
+            expected = sum(upper[i, j] > 0.5 for j in others)
+            assert may_beat(rule, ledger, i, width) == expected
+            assert is_surely_in_c(ledger, i, width) == (expected == 3)
+            seen.add(expected)
+    assert len(seen) > 2
+
+
+def test_a_chance_is_computed_once_the_evidence_has_lasted_a_tick():
+    rule = double_thompson_rule(0.51, False, 2)
+    assert has_changed(rule, 0, 1, 5, 3.0, 8.0)  # new
+    assert has_changed(rule, 0, 1, 5, 3.0, 8.0)  # it may change again within the tick
+    assert not has_changed(rule, 0, 1, 6, 3.0, 8.0)
+    assert rule.chance[0, 1] == chance_above_half(3.0, 8.0)
+    assert not has_changed(rule, 0, 1, 6, 3.0, 8.0)
+    for s, n in ((4.0, 8.0), (4.0, 9.0)):  # either is enough
+        assert has_changed(rule, 0, 1, 7, s, n)
+        assert rule.chance[0, 1] < 0
+        assert not has_changed(rule, 0, 1, 8, s, n)
+        assert rule.chance[0, 1] == chance_above_half(s, n)
+    assert rule.chance[1, 0] == -1.0
+
+
+@pytest.fixture
+def only_interpreted(interpreted):
+    if not interpreted:
+        pytest.skip("a kernel takes a generator of NumPy's and nothing else")
+
+
+class Fixed:
+    """A generator that draws the same number again and again, and counts what it is asked."""
+
+    def __init__(self, value):
+        self.value, self.coins, self.betas = value, 0, []
+
+    def random(self):
+        self.coins += 1
+        return self.value
+
+    def beta(self, a, b):
+        self.betas.append((a, b))
+        return self.value
+
+
+def test_a_pair_without_news_is_a_coin_and_one_with_news_a_beta(only_interpreted):
+    rule = double_thompson_rule(0.51, False, 2)
+    ledger = open_ledger(assume(None, None, 2), 2)
+    ledger.plays[0, 1], ledger.conversions[0, 1], ledger.news[:] = 10, 7, 17
+    rng = Fixed(0.6)
+    assert wins_sample(rule, ledger, 0, 1, 20, rng)  # 0.6 > 1/2
+    assert rng.betas == [(8.0, 4.0)] and rng.coins == 0
+    chance = chance_above_half(7.0, 10.0)
+    for value in (chance - 1e-9, chance + 1e-9):
+        coin = Fixed(value)
+        assert wins_sample(rule, ledger, 0, 1, 21, coin) == (value < chance)
+        assert coin.coins == 1 and coin.betas == []
+    ledger.plays[0, 1] = 100  # behind its back: nothing is read before there is news
+    assert rule.stamp[0, 1] == ledger.news.sum()
+    coin = Fixed(0.5)
+    wins_sample(rule, ledger, 0, 1, 22, coin)
+    assert coin.betas == []
+    ledger.news[1] += 1
+    wins_sample(rule, ledger, 0, 1, 23, coin)
+    assert coin.betas == [(8.0, 94.0)]
+
+
+def test_while_answers_are_late_the_ledger_is_read_at_every_tick(only_interpreted):
+    """Under a law that is not settled a chance is not taken for granted without news."""
+    rule = double_thompson_rule(0.51, False, 2)
+    ledger = open_ledger(assume(delays.Geometric(0.1), None, 2), 2)
+    for t in range(1, 11):
+        age_to(ledger, t)
+        record(ledger, 0, 1, t)
+    for t in range(11, 15):
+        age_to(ledger, t)
+        rng = Fixed(0.6)
+        wins_sample(rule, ledger, 0, 1, t, rng)
+        assert len(rng.betas) == 1  # what should have been heard has grown
+    assert rule.stamp[0, 1] == -1
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_one_coin_for_all_pairs_has_the_law_of_one_for_each(is_known):
+    """Beats all with the product of the chances, and whom else by each pair's own."""
+    ledger = open_ledger(assume(None, None, 4), 4)
+    chances = []
+    for j, (n, won) in enumerate(((6, 4), (8, 3), (5, 3)), start=1):
+        ledger.plays[0, j], ledger.conversions[0, j] = n, won
+        chances.append(chance_above_half(float(won), float(n)))
+    rng, draws = np.random.default_rng(0), 6000
+    rows = []
+    for _ in range(draws):
+        rule = double_thompson_rule(0.51, False, 4)
+        if is_known:
+            beats_all(rule, ledger, 0, 19, np.random.default_rng(1))
+        all_beaten = beats_all(rule, ledger, 0, 20, rng)
+        rows.append([True] * 3 if all_beaten else rule.row[1:].tolist())
+        assert all_beaten or not all(rows[-1])
+    rows = np.array(rows)
+    for places in ((0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)):
+        p = math.prod(chances[place] for place in places)
+        share = rows[:, places].all(axis=1).mean()
+        assert abs(share - p) < 4 * math.sqrt(p * (1 - p) / draws)
+
+
+def test_rmeds_evidence_is_computed_anew_when_it_changes():
+    rule, (ledger, rng) = rmed_rule(3), played(delays.Geometric(0.2))
+    seen = set()
+    for t in range(41, 200):
+        step(ledger, t, rng)
+        told = ledger.estimates()
+        for i, j in ((0, 1), (1, 0), (2, 1)):
+            n, mean = told.heard[i, j], np.clip(told.mean[i, j], 0, 1)
+            expected = n * naive.entropy(mean) if n > 0 and mean <= 0.5 else 0.0
+            assert against(rule, ledger, i, j) == pytest.approx(expected, abs=1e-9)
+            seen.add(expected > 0)
+    assert seen == {True, False}
+    close = open_ledger(assume(None, None, 2), 2)
+    close.plays[0, 1], close.conversions[0, 1] = 100, 52
+    assert against(rmed_rule(2), close, 0, 1) == 0.0  # it does not seem to be beaten
+    assert against(rmed_rule(2), close, 1, 0) == pytest.approx(100 * naive.entropy(0.48))
