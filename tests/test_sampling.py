@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import duelay
 import naive
 from duelay import delays
 from duelay.ledger import age_to, assume, hear, open_ledger, record
@@ -16,10 +17,13 @@ from duelay.rules.double_thompson import (
     has_changed,
     is_beaten_for_certain,
     is_surely_in_c,
+    least_regret,
     may_beat,
+    promised_regret,
     wins_sample,
 )
 from duelay.rules.rmed import against, rmed_rule
+from duelay.rules.turn import turn
 
 LAWS = [None, delays.Geometric(0.1), delays.Uniform(1, 30)]
 
@@ -169,6 +173,21 @@ def test_while_answers_are_late_the_ledger_is_read_at_every_tick(only_interprete
     assert rule.stamp[0, 1] == -1
 
 
+def test_a_new_look_at_the_law_makes_every_remembered_chance_doubtful():
+    policy = duelay.DoubleThompson(delay="learn", window=30)
+    rule, ledger, rng = policy.rule(3), policy.ledger(3), np.random.default_rng(0)
+    for t in range(1, 10):
+        turn(rule, ledger, t, rng)
+    mark = 10**9  # no arm has so much news
+    for next_look, is_kept in ((0, True), (50, False)):
+        ledger.assumed.clock[0] += next_look
+        rule.stamp[:] = mark
+        rule.favourite[0] = (rule.favourite[0] + 1) % 3  # so that all are looked at
+        for t in range(10, 14):
+            turn(rule, ledger, t, rng)
+        assert (rule.stamp == mark).any() == is_kept
+
+
 @pytest.mark.parametrize("is_known", [False, True])
 def test_one_coin_for_all_pairs_has_the_law_of_one_for_each(is_known):
     """Beats all with the product of the chances, and whom else by each pair's own."""
@@ -191,6 +210,32 @@ def test_one_coin_for_all_pairs_has_the_law_of_one_for_each(is_known):
         p = math.prod(chances[place] for place in places)
         share = rows[:, places].all(axis=1).mean()
         assert abs(share - p) < 4 * math.sqrt(p * (1 - p) / draws)
+
+
+def test_the_regret_that_an_arm_promises_is_over_the_whole_sample():
+    """D-TS+: with those outside of C, who cannot be first but are somebody's opponents."""
+    rng, k = np.random.default_rng(4), 5
+    for _ in range(50):
+        rule = double_thompson_rule(0.51, True, k)
+        upper = np.triu(rng.random((k, k)), 1)
+        rule.theta[:] = upper + np.tril(1 - upper.T, -1)
+        wins = (rule.theta > 0.5).sum(axis=1)
+        in_c = rng.random(k) < 0.6
+        in_c[rng.integers(k)] = True
+        rule.score[:] = np.where(in_c, wins, wins - k)
+
+        def promised(i, rule=rule, wins=wins):
+            return sum(
+                (wins.max() - (wins[i] + wins[j]) / 2) / (k - 1) / naive.entropy(rule.theta[i, j])
+                for j in range(k)
+                if j != i
+            )
+
+        for i in range(k):
+            assert promised_regret(rule, i, int(wins.max())) == pytest.approx(promised(i))
+        top = rule.score.max()
+        best = min(np.flatnonzero(rule.score == top), key=promised)
+        assert least_regret(rule, int(top)) == best
 
 
 def test_rmeds_evidence_is_computed_anew_when_it_changes():
