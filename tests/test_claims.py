@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import duelay
 from duelay import experiments
@@ -75,6 +76,15 @@ def test_what_counts_as_converged():
     assert statistics.converged_at(level) == 20_000
 
 
+@pytest.mark.parametrize("late, has_converged", [(0.14, True), (0.16, False)])
+def test_regret_has_converged_when_little_of_it_is_late(late, has_converged):
+    result = made_up(lambda t: 1000 * (np.minimum(t, 100_000) * (1 - 2 * late) + t * late) / 1e5)
+    share = statistics.late_share(result).value
+    assert share == pytest.approx(late, abs=0.01)
+    assert statistics.has_converged(result) == has_converged
+    assert (statistics.converged_at(result) < 200_000) == has_converged
+
+
 def test_few_checkpoints_are_no_evidence_of_convergence():
     line = made_up(straight(1000))
     for n in (1, 3, 5, 7):
@@ -83,6 +93,12 @@ def test_few_checkpoints_are_no_evidence_of_convergence():
         share = statistics.late_share(few)
         assert not statistics.has_converged(few)
         assert math.isnan(share.value) if n < 4 else share.value == pytest.approx(0.5, abs=0.02)
+    level = made_up(flat(1000))
+    for n in (3, 4):
+        few = dataclasses.replace(
+            level, t=level.t[:: 99 // (n - 1)], regret=level.regret[:, :: 99 // (n - 1)]
+        )
+        assert statistics.has_converged(few) == (n == 4)
     assert str(statistics.Estimate(math.nan, math.nan, math.nan)) == "?"
 
 
@@ -100,6 +116,22 @@ def test_the_slope_of_a_power():
     results = [made_up(flat(level), noise=0.1) for level in (10, 20, 40)]
     fit = statistics.slope(results, [1.0, 2.0, 4.0])
     assert fit.value == pytest.approx(1, abs=0.02) and fit.low < fit.value < fit.high
+
+
+def test_ranks_are_correlated_as_spearman_does_it():
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(5, size=(20, 8)).astype(float), rng.normal(size=(1, 8))
+    for row in range(20):
+        found = statistics.rank_correlation(x, y)[row]
+        assert found == pytest.approx(scipy.stats.spearmanr(x[row], y[0]).statistic)
+    alike = np.ones((1, 8))
+    assert statistics.rank_correlation(alike, y) == statistics.rank_correlation(y, alike) == 0
+
+
+def test_an_estimate_is_shown_with_its_interval_where_it_has_one():
+    assert str(statistics.Estimate(100.4, 99.4, 101.6)) == "100 [99, 102]"
+    assert str(statistics.Estimate(-99.96, -101.2, -98)) == "-99.96 [-101.20, -98.00]"
+    assert str(statistics.bootstrap(lambda x: x, np.array([1234.5]))) == "1,234.50"
 
 
 def test_a_verdict_needs_every_reading_or_some():
@@ -153,6 +185,11 @@ def test_a_world_as_the_paper_describes_it_gets_its_verdicts():
     checked = claims.check(world(as_the_paper_says, curves))
     assert len(checked) == len(claims.CLAIMS) == 8
     assert [claim.title for claim in checked if claim.verdict != "holds"] == []
+    assert [len(claim.rows) for claim in checked] == [8, 16, 8, 12, 8, 12, 7, 3]
+    for claim in checked:
+        assert {len(row) for row in claim.rows} == {len(claim.columns)}
+    counted = {row[0]: row[1] for row in checked[5].rows}
+    assert counted["arithmetic"] == "3"  # 0.025, 0.05 and 0.075
 
 
 def test_a_world_that_contradicts_the_paper_gets_the_opposite():
@@ -185,12 +222,43 @@ def test_a_claim_with_one_part_false_does_not_hold():
     claim = claims.exponents(world(one_off))
     assert claim.verdict == "does not hold"
     assert ["RUCB-Delay's is the largest", "", "", "", "", "yes"] in claim.rows
+    assert claim.rows[3] == ["RUCB-Delay's exponent is nearer to 2 than to 1", "", "", "", "", "no"]
 
     def rival_ahead(grid, problem, label):
         early = label == claims.RR_DB and problem.name == "mslr"
         return 100 if early else as_the_paper_says(grid, problem, label)
 
     assert claims.slower_at_first(world(rival_ahead)).verdict == "does not hold"
+
+
+@pytest.mark.parametrize("more, holds", [(1.08, True), (0.92, True), (1.12, False), (0.88, False)])
+def test_a_window_has_no_effect_within_ten_per_cent(more, holds):
+    def levels(grid, problem, label):
+        return 1000 * more if grid == "paper" else 1000
+
+    verdict = claims.window_has_no_effect(world(levels)).verdict
+    assert verdict == ("holds" if holds else "does not hold")
+
+
+@pytest.mark.parametrize("times, holds", [(0.97, False), (1.05, True), (1.4, True), (1.6, False)])
+def test_slightly_ahead_is_by_less_than_half(times, holds):
+    def levels(grid, problem, label):
+        return 1000 * times if label.startswith("MRR") else 1000
+
+    verdict = claims.rr_db_is_slightly_ahead(world(levels)).verdict
+    assert verdict == ("holds" if holds else "does not hold")
+
+
+def test_the_difference_must_grow_for_both_rivals():
+    def only(grows):
+        def levels(grid, problem, label):
+            small = (problem.gaps < 0.1).sum()
+            return 1000 + 50 * small * label.startswith(grows)
+
+        return claims.more_with_small_gaps(world(levels))
+
+    assert only(("RR", "MRR")).verdict == "holds"
+    assert only("RR").verdict == only("MRR").verdict == "does not hold"
 
 
 def test_readings_are_told_apart():
