@@ -1,8 +1,12 @@
 import os
+import signal
 import sys
 from pathlib import Path
 
 import pytest
+
+# A shell that starts the tests in the background has Ctrl-C ignored, by them and their children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 

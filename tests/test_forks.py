@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import threading
+import time
 import warnings
 import weakref
 
@@ -28,9 +29,16 @@ def fork(work):
             status = 0 if work() else 2
         finally:
             os._exit(status)
+    until = time.monotonic() + 30  # it may hang before it has set its alarm
+    while time.monotonic() < until:
+        if (ended := os.waitpid(child, os.WNOHANG))[0]:
+            return ended[1]
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
     return os.waitpid(child, 0)[1]
 
 
+@pytest.mark.compiled  # coverage has a lock of its own, which a child may find taken for ever
 def test_a_fork_while_threads_use_a_player_leaves_it_whole_in_the_child():
     player = duelay.RUCBDelay().start(4, seed=0)
     player.tell(player.ask())
