@@ -23,18 +23,18 @@ import numpy as np
 import duelay
 import pages
 from duelay import delays
-from duelay._table import table
-from duelay._yardsticks import (
+from duelay.engine import streams
+from duelay.engine.loop import new_tally, run
+from duelay.engine.world import make_world
+from duelay.problems import close_rival
+from duelay.show.table import table
+from duelay.testing.yardsticks import (
     PlainDoubleThompson,
     PlainRUCBDelay,
     SamePair,
     TickByTickMRRDBDelay,
     TickByTickRUCBDelay,
 )
-from duelay.engine import streams
-from duelay.engine.loop import new_tally, run
-from duelay.engine.world import make_world
-from duelay.problems import close_rival
 
 GEOMETRIC, ZIPF = delays.Geometric(0.01), delays.Zipf(1.2, 1000)
 START = """

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from duelay._files import write_whole
+from duelay._core.files import write_whole
 
 ROOT = Path(__file__).parent.parent
 MARK = re.compile(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pages
 from duelay import experiments
-from duelay._files import write_whole
+from duelay._core.files import write_whole
 
 COMMAND = "make reproduction"
 

@@ -18,7 +18,7 @@ import numpy as np
 
 import pages
 from duelay import experiments
-from duelay._files import write_whole
+from duelay._core.files import write_whole
 from duelay.experiments import sweep
 from duelay.experiments.reading import BUILT_IN
 

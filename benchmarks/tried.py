@@ -19,12 +19,12 @@ from tqdm import tqdm
 
 import duelay
 import pages
-from duelay._jit import kernel
-from duelay._table import table
-from duelay.assumed import advance, convert, enter, evidence, heard, settles
+from duelay._core.jit import kernel
 from duelay.ledger import Ledger
+from duelay.ledger.assumption import advance, convert, enter, evidence, heard, settles
 from duelay.problems import bradley_terry
 from duelay.rules.turn import select, wins_and_count
+from duelay.show.table import table
 
 HORIZON = 100_000
 N_PROBLEMS = 40

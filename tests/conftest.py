@@ -28,12 +28,13 @@ def interpreted():
 @pytest.fixture
 def module(tmp_path, monkeypatch):
     """Writes modules into a folder; what they leave behind is taken back."""
-    from duelay import _modules, text
+    from duelay import text
+    from duelay._core import modules
     from own import MINE
 
     before = set(sys.modules)
     monkeypatch.setattr(sys, "path", sys.path[:])
-    monkeypatch.setattr(_modules, "_OURS", {})
+    monkeypatch.setattr(modules, "_OURS", {})
     for kind in ("policy", "law"):
         monkeypatch.setitem(text._KINDS, kind, dict(text._KINDS[kind]))
 

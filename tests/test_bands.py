@@ -8,10 +8,11 @@ import pytest
 import scipy.stats
 
 import duelay
-from duelay import cli, experiments, plots
+from duelay import cli, experiments
 from duelay.engine import BANDS, write_csv
 from duelay.engine.spread import half_width, spread
 from duelay.experiments import figures, reading, sweep
+from duelay.show import plots
 
 SMALL = """
 problems = ["mslr"]

@@ -3,7 +3,8 @@ import sys
 
 import pytest
 
-from duelay import _compare, cli
+from duelay import cli
+from duelay.cli import compare
 
 
 def duelay_command(*arguments, capsys=None):
@@ -152,7 +153,7 @@ def test_a_disk_that_fills_up_is_status_1(command, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(_compare, "write_csv", full)
+    monkeypatch.setattr(compare, "write_csv", full)
     status, _, complaints = command(*SIMULATE, "--out", tmp_path)
     assert status == 1 and "No space left on device" in complaints
 
@@ -161,7 +162,7 @@ def test_ctrl_c_is_status_130(command, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_compare, "simulate", interrupted)
+    monkeypatch.setattr(compare, "simulate", interrupted)
     status, _, complaints = command(*SIMULATE)
     assert status == 130 and complaints.strip() == "duelay: stopped"
 

@@ -7,13 +7,13 @@ import time
 
 import pytest
 
-from duelay import _compiling, _jit
-from duelay._say import say
+from duelay._core import compiling, jit
+from duelay._core.say import say
 
 SLOW = """
 import sys, threading
-from duelay import _compiling
-_compiling.PATIENCE = float(sys.argv[1])
+from duelay._core import compiling
+compiling.PATIENCE = float(sys.argv[1])
 from duelay.engine.loop import new_tally, regret_so_far, take_down
 import numpy as np
 def work():
@@ -80,9 +80,9 @@ class Happening:
 
 @pytest.fixture
 def heard(monkeypatch):
-    monkeypatch.setattr(_compiling, "PATIENCE", 0.0)
+    monkeypatch.setattr(compiling, "PATIENCE", 0.0)
     lines = []
-    monkeypatch.setattr(_compiling, "say", lines.append)
+    monkeypatch.setattr(compiling, "say", lines.append)
     return lines
 
 
@@ -94,7 +94,7 @@ def wait_for(lines):
 
 
 def test_only_our_own_kernels_are_spoken_of(heard):
-    announcer = _compiling.Announcer(lambda: "compiling")
+    announcer = compiling.Announcer(lambda: "compiling")
     announcer.on_start(Happening("numpy.linalg"))
     assert announcer._timer is None
     announcer.on_end(Happening("numpy.linalg"))
@@ -107,8 +107,8 @@ def test_only_our_own_kernels_are_spoken_of(heard):
 
 
 def test_a_kernel_within_a_kernel_does_not_stop_the_clock(heard, monkeypatch):
-    monkeypatch.setattr(_compiling, "PATIENCE", 1000.0)
-    announcer, ours = _compiling.Announcer(lambda: "compiling"), Happening("duelay.rules")
+    monkeypatch.setattr(compiling, "PATIENCE", 1000.0)
+    announcer, ours = compiling.Announcer(lambda: "compiling"), Happening("duelay.rules")
     announcer.on_start(ours)
     announcer.on_start(ours)
     announcer.on_end(ours)
@@ -118,15 +118,15 @@ def test_a_kernel_within_a_kernel_does_not_stop_the_clock(heard, monkeypatch):
 
 
 def test_what_numba_tells_in_another_form_does_no_harm(heard):
-    announcer = _compiling.Announcer(lambda: "compiling")
+    announcer = compiling.Announcer(lambda: "compiling")
     announcer.on_start(None)
     announcer.on_end(object())
     assert heard == []
 
 
 def test_the_sentence_says_where_kernels_are_kept(monkeypatch, tmp_path):
-    monkeypatch.setattr(_jit, "_CACHE", tmp_path / "0123")
-    assert _jit._compiling().endswith(f"kept in {tmp_path}")
-    monkeypatch.setattr(_jit, "_CACHE", None)
-    monkeypatch.setattr(_jit, "_NOT_KEPT", "the disk is full")
-    assert "at every start, since the disk is full" in _jit._compiling()
+    monkeypatch.setattr(jit, "_CACHE", tmp_path / "0123")
+    assert jit._compiling().endswith(f"kept in {tmp_path}")
+    monkeypatch.setattr(jit, "_CACHE", None)
+    monkeypatch.setattr(jit, "_NOT_KEPT", "the disk is full")
+    assert "at every start, since the disk is full" in jit._compiling()

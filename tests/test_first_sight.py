@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import duelay
-from duelay import _compare, cli, experiments, policies, text
+from duelay import cli, experiments, policies, text
+from duelay.cli import compare
 from duelay.experiments import claims, figures, reading, watch, work
 
 ROOT = Path(__file__).parent.parent
@@ -105,7 +106,7 @@ def named_bars(monkeypatch):
         names.append(progress)
         return duelay.simulate(problem, policy, progress=False, **options)
 
-    monkeypatch.setattr(_compare, "simulate", unseen)
+    monkeypatch.setattr(compare, "simulate", unseen)
     return names
 
 
@@ -148,7 +149,7 @@ def stopped_at(monkeypatch, last):
             raise KeyboardInterrupt
         return duelay.simulate(*arguments, **options | {"progress": False})
 
-    monkeypatch.setattr(_compare, "simulate", until)
+    monkeypatch.setattr(compare, "simulate", until)
 
 
 def test_ctrl_c_keeps_the_policies_that_are_finished(monkeypatch, capsys, tmp_path):
@@ -172,9 +173,10 @@ def test_ctrl_c_in_the_first_policy_has_nothing_to_keep(monkeypatch, capsys, tmp
 
 PRESSED = """
 import os, signal, sys, threading
-from duelay import _compare, cli
+from duelay import cli
+from duelay.cli import compare
 
-real, calls = _compare.simulate, []
+real, calls = compare.simulate, []
 
 def simulate(*arguments, **options):
     calls.append(arguments)
@@ -183,7 +185,7 @@ def simulate(*arguments, **options):
         options["horizon"] = 10**10
     return real(*arguments, **options)
 
-_compare.simulate = simulate
+compare.simulate = simulate
 sys.argv = ["duelay", *sys.argv[1:]]
 cli.run()
 """

@@ -11,7 +11,7 @@ import weakref
 import pytest
 
 import duelay
-from duelay import _forks
+from duelay._core import forks
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
@@ -87,7 +87,7 @@ def test_a_policy_may_fork_while_it_chooses():
 
 
 def test_a_lock_that_is_not_given_back_delays_a_fork_and_no_more(monkeypatch):
-    monkeypatch.setattr(_forks, "_PATIENCE", 0.05)
+    monkeypatch.setattr(forks, "_PATIENCE", 0.05)
     player = duelay.RUCB().start(2, seed=0)
     player.ask()
     taken, done = threading.Event(), threading.Event()
@@ -111,7 +111,7 @@ def test_a_lock_that_is_not_given_back_delays_a_fork_and_no_more(monkeypatch):
 def test_a_player_that_nobody_holds_is_forgotten():
     player = duelay.RUCB().start(2, seed=0)
     key, gone = id(player), weakref.ref(player)
-    assert _forks._OWNERS[key] is player
+    assert forks._OWNERS[key] is player
     del player
     gc.collect()
-    assert gone() is None and key not in _forks._OWNERS
+    assert gone() is None and key not in forks._OWNERS

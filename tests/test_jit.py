@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from duelay import _jit
+from duelay import rules
+from duelay._core import jit
+from duelay.ledger import assumption, order
 
 CODE = """
 import duelay
@@ -37,7 +39,7 @@ def test_no_kernel_that_takes_a_generator_is_called_from_python():
 
     A generic function runs interpreted where Python calls it, and keeps nothing.
     """
-    root = Path(_jit.__file__).parent
+    root = Path(jit.__file__).parents[1]
     trees = {path: ast.parse(path.read_text()) for path in root.rglob("*.py")}
     functions = [
         (path, node)
@@ -79,13 +81,12 @@ def test_no_kernel_that_takes_a_generator_is_called_from_python():
 
 
 def test_an_unknown_type_is_named():
-    from duelay import assumed, order, rules
 
     for function, arguments in (
-        (assumed.advance, (1, 1)),
-        (assumed.enter, (1, 0, 1, 1)),
-        (assumed.heard, (1, None, 0, 1)),
-        (assumed.evidence, (1, None, None, 0, 1)),
+        (assumption.advance, (1, 1)),
+        (assumption.enter, (1, 0, 1, 1)),
+        (assumption.expected, (1, None, 0, 1)),
+        (assumption.evidence, (1, None, None, 0, 1)),
         (rules.select, (1, None, 1, None)),
         (order.arrange, (1, 0, 1, None)),
     ):

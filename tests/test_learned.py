@@ -8,8 +8,8 @@ import pytest
 import duelay
 import naive
 from duelay import delays
-from duelay.learned import estimate, learned, recount
 from duelay.ledger import age_to, hear, open_ledger, record
+from duelay.ledger.learned import estimate, recount, start_learned
 
 PROBLEM = duelay.Problem([[0.5, 0.8, 0.6], [0.2, 0.5, 0.35], [0.4, 0.65, 0.5]])
 
@@ -17,7 +17,7 @@ PROBLEM = duelay.Problem([[0.5, 0.8, 0.6], [0.2, 0.5, 0.35], [0.4, 0.65, 0.5]])
 def replay(n, law, window, from_self_duels=False, seed=0):
     """A random history, and the ledger of somebody who has watched it."""
     rng = np.random.default_rng(seed)
-    ledger = open_ledger(learned(window, 3, from_self_duels=from_self_duels), 3)
+    ledger = open_ledger(start_learned(window, 3, from_self_duels=from_self_duels), 3)
     history = []
     for t in range(1, n + 1):
         for s, past in enumerate(history, start=1):
@@ -48,7 +48,7 @@ def test_the_law_is_kaplan_meiers_and_reaches_every_duel(window, from_self_duels
     _, n_tilde, s, _ = naive.estimates(history, n, 3, lambda i, j, age: tau[int(age)], window)
     told = ledger.estimates()
     # The last duel was asked at tick n itself: its age is 0 and it has not been heard of.
-    np.testing.assert_allclose(told.heard, n_tilde, atol=1e-9)
+    np.testing.assert_allclose(told.expected, n_tilde, atol=1e-9)
     np.testing.assert_allclose(told.wins, s, atol=1e-9)
 
 
@@ -56,16 +56,16 @@ def test_before_enough_is_known_silence_is_defeat():
     history, ledger = replay(60, delays.Constant(50), 100)
     told = ledger.estimates()
     plain = naive.estimates(history, 60, 3, lambda i, j, age: 1.0, 100)
-    np.testing.assert_allclose(told.heard, plain[1])
+    np.testing.assert_allclose(told.expected, plain[1])
 
 
 def test_between_two_looks_heard_follows_the_law_it_has():
     """Incremental steps and a recount give the same."""
     _, ledger = replay(700, delays.Geometric(0.05), 60)
     assumed = ledger.assumed
-    kept = ledger.estimates().heard
+    kept = ledger.estimates().expected
     recount(assumed, 700)
-    np.testing.assert_allclose(kept, ledger.estimates().heard, atol=1e-9)
+    np.testing.assert_allclose(kept, ledger.estimates().expected, atol=1e-9)
     assert assumed.tau[0, 1] < 0.5  # it has learned
 
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import naive
 from duelay import delays
-from duelay.assumed import drifts, evidence, is_settled, settles
 from duelay.ledger import age_to, assume, for_votes, hear, hear_vote, open_ledger, record
-from duelay.votes import votes
+from duelay.ledger.assumption import drifts, evidence, is_settled, settles
+from duelay.ledger.votes import start_votes
 
 LAWS = {
     "geometric": delays.Geometric(0.07),
@@ -69,7 +69,7 @@ def test_counts_follow_equations_2_to_4(name, window):
         n, n_tilde, s, mean = naive.estimates(history, t, 3, tau, window)
         told = ledger.estimates()
         assert np.array_equal(told.n, n) and (np.diag(told.mean) == 0.5).all()
-        np.testing.assert_allclose(told.heard, n_tilde, atol=1e-9)
+        np.testing.assert_allclose(told.expected, n_tilde, atol=1e-9)
         np.testing.assert_allclose(told.wins, s, atol=1e-9)
         seen = n_tilde > 1e-9
         np.testing.assert_allclose(told.mean[seen], mean[seen], atol=1e-8)
@@ -88,7 +88,7 @@ def test_counts_follow_the_definitions_whatever_the_history(seed, window, t, n_a
     history = random_history(np.random.default_rng(seed), law, t, n_arms)
     told = replay(history, assume(law, window, n_arms), t, n_arms, window).estimates()
     tau = naive.estimates(history, t, n_arms, lambda i, j, age: law.cdf(age), window)
-    np.testing.assert_allclose(told.heard, tau[1], atol=1e-9)
+    np.testing.assert_allclose(told.expected, tau[1], atol=1e-9)
     np.testing.assert_allclose(told.wins, tau[2], atol=1e-9)
 
 
@@ -100,14 +100,14 @@ def test_the_three_readings_of_the_baseline(window):
     t = len(history) + 1
     n, n_tilde, s, _ = naive.estimates(history, t, 3, lambda i, j, age: 1.0, window)
     corrected = replay(history, assume(None, window, 3), t, 3, window).estimates()
-    assert np.array_equal(corrected.heard, n) and np.array_equal(corrected.wins, s)
+    assert np.array_equal(corrected.expected, n) and np.array_equal(corrected.wins, s)
     for reading, twin in (
         ("append-only", naive.append_only),
         ("conversions", naive.conversions_only),
     ):
         n, wins = twin(history, t, 3, window)
         told = replay(history, assume(reading, window, 3), t, 3, window).estimates()
-        assert np.array_equal(told.n, n) and np.array_equal(told.heard, n)
+        assert np.array_equal(told.n, n) and np.array_equal(told.expected, n)
         assert np.array_equal(told.wins, wins)
 
 
@@ -119,7 +119,7 @@ ASSUMED = {
     "geometric, none": lambda: assume(delays.Geometric(0.4), None, 3),
     "any law": lambda: assume(delays.Uniform(2, 30), None, 3),
     "any law, a window": lambda: assume(delays.Zipf(1.2, 80), 20, 3),
-    "votes": lambda: votes("votes", 3),
+    "votes": lambda: start_votes("votes", 3),
 }
 
 
@@ -163,7 +163,7 @@ def test_a_geometric_ledger_stays_exact_over_many_rescalings():
     age_to(ledger, n + 1)
     ages = np.minimum(np.arange(1, n + 1), window)
     expected = np.sum(1 - (1 - p) ** ages)
-    np.testing.assert_allclose(ledger.estimates().heard[0, 1], expected, rtol=1e-12)
+    np.testing.assert_allclose(ledger.estimates().expected[0, 1], expected, rtol=1e-12)
 
 
 def test_self_duels_are_counted_and_say_nothing():

@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import duelay
-from duelay import _html, delays, notebook
+from duelay import delays
 from duelay.delays import ByPair, Constant, Empirical, Geometric, LogNormal, Never, Uniform
 from duelay.experiments import reading
 from duelay.experiments.results import Results
 from duelay.problems import Problem, arithmetic
+from duelay.show import html, notebook
 
 ODD_NAMES = ("<b>bold</b>", "$5 & $6", '"quoted"', "very " * 30, "\x00\ud800", "太郎", "_hidden")
 LAWS = (
@@ -96,7 +97,7 @@ def test_a_problem_shows_its_matrix_and_marks_the_winner():
     ]
     assert "mine: 2 arms, new beats every other one, with 0.6 or more" in words(problem)
     colours = [cell.get("style") for cell in parse(problem).iterfind(".//td")]
-    assert _html.ORANGE in colours[2] and _html.BLUE in colours[4]
+    assert html.ORANGE in colours[2] and html.BLUE in colours[4]
 
 
 def test_a_problem_without_a_winner_says_so():
@@ -127,9 +128,9 @@ def test_every_law_shows_its_numbers_and_its_curve(law):
     assert not is_plain(law)
     head, row = cells(law)
     shown = dict(zip(head, row, strict=True))
-    assert shown["mean delay"] == _html.number(law.mean)
+    assert shown["mean delay"] == html.number(law.mean)
     half = law.quantile(0.5)
-    assert shown["half by"] == ("never" if np.isinf(half) else _html.number(half))
+    assert shown["half by"] == ("never" if np.isinf(half) else html.number(half))
     assert (shown["never come"] == "none") == (law.never == 0)
     assert len(parse(law).findall(".//svg")) == 1
     axes = law.plot()
@@ -236,7 +237,7 @@ def test_a_result_shows_regret_and_who_leads(result):
     head, row = cells(result)
     assert head == ["regret ± sd", "led by the winner", "µs a duel"]
     assert row[0] == f"{result.final.mean():.3g} ± {result.final.std(ddof=1):.3g}"
-    assert row[1] == _html.percent(result.led_by_winner)
+    assert row[1] == html.percent(result.led_by_winner)
     assert "rucb on arithmetic, delay uniform:1,5: 3 runs of 300 duels" in words(result)
     axes = result.plot()
     assert len(axes.lines) == len(axes.collections) == 1
@@ -329,8 +330,8 @@ def test_long_names_are_broken_and_not_cut():
 
 @given(st.text(max_size=100))
 def test_any_text_is_safe(text):
-    ET.fromstring(_html.block(_html.short(text), _html.td("", title=text)))
-    shown = "".join(ET.fromstring(f"<p>{_html.escape(text)}</p>").itertext())
+    ET.fromstring(html.block(html.short(text), html.td("", title=text)))
+    shown = "".join(ET.fromstring(f"<p>{html.escape(text)}</p>").itertext())
     assert shown == text or not text.isprintable()
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import duelay
-from duelay import _modules, cli, experiments, text
+from duelay import cli, experiments, text
+from duelay._core import modules
 from duelay.experiments.cells import cells_of, compute
 from duelay.ledger import age_to, assume
 from duelay.testing import PolicyContract
@@ -62,7 +63,7 @@ def test_a_plain_policy_assumes_the_law_that_it_says(law):
     age_to(ledger, 61)
     ages = np.minimum(61 - np.arange(1, 61), 40)
     heard = np.sum(duelay.delays.check(law).cdf(ages))
-    assert np.isclose(np.triu(ledger.estimates().heard).sum(), heard)
+    assert np.isclose(np.triu(ledger.estimates().expected).sum(), heard)
 
 
 def test_a_plain_policy_learns_the_law():
@@ -287,7 +288,7 @@ def test_a_module_that_cannot_be_imported_is_one_sentence(module, tmp_path, sour
     if name == "json":
         module("json", source="")
     with pytest.raises(ValueError, match=message):
-        _modules.bring_in(name, [tmp_path])
+        modules.bring_in(name, [tmp_path])
     spec = small().replace('import = ["mine"]', f'import = ["{name}"]')
     with pytest.raises(ValueError, match="small.toml, line 2: "):
         experiments.parse(spec, "small.toml", tmp_path)
@@ -377,7 +378,7 @@ def test_a_cell_that_was_stored_needs_no_module(module, tmp_path):
     stored, expected = pickle.dumps(cell), compute(cell)["regret"]
     path.unlink()
     sys.path.remove(str(tmp_path))
-    del sys.modules["mine"], _modules._OURS["mine"]
+    del sys.modules["mine"], modules._OURS["mine"]
     again = pickle.loads(stored)
     assert type(again.policy) is not type(cell.policy) and again.made_by == cell.made_by
     np.testing.assert_array_equal(compute(again)["regret"], expected)

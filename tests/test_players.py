@@ -265,7 +265,7 @@ def test_a_policy_that_takes_silence_for_defeat_says_on_what_it_is_sure():
     ],
 )
 def test_the_leader_beats_the_most_active_arms(mean, active, leader):
-    from duelay.policies.standing import find_leader
+    from duelay.players.standing import find_leader
 
     assert find_leader(np.array(mean), np.array(active, dtype=bool)) == leader
 

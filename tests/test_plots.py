@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 import duelay
-from duelay import plots
 from duelay.problems import arithmetic
+from duelay.show import plots
 
 
 @pytest.fixture(scope="module")

@@ -269,7 +269,7 @@ def test_double_thompson_chooses_as_often_as_the_algorithm_does(is_plus, law, to
     pick(t - 1, rng)  # from now on nothing changes: coins in place of Betas
     for _ in range(draws):
         counts[pick(t, rng)] += 1
-        twin[naive.double_thompson(told.mean, told.heard, 0.51, t, twin_rng, is_plus)] += 1
+        twin[naive.double_thompson(told.mean, told.expected, 0.51, t, twin_rng, is_plus)] += 1
     p = (counts + twin) / (2 * draws)
     error = np.sqrt(2 * p * (1 - p) / draws)
     assert (np.abs(counts - twin) / draws <= 4 * error + 1e-12).all()
@@ -278,7 +278,7 @@ def test_double_thompson_chooses_as_often_as_the_algorithm_does(is_plus, law, to
 
 def one_turn(select, rule, ledger):
     """`select` by itself: as a kernel where we are compiled, since it dispatches on types."""
-    from duelay._jit import kernel
+    from duelay._core.jit import kernel
 
     @kernel
     def pick(rule, ledger, t, rng):

@@ -50,7 +50,7 @@ def step(ledger, t, rng):
 def bounds(ledger, width):
     """The upper and lower bounds of all pairs, with S clipped; U = 1 and L = 0 where unheard."""
     told = ledger.estimates()
-    s, n = np.clip(told.wins, 0, told.heard), told.heard
+    s, n = np.clip(told.wins, 0, told.expected), told.expected
     with np.errstate(divide="ignore", invalid="ignore"):
         return (
             np.where(n > 0, s / n + np.sqrt(width / n), 1.0),
@@ -245,7 +245,7 @@ def test_rmeds_evidence_is_computed_anew_when_it_changes():
         step(ledger, t, rng)
         told = ledger.estimates()
         for i, j in ((0, 1), (1, 0), (2, 1)):
-            n, mean = told.heard[i, j], np.clip(told.mean[i, j], 0, 1)
+            n, mean = told.expected[i, j], np.clip(told.mean[i, j], 0, 1)
             expected = n * naive.entropy(mean) if n > 0 and mean <= 0.5 else 0.0
             assert against(rule, ledger, i, j) == pytest.approx(expected, abs=1e-9)
             seen.add(expected > 0)

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from duelay import cli
-from duelay._shell import Command, Whole
+from duelay.cli.shell import Command, Whole
 
 SIMULATE = ["simulate", "--dataset", "mslr", "--policy", "rucb"]
 BY_PAIR = "by-pair:" + "/".join(["constant:1"] * 4)

@@ -6,13 +6,13 @@ from scipy import stats
 
 import duelay
 from duelay import delays
-from duelay._yardsticks import PlainDoubleThompson, PlainRUCBDelay
 from duelay.engine import loop, streams
+from duelay.engine.bulk import draw_duels, nothing_late
 from duelay.engine.loop import new_tally
-from duelay.engine.rounds import draw_duels, nothing_late
 from duelay.engine.world import make_world
 from duelay.problems import arithmetic, bradley_terry, close_rival
 from duelay.rules.double_thompson import chance_above_half, draw_above_half
+from duelay.testing.yardsticks import PlainDoubleThompson, PlainRUCBDelay
 
 PROBLEMS = [arithmetic(4, 0.1), bradley_terry([6, 3, 2, 2, 1, 1]), close_rival(8, 0.1, 0.3)]
 LAWS = [delays.Geometric(0.05), delays.Never(0.3, delays.Uniform(1, 40))]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import duelay
-from duelay import _sources
-from duelay._sources import own_digest, sources_of
+from duelay._core import sources
+from duelay._core.sources import own_digest, sources_of
 
 ROOT = Path(duelay.__file__).parent
 MINE = """
@@ -90,7 +90,7 @@ def test_an_edit_recomputes_what_it_may_change_and_nothing_else(place):
     assert (n, said) == (4, "")
     assert run() == (0, before, "")
     ours = place / "lib" / "duelay"
-    for shown in ("experiments/report.py", "cli.py", "notebook.py", "plots.py", "_version.py"):
+    for shown in ("experiments/report.py", "cli/shell.py", "show/plots.py", "_version.py"):
         append(ours / shown, "\n# edited\n")
     assert run() == (0, before, "")
     append(ours / "rules" / "rucb.py", "\n# edited\n")
@@ -109,16 +109,16 @@ def test_an_edit_recomputes_what_it_may_change_and_nothing_else(place):
 
 def test_no_kernel_is_in_what_recompiles_nothing_or_called_from_there():
     for path in ROOT.rglob("*.py"):
-        parts, source = path.relative_to(ROOT).parts, path.read_text()
-        if parts[0] in _sources._SHOWS:
-            assert "_jit" not in source, path
-        elif "duelay._jit" in source:
-            names = [Path(name).stem for name in _sources._SHOWS]
-            assert not [n for n in names if f"duelay.{n} import" in source], path
+        source = path.read_text()
+        if sources._only_shows(path.relative_to(ROOT)):
+            assert "_core.jit" not in source and "@kernel" not in source, path
+        elif "duelay._core.jit" in source and path.name != "jit.py":
+            names = [name.removesuffix(".py").replace("/", ".") for name in sources._SHOWS]
+            assert not [n for n in names if f"from duelay.{n} import" in source], path
 
 
 def test_what_only_shows_is_there():
-    assert [name for name in _sources._SHOWS if not (ROOT / name).exists()] == []
+    assert [name for name in sources._SHOWS if not (ROOT / name).exists()] == []
 
 
 WATCHED = """
@@ -126,7 +126,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 import duelay
-from duelay import _sources, experiments
+from duelay import experiments
+from duelay._core import sources
 from duelay.experiments.cells import cells_of, compute
 
 @duelay.text.named("policy", "mine")
@@ -164,7 +165,7 @@ sys.setprofile(None)
 root = Path(duelay.__file__).parent
 ours = {Path(name).relative_to(root) for name in called if Path(name).is_relative_to(root)}
 print(len(ours))
-print(sorted(str(path) for path in ours if path.parts[0] in _sources._SHOWS))
+print(sorted(str(path) for path in ours if path.parts[0] in sources._SHOWS))
 """
 
 
@@ -180,7 +181,7 @@ def test_nothing_that_makes_numbers_is_taken_for_what_only_shows(tmp_path):
 
 
 def test_a_change_of_any_file_that_makes_numbers_changes_the_name(place):
-    code = "from duelay import _sources; print(_sources.own_digest())"
+    code = "from duelay._core import sources; print(sources.own_digest())"
     lib = place / "lib"
     assert in_another_process(code, place, lib) == [own_digest()]
     append(lib / "duelay" / "theory.py", "\n")

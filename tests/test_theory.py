@@ -360,7 +360,7 @@ def test_proposition_1_and_lemma_1_for_pairs_chosen_without_looking(law):
     error = means.std(axis=0, ddof=1) / math.sqrt(reps)
     off = ~np.eye(3, dtype=bool)
     assert (np.abs(means.mean(axis=0) - problem.matrix)[off] <= 4 * error[off]).all()
-    radius = theory.radius(told.n, told.heard, t, alpha)
+    radius = theory.radius(told.n, told.expected, t, alpha)
     covered = np.mean(np.abs(means - problem.matrix) <= radius, axis=0)[off]
     least = theory.coverage(t, alpha)
     assert (covered >= least - 4 * math.sqrt(least * (1 - least) / reps)).all()

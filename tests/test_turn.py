@@ -7,8 +7,8 @@ import pytest
 
 import naive
 from duelay import delays
-from duelay.assumed import FOREVER
 from duelay.ledger import age_to, assume, for_votes, hear_vote, open_ledger, record
+from duelay.ledger.assumption import FOREVER
 from duelay.rules.rr_db import loses, rr_db_rule
 from duelay.rules.rucb import find_rivals, has_witness, rucb_rule
 from duelay.rules.turn import (

@@ -9,11 +9,11 @@ import pytest
 import duelay
 import naive
 from duelay import delays
-from duelay.assumed import drifts, is_settled, settles, share_first
 from duelay.ledger import assume, for_votes, hear_vote, open_ledger
+from duelay.ledger.assumption import drifts, is_settled, settles, share_first
+from duelay.ledger.votes import first_bonus
 from duelay.problems import arithmetic
 from duelay.testing import live_duels
-from duelay.votes import first_bonus
 
 PROBLEM = arithmetic(4, 0.12)
 LAW = delays.Never(0.3, delays.Geometric(0.1))
@@ -61,7 +61,7 @@ def test_only_answered_duels_count():
                 s[i, j] += won
                 s[j, i] += 1 - won
     told = player._ledger.estimates()
-    assert np.array_equal(told.n, n) and np.array_equal(told.heard, n)
+    assert np.array_equal(told.n, n) and np.array_equal(told.expected, n)
     np.testing.assert_allclose(told.wins, s)
     standing = player.standing()
     assert not standing.takes_silence_for_defeat

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from matplotlib import pyplot
 
 import duelay
-from duelay import assumptions, experiments, plots
+from duelay import assumptions, experiments
 from duelay.engine import Setting, write_csv
 from duelay.experiments import figures, report
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Choice, Grid, Specification, Sweep
+from duelay.show import plots
 
 ODD = [
     "<script>alert(1)</script>",

@@ -14,9 +14,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from duelay import delays, experiments, plots, theory
+from duelay import delays, experiments, theory
 from duelay.experiments import work
 from duelay.experiments.spec import Choice, Specification
+from duelay.show import plots
 
 HERE = Path(__file__).parent
 # Okabe and Ito's colours, which the colour-blind can tell apart; each line has its own dashes too.

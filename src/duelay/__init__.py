@@ -13,11 +13,11 @@ from duelay import assumptions, datasets, delays, theory
 from duelay._version import __version__
 from duelay.advice import Recommendation, recommend
 from duelay.engine import Result, simulate
-from duelay.history import History
+from duelay.players.history import History
+from duelay.players.player import Duel, Player, UnknownDuelError
+from duelay.players.standing import Standing
 from duelay.policies import RMED, RUCB, Borda, DoubleThompson, MRRDBDelay, RRDBDelay, RUCBDelay
-from duelay.policies.player import Duel, Player, UnknownDuelError
 from duelay.policies.policy import Policy
-from duelay.policies.standing import Standing
 from duelay.problems import NoWinnerError, Problem
 
 __all__ = [

@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from duelay import _checks, text
+from duelay import text
+from duelay._core import checks
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
-from duelay.learned import WAYS
+from duelay.ledger.learned import WAYS
+from duelay.ledger.votes import is_votes
 from duelay.policies import Borda, DoubleThompson, MRRDBDelay
 from duelay.policies.policy import Policy
 from duelay.problems import TARGETS
-from duelay.votes import is_votes
 
 
 class Recommendation(NamedTuple):
@@ -66,9 +67,9 @@ def recommend(
     'mrr-db-delay:mean_delay=100,feedback=aggregated'
     """
     if n_arms is not None:
-        n_arms = _checks.whole("n_arms", n_arms, least=2)
+        n_arms = checks.whole("n_arms", n_arms, least=2)
     known = _known(delay, n_arms)
-    _checks.one_of("target", target, TARGETS)
+    checks.one_of("target", target, TARGETS)
     is_vote = is_votes(feedback)
     if is_anonymous:
         if is_vote:

@@ -22,8 +22,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from duelay import _checks
-from duelay._sources import sources_of_class
+from duelay._core import checks
+from duelay._core.sources import sources_of_class
 
 C = TypeVar("C", bound=type)
 M = TypeVar("M", bound=Callable[[], Any])
@@ -37,7 +37,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
 def named(kind: str, name: str) -> Callable[[C], C]:
     """Give a frozen dataclass its name in text."""
-    known = _KINDS[_checks.one_of("kind", kind, _KINDS)]
+    known = _KINDS[checks.one_of("kind", kind, _KINDS)]
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError(f"name must be of letters, digits and dashes, got {name!r}")
 
@@ -100,7 +100,7 @@ def parse(
     if name not in known:
         listed = ", ".join(sorted(known))
         raise ValueError(
-            f"unknown {kind} {name!r}{_checks.nearest(name, known)}; there are: {listed}; one of "
+            f"unknown {kind} {name!r}{checks.nearest(name, known)}; there are: {listed}; one of "
             f"your own must be imported first"
         )
     meant = _ALIASES[kind][name]() if name in _ALIASES[kind] else None
@@ -117,7 +117,7 @@ def parse(
         if key not in fields:
             listed = ", ".join(fields) or "none"
             raise ValueError(
-                f"{kind} {name} has no parameter {key!r}{_checks.nearest(key, fields)}; "
+                f"{kind} {name} has no parameter {key!r}{checks.nearest(key, fields)}; "
                 f"it has: {listed}"
             )
         if key in given:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from duelay import _checks
+from duelay._core import checks
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.problems import Problem
@@ -43,8 +43,8 @@ LOWER_BOUND_CONSTANT = math.exp(-0.5) / 128  # c of Remark 2, worked out in `min
 
 def radius(n: ArrayLike, n_tilde: ArrayLike, t: float, alpha: float = 1.0) -> Any:
     """r_ij(t) = sqrt(alpha N_ij log t) / N~_ij of Lemma 1; infinite where nothing was heard."""
-    _checks.number("t", t, least=1)
-    _checks.number("alpha", alpha, above=0)
+    checks.number("t", t, least=1)
+    checks.number("alpha", alpha, above=0)
     n, n_tilde = np.asarray(n, dtype=np.float64), np.asarray(n_tilde, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         answer = np.where(n_tilde > 0, np.sqrt(alpha * n * math.log(t)) / n_tilde, np.inf)
@@ -57,7 +57,7 @@ def coverage(t: float, alpha: float = 1.0) -> float:
     It is exact for pairs chosen without looking at the outcomes. Under a policy that looks, the
     choice and the outcomes depend on each other, and it holds only approximately.
     """
-    _checks.number("t", t, least=1)
+    checks.number("t", t, least=1)
     return max(0.0, 1.0 - 2.0 * math.exp(-2.0 * alpha * math.log(t)))
 
 
@@ -66,10 +66,10 @@ def burn_in(delta: float, *, n_arms: int, window: int, alpha: float = 1.0) -> fl
 
     Infinite for alpha <= 1/2, where the sum over ticks of t^(-2 alpha) diverges.
     """
-    _checks.number("delta", delta, above=0)
-    _checks.whole("n_arms", n_arms, least=2)
-    _checks.whole("window", window)
-    if _checks.number("alpha", alpha) <= 0.5:
+    checks.number("delta", delta, above=0)
+    checks.whole("n_arms", n_arms, least=2)
+    checks.whole("window", window)
+    if checks.number("alpha", alpha) <= 0.5:
         return math.inf
     base = (4 * alpha - 1) * (window + 1) * n_arms * (n_arms - 1) / ((2 * alpha - 1) * delta)
     return _power(base, 1.0 / (2 * alpha - 1))
@@ -97,8 +97,8 @@ def comparisons_bound(
     """
     square = _least_square_gaps(problem)
     share = _discount(problem, delay, window, discount)
-    _checks.number("t", t, least=1)
-    _checks.number("alpha", alpha, above=0.5, why="C(delta) is infinite below")
+    checks.number("t", t, least=1)
+    checks.number("alpha", alpha, above=0.5, why="C(delta) is infinite below")
     with np.errstate(divide="ignore"):
         bound = np.where(square < math.inf, 4 * alpha * math.log(t) / square, 0.0)
         bound = bound / np.float64(share) ** 2 if share > 0 else np.full_like(square, math.inf)
@@ -124,8 +124,8 @@ def high_probability_bound(
 
     Infinite where tau_1 (or its replacement, see `comparisons_bound`) is 0.
     """
-    _checks.number("delta", delta, above=0, below=1)
-    _checks.number("alpha", alpha, least=1, why="Theorem 1 asks it")
+    checks.number("delta", delta, above=0, below=1)
+    checks.number("alpha", alpha, least=1, why="Theorem 1 asks it")
     start = 2 * burn_in(delta / 2, n_arms=problem.n_arms, window=window, alpha=alpha)
     start += 4 * math.log(2 / delta)
     return start * float(problem.gaps.max()) + _after_burn_in(
@@ -147,9 +147,9 @@ def expected_bound(
     Infinite at alpha = 1, the value of the paper's own experiments: the integral of C(delta/2) over
     delta, which has alpha - 1 in its denominator, diverges there. Also where tau_1 is 0.
     """
-    if _checks.number("alpha", alpha, least=1, why="Theorem 2 asks it") == 1:
+    if checks.number("alpha", alpha, least=1, why="Theorem 2 asks it") == 1:
         return math.inf
-    _checks.whole("window", window)
+    checks.whole("window", window)
     k = problem.n_arms
     base = 2 * (4 * alpha - 1) * (window + 1) * k * (k - 1) / (2 * alpha - 1)
     start = 8 + _power(base, 1 / (2 * alpha - 1)) * (2 * alpha - 1) / (alpha - 1)
@@ -162,7 +162,7 @@ def _after_burn_in(
     problem: Problem, delay: Delay, window: int, horizon: float, alpha: float, discount: str
 ) -> float:
     """What Theorems 1 and 2 share: 2 D log 2D Delta_max, and the two sums with log T."""
-    _checks.number("horizon", horizon, least=1)
+    checks.number("horizon", horizon, least=1)
     share = _discount(problem, delay, window, discount)
     if share == 0:
         return math.inf
@@ -182,8 +182,8 @@ def _least_square_gaps(problem: Problem) -> NDArray[np.float64]:
 
 
 def _discount(problem: Problem, delay: Delay, window: int, discount: str) -> float:
-    _checks.one_of("discount", discount, ("first", "window"))
-    window = _checks.whole("window", window)
+    checks.one_of("discount", discount, ("first", "window"))
+    window = checks.whole("window", window)
     law = check_delay(delay, problem.n_arms)
     if discount == "first":
         return float(np.min(law.cdf(1)))  # the slowest pair, where the law depends on it
@@ -211,9 +211,9 @@ def mrr_schedule(
     >>> mrr_schedule(200_000, 100.0)[:3]
     array([ 893, 1969, 4475])
     """
-    horizon = _checks.whole("horizon", horizon)
-    mean_delay = _checks.mean_delay(mean_delay)
-    _checks.one_of("feedback", feedback, ("individual", "aggregated"))
+    horizon = checks.whole("horizon", horizon)
+    mean_delay = checks.mean_delay(mean_delay)
+    checks.one_of("feedback", feedback, ("individual", "aggregated"))
     if constants is not None and feedback == "aggregated":
         raise ValueError("constants belong to Equation 6, which is for individual feedback")
     schedule: list[int] = []
@@ -276,9 +276,9 @@ def aggregated_bound(problem: Problem, *, horizon: float, mean_delay: float) -> 
 
 
 def _mrr_terms(problem: Problem, horizon: float, mean: float) -> tuple[int, Any, Any]:
-    _checks.number("horizon", horizon, least=1)
+    checks.number("horizon", horizon, least=1)
     if not math.isinf(mean):
-        _checks.number("mean_delay", mean, least=1)
+        checks.number("mean_delay", mean, least=1)
     gaps = np.delete(problem.gaps, problem.winner)
     return problem.n_arms, gaps, np.log(np.maximum(4 * horizon * gaps**2 / 9, 1.0))
 
@@ -294,8 +294,8 @@ def minimax_lower_bound(n_arms: int, horizon: float, tau_window: float = 1.0) ->
     The proof needs gap <= 1/8, that is T >= (K - 1) / (2 tau_M); for a shorter horizon nothing is
     claimed and the answer is 0: so too for tau_M = 0, where no horizon is long enough.
     """
-    _checks.number("tau_window", tau_window, least=0, most=1)
-    _checks.whole("n_arms", n_arms, least=2)
+    checks.number("tau_window", tau_window, least=0, most=1)
+    checks.whole("n_arms", n_arms, least=2)
     if tau_window == 0 or horizon < (n_arms - 1) / (2 * tau_window):
         return 0.0
     return LOWER_BOUND_CONSTANT * math.sqrt(horizon * n_arms / tau_window)
@@ -308,8 +308,8 @@ def lower_bound_instances(n_arms: int, gap: float, k: int = 1) -> tuple[Problem,
     arm 0 by `gap` and the others by 2 `gap`. The paper's "for all i > 2" is read as i not in
     {1, k}.
     """
-    n_arms = _checks.whole("n_arms", n_arms, least=2)
-    gap = _checks.number("gap", gap, above=0, most=1 / 8)
+    n_arms = checks.whole("n_arms", n_arms, least=2)
+    gap = checks.number("gap", gap, above=0, most=1 / 8)
     if not 0 < k < n_arms:
         raise ValueError(f"k must be an arm other than 0, from 1 to {n_arms - 1}, got {k!r}")
     one = np.full((n_arms, n_arms), 0.5)
@@ -331,7 +331,7 @@ def asymptotic_lower_bound(
     1/2)). With a window of which only tau_M is ever heard, I is `information`. Infinite at tau_M =
     0, where nothing is ever heard.
     """
-    _checks.number("horizon", horizon, least=1)
+    checks.number("horizon", horizon, least=1)
     mu, gaps, total = problem.matrix, problem.gaps, 0.0
     for i in range(problem.n_arms):
         if i != problem.winner:
@@ -350,8 +350,8 @@ def information(mu: float, tau_window: float = 1.0, order: str = "champion") -> 
     tau_M / 2) and d((1 - mu) tau_M, tau_M / 2); the coin has their mean. At tau_M = 1 all are d(mu,
     1/2).
     """
-    _checks.number("tau_window", tau_window, least=0, most=1)
-    _checks.one_of("order", order, ("champion", "coin"))
+    checks.number("tau_window", tau_window, least=0, most=1)
+    checks.one_of("order", order, ("champion", "coin"))
     ways = [kl(p * tau_window, tau_window / 2) for p in (mu, 1 - mu)]
     return max(ways) if order == "champion" else sum(ways) / 2
 

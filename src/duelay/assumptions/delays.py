@@ -20,7 +20,7 @@ from duelay.assumptions.scores import (
     scores,
     tail,
 )
-from duelay.history import History
+from duelay.players.history import History
 
 _BLOCKS = 10  # stretches of time within which pairs are compared
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from duelay import _checks
+from duelay._core import checks
 
 LEAST = 20  # answers, or duels, below which a test says nothing
 
@@ -41,4 +41,4 @@ def silent(name: str, n: int, sentence: str) -> Finding:
 
 def check_level(level: float) -> float:
     """Return the level, a probability."""
-    return _checks.number("level", level, above=0, below=1)
+    return checks.number("level", level, above=0, below=1)

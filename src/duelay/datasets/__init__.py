@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from duelay import _checks
+from duelay._core import checks
 from duelay.problems import GENERATORS, Problem, generate
 
 __all__ = ["Dataset", "describe", "find", "load", "names"]
@@ -131,7 +131,7 @@ def describe(name: str) -> Dataset:
     """Return a built-in problem's title, source and arms."""
     if name not in _DATASETS:
         listed = ", ".join(_DATASETS)
-        hint = _checks.nearest(name, _DATASETS)
+        hint = checks.nearest(name, _DATASETS)
         raise ValueError(f"unknown dataset {name!r}{hint}; there are: {listed}")
     return _DATASETS[name]
 
@@ -177,5 +177,5 @@ def find(form: str, folder: Path | None = None) -> Problem:
     if form.partition(":")[0] in GENERATORS and ":" in form:
         return generate(form)
     known = ", ".join([*_DATASETS, *(f"{name}:..." for name in GENERATORS)])
-    hint = _checks.nearest(form, _DATASETS)
+    hint = checks.nearest(form, _DATASETS)
     raise ValueError(f"unknown problem {form!r}{hint}; there are: {known}; or a .csv")

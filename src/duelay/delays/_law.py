@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from duelay import notebook, text
+from duelay import text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,11 +114,13 @@ class Law(ABC):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the share that has come by each age, and when it comes; needs matplotlib."""
-        from duelay import plots
+        from duelay.show import plots
 
         return plots.draw_delay(ax, [self])
 
     def _repr_html_(self) -> str:
+        from duelay.show import notebook
+
         return notebook.show_law(self)
 
     def __str__(self) -> str:

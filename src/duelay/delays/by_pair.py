@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from duelay import notebook, text
+from duelay import text
 from duelay.delays._law import Floats, Law, generator
 
 if TYPE_CHECKING:
@@ -98,11 +98,13 @@ class ByPair:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the share that has come by each age, a line a law; needs matplotlib."""
-        from duelay import plots
+        from duelay.show import plots
 
         return plots.draw_delay(ax, self.laws)
 
     def _repr_html_(self) -> str:
+        from duelay.show import notebook
+
         return notebook.show_by_pair(self)
 
     def __str__(self) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from duelay import _checks
-from duelay._jit import kernel
+from duelay._core import checks
+from duelay._core.jit import kernel
 from duelay.delays._law import Floats, Law, _like, sum_survival
 from duelay.text import named
 
@@ -55,8 +55,8 @@ class Weibull(ContinuousLaw):
     scale: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", _checks.number("shape", self.shape, above=0))
-        object.__setattr__(self, "scale", _checks.number("scale", self.scale, above=0))
+        object.__setattr__(self, "shape", checks.number("shape", self.shape, above=0))
+        object.__setattr__(self, "scale", checks.number("scale", self.scale, above=0))
 
     @property
     def exact_mean(self) -> float:
@@ -85,8 +85,8 @@ class LogNormal(ContinuousLaw):
     sigma: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "median", _checks.number("median", self.median, above=0))
-        object.__setattr__(self, "sigma", _checks.number("sigma", self.sigma, above=0))
+        object.__setattr__(self, "median", checks.number("median", self.median, above=0))
+        object.__setattr__(self, "sigma", checks.number("sigma", self.sigma, above=0))
 
     @property
     def exact_mean(self) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from duelay import _checks
+from duelay._core import checks
 from duelay.delays._law import Floats, Law, TableLaw, _like
 from duelay.text import named
 
@@ -28,7 +28,7 @@ class Geometric(Law):
     p: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p", _checks.number("p", self.p, above=0, most=1))
+        object.__setattr__(self, "p", checks.number("p", self.p, above=0, most=1))
 
     @property
     def mean(self) -> float:
@@ -61,7 +61,7 @@ class Constant(Law):
     ticks: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ticks", _checks.whole("ticks", self.ticks))
+        object.__setattr__(self, "ticks", checks.whole("ticks", self.ticks))
 
     @property
     def mean(self) -> float:
@@ -92,8 +92,8 @@ class Uniform(Law):
     high: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "low", _checks.whole("low", self.low))
-        object.__setattr__(self, "high", _checks.whole("high", self.high, least=self.low))
+        object.__setattr__(self, "low", checks.whole("low", self.low))
+        object.__setattr__(self, "high", checks.whole("high", self.high, least=self.low))
 
     @property
     def mean(self) -> float:
@@ -125,8 +125,8 @@ class NegativeBinomial(TableLaw):
     p: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "r", _checks.number("r", self.r, above=0))
-        object.__setattr__(self, "p", _checks.number("p", self.p, above=0, most=1))
+        object.__setattr__(self, "r", checks.number("r", self.r, above=0))
+        object.__setattr__(self, "p", checks.number("p", self.p, above=0, most=1))
         if self._length() > _LONGEST:
             raise ValueError(
                 f"r and p must give a table of at most {_LONGEST} ticks (mean, ten standard "
@@ -175,8 +175,8 @@ class Zipf(TableLaw):
     cutoff: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "exponent", _checks.number("exponent", self.exponent, least=0))
-        object.__setattr__(self, "cutoff", _checks.whole("cutoff", self.cutoff))
+        object.__setattr__(self, "exponent", checks.number("exponent", self.exponent, least=0))
+        object.__setattr__(self, "cutoff", checks.whole("cutoff", self.cutoff))
         if self.cutoff > _LONGEST:
             raise ValueError(f"cutoff must be at most {_LONGEST}, got {self.cutoff}")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from duelay import _checks
+from duelay._core import checks
 from duelay.delays._law import Law
 from duelay.text import DEEPEST, named
 
@@ -27,7 +27,7 @@ class Never(Law):
     law: Law
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "share", _checks.number("share", self.share, least=0, most=1))
+        object.__setattr__(self, "share", checks.number("share", self.share, least=0, most=1))
         if not isinstance(self.law, Law):
             raise ValueError(
                 f"law must be a delay law (for laws by pair, put Never inside ByPair), got "

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._jit import entry, kernel
-from duelay.assumed import FOREVER
+from duelay._core.jit import entry, kernel
 from duelay.engine.loop import Tally, count_due, hear_entry, next_checkpoint, take_down
 from duelay.engine.world import NOBODY, World, duel, take_due
 from duelay.ledger import Ledger, age_to, record
+from duelay.ledger.assumption import FOREVER
 from duelay.rules.turn import pick
 
 

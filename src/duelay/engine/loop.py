@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._jit import entry, kernel
-from duelay.assumed import FOREVER, next_look, settles
+from duelay._core.jit import entry, kernel
 from duelay.engine.world import NOBODY, World, duel, take_due
 from duelay.ledger import Ledger, hear, hear_vote
+from duelay.ledger.assumption import FOREVER, next_look, settles
 from duelay.rules.turn import calm_until, turn
 
 _LONG = 10_000  # ticks: to take their draws one by one costs more than to come back for it

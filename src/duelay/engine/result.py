@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay import _checks, notebook, text
-from duelay._files import write_whole
-from duelay._words import in_cell
+from duelay import text
+from duelay._core import checks
+from duelay._core.files import write_whole
+from duelay._core.words import in_cell
 from duelay.delays import Delay
 from duelay.engine.setting import Setting
 from duelay.engine.spread import BANDS, half_width, spread
@@ -64,7 +65,7 @@ class Result:
         ``"sd"`` is one standard deviation: how far a run is from the mean. ``"mean"`` is half of a
         95 % interval: how far the mean of all runs that could be is from that of these.
         """
-        _checks.one_of("band", kind, BANDS)
+        checks.one_of("band", kind, BANDS)
         return self.std if kind == "sd" else half_width(self.regret)
 
     @property
@@ -97,11 +98,13 @@ class Result:
 
     def plot(self, ax: Axes | None = None, *, band: str = "sd") -> Axes:
         """Draw mean regret over time, with a band (`band`) around it; needs matplotlib."""
-        from duelay import plots
+        from duelay.show import plots
 
         return plots.draw_result(ax, self, band)
 
     def _repr_html_(self) -> str:
+        from duelay.show import notebook
+
         return notebook.show_result(self)
 
     def __repr__(self) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from duelay import _checks
+from duelay._core import checks
+from duelay.ledger.votes import is_votes
 from duelay.problems import TARGETS
-from duelay.votes import is_votes
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class Setting:
     batch: int = 1  # duels that are asked before anything is heard
 
     def __post_init__(self) -> None:
-        _checks.one_of("target", self.target, TARGETS)
+        checks.one_of("target", self.target, TARGETS)
         is_votes(self.feedback)
-        object.__setattr__(self, "stale", _checks.whole("stale", self.stale, least=0))
-        object.__setattr__(self, "batch", _checks.whole("batch", self.batch))
+        object.__setattr__(self, "stale", checks.whole("stale", self.stale, least=0))
+        object.__setattr__(self, "batch", checks.whole("batch", self.batch))
 
     @property
     def is_held(self) -> bool:

@@ -14,22 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from duelay import _checks
+from duelay._core import checks
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.engine import by_player
+from duelay.engine.bulk import nothing_late, run_rounds
 from duelay.engine.held import hold, run_held
 from duelay.engine.loop import Tally, new_tally, regret_so_far, run
 from duelay.engine.result import Result
-from duelay.engine.rounds import nothing_late, run_rounds
 from duelay.engine.setting import Setting
 from duelay.engine.world import World, make_world, with_empty_queue
 from duelay.ledger import Ledger, age_to, for_votes
+from duelay.ledger.votes import is_votes
+from duelay.players.standing import leader_of
 from duelay.policies.policy import CompiledPolicy, Policy
-from duelay.policies.standing import leader_of
 from duelay.problems import Problem
 from duelay.rules.mrr_db import MRRDBRule
-from duelay.votes import is_votes
 
 _SLICE_SECONDS = 0.05  # how long Ctrl-C and the progress bar wait for a compiled loop
 _FIRST_SLICE = 256
@@ -118,11 +118,11 @@ def simulate(
             f"got {policy!r}"
         )
     law = check_delay(delay, problem.n_arms)
-    horizon = _checks.whole("horizon", horizon)
-    runs = _checks.whole("runs", runs)
-    seed = _checks.whole("seed", seed, least=0)
-    first_run = _checks.whole("first_run", first_run, least=0)
-    workers = _cores() if workers is None else _checks.whole("workers", workers)
+    horizon = checks.whole("horizon", horizon)
+    runs = checks.whole("runs", runs)
+    seed = checks.whole("seed", seed, least=0)
+    first_run = checks.whole("first_run", first_run, least=0)
+    workers = _cores() if workers is None else checks.whole("workers", workers)
     ticks = _checkpoints(checkpoints, horizon)
     setting = Setting(target, feedback, stale, batch)
     gaps = problem.gaps_for(target)  # refuses a problem without a winner
@@ -130,7 +130,7 @@ def simulate(
         policy = policy.for_horizon(horizon)
 
     if isinstance(policy, Policy):
-        _checks.window(policy.window)
+        checks.window(policy.window)
         caution = policy.caution(problem.n_arms, horizon) if is_cautious else None
         if caution is not None:
             warnings.warn(caution, stacklevel=2)
@@ -335,9 +335,9 @@ def _cores() -> int:
 def _checkpoints(checkpoints: int | Sequence[int], horizon: int) -> NDArray[np.int64]:
     """Return the ticks to record, rising."""
     if np.ndim(checkpoints) == 0:
-        n = min(_checks.whole("checkpoints", checkpoints), horizon)
+        n = min(checks.whole("checkpoints", checkpoints), horizon)
         return np.round(np.linspace(0, horizon, n + 1)[1:]).astype(np.int64)
-    ticks = np.array([_checks.whole("checkpoints", tick) for tick in checkpoints])  # type: ignore[union-attr]
+    ticks = np.array([checks.whole("checkpoints", tick) for tick in checkpoints])  # type: ignore[union-attr]
     if not len(ticks) or (np.diff(ticks) <= 0).any() or ticks[-1] > horizon:
         raise ValueError(
             f"checkpoints must be rising ticks from 1 to the horizon {horizon}, got {checkpoints!r}"

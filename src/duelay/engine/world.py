@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._jit import entry, kernel
+from duelay._core.jit import entry, kernel
 from duelay.delays import Delay, tables
 from duelay.problems import Problem
 

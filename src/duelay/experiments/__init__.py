@@ -59,8 +59,8 @@ def run(
 
     Returns the claims that the report checks, with their verdicts.
     """
-    from duelay import plots
     from duelay.experiments import figures, report
+    from duelay.show import plots
 
     plots.check()
     _caution(spec)

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from duelay._files import write_whole
-from duelay._modules import explain
-from duelay._sources import Sources, own_digest, sources_of
+from duelay._core.files import write_whole
+from duelay._core.modules import explain
+from duelay._core.sources import Sources, own_digest, sources_of
 from duelay.delays import Delay
 from duelay.engine import Result, simulate
 from duelay.engine.setting import Setting

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from duelay import plots, theory
-from duelay._words import in_figure
+from duelay import theory
+from duelay._core.words import in_figure
 from duelay.delays import Delay
 from duelay.engine import Result
 from duelay.experiments import sweep
@@ -18,6 +18,7 @@ from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid, Specification, slug
 from duelay.experiments.statistics import converged_at, has_converged
 from duelay.problems import Problem
+from duelay.show import plots
 
 _TIMES = 4.5  # what costs more than so many times the least is not what a panel is made for
 _CAPTIONS = {

@@ -26,8 +26,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NoReturn
 
-from duelay import _checks, datasets, delays
-from duelay._modules import bring_in
+from duelay import datasets, delays
+from duelay._core import checks
+from duelay._core.modules import bring_in
 from duelay.engine import BANDS
 from duelay.engine.setting import Setting
 from duelay.experiments.spec import Choice, Grid, Specification, Sweep, slug
@@ -80,7 +81,7 @@ def read(path: str | Path) -> Specification:
     try:
         source = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        hint = _checks.nearest(str(path), BUILT_IN)
+        hint = checks.nearest(str(path), BUILT_IN)
         raise ValueError(
             f"cannot read the specification {path}{hint}: there is no such file, nor a study of "
             f"that name; there are: {', '.join(BUILT_IN)}"
@@ -102,9 +103,9 @@ def parse(source: str, file: str, folder: Path) -> Specification:
     name = reader.word(data, "name", Path(file).stem)
     title = reader.word(data, "title", name)
     claims = data.get("claims", "none")
-    reader.guard("claims", claims, lambda: _checks.one_of("claims", claims, _CLAIMS))
+    reader.guard("claims", claims, lambda: checks.one_of("claims", claims, _CLAIMS))
     band = data.get("band", "sd")
-    reader.guard("band", band, lambda: _checks.one_of("band", band, BANDS))
+    reader.guard("band", band, lambda: checks.one_of("band", band, BANDS))
     shared = {key: data.get(key, default) for key, default in _SHARED.items()}
     parts = data.get("grid")
     if parts is None:
@@ -153,7 +154,7 @@ class _Reader:
         """Refuse a key that there is not."""
         for key in part:
             if key not in known:
-                hint = _checks.nearest(key, known)
+                hint = checks.nearest(key, known)
                 self.refuse(key, f"unknown key {key!r}{hint}; there are: {', '.join(known)}")
 
     def word(self, part: dict[str, Any], key: str, default: str) -> str:
@@ -182,7 +183,7 @@ class _Reader:
             key: self.guard(
                 key,
                 given[key],
-                lambda key=key: _checks.whole(key, given[key], least=0 if key == "seed" else 1),
+                lambda key=key: checks.whole(key, given[key], least=0 if key == "seed" else 1),
             )
             for key in ("horizon", "runs", "seed", "checkpoints", "block")
         }
@@ -245,7 +246,7 @@ class _Reader:
             self.refuse("sweep", "sweep must be written as [sweep], with over, axis and ticks")
         self.keys(part, ("over", "axis", "ticks"))
         over = part.get("over", "delays")
-        self.guard("over", over, lambda: _checks.one_of("over", over, _SWEEPS))
+        self.guard("over", over, lambda: checks.one_of("over", over, _SWEEPS))
         n = len(grids) if over == "grids" else len(getattr(grids[0], over))
         ticks = part.get("ticks")
         if not isinstance(ticks, list) or len(ticks) != n:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from duelay import __version__, text, theory
-from duelay._files import write_whole
-from duelay._words import in_code as _code
-from duelay._words import in_html
-from duelay._words import in_markdown as _text
+from duelay._core.files import write_whole
+from duelay._core.words import in_code as _code
+from duelay._core.words import in_html
+from duelay._core.words import in_markdown as _text
 from duelay.experiments import claims, sweep
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid

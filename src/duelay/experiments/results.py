@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from duelay import notebook
-from duelay._files import write_whole
-from duelay._words import in_cell
+from duelay._core.files import write_whole
+from duelay._core.words import in_cell
 from duelay.engine import Result
 from duelay.engine.result import COLUMNS, head
 from duelay.experiments.cells import Cell, OtherSourcesError, blocks_of, read
@@ -44,6 +43,8 @@ class Results:
         }
 
     def _repr_html_(self) -> str:
+        from duelay.show import notebook
+
         return notebook.show_results(self)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from duelay import plots
-from duelay._words import in_figure
+from duelay._core.words import in_figure
 from duelay.engine import Result, spread
 from duelay.experiments.results import Results
+from duelay.show import plots
 
 
 def panels_of(results: Results) -> dict[str, dict[str, list[Result]]]:

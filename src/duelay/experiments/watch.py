@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from tqdm import tqdm
 
-from duelay import _say
+from duelay._core.say import say as say_aloud
 
 
 @contextlib.contextmanager
@@ -25,7 +25,7 @@ def watched(
     On a terminal it moves a bar, which tells the time left; elsewhere it says a line a step;
     nothing where it is to be quiet.
     """
-    say = say or _say.say
+    say = say or say_aloud
     is_terminal = not quiet and sys.stderr is not None and sys.stderr.isatty()
     # The time left is by the mean of all steps: policies differ a hundredfold, and take turns.
     bar = tqdm(total=total, initial=done, unit=unit, disable=not is_terminal, smoothing=0)

@@ -16,8 +16,10 @@ from typing import Any
 import filelock
 import joblib
 
-from duelay import __version__, _checks, _say
-from duelay._files import write_whole
+from duelay import __version__
+from duelay._core import checks
+from duelay._core.files import write_whole
+from duelay._core.say import say as say_aloud
 from duelay.engine import simulate
 from duelay.experiments import cluster
 from duelay.experiments.cells import (
@@ -111,9 +113,9 @@ def execute(
 
     Returns how many were computed. The folder must be `opened`.
     """
-    say = say or _say.say
-    workers = None if workers is None else _checks.whole("workers", workers)
-    _checks.one_of("backend", backend, BACKENDS)
+    say = say or say_aloud
+    workers = None if workers is None else checks.whole("workers", workers)
+    checks.one_of("backend", backend, BACKENDS)
     store = folder / "cells"
     cells = cells_of(spec)
     missing = _missing(cells, store, say)

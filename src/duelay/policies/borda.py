@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from duelay import _checks
+from duelay._core import checks
 from duelay.delays import Delay
-from duelay.learned import WAYS
+from duelay.ledger.learned import WAYS
 from duelay.policies.policy import AnyLedgerPolicy
 from duelay.rules.borda import BordaRule, borda_rule
 from duelay.text import named
@@ -64,7 +64,7 @@ class Borda(AnyLedgerPolicy):
                 f"delay={self.delay!r} and order={self.order!r}"
             )
         super().__post_init__()
-        object.__setattr__(self, "delta", _checks.number("delta", self.delta, above=0, below=1))
+        object.__setattr__(self, "delta", checks.number("delta", self.delta, above=0, below=1))
 
     def rule(self, n_arms: int) -> BordaRule:
         """Return the rule at its start."""

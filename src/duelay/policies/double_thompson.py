@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from duelay import _checks
+from duelay._core import checks
 from duelay.policies.policy import AnyLedgerPolicy
 from duelay.policies.rucb import check_alpha
 from duelay.rules.double_thompson import DoubleThompsonRule, double_thompson_rule
@@ -56,7 +56,7 @@ class DoubleThompson(AnyLedgerPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _checks.one_of("ties", self.ties, ("random", "regret"))
+        checks.one_of("ties", self.ties, ("random", "regret"))
         object.__setattr__(self, "alpha", check_alpha(self.alpha))
 
     def rule(self, n_arms: int) -> DoubleThompsonRule:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay import _checks, theory
+from duelay import theory
+from duelay._core import checks
 from duelay.policies.policy import CompiledPolicy
 from duelay.rules.mrr_db import MRRDBRule, mrr_db_rule
 from duelay.text import named
@@ -58,13 +59,13 @@ class MRRDBDelay(CompiledPolicy):
     self_duels: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
-        mean = _checks.mean_delay(self.mean_delay)
+        mean = checks.mean_delay(self.mean_delay)
         object.__setattr__(self, "mean_delay", mean)
-        _checks.one_of("pairs", self.pairs, ("unordered", "ordered"))
-        _checks.one_of("feedback", self.feedback, ("individual", "aggregated"))
-        _checks.yes_or_no("self_duels", self.self_duels)
+        checks.one_of("pairs", self.pairs, ("unordered", "ordered"))
+        checks.one_of("feedback", self.feedback, ("individual", "aggregated"))
+        checks.yes_or_no("self_duels", self.self_duels)
         if self.horizon is not None:
-            object.__setattr__(self, "horizon", _checks.whole("horizon", self.horizon))
+            object.__setattr__(self, "horizon", checks.whole("horizon", self.horizon))
         if self.constants is not None:
             object.__setattr__(self, "constants", _check_constants(self.constants))
             if self.schedule is not None or self.feedback == "aggregated":
@@ -126,8 +127,8 @@ def _check_constants(constants: object) -> tuple[float, float, float]:
     if not isinstance(constants, tuple | list) or len(constants) != 3:
         raise ValueError(f"{needs}, got {constants!r}")
     try:
-        c1 = _checks.number("C_1", constants[0], above=0)
-        c2, c3 = (_checks.number("C", c, least=0) for c in constants[1:])
+        c1 = checks.number("C_1", constants[0], above=0)
+        c2, c3 = (checks.number("C", c, least=0) for c in constants[1:])
     except ValueError:
         raise ValueError(f"{needs}, got {constants!r}") from None
     return c1, c2, c3
@@ -142,7 +143,7 @@ def _check_schedule(schedule: object) -> tuple[int, ...]:
     if not isinstance(schedule, tuple | list) or not schedule:
         raise ValueError(f"{needs}, got {schedule!r}")
     try:
-        rounds = tuple(_checks.whole("schedule", n) for n in schedule)
+        rounds = tuple(checks.whole("schedule", n) for n in schedule)
     except ValueError:
         raise ValueError(f"{needs}, got {schedule!r}") from None
     if any(after <= before for before, after in zip(rounds, rounds[1:], strict=False)):

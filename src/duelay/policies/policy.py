@@ -12,13 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay import _checks, text
+from duelay import text
+from duelay._core import checks
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
-from duelay.learned import AGES, WAYS, check_learning
 from duelay.ledger import Ledger, age_to, assume, open_ledger, record
-from duelay.order import ORDERS, arrange
-from duelay.policies.player import Player
+from duelay.ledger.learned import AGES, WAYS, check_learning
+from duelay.ledger.order import ORDERS, arrange
+from duelay.players.player import Player
 from duelay.rules.turn import rival, take_turn
 
 
@@ -149,7 +150,7 @@ def _asked(policy: Policy) -> tuple[str, ...]:
         given = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         for p in given:
             if p.name not in _OFFERED and p.default is p.empty:
-                hint = _checks.nearest(p.name, _OFFERED)
+                hint = checks.nearest(p.name, _OFFERED)
                 raise ValueError(
                     f"choose asks for {p.name!r}, which there is not{hint}; there are: "
                     f"{', '.join(_OFFERED)}"
@@ -192,11 +193,11 @@ class LawPolicy(CompiledPolicy):
         learns = self.goes_without_law and self.delay in WAYS
         if not (learns or (self.goes_without_law and self.delay is None)):
             object.__setattr__(self, "delay", self._known_law())
-        object.__setattr__(self, "window", _checks.window(self.window))
-        _checks.yes_or_no("self_duels", self.self_duels)
+        object.__setattr__(self, "window", checks.window(self.window))
+        checks.yes_or_no("self_duels", self.self_duels)
         if learns and self.window is None:
             object.__setattr__(self, "window", AGES)
-        _checks.one_of("order", self.order, ORDERS)
+        checks.one_of("order", self.order, ORDERS)
         if learns:
             check_learning(str(self.delay), self.order, self.window)
         if self.delay == "learn-from-self-duels" and not self.self_duels:
@@ -209,8 +210,8 @@ class LawPolicy(CompiledPolicy):
         """Return the law; where a word could have been one too, refuse it with all there are."""
         word, laws = self.delay, text.names("law")
         is_word = isinstance(word, str) and word.partition(":")[0].strip() not in laws
-        if self.goes_without_law and is_word and not _checks.is_number(str(word)):
-            hint = _checks.nearest(word, [*WAYS, *laws])
+        if self.goes_without_law and is_word and not checks.is_number(str(word)):
+            hint = checks.nearest(word, [*WAYS, *laws])
             raise ValueError(
                 f"delay must be None, 'learn', 'learn-from-self-duels' or a law{hint}, got "
                 f"{word!r}; laws are: {', '.join(sorted(laws))}"

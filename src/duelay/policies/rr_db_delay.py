@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from duelay import _checks
+from duelay._core import checks
 from duelay.delays import Delay, Geometric
 from duelay.policies.policy import LawPolicy
 from duelay.rules.rr_db import RRDBRule, rr_db_rule
@@ -48,7 +48,7 @@ class RRDBDelay(LawPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "delta", _checks.number("delta", self.delta, above=0, below=1))
+        object.__setattr__(self, "delta", checks.number("delta", self.delta, above=0, below=1))
 
     def rule(self, n_arms: int) -> RRDBRule:
         """Return RR-DB's rule."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from duelay import _checks
+from duelay._core import checks
 from duelay.ledger import Ledger, assume, open_ledger
-from duelay.order import ORDERS
+from duelay.ledger.order import ORDERS
 from duelay.policies.policy import CompiledPolicy
 from duelay.rules.rucb import RUCBRule, rucb_rule
 from duelay.text import named
@@ -59,10 +59,10 @@ class RUCB(CompiledPolicy):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", check_alpha(self.alpha))
-        _checks.one_of("counting", self.counting, COUNTINGS)
-        object.__setattr__(self, "window", _checks.window(self.window))
-        _checks.one_of("order", self.order, ORDERS)
-        _checks.yes_or_no("self_duels", self.self_duels)
+        checks.one_of("counting", self.counting, COUNTINGS)
+        object.__setattr__(self, "window", checks.window(self.window))
+        checks.one_of("order", self.order, ORDERS)
+        checks.yes_or_no("self_duels", self.self_duels)
 
     def ledger(self, n_arms: int) -> Ledger:
         """Return a ledger that counts a conversion as soon as it comes."""
@@ -77,4 +77,4 @@ class RUCB(CompiledPolicy):
 
 def check_alpha(alpha: float) -> float:
     """Return alpha, above 1/2."""
-    return _checks.number("alpha", alpha, above=0.5, why="Lemma 2's bounds need it")
+    return checks.number("alpha", alpha, above=0.5, why="Lemma 2's bounds need it")

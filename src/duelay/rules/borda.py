@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._jit import kernel
-from duelay.assumed import FOREVER, evidence, is_known
+from duelay._core.jit import kernel
 from duelay.ledger import Ledger
+from duelay.ledger.assumption import FOREVER, evidence, is_known
 from duelay.rules.rr_db import next_in_turn
 from duelay.rules.turn import calm_until, select
 

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._jit import kernel
-from duelay.assumed import epoch, is_settled
+from duelay._core.jit import kernel
 from duelay.ledger import Ledger
+from duelay.ledger.assumption import epoch, is_settled
 from duelay.rules.turn import divergence, select, wins_and_count
 
 _STEPS = 100_000  # of a continued fraction that needs about the root of the number of duels

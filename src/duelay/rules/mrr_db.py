@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._jit import kernel
-from duelay.assumed import FOREVER, share_first
+from duelay._core.jit import kernel
 from duelay.ledger import Ledger
+from duelay.ledger.assumption import FOREVER, share_first
 from duelay.rules.turn import calm_until, select
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._jit import kernel
+from duelay._core.jit import kernel
 from duelay.ledger import Ledger
 from duelay.rules.turn import divergence, select, wins_and_count
 

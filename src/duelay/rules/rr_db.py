@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._jit import kernel
-from duelay.assumed import FOREVER
+from duelay._core.jit import kernel
 from duelay.ledger import Ledger
+from duelay.ledger.assumption import FOREVER
 from duelay.rules.turn import calm_until, is_beaten, select, stays_unbeaten
 
 

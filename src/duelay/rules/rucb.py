@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._jit import kernel
-from duelay.assumed import FOREVER, evidence
+from duelay._core.jit import kernel
 from duelay.ledger import Ledger
+from duelay.ledger.assumption import FOREVER, evidence
 from duelay.rules.turn import calm_until, is_beaten, select, stays_unbeaten, upper_bound
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from duelay._jit import entry, generic, kernel
-from duelay.assumed import drifts, evidence, settles
+from duelay._core.jit import entry, generic, kernel
 from duelay.ledger import Ledger, age_to, record
-from duelay.order import arrange
+from duelay.ledger.assumption import drifts, evidence, settles
+from duelay.ledger.order import arrange
 
 _ALPHA = 0.51  # width of the bounds by which a rival is chosen where an arm may not duel itself
 
@@ -79,13 +79,13 @@ def is_beaten(ledger: Ledger, i: int, j: int, width: float) -> bool:
 def stays_unbeaten(ledger: Ledger, i: int, j: int, width: float) -> bool:
     """Whether U_ij, at least 1/2 now, will be until one of the two is played or heard of again.
 
-    As time goes by only the width and *heard* grow, and N~/2 - S is at most
+    As time goes by only the width and *expected* grow, and N~/2 - S is at most
     conversions[j,i] - conversions[i,j] + plays[i,j] / 2.
     """
     if drifts(ledger.assumed):
         return False
     if settles(ledger.assumed) == 0:
-        return True  # then *heard* does not grow by itself
+        return True  # then *expected* does not grow by itself
     plays, conversions = ledger.plays, ledger.conversions
     short = conversions[j, i] - conversions[i, j] + 0.5 * plays[i, j]
     return bool(short <= 0.0 or short * short <= width * (plays[i, j] + plays[j, i]))

@@ -1,0 +1,1 @@
+"""What everything stands on: checks, files, compiled kernels. Not public."""

@@ -1,0 +1,183 @@
+"""What makes the numbers: our own sources, and the modules of somebody's laws and policies.
+
+Compiled kernels and finished cells are named by them, so that neither outlives the code.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import hashlib
+import sys
+import uuid
+import weakref
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+_SHOWS = frozenset({  # what only reads or shows: its change recompiles and recomputes nothing
+    "__init__.py", "__main__.py", "_version.py", "advice.py", "assumptions", "cli", "datasets",
+    "experiments", "show", "testing/__init__.py", "testing/contract.py",
+    "_core/__init__.py", "_core/cache.py", "_core/compiling.py", "_core/files.py",
+    "_core/forks.py", "_core/modules.py", "_core/say.py", "_core/sources.py", "_core/words.py",
+})  # fmt: skip
+_SOURCES = (".py", ".so", ".pyd")
+_INSTALLED = {"site-packages", "dist-packages"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Sources:
+    """A module of somebody's own as it was when it was imported, with what it imports beside it."""
+
+    name: str  # of the module, or of its package
+    files: tuple[tuple[str, bytes], ...]  # by their path below the folder that it was found in
+    is_sent: bool  # whether a worker is sent it: what is installed, it must have
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A name for the content."""
+        return _digest(self.files)
+
+    @property
+    def modules(self) -> set[str]:
+        """The modules and packages in it, by name."""
+        return {path.partition("/")[0].partition(".")[0] for path, _ in self.files}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from duelay._core.modules import receive
+
+        return receive, (self.name, self.files, self.is_sent)
+
+
+@functools.cache
+def own_digest(*also: Path) -> str:
+    """Name the state of our files that may make a number, and of some others."""
+    root = Path(__file__).parents[1]
+    paths = [path for path in root.rglob("*.py") if not _only_shows(path.relative_to(root))]
+    return _digest((path.relative_to(root).as_posix(), path.read_bytes()) for path in
+                   (*paths, *also))  # fmt: skip
+
+
+def _only_shows(path: Path) -> bool:
+    return path.parts[0] in _SHOWS or path.as_posix() in _SHOWS
+
+
+def sources_of(*recipes: Any) -> dict[str, Sources]:
+    """Return the modules, not ours, that laws and policies come from, by name."""
+    classes = {cls for recipe in recipes for cls in _classes(recipe)}
+    found = [sources for cls in classes if (sources := sources_of_class(cls)) is not None]
+    return {sources.name: sources for sources in sorted(found, key=lambda s: (s.name, s.digest))}
+
+
+_SEEN: weakref.WeakKeyDictionary[type, Sources | None] = weakref.WeakKeyDictionary()
+
+
+def sources_of_class(cls: type) -> Sources | None:
+    """Return the sources of a class as they were when it was first seen; None for one of ours.
+
+    A class that somebody wrote at a prompt has none: it is named by itself, and nothing made with
+    it outlives the process.
+    """
+    if cls not in _SEEN:
+        top = cls.__module__.partition(".")[0]
+        if top == "duelay" or top in sys.stdlib_module_names - {"__main__"}:
+            _SEEN[cls] = None
+        else:
+            prompt = Sources(top, (("prompt", uuid.uuid4().bytes),), is_sent=False)
+            _SEEN[cls] = (None if _is_of_a_prompt(cls) else read_sources(top)) or prompt
+    return _SEEN[cls]
+
+
+def _is_of_a_prompt(cls: type) -> bool:
+    """Whether its methods are in no file; "<string>" are those that a dataclass writes itself."""
+    methods = [value for value in vars(cls).values() if isinstance(value, FunctionType)]
+    files = {method.__code__.co_filename for method in methods} - {"<string>"}
+    return not all(Path(file).is_file() for file in files)
+
+
+def read_sources(name: str) -> Sources | None:
+    """Read the files of a module that has been imported; None where it has none."""
+    module = sys.modules.get(name)
+    if name == "__main__" and getattr(module, "__package__", None):  # python -m package.module
+        return read_sources(str(module.__package__).partition(".")[0])  # type: ignore[union-attr]
+    places = [*getattr(module, "__path__", ()), getattr(module, "__file__", None)]
+    if places[0] is None or not Path(places[0]).exists():
+        return None
+    start = Path(places[0]).resolve()
+    return find_sources(name, start)
+
+
+def find_sources(name: str, start: Path) -> Sources:
+    """Read a module's file, or its package's folder, and what it imports from beside it."""
+    folder = start.parent
+    is_own = not is_installed(start)
+    files: dict[str, bytes] = {}
+    waiting = [start]
+    while waiting:
+        for path in _files_of(waiting.pop()):
+            key = path.relative_to(folder).as_posix()
+            if key not in files:
+                files[key] = path.read_bytes()
+                if is_own:
+                    waiting += _beside(folder, _imported(files[key]))
+    return Sources(name, tuple(sorted(files.items())), is_sent=is_own)
+
+
+def is_installed(path: Path) -> bool:
+    """Whether a file is Python's own, or of a package that was installed."""
+    library = Path(ast.__file__).resolve().parent
+    return bool(_INSTALLED & set(path.parts)) or path.is_relative_to(library)
+
+
+def _files_of(place: Path) -> Iterable[Path]:
+    if place.is_dir():
+        return sorted(path for path in place.rglob("*") if path.suffix in _SOURCES)
+    return [place]
+
+
+def _beside(folder: Path, names: Iterable[str]) -> Iterator[Path]:
+    """Yield those of the modules that are in the folder."""
+    for name in names:
+        if (folder / name / "__init__.py").is_file():
+            yield folder / name
+        elif (folder / f"{name}.py").is_file():
+            yield folder / f"{name}.py"
+
+
+def _imported(source: bytes) -> set[str]:
+    """Return the modules and packages that a file imports by their full name, wherever it does."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return set()
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names.add(node.module)
+    return {name.partition(".")[0] for name in names} - {"duelay"}
+
+
+def _classes(recipe: Any) -> Iterator[type]:
+    """Yield the classes that a law or a policy is made of, those of its parts included."""
+    yield from type(recipe).__mro__
+    if isinstance(recipe, tuple | list):
+        parts: Iterable[Any] = recipe
+    elif dataclasses.is_dataclass(recipe):
+        parts = [getattr(recipe, field.name) for field in dataclasses.fields(recipe)]
+    else:
+        return
+    for part in parts:
+        if not isinstance(part, int | float | str | None):
+            yield from _classes(part)
+
+
+def _digest(files: Iterable[tuple[str, bytes]]) -> str:
+    digest = hashlib.sha256()
+    for name, content in sorted(files):
+        digest.update(f"{name}\n{len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()[:16]

@@ -1,0 +1,61 @@
+"""The command line: a file for each command."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import click
+
+from duelay import __version__
+from duelay.cli.check import check_command
+from duelay.cli.experiments import reproduce_command, run_command
+from duelay.cli.lists import datasets_command, delays_command, policies_command
+from duelay.cli.recommend import recommend_command
+from duelay.cli.shell import EPILOG, complain
+from duelay.cli.simulate import simulate_command
+
+
+def run() -> None:
+    """Run the command: bad input is one sentence and status 2, Ctrl-C is status 130."""
+    warnings.showwarning = _show_warning
+    try:
+        status = main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("duelay: stopped", err=True)
+        sys.exit(130)
+    except (ValueError, ArithmeticError, MemoryError) as error:
+        complain(str(error) or type(error).__name__)
+        sys.exit(2)
+    except OSError as error:
+        complain(error)
+        sys.exit(1)
+    if status:  # of a command that ended by Exit
+        sys.exit(status)
+
+
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    complain(f"warning: {message}")
+
+
+@click.group(epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="duelay")
+def main() -> None:
+    """Find the best of K arms from duels whose answers come late, or never."""
+
+
+for command in (
+    simulate_command,
+    run_command,
+    reproduce_command,
+    check_command,
+    recommend_command,
+    datasets_command,
+    policies_command,
+    delays_command,
+):
+    main.add_command(command)

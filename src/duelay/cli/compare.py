@@ -1,0 +1,103 @@
+"""What `duelay simulate` does: policies one after the other; what is finished stays."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from duelay import text
+from duelay._core.modules import explain
+from duelay._core.sources import sources_of
+from duelay.engine import Result, simulate, write_csv
+from duelay.policies.policy import Policy
+from duelay.problems import Problem
+from duelay.show.table import table
+
+_NAME = 22  # characters of a policy beside its bar, which leaves room for it in 80 columns
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The results of several policies, in the order in which they were asked for."""
+
+    forms: Sequence[str]  # as they were asked for
+    results: list[Result]  # of the first of them, of all unless somebody pressed Ctrl-C
+
+    @property
+    def missing(self) -> list[str]:
+        """The policies that were not finished."""
+        return list(self.forms[len(self.results) :])
+
+    @property
+    def labels(self) -> list[str]:
+        """What each result is called: an alias as it was written, without what it stands for."""
+        return [
+            form if _is_alias(form) else result.label
+            for form, result in zip(self.forms, self.results, strict=False)
+        ]
+
+    def table(self) -> str:
+        """Regret, how often the winner leads, and what a duel costs; what each alias stands for."""
+        rows = [
+            [
+                label,
+                f"{result.final.mean():,.1f}",
+                f"{result.final.std(ddof=1):,.1f}" if result.runs > 1 else "-",
+                _percent(result.led_by_winner),
+                f"{result.microseconds:.2f}",
+            ]
+            for label, result in zip(self.labels, self.results, strict=True)
+        ]
+        shown = table(["policy", "regret", "± sd", "led by winner", "µs a duel"], rows, left=(0,))
+        meant = {
+            label: f"{label} is {result.policy}"
+            for label, result in zip(self.labels, self.results, strict=True)
+            if _is_alias(label)
+        }
+        return "\n".join([shown, *([""] if meant else []), *meant.values()])
+
+    def write(self, folder: Path, band: str) -> None:
+        """Write regret.csv, regret.png and regret.svg."""
+        from duelay.show import plots
+
+        write_csv(self.results, folder / "regret.csv", self.labels)
+        figure = plots.regret_figure(self.results, self.labels, band=band)
+        for name in ("regret.png", "regret.svg"):
+            plots.save(figure, folder / name)
+
+
+def compare(
+    problem: Problem, chosen: Sequence[tuple[str, Policy]], *, quiet: bool, **options: Any
+) -> Comparison:
+    """Simulate policies, given with their forms; Ctrl-C keeps those that are finished."""
+    results: list[Result] = []
+    try:
+        for form, policy in chosen:
+            name = form if len(form) <= _NAME else f"{form[: _NAME - 1]}…"
+            which = f"{len(results) + 1} of {len(chosen)}, " if len(chosen) > 1 else ""
+            try:
+                results.append(
+                    simulate(problem, policy, progress=False if quiet else which + name, **options)
+                )
+            except Exception as error:
+                if isinstance(error, ValueError) or not sources_of(policy):
+                    raise
+                raise ValueError(f"{form} failed: {explain(error)}") from error
+    except KeyboardInterrupt:
+        if not results:
+            raise
+        if sys.stderr is not None and sys.stderr.isatty():
+            print(file=sys.stderr)  # after the terminal's ^C
+    return Comparison([form for form, _ in chosen], results)
+
+
+def _is_alias(form: str) -> bool:
+    return form.partition(":")[0].strip() in text.aliases("policy")
+
+
+def _percent(share: float) -> str:
+    return "?" if math.isnan(share) else f"{100 * share:.0f} %"

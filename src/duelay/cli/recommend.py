@@ -1,0 +1,68 @@
+"""`duelay recommend`: which policy to use, and why."""
+
+from __future__ import annotations
+
+import click
+
+from duelay import delays
+from duelay._core import checks
+from duelay.advice import recommend
+from duelay.cli.shell import EPILOG, Command, Whole, wrapped
+from duelay.ledger.votes import FEEDBACKS
+from duelay.problems import TARGETS
+
+
+@click.command("recommend", cls=Command, epilog=EPILOG)
+@click.option("--delay", metavar="LAW", help="The law of the delay, where it is known (see `duelay "
+              "delays`).  [default: nothing is known]")  # fmt: skip
+@click.option("--mean-delay", type=float, metavar="TICKS",
+              help="The mean of the delay, where that alone is known.")  # fmt: skip
+@click.option("--order-given", is_flag=True, help="The champion must be shown first.")
+@click.option("--anonymous", is_flag=True, help="Conversions do not say from which duel they are.")
+@click.option("--arms", type=Whole(2), metavar="K", help="The number of arms.")
+@click.option("--window", type=Whole(), metavar="M", help="Ticks after which a conversion is no "
+              "longer counted.  [default: 10000 where the law is learned]")  # fmt: skip
+@click.option("--target", type=click.Choice(TARGETS), default="condorcet", show_default=True,
+              help="The winner that is sought.")  # fmt: skip
+@click.option("--feedback", type=click.Choice(FEEDBACKS), default="conversions", show_default=True,
+              help="What is told: wins of the first, or who won.")  # fmt: skip
+@click.option("--two-arms", is_flag=True, help="Two different arms must always be shown.")
+def recommend_command(
+    delay: str | None,
+    mean_delay: float | None,
+    order_given: bool,
+    anonymous: bool,
+    arms: int | None,
+    window: int | None,
+    target: str,
+    feedback: str,
+    two_arms: bool,
+) -> None:
+    """Say which policy to use, and why."""
+    if delay is not None and checks.is_number(delay):
+        raise ValueError(
+            f"--delay must be a delay law, got the number {delay}: write --mean-delay {delay} for "
+            f"a mean of {delay}, --delay constant:{delay} for {delay} every time"
+        )
+    if mean_delay is not None:
+        checks.number("--mean-delay", mean_delay, least=1)
+    if delay is not None and mean_delay is not None:
+        raise ValueError("--mean-delay is for where the law is not known: give it or --delay alone")
+    if anonymous and delay is None and mean_delay is None:
+        raise ValueError(
+            "--anonymous needs --mean-delay, or --delay for the law: the policy's rounds are made "
+            "from the mean"
+        )
+    advice = recommend(
+        mean_delay if delay is None else delays.check(delay),
+        is_order_free=not order_given,
+        is_anonymous=anonymous,
+        n_arms=arms,
+        window=window,
+        target=target,
+        feedback=feedback,
+        self_duels=not two_arms,
+    )
+    click.echo(f"{advice.policy}\n")
+    click.echo(wrapped("", advice.reason))
+    click.echo(f'\nIn Python: duelay.policies.parse("{advice.policy}")')

@@ -1,0 +1,100 @@
+"""What the commands have in common: numbers as people write them, errors in the shell's words."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from duelay._core import checks
+from duelay._core.modules import bring_in
+
+if TYPE_CHECKING:
+    _Kind = click.ParamType[int]
+else:
+    _Kind = click.ParamType
+
+EPILOG = """
+Laws and policies are written name:argument,key=value, for example geometric:0.01,
+never:0.3,geometric:0.01 or rucb-delay:alpha=1,window=500.
+"""
+_ARGUMENTS = {"n_arms": "--arms", "is_order_free": "--order-given", "is_anonymous": "--anonymous"}
+
+
+class Whole(_Kind):
+    """A whole number, also as TOML may have it: 20000, 20_000 or 2e4."""
+
+    name = "whole number"
+
+    def __init__(self, least: int = 1) -> None:
+        self.least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> int:
+        """Return the number, or refuse it by the name of its option."""
+        number = value
+        for kind in (float, int):
+            try:
+                number = kind(value)
+            except (ValueError, OverflowError):
+                continue
+        return checks.whole(param.opts[0] if param else "number", number, least=self.least)
+
+
+class Command(click.Command):
+    """A command whose errors name its options where Python would name arguments."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it."""
+        try:
+            return super().invoke(ctx)
+        except ValueError as error:
+            raise ValueError(self.in_words_of_the_shell(str(error))) from error
+
+    def in_words_of_the_shell(self, sentence: str) -> str:
+        """Return a sentence about arguments as one about options.
+
+        An argument is the first word of its sentence, or stands with a value as Python writes it:
+        ``target='borda'`` becomes ``--target borda``.
+        """
+        own = [param for param in self.params if isinstance(param, click.Option)]
+        options = {str(option.name): option.opts[0] for option in own}
+        options |= {name: word for name, word in _ARGUMENTS.items() if word in options.values()}
+        if not options:
+            return sentence
+        names = "|".join(re.escape(name) for name in options)
+        sentence = re.sub(rf"\A({names})\b(?=[ ,])", lambda m: options[m[1]], sentence)
+        return re.sub(rf"\b({names})='([\w-]+)'", lambda m: f"{options[m[1]]} {m[2]}", sentence)
+
+
+def import_option(command: Any) -> Any:
+    """``--import``, for modules that name policies and laws of somebody's own."""
+    return click.option(
+        "--import",
+        "modules",
+        multiple=True,
+        metavar="MODULE",
+        help="A Python module with policies or laws of your own, sought here too; may be given "
+        "several times.",
+    )(command)
+
+
+def import_modules(modules: tuple[str, ...], *folders: Path) -> None:
+    """Bring in what `--import` names, sought here and in the folders."""
+    for name in modules:
+        bring_in(name, [Path(), *folders])
+
+
+def complain(sentence: object) -> None:
+    """Say a sentence on standard error; on a terminal it is broken between words."""
+    line = f"duelay: {sentence}"
+    click.echo(wrapped("", line) if sys.stderr.isatty() else line, err=True)
+
+
+def wrapped(head: str, words: str) -> str:
+    """Words behind a head, broken between words where the terminal ends."""
+    width = min(96, shutil.get_terminal_size().columns)
+    return click.wrap_text(words, width, initial_indent=head, subsequent_indent=" " * len(head))

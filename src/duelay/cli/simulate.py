@@ -1,0 +1,136 @@
+"""`duelay simulate`: policies on one problem, compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import numpy as np
+
+from duelay import datasets, delays, policies
+from duelay.cli.compare import compare
+from duelay.cli.shell import EPILOG, Command, Whole, complain, import_modules, import_option
+from duelay.engine import BANDS
+from duelay.ledger.votes import FEEDBACKS
+from duelay.problems import TARGETS
+
+
+@click.command("simulate", cls=Command, epilog=EPILOG)
+@click.option(
+    "--dataset",
+    required=True,
+    metavar="NAME|CSV|FORM",
+    help="A built-in problem (see `duelay datasets`), a CSV file with a K×K matrix, or a form such "
+    "as arithmetic:5,0.1 or no-winner:10,1.",
+)
+@click.option(
+    "--policy",
+    "policy_forms",
+    required=True,
+    multiple=True,
+    metavar="POLICY",
+    help="What to run (see `duelay policies`); `recommended` is what `duelay recommend` gives. May "
+    "be given several times. A policy that assumes a delay law, or its mean, is told the true one "
+    "unless the text says another.",
+)
+@click.option(
+    "--delay",
+    default="geometric:0.01",
+    show_default=True,
+    metavar="LAW",
+    help="The law that delays follow (see `duelay delays`).",
+)
+@click.option("--horizon", type=Whole(), default=20_000, show_default=True, metavar="T",
+              help="Duels in a run; 1e5 is a number, too.")  # fmt: skip
+@click.option("--runs", type=Whole(), default=20, show_default=True, metavar="N",
+              help="Independent runs.")  # fmt: skip
+@click.option("--seed", type=Whole(0), default=0, show_default=True, metavar="N",
+              help="Same seed, same numbers.")  # fmt: skip
+@click.option("--workers", type=Whole(), metavar="N", help="Threads.  [default: one a core]")
+@click.option("--checkpoints", type=Whole(), default=200, show_default=True, metavar="N",
+              help="Ticks recorded in a run.")  # fmt: skip
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write regret.csv, regret.png and regret.svg there.",
+)
+@click.option("--band", type=click.Choice(BANDS), default="sd", show_default=True,
+              help="What the figure's bands show: one standard deviation of the runs, or where the "
+              "mean is, with 95 % confidence.")  # fmt: skip
+@click.option("--target", type=click.Choice(TARGETS), default="condorcet", show_default=True,
+              help="The winner that regret is measured against.")  # fmt: skip
+@click.option("--feedback", type=click.Choice(FEEDBACKS), default="conversions", show_default=True,
+              help="What is reported: a win of the first only, or both outcomes.")  # fmt: skip
+@click.option("--stale", type=Whole(0), default=0, show_default=True, metavar="R",
+              help="Ticks by which the evidence is old that a policy sees.")  # fmt: skip
+@click.option("--batch", type=Whole(), default=1, show_default=True, metavar="B",
+              help="Duels that are asked before anything is heard.")  # fmt: skip
+@import_option
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+def simulate_command(
+    dataset: str,
+    policy_forms: tuple[str, ...],
+    delay: str,
+    horizon: int,
+    runs: int,
+    seed: int,
+    workers: int | None,
+    checkpoints: int,
+    out: Path | None,
+    band: str,
+    target: str,
+    feedback: str,
+    stale: int,
+    batch: int,
+    modules: tuple[str, ...],
+    quiet: bool,
+) -> None:
+    """Simulate policies on a problem and compare their regret.
+
+    Prints the mean and standard deviation of the regret over the runs, the share of runs whose
+    standing leads with the true winner in the end, and the microseconds that a duel takes. Ctrl-C
+    keeps the policies that are finished.
+    """
+    import_modules(modules)
+    problem = datasets.find(dataset)
+    law = delays.check(delay, problem.n_arms)
+    # Where the law depends on the pair, the largest mean: n_m must be long enough for each.
+    defaults = {"delay": law, "mean_delay": float(np.max(law.mean))}
+    chosen = [policies.parse(form, defaults) for form in policy_forms]
+    if out is not None:
+        from duelay.show import plots  # needs matplotlib: say so before the work, not after
+
+        plots.check()
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(f"out cannot be made a folder, {out}: {error.strerror}") from None
+    compared = compare(
+        problem,
+        list(zip(policy_forms, chosen, strict=True)),
+        quiet=quiet,
+        delay=law,
+        horizon=horizon,
+        runs=runs,
+        seed=seed,
+        workers=workers,
+        checkpoints=checkpoints,
+        target=target,
+        feedback=feedback,
+        stale=stale,
+        batch=batch,
+    )
+    winners = ", ".join(problem.arms[arm] for arm in problem.winners(target))
+    click.echo(f"{problem.name}: {problem.n_arms} arms, winner {winners}")
+    setting = str(compared.results[0].setting)
+    how = f", {setting}" if setting else ""
+    click.echo(f"delay {law}, {horizon} duels a run, runs: {runs}, seed {seed}{how}\n")
+    click.echo(compared.table())
+    if out is not None:
+        compared.write(out, band)
+        click.echo(f"\nwrote regret.csv, regret.png and regret.svg to {out}")
+    if compared.missing:
+        done = f"{len(compared.results)} of {len(chosen)} policies"
+        complain(f"stopped after {done}; missing: {', '.join(compared.missing)}")
+        raise click.exceptions.Exit(130)

@@ -1,0 +1,34 @@
+"""The ledger: what has been played and heard, under what a policy assumes about the delay.
+
+`ledger` has the counts, `assumption` the four lines of algebra and what is asked of an assumption;
+`at_once`, `geometric`, `table`, `learned` and `votes` are the assumptions, and `order` says which
+arm is shown first.
+"""
+
+from __future__ import annotations
+
+from duelay.ledger.ledger import (
+    Estimates,
+    Ledger,
+    age_to,
+    assume,
+    assumes_delay,
+    for_votes,
+    hear,
+    hear_vote,
+    open_ledger,
+    record,
+)
+
+__all__ = [
+    "Estimates",
+    "Ledger",
+    "age_to",
+    "assume",
+    "assumes_delay",
+    "for_votes",
+    "hear",
+    "hear_vote",
+    "open_ledger",
+    "record",
+]

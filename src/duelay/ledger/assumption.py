@@ -1,0 +1,132 @@
+"""What a policy assumes about the delay: each assumption is a type that keeps *expected* its way.
+
+*expected* of an ordered pair is the sum of tau(min(age, window)) over its duels: how many of its
+conversions should have come by now. Every type brings it from one tick to the next by itself; none
+ever looks back over the history.
+
+Here are the questions that a ledger asks, and the algebra that the answers enter. Each of the files
+beside this one answers them for one assumption: `at_once`, `geometric`, `table` (any law),
+`learned`, and `votes`. A question that a type does not answer has the safe answer: it may change at
+any tick.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._core.jit import generic
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+
+FOREVER = 1 << 62  # ticks
+LONGEST = 10_000_000  # ages that a ledger keeps open, at the most
+
+
+def check_length(ages: int) -> None:
+    """Refuse more open duels than a ledger keeps."""
+    if ages > LONGEST:
+        raise ValueError(
+            f"window must be at most {LONGEST} for this law, whose tail is longer than that"
+        )
+
+
+@generic
+def advance(assumed: Any, t: int) -> None:
+    """Bring *expected* from tick t - 1 to tick t; every open duel is one tick older."""
+    raise TypeError(f"no ledger keeps {type(assumed).__name__}")
+
+
+@generic
+def enter(assumed: Any, i: int, j: int, t: int) -> None:
+    """Note that i and j duel at tick t."""
+    raise TypeError(f"no ledger keeps {type(assumed).__name__}")
+
+
+@generic
+def expected(assumed: Any, plays: Integers, i: int, j: int) -> float:
+    """Sum tau(min(age, window)) over the duels with i first and j second."""
+    raise TypeError(f"no ledger keeps {type(assumed).__name__}")
+
+
+@generic
+def evidence(assumed: Any, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
+    """Return N_ij, N~_ij and S_ij (Equations 2 and 3)."""
+    raise TypeError(f"no ledger keeps {type(assumed).__name__}")
+
+
+@generic
+def convert(assumed: Any, born: int, t: int) -> None:
+    """Note that the duel of tick `born` converted, heard at tick t."""
+    raise TypeError(f"no ledger keeps {type(assumed).__name__}")
+
+
+@generic
+def settles(assumed: Any) -> int:
+    """Return after how many ticks a duel of two arms no longer changes what is assumed of it."""
+    raise TypeError(f"no ledger keeps {type(assumed).__name__}")
+
+
+@generic
+def is_settled(assumed: Any, plays: Integers, i: int, j: int) -> bool:
+    """Whether what is assumed of a pair stays as it is until there is news of one of them.
+
+    Or until the `epoch` changes.
+    """
+    return False
+
+
+@generic
+def epoch(assumed: Any) -> int:
+    """Return a number that changes when what is assumed of all pairs may have changed."""
+    return 0
+
+
+@generic
+def next_look(assumed: Any) -> int:
+    """Return the tick at which what is assumed of all pairs is next looked at anew."""
+    return FOREVER
+
+
+@generic
+def is_known(assumed: Any) -> bool:
+    """Whether there is a law to go by; not while it is still to be learned."""
+    return True
+
+
+@generic
+def drifts(assumed: Any) -> bool:
+    """Whether evidence about a pair may change in ways that its plays do not bound."""
+    return True
+
+
+@generic
+def vote(assumed: Any, i: int, j: int, first_won: float) -> None:
+    """Note an answer where both outcomes are reported (`duelay.ledger.votes`)."""
+
+
+@generic
+def share_first(assumed: Any, plays: Integers, conversions: Integers, i: int, j: int) -> float:
+    """Return Y bar_ij, the share of the duels with i first and j second that i has won so far."""
+    return float(conversions[i, j] / plays[i, j])
+
+
+def corrected_evidence(assumed: Any, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
+    """N_ij, N~_ij and S_ij of a ledger that corrects for the delay."""
+    n = float(plays[i, j] + plays[j, i])  # Equation 2
+    expected_ji = expected(assumed, plays, j, i)
+    n_tilde = expected(assumed, plays, i, j) + expected_ji  # Equation 3
+    s = conversions[i, j] + expected_ji - conversions[j, i]
+    return n, n_tilde, s
+
+
+def convert_nothing(assumed: Any, born: int, t: int) -> None:
+    """Learn nothing from a conversion."""
+
+
+def drifts_within_plays(assumed: Any) -> bool:
+    """*expected* lies between 0 and the plays, whatever happens."""
+    return False

@@ -1,0 +1,219 @@
+"""The delay law, learned from what is heard: 2 (1 - KM), KM the Kaplan-Meier survival curve.
+
+Over duels of two arms whose order a coin decides, P(heard by age a) = tau(a) / 2, since mu_ij +
+mu_ji = 1: whoever is shown first wins half of the time, whatever the preferences and however the
+pairs are chosen. A duel is observed up to its age and no further (right-censored); the Kaplan-Meier
+curve of them all is therefore 1 - tau / 2, the never-answered share included.
+
+Self-duels teach nothing: a live program shows such an arm alone, or not at all. Where the champion
+is always shown first they are the only duels that could, and `learn-from-self-duels` takes them
+alone; it needs every one of them to be really shown, the first place winning half of them.
+
+The law is learned up to the window, and nothing later counts: without one, up to 10,000 ticks.
+
+What has been learned reaches the duels already counted: from time to time the law is taken anew
+from the counts, and *expected* is added up again over the open duels and the closed ones.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from duelay._core.jit import kernel
+from duelay.ledger.assumption import (
+    FOREVER,
+    Floats,
+    Integers,
+    advance,
+    check_length,
+    convert,
+    corrected_evidence,
+    drifts,
+    drifts_within_plays,
+    enter,
+    epoch,
+    evidence,
+    expected,
+    is_known,
+    is_settled,
+    next_look,
+    settles,
+)
+from duelay.ledger.table import (
+    age_open,
+    all_closed,
+    begin_row,
+    blocks,
+    close_old,
+    look_ahead,
+    push,
+    read_expected,
+)
+
+WAYS = ("learn", "learn-from-self-duels")
+AGES = 10_000  # ticks: the window where none is given
+ENOUGH = 100  # conversions among the duels that tell; before, silence is taken for defeat
+_FIRST = 50  # ticks between two looks, at the least; later a twentieth of the time so far
+
+
+class LearnedLaw(NamedTuple):
+    """What is known about the delay, and *expected* under it."""
+
+    from_self_duels: bool  # whether these tell about the delay, or the duels of two arms
+    tau: Floats  # (1, n + 1 + BLOCK): the law as it is known now; 1 from age 1 until enough is
+    law: Integers  # (K, K), 0: one law for all pairs; this and the next as in `AssumedTable`
+    ahead: Floats  # (K, K, BLOCK)
+    laid: Integers  # (K, K)
+    closed: Integers  # (K, K)
+    first: Integers  # (n + BLOCK,)
+    second: Integers  # (n + BLOCK,)
+    born: Integers  # (n + BLOCK,)
+    ends: Integers  # (2,)
+    block: Integers  # (2,)
+    tells: Integers  # (n,): by tick modulo n, -1 no duel that tells, 0 a silent one, or its delay
+    events: Integers  # (n + 2,): closed duels that converted at each age
+    entries: Integers  # (n + 2,): closed duels observed at age a, as differences
+    clock: Integers  # (3,): the tick of the next look, conversions that tell so far, looks
+
+
+def start_learned(window: int, n_arms: int, *, from_self_duels: bool = False) -> LearnedLaw:
+    """Return the state of somebody who has heard nothing."""
+    n = window
+    check_length(n)
+    at_once = np.ones((1, n + 1))
+    at_once[0, 0] = 0.0
+    return LearnedLaw(
+        from_self_duels=from_self_duels,
+        **blocks(at_once, np.zeros((n_arms, n_arms), dtype=np.int64)),
+        tells=np.full(n, -1, dtype=np.int64),
+        events=np.zeros(n + 2, dtype=np.int64),
+        entries=np.zeros(n + 2, dtype=np.int64),
+        clock=np.array([_FIRST, 0, 0], dtype=np.int64),
+    )
+
+
+def check_learning(delay: str, order: str, window: int | None) -> int:
+    """Return up to which age the law is learned; refuse what cannot be."""
+    if delay == "learn" and order == "champion":
+        raise ValueError(
+            "delay='learn' learns from duels whose order a coin or turns decide, and order is "
+            "'champion': tell the law, or write delay='learn-from-self-duels', which needs an arm "
+            "that duels itself to be really shown twice"
+        )
+    if window is None:
+        raise ValueError(
+            f"window must be given where the law is learned, such as {AGES}: it is learned up to "
+            "there, and what comes later does not count"
+        )
+    return window
+
+
+drifts.register(LearnedLaw)(drifts_within_plays)
+evidence.register(LearnedLaw)(corrected_evidence)
+is_settled.register(LearnedLaw)(all_closed)
+expected.register(LearnedLaw)(read_expected)
+
+
+@epoch.register(LearnedLaw)
+def _epoch(assumed: LearnedLaw) -> int:
+    return int(assumed.clock[0])  # the law is looked at anew when it comes
+
+
+@next_look.register(LearnedLaw)
+def _next_look(assumed: LearnedLaw) -> int:
+    return int(assumed.clock[0])
+
+
+@is_known.register(LearnedLaw)
+def _is_known(assumed: LearnedLaw) -> bool:
+    return bool(assumed.clock[2] > 0)
+
+
+@settles.register(LearnedLaw)
+def _settles(assumed: LearnedLaw) -> int:
+    """By then a duel has taught all that it will; where self-duels teach there is no end of it."""
+    if assumed.from_self_duels:
+        return FOREVER
+    return int(assumed.tells.size)
+
+
+@convert.register(LearnedLaw)
+def _convert(assumed: LearnedLaw, born: int, t: int) -> None:
+    n = assumed.tells.size
+    if t - born <= n and assumed.tells[born % n] == 0:
+        assumed.tells[born % n] = t - born
+        assumed.clock[1] += 1
+
+
+@enter.register(LearnedLaw)
+def _enter(assumed: LearnedLaw, i: int, j: int, t: int) -> None:
+    if (i == j) == assumed.from_self_duels:
+        assumed.tells[t % assumed.tells.size] = 0
+    if i != j:
+        push(assumed, i, j, t)
+
+
+@advance.register(LearnedLaw)
+def _advance(assumed: LearnedLaw, t: int) -> None:
+    n = assumed.tells.size
+    age_open(assumed, t)
+    delay = assumed.tells[t % n]
+    if delay >= 0:  # asked n ticks ago: it has told all that it will
+        assumed.entries[1] += 1
+        if delay > 0:
+            assumed.events[delay] += 1
+            assumed.entries[delay + 1] -= 1
+        else:
+            assumed.entries[n + 1] -= 1
+        assumed.tells[t % n] = -1
+    if t >= assumed.clock[0]:
+        assumed.clock[0] = t + max(_FIRST, t // 20)
+        if assumed.clock[1] >= ENOUGH:
+            assumed.clock[2] += 1
+            estimate(assumed, t)
+            recount(assumed, t)
+
+
+@kernel
+def estimate(assumed: LearnedLaw, t: int) -> None:
+    """Take tau from the counts: 2 (1 - KM), Kaplan-Meier over all duels that tell."""
+    count_open(assumed, t, 1)
+    survival, at_risk = 1.0, 0
+    for age in range(1, assumed.tells.size + 1):
+        at_risk += assumed.entries[age]
+        if at_risk > 0:
+            survival *= 1.0 - assumed.events[age] / at_risk
+        assumed.tau[0, age] = min(1.0, 2.0 * (1.0 - survival))
+    for beyond in range(assumed.tells.size + 1, assumed.tau.shape[1]):
+        assumed.tau[0, beyond] = assumed.tau[0, assumed.tells.size]
+    count_open(assumed, t, -1)
+
+
+@kernel
+def count_open(assumed: LearnedLaw, t: int, sign: int) -> None:
+    """Count the duels of the last n - 1 ticks, observed up to their age, or take them out again."""
+    n = assumed.tells.size
+    for age in range(1, min(n, t)):
+        delay = assumed.tells[(t - age) % n]
+        if delay >= 0:
+            assumed.entries[1] += sign
+            if delay > 0:
+                assumed.events[delay] += sign
+                assumed.entries[delay + 1] -= sign
+            else:
+                assumed.entries[age + 1] -= sign
+
+
+@kernel
+def recount(assumed: LearnedLaw, t: int) -> None:
+    """Add *expected* up again under the law as it is known now."""
+    close_old(assumed, t)
+    for i in range(assumed.law.shape[0]):
+        for j in range(assumed.law.shape[0]):
+            begin_row(assumed, i, j, t)
+    look_ahead(assumed, t)
+
+
+__all__ = ["LearnedLaw", "count_open", "estimate", "recount", "start_learned"]

@@ -1,0 +1,169 @@
+"""The ledger: what has been played and heard (Section 3.1 of the paper).
+
+For every ordered pair, `plays` counts the duels with i first and j second, `conversions` those of
+them heard within the window, and *expected* adds up tau(min(age, window)) over them: the share of
+conversions that should have come by now under the law that the policy **assumes**. From these
+
+    N_ij   = plays[i,j] + plays[j,i]                                (Equation 2)
+    N~_ij  = expected[i,j] + expected[j,i]                          (Equation 3)
+    S_ij   = conversions[i,j] + expected[j,i] - conversions[j,i]    (after Equation 3)
+    mu^_ij = S_ij / N~_ij                                           (Equation 4)
+
+Self-duels enter `plays` and `conversions` only: they say nothing about preferences.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from duelay._core.jit import kernel
+from duelay.delays import Delay, Geometric, Never
+from duelay.delays import check as check_delay
+from duelay.ledger.assumption import Floats, Integers, advance, convert, enter, evidence, vote
+from duelay.ledger.at_once import AppendOnly, AtOnce, ConversionsOnly
+from duelay.ledger.geometric import AssumedGeometric, start_geometric
+from duelay.ledger.learned import WAYS, LearnedLaw, check_learning, start_learned
+from duelay.ledger.order import start_order
+from duelay.ledger.table import AssumedTable, start_table
+from duelay.ledger.votes import Votes, start_votes
+
+
+class Estimates(NamedTuple):
+    """What the ledger says about every pair, each K×K."""
+
+    n: Floats  # N_ij: duels of the pair
+    expected: Floats  # N~_ij: of these, how many conversions should have come by now
+    wins: Floats  # S_ij: bias-corrected wins of i over j
+    mean: Floats  # mu^_ij = S_ij / N~_ij; nan where nothing is expected, 1/2 on the diagonal
+
+
+class Ledger(NamedTuple):
+    """Counts by ordered pair, what a policy assumes about the delay, and the order it shows."""
+
+    plays: Integers  # (K, K)
+    conversions: Integers  # (K, K)
+    news: Integers  # (K,): how often an arm has been played or heard of
+    assumed: Any  # one of the types of `duelay.ledger.assumption`
+    order: Any  # one of the types of `duelay.ledger.order`: which arm is shown first
+    self_duels: bool  # whether an arm may duel itself
+
+    def estimates(self) -> Estimates:
+        """Return N, N~, S and mu^ of every pair."""
+        k = len(self.plays)
+        n, expected, wins = np.zeros((k, k)), np.zeros((k, k)), np.zeros((k, k))
+        _tabulate(self, n, expected, wins)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = np.where(expected > 0, wins / expected, np.nan)
+        np.fill_diagonal(mean, 0.5)
+        return Estimates(n, expected, wins, mean)
+
+
+def assume(
+    delay: Delay | str | None, window: int | None, n_arms: int, order: str = "champion"
+) -> Any:
+    """Return the state that keeps *expected* for a law, or for a reading of the baseline.
+
+    A law may be given by its text. ``"learn"`` learns it, up to the window, from duels whose
+    `order` a coin or turns decide; ``"learn-from-self-duels"`` from these.
+    """
+    if delay is None:
+        return AtOnce(1.0)
+    if delay == "append-only":
+        return AppendOnly(1.0)
+    if delay == "conversions":
+        return ConversionsOnly(1.0)
+    if delay in WAYS:
+        ages = check_learning(str(delay), order, window)
+        return start_learned(ages, n_arms, from_self_duels=delay != "learn")
+    delay = check_delay(delay, n_arms)
+    if isinstance(delay, Never) and isinstance(delay.law, Geometric) and delay.law.p < 1:
+        return start_geometric(delay.law.p, 1.0 - delay.share, window, n_arms)
+    if isinstance(delay, Geometric) and delay.p < 1:
+        return start_geometric(delay.p, 1.0, window, n_arms)
+    return start_table(delay, window, n_arms)
+
+
+def assumes_delay(ledger: Ledger) -> bool:
+    """Whether the ledger allows for conversions that are late."""
+    return isinstance(ledger.assumed, AssumedGeometric | AssumedTable | LearnedLaw | Votes)
+
+
+def for_votes(ledger: Ledger, feedback: str) -> Ledger:
+    """Return a ledger of the same order for votes: what was assumed of the delays is not needed."""
+    return ledger._replace(assumed=start_votes(feedback, len(ledger.plays)))
+
+
+def open_ledger(
+    assumed: Any, n_arms: int, order: str = "champion", *, self_duels: bool = True
+) -> Ledger:
+    """Return a ledger with nothing in it."""
+    shape = (n_arms, n_arms)
+    return Ledger(
+        np.zeros(shape, dtype=np.int64),
+        np.zeros(shape, dtype=np.int64),
+        np.zeros(n_arms, dtype=np.int64),
+        assumed,
+        start_order(order, n_arms),
+        self_duels,
+    )
+
+
+@kernel
+def record(ledger: Ledger, i: int, j: int, t: int) -> None:
+    """Write down that i (first) and j (second) duel at tick t."""
+    ledger.plays[i, j] += 1
+    ledger.news[i] += 1
+    ledger.news[j] += 1
+    enter(ledger.assumed, i, j, t)
+
+
+@kernel
+def hear(ledger: Ledger, i: int, j: int, born: int, t: int) -> None:
+    """Write down that the duel of tick `born` converted, heard at tick t."""
+    ledger.conversions[i, j] += 1
+    ledger.news[i] += 1
+    ledger.news[j] += 1
+    convert(ledger.assumed, born, t)
+
+
+@kernel
+def hear_vote(ledger: Ledger, i: int, j: int, first_won: float) -> None:
+    """Write down the answer to a duel where both outcomes are reported."""
+    if first_won == 1.0:
+        ledger.conversions[i, j] += 1
+    ledger.news[i] += 1
+    ledger.news[j] += 1
+    vote(ledger.assumed, i, j, first_won)
+
+
+@kernel
+def age_to(ledger: Ledger, t: int) -> None:
+    """Bring the ledger from tick t - 1 to tick t."""
+    advance(ledger.assumed, t)
+
+
+@kernel
+def _tabulate(ledger: Ledger, n: Floats, n_tilde: Floats, s: Floats) -> None:
+    k = ledger.plays.shape[0]
+    for i in range(k):
+        for j in range(k):
+            if i != j:
+                n[i, j], n_tilde[i, j], s[i, j] = evidence(
+                    ledger.assumed, ledger.plays, ledger.conversions, i, j
+                )
+
+
+__all__ = [
+    "Estimates",
+    "Ledger",
+    "age_to",
+    "assume",
+    "assumes_delay",
+    "for_votes",
+    "hear",
+    "hear_vote",
+    "open_ledger",
+    "record",
+]

@@ -1,0 +1,95 @@
+"""What a standing has to say beside its numbers: what is wrong, or not yet known."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from duelay.ledger.learned import ENOUGH
+
+if TYPE_CHECKING:
+    from duelay.players.standing import Standing
+
+_LATE = 0.05  # of the answers; fewer that come after the window are no cause for words
+
+
+def find_doubts(standing: Standing) -> tuple[str, ...]:
+    """Return sentences about what is wrong or not yet known; none when all is well."""
+    found = (
+        _is_learning(standing),
+        _is_impossible(standing),
+        _converts_too_often(standing),
+        _is_late(standing),
+        _leaves_nobody(standing),
+    )
+    return tuple(words for words in found if words)
+
+
+def _is_learning(standing: Standing) -> str:
+    if not standing.is_learning:
+        return ""
+    so_far = f"the delay law is not learned yet: {standing.told} of {ENOUGH} conversions of "
+    if standing.learns_from == "learn-from-self-duels":
+        asked = int(standing.plays.trace())
+        return (
+            f"{so_far}self-duels have been heard, of {asked} asked; until then a silent duel "
+            "counts as lost, and with the champion first that speaks against it. Show an arm that "
+            "duels itself twice and tell its conversion, or tell the law"
+        )
+    return f"{so_far}two different arms have been heard; until then a silent duel counts as lost"
+
+
+def _is_impossible(standing: Standing) -> str:
+    """More than chance explains: a whole interval above 1."""
+    lower = np.where(np.eye(len(standing.arms), dtype=bool), -math.inf, standing.lower)
+    i, j = np.unravel_index(np.argmax(lower), lower.shape)
+    if lower[i, j] <= 1.0:
+        return ""
+    return (
+        f"{standing.arms[i]} is estimated to beat {standing.arms[j]} with "
+        f"{standing.mean[i, j]:.2f} [{standing.lower[i, j]:.2f}, {standing.upper[i, j]:.2f}], and "
+        "no more than 1 is possible: more conversions come than the assumed delay law allows; tell "
+        "the true law, or learn it from duels that are shown as they were asked"
+    )
+
+
+def _converts_too_often(standing: Standing) -> str:
+    """Whoever is shown first wins half of the time: more conversions than that cannot be."""
+    if standing.feedback != "conversions":
+        return ""
+    n, heard = int(standing.plays.trace()), int(standing.conversions.trace())
+    if standing.learns_from == "learn-from-self-duels" and heard > n / 2 + 2 * math.sqrt(n):
+        return (
+            f"{heard} of {n} self-duels convert, and half is the most where an arm is shown twice: "
+            "the law that they teach is wrong, tell the true one"
+        )
+    n = int(standing.plays.sum()) - n
+    heard = int(standing.conversions.sum()) - heard
+    if standing.order in ("coin", "alternate") and heard > n / 2 + 2 * math.sqrt(n):
+        return (
+            f"{heard} of {n} duels of two arms convert, and half is the most where a coin decides "
+            "who is shown first: if wins of the second are told too, start with feedback='votes'; "
+            "or being shown first helps"
+        )
+    return ""
+
+
+def _is_late(standing: Standing) -> str:
+    counted = int(standing.conversions.sum())
+    if standing.late < 10 or standing.late < _LATE * (counted + standing.late):
+        return ""
+    return (
+        f"{standing.late} answers came after the window and were not counted ({counted} were): "
+        "take a longer window, and remember that each ask is a tick, shown or not"
+    )
+
+
+def _leaves_nobody(standing: Standing) -> str:
+    if not standing.is_heard or standing.candidates.any():
+        return ""
+    return (
+        "every arm is beaten by another one beyond the intervals: there is no winner of the kind "
+        "that is sought, or something that is assumed does not hold (duelay.assumptions tests it)"
+    )

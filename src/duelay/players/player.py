@@ -1,0 +1,326 @@
+"""A player: a policy at work. `ask` for a duel, `tell` its conversion whenever it comes."""
+
+from __future__ import annotations
+
+import copy
+import numbers
+import warnings
+from array import array
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._core import checks, forks
+from duelay._version import __version__
+from duelay.delays import Empirical
+from duelay.ledger import age_to, assumes_delay, for_votes, hear, hear_vote
+from duelay.ledger.assumption import is_known
+from duelay.ledger.learned import LearnedLaw
+from duelay.ledger.order import ORDERS
+from duelay.ledger.votes import is_votes
+from duelay.players.history import History
+from duelay.players.standing import Standing, intervals, leader_of, score_bounds
+from duelay.problems import check_arms
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from duelay.policies.policy import Policy
+
+
+class Duel(NamedTuple):
+    """Two arms to be shown together, `first` and `second`."""
+
+    id: int
+    first: int
+    second: int
+
+
+class UnknownDuelError(LookupError, ValueError):
+    """A conversion was told for a duel that was never asked."""
+
+
+class Player:
+    """A policy at work on K arms; made by ``policy.start(arms, seed)``.
+
+    One `ask` is one tick. What is told between two asks is heard at the second of them: a
+    conversion told before the next ask has a delay of 1. A player pickles and copies, and goes on
+    from there with the same duels. Threads may share one.
+
+    Examples
+    --------
+    >>> import duelay
+    >>> player = duelay.RUCBDelay().start(["red", "green", "blue"], seed=0)
+    >>> duel = player.ask()
+    >>> player.tell(duel), player.tell(duel)
+    ('counted', 'repeated')
+    """
+
+    def __init__(
+        self, policy: Policy, arms: Any, seed: Any = None, *, feedback: str = "conversions"
+    ) -> None:
+        self.arms = check_arms(arms)
+        self.policy = policy
+        checks.window(policy.window)
+        if (caution := policy.caution(self.n_arms, None)) is not None:
+            warnings.warn(caution, stacklevel=3)
+        try:
+            self._rng = np.random.default_rng(seed)
+        except (TypeError, ValueError):
+            raise ValueError(f"seed must be a number, a Generator or None, got {seed!r}") from None
+        self.feedback = feedback
+        self._ledger = policy.ledger(self.n_arms)
+        if is_votes(feedback):
+            if policy.is_aggregated:
+                raise ValueError(
+                    "feedback must be conversions for a policy that is told only their number"
+                )
+            self._ledger = for_votes(self._ledger, feedback)
+        self._rule = policy.rule(self.n_arms)
+        self._pairs = array("q")  # i K + j of every duel: a late conversion needs it
+        self._told = bytearray()  # of every duel, 0 silent, 1 the second won, 2 a tie, 3 the first
+        self._heard = array("q")  # the tick at which it was heard, 0 for silence
+        self._counted = 0  # conversions told by number alone
+        self._late = 0  # answers told after their window
+        self._lock = forks.lock(self)  # a server's threads may share a player
+
+    @property
+    def n_arms(self) -> int:
+        """K."""
+        return len(self.arms)
+
+    @property
+    def tick(self) -> int:
+        """The number of duels asked so far."""
+        return len(self._pairs)
+
+    def ask(self) -> Duel:
+        """Choose the next duel: show its `first` and `second` arm, in this order."""
+        with self._lock:
+            t = self.tick + 1
+            first, second = self.policy.turn(self._rule, self._ledger, t, self._rng)
+            self._pairs.append(first * self.n_arms + second)
+            self._told.append(0)
+            self._heard.append(0)
+            return Duel(t - 1, int(first), int(second))
+
+    def tell(self, duel: Duel | int, winner: str | int | None = None) -> str:
+        """Say that the duel's first arm won: now, later, in any order, or never.
+
+        With votes say who won: ``"first"``, ``"second"`` or ``"tie"``, or the arm's number (in a
+        self-duel it says nothing, and is taken for a tie). The first vote stands.
+
+        Answers "counted"; "repeated" where this duel was counted before; "late" where its window
+        has closed. Only a duel that was never asked raises. A self-duel's conversion is counted and
+        changes no preference.
+        """
+        if self.policy.is_aggregated:
+            raise ValueError(
+                "tell does not fit aggregated feedback, whose conversions are anonymous: "
+                "use tell_count(n)"
+            )
+        with self._lock:
+            number = self._find(duel)
+            first, second = divmod(self._pairs[number], self.n_arms)
+            first_won = self._won(winner, first, second)
+            if self._told[number]:
+                return "repeated"
+            window = self.policy.window
+            if window is not None and self.tick - number > window:  # its age at the next ask
+                self._late += 1
+                return "late"
+            self._told[number] = 3 if first_won is None else int(1 + 2 * first_won)
+            self._heard[number] = self.tick + 1
+            if first_won is None:
+                hear(self._ledger, first, second, number + 1, self.tick + 1)
+            else:
+                hear_vote(self._ledger, first, second, first_won)
+            return "counted"
+
+    def tell_count(self, n: int) -> None:
+        """Say that n conversions arrived since the last ask, from whichever duels (Appendix C).
+
+        They are credited to the pair in play. Only for policies with aggregated feedback.
+        """
+        if not self.policy.is_aggregated:
+            raise ValueError(
+                "tell_count needs a policy with feedback='aggregated': use tell(duel), which says "
+                "which duel converted"
+            )
+        n = checks.whole("n", n, least=0)
+        with self._lock:
+            silent = self.tick - self._counted
+            if n > silent:
+                raise ValueError(f"n must be at most {silent}, the duels not yet heard of, got {n}")
+            if n:
+                first, second = divmod(self._pairs[-1], self.n_arms)
+                self._ledger.conversions[first, second] += n
+                self._counted += n
+
+    def standing(self, confidence: float = 0.95) -> Standing:
+        """Return who leads, with estimates and intervals as of the next tick."""
+        with self._lock:
+            tick, pending = self.tick, self._pending()
+            ledger = copy.deepcopy(self._ledger)
+            active = self.policy.active(self._rule, self.n_arms)
+        age_to(ledger, tick + 1)
+        estimates = ledger.estimates()
+        lower, upper = intervals(estimates, confidence)
+        target, is_learned = self.policy.target, isinstance(ledger.assumed, LearnedLaw)
+        return Standing(
+            arms=self.arms,
+            tick=tick,
+            target=target,
+            leader=leader_of(ledger, active, target),
+            scores=score_bounds(ledger, confidence) if target == "borda" else None,
+            mean=estimates.mean,
+            lower=lower,
+            upper=upper,
+            plays=ledger.plays,
+            conversions=ledger.conversions,
+            pending=pending,
+            active=active,
+            confidence=confidence,
+            takes_silence_for_defeat=not assumes_delay(ledger),
+            is_learning=not is_known(ledger.assumed),
+            feedback=self.feedback,
+            order=self._order(),
+            learns_from=str(self.policy.delay) if is_learned else None,
+            told=int(ledger.assumed.clock[1]) if is_learned else 0,
+            late=self._late,
+        )
+
+    def history(self) -> History:
+        """Return every duel so far and when its conversion was heard, for `duelay.assumptions`."""
+        if self.policy.is_aggregated:
+            raise ValueError(
+                "history does not fit aggregated feedback, whose conversions are anonymous: which "
+                "duel was heard, and when, is not known"
+            )
+        with self._lock:
+            first, second = np.divmod(np.array(self._pairs, dtype=np.int64), self.n_arms)
+            tick = np.array(self._heard, dtype=np.float64)
+            told = np.array(self._told, dtype=np.float64)
+        heard = tick > 0
+        return History(
+            n_arms=self.n_arms,
+            first=first,
+            second=second,
+            delay=np.where(heard, tick - np.arange(1, len(tick) + 1), np.nan),
+            first_won=np.where(heard, (told - 1) / 2, np.nan),
+            window=self.policy.window,
+            feedback="votes" if is_votes(self.feedback) else "conversions",
+            order=self._order(),
+            arms=self.arms,
+        )
+
+    def learned_law(self) -> Empirical:
+        """Return the delay law as the player knows it by now; only for ``delay="learn"``.
+
+        What a share of conversions lacks to one has not come by the largest age that is kept.
+        """
+        if is_votes(self.feedback):
+            raise ValueError(
+                "learned_law needs conversions: with votes no law is needed or learned"
+            )
+        if not isinstance(self._ledger.assumed, LearnedLaw):
+            raise ValueError(
+                "learned_law needs a policy with delay='learn': this one does not learn"
+            )
+        with self._lock:
+            assumed = self._ledger.assumed
+            return Empirical(np.diff(assumed.tau[0, : assumed.tells.size + 1]))
+
+    def _order(self) -> str | None:
+        """Return in which order arms are shown; a policy of one's own need not say."""
+        order = getattr(self.policy, "order", None)
+        return order if order in ORDERS else None
+
+    def _won(self, winner: Any, first: int, second: int) -> float | None:
+        """Return what a vote gives the first arm; None for a conversion."""
+        if not is_votes(self.feedback):
+            if winner is not None and not (isinstance(winner, str) and winner == "first"):
+                raise ValueError(
+                    f"winner must be left out, since only a win of the first is told here: start "
+                    f"with feedback='votes' to tell both outcomes, got {winner!r}"
+                )
+            return None
+        words = {"first": 1.0, "second": 0.0, "tie": 0.5}
+        if isinstance(winner, str) and winner in words:
+            return words[winner]
+        is_number = isinstance(winner, numbers.Real) and not isinstance(winner, bool)
+        if is_number and winner in (first, second):
+            if first == second:
+                return 0.5  # its number does not say which of the two places won
+            return 1.0 if winner == first else 0.0
+        raise ValueError(
+            f"winner must be 'first', 'second' or 'tie', or the number of an arm, {first} or "
+            f"{second}, got {winner!r}"
+        )
+
+    def _find(self, duel: Duel | int) -> int:
+        """Return the number of a duel that was asked."""
+        given = duel if isinstance(duel, tuple) else (duel,)
+        number = given[0] if given else None
+        if isinstance(number, bool) or not isinstance(number, int | np.integer):
+            raise UnknownDuelError(f"no duel {duel!r}: give what ask() returned, or its id")
+        if not 0 <= number < self.tick:
+            raise UnknownDuelError(f"no duel {number}: {self.tick} have been asked")
+        asked = Duel(int(number), *divmod(self._pairs[number], self.n_arms))
+        if len(given) > 1 and tuple(given) != tuple(asked):
+            raise UnknownDuelError(f"no duel {tuple(given)}: duel {number} is {asked}")
+        return int(number)
+
+    def _pending(self) -> NDArray[np.int64] | None:
+        """Count the silent duels whose window is still open at the next tick."""
+        if self.policy.is_aggregated:
+            return None
+        start = 0 if self.policy.window is None else max(0, self.tick - self.policy.window)
+        pairs = np.frombuffer(self._pairs, dtype=np.int64)[start:]
+        silent = np.frombuffer(self._told, dtype=np.uint8)[start:] == 0
+        k = self.n_arms
+        return np.bincount(pairs[silent], minlength=k * k).reshape(k, k).astype(np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            state = {**self.__dict__, "_pairs": self._pairs[:], "_told": self._told[:]}
+            state = {**state, "_heard": self._heard[:], "_ledger": copy.deepcopy(self._ledger)}
+            state = {**state, "_rule": copy.deepcopy(self._rule), "_rng": copy.deepcopy(self._rng)}
+        del state["_lock"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = forks.lock(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _revive, (type(self), __version__), self.__getstate__()
+
+    def __copy__(self) -> Player:
+        return copy.deepcopy(self)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw where it stands: the leader against every other arm; needs matplotlib."""
+        from duelay.show import plots
+
+        return plots.draw_standing(ax, self.standing())
+
+    def _repr_html_(self) -> str:
+        from duelay.show import notebook
+
+        return notebook.show_player(self)
+
+    def __repr__(self) -> str:
+        how = "" if self.feedback == "conversions" else f", feedback={self.feedback!r}"
+        return f"Player({self.policy}, n_arms={self.n_arms}, tick={self.tick}{how})"
+
+
+def _revive(cls: type[Player], version: str) -> Player:
+    """Begin to unpickle a player; its state, which need not fit another version, comes after."""
+    if version != __version__:
+        raise ValueError(
+            f"this player was pickled by duelay {version}, and this is duelay {__version__}, whose "
+            f"players remember other things: unpickle it with {version}, or start a new one"
+        )
+    return cls.__new__(cls)

@@ -1,0 +1,253 @@
+"""Where an experiment stands: who leads, the estimates behind it, and how sure they are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._core import checks
+from duelay.ledger import Estimates, Ledger
+from duelay.players.doubts import find_doubts
+from duelay.rules.borda import is_behind
+from duelay.show.table import table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class Row(NamedTuple):
+    """An arm in the table of a standing: the leader against it, and what was played and heard."""
+
+    arm: int
+    mean: float  # the leader's estimate against it, or its Borda score; nan where unheard
+    lower: float  # the ends of its interval, all three cut off at 0 and 1 where they may be
+    upper: float
+    beats: float  # how many arms it beats by the estimates, an even or unheard pair as one half
+    duels: int  # with the arm in them
+    conversions: int  # with the arm first
+    pending: int | None  # with the arm first, silent and still open; None if it cannot be known
+
+
+class Scores(NamedTuple):
+    """Borda scores, each (K,)."""
+
+    score: NDArray[np.float64]  # estimates; 1/2 where unheard
+    lower: NDArray[np.float64]  # the ends of their intervals, which hold together
+    upper: NDArray[np.float64]
+    is_candidate: NDArray[np.bool_]  # whether no other score is larger for certain
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """What a player knows at one moment, as arrays; `print` shows it as a table.
+
+    The intervals are Hoeffding's, for all pairs together: at this one look they hold at once with
+    probability `confidence`, for pairs chosen without looking at the outcomes; under a policy that
+    looks they are approximate. Where the policy assumes no delay while there is one, estimates and
+    intervals are of what has been heard so far, not of the preferences. While little has been heard
+    an unbiased estimate may lie outside [0, 1]; the arrays show it as it is, the table cuts it off,
+    unless the whole interval lies outside: that is in `warnings`, since something must be wrong.
+    """
+
+    arms: tuple[str, ...]
+    tick: int  # duels asked so far
+    leader: int  # the arm that beats the most others by the estimates, or has the best Borda score
+    mean: NDArray[np.float64]  # (K, K): mu^, the estimate at the next tick; nan where unheard
+    lower: NDArray[np.float64]  # (K, K): lower ends of the intervals; -inf where unheard
+    upper: NDArray[np.float64]  # (K, K): upper ends; inf where unheard
+    plays: NDArray[np.int64]  # (K, K): duels by first and second
+    conversions: NDArray[np.int64]  # (K, K): heard and counted
+    pending: NDArray[np.int64] | None  # (K, K): silent and still open; None if it cannot be known
+    active: NDArray[np.bool_]  # (K,): arms that the policy has not dropped
+    confidence: float
+    takes_silence_for_defeat: bool  # whether the policy assumes that nothing is late
+    is_learning: bool = False  # whether the delay law is still to be learned
+    feedback: str = "conversions"  # or "votes", "corrected-votes"
+    target: str = "condorcet"  # the winner that the policy seeks
+    scores: Scores | None = None  # with Borda's winner for a target
+    order: str | None = None  # in which the two arms are shown; None if nobody says
+    learns_from: str | None = None  # "learn" or "learn-from-self-duels"
+    told: int = 0  # conversions that have told of the delay law
+    late: int = 0  # answers that came after the window
+
+    @property
+    def candidates(self) -> NDArray[np.bool_]:
+        """(K,): arms that may still be the winner.
+
+        None of their intervals lies below 1/2; with Borda's winner for a target, their score may be
+        the best.
+        """
+        if self.scores is not None:
+            return self.scores.is_candidate
+        return np.asarray((self.upper >= 0.5).all(axis=1))
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the leader is the target's winner beyond the intervals."""
+        others = np.arange(len(self.arms)) != self.leader
+        if self.scores is not None:
+            return not bool(self.scores.is_candidate[others].any())
+        return bool((self.lower[self.leader][others] > 0.5).all())
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether any answer to a duel of two different arms has been heard.
+
+        Silence is no answer.
+        """
+        others = ~np.eye(len(self.arms), dtype=bool)
+        if self.feedback == "conversions":
+            return bool(self.conversions[others].any())
+        return not bool(np.isnan(self.mean[others]).all())
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences about what is wrong or not yet known; empty when all is well."""
+        return find_doubts(self)
+
+    @property
+    def headline(self) -> str:
+        """Who leads and how sure that is, in a sentence."""
+        duels = "1 duel" if self.tick == 1 else f"{self.tick} duels"
+        if not self.is_heard:
+            return f"nothing has been heard after {duels}: no arm leads yet"
+        sure = f"{'sure' if self.is_sure else 'not yet sure'} at {100 * self.confidence:g} %"
+        if self.takes_silence_for_defeat or self.is_learning:
+            sure += ", if nothing is late"
+        return f"{self.arms[self.leader]} leads after {duels} ({sure})"
+
+    def rows(self) -> list[Row]:
+        """What the table shows: a row an arm, the leader first, then by how many each beats.
+
+        With Borda's winner for a target, by score.
+        """
+        leader, beats = self.leader, _beaten(self.mean)
+        mean, lower, upper, rank = (
+            self.mean[leader], self.lower[leader], self.upper[leader], beats
+        ) if self.scores is None else (*self.scores[:3], self.scores.score)  # fmt: skip
+        order = sorted(range(len(self.arms)), key=lambda arm: (arm != leader, -rank[arm]))
+        duels = self.plays.sum(axis=1) + self.plays.sum(axis=0) - self.plays.diagonal()
+        return [
+            Row(
+                arm,
+                *_cut_off(mean[arm], lower[arm], upper[arm]),
+                beats=float(beats[arm]),
+                duels=int(duels[arm]),
+                conversions=int(self.conversions[arm].sum()),
+                pending=None if self.pending is None else int(self.pending[arm].sum()),
+            )
+            for arm in order
+        ]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the leader against every other arm, with intervals; needs matplotlib."""
+        from duelay.show import plots
+
+        return plots.draw_standing(ax, self)
+
+    def _repr_html_(self) -> str:
+        from duelay.show import notebook
+
+        return notebook.show_standing(self)
+
+    def __str__(self) -> str:
+        rows = []
+        for row in self.rows():
+            share = f"{row.mean:.3f}  [{row.lower:.3f}, {row.upper:.3f}]"
+            if row.arm == self.leader and self.scores is None:
+                share = "leads"
+            elif math.isnan(row.mean):
+                share = "unheard"
+            waits = "?" if row.pending is None else str(row.pending)
+            name = self.arms[row.arm] + ("" if self.active[row.arm] else " (dropped)")
+            counts = [f"{row.beats:g}", str(row.duels), str(row.conversions), waits]
+            rows.append([name, share, *counts])
+        shown = "leader beats it" if self.scores is None else "Borda score"
+        columns = ["arm", shown, "beats", "duels", "conversions", "pending"]
+        lines = [self.headline, table(columns, rows, left=(0, 1))]
+        return "\n".join([*lines, *(f"warning: {words}" for words in self.warnings)])
+
+
+def _beaten(mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How many arms each one beats by the estimates; an unheard or even pair counts one half."""
+    wins = np.where(np.isnan(mean), 0.5, np.where(mean > 0.5, 1.0, np.where(mean < 0.5, 0.0, 0.5)))
+    return np.asarray(wins.sum(axis=1) - 0.5)
+
+
+def _cut_off(mean: float, lower: float, upper: float) -> tuple[float, float, float]:
+    """Cut an estimate and its interval off at 0 and 1; not where it lies outside altogether."""
+    if lower > 1.0 or upper < 0.0:
+        return float(mean), float(lower), float(upper)
+    mean, lower, upper = np.clip([mean, lower, upper], 0.0, 1.0)  # nan stays nan
+    return float(mean), float(lower), float(upper)
+
+
+def find_leader(
+    mean: NDArray[np.float64],
+    active: NDArray[np.bool_],
+    scores: NDArray[np.float64] | None = None,
+) -> int:
+    """Return the active arm with the best score, or without scores the one that beats the most.
+
+    Ties go to the larger sum of estimates.
+    """
+    total = np.where(np.isnan(mean), 0.5, mean).sum(axis=1)
+    first = _beaten(mean) if scores is None else scores
+    return max(range(len(mean)), key=lambda arm: (active[arm], first[arm], total[arm]))
+
+
+def leader_of(ledger: Ledger, active: NDArray[np.bool_], target: str) -> int:
+    """Return the active arm that leads on the way to a target."""
+    estimates = ledger.estimates()
+    return find_leader(estimates.mean, active, _scores(estimates) if target == "borda" else None)
+
+
+def _scores(estimates: Estimates) -> NDArray[np.float64]:
+    """(K,): Borda scores, from all duels of an arm together; 1/2 where nothing is heard."""
+    heard = estimates.expected.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(heard > 0, estimates.wins.sum(axis=1) / heard, 0.5)
+
+
+def score_bounds(ledger: Ledger, confidence: float) -> Scores:
+    """Return all Borda scores with intervals that hold together, for one look.
+
+    Hoeffding's, and what it may matter that opponents do not weigh alike.
+    """
+    estimates = ledger.estimates()
+    k, n = len(ledger.plays), estimates.n.sum(axis=1)
+    heard = estimates.expected.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        uneven = np.maximum(0.0, estimates.expected / heard - 1.0 / (k - 1))
+        width = np.sqrt(n * math.log(2 * k / (1.0 - confidence)) / 2) / heard[:, 0]
+    np.fill_diagonal(uneven, 0.0)
+    width = np.where(heard[:, 0] > 0, width + uneven.sum(axis=1), np.inf)
+    log_error, tick = math.log((k - 1) / (1.0 - confidence)), max(1, int(ledger.plays.sum()))
+    is_candidate = [
+        not any(is_behind(ledger, i, j, log_error, tick) for j in range(k) if j != i)
+        for i in range(k)
+    ]
+    score = _scores(estimates)
+    return Scores(score, score - width, score + width, np.array(is_candidate))
+
+
+def intervals(
+    estimates: Estimates, confidence: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ends of Hoeffding's intervals for all K (K - 1) / 2 pairs together.
+
+    P(|Z - E Z| > r N~) <= 2 exp(-2 (r N~)^2 / N), as in Lemma 1's proof.
+    """
+    confidence = checks.number("confidence", confidence, above=0, below=1)
+    k = len(estimates.mean)
+    log = math.log(k * (k - 1) / (1.0 - confidence))  # 2 / error, the error shared by all pairs
+    known = estimates.expected > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        width = np.where(known, np.sqrt(estimates.n * log / 2) / estimates.expected, np.inf)
+    mean = np.where(known, estimates.mean, 0.5)
+    np.fill_diagonal(width, 0.0)
+    return mean - width, mean + width

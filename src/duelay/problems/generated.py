@@ -1,0 +1,130 @@
+"""Problems that are made up from a few numbers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from duelay._core import checks
+from duelay.problems.check import check_most
+from duelay.problems.problem import Problem
+
+
+def _count(n_arms: Any) -> int:
+    """Return K for a problem that is made up."""
+    k = checks.whole("n_arms", n_arms, least=2)
+    check_most("n_arms", k)
+    return k
+
+
+def arithmetic(n_arms: int, step: float) -> Problem:
+    """Evenly spaced arms: mu_ij = 1/2 + step · (j - i); arm 0 wins."""
+    n_arms = _count(n_arms)
+    rank = np.arange(n_arms)
+    return Problem(0.5 + step * (rank[None, :] - rank[:, None]), name="arithmetic")
+
+
+def bradley_terry(strengths: ArrayLike) -> Problem:
+    """Arms of given strengths: mu_ij = s_i / (s_i + s_j); the strongest wins."""
+    s = np.asarray(strengths, dtype=np.float64)
+    if s.ndim != 1 or not (s > 0).all():
+        raise ValueError(f"strengths must be positive numbers, got {strengths!r}")
+    check_most("strengths", len(s))
+    return Problem(s[:, None] / (s[:, None] + s[None, :]), name="bradley-terry")
+
+
+def close_rival(n_arms: int, close: float, far: float) -> Problem:
+    """One arm behind the winner by `close`, the others by `far`; all losers are equal."""
+    n_arms = _count(n_arms)
+    matrix = np.full((n_arms, n_arms), 0.5)
+    matrix[0, 1:], matrix[1:, 0] = 0.5 + far, 0.5 - far
+    matrix[0, 1], matrix[1, 0] = 0.5 + close, 0.5 - close
+    return Problem(matrix, name=f"close-rival-{close:g}")
+
+
+def cyclic(n_arms: int, gap: float) -> Problem:
+    """Each arm beats the next half of the others around a circle: all are Copeland winners.
+
+    For an even number of arms those opposite each other tie.
+
+    >>> cyclic(5, 0.2).has_winner
+    False
+    """
+    n_arms = _count(n_arms)
+    ahead = (np.arange(n_arms)[None, :] - np.arange(n_arms)[:, None]) % n_arms
+    sign = np.where(2 * ahead < n_arms, 1.0, -1.0) * (ahead > 0) * (2 * ahead != n_arms)
+    return Problem(0.5 + gap * sign, name="cyclic")
+
+
+def leader(n_arms: int, best: float) -> Problem:
+    """One arm of strength `best` ahead of a field from 1 down to 1/2, as Bradley and Terry do."""
+    n_arms = _count(n_arms)
+    return bradley_terry([best, *np.linspace(1.0, 0.5, n_arms - 1)])
+
+
+def mslr_like(n_arms: int, seed: int = 0, *, has_winner: bool = True) -> Problem:
+    """Rankers like those of the MSLR data: alike, not in a total order, with a winner or without.
+
+    mu_ij = 1 / (1 + exp(-(q_i - q_j + e_ij))), qualities q of standard deviation 0.5 and e, of 0.25
+    for each pair, which makes the circles; drawn until there is a Condorcet winner, ahead of all
+    others by 0.02 at the least, or none.
+    """
+    n_arms = _count(n_arms)
+    rng = np.random.default_rng(checks.whole("seed", seed, least=0))
+    for _ in range(10_000):
+        quality = rng.normal(0.0, 0.5, n_arms)
+        odd = np.triu(rng.normal(0.0, 0.25, (n_arms, n_arms)), 1)
+        logits = quality[:, None] - quality[None, :] + odd - odd.T
+        problem = Problem(1.0 / (1.0 + np.exp(-logits)), name="mslr-like")
+        if problem.has_winner == has_winner and (
+            not has_winner or np.sort(problem.gaps)[1] >= 0.02
+        ):
+            return problem
+    raise ValueError(f"no problem of {n_arms} arms {'with' if has_winner else 'without'} a winner")
+
+
+def no_winner(n_arms: int, seed: int = 0) -> Problem:
+    """Rankers like those of the MSLR data, none of which beats all others."""
+    problem = mslr_like(n_arms, seed, has_winner=False)
+    problem.name = "no-winner"
+    return problem
+
+
+GENERATORS: dict[str, Callable[..., Problem]] = {
+    "arithmetic": arithmetic,
+    "close-rival": close_rival,
+    "cyclic": cyclic,
+    "leader": leader,
+    "mslr-like": mslr_like,
+    "no-winner": no_winner,
+}
+
+
+def generate(form: str) -> Problem:
+    """Make a problem from its text form.
+
+    ``arithmetic:K,step``, ``close-rival:K,close,far``, ``cyclic:K,gap``, ``leader:K,best``,
+    ``mslr-like:K,seed``, ``no-winner:K,seed``.
+
+    >>> generate("arithmetic:3,0.1").n_arms
+    3
+    """
+    name, _, rest = form.partition(":")
+    if name not in GENERATORS:
+        listed = ", ".join(GENERATORS)
+        hint = checks.nearest(name, GENERATORS)
+        raise ValueError(f"unknown problem {name!r}{hint}; there are: {listed}")
+    try:
+        first, *others = (float(value) for value in rest.split(","))
+        problem = GENERATORS[name](checks.whole("K", first, least=2), *others)
+    except TypeError:
+        _, *needs = inspect.signature(GENERATORS[name]).parameters
+        raise ValueError(f"problem {form!r} must be written {name}:K,{','.join(needs)}") from None
+    except ValueError as error:
+        raise ValueError(f"problem {form!r}: {error}") from None
+    problem.name = form
+    return problem

@@ -1,0 +1,235 @@
+"""Problems: who beats whom, and how often (Section 2 of the paper)."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from duelay._core import checks
+from duelay.problems.check import TOLERANCE, check_arms, check_matrix
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+TARGETS = ("condorcet", "copeland", "borda")
+
+
+class NoWinnerError(ValueError):
+    """The problem has no Condorcet winner, and what was asked for needs one."""
+
+
+class Problem:
+    """A dueling-bandit problem: K arms and the probability that each beats each other one.
+
+    Parameters
+    ----------
+    matrix : K×K array, ``matrix[i, j]`` = mu_ij = P(arm i beats arm j); mu_ij + mu_ji = 1 and
+        mu_ii = 1/2.
+    arms : the arms' names; ``"0"``, ``"1"``, ... where none are given.
+    name : what the problem is called in tables and figures.
+    first_bonus : what being shown first adds to the probability of winning, whoever it is: a
+        position effect. It is part of the world, not of the preferences, and no regret.
+
+    Examples
+    --------
+    >>> problem = Problem([[0.5, 0.6], [0.4, 0.5]], arms=["new", "old"])
+    >>> problem.winner, problem.gaps
+    (0, array([0. , 0.1]))
+    """
+
+    def __init__(
+        self,
+        matrix: ArrayLike,
+        arms: Sequence[str] | None = None,
+        *,
+        name: str = "problem",
+        first_bonus: float = 0.0,
+    ) -> None:
+        self._matrix = check_matrix(matrix)
+        self._arms = check_arms(range(len(self._matrix)) if arms is None else arms)
+        if len(self._arms) != len(self._matrix):
+            raise ValueError(
+                f"arms must have one name for each of the {len(self._matrix)} rows of matrix, "
+                f"got {len(self._arms)}"
+            )
+        self.name = name
+        self.first_bonus = checks.number("first_bonus", first_bonus, least=-0.5, most=0.5)
+
+    @property
+    def matrix(self) -> NDArray[np.float64]:
+        """The preferences mu, K×K, read-only."""
+        return self._matrix
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The names of the arms."""
+        return self._arms
+
+    @property
+    def n_arms(self) -> int:
+        """K."""
+        return len(self._arms)
+
+    @property
+    def has_winner(self) -> bool:
+        """Whether there is a Condorcet winner: one arm that beats every other one."""
+        return bool(self._beats_all().any())
+
+    @property
+    def winner(self) -> int:
+        """The Condorcet winner's index (the paper's arm 1, which here may stand anywhere)."""
+        beats_all = self._beats_all()
+        if not beats_all.any():
+            raise NoWinnerError(
+                f"{self.name} has no Condorcet winner: no arm beats every other one with a "
+                f"probability above 1/2, and regret (Equation 1) is measured against that arm; "
+                f"target='copeland' or target='borda' measures it against another"
+            )
+        return int(np.argmax(beats_all))
+
+    @property
+    def gaps(self) -> NDArray[np.float64]:
+        """Delta_i = mu_(winner, i) - 1/2 for each arm; 0 for the winner."""
+        return np.asarray(self._matrix[self.winner] - 0.5)
+
+    @property
+    def chances(self) -> NDArray[np.float64]:
+        """P(the first wins) by first and second: mu and the bonus, within [0, 1]."""
+        return np.asarray(np.clip(self._matrix + self.first_bonus, 0.0, 1.0))
+
+    @property
+    def copeland_scores(self) -> NDArray[np.float64]:
+        """The share of the others that each arm beats, a tie as one half."""
+        wins = (self._matrix > 0.5) + 0.5 * (self._matrix == 0.5)
+        return np.asarray((wins.sum(axis=1) - 0.5) / (self.n_arms - 1))
+
+    @property
+    def borda_scores(self) -> NDArray[np.float64]:
+        """The probability that each arm beats another one drawn at random."""
+        return np.asarray((self._matrix.sum(axis=1) - 0.5) / (self.n_arms - 1))
+
+    def winners(self, target: str = "condorcet") -> tuple[int, ...]:
+        """Return the winners in a sense: "condorcet", "copeland" or "borda"; ties are all there.
+
+        >>> from duelay.problems import cyclic
+        >>> cyclic(3, 0.1).winners("copeland")
+        (0, 1, 2)
+        """
+        return tuple(int(arm) for arm in np.flatnonzero(self.gaps_for(target) == 0.0))
+
+    def gaps_for(self, target: str) -> NDArray[np.float64]:
+        """Return what each arm lacks to a winner: Delta_i, or the difference of the scores.
+
+        Regret is the mean of the two arms' gaps, whatever the target.
+        """
+        checks.one_of("target", target, TARGETS)
+        if target == "condorcet":
+            return self.gaps
+        scores = self.copeland_scores if target == "copeland" else self.borda_scores
+        gaps = scores.max() - scores
+        return np.asarray(np.where(gaps < TOLERANCE, 0.0, gaps))
+
+    def von_neumann(self) -> NDArray[np.float64]:
+        """Return the von Neumann winner: weights of the arms that no arm beats on average.
+
+        The optimal strategy of the game with payoff mu - 1/2. Where there is a Condorcet winner it
+        has all the weight. Needs scipy (the extra ``winners``).
+
+        >>> from duelay.problems import cyclic
+        >>> cyclic(3, 0.1).von_neumann().round(3)
+        array([0.333, 0.333, 0.333])
+        """
+        try:
+            from scipy.optimize import linprog
+        except ImportError:
+            raise ValueError(
+                "von_neumann needs scipy: install it with pip install 'duelay[winners]'"
+            ) from None
+        k = self.n_arms
+        payoff = self._matrix - 0.5
+        # max v such that p' payoff >= v for each opponent, p a distribution; the value is 0
+        answer = linprog(
+            np.append(np.zeros(k), -1.0),
+            A_ub=np.hstack([-payoff.T, np.ones((k, 1))]),
+            b_ub=np.zeros(k),
+            A_eq=np.append(np.ones(k), 0.0)[None, :],
+            b_eq=[1.0],
+            bounds=[(0.0, None)] * k + [(None, None)],
+            method="highs",
+        )
+        weights = np.where(answer.x[:k] < 1e-9, 0.0, answer.x[:k])
+        return np.asarray(weights / weights.sum())
+
+    @classmethod
+    def from_csv(cls, path: str | Path, *, name: str | None = None) -> Problem:
+        """Read a problem from a CSV: K rows of K numbers, the arms' names in a first row if any."""
+        path = Path(path)
+        try:
+            with path.open(newline="", encoding="utf-8-sig") as lines:
+                rows = [row for row in csv.reader(lines) if any(cell.strip() for cell in row)]
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ValueError(f"cannot read a matrix from {path}: {reason}") from None
+        arms = None
+        if rows and len(rows) == len(rows[0]) + 1:
+            arms = [cell.strip() for cell in rows.pop(0)]
+        if len({len(row) for row in rows}) > 1:
+            raise ValueError(f"{path}: matrix must be square, but its rows differ in length")
+        for number, row in enumerate(rows, start=1):
+            for cell in row:
+                if not checks.is_number(cell):
+                    raise ValueError(
+                        f"{path}: matrix must be K rows of K numbers, separated by commas, below a "
+                        f"row of names or without one, but row {number} has {cell!r}"
+                    )
+        matrix = np.array([[float(cell) for cell in row] for row in rows])
+        try:
+            return cls(matrix, arms, name=name or path.stem)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+
+    def _beats_all(self) -> NDArray[np.bool_]:
+        wins = (self._matrix > 0.5) & (self._matrix.T < 0.5)  # both, where they are rounded
+        np.fill_diagonal(wins, True)
+        return np.asarray(wins.all(axis=1))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Problem):
+            return NotImplemented
+        return (
+            self._arms == other._arms
+            and np.array_equal(self._matrix, other._matrix)
+            and self.first_bonus == other.first_bonus
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._arms, self._matrix.tobytes(), self.first_bonus))
+
+    def __reduce__(self) -> Any:
+        return _restore, (np.array(self._matrix), self._arms, self.name, self.first_bonus)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the preferences as a heat map; needs matplotlib."""
+        from duelay.show import plots
+
+        return plots.draw_problem(ax, self)
+
+    def _repr_html_(self) -> str:
+        from duelay.show import notebook
+
+        return notebook.show_problem(self)
+
+    def __repr__(self) -> str:
+        winner = self._arms[self.winner] if self.has_winner else None
+        return f"Problem(name={self.name!r}, n_arms={self.n_arms}, winner={winner!r})"
+
+
+def _restore(
+    matrix: NDArray[np.float64], arms: tuple[str, ...], name: str, first_bonus: float = 0.0
+) -> Problem:
+    return Problem(matrix, arms, name=name, first_bonus=first_bonus)

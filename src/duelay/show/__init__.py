@@ -1,0 +1,1 @@
+"""Showing things: tables, figures, notebooks. Imported only when something is shown."""

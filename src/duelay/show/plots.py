@@ -1,0 +1,342 @@
+"""Pictures. The only file that imports matplotlib, which the extra ``duelay[plots]`` brings."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from duelay._core.files import write_whole
+from duelay._core.words import in_figure
+from duelay.show import notebook
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from duelay.delays import Law
+    from duelay.engine.result import Result
+    from duelay.players.standing import Standing
+    from duelay.problems import Problem
+
+# Okabe and Ito's colours, safe for the colour-blind, and two more that differ from them in
+# lightness; each has a dash of its own for grey print.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999",
+            "#8C510A")  # fmt: skip
+_DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)),
+                            (0, (6, 2, 1, 2)), (0, (2, 2)))  # fmt: skip
+_NAMED = 40  # arms that have room for their names
+_MANY = 50  # laws by pair that are drawn
+_PATH = re.compile(r' d="[^"]*"')
+_METADATA: dict[str, dict[str, Any]] = {
+    ".svg": {"Date": None},
+    ".pdf": {"CreationDate": None},
+    ".png": {},
+}
+
+
+BAND_WORDS = {"sd": "mean ± sd", "mean": "mean, 95 % confidence"}
+
+
+def regret_figure(
+    results: Sequence[Result], labels: Sequence[str] | None = None, *, band: str = "sd"
+) -> Figure:
+    """Draw mean regret over time, a line a policy, each with a band.
+
+    The band is one standard deviation (``"sd"``) or a 95 % interval for the mean (``"mean"``).
+    """
+    figure_class = check()
+    if not results:
+        raise ValueError("results must hold at least one result, got none")
+    figure: Figure = figure_class(figsize=(7.2, 4.5), layout="constrained")
+    axes = figure.subplots()
+    draw_regret(axes, results, labels, band=band)
+    axes.set_title(_title(results[0]))
+    if len(results) > 6:
+        one_legend(figure, axes)
+    else:
+        axes.legend(frameon=False, loc="upper left", fontsize="small")
+    return figure
+
+
+def draw_regret(
+    axes: Axes,
+    results: Sequence[Result],
+    labels: Sequence[str] | None = None,
+    *,
+    band: str = "sd",
+) -> None:
+    """Draw the lines and bands of some results on one pair of axes."""
+    labels = [_short(label) for label in labels or [result.label for result in results]]
+    if len(labels) != len(results):
+        raise ValueError(
+            f"labels must be one for each of the {len(results)} results, got {len(labels)}"
+        )
+    for number, result in enumerate(results):
+        look = style(number)
+        t = np.concatenate(([0], result.t))
+        mean = np.concatenate(([0.0], result.mean))
+        half = np.concatenate(([0.0], result.band(band)))
+        axes.plot(t, mean, linewidth=1.8, label=labels[number], **look)
+        low, high = np.maximum(mean - half, 0), mean + half
+        axes.fill_between(t, low, high, color=look["color"], alpha=0.15, linewidth=0)
+    axes.set_xlabel("duels")
+    axes.set_ylabel(f"cumulative regret ({BAND_WORDS[band]})")
+    axes.set_xlim(left=0, right=max(result.horizon for result in results))
+    axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_formatter(lambda value, _: _tick(value))
+    axes.yaxis.set_major_formatter(lambda value, _: _tick(value))
+    axes.locator_params(axis="both", nbins=5)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25, linewidth=0.6)
+
+
+def draw_result(axes: Axes | None, result: Result, band: str = "sd") -> Axes:
+    """Draw one result's mean regret and band; on new axes where none are given."""
+    axes = _new_axes(6.0, 3.8) if axes is None else axes
+    draw_regret(axes, [result], band=band)
+    axes.set_title(_title(result))
+    axes.legend(frameon=False, loc="upper left", fontsize="small")
+    return axes
+
+
+def draw_problem(axes: Axes | None, problem: Problem) -> Axes:
+    """Draw the preferences: blue where the row's arm wins, orange where it loses."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    k = problem.n_arms
+    side = min(9.0, 2.4 + 0.42 * k)
+    axes = _new_axes(side + 0.8, side) if axes is None else axes
+    most = max(float(np.abs(problem.matrix - 0.5).max()), 1e-9)
+    colours = LinearSegmentedColormap.from_list("duelay", ("#D55E00", "#F7F7F7", "#0072B2"))
+    image = axes.imshow(problem.matrix, cmap=colours, vmin=0.5 - most, vmax=0.5 + most)
+    bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
+    bar.set_label("how often the row's arm beats the column's", fontsize="small")
+    winner = problem.winner if problem.has_winner else None
+    axes.set_title(
+        _short(f"{problem.name}: " + (f"{problem.arms[winner]} wins" if winner is not None else
+                                      "no Condorcet winner"))
+    )  # fmt: skip
+    if k > _NAMED:
+        return axes
+    names = [_name(arm) for arm in problem.arms]
+    is_upright = max(len(arm) for arm in problem.arms) > 3
+    axes.set_xticks(range(k), names, rotation=90 if is_upright else 0, fontsize="small")
+    axes.set_yticks(range(k), names, fontsize="small")
+    if winner is not None:
+        for ticks in (axes.get_xticklabels(), axes.get_yticklabels()):
+            ticks[winner].set_fontweight("bold")
+    for i in range(k if k <= notebook.MOST else 0):
+        for j in range(k):
+            share = float(problem.matrix[i, j])
+            is_dark = abs(share - 0.5) > 0.6 * most
+            axes.text(j, i, f"{share:.2f}", ha="center", va="center", fontsize="x-small",
+                      color="white" if is_dark else "black")  # fmt: skip
+    return axes
+
+
+def draw_standing(axes: Axes | None, standing: Standing) -> Axes:
+    """Draw the leader against every other arm: estimates, intervals, and the line at 1/2.
+
+    With Borda's winner for a target, every arm's score, and the line at the leader's lower end.
+    """
+    is_borda = standing.scores is not None
+    rows = [row for row in standing.rows() if is_borda or row.arm != standing.leader][:_NAMED]
+    line = rows[0].lower if is_borda else 0.5
+    axes = _new_axes(6.0, 1.6 + 0.28 * len(rows)) if axes is None else axes
+    heard = [(place, row) for place, row in enumerate(rows) if not np.isnan(row.mean)]
+    places = [place for place, _ in heard]
+    colours = ["#0072B2" if row.lower > 0.5 else "#D55E00" if row.upper < 0.5 else "#999999"
+               for _, row in heard]  # fmt: skip
+    if is_borda:
+        colours = ["#0072B2" if standing.candidates[row.arm] else "#D55E00" for _, row in heard]
+    lower, upper = [row.lower for _, row in heard], [row.upper for _, row in heard]
+    axes.axvline(line, color="#999999", linewidth=1, linestyle="--")
+    axes.hlines(places, lower, upper, colors=colours, linewidth=2)
+    axes.scatter([row.mean for _, row in heard], places, c=colours, s=28, zorder=3)
+    for place, row in enumerate(rows):
+        if np.isnan(row.mean):
+            axes.text(0.5, place, " unheard", va="center", fontsize="small", alpha=0.7)
+    axes.set_yticks(range(len(rows)), [_name(standing.arms[row.arm]) for row in rows])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlim(min(0.0, *lower, 1.0), max(1.0, *upper, 0.0))
+    leader = _name(standing.arms[standing.leader]) if standing.is_heard else "the leader"
+    beats = f"how often {leader} beats it"
+    axes.set_xlabel("Borda score: how often it beats another one" if is_borda else beats)
+    left_out = len(standing.arms) - (0 if is_borda else 1) - len(rows)
+    leads, _, sure = standing.headline.rpartition(" (") if standing.is_heard else ("", "", "")
+    title = [_short(leads), f"({sure}"] if leads else [_short(standing.headline)]
+    title += [f"{left_out} more arms are left out"] if left_out else []
+    axes.set_title("\n".join(title), fontsize="medium")
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def draw_delay(axes: Axes | None, laws: Sequence[Law]) -> Axes:
+    """Draw the share that has come by each age, a line a law; bars say when, for a single one."""
+    axes = _new_axes(6.0, 3.8) if axes is None else axes
+    pairs = Counter(laws)
+    shown = list(pairs)[:_MANY]
+    reach = notebook.span(shown)
+    ages = reach.ages(400)
+    ages = ages[ages >= 1] if reach.is_log else ages
+    if len(pairs) == 1:
+        edges = reach.ages(31)
+        share = np.diff(shown[0].cdf(edges))
+        axes.bar(edges[:-1] + 0.5, share, np.diff(edges), align="edge", color="#56B4E9", alpha=0.6,
+                 linewidth=0, label="comes in this span")  # fmt: skip
+    for number, law in enumerate(shown):
+        look = style(number) if len(shown) <= 6 else {"color": "#0072B2", "alpha": 0.4}
+        label = "has come by this age" if len(pairs) == 1 else f"{law} ({pairs[law]} pairs)"
+        axes.step(ages, law.cdf(ages), where="post", linewidth=1.8, label=_short(label), **look)
+    never = shown[0].never
+    if len(pairs) == 1 and never > 0:
+        axes.axhline(1 - never, color="#999999", linewidth=1, linestyle="--",
+                     label=f"{100 * never:.3g} % never come")  # fmt: skip
+    title = str(shown[0]) if len(pairs) == 1 else f"{len(pairs)} laws by pair of arms"
+    axes.set_title(_short(title if len(shown) == len(pairs) else f"{title}, {_MANY} of them"))
+    axes.set_xlabel("ticks since the duel")
+    axes.set_ylabel("share of the conversions")
+    axes.set_ylim(0, 1.02)
+    if reach.is_log:
+        axes.set_xscale("log")
+    axes.set_xlim(0.5 if reach.is_log else 0, reach.last)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25, linewidth=0.6)
+    if len(shown) <= 6:
+        axes.legend(frameon=False, fontsize="small")
+    return axes
+
+
+def style(number: int) -> dict[str, Any]:
+    """The colour and the dash of the n-th line; no two of the first 81 have both in common."""
+    dash = _DASHES[(number // len(_COLOURS) + number) % len(_DASHES)]
+    return {"color": _COLOURS[number % len(_COLOURS)], "linestyle": dash}
+
+
+def tone(share: float) -> str:
+    """A colour from dark to light, the same in grey."""
+    dark, light = np.array([8, 64, 129]), np.array([190, 225, 240])
+    red, green, blue = (dark + share * (light - dark)).astype(int)
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def panels(rows: int, columns: int, n: int, title: str) -> tuple[Figure, list[Axes]]:
+    """Return a figure with n panels, in rows, and room for a key below."""
+    width, height = (3.6 * columns, 2.9 * rows + 0.9) if columns > 1 else (6.0, 4.5)
+    figure: Figure = check()(figsize=(width, height), layout="constrained")
+    figure.suptitle(_short(title))
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axes in grid[n:]:
+        axes.set_visible(False)
+    for axes in grid[:n]:
+        axes.tick_params(labelsize="small")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.25, linewidth=0.6)
+    return figure, list(grid[:n])
+
+
+def name_axes(shown: Sequence[Axes], columns: int, x: str, y: str) -> None:
+    """Name the outer axes of a figure with panels: below each column, left of each row."""
+    for number, axes in enumerate(shown):
+        axes.set_xlabel(in_figure(x) if number + columns >= len(shown) else "", fontsize="small")
+        axes.set_ylabel(y if number % columns == 0 else "", fontsize="small")
+
+
+def log_numbers(axes: Axes) -> None:
+    """Make the vertical axis logarithmic, with numbers that people read: 200, 500, 1,000."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(lambda value, _: _tick(value))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def one_legend(figure: Figure, axes: Axes) -> None:
+    """One legend for all panels, below them."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize="small",
+        handlelength=3.5,
+    )  # fmt: skip
+
+
+def key(figure: Figure, entries: Sequence[tuple[str, str]], title: str) -> None:
+    """A key of colours below the panels."""
+    from matplotlib.patches import Patch
+
+    patches = [Patch(color=colour, label=text) for colour, text in entries]
+    figure.legend(
+        handles=patches, title=_short(title), loc="outside lower center", ncols=len(entries),
+        frameon=False, fontsize="small",
+    )  # fmt: skip
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Write a figure, whole or not at all; the ending of the name says in which format.
+
+    The file depends on what is drawn alone: no dates, no random names in it.
+    """
+    import matplotlib
+
+    path, content = Path(path), io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "duelay", "svg.fonttype": "path"}):
+        figure.savefig(
+            content, format=path.suffix[1:], dpi=150, metadata=_METADATA.get(path.suffix, {})
+        )
+    if path.suffix == ".svg":
+        content = io.BytesIO(_PATH.sub(_round, content.getvalue().decode()).encode())
+    write_whole(path, content.getvalue())
+
+
+def _new_axes(width: float, height: float) -> Axes:
+    """New axes by pyplot, so that a notebook shows them."""
+    check()
+    import matplotlib.pyplot as plt
+
+    _, axes = plt.subplots(figsize=(width, height), layout="constrained")
+    return axes
+
+
+def _title(result: Result) -> str:
+    runs = "1 run" if result.runs == 1 else f"{result.runs} runs"
+    return _short(f"{result.problem.name}, delay {result.delay}, {runs}")
+
+
+def _round(path: re.Match[str]) -> str:
+    """A path with a hundredth of a point is as good as one with a millionth, and half as long."""
+    return re.sub(r"(\.\d\d)\d+", r"\1", path.group())
+
+
+def _tick(value: float) -> str:
+    """A number on an axis: 0.25, 40, 1,500, 200k."""
+    if abs(value) >= 10_000:
+        return f"{value / 1000:,g}k"
+    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:g}"
+
+
+def _short(text: str) -> str:
+    """Words for a figure: not too many."""
+    return in_figure(text if len(text) <= 70 else f"{text[:67]}...")
+
+
+def _name(arm: str) -> str:
+    """An arm's name beside a tick."""
+    return in_figure(arm if len(arm) <= 20 else f"{arm[:17]}...")
+
+
+def check() -> Any:
+    """Return matplotlib's Figure, or say how to install it."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ValueError(
+            "figures need matplotlib: install it with pip install 'duelay[plots]'"
+        ) from None
+    return Figure

@@ -1,0 +1,193 @@
+"""Compiled kernels on disk: found again, forgotten when old, and done without."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from duelay._core import cache, jit
+from duelay._core.sources import own_digest
+from test_jit import answer
+
+NAME = "0123456789abcdef"
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A folder with the kernels of one simulation."""
+    folder = tmp_path_factory.mktemp("cache")
+    answer(NUMBA_CACHE_DIR=str(folder))
+    return folder
+
+
+@pytest.mark.compiled
+def test_kernels_are_kept_on_disk_and_found_again(kept):
+    files = sorted(kept.rglob("*.nb?"))
+    assert any("loop.play" in path.name for path in files)
+    assert all(path.is_relative_to(kept / "duelay" / own_digest()) for path in files)
+    before = {path: path.stat().st_mtime_ns for path in files}
+    assert answer(NUMBA_CACHE_DIR=str(kept)) == answer()
+    assert {path: path.stat().st_mtime_ns for path in sorted(kept.rglob("*.nb?"))} == before
+
+
+@pytest.mark.compiled
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    assert answer(NUMBA_CACHE_DIR=str(blocked)) == answer()
+
+
+@pytest.mark.compiled
+def test_a_damaged_cache_is_compiled_again_and_then_sound(kept, tmp_path):
+    folder = tmp_path / "damaged"
+    shutil.copytree(kept, folder)
+    for path in folder.rglob("*.nbi"):
+        path.write_bytes(b"")  # as a full disk or a power failure leaves them
+    command = [sys.executable, "-m", "duelay", "simulate", "--dataset", "mslr", "--policy",
+               "rucb-delay", "--horizon", "500", "--runs", "1", "--quiet"]  # fmt: skip
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("is damaged") == 1 and "rucb-delay" in done.stdout
+    assert "Traceback" not in done.stderr
+    again = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert (again.returncode, again.stderr) == (0, "")
+
+
+def add(a, b):
+    return a + b
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of its own for kernels that tests make."""
+    monkeypatch.setattr(cache, "_said", set())
+    cache._throw_away.cache_clear()
+    monkeypatch.setattr(jit, "_CACHE", tmp_path)
+    (tmp_path / cache._MARK).write_text(tmp_path.name)
+    return tmp_path
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    "kind, damage",
+    [("nbi", b""), ("nbi", b"garbage"), ("nbi", "a folder"), ("nbi", "cut"),
+     ("nbc", b""), ("nbc", b"garbage"), ("nbc", "cut")],
+)  # fmt: skip
+def test_a_damaged_file_is_one_sentence(folder, capsys, kind, damage):
+    assert jit.kernel(add)(1, 2) == 3
+    (path,) = folder.rglob(f"*.{kind}")
+    if damage == "a folder":
+        path.unlink()
+        path.mkdir()
+    else:
+        path.write_bytes(path.read_bytes()[:100] if damage == "cut" else damage)
+    one, two = jit.kernel(add), jit.kernel(add)
+    assert (one(1, 2), two(1.5, 2), one(1, 3)) == (3, 3.5, 4)
+    assert capsys.readouterr().err.count("is damaged") == 1
+    cache._said.clear()
+    found = jit.kernel(add)
+    assert found(1, 2) == 3
+    assert capsys.readouterr().err == ""
+    assert sum(found.stats.cache_hits.values()) == 1
+    assert (folder / cache._MARK).exists()
+
+
+@pytest.mark.compiled
+def test_a_kernel_of_other_types_is_not_taken_for_ours(folder, capsys):
+    """Two processes that keep kernels at the same moment may write to the same file."""
+    jit.kernel(add)(1, 2)
+    (whole,) = folder.rglob("*.nbc")
+    of_whole = whole.read_bytes()
+    jit.kernel(add)(1.5, 2.5)
+    for path in folder.rglob("*.nbc"):
+        path.write_bytes(of_whole)
+    assert jit.kernel(add)(1.5, 2.5) == 4.0
+    assert "is damaged (ValueError: it is of other types)" in capsys.readouterr().err
+
+
+@pytest.mark.compiled
+def test_a_folder_that_is_gone_is_made_again(folder):
+    one = jit.kernel(add)
+    shutil.rmtree(folder)
+    assert one(1, 2) == 3
+    assert list(folder.rglob("*.nbc"))
+
+
+FULL = """
+import resource, sys
+def fill():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))  # no file can grow
+if sys.argv[1] == "before":
+    fill()
+from duelay._core.jit import kernel
+from duelay.engine.loop import new_tally, regret_so_far
+import numpy as np
+fill()
+for ticks in (np.array([1]), np.array([2])):
+    print(regret_so_far(new_tally(np.array([0.0, 0.1]), ticks)))
+print(len(regret_so_far.overloads))
+"""
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_full_disk_stops_nothing_and_is_said_once(tmp_path, when):
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, when], capture_output=True, text=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["0.0", "0.0", "1"]
+    said = [line for line in done.stderr.splitlines() if "cannot be kept" in line]
+    assert len(said) == (when == "after"), done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.rglob("*.nbc"))
+
+
+def test_old_kernels_are_forgotten_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache.config, "CACHE_DIR", str(tmp_path))
+    base = tmp_path / "duelay"
+    old, young, unmarked, renamed = (base / (digit * 16) for digit in "abcd")
+    mine, notes = base / "my experiments", base / "notes.txt"
+    for folder in (old, young, unmarked, renamed, mine):
+        (folder / "within").mkdir(parents=True)
+        if folder not in (unmarked, mine):
+            (folder / cache._MARK).write_text(old.name if folder == renamed else folder.name)
+    (mine / cache._MARK).write_text(mine.name)
+    notes.write_text("")
+    (base / ("e" * 16)).symlink_to(mine)
+    for path in (old, unmarked, renamed, mine, notes):
+        os.utime(path, (0, 0))
+    folder, reason = cache.find_folder(NAME)
+    assert (folder, reason) == (base / NAME, "")
+    assert not old.exists()
+    assert all((path / "within").exists() for path in (young, unmarked, renamed, mine))
+    assert notes.exists() and cache._is_ours(folder)
+    assert cache.find_folder(NAME) == (folder, "")
+
+
+def test_where_nothing_can_be_kept_the_reason_is_known(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(cache.config, "CACHE_DIR", str(tmp_path / "file"))
+    folder, reason = cache.find_folder(NAME)
+    assert folder is None and "file" in reason and "Not a directory" in reason
+    monkeypatch.setattr(cache.config, "CACHE_DIR", "")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    with monkeypatch.context() as context:
+        context.setattr(Path, "home", homeless)
+        assert cache.find_folder(NAME)[0] is None
+    with monkeypatch.context() as context:
+        context.setattr(os, "access", lambda *_: False)
+        context.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+        folder, reason = cache.find_folder(NAME)
+        assert folder is None and reason.endswith("cannot be written")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache.find_folder(NAME)[0] == tmp_path / "xdg" / "duelay" / NAME
