@@ -88,7 +88,7 @@ turns: $(VENV)/.ready
 # After a change that is meant to give other duels: write down the new ones, and say so in the
 # changelog.
 golden: $(VENV)/.ready-dev
-	$(BIN)/python tests/test_golden.py
+	$(BIN)/python tests/engine/test_golden.py
 
 clean:
 	rm -rf $(VENV) demo site build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -2,8 +2,8 @@
 
 A block of a page stands between ``<!-- NAME, made by: COMMAND -->`` and ``<!-- end -->``. What
 COMMAND finds it hands to `keep`, which writes docs/numbers/NAME.json and the block of that name,
-wherever it stands. Nobody writes there by hand: `tests/test_numbers.py` compares the pages with
-what is kept, and makes the quick ones anew.
+wherever it stands. Nobody writes there by hand: `tests/docs/test_numbers.py` compares the pages
+with what is kept, and makes the quick ones anew.
 """
 
 from __future__ import annotations

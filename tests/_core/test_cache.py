@@ -10,7 +10,7 @@ import pytest
 
 from duelay._core import cache, jit
 from duelay._core.sources import own_digest
-from test_jit import answer
+from helpers import answer
 
 NAME = "0123456789abcdef"
 

@@ -26,7 +26,7 @@ from duelay import (
     theory,
 )
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 INDEX = DOCS / "index.md"

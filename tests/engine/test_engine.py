@@ -17,7 +17,7 @@ from duelay.engine.loop import run as run_loop
 from duelay.engine.world import NOBODY, duel, make_world, take_due
 from duelay.problems import arithmetic, bradley_terry
 from duelay.testing import compiled_duels, live_duels
-from test_contract import POLICIES
+from helpers import BUILT_IN
 
 PROBLEM = arithmetic(4, 0.1)
 
@@ -116,7 +116,7 @@ def test_every_policy_meets_the_same_world():
     assert world_rng.random() != policy_rng.random()
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@pytest.mark.parametrize("policy", BUILT_IN, ids=str)
 def test_a_policys_world_stays_in_step_tick_for_tick(policy):
     """Two draws a duel: after t ticks the world's generator is where every other one's is."""
     certain = duelay.Problem([[0.5, 1.0, 1.0], [0.0, 0.5, 1.0], [0.0, 0.0, 0.5]])

@@ -1,7 +1,6 @@
 """Specifications, cells, resuming: the same bytes whatever happens on the way."""
 
 import contextlib
-import hashlib
 import os
 import signal
 import subprocess
@@ -19,31 +18,7 @@ from duelay.experiments import cells as cells_module
 from duelay.experiments import reading, work
 from duelay.experiments.cells import cells_of, compute, read, write
 from duelay.ledger.learned import WAYS
-
-SMALL = """
-name = "small"
-problems = ["mslr", "arithmetic:3,0.1"]
-policies = ["rucb-delay:window=50", { policy = "rucb:alpha=1", label = "the baseline" }]
-delays = ["geometric:0.1"]
-horizon = 300
-runs = 5
-block = 2
-checkpoints = 10
-seed = 3
-"""
-
-
-def spec(source=SMALL):
-    return reading.parse(source, "small.toml", Path())
-
-
-def fingerprint(folder):
-    """Every file of a results folder by its content; logs and locks have none."""
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != ".lock"
-    }
+from helpers import SMALL, fingerprint, spec
 
 
 @pytest.fixture(scope="module")
@@ -501,7 +476,7 @@ def test_grids_inherit_from_the_top():
 def test_a_csv_of_ones_own_gives_a_figure_in_two_commands(tmp_path, monkeypatch, capsys):
     """The README's two commands."""
     monkeypatch.chdir(tmp_path)
-    readme = (Path(__file__).parent.parent / "README.md").read_text()
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
     block = next(part for part in readme.split("```") if "cat > mine.toml" in part)
     Path("mine.csv").write_text("old,new,newer\n0.5,0.4,0.3\n0.6,0.5,0.4\n0.7,0.6,0.5\n")
     script = block.removeprefix("sh\n").replace("runs = 20", "runs = 2")

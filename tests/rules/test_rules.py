@@ -9,24 +9,9 @@ import duelay
 import naive
 from duelay import delays
 from duelay.problems import arithmetic, bradley_terry
+from helpers import play_beside
 
 PROBLEM = bradley_terry([5.0, 1.0, 3.0, 2.0])
-
-
-def play_beside(policy, law, ticks, check, problem=PROBLEM, seed=0):
-    """Run a player; before each tick hand the history to `check`, which sees the choice."""
-    rng = np.random.default_rng(seed)
-    player = policy.start(problem.arms, seed=rng.spawn(1)[0])
-    history = []
-    for t in range(1, ticks + 1):
-        for s, past in enumerate(history, start=1):
-            if past.won and past.delay == t - s:
-                player.tell(s - 1)
-        duel = player.ask()
-        check(t, history, (duel.first, duel.second), player)
-        won = rng.random() < problem.matrix[duel.first, duel.second]
-        delay = float(law.sample(seed=rng))
-        history.append(naive.Past(duel.first, duel.second, bool(won), delay))
 
 
 @pytest.mark.parametrize("alpha", [0.51, 1.0])

@@ -1,8 +1,5 @@
 """Votes, and the bonus of the first, against their definitions; live and simulated alike."""
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -14,33 +11,10 @@ from duelay.ledger.assumption import drifts, is_settled, settles, share_first
 from duelay.ledger.votes import first_bonus
 from duelay.problems import arithmetic
 from duelay.testing import live_duels
+from helpers import VOTED, Live
 
 PROBLEM = arithmetic(4, 0.12)
 LAW = delays.Never(0.3, delays.Geometric(0.1))
-POLICIES = [
-    duelay.DoubleThompson(),
-    duelay.DoubleThompson(delay="learn", order="alternate", window=30),
-    duelay.RUCBDelay(),
-    duelay.RUCB(order="coin"),
-    duelay.RRDBDelay(delta=0.5),
-    duelay.RMED(),
-    duelay.MRRDBDelay(schedule=(5, 20, 60)),
-    duelay.Borda(),
-]
-
-
-@dataclass(frozen=True)
-class Live:
-    """A policy that the simulator meets through ask and tell only."""
-
-    policy: Any
-
-    @property
-    def window(self):
-        return self.policy.window
-
-    def start(self, arms, seed=None, **told):
-        return self.policy.start(arms, seed, **told)
 
 
 def test_only_answered_duels_count():
@@ -69,7 +43,7 @@ def test_only_answered_duels_count():
 
 
 @pytest.mark.parametrize("feedback", ["votes", "corrected-votes"])
-@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@pytest.mark.parametrize("policy", VOTED, ids=str)
 def test_live_and_simulated_votes_agree_duel_for_duel(policy, feedback):
     kwargs = {"delay": LAW, "horizon": 400, "runs": 2, "seed": 5, "feedback": feedback}
     simulated = duelay.simulate(PROBLEM, policy, **kwargs)

@@ -8,8 +8,8 @@ import pytest
 import duelay
 from duelay import delays, policies
 from duelay.testing import PolicyContract
+from helpers import BUILT_IN
 
-POLICIES = [getattr(policies, name)() for name in policies.__all__]
 BY_PAIR = delays.ByPair.of(4, lambda i, j: delays.Geometric(0.1 + 0.2 * ((i + j) % 3)))
 VARIANTS = [
     duelay.RUCB(alpha=1.0, counting="append-only"),
@@ -38,7 +38,7 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.parametrize("policy", POLICIES + VARIANTS, ids=str)
+@pytest.mark.parametrize("policy", BUILT_IN + VARIANTS, ids=str)
 class TestBuiltIn(PolicyContract):
     @pytest.fixture(autouse=True)
     def _give(self, policy):
@@ -106,7 +106,7 @@ class TestForeign(PolicyContract):
 
 
 def test_every_policy_has_a_text_name_and_reads_back():
-    for policy in POLICIES + VARIANTS:
+    for policy in BUILT_IN + VARIANTS:
         assert policies.parse(str(policy)) == policy
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from duelay import datasets
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 # Condorcet winner, smallest and largest gap.
 EXPECTED = {
     "six-rankers": (6, 0, 0.04, 0.11),

@@ -9,24 +9,7 @@ import pytest
 from duelay import rules
 from duelay._core import jit
 from duelay.ledger import assumption, order
-
-CODE = """
-import duelay
-r = duelay.simulate(duelay.datasets.load("mslr"), duelay.RUCBDelay(), delay="geometric:0.1",
-                    horizon=500, seed=1)
-print(repr(r.final[0]))
-"""
-
-
-def answer(**env):
-    done = subprocess.run(
-        [sys.executable, "-c", CODE],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, **env},
-    )
-    return done.stdout
+from helpers import answer
 
 
 @pytest.mark.compiled

@@ -9,7 +9,7 @@ import duelay
 from duelay import datasets, delays, policies
 from duelay.testing import compiled_duels, live_duels
 
-PATH = Path(__file__).parent / "golden" / "duels.json"
+PATH = Path(__file__).parent / "duels.json"
 LAW = delays.Geometric(0.1)
 FORMS = [
     "rucb:alpha=1",

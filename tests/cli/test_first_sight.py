@@ -15,7 +15,7 @@ from duelay import cli, experiments, policies, text
 from duelay.cli import compare
 from duelay.experiments import claims, figures, reading, watch, work
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SIMULATE = ["simulate", "--dataset", "mslr", "--horizon", "200", "--runs", "2"]
 TINY = 'problems = ["mslr"]\npolicies = ["rucb", "recommended"]\nhorizon = 200\nruns = 2\nblock = 2'
 

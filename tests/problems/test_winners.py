@@ -14,7 +14,7 @@ from duelay.engine import streams
 from duelay.engine.loop import new_tally, run
 from duelay.engine.world import make_world
 from duelay.problems import bradley_terry, cyclic, generate, leader, mslr_like, no_winner
-from test_rules import play_beside
+from helpers import play_beside
 
 
 @st.composite

@@ -11,8 +11,8 @@ import pytest
 from duelay import experiments
 from duelay.experiments import cluster as on_dask
 from duelay.experiments import reading
+from helpers import SMALL, fingerprint
 from own import MINE, finish, small
-from test_experiments import SMALL, fingerprint
 
 
 @pytest.fixture

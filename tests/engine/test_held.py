@@ -12,13 +12,13 @@ from duelay.engine.world import make_world
 from duelay.ledger import age_to, hear, record
 from duelay.problems import arithmetic
 from duelay.rules.turn import select
-from test_votes import POLICIES, Live
+from helpers import VOTED, Live
 
 PROBLEM = arithmetic(4, 0.12)
 LAW = delays.Uniform(1, 12)
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@pytest.mark.parametrize("policy", VOTED, ids=str)
 def test_nothing_held_back_is_the_plain_loop(policy):
     policy = policy.for_horizon(300)
     plain = duelay.simulate(PROBLEM, policy, delay=LAW, horizon=300, seed=3, bulk=False)
@@ -31,7 +31,7 @@ def test_nothing_held_back_is_the_plain_loop(policy):
 
 
 @pytest.mark.parametrize("batch", [2, 7, 100, 1000])
-@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@pytest.mark.parametrize("policy", VOTED, ids=str)
 def test_a_batch_is_that_of_a_live_program(policy, batch):
     """Which asks for so many duels before it tells what has come."""
     kwargs = {"delay": LAW, "horizon": 300, "runs": 2, "seed": 5, "batch": batch}

@@ -121,7 +121,7 @@ def test_the_advice_agrees_with_the_page():
 
 
 def test_every_study_has_its_place_on_the_page():
-    page = Path(__file__).parent.parent / "docs" / "studies.md"
+    page = Path(__file__).parents[2] / "docs" / "studies.md"
     assert {block.name for block in pages.blocks() if block.page == page} == set(STUDIES)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from duelay import experiments
 from duelay.experiments.results import export
-from test_experiments import fingerprint, spec
+from helpers import fingerprint, spec
 
 
 def test_a_folder_removed_in_mid_run_is_one_sentence(tmp_path):

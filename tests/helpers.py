@@ -1,0 +1,107 @@
+"""What tests of several rooms have in common."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import duelay
+import naive
+from duelay import policies
+from duelay.problems import bradley_terry
+
+PROBLEM = bradley_terry([5.0, 1.0, 3.0, 2.0])
+
+BUILT_IN = [getattr(policies, name)() for name in policies.__all__]
+VOTED = [
+    duelay.DoubleThompson(),
+    duelay.DoubleThompson(delay="learn", order="alternate", window=30),
+    duelay.RUCBDelay(),
+    duelay.RUCB(order="coin"),
+    duelay.RRDBDelay(delta=0.5),
+    duelay.RMED(),
+    duelay.MRRDBDelay(schedule=(5, 20, 60)),
+    duelay.Borda(),
+]
+
+
+@dataclass(frozen=True)
+class Live:
+    """A policy that the simulator meets through ask and tell only."""
+
+    policy: Any
+
+    @property
+    def window(self):
+        return self.policy.window
+
+    def start(self, arms, seed=None, **told):
+        return self.policy.start(arms, seed, **told)
+
+
+SMALL = """
+name = "small"
+problems = ["mslr", "arithmetic:3,0.1"]
+policies = ["rucb-delay:window=50", { policy = "rucb:alpha=1", label = "the baseline" }]
+delays = ["geometric:0.1"]
+horizon = 300
+runs = 5
+block = 2
+checkpoints = 10
+seed = 3
+"""
+
+
+def spec(source=SMALL):
+    from duelay.experiments import reading
+
+    return reading.parse(source, "small.toml", Path())
+
+
+def fingerprint(folder):
+    """Every file of a results folder by its content; logs and locks have none."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != ".lock"
+    }
+
+
+def play_beside(policy, law, ticks, check, problem=PROBLEM, seed=0):
+    """Run a player; before each tick hand the history to `check`, which sees the choice."""
+    rng = np.random.default_rng(seed)
+    player = policy.start(problem.arms, seed=rng.spawn(1)[0])
+    history = []
+    for t in range(1, ticks + 1):
+        for s, past in enumerate(history, start=1):
+            if past.won and past.delay == t - s:
+                player.tell(s - 1)
+        duel = player.ask()
+        check(t, history, (duel.first, duel.second), player)
+        won = rng.random() < problem.matrix[duel.first, duel.second]
+        delay = float(law.sample(seed=rng))
+        history.append(naive.Past(duel.first, duel.second, bool(won), delay))
+
+
+CODE = """
+import duelay
+r = duelay.simulate(duelay.datasets.load("mslr"), duelay.RUCBDelay(), delay="geometric:0.1",
+                    horizon=500, seed=1)
+print(repr(r.final[0]))
+"""
+
+
+def answer(**env):
+    done = subprocess.run(
+        [sys.executable, "-c", CODE],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **env},
+    )
+    return done.stdout
