@@ -47,7 +47,7 @@ class Empirical(TableLaw):
     @classmethod
     def from_samples(cls, samples: ArrayLike) -> Empirical:
         """The law of observed delays; `inf` or `nan` is a conversion that never came."""
-        needs = "samples must be one or more whole numbers of at least 1, inf or nan"
+        needs = "samples must be whole numbers of at least 1, inf or nan, and must not be empty"
         try:
             delays = np.atleast_1d(np.asarray(samples, dtype=np.float64))
         except (TypeError, ValueError):
