@@ -9,6 +9,7 @@ import duelay
 import naive
 from duelay import delays
 from duelay.ledger import age_to, hear, open_ledger, record
+from duelay.ledger.assumption import epoch, is_known, next_look, settles
 from duelay.ledger.learned import estimate, recount, start_learned
 
 PROBLEM = duelay.Problem([[0.5, 0.8, 0.6], [0.2, 0.5, 0.35], [0.4, 0.65, 0.5]])
@@ -50,6 +51,56 @@ def test_the_law_is_kaplan_meiers_and_reaches_every_duel(window, from_self_duels
     # The last duel was asked at tick n itself: its age is 0 and it has not been heard of.
     np.testing.assert_allclose(told.expected, n_tilde, atol=1e-9)
     np.testing.assert_allclose(told.wins, s, atol=1e-9)
+
+
+@pytest.mark.parametrize("window", [7, 40])
+def test_the_law_goes_on_as_at_the_window_until_the_next_look(window):
+    """Duels beyond the window stay in the ring for a while, and gain no more."""
+    n = 260  # looks are at 250 and at 300
+    history, ledger = replay(n, delays.Geometric(0.05), window)
+    assumed = ledger.assumed
+    estimate(assumed, n)
+    recount(assumed, n)
+    tau = naive.learned_law(history, n, window, lambda past: past.first != past.second)
+    for t in range(n + 1, n + 35):
+        age_to(ledger, t)
+        _, n_tilde, _, _ = naive.estimates(history, t, 3, lambda i, j, age: tau[int(age)], window)
+        np.testing.assert_allclose(ledger.estimates().expected, n_tilde, atol=1e-9)
+
+
+def test_the_law_is_looked_at_every_fifty_ticks_and_later_every_twentieth_of_the_time():
+    ledger = open_ledger(start_learned(20, 2), 2)
+    look, looks = 50, []
+    for t in range(1, 3001):
+        assert next_look(ledger.assumed) == look
+        before = epoch(ledger.assumed)
+        age_to(ledger, t)
+        assert (epoch(ledger.assumed) != before) == (t == look)
+        if t == look:
+            looks.append(t)
+            look = t + max(50, math.floor(t / 20))
+    assert looks[:3] == [50, 100, 150] and looks[19:23] == [1000, 1050, 1102, 1157]
+
+
+@pytest.mark.parametrize("heard, is_enough", [(99, False), (100, True)])
+def test_a_hundred_conversions_of_two_arms_are_enough(heard, is_enough):
+    """They come three ticks late; self-duels, and what comes after the window, do not count."""
+    ledger = open_ledger(start_learned(20, 2), 2)
+    for t in range(1, 401):
+        if 3 < t <= heard + 3:
+            hear(ledger, 0, 1, t - 3, t)
+        if t > 250:
+            hear(ledger, 1, 1, t - 3, t)
+            hear(ledger, 0, 1, t - 21, t)
+        age_to(ledger, t)
+        record(ledger, *((0, 1) if t < 240 else (1, 1)), t)
+    assert is_known(ledger.assumed) == is_enough
+    assert ledger.assumed.tau[0, 2] == (0.0 if is_enough else 1.0)
+
+
+def test_where_self_duels_teach_there_is_always_more_to_come():
+    assert settles(start_learned(30, 2)) == 30
+    assert settles(start_learned(30, 2, from_self_duels=True)) > 10**12
 
 
 def test_before_enough_is_known_silence_is_defeat():
@@ -231,6 +282,7 @@ def test_delays_beyond_the_ages_that_are_learned_do_not_bias_the_estimates(mean)
 
 
 def test_a_longer_window_is_learned_to_its_end():
+    assert duelay.RMED(delay="learn").window == 10_000
     assert duelay.RMED(delay="learn", window=30_000).start(2).learned_law().pmf(1) == 1
     assert len(duelay.RMED(delay="learn", window=30_000).ledger(2).assumed.tells) == 30_000
     with pytest.raises(ValueError, match="window must be at most 10000000"):

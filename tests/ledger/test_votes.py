@@ -145,9 +145,12 @@ def test_the_bonus_is_estimated_and_taken_out_as_it_says(bonus, is_known):
     assert settles(ledger.assumed) > 10**9
 
 
-def test_without_an_answer_either_arm_is_as_good():
+def test_without_an_answer_either_arm_is_as_good_and_one_answer_counts():
     ledger = for_votes(open_ledger(assume(None, None, 2), 2), "votes")
     assert share_first(ledger.assumed, ledger.plays, ledger.conversions, 0, 1) == 0.5
+    hear_vote(ledger, 0, 1, 1.0)
+    assert share_first(ledger.assumed, ledger.plays, ledger.conversions, 0, 1) == 1.0
+    assert share_first(ledger.assumed, ledger.plays, ledger.conversions, 1, 0) == 0.5
 
 
 @pytest.mark.compiled

@@ -15,6 +15,7 @@ from duelay.rules.turn import (
     calm_until,
     divergence,
     is_beaten,
+    rival,
     stays_unbeaten,
     upper_bound,
     wins_and_count,
@@ -54,6 +55,32 @@ def test_nobody_is_beaten_where_nothing_should_have_been_heard_yet():
     assert upper_bound(early, 0, 1, 0.0) == math.inf and not is_beaten(early, 0, 1, 0.0)
     little = one_pair(1, law=delays.Geometric(0.05))
     assert upper_bound(little, 0, 1, 1.0) == pytest.approx(1 / 0.05)
+
+
+@pytest.mark.parametrize("law", [None, delays.Geometric(0.1)], ids=str)
+def test_the_rival_is_the_other_arm_with_the_highest_bound(law):
+    """Where an arm may not duel itself: the largest U_ji of RUCB, with alpha = 0.51."""
+    rng, rivals = np.random.default_rng(1), set()
+    for _ in range(60):
+        ledger = open_ledger(assume(law, None, 4), 4)
+        ticks = int(rng.integers(20, 120))
+        for t in range(1, ticks + 1):
+            age_to(ledger, t)
+            i, j = (int(arm) for arm in rng.choice(4, size=2, replace=False))
+            record(ledger, i, j, t)
+            ledger.conversions[i, j] += rng.random() < 0.5
+        age_to(ledger, ticks + 1)
+        upper = naive.upper_bounds(*ledger.estimates()[:3], 0.51 * math.log(ticks + 1))
+        for i in range(4):
+            expected = max((j for j in range(4) if j != i), key=lambda j: upper[j, i])  # noqa: B023
+            assert rival(ledger, i, ticks + 1) == expected
+            rivals.add((i, expected))
+    assert len(rivals) == 12
+
+
+def test_the_first_arm_that_was_never_heard_of_is_the_rival():
+    ledger = one_pair(0)
+    assert rival(ledger, 0, 1) == 1 and rival(ledger, 1, 1) == 0
 
 
 def test_wins_are_cut_off_at_none_and_all():
