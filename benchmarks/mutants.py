@@ -53,8 +53,9 @@ KINDS = re.compile(
     "|Eq_NotEq|NotEq_Eq|Is_IsNot|IsNot_Is|In_NotIn|NotIn_In))"
 )
 
-# Numbers in a row of one: its last is its first, and room for two holds one.
-NOISE = re.compile(r"\[ -1\]|(zeros|ones|full)\( 2[,)]")
+# Numbers in a row of one: its last is its first, and room for two holds one. And the star of
+# arguments by name is no product.
+NOISE = re.compile(r"\[ -1\]|(zeros|ones|full)\( 2[,)]| /,")
 
 
 class InPlace(Operator):

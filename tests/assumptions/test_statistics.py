@@ -209,6 +209,29 @@ def test_the_statistic_is_the_one_defined(test, votes, order):
         assert found.is_alarm == (p_value < 0.05)
 
 
+@pytest.mark.parametrize(
+    "test", [*TWINS, order_balance, position_effect], ids=lambda test: test.__name__
+)
+def test_an_alarm_is_a_p_value_below_the_level_and_not_at_it(test):
+    history = a_history(0, votes=True)
+    p = test(history).p_value
+    at, above = test(history, level=p), test(history, level=p * (1 + 1e-9))
+    assert not at.is_alarm and at.sentence.startswith("No sign of ")
+    assert above.is_alarm and not above.sentence.startswith("No sign of ")
+
+
+def test_a_small_bonus_helps_too():
+    k = np.arange(100)
+    for wins, word in ((52, "helps"), (48, "hurts")):
+        won = np.where(k < wins, 1.0, 0.0)
+        history = History(
+            n_arms=2, first=k % 2, second=1 - k % 2, delay=np.ones(100), first_won=won,
+            feedback="votes", order="coin",
+        )  # fmt: skip
+        found = position_effect(history, level=0.9)
+        assert found.is_alarm and f"Being shown first {word}" in found.sentence
+
+
 def test_order_balance_adds_up_the_leads_of_all_arms():
     """Leads L_i against V, the matrix of who met whom: L V^+ L, with one degree less than arms."""
     history = a_history(3, votes=True)
@@ -337,6 +360,34 @@ def test_preferences_need_twenty_answers_in_either_half():
     early, late = preference_drift(at_once([7])), preference_drift(at_once([39]))
     assert early.sentence.endswith("each half of the time, has 19 and 20.")
     assert late.sentence.endswith("each half of the time, has 20 and 19.") and late.n == 39
+
+
+def votes_at_once(first, second, won, n_arms):
+    """Votes that come at once, and a last duel that is too young."""
+    one = np.ones(len(first) + 1)
+    return History(
+        n_arms=n_arms, first=np.r_[first, 0], second=np.r_[second, 1], delay=one,
+        first_won=np.r_[won, 1.0], feedback="votes", order="coin",
+    )  # fmt: skip
+
+
+def test_the_arm_that_changes_most_clearly_is_named():
+    """0 turns from winning all of 60 duels to losing; 2 goes from 60 % to 45 % of 600."""
+    k = np.arange(660)
+    is_rare, is_late = k % 11 == 0, k >= 330
+    share = np.where(is_late, 0.45, 0.6)
+    won = np.where(is_rare, ~is_late, (k * 7919 % 1000) < 1000 * share).astype(float)
+    found = preference_drift(votes_at_once(2 * ~is_rare, 2 * ~is_rare + 1, won, 5))
+    assert found.is_alarm and "arm 0 loses most clearly" in found.sentence
+
+
+@pytest.mark.parametrize("late, verb", [(26, "gains"), (24, "loses")])
+def test_a_small_change_is_a_gain_or_a_loss_too(late, verb):
+    """25 wins of 50 early."""
+    k = np.arange(100)
+    won = np.where(k < 50, k < 25, k < 50 + late).astype(float)
+    found = preference_drift(votes_at_once(0 * k, 0 * k + 1, won, 2), level=0.99)
+    assert found.is_alarm and f"arm 0 {verb} most clearly" in found.sentence
 
 
 def test_conversions_tell_of_a_bonus_from_twenty_duels_on():

@@ -231,6 +231,103 @@ def test_a_claim_with_one_part_false_does_not_hold():
     assert claims.slower_at_first(world(rival_ahead)).verdict == "does not hold"
 
 
+def test_an_eliminating_policy_must_not_grow_with_the_square():
+    def levels(grid, problem, label):
+        gap = np.sort(problem.gaps)[1]
+        power = {claims.RUCB_DELAY: 2.6, claims.RR_DB: 2.0}.get(label, 1.0)
+        return 10 / gap**power if grid == "gap" else 1000
+
+    claim = claims.exponents(world(levels))
+    verdicts = {row[0]: row[-1] for row in claim.rows[3:]}
+    assert verdicts.pop(f"{claims.RR_DB}'s is nearer to 1 than to 2") == "no"
+    assert set(verdicts.values()) == {"yes"} and len(verdicts) == 3
+    assert claim.verdict == "does not hold"
+    exponents = {row[0]: float(row[-1].split()[0]) for row in claim.rows[:3]}
+    assert exponents[claims.RUCB_DELAY] == pytest.approx(2.6, abs=0.05)
+    assert exponents[claims.RR_DB] == pytest.approx(2.0, abs=0.05)
+
+
+@pytest.mark.parametrize("below, holds", [(("RR", "MRR"), True), (("RR",), True), ((), False)])
+def test_on_tennis_one_rival_must_be_ahead(below, holds):
+    def levels(grid, problem, label):
+        if label == claims.RUCB_DELAY:
+            return 1000
+        return 800 if problem.name == "tennis" and label.startswith(below) else 1200
+
+    verdict = claims.rucb_delay_is_best(world(levels)).verdict
+    assert verdict == ("holds" if holds else "does not hold")
+
+
+def test_early_is_a_twentieth_of_the_horizon():
+    results = world(lambda grid, problem, label: 1000, lambda grid, label: straight)
+    claim = claims.slower_at_first(results)
+    regret = results.get("paper", "mslr", claims.RUCB_DELAY)
+    (place,) = np.flatnonzero(regret.t == 10_000)
+    (row,) = (row for row in claim.rows if row[0] == "mslr")
+    assert row[1] == f"{regret.regret[:, place].mean():,.0f}" and 45 < float(row[1]) < 55
+
+
+@pytest.mark.parametrize("late, holds", [(0.23, False), (0.27, True)])
+def test_rucb_fails_where_more_than_a_quarter_of_the_regret_is_late_on_every_dataset(late, holds):
+    def bent(level):
+        return lambda t: level * (np.minimum(t, 100_000) * (1 - 2 * late) + t * late) / 1e5
+
+    def curves(grid, label):
+        return bent if label == "RUCB, append-only" else flat
+
+    claim = claims.rucb_fails(world(lambda grid, problem, label: 1000, curves))
+    assert claim.readings == (["RUCB append-only"] if holds else [])
+    assert claim.columns == ["dataset", "corrected", "append-only", "conversions"]
+
+
+@pytest.mark.parametrize("order, holds", [((0, 1, 2, 3, 4, 5), True), ((3, 1, 4, 0, 2, 5), False)])
+def test_a_weak_correlation_with_small_gaps_is_not_enough(order, holds):
+    """Differences by the number of small gaps, in that order or in one correlated by less."""
+    names = list(claims.SIX)
+    problems = {p.name: p for p in experiments.built_in("paper").grids[0].problems}
+    small = {name: int((problems[name].gaps < 0.1 - 1e-9).sum()) for name in names}
+    ranked = sorted(names, key=small.get)
+    more = {name: 100 * (1 + order[place]) for place, name in enumerate(ranked)}
+    rho = scipy.stats.spearmanr([small[n] for n in names], [more[n] for n in names]).statistic
+    assert rho > 0.5 if holds else 0.05 < rho < 0.5
+
+    def levels(grid, problem, label):
+        return 1000 if label == claims.RUCB_DELAY else 1000 + more.get(problem.name, 100)
+
+    claim = claims.more_with_small_gaps(world(levels))
+    assert ("MRR-DB-Delay brief; car, sushi" in claim.readings) == holds
+    counted = {row[0]: row[1] for row in claim.rows[:8]}
+    assert all(counted[name] == str(small[name] - 1) for name in names)
+    rows = [int(row[1]) for row in claim.rows[:8]]
+    assert rows == sorted(rows)
+    (found,) = (row for row in claim.rows if row[0] == "rank correlation; car, sushi")
+    assert float(found[2].split()[0]) == pytest.approx(rho, abs=0.01) and found[1] == ""
+
+
+@pytest.mark.parametrize("what", ["regret", "plays"])
+def test_without_delay_every_run_must_be_the_same_in_regret_and_in_plays(what):
+    results = world(lambda grid, problem, label: 500)
+    assert claims.without_delay(results).verdict == "holds"
+    key = next(k for k in results.by_key if k[0] == "no-delay" and k[2] == claims.RUCB_DELAY)
+    changed = getattr(results.by_key[key], what).copy()
+    changed.flat[-1] += 1
+    results.by_key[key] = dataclasses.replace(results.by_key[key], **{what: changed})
+    claim = claims.without_delay(results)
+    assert claim.verdict == "does not hold"
+    told = {row[0]: row[-1] for row in claim.rows}
+    assert told.pop(key[1]) == "no" and set(told.values()) == {"every run, to the last bit"}
+
+
+def test_a_caveat_for_few_runs_and_one_for_another_horizon():
+    grid = dataclasses.replace(experiments.built_in("paper").grids[0], runs=20, horizon=200_000)
+    assert claims.caveat(grid) == ""
+    few = claims.caveat(dataclasses.replace(grid, runs=19))
+    assert few.startswith("With 19 runs, fewer than 20") and "horizon" not in few
+    for horizon in (199_999, 200_001):
+        other = claims.caveat(dataclasses.replace(grid, horizon=horizon))
+        assert other.startswith(f"The horizon of {horizon:,} is not the paper's 200,000")
+
+
 @pytest.mark.parametrize("more, holds", [(1.08, True), (0.92, True), (1.12, False), (0.88, False)])
 def test_a_window_has_no_effect_within_ten_per_cent(more, holds):
     def levels(grid, problem, label):

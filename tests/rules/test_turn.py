@@ -72,7 +72,7 @@ def test_the_rival_is_the_other_arm_with_the_highest_bound(law):
         age_to(ledger, ticks + 1)
         upper = naive.upper_bounds(*ledger.estimates()[:3], 0.51 * math.log(ticks + 1))
         for i in range(4):
-            expected = max((j for j in range(4) if j != i), key=lambda j: upper[j, i])  # noqa: B023
+            expected = max((j for j in range(4) if j != i), key=lambda j: upper[j, i])
             assert rival(ledger, i, ticks + 1) == expected
             rivals.add((i, expected))
     assert len(rivals) == 12
