@@ -38,8 +38,6 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
     name, level = "delay by winner", check_level(level)
     _, heard, _ = cut(history)
     used = heard & (history.first_won != 0.5)
-    if history.feedback == "conversions":
-        used &= history.first != history.second  # a self-duel has only one possible winner
     first_won = history.first_won[used]
     winner = np.where(first_won == 1.0, history.first[used], history.second[used])
     x = np.column_stack((one_hot(winner, history.n_arms), first_won))
