@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo test lint docs pictures test-compiled test-interpreted golden clean \
-    numbers regrets levels bench reproduction studies tried turns
+    numbers regrets levels bench reproduction studies tried turns mutants
 
 help:
 	@echo 'make demo      install, compare six policies, draw the figure: demo/regret.png'
@@ -21,6 +21,7 @@ help:
 	@echo 'make turns     coin or turns, 1000 runs of either (half an hour)'
 	@echo 'make tried     what was tried for recommend(), on generated problems (half an hour)'
 	@echo 'make studies   every study, into studies/ (an hour)'
+	@echo 'make mutants MODULE=ledger/votes  changes to a module that no test notices (minutes)'
 	@echo 'make clean     remove what these have made'
 
 demo: $(VENV)/.ready
@@ -90,6 +91,12 @@ turns: $(VENV)/.ready
 golden: $(VENV)/.ready-dev
 	$(BIN)/python tests/engine/test_golden.py
 
+# Mutation testing of one module, or of several: benchmarks/mutants.toml has those that there are.
+MODULE ?= ledger/votes
+SAMPLE ?= 0
+mutants: $(VENV)/.ready-mutants
+	$(BIN)/python benchmarks/mutants.py $(MODULE) --sample $(SAMPLE)
+
 clean:
 	rm -rf $(VENV) demo site build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
@@ -107,3 +114,7 @@ $(VENV)/.ready: pyproject.toml | $(BIN)/python
 $(VENV)/.ready-dev: pyproject.toml | $(BIN)/python
 	$(PIP) --editable '.[dev]'
 	@touch $@ $(VENV)/.ready
+
+$(VENV)/.ready-mutants: $(VENV)/.ready-dev
+	$(PIP) --editable '.[dev,mutants]'
+	@touch $@

@@ -17,6 +17,7 @@ from duelay.rules.turn import (
     is_beaten,
     rival,
     stays_unbeaten,
+    turn,
     upper_bound,
     wins_and_count,
 )
@@ -81,6 +82,16 @@ def test_the_rival_is_the_other_arm_with_the_highest_bound(law):
 def test_the_first_arm_that_was_never_heard_of_is_the_rival():
     ledger = one_pair(0)
     assert rival(ledger, 0, 1) == 1 and rival(ledger, 1, 1) == 0
+
+
+def test_only_an_arm_that_would_duel_itself_gets_a_rival():
+    """Arm 1 has lost its silent duel with 2, and 0 its own with 1: the rival is 2."""
+    for self_duels, alone in ((True, (1, 1)), (False, (1, 2))):
+        rule, rng = rr_db_rule(0.5, 3), np.random.default_rng(0)
+        ledger = open_ledger(assume(None, None, 3), 3, self_duels=self_duels)
+        assert [turn(rule, ledger, t, rng) for t in (1, 2, 3)] == [(0, 1), (0, 2), (1, 2)]
+        rule.active[[0, 2]] = False
+        assert turn(rule, ledger, 4, rng) == alone
 
 
 def test_wins_are_cut_off_at_none_and_all():
