@@ -52,9 +52,9 @@ KINDS = re.compile(
     "|ReplaceComparisonOperator_(Lt_LtE|LtE_Lt|Gt_GtE|GtE_Gt|Lt_GtE|LtE_Gt|Gt_LtE|GtE_Lt"
     "|Eq_NotEq|NotEq_Eq|Is_IsNot|IsNot_Is|In_NotIn|NotIn_In))"
 )
-# In a row of one number the last is the first, and room for two holds one. And the star before
-# arguments by name is no product.
-NOISE = re.compile(r"\[-1\]|(zeros|ones|full)\(2[,)]| /,")
+# In a row of one number the last is the first, and room for two holds one. Tables of pairs are
+# square. And the star before arguments by name is no product.
+NOISE = re.compile(r"\[-1\]|(zeros|ones|full)\(2[,)]|(plays|law|fresh)\.shape\[1\]| /,")
 
 
 class InPlace(Operator):

@@ -83,6 +83,15 @@ def test_looks_begin_at_ten_ticks_an_arm_and_grow_by_a_tenth(n_arms, looks):
         if rule.look[0] != before:
             seen.append(t)
     assert seen == looks and rule.active.all()
+    assert rule.n_look[0] == 1 + len(looks)
+
+
+def test_the_last_two_arms_are_told_apart():
+    """All duels are silent: arm 0, always first, loses each of them, and goes at the first look."""
+    rule, ledger = borda_rule(0.05, 2), open_ledger(assume(None, None, 2), 2)
+    rng = np.random.default_rng(0)
+    duels = [turn(rule, ledger, t, rng) for t in range(1, 23)]
+    assert duels == 19 * [(0, 1)] + 3 * [(1, 1)]
 
 
 def test_every_pair_with_an_active_arm_is_played_in_turn():
