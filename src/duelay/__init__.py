@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from duelay import assumptions, datasets, delays, theory
+from duelay import assumptions, datasets, delays, rules, theory
 from duelay._version import __version__
 from duelay.advice import Recommendation, recommend
 from duelay.engine import Result, simulate
@@ -17,11 +17,12 @@ from duelay.players.history import History
 from duelay.players.player import Duel, Player, UnknownDuelError
 from duelay.players.standing import Standing
 from duelay.policies import RMED, RUCB, Borda, DoubleThompson, MRRDBDelay, RRDBDelay, RUCBDelay
-from duelay.policies.policy import Policy
+from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.problems import NoWinnerError, Problem
 
 __all__ = [
     "Borda",
+    "CompiledPolicy",
     "DoubleThompson",
     "Duel",
     "History",
@@ -43,6 +44,7 @@ __all__ = [
     "datasets",
     "delays",
     "recommend",
+    "rules",
     "simulate",
     "theory",
 ]

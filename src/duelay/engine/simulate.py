@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from duelay._core import checks
+from duelay._core.numba_parts import NumbaError
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.engine import by_player
@@ -30,6 +31,7 @@ from duelay.players.standing import leader_of
 from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.problems import Problem
 from duelay.rules.mrr_db import MRRDBRule
+from duelay.rules.turn import explain
 
 _SLICE_SECONDS = 0.05  # how long Ctrl-C and the progress bar wait for a compiled loop
 _FIRST_SLICE = 256
@@ -176,9 +178,7 @@ def _check_fits(policy: Any, setting: Setting) -> None:
     if is_votes(setting.feedback) and getattr(policy, "is_aggregated", False):
         raise ValueError("feedback must be conversions for a policy that is told only their number")
     if setting.stale and not isinstance(policy, CompiledPolicy):
-        raise ValueError(
-            "stale needs one of duelay's own policies: a player knows of its duels at once"
-        )
+        raise ValueError("stale needs a compiled policy: a player knows of its duels at once")
 
 
 def streams(seed: int, run: int) -> tuple[np.random.Generator, np.random.Generator]:
@@ -219,7 +219,11 @@ class _Job:
     def compile(self) -> None:
         """Compile, or load from disk, before the clock starts and the threads do."""
         if self.is_compiled:
-            self._compiled_run(new_tally(self.gaps, self.ticks), 0)[2](0)
+            rule, _, proceed, _ = self._compiled_run(new_tally(self.gaps, self.ticks), 0)
+            try:
+                proceed(0)
+            except NumbaError as error:
+                raise explain(rule) from error
 
     def _compiled_run(
         self, tally: Tally, number: int

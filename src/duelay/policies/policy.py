@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from duelay import text
 from duelay._core import checks
+from duelay._core.numba_parts import NumbaError
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.ledger import Ledger, age_to, assume, open_ledger, record
 from duelay.ledger.learned import AGES, WAYS, check_learning
 from duelay.ledger.order import ORDERS, arrange
 from duelay.players.player import Player
-from duelay.rules.turn import rival, take_turn
+from duelay.rules.turn import explain, rival, take_turn
 
 
 class Policy(ABC):
@@ -162,7 +163,31 @@ def _asked(policy: Policy) -> tuple[str, ...]:
 
 
 class CompiledPolicy(Policy):
-    """A policy whose rule is a kernel: the simulator runs it compiled."""
+    """A policy whose rule is compiled, in the simulator and in players.
+
+    One of one's own is a subclass with one method, `rule`, which returns a NamedTuple of numbers
+    and arrays: what a new player remembers, and room to work in. Its type picks the function that
+    chooses, registered with `duelay.rules.select`. What the policy assumes it says as a `Policy`
+    does: `delay`, `order`, `window`, `self_duels`.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from typing import NamedTuple
+    >>> import duelay
+    >>> class AnyoneRule(NamedTuple):
+    ...     n_arms: int
+    >>> @duelay.rules.select.register(AnyoneRule)
+    ... def choose(rule, ledger, t, rng):
+    ...     return rng.integers(0, rule.n_arms), rng.integers(0, rule.n_arms)
+    >>> @dataclass(frozen=True)
+    ... class Anyone(duelay.CompiledPolicy):
+    ...     '''Two arms at random.'''
+    ...     def rule(self, n_arms):
+    ...         return AnyoneRule(n_arms)
+    >>> Anyone().start(3, seed=0).ask()
+    Duel(id=0, first=2, second=1)
+    """
 
     def choose(self, *args: Any, **asked: Any) -> tuple[int, int]:
         """Not how a compiled rule is called: its state goes with it, see `turn`."""
@@ -178,7 +203,10 @@ class CompiledPolicy(Policy):
 
     def turn(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
         """Bring the ledger to tick t, choose a pair, write it down: the compiled function."""
-        first, second = take_turn(rule, ledger, t, rng)
+        try:
+            first, second = take_turn(rule, ledger, t, rng)
+        except NumbaError as error:
+            raise explain(rule) from error
         return int(first), int(second)
 
 

@@ -18,7 +18,22 @@ _ALPHA = 0.51  # width of the bounds by which a rival is chosen where an arm may
 @generic
 def select(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     """Choose the ordered pair that duels at tick t."""
-    raise TypeError(f"no rule is called {type(rule).__name__}")
+    raise TypeError(f"no rule is called {type(rule).__name__}: register select for it")
+
+
+def explain(rule: Any) -> TypeError:
+    """Return why a rule cannot be compiled, as far as can be told; Numba's own words are its cause.
+
+    Interpreted, `select` says the first of these itself.
+    """
+    name = type(rule).__name__
+    if select.dispatch(type(rule)) is select.dispatch(object):
+        return TypeError(f"no rule is called {name}: register select for it")
+    return TypeError(
+        f"the rule {name} cannot be compiled: it must be a NamedTuple of numbers and arrays, whose "
+        f"functions make no new arrays and call nothing but kernels; set NUMBA_DISABLE_JIT=1 to "
+        f"run it interpreted"
+    )
 
 
 @generic
