@@ -93,5 +93,5 @@ def test_every_duel_counts_though_the_policy_has_not_heard_of_it():
 def test_bad_settings_are_refused(told, message):
     with pytest.raises(ValueError, match=message):
         duelay.simulate(PROBLEM, duelay.RUCB(), delay=LAW, horizon=10, **told)
-    with pytest.raises(ValueError, match="stale needs one of duelay's own policies"):
+    with pytest.raises(ValueError, match="stale needs a compiled policy"):
         duelay.simulate(PROBLEM, Live(duelay.RUCB()), delay=LAW, horizon=10, stale=1)

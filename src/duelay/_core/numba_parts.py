@@ -77,5 +77,5 @@ def cache_in(folder: Path, function: Any) -> Any:
 
 
 def cache_folder() -> str:
-    """Return the folder that NUMBA_CACHE_DIR names, or nothing."""
-    return str(getattr(config, "CACHE_DIR", "") or os.environ.get("NUMBA_CACHE_DIR", ""))
+    """Return the folder that NUMBA_CACHE_DIR names, or nothing; ask `can_keep` before."""
+    return str(config.CACHE_DIR)

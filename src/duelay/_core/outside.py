@@ -8,6 +8,7 @@ has the same, and by nobody else.
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -82,9 +83,13 @@ def _reached(part: Any) -> Iterator[tuple[str, list[Any]]]:
             yield f"{function.__name__} {_title(body)}", [body] if is_outside(body) else []
         yield "", [cls for cls in part.__mro__ if cls is not part and is_outside(cls)]
         return
-    names = set(_names(part.__code__))
+    steps = list(_steps(part.__code__))
+    if any(step.opname == "IMPORT_NAME" for step in steps):
+        raise NotKeptError(f"{_title(part)} has an import within")
+    read = {step.argval for step in steps if step.opname == "LOAD_GLOBAL"}
+    names = {step.argval for step in steps if isinstance(step.argval, str)}  # attributes, too
     cells = zip(part.__code__.co_freevars, part.__closure__ or (), strict=True)
-    values = {name: part.__globals__[name] for name in names if name in part.__globals__}
+    values = {name: part.__globals__[name] for name in read if name in part.__globals__}
     values |= {name: cell.cell_contents for name, cell in cells}
     for name, value in values.items():
         for path, inner in _through_modules(name, value, names, ()):
@@ -95,12 +100,12 @@ def _title(part: Any) -> str:
     return f"{part.__module__}.{part.__qualname__}"
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    """Yield the names of globals and attributes in a function, and in those within it."""
-    yield from code.co_names
+def _steps(code: CodeType) -> Iterator[dis.Instruction]:
+    """Yield the steps of a function, and of those within it."""
+    yield from dis.get_instructions(code)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from _steps(constant)
 
 
 def _through_modules(
@@ -127,8 +132,8 @@ def _told(name: str, value: Any) -> Iterator[tuple[str, list[Any]]]:
         yield f"{name} = {len(value)}", [type(value)] if is_outside(type(value)) else []
         for place, part in enumerate(value):
             yield from _told(f"{name}[{place}]", part)
-    elif not is_outside(value):
-        yield "", []
+    elif callable(value) and not is_outside(value):
+        yield "", []  # ours, Python's or NumPy's
     elif isinstance(value, FunctionType) or (isinstance(value, type) and issubclass(value, tuple)):
         yield "", [value]
     else:
