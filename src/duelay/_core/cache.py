@@ -1,4 +1,4 @@
-"""Compiled kernels on disk: a folder for each state of our sources. All works without it, too."""
+"""Compiled kernels on disk, in a folder named by a digest of our sources. It is optional."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAME = re.compile(r"[0-9a-f]{16}")
 
 
 def find_folder(name: str) -> tuple[Path | None, str]:
-    """Return where kernels are kept, made if need be; or None, and why nothing can be kept."""
+    """Return the folder of the kernels, made if need be; or None, and why none can be kept."""
     if not numba_parts.can_keep():
         return None, numba_parts.WHY_NOT_KEPT
     base = Path("~")
@@ -45,7 +45,7 @@ def find_folder(name: str) -> tuple[Path | None, str]:
 
 
 def _forget_old(base: Path) -> None:
-    """Remove the kernels of earlier sources that nobody has used for a month, and nothing else."""
+    """Remove the kernels of earlier sources unused for a month, and nothing else."""
     limit = time.time() - _KEEP_DAYS * 86400
     for folder in base.iterdir():
         with contextlib.suppress(OSError):  # another process may be doing the same
@@ -62,10 +62,10 @@ def _is_ours(folder: Path) -> bool:
 
 
 class KernelCache(numba_parts.NoCache):  # type: ignore[misc]
-    """The kept forms of one kernel; where that fails it is compiled, and that is said once.
+    """Numba's caches of one kernel. If one fails, the kernel is compiled, and one line says so.
 
-    `find` returns the folder for a signature, or None where it is not kept. A folder holds one
-    state of the sources that its kernels are made of.
+    `find` returns the folder for some types of arguments, or None to keep nothing. A folder stands
+    for one state of the sources of its kernels.
     """
 
     def __init__(self, function: Any, find: Callable[[tuple[Any, ...]], Path | None]) -> None:
@@ -78,7 +78,7 @@ class KernelCache(numba_parts.NoCache):  # type: ignore[misc]
         return next((str(cache.cache_path) for cache in reversed(self._caches.values())), None)
 
     def load_overload(self, signature: Any, *context: Any) -> Any:
-        """Return what is kept for a signature, or None."""
+        """Return the code kept for a signature, or None."""
         arguments = _arguments(signature)
         folder, cache = self._open(arguments)
         if cache is None:
@@ -88,7 +88,7 @@ class KernelCache(numba_parts.NoCache):  # type: ignore[misc]
             if found is None or tuple(found.signature.args) == arguments:
                 return found
             raise ValueError("it is of other types")  # two processes wrote at the same moment
-        except Exception as error:  # what a damaged file can raise has no end
+        except Exception as error:  # a damaged file can raise anything
             _throw_away(folder)
             _say_once(
                 "damaged",
@@ -98,7 +98,7 @@ class KernelCache(numba_parts.NoCache):  # type: ignore[misc]
         return None
 
     def save_overload(self, signature: Any, *compiled: Any) -> None:
-        """Keep what was compiled for a signature, if that can be."""
+        """Keep the code compiled for a signature, if possible."""
         folder, cache = self._open(_arguments(signature))
         if cache is None:
             return
@@ -136,7 +136,7 @@ def _say_not_kept(folder: Path, error: Exception) -> None:
 
 @functools.cache
 def _throw_away(folder: Path) -> None:
-    """Empty a damaged folder, once: one of its files may refer to another, and cannot be mended."""
+    """Empty a damaged folder, once: its files refer to each other, and none can be mended alone."""
     with contextlib.suppress(OSError):
         for entry in folder.iterdir():
             shutil.rmtree(entry, ignore_errors=True)  # folders: the mark stays

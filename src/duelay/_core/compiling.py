@@ -1,4 +1,4 @@
-"""Say that kernels are being compiled, where that takes longer than a moment."""
+"""Say that kernels are being compiled, if that takes more than a second."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ PATIENCE = 1.0  # seconds
 
 
 class Announcer(Listener):  # type: ignore[misc]
-    """Hears of every compilation; after a second of the first long one of ours, says so, once."""
+    """Listens to Numba; says once that we compile, when that has taken a second."""
 
     def __init__(self, sentence: Callable[[], str]) -> None:
         self._sentence = sentence
-        self._depth = 0  # a kernel that is compiled compiles those that it calls
+        self._depth = 0  # compilations nest: a kernel compiles the kernels that it calls
         self._timer: threading.Timer | None = None
         self._is_said = False
 
     def on_start(self, happening: Any) -> None:
-        """Set the clock."""
-        with contextlib.suppress(Exception):  # whatever goes wrong here, the kernel is compiled
+        """Start the timer."""
+        with contextlib.suppress(Exception):  # an error here must not stop the compilation
             if self._is_said or not _is_ours(happening):
                 return
             self._depth += 1
@@ -34,7 +34,7 @@ class Announcer(Listener):  # type: ignore[misc]
                 self._timer.start()
 
     def on_end(self, happening: Any) -> None:
-        """Stop the clock."""
+        """Stop the timer."""
         with contextlib.suppress(Exception):
             if self._depth and _is_ours(happening):
                 self._depth -= 1

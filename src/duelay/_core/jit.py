@@ -23,19 +23,19 @@ from duelay._core.sources import is_outside, own_digest, sources_of_class
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Kernels work in arrays that their caller holds, and make none. Without Numba's runtime they do not
-# count references to them, which took more than half of the time; a kernel that makes an array is
-# refused when it is compiled.
+# Kernels use their caller's arrays and allocate none. So Numba's runtime is off: counting
+# references to arrays took more than half of the time. A kernel that allocates one does not
+# compile.
 _BORDER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline": True}
 _OPTIONS = {**_BORDER, **numba_parts.WITHOUT_RUNTIME}
-# Numba's cache looks at a function's own file only, and would go on using a kernel after another
-# file that it calls has changed. A folder for each state of all our files can be trusted; where a
-# rule from outside takes part, a folder for that, too.
+# Numba's cache checks a function's own file only: it would reuse a kernel after a change of another
+# file that it calls. So each state of all our files has a folder of its own; with a rule from
+# outside, each state of its files, too.
 _CACHE, _NOT_KEPT = find_folder(own_digest())
 
 
 def _folder(arguments: tuple[Any, ...]) -> Path | None:
-    """Return where a kernel of ours is kept for arguments of these types; None for nowhere."""
+    """Return the folder of a kernel of ours for these types of arguments; None if it has none."""
     global _NOT_KEPT
     if _CACHE is None:
         return None
@@ -44,7 +44,7 @@ def _folder(arguments: tuple[Any, ...]) -> Path | None:
         if name is None:
             return _CACHE
         folder, reason = _folder_beside(f"{own_digest()} {name}")
-    except Exception as error:  # whatever somebody's own code is: it is compiled, and not kept
+    except Exception as error:  # the user's code may be anything: compile it, and keep nothing
         folder, reason = None, str(error)
     _NOT_KEPT = _NOT_KEPT or reason
     return folder
@@ -61,10 +61,10 @@ def kernel(function: F) -> F:
 
 
 def entry(function: F) -> F:
-    """Compile a function that Python calls with a Generator; it does no more than call a kernel.
+    """Compile a function that Python calls with a Generator; it only calls a kernel.
 
-    To hand over a Generator takes a reference to it, which Numba's runtime alone gives back. So the
-    runtime is on here, at the border, and counts once a call; within, it is off.
+    Passing a Generator takes a reference to it, which only Numba's runtime releases. So the runtime
+    is on here, and counts once a call; in the kernels it is off.
     """
     return _compile(function, _BORDER)
 
@@ -79,7 +79,7 @@ def _compile(function: F, options: dict[str, Any]) -> F:
 
 
 def _compiling() -> str:
-    """What somebody is told who waits."""
+    """Return the line to show while kernels are compiled."""
     if _CACHE is None or _NOT_KEPT:
         return f"duelay: compiling, at every start, since {_NOT_KEPT}: some 20 seconds"
     return f"duelay: compiling, once: some 20 seconds, and kept in {_CACHE.parent}"
@@ -104,9 +104,9 @@ class Generic(Protocol):
 def generic(function: Callable[..., Any]) -> Generic:
     """Declare a function whose body depends on the type of its first argument, a NamedTuple.
 
-    Bodies are added with ``@name.register(Type)``, as for `functools.singledispatch`, which is what
-    runs interpreted. Compiled, the choice is made once, when a caller is compiled, and costs
-    nothing; unlike kernels handed over as arguments, it leaves the caller cacheable on disk.
+    Bodies are added with ``@name.register(Type)``, as for `functools.singledispatch`, which chooses
+    when interpreted. Compiled, the choice is made once, when the caller is compiled, and costs
+    nothing. Unlike kernels passed as arguments, it keeps the caller cacheable on disk.
     """
     dispatcher = functools.singledispatch(function)
 

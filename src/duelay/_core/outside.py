@@ -1,9 +1,9 @@
-"""Rules from outside: what a kernel is made of beside our own sources.
+"""Rules from outside: the parts of a kernel beside our own sources.
 
-A kernel is compiled for the types of its arguments. Where one of them is a NamedTuple of somebody's
-own, its functions are compiled into the kernel, with all that they call and with the values of the
-globals that they read. `name_of` names all of that, so that a kernel on disk is found again by who
-has the same, and by nobody else.
+A kernel is compiled for the types of its arguments. If one of them is a user's NamedTuple, the
+kernel contains the functions registered for it, the functions that these call, and the values of
+the globals that they read. `name_of` gives a digest of all of that. A process finds a kernel on
+disk only if all of that is the same.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class NotKeptError(Exception):
 
 
 def name_of(types: Iterable[Any]) -> str | None:
-    """Name what the functions of these types are made of; None if all of them are ours."""
+    """Return a digest of the user's code that these types bring along; None if there is none."""
     waiting: list[Any] = [cls for kind in types for cls in _classes(kind) if is_outside(cls)]
     if not waiting:
         return None
@@ -76,7 +76,7 @@ def _identity(part: Any) -> str:
 
 
 def _reached(part: Any) -> Iterator[tuple[str, list[Any]]]:
-    """Yield what a class or a function brings along: a text, and more classes and functions."""
+    """Yield the parts of a class or a function: a text, and further classes and functions."""
     if isinstance(part, type):
         for function in GENERICS:
             body = function.dispatch(part)  # type: ignore[attr-defined]
@@ -111,7 +111,7 @@ def _steps(code: CodeType) -> Iterator[dis.Instruction]:
 def _through_modules(
     path: str, value: Any, names: set[str], above: tuple[ModuleType, ...]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield a value, or for a module what is taken from it."""
+    """Yield a value; for a module, its members of these names."""
     if not isinstance(value, ModuleType):
         yield path, value
     elif value not in above and is_outside(value):
@@ -121,7 +121,7 @@ def _through_modules(
 
 
 def _told(name: str, value: Any) -> Iterator[tuple[str, list[Any]]]:
-    """Yield a value that a kernel takes over from a global, as a text or as more to look at."""
+    """Yield the value of a global, as a text or as a further class or function."""
     value = getattr(value, "py_func", value)
     if isinstance(value, _CONSTANTS):
         yield f"{name} = {value!r}", []
