@@ -77,7 +77,7 @@ def ask(code, folder, cache, **env):
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
-    """A folder with a module, and one with the kernels that were compiled with it, and with ours."""
+    """A folder with a module, and one with kernels: some compiled with it, some ours alone."""
     mine, cache = write(tmp_path_factory.mktemp("mine")), tmp_path_factory.mktemp("cache")
     assert ask(WITH_MINE, mine, cache) == ["0", "1", "0"]
     assert ask(WITHOUT, mine, cache)[2] == "0"
