@@ -13,6 +13,7 @@ from duelay._core import cache, jit
 from duelay._core.sources import own_digest
 from helpers import answer
 
+pytestmark = pytest.mark.kept
 NAME = "0123456789abcdef"
 
 

@@ -85,6 +85,7 @@ def kept(tmp_path_factory):
 
 
 @pytest.mark.compiled
+@pytest.mark.kept
 def test_kernels_with_a_rule_from_outside_are_found_again(kept):
     mine, cache = kept
     before = {path: path.stat().st_mtime_ns for path in sorted(cache.rglob("*.nb?"))}
@@ -94,6 +95,7 @@ def test_kernels_with_a_rule_from_outside_are_found_again(kept):
 
 
 @pytest.mark.compiled
+@pytest.mark.kept
 def test_our_own_kernels_are_found_beside_a_rule_from_outside_and_without_it(kept, tmp_path):
     mine, cache = kept
     assert ask(f"import mine\n{WITHOUT}", mine, cache)[2] == "1"
@@ -101,6 +103,7 @@ def test_our_own_kernels_are_found_beside_a_rule_from_outside_and_without_it(kep
 
 
 @pytest.mark.compiled
+@pytest.mark.kept
 def test_an_edit_is_seen_and_taken_back(kept, tmp_path):
     _, cache = kept
     assert ask(WITH_MINE, write(tmp_path, second=2), cache) == ["0", "2", "0"]
@@ -109,6 +112,7 @@ def test_an_edit_is_seen_and_taken_back(kept, tmp_path):
 
 
 @pytest.mark.compiled
+@pytest.mark.kept
 def test_a_global_that_comes_from_elsewhere_is_seen(kept):
     mine, cache = kept
     assert ask(WITH_MINE, mine, cache, SHIFT="3") == ["0", "4", "0"]
@@ -117,6 +121,7 @@ def test_a_global_that_comes_from_elsewhere_is_seen(kept):
 
 
 @pytest.mark.compiled
+@pytest.mark.kept
 def test_a_rule_written_at_a_prompt_works_and_is_not_kept_but_ours_are(kept):
     mine, cache = kept
     before = sorted(cache.rglob("*.nb?"))
