@@ -49,7 +49,7 @@ def hold(stale: int, batch: int, window: int | None, n_arms: int) -> Held:
 def run_held(
     rule: Any,
     ledger: Ledger,
-    is_aggregated: bool,
+    counts_only: bool,
     world: World,
     held: Held,
     tally: Tally,
@@ -58,14 +58,14 @@ def run_held(
     policy_rng: np.random.Generator,
 ) -> None:
     """Play from where the tally stands until tick `until`; go on later by calling it again."""
-    play_held(rule, ledger, is_aggregated, world, held, tally, until, world_rng, policy_rng)
+    play_held(rule, ledger, counts_only, world, held, tally, until, world_rng, policy_rng)
 
 
 @kernel
 def play_held(
     rule: Any,
     ledger: Ledger,
-    is_aggregated: bool,
+    counts_only: bool,
     world: World,
     held: Held,
     tally: Tally,
@@ -79,7 +79,7 @@ def play_held(
         seen = t - held.stale  # the tick at which the policy's ledger stands
         if seen >= 1:
             if (seen - 1) % held.batch == 0:
-                hear_held(ledger, is_aggregated, world, held, tally, seen)
+                hear_held(ledger, counts_only, world, held, tally, seen)
             age_to(ledger, seen)
         i, j = pick(rule, ledger, t, policy_rng)
         duel(world, i, j, t, world_rng)
@@ -99,11 +99,11 @@ def play_held(
 
 @kernel
 def hear_held(
-    ledger: Ledger, is_aggregated: bool, world: World, held: Held, tally: Tally, seen: int
+    ledger: Ledger, counts_only: bool, world: World, held: Held, tally: Tally, seen: int
 ) -> None:
     """Hear, at tick `seen` of the policy's clock, all that has come since it heard the last."""
     for due in range(held.heard[0] + 1, seen + 1):
-        if is_aggregated:
+        if counts_only:
             ledger.conversions[tally.last[0], tally.last[1]] += count_due(world, due)
         else:
             entry = take_due(world, due)

@@ -46,7 +46,7 @@ def new_tally(
 def run(
     rule: Any,
     ledger: Ledger,
-    is_aggregated: bool,
+    counts_only: bool,
     world: World,
     tally: Tally,
     until: int,
@@ -60,7 +60,7 @@ def run(
     stepped over, so that the duels are the same.
     """
     while True:
-        passed = play(rule, ledger, is_aggregated, world, tally, until, world_rng, policy_rng)
+        passed = play(rule, ledger, counts_only, world, tally, until, world_rng, policy_rng)
         if passed > 0:
             world_rng.bit_generator.advance(2 * passed)  # type: ignore[attr-defined]
         if tally.done[0] >= until:
@@ -71,7 +71,7 @@ def run(
 def play(
     rule: Any,
     ledger: Ledger,
-    is_aggregated: bool,
+    counts_only: bool,
     world: World,
     tally: Tally,
     until: int,
@@ -79,14 +79,14 @@ def play(
     policy_rng: np.random.Generator,
 ) -> int:
     """`play_ticks`, for Python to call."""
-    return play_ticks(rule, ledger, is_aggregated, world, tally, until, world_rng, policy_rng)
+    return play_ticks(rule, ledger, counts_only, world, tally, until, world_rng, policy_rng)
 
 
 @kernel
 def play_ticks(
     rule: Any,
     ledger: Ledger,
-    is_aggregated: bool,
+    counts_only: bool,
     world: World,
     tally: Tally,
     until: int,
@@ -100,7 +100,7 @@ def play_ticks(
     t, skipped = tally.done[0], 0
     while t < until and skipped == 0:
         t += 1
-        if is_aggregated:  # the policy learns their number, nothing else
+        if counts_only:  # the policy learns their number, nothing else
             conversions[last[0], last[1]] += count_due(world, t)
         else:
             hear_due(ledger, world, t)
@@ -118,7 +118,7 @@ def play_ticks(
         elif world.waiting[0] == 0 and t - last[2] >= settled:
             calm = min(calm_until(rule, ledger, i, t), until, next_look(ledger.assumed) - 1)
             if calm > t:
-                hear_until(ledger, is_aggregated, world, t, calm, i)
+                hear_until(ledger, counts_only, world, t, calm, i)
                 repeat(ledger, tally, i, i, calm - t)
                 if calm - t > _LONG:
                     skipped = calm - t
@@ -131,11 +131,11 @@ def play_ticks(
 
 @kernel
 def hear_until(
-    ledger: Ledger, is_aggregated: bool, world: World, t: int, calm: int, arm: int
+    ledger: Ledger, counts_only: bool, world: World, t: int, calm: int, arm: int
 ) -> None:
     """Hear of the self-duels that are on their way."""
     for tick in range(t + 1, min(calm, t + world.wheel.size) + 1):
-        if is_aggregated:
+        if counts_only:
             ledger.conversions[arm, arm] += count_due(world, tick)
         else:
             hear_due(ledger, world, tick)

@@ -8,8 +8,9 @@
     runs = 20
 
 A problem may also be ``first-bonus:0.1,PROBLEM``, one with a bonus for being shown first. `target`,
-`feedback`, `stale` and `batch` are what they are for `simulate`; ``[sweep]`` with `over`, `axis`
-and `ticks` draws the regret over what varies from law to law, problem to problem or grid to grid.
+`feedback`, `corrects_position`, `stale` and `batch` are what they are for a `Setting`; ``[sweep]``
+with `over`, `axis` and `ticks` draws the regret over what varies from law to law, problem to
+problem or grid to grid.
 ``import = ["mine"]`` brings in modules that name policies or laws of one's own.
 ``band = "mean"`` has figures show where the mean is, not how much runs differ.
 
@@ -19,7 +20,6 @@ These stand for one grid, every problem with every policy under every law. Sever
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import tomllib
 from importlib import resources
@@ -30,7 +30,7 @@ from duelay import datasets, delays
 from duelay._core import checks
 from duelay._core.modules import bring_in
 from duelay.engine import BANDS
-from duelay.engine.setting import Setting
+from duelay.engine.setting import ABOUT, Setting
 from duelay.experiments.spec import Choice, Grid, Specification, Sweep, slug
 from duelay.problems import Problem
 
@@ -45,6 +45,7 @@ _SHARED: dict[str, Any] = {
     "block": 10,
     "target": "condorcet",
     "feedback": "conversions",
+    "corrects_position": False,
     "stale": 0,
     "batch": 1,
 }
@@ -232,10 +233,11 @@ class _Reader:
 
     def setting(self, given: dict[str, Any]) -> Setting:
         """Return a grid's setting."""
-        keys = [field.name for field in dataclasses.fields(Setting)]
-        for key in keys:  # one by one, to find the line
-            self.guard(key, given[key], lambda key=key: Setting(**{key: given[key]}))
-        return Setting(**{key: given[key] for key in keys})
+        known: dict[str, Any] = {}
+        for key in ABOUT:  # one by one, to find the line
+            known[key] = given[key]
+            self.guard(key, given[key], lambda: Setting(**known))
+        return Setting(**known)
 
     def sweep(self, data: dict[str, Any], grids: tuple[Grid, ...]) -> Sweep | None:
         """Return what varies, where it is said."""

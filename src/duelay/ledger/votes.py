@@ -3,7 +3,7 @@
 Only answered duels count, whoever won; a tie is half a win for either. Nothing needs to be known
 about the delays, since a late vote is as likely to be for the one as for the other.
 
-Being shown first may help, whoever it is. With **corrected** votes the bonus is estimated and taken
+Being shown first may help, whoever it is. With `corrects_position` the bonus is estimated and taken
 out of the estimates: over the two orders of a pair, each weighted alike, the first wins 1/2 + bonus
 of the time, whatever the preferences. A pair that is always shown in one order tells nothing, and
 neither does a self-duel, which a live program shows as one arm alone. What is within two standard
@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from duelay._core import checks
 from duelay._core.jit import kernel
 from duelay.ledger.assumption import (
     FOREVER,
@@ -34,8 +33,6 @@ from duelay.ledger.assumption import (
     vote,
 )
 
-FEEDBACKS = ("conversions", "votes", "corrected-votes")
-
 
 class Votes(NamedTuple):
     """Answers and wins by ordered pair."""
@@ -46,15 +43,10 @@ class Votes(NamedTuple):
     bonus: Floats  # (2,): the sum of the weights of all that tell of it, and of what they tell
 
 
-def is_votes(feedback: str) -> bool:
-    """Whether both outcomes are reported; refuses what is no kind of feedback."""
-    return checks.one_of("feedback", feedback, FEEDBACKS) != "conversions"
-
-
-def start_votes(feedback: str, n_arms: int) -> Votes:
+def start_votes(corrects_position: bool, n_arms: int) -> Votes:
     """Return the state of somebody who has no vote yet."""
     shape = (n_arms, n_arms)
-    return Votes(feedback == "corrected-votes", np.zeros(shape), np.zeros(shape), np.zeros(2))
+    return Votes(corrects_position, np.zeros(shape), np.zeros(shape), np.zeros(2))
 
 
 @kernel
