@@ -191,7 +191,7 @@ class Player:
             corrects_position=self.corrects_position,
             order=self._order(),
             learns_from=str(self.policy.delay) if is_learned else None,
-            told=int(ledger.assumed.clock[1]) if is_learned else 0,
+            told=int(ledger.assumed.told[0]) if is_learned else 0,
             late=self._late,
         )
 

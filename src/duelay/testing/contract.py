@@ -20,7 +20,7 @@ import numpy as np
 from duelay import delays
 from duelay.engine import loop, simulate, streams
 from duelay.engine.by_player import play
-from duelay.engine.loop import Tally, new_tally
+from duelay.engine.tick import Tally, new_tally
 from duelay.engine.world import make_world
 from duelay.policies.policy import CompiledPolicy
 from duelay.problems import Problem, arithmetic
@@ -37,7 +37,8 @@ def live_duels(
     asked: list[Any] = []
     counts_only = bool(getattr(policy, "counts_only", False))
     player = policy.start(problem.arms, policy_rng)
-    play(player, counts_only, world, _tally(problem, horizon), horizon, world_rng, asked)
+    plays = np.zeros((problem.n_arms, problem.n_arms), dtype=np.int64)
+    play(player, counts_only, world, _tally(problem, horizon), plays, horizon, world_rng, asked)
     return [(duel.first, duel.second) for duel in asked]
 
 
@@ -51,7 +52,7 @@ def compiled_duels(
     tally, duels = _tally(problem, horizon), []
     for t in range(1, horizon + 1):  # tick by tick, to see each
         loop.run(rule, ledger, policy.counts_only, world, tally, t, world_rng, policy_rng)
-        duels.append((int(tally.last[0]), int(tally.last[1])))
+        duels.append((int(tally.first[0]), int(tally.second[0])))
     return duels
 
 
