@@ -215,7 +215,7 @@ def main() -> None:
             results = [
                 duelay.simulate(
                     problem, way or small_alpha(), delay=law, horizon=HORIZON, runs=2, seed=5,
-                    checkpoints=2, progress=False,
+                    checkpoints=2, setting=duelay.Setting(progress=False),
                 )
                 for problem in problems
             ]  # fmt: skip

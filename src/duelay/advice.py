@@ -58,8 +58,8 @@ def recommend(
     Examples
     --------
     >>> recommend().policy
-    DoubleThompson(delay='learn', order='coin', window=10000, self_duels=True, alpha=0.51,
-                   ties='random')
+    DoubleThompson(delay='learn', order='coin', window=10000, alpha=0.51, ties='random',
+                   self_duels=True)
     >>> recommend("geometric:0.01", is_order_free=False).policy.order
     'champion'
     >>> str(recommend(100, feedback="counts").policy)
