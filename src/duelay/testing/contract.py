@@ -78,7 +78,7 @@ class PolicyContract:
         return self._ready().start(arms, seed)
 
     def _ready(self) -> Any:
-        """The policy, with a horizon where it needs one (and its warning that it is short)."""
+        """The policy, with a horizon if it needs one; its warning of a short one is ignored."""
         if not hasattr(self.policy, "for_horizon"):
             return self.policy
         warnings.filterwarnings("ignore", "horizon .* is too short")
@@ -97,7 +97,7 @@ class PolicyContract:
                 player.tell(duel)
 
     def _play(self, player: Any, n: int, late: int = 7, turned: bool = False) -> list[Any]:
-        """Ask n duels; the smaller arm wins, and conversions come in heaps, every `late` asks."""
+        """Ask n duels; the smaller arm wins, and conversions are told every `late` asks."""
         duels, waiting = [], []
         for _ in range(n):
             duel = player.ask()
@@ -136,7 +136,7 @@ class PolicyContract:
         assert together == self._play(self.start(12), 63)
 
     def test_the_order_is_as_the_policy_says(self) -> None:
-        """By the coin either arm of a pair is first as often; in turns, one after the other."""
+        """By coin both arms of a pair are first equally often; in turns they alternate."""
         order = getattr(self.policy, "order", None)
         if order not in ("coin", "alternate"):
             _does_not_apply("it shows its champion first, or decides by itself")
@@ -192,7 +192,7 @@ class PolicyContract:
         assert ids == list(range(self.horizon))
 
     def test_an_unknown_duel_raises(self) -> None:
-        """Nobody may report on a duel that was not asked."""
+        """A conversion of a duel that was never asked is refused."""
         if self._counts_only:
             _does_not_apply("conversions are anonymous")
         player = self.start(7)
