@@ -13,7 +13,7 @@ from duelay.ledger import Ledger
 from duelay.ledger.assumption import FOREVER, next_look, settles
 from duelay.rules.turn import calm_until, turn
 
-_LONG = 10_000  # ticks: to take their draws one by one costs more than to come back for it
+_LONG = 10_000  # ticks: beyond, Python advances the generator instead of drawing one by one
 
 
 def run(
@@ -66,7 +66,7 @@ def play_ticks(
     world_rng: np.random.Generator,
     policy_rng: np.random.Generator,
 ) -> int:
-    """Play until tick `until`, or until a long calm has passed; return the ticks without draws."""
+    """Play until tick `until`, or to the end of a long calm; return its ticks, whose draws are due."""
     settled = settles(ledger.assumed)
     t, skipped = tally.tick[0], 0
     while t < until and skipped == 0:

@@ -20,7 +20,7 @@ class Tally(NamedTuple):
     """What is recorded of a run, and where it stands."""
 
     gaps: NDArray[np.float64]  # (K,): Delta_i
-    checkpoints: NDArray[np.int64]  # (C,): the ticks at which something is taken down
+    checkpoints: NDArray[np.int64]  # (C,): the ticks at which regret is taken down
     regret: NDArray[np.float64]  # (C,): R(t), filled in as ticks pass
     pairs: NDArray[np.int64]  # (C, K, K): plays by then; (0, K, K) to leave them out
     shown: NDArray[np.int64]  # (K,): how often each arm has been in a duel, a self-duel twice

@@ -40,12 +40,12 @@ class Votes(NamedTuple):
     is_corrected: bool  # whether the bonus of the first is taken out
     answers: Floats  # (K, K): duels answered, by first and second
     wins: Floats  # (K, K): of these, won by the first; a tie is one half
-    weight: Floats  # (1,): the sum of the weights of the pairs that tell of the bonus
-    bonus: Floats  # (1,): the weighted sum of what they tell
+    weight: Floats  # (1,): sum over pairs of 1 / variance of the pair's estimate of the bonus
+    bonus: Floats  # (1,): sum over pairs of that estimate / its variance
 
 
 def start_votes(corrects_position: bool, n_arms: int) -> Votes:
-    """Return the state of somebody who has no vote yet."""
+    """Return the state before the first vote."""
     shape = (n_arms, n_arms)
     return Votes(corrects_position, np.zeros(shape), np.zeros(shape), np.zeros(1), np.zeros(1))
 
@@ -67,7 +67,7 @@ def first_bonus(assumed: Any) -> float:
 
 @kernel
 def add_told(assumed: Any, i: int, j: int, sign: float) -> None:
-    """Add what a pair tells of the bonus, with the inverse of its variance, or take it out."""
+    """Add a pair's estimate of the bonus, weighted by 1 / variance; take it out with sign -1."""
     n, m = assumed.answers[i, j], assumed.answers[j, i]
     if n <= 0.0 or m <= 0.0 or i == j:
         return
