@@ -12,7 +12,7 @@ from __future__ import annotations
 from duelay import assumptions, datasets, delays, rules, theory
 from duelay._version import __version__
 from duelay.advice import Recommendation, recommend
-from duelay.engine import Result, simulate
+from duelay.engine import Result, Setting, simulate
 from duelay.players.history import History
 from duelay.players.player import Duel, Player, UnknownDuelError
 from duelay.players.standing import Standing
@@ -37,6 +37,7 @@ __all__ = [
     "RUCBDelay",
     "Recommendation",
     "Result",
+    "Setting",
     "Standing",
     "UnknownDuelError",
     "__version__",

@@ -6,7 +6,7 @@ import inspect
 import operator
 import weakref
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -67,18 +67,26 @@ class Policy(ABC):
         left to chance; `n_arms`; and `state`, the player's memory, to be read and written.
         """
 
-    def start(self, arms: Any, seed: Any = None, *, feedback: str = "conversions") -> Player:
+    def start(
+        self,
+        arms: Any,
+        seed: Any = None,
+        *,
+        feedback: str | None = None,
+        corrects_position: bool = False,
+    ) -> Player:
         """Put the policy to work on named arms, or on a number of them.
 
         `seed` is anything that `numpy.random.default_rng` takes; None draws one. `feedback` is
-        ``"conversions"``, where only a win of the first is ever told; ``"votes"``, where both
-        outcomes are, by ``tell(duel, winner=...)``, and silence is just no answer; or
-        ``"corrected-votes"``, which also takes out what being shown first is worth.
+        ``"conversions"``, where only a win of the first is ever told, or ``"votes"``, where both
+        outcomes are, by ``tell(duel, winner=...)``, and silence is just no answer; a policy that
+        counts only has ``"counts"`` and nothing else. With votes `corrects_position` also takes out
+        what being shown first is worth.
         """
-        return Player(self, arms, seed, feedback=feedback)
+        return Player(self, arms, seed, feedback=feedback, corrects_position=corrects_position)
 
     @property
-    def is_aggregated(self) -> bool:
+    def counts_only(self) -> bool:
         """Whether players hear only how many conversions came, by `tell_count`."""
         return False
 
@@ -247,7 +255,7 @@ class LawPolicy(CompiledPolicy):
         return check_delay(word)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AnyLedgerPolicy(LawPolicy):
     """A compiled policy that also goes without a law, by the coin."""
 
@@ -255,4 +263,3 @@ class AnyLedgerPolicy(LawPolicy):
     delay: Delay | str | None = None
     order: str = "coin"
     window: int | None = None
-    self_duels: bool = field(default=True, kw_only=True)

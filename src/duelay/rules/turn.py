@@ -12,7 +12,7 @@ from duelay.ledger import Ledger, age_to, record
 from duelay.ledger.assumption import drifts, evidence, settles
 from duelay.ledger.order import arrange
 
-_ALPHA = 0.51  # width of the bounds by which a rival is chosen where an arm may not duel itself
+_ALPHA = 0.51  # width of the bounds that choose a rival where self-duels are not allowed
 
 
 @generic
@@ -38,10 +38,10 @@ def explain(rule: Any) -> TypeError:
 
 @generic
 def calm_until(rule: Any, ledger: Ledger, arm: int, t: int) -> int:
-    """Return the last tick until which the rule, left alone, lets `arm` duel itself.
+    """Return the last tick up to which the rule goes on letting `arm` duel itself.
 
-    Left alone: nothing is heard, and nothing is still to be. Where it cannot be known without
-    choosing, t itself.
+    Nothing is heard in the meantime, and nothing is on its way. A rule that cannot tell without
+    choosing returns t.
     """
     return t
 
@@ -92,7 +92,7 @@ def is_beaten(ledger: Ledger, i: int, j: int, width: float) -> bool:
 
 @kernel
 def stays_unbeaten(ledger: Ledger, i: int, j: int, width: float) -> bool:
-    """Whether U_ij, at least 1/2 now, will be until one of the two is played or heard of again.
+    """Whether U_ij, at least 1/2 now, stays so until i or j is played or heard of again.
 
     As time goes by only the width and *expected* grow, and N~/2 - S is at most
     conversions[j,i] - conversions[i,j] + plays[i,j] / 2.
