@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test lint docs pictures test-compiled test-interpreted golden clean \
+.PHONY: help demo test lint docs pictures test-compiled test-interpreted test-plain-numba golden clean \
     numbers regrets levels bench reproduction studies tried turns mutants
 
 help:
@@ -56,6 +56,10 @@ test-interpreted: $(VENV)/.ready-dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -n 2 -m 'not slow'
 	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage report
+
+# As with a release of Numba without the parts that it does not promise: slower, and not broken.
+test-plain-numba: $(VENV)/.ready-dev
+	DUELAY_PLAIN_NUMBA=1 $(BIN)/python -m pytest -q -n 2 -m 'not slow'
 
 # Numbers on pages stand between marks, are kept in docs/numbers, and are written by these alone.
 numbers: $(VENV)/.ready

@@ -12,10 +12,14 @@ INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 
 def pytest_collection_modifyitems(config, items):
-    """The interpreted run leaves out what is about compiled code, and says how many."""
-    if not INTERPRETED:
-        return
-    left = [item for item in items if item.get_closest_marker("compiled")]
+    """The interpreted run leaves out what is about compiled code, and says how many.
+
+    The run with plain Numba leaves out what is about compiled code on disk.
+    """
+    from duelay._core.numba_parts import IS_PLAIN
+
+    marks = ["compiled"] * INTERPRETED + ["kept"] * IS_PLAIN
+    left = [item for item in items if any(map(item.get_closest_marker, marks))]
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if item not in left]
 
