@@ -11,13 +11,27 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 
+TESTS = Path(__file__).parent
+# The rooms that have kernels, and the pages whose examples a reader runs compiled.
+KERNELS = {"_core", "engine", "ledger", "players", "policies", "rules", "test_advice.py"}
+
+
 def pytest_collection_modifyitems(config, items):
-    """The interpreted run leaves out what is about compiled code, and says how many."""
-    if not INTERPRETED:
-        return
-    left = [item for item in items if item.get_closest_marker("compiled")]
-    config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if item not in left]
+    """Say which tests are about kernels, and which belong together.
+
+    The interpreted run leaves out what is about compiled code, and says how many.
+    """
+    for item in items:
+        place = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
+        if place in KERNELS or item.path.suffix == ".md":
+            item.add_marker("kernels")
+        # What compiles the same kernels goes to one worker: to another they would be new as well.
+        policy = getattr(item, "callspec", None) and item.callspec.params.get("policy")
+        item.add_marker(pytest.mark.xdist_group(f"{item.path.stem} {policy or ''}".strip()))
+    if INTERPRETED:
+        left = [item for item in items if item.get_closest_marker("compiled")]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """`make test-matrix`: the fast tests on every Python, and on the oldest of what we depend on.
 
-The Pythons are those of the classifiers in pyproject.toml. Where this machine lacks one, that is said
-and the others go on; all verdicts are said once more at the end.
+The Pythons are those of the classifiers in pyproject.toml. Where this machine lacks one, that is
+said and the others go on; all verdicts are said once more at the end.
 """
 
 import argparse
@@ -29,7 +29,8 @@ def oldest():
     """Every lower bound of pyproject.toml as the one version that is allowed."""
     extras = PROJECT["optional-dependencies"]
     wanted = [*PROJECT["dependencies"], *(one for extra in extras.values() for one in extra)]
-    return sorted({re.sub(r"\[.*?\]", "", one).replace(">=", "==") for one in wanted if ">=" in one})
+    bounds = [re.sub(r"\[.*?\]", "", one) for one in wanted if ">=" in one]
+    return sorted({bound.replace(">=", "==") for bound in bounds})
 
 
 def tools():
