@@ -24,7 +24,8 @@ import duelay
 import pages
 from duelay import delays
 from duelay.engine import streams
-from duelay.engine.loop import new_tally, run
+from duelay.engine.loop import run
+from duelay.engine.tick import new_tally
 from duelay.engine.world import make_world
 from duelay.problems import close_rival
 from duelay.show.table import table

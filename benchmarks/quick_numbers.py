@@ -24,7 +24,8 @@ import duelay
 import pages
 from duelay import datasets, delays, ledger
 from duelay.engine import streams
-from duelay.engine.loop import new_tally, run
+from duelay.engine.loop import run
+from duelay.engine.tick import new_tally
 from duelay.engine.world import make_world, with_empty_queue
 from duelay.experiments.statistics import late_share
 

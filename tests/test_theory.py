@@ -66,7 +66,7 @@ def test_a_ledger_by_coin_shows_the_shrunken_mean():
     assert result.plays.sum() == n
     from duelay.engine import streams
     from duelay.engine.by_player import play
-    from duelay.engine.loop import new_tally
+    from duelay.engine.tick import new_tally
     from duelay.engine.world import make_world
 
     means = []

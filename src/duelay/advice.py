@@ -1,4 +1,4 @@
-"""Which policy to use, and why: `recommend`. The ablation study is what it rests on."""
+"""Which policy to use, and why: `recommend`. It rests on the ablation study."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def recommend(
     Parameters
     ----------
     delay : what is known: None for nothing, a number for the mean alone, a law or its text.
-    is_order_free : whether it may be chosen which of the two arms is shown first. If not, the
+    is_order_free : whether you may choose which of the two arms is shown first. If not, the
         policy's champion is.
-    is_anonymous : whether conversions arrive without saying from which duel.
+    is_anonymous : whether conversions arrive without the duel that they belong to.
     n_arms : K, where it is known: a law by pair is checked against it.
     window : ticks after which a conversion is no longer counted; None waits for ever.
     target : which winner is sought: ``"condorcet"``, ``"copeland"`` (the same policy: where there
         is a Condorcet winner it is Copeland's too) or ``"borda"``.
     feedback : ``"conversions"``, where only a win of the first is ever told, or ``"votes"``, where
         both outcomes are.
-    self_duels : whether an arm may be shown alone, or twice. If not, two different ones always are,
-        and regret grows for ever.
+    self_duels : whether an arm may be shown alone, or twice. If not, two different arms are always
+        shown, and regret grows for ever.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def recommend(
             )
         if window is not None:
             raise ValueError(
-                f"window does not fit anonymous conversions, whose age nobody knows, got {window!r}"
+                f"window does not fit anonymous conversions, whose age is unknown, got {window!r}"
             )
         if target == "borda":
             raise ValueError("target borda needs conversions that say from which duel they are")
@@ -102,27 +102,27 @@ def recommend(
 
 @text.alias("policy", "recommended")
 def recommended() -> Policy:
-    """Return what `recommend` gives to somebody who knows nothing of the delays."""
+    """Return the policy that `recommend` gives if nothing is known about the delays."""
     return recommend().policy
 
 
 _VOTES = {
     "coin": "With votes silence is no answer, so that nothing needs to be known about the delays, "
-    "and the coin cancels what being shown first may be worth: start it with feedback='votes'.",
+    "and the coin cancels a position effect: start it with feedback='votes'.",
     "champion": "With votes silence is no answer, so that nothing needs to be known about the "
-    "delays: start it with feedback='votes'. But if being shown first helps or hurts, the champion "
-    "has it in every duel, and nothing cancels it.",
+    "delays: start it with feedback='votes'. But nothing cancels a position effect: the champion, "
+    "shown first, has it in every duel.",
 }
 _REASONS = {
-    (True, "coin"): "Shown by coin, the arms share what silence says, so that nothing needs to be "
+    (True, "coin"): "By coin, silence counts against both arms alike, so that nothing needs to be "
     "known about the delays, and the law itself is learned from what is heard.",
     (False, "coin"): "Double Thompson sampling has the least regret of all rules here; the law "
     "corrects its estimates, and the coin keeps a wrong law from doing harm.",
     (True, "champion"): "With the champion first, silence speaks against it, and only self-duels "
     "can teach the law: each must really be shown, the arm twice, the first place winning half of "
-    "the time. If that cannot be, tell the law.",
+    "the time. If that is not possible, tell the law.",
     (False, "champion"): "Double Thompson sampling has the least regret of all rules here, and the "
-    "law puts right what silence says against the champion.",
+    "law corrects the bias of silence against the champion.",
 }
 
 

@@ -46,7 +46,7 @@ def named(kind: str, name: str) -> Callable[[C], C]:
             raise ValueError(
                 f"named must stand above @dataclass(frozen=True), and {cls.__name__} is none"
             )
-        is_ours = sources_of_class(cls) is None  # its module is read now, while it says what runs
+        is_ours = sources_of_class(cls) is None  # reads its module now, before an edit of the file
         if name in known and sources_of_class(known[name]) is None and not is_ours:
             raise ValueError(f"name must not be one of duelay's own, got {name!r}")
         known[name] = cls
@@ -57,7 +57,7 @@ def named(kind: str, name: str) -> Callable[[C], C]:
 
 
 def alias(kind: str, name: str) -> Callable[[M], M]:
-    """Give what a function returns, a law or a policy, another name in text."""
+    """Give the law or policy that a function returns another name in text."""
 
     def register(make: M) -> M:
         _ALIASES[kind][name] = make
@@ -90,9 +90,8 @@ def parse(
 ) -> Any:
     """Make a law or a policy from its text form.
 
-    `defaults` fills in parameters that the text leaves out, where the class has them as its own
-    knowledge of the world: the command line gives the simulated law this way to the policies that
-    must assume one.
+    `defaults` fills in parameters that the text leaves out, if their field's metadata says that
+    they are of the world. The command line tells policies the simulated law in this way.
     """
     name, _, rest = text.strip().partition(":")
     name = name.strip()
@@ -149,11 +148,10 @@ def parse(
 def form(recipe: Any, *, is_full: bool = False) -> str:
     """Return the text form of a law or a policy; `parse` reads it back as an equal one.
 
-    A law's parameters stand in order. Of a policy's, those that differ from their default, and
-    those that depend on the world (a field's metadata says so), stand with their names; all of them
-    where it `is_full`.
+    A law's parameters stand in order, without names. A policy's stand with their names: those that
+    differ from their default or are of the world (a field's metadata says so), or all if `is_full`.
     """
-    if not recipe.text_name:  # of somebody's own, and not named: it can be read, not read back
+    if not recipe.text_name:  # a user's own, not named: its repr cannot be parsed
         return repr(recipe)
     arguments = []
     is_law = type(recipe) in _KINDS["law"].values()

@@ -87,9 +87,9 @@ def comparisons_bound(
     """N_ij(t) <= 4 alpha log t / (tau_1^2 min(Delta_i^2, Delta_j^2)), K×K (Appendix A.2).
 
     It holds for t > C(delta) with probability 1 - delta. The winner's own gap is 0, which would
-    make the bound infinite for its pairs; the argument gives Delta_j^2 for the pair (winner, j),
-    and that is what stands here. On the diagonal: 0 (a self-duel of a loser does not happen then),
-    and infinity for the winner, whose self-duels have no bound.
+    make the bound infinite for its pairs; for the pair (winner, j) the proof gives Delta_j^2, which
+    is used here. The diagonal is 0 for losers, which do not duel themselves after C(delta), and
+    infinite for the winner, whose self-duels have no bound.
 
     `discount`: ``"first"`` divides by tau_1; ``"window"`` by tau_M / (M + 1), the appendix's
     replacement, which asks that every pair has been played before the window began. Infinite where
@@ -125,7 +125,7 @@ def high_probability_bound(
     Infinite where tau_1 (or its replacement, see `comparisons_bound`) is 0.
     """
     checks.number("delta", delta, above=0, below=1)
-    checks.number("alpha", alpha, least=1, why="Theorem 1 asks it")
+    checks.number("alpha", alpha, least=1, why="Theorem 1 needs it")
     start = 2 * burn_in(delta / 2, n_arms=problem.n_arms, window=window, alpha=alpha)
     start += 4 * math.log(2 / delta)
     return start * float(problem.gaps.max()) + _after_burn_in(
@@ -147,7 +147,7 @@ def expected_bound(
     Infinite at alpha = 1, the value of the paper's own experiments: the integral of C(delta/2) over
     delta, which has alpha - 1 in its denominator, diverges there. Also where tau_1 is 0.
     """
-    if checks.number("alpha", alpha, least=1, why="Theorem 2 asks it") == 1:
+    if checks.number("alpha", alpha, least=1, why="Theorem 2 needs it") == 1:
         return math.inf
     checks.whole("window", window)
     k = problem.n_arms
@@ -217,7 +217,7 @@ def mrr_schedule(
     if constants is not None and feedback == "aggregated":
         raise ValueError("constants belong to Equation 6, which is for individual feedback")
     schedule: list[int] = []
-    most = max(horizon, 2**36)  # as good as any more, and K² of them are still a number
+    most = max(horizon, 2**36)  # more would change nothing, and K² times this fits an int64
     m, gamma = 1, 0.5
     while horizon * gamma**2 > math.e and (not schedule or schedule[-1] < horizon):
         log = math.log(horizon * gamma**2)
@@ -287,12 +287,12 @@ def _mrr_terms(problem: Problem, horizon: float, mean: float) -> tuple[int, Any,
 
 
 def minimax_lower_bound(n_arms: int, horizon: float, tau_window: float = 1.0) -> float:
-    """c sqrt(T K / tau_M) with c = e^(-1/2) / 128: on some problem every policy's regret is above.
+    """c sqrt(T K / tau_M), c = e^(-1/2) / 128: every policy has more regret on some problem.
 
     Appendix D ends with R_1 + R_2 >= (T gap / 4) exp(-64 T tau_M gap^2 / (K - 1)). With its gap,
     sqrt((K - 1) / (128 T tau_M)), the larger of the two is at least half of it, and K - 1 >= K / 2.
-    The proof needs gap <= 1/8, that is T >= (K - 1) / (2 tau_M); for a shorter horizon nothing is
-    claimed and the answer is 0: so too for tau_M = 0, where no horizon is long enough.
+    The proof needs gap <= 1/8, that is T >= (K - 1) / (2 tau_M). The answer is 0 for a shorter
+    horizon, and for tau_M = 0, where no horizon is long enough.
     """
     checks.number("tau_window", tau_window, least=0, most=1)
     checks.whole("n_arms", n_arms, least=2)
@@ -328,8 +328,8 @@ def asymptotic_lower_bound(
 
     sum over i of min over j that beat i of (Delta_i + Delta_j) / (2 I(mu_ij)) · log T
     (Komiyama, Honda, Kashima and Nakagawa, COLT 2015, Theorem 1 and Section 2, where I = d(mu_ij,
-    1/2)). With a window of which only tau_M is ever heard, I is `information`. Infinite at tau_M =
-    0, where nothing is ever heard.
+    1/2)). Where only a share tau_M of the conversions is ever heard, I is `information`. Infinite
+    at tau_M = 0.
     """
     checks.number("horizon", horizon, least=1)
     mu, gaps, total = problem.matrix, problem.gaps, 0.0
@@ -343,12 +343,11 @@ def asymptotic_lower_bound(
 
 
 def information(mu: float, tau_window: float = 1.0, order: str = "champion") -> float:
-    """What a duel says about whether mu is 1/2: a relative entropy.
+    """The information of a duel against mu = 1/2: a relative entropy.
 
-    With i first a conversion is heard with probability mu tau_M, with j first (1 - mu) tau_M, and
-    tau_M / 2 if the two were equal. Somebody who chooses the order has the larger of d(mu tau_M,
-    tau_M / 2) and d((1 - mu) tau_M, tau_M / 2); the coin has their mean. At tau_M = 1 all are d(mu,
-    1/2).
+    A conversion is heard with probability mu tau_M if i is first, (1 - mu) tau_M if j is, and
+    tau_M / 2 if the arms are equal. The better order gives the larger of d(mu tau_M, tau_M / 2)
+    and d((1 - mu) tau_M, tau_M / 2), the coin their mean. At tau_M = 1 all are d(mu, 1/2).
     """
     checks.number("tau_window", tau_window, least=0, most=1)
     checks.one_of("order", order, ("champion", "coin"))
@@ -357,11 +356,11 @@ def information(mu: float, tau_window: float = 1.0, order: str = "champion") -> 
 
 
 def coin_mean(mu: float, tau: float) -> float:
-    """1/2 + tau (mu - 1/2): the share of wins that a coin-ordered ledger without a law shows.
+    """1/2 + tau (mu - 1/2): the expected estimate under the coin, with silence taken for defeat.
 
-    Each duel, shown (i, j) or (j, i) with probability one half and taken for lost until its
-    conversion comes, adds mu tau / 2 + (1 - (1 - mu) tau) / 2 to S_ij on average. The sign of mu -
-    1/2 is kept, whatever tau.
+    A duel is shown as (i, j) or (j, i) with probability one half each, and is a loss of its first
+    arm until its conversion comes. Its expected contribution to S_ij is mu tau / 2 + (1 - (1 - mu)
+    tau) / 2. The sign of mu - 1/2 is kept for any tau.
     """
     return 0.5 + tau * (mu - 0.5)
 

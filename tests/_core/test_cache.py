@@ -124,7 +124,7 @@ def fill():
 if sys.argv[1] == "before":
     fill()
 from duelay._core.jit import kernel
-from duelay.engine.loop import new_tally, regret_so_far
+from duelay.engine.tick import new_tally, regret_so_far
 import numpy as np
 fill()
 for ticks in (np.array([1]), np.array([2])):

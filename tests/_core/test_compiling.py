@@ -14,12 +14,12 @@ SLOW = """
 import sys, threading
 from duelay._core import compiling
 compiling.PATIENCE = float(sys.argv[1])
-from duelay.engine.loop import new_tally, regret_so_far, take_down
+from duelay.engine.tick import new_tally, pass_to, regret_so_far
 import numpy as np
 def work():
     tally = new_tally(np.array([0.0, 0.1]), np.array([1]))
     regret_so_far(tally)
-    take_down(tally, np.zeros((2, 2), dtype=np.int64))
+    pass_to(tally, 5, np.zeros((2, 2), dtype=np.int64))
 threads = [threading.Thread(target=work) for _ in range(2)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()

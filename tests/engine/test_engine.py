@@ -12,8 +12,8 @@ import duelay
 import naive
 from duelay import delays
 from duelay.engine import streams, write_csv
-from duelay.engine.loop import new_tally
 from duelay.engine.loop import run as run_loop
+from duelay.engine.tick import new_tally
 from duelay.engine.world import NOBODY, duel, make_world, take_due
 from duelay.problems import arithmetic, bradley_terry
 from duelay.testing import compiled_duels, live_duels
@@ -129,7 +129,7 @@ def test_a_policys_world_stays_in_step_tick_for_tick(policy):
     tally = new_tally(certain.gaps, np.array([horizon]))
     expected = streams(3, 4)[0]
     for until in (1, 50, horizon):
-        expected.random(2 * (until - tally.done[0]))
+        expected.random(2 * (until - tally.tick[0]))
         run_loop(rule, ledger, policy.is_aggregated, world, tally, until, world_rng, policy_rng)
         assert world_rng.bit_generator.state == expected.bit_generator.state
 
@@ -209,7 +209,9 @@ def test_the_leader_is_the_one_that_a_player_would_name(law):
             world_rng, policy_rng = streams(3, run)
             player = policy.start(4, policy_rng)
             world = make_world(problem, law, policy.window, 37)
-            play(player, False, world, new_tally(problem.gaps, np.array([37])), 37, world_rng, [])
+            tally, plays = new_tally(problem.gaps, np.array([37])), np.zeros((4, 4), dtype=np.int64)
+            play(player, False, world, tally, plays, 37, world_rng, [])
+            assert plays.sum() == 37
             assert player.standing().leader == result.leader[run]
 
 

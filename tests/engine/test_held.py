@@ -7,7 +7,7 @@ import duelay
 from duelay import delays
 from duelay.engine import streams
 from duelay.engine.held import hold, run_held
-from duelay.engine.loop import new_tally
+from duelay.engine.tick import new_tally
 from duelay.engine.world import make_world
 from duelay.ledger import age_to, hear, record
 from duelay.problems import arithmetic

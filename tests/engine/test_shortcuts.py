@@ -8,7 +8,7 @@ import duelay
 from duelay import delays
 from duelay.engine import loop, streams
 from duelay.engine.bulk import draw_duels, nothing_late
-from duelay.engine.loop import new_tally
+from duelay.engine.tick import new_tally
 from duelay.engine.world import make_world
 from duelay.problems import arithmetic, bradley_terry, close_rival
 from duelay.rules.double_thompson import chance_above_half, draw_above_half

@@ -74,7 +74,8 @@ def test_between_two_looks_heard_follows_the_law_it_has():
 def test_the_law_is_learned_well_by_20_000_ticks(law):
     """Largest error over ages up to 1000, mean over runs: below 0.015 where every duel teaches."""
     from duelay.engine import streams
-    from duelay.engine.loop import new_tally, run
+    from duelay.engine.loop import run
+    from duelay.engine.tick import new_tally
     from duelay.engine.world import make_world
 
     problem = duelay.datasets.load("six-rankers")
@@ -210,7 +211,8 @@ def test_the_standing_says_that_the_law_is_not_learned_yet():
 @pytest.mark.parametrize("mean", [10_000, 100_000])
 def test_delays_beyond_the_ages_that_are_learned_do_not_bias_the_estimates(mean):
     from duelay.engine import streams
-    from duelay.engine.loop import new_tally, run
+    from duelay.engine.loop import run
+    from duelay.engine.tick import new_tally
     from duelay.engine.world import make_world
 
     problem = duelay.Problem([[0.5, 0.6], [0.4, 0.5]])

@@ -11,7 +11,8 @@ import duelay
 import naive
 from duelay import delays
 from duelay.engine import streams
-from duelay.engine.loop import new_tally, run
+from duelay.engine.loop import run
+from duelay.engine.tick import new_tally
 from duelay.engine.world import make_world
 from duelay.problems import bradley_terry, cyclic, generate, leader, mslr_like, no_winner
 from helpers import play_beside

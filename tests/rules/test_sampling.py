@@ -180,7 +180,7 @@ def test_a_new_look_at_the_law_makes_every_remembered_chance_doubtful():
         turn(rule, ledger, t, rng)
     mark = 10**9  # no arm has so much news
     for next_look, is_kept in ((0, True), (50, False)):
-        ledger.assumed.clock[0] += next_look
+        ledger.assumed.look[0] += next_look
         rule.stamp[:] = mark
         rule.favourite[0] = (rule.favourite[0] + 1) % 3  # so that all are looked at
         for t in range(10, 14):

@@ -1,4 +1,4 @@
-"""Compiled kernels on disk: a folder for each state of our sources. All works without it, too."""
+"""Compiled kernels on disk, in a folder named by a digest of our sources. It is optional."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAME = re.compile(r"[0-9a-f]{16}")
 
 
 def find_folder(name: str) -> tuple[Path | None, str]:
-    """Return where kernels are kept, made if need be; or None, and why nothing can be kept."""
+    """Return the folder of the kernels, made if need be; or None, and why none can be kept."""
     base = Path("~")
     try:
         chosen = config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -42,7 +42,7 @@ def find_folder(name: str) -> tuple[Path | None, str]:
 
 
 def _forget_old(base: Path) -> None:
-    """Remove the kernels of earlier sources that nobody has used for a month, and nothing else."""
+    """Remove the kernels of earlier sources unused for a month, and nothing else."""
     limit = time.time() - _KEEP_DAYS * 86400
     for folder in base.iterdir():
         with contextlib.suppress(OSError):  # another process may be doing the same
@@ -59,7 +59,7 @@ def _is_ours(folder: Path) -> bool:
 
 
 class OptionalCache:
-    """Numba's cache of one kernel; where it fails the kernel is compiled, and that is said once."""
+    """Numba's cache of one kernel. If it fails, the kernel is compiled, and one line says so."""
 
     def __init__(self, cache: Any, folder: Path) -> None:
         self._cache, self._folder = cache, folder
@@ -68,14 +68,14 @@ class OptionalCache:
         return getattr(self._cache, name)
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """Return what is kept for a signature, or None."""
+        """Return the code kept for a signature, or None."""
         try:
             found = self._cache.load_overload(signature, context)
             arguments = tuple(sigutils.normalize_signature(signature)[0])
             if found is None or tuple(found.signature.args) == arguments:
                 return found
             raise ValueError("it is of other types")  # two processes wrote at the same moment
-        except Exception as error:  # what a damaged file can raise has no end
+        except Exception as error:  # a damaged file can raise anything
             _throw_away(self._folder)
             _say_once(
                 "damaged",
@@ -85,7 +85,7 @@ class OptionalCache:
         return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Keep what was compiled for a signature, if that can be."""
+        """Keep the code compiled for a signature, if possible."""
         try:
             self._cache.save_overload(signature, compiled)
         except Exception as error:  # a full disk, a folder that was removed
@@ -98,7 +98,7 @@ class OptionalCache:
 
 @functools.cache
 def _throw_away(folder: Path) -> None:
-    """Empty a damaged folder, once: one of its files may refer to another, and cannot be mended."""
+    """Empty a damaged folder, once: its files refer to each other, and none can be mended alone."""
     with contextlib.suppress(OSError):
         for entry in folder.iterdir():
             shutil.rmtree(entry, ignore_errors=True)  # folders: the mark stays

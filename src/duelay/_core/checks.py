@@ -1,4 +1,4 @@
-"""Bad input is met here, at the front door, with one sentence: what, what it needs, what came."""
+"""Checks of input: a bad value raises one sentence, with its name, what is needed and what came."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-_MOST = 2**53  # beyond it a float64 does not know every whole number
+_MOST = 2**53  # beyond it a float64 cannot hold every whole number
 
 
 def whole(name: str, value: Any, *, least: int = 1, also: str = "") -> int:
-    """Return `value` as an int of at least `least`; `also` says what else would do."""
+    """Return `value` as an int of at least `least`; `also` names alternatives in the message."""
     good = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if isinstance(value, numbers.Real) and not isinstance(value, bool | numbers.Integral):
         good = math.isfinite(value) and float(value).is_integer()
@@ -31,7 +31,7 @@ def window(value: Any) -> int | None:
 
 
 def mean_delay(value: Any) -> float:
-    """Return the mean of a delay law, which rounds are made from."""
+    """Return the mean delay, from which the rounds of MRR-DB-Delay are computed."""
     mean = number("mean_delay", value, least=1, why="the law's mean")
     if mean > _MOST:
         raise ValueError(f"mean_delay must be at most 2^53 (ticks), got {value!r}")
@@ -78,7 +78,7 @@ def yes_or_no(name: str, value: Any) -> bool:
 
 
 def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
-    """Return `value` if it is among the allowed words; otherwise say which there are."""
+    """Return `value` if it is among the allowed words; otherwise raise with the list of them."""
     words = list(allowed)
     if value in words:
         return str(value)

@@ -1,4 +1,4 @@
-"""Say that kernels are being compiled, where that takes longer than a moment."""
+"""Say that kernels are being compiled, if that takes more than a second."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from duelay._core.say import say
 
-try:  # not a promise of Numba's: without it we are silent, not wrong
+try:  # private to Numba: without it we are silent, not wrong
     from numba.core import event
 except ImportError:  # pragma: no cover
     event = None
@@ -18,17 +18,17 @@ PATIENCE = 1.0  # seconds
 
 
 class Announcer:
-    """Hears of every compilation; after a second of the first long one of ours, says so, once."""
+    """Listens to Numba; says once that we compile, when that has taken a second."""
 
     def __init__(self, sentence: Callable[[], str]) -> None:
         self._sentence = sentence
-        self._depth = 0  # a kernel that is compiled compiles those that it calls
+        self._depth = 0  # compilations nest: a kernel compiles the kernels that it calls
         self._timer: threading.Timer | None = None
         self._is_said = False
 
     def on_start(self, happening: Any) -> None:
-        """Set the clock."""
-        with contextlib.suppress(Exception):  # whatever goes wrong here, the kernel is compiled
+        """Start the timer."""
+        with contextlib.suppress(Exception):  # an error here must not stop the compilation
             if self._is_said or not _is_ours(happening):
                 return
             self._depth += 1
@@ -38,7 +38,7 @@ class Announcer:
                 self._timer.start()
 
     def on_end(self, happening: Any) -> None:
-        """Stop the clock."""
+        """Stop the timer."""
         with contextlib.suppress(Exception):
             if self._depth and _is_ours(happening):
                 self._depth -= 1

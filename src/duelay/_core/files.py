@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole, on the disk, or not at all.
+    """Write a file atomically: it is on the disk whole, or not at all.
 
     It is written beside its place as ``.draft-...`` and moved there in one step.
     """
@@ -19,7 +19,7 @@ def write_whole(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-    except OSError as error:  # about the file that was asked for, not about the draft
+    except OSError as error:  # name the file that was asked for, not the draft
         raise type(error)(error.errno, error.strerror, str(path)) from None
     finally:
         with contextlib.suppress(OSError):

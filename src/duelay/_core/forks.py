@@ -1,4 +1,4 @@
-"""Locks across a fork: a child must not wait for a thread that it does not have."""
+"""Locks across a fork: a child must not wait for a lock that a thread of its parent holds."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ _MINE = threading.local()  # the locks that the forking thread has taken
 
 
 def lock(owner: Any) -> Any:
-    """Return a lock for an object to keep as its `_lock`; it gets a new one in a child process.
+    """Return a lock that the owner must keep as `_lock`; in a child process it is replaced.
 
-    A fork takes all such locks before, so that the child finds each object between two calls and
-    not in the middle of one.
+    A fork first takes all these locks, so that no object is copied in the middle of a call.
     """
     _OWNERS[id(owner)] = owner
     return threading.RLock()

@@ -23,14 +23,14 @@ from duelay._core.sources import own_digest
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Kernels work in arrays that their caller holds, and make none. Without Numba's runtime (_nrt) they
-# do not count references to them, which took more than half of the time; a kernel that makes an
-# array is refused when it is compiled.
+# Kernels use their caller's arrays and allocate none. So Numba's runtime (_nrt) is off: counting
+# references to arrays took more than half of the time. A kernel that allocates one does not
+# compile.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline": True}
-if hasattr(DefaultOptions, "_nrt"):  # not a promise of Numba's: without it we are slower, not wrong
+if hasattr(DefaultOptions, "_nrt"):  # private to Numba: without it we are slower, not wrong
     _OPTIONS["_nrt"] = False
-# Numba's cache looks at a function's own file only, and would go on using a kernel after another
-# file that it calls has changed. A folder for each state of all our files can be trusted.
+# Numba's cache checks a function's own file only: it would reuse a kernel after a change of another
+# file that it calls. So each state of all our files has a folder of its own.
 _CACHE, _NOT_KEPT = find_folder(own_digest())
 _KERNELS: list[Any] = []
 
@@ -38,8 +38,8 @@ _KERNELS: list[Any] = []
 def _keep_nothing() -> None:
     """Neither read nor write the disk from now on.
 
-    A rule from outside is not among the sources that name the directory, and a kernel kept for it
-    could be read by nobody who lacks its module.
+    A rule from outside is not among the sources that name the folder, and a kernel kept for it
+    could not be loaded without its module.
     """
     global _CACHE, _NOT_KEPT
     _CACHE, _NOT_KEPT = None, "there is a rule from outside"
@@ -53,10 +53,10 @@ def kernel(function: F) -> F:
 
 
 def entry(function: F) -> F:
-    """Compile a function that Python calls with a Generator; it does no more than call a kernel.
+    """Compile a function that Python calls with a Generator; it only calls a kernel.
 
-    To hand over a Generator takes a reference to it, which Numba's runtime alone gives back. So the
-    runtime is on here, at the border, and counts once a call; within, it is off.
+    Passing a Generator takes a reference to it, which only Numba's runtime releases. So the runtime
+    is on here, and counts once a call; in the kernels it is off.
     """
     return _compile(function, {key: _OPTIONS[key] for key in _OPTIONS if key != "_nrt"})
 
@@ -73,7 +73,7 @@ def _compile(function: F, options: dict[str, Any]) -> F:
             compiled.enable_caching()
             if Path(compiled._cache.cache_path).is_relative_to(_CACHE):
                 compiled._cache = OptionalCache(compiled._cache, _CACHE)
-            else:  # beside the source: a change of another file would not be seen there
+            else:  # beside the source: Numba would miss a change of another file
                 compiled._cache = NullCache()
         except (OSError, RuntimeError):  # there is no place to write to
             compiled._cache = NullCache()
@@ -83,7 +83,7 @@ def _compile(function: F, options: dict[str, Any]) -> F:
 
 
 def _compiling() -> str:
-    """What somebody is told who waits."""
+    """Return the line to show while kernels are compiled."""
     if _CACHE is None:
         return f"duelay: compiling, at every start, since {_NOT_KEPT}: some 20 seconds"
     return f"duelay: compiling, once: some 20 seconds, and kept in {_CACHE.parent}"
@@ -105,9 +105,9 @@ class Generic(Protocol):
 def generic(function: Callable[..., Any]) -> Generic:
     """Declare a function whose body depends on the type of its first argument, a NamedTuple.
 
-    Bodies are added with ``@name.register(Type)``, as for `functools.singledispatch`, which is what
-    runs interpreted. Compiled, the choice is made once, when a caller is compiled, and costs
-    nothing; unlike kernels handed over as arguments, it leaves the caller cacheable on disk.
+    Bodies are added with ``@name.register(Type)``, as for `functools.singledispatch`, which chooses
+    when interpreted. Compiled, the choice is made once, when the caller is compiled, and costs
+    nothing. Unlike kernels passed as arguments, it keeps the caller cacheable on disk.
     """
     dispatcher = functools.singledispatch(function)
 

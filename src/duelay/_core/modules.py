@@ -1,6 +1,6 @@
-"""Modules of somebody's own: brought in by their name, or received from the process that sent them.
+"""The user's modules: imported by name, or received from the process that sent them.
 
-What a module registers with `duelay.text.named` can then be written as text.
+Laws and policies that a module registers with `duelay.text.named` can then be written as text.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pathlib import Path
 from duelay._core.sources import Sources, find_sources, is_installed, read_sources
 
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
-_OURS: dict[str, Sources] = {}  # what was brought in here, by the name of the module or package
+_OURS: dict[str, Sources] = {}  # what was imported here, by the name of the module or package
 _LOCK = threading.RLock()  # a worker's threads receive at the same time
 
 
 def bring_in(name: str, folders: Iterable[Path]) -> None:
     """Import a module by its name, sought in the folders first; they stay on the search path.
 
-    One that was brought in before and has been edited since is imported anew.
+    A module that was edited after its last import is imported anew.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name.endswith(".py"):
         hint = f" ({name[:-3]})" if isinstance(name, str) and name.endswith(".py") else ""
@@ -54,7 +54,7 @@ def bring_in(name: str, folders: Iterable[Path]) -> None:
                 f"import {name!r}: there is no such module in {' or '.join(places)}, nor is one "
                 f"installed"
             ) from None
-        except Exception as error:  # somebody's own code may raise anything
+        except Exception as error:  # the user's code may raise anything
             raise ValueError(f"import {name!r}: {explain(error)}") from error
         if (sources := read_sources(top)) is not None:
             _OURS[top] = sources
@@ -65,7 +65,7 @@ def receive(name: str, files: tuple[tuple[str, bytes], ...], is_sent: bool) -> S
     sources = Sources(name, files, is_sent)
     with _LOCK:
         if is_sent and _OURS.get(name) != sources:
-            _forget(sources)  # what is loaded may be an earlier edit, whatever its file says now
+            _forget(sources)  # the loaded module may be older than its file
             if _find(name) != sources:
                 _search_first(_unpack(sources))
             _OURS[name] = sources
@@ -73,7 +73,7 @@ def receive(name: str, files: tuple[tuple[str, bytes], ...], is_sent: bool) -> S
 
 
 def _find(name: str) -> Sources | None:
-    """Read what an import of a module would find on the search path."""
+    """Read the sources that an import of this name would find on the search path."""
     importlib.invalidate_caches()
     found = importlib.machinery.PathFinder.find_spec(name)
     if found is None:
@@ -99,7 +99,7 @@ def _forget(sources: Sources) -> None:
 
 
 def _unpack(sources: Sources) -> str:
-    """Write the files into a folder of their own, which goes with this process."""
+    """Write the files into a temporary folder, removed when this process ends."""
     folder = tempfile.mkdtemp(prefix="duelay-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for name, content in sources.files:
@@ -111,7 +111,7 @@ def _unpack(sources: Sources) -> str:
 
 
 def explain(error: BaseException) -> str:
-    """Say what went wrong in somebody's own code, and where."""
+    """Say what went wrong in the user's code, and where."""
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, SyntaxError):
         return what  # it says where by itself

@@ -1,4 +1,4 @@
-"""A line on standard error, for whoever reads; nobody need."""
+"""A line on standard error, for people."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ import sys
 
 
 def say(line: str) -> None:
-    """Print a line on standard error; where there is none, or it is closed, nothing."""
+    """Print a line on standard error; do nothing if that is missing or closed."""
     with contextlib.suppress(OSError, AttributeError, ValueError):
         print(line, file=sys.stderr, flush=True)

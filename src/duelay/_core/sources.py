@@ -1,6 +1,6 @@
-"""What makes the numbers: our own sources, and the modules of somebody's laws and policies.
+"""The sources that numbers depend on: our own, and the modules of the user's laws and policies.
 
-Compiled kernels and finished cells are named by them, so that neither outlives the code.
+Compiled kernels and finished cells note a digest of them, so that neither outlives the code.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-_SHOWS = frozenset({  # what only reads or shows: its change recompiles and recomputes nothing
+_SHOWS = frozenset({  # these only read or show: a change of them recomputes nothing
     "__init__.py", "__main__.py", "_version.py", "advice.py", "assumptions", "cli", "datasets",
     "experiments", "show", "testing/__init__.py", "testing/contract.py",
     "_core/__init__.py", "_core/cache.py", "_core/compiling.py", "_core/files.py",
@@ -29,11 +29,11 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 @dataclasses.dataclass(frozen=True)
 class Sources:
-    """A module of somebody's own as it was when it was imported, with what it imports beside it."""
+    """A user's module as it was when imported, with the modules beside it that it imports."""
 
     name: str  # of the module, or of its package
     files: tuple[tuple[str, bytes], ...]  # by their path below the folder that it was found in
-    is_sent: bool  # whether a worker is sent it: what is installed, it must have
+    is_sent: bool  # whether workers are sent it; what is installed, they must have installed
 
     @functools.cached_property
     def digest(self) -> str:
@@ -53,7 +53,7 @@ class Sources:
 
 @functools.cache
 def own_digest(*also: Path) -> str:
-    """Name the state of our files that may make a number, and of some others."""
+    """Return a digest of our files that can change a number, and of the files in `also`."""
     root = Path(__file__).parents[1]
     paths = [path for path in root.rglob("*.py") if not _only_shows(path.relative_to(root))]
     return _digest((path.relative_to(root).as_posix(), path.read_bytes()) for path in
@@ -65,7 +65,7 @@ def _only_shows(path: Path) -> bool:
 
 
 def sources_of(*recipes: Any) -> dict[str, Sources]:
-    """Return the modules, not ours, that laws and policies come from, by name."""
+    """Return the user's modules that laws and policies come from, by name."""
     classes = {cls for recipe in recipes for cls in _classes(recipe)}
     found = [sources for cls in classes if (sources := sources_of_class(cls)) is not None]
     return {sources.name: sources for sources in sorted(found, key=lambda s: (s.name, s.digest))}
@@ -77,8 +77,8 @@ _SEEN: weakref.WeakKeyDictionary[type, Sources | None] = weakref.WeakKeyDictiona
 def sources_of_class(cls: type) -> Sources | None:
     """Return the sources of a class as they were when it was first seen; None for one of ours.
 
-    A class that somebody wrote at a prompt has none: it is named by itself, and nothing made with
-    it outlives the process.
+    A class written at a prompt has no file. It gets a random digest, so that nothing made with it
+    outlives the process.
     """
     if cls not in _SEEN:
         top = cls.__module__.partition(".")[0]
@@ -91,7 +91,7 @@ def sources_of_class(cls: type) -> Sources | None:
 
 
 def _is_of_a_prompt(cls: type) -> bool:
-    """Whether its methods are in no file; "<string>" are those that a dataclass writes itself."""
+    """Whether a method of it is in no file; "<string>" has the methods that a dataclass writes."""
     methods = [value for value in vars(cls).values() if isinstance(value, FunctionType)]
     files = {method.__code__.co_filename for method in methods} - {"<string>"}
     return not all(Path(file).is_file() for file in files)
@@ -138,7 +138,7 @@ def _files_of(place: Path) -> Iterable[Path]:
 
 
 def _beside(folder: Path, names: Iterable[str]) -> Iterator[Path]:
-    """Yield those of the modules that are in the folder."""
+    """Yield the paths of those modules that are in the folder."""
     for name in names:
         if (folder / name / "__init__.py").is_file():
             yield folder / name
@@ -147,7 +147,7 @@ def _beside(folder: Path, names: Iterable[str]) -> Iterator[Path]:
 
 
 def _imported(source: bytes) -> set[str]:
-    """Return the modules and packages that a file imports by their full name, wherever it does."""
+    """Return the top-level modules and packages of all absolute imports in a file."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):

@@ -1,7 +1,7 @@
-"""Somebody's words, made safe for where they are shown: read as words there, never as marks.
+"""Escaping: names, titles and labels are shown as plain text, never read as markup.
 
-Names, titles and labels come out of files, and files come from other people. Each place has its
-marks: HTML, Markdown, figures, spreadsheets. All that is shown goes through here.
+They come out of files, and files come from other people. HTML, Markdown, figures and spreadsheets
+each have their own markup. All that is shown goes through here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _MARKS = re.compile(r"([\\`*_\[\]|#])")
 _GITHUB = {
     "$": "&#36;",
     "~": "&#126;",
-}  # mathematics and crossed out words there, nothing elsewhere
+}  # mathematics and crossed out words on GitHub, nothing elsewhere
 _BEGINS = re.compile(r"([-+]|\d+[.)])")  # a list, at the beginning of a line
 _FORMULA = ("=", "+", "-", "@")
 
@@ -43,7 +43,7 @@ def in_markdown(words: str) -> str:
 
 def in_code(words: str) -> str:
     """Words as code in Markdown; not in a table, which would take a bar for its own."""
-    if re.search(r"[<>&`\\]", words):  # what would end the backticks, or start something else
+    if re.search(r"[<>&`\\]", words):  # these would end the backticks, or start something else
         return f"<code>{in_markdown(words)}</code>"
     return f"`{' '.join(_shown(words).split())}`"
 
@@ -64,7 +64,7 @@ def in_cell(words: str) -> str:
 
 
 def _shown(words: str) -> str:
-    """The words, with what cannot be shown replaced."""
+    """The words, with characters replaced that cannot be shown."""
     return "".join(" " if c in "\n\r\t" else c if _is_shown(c) else "\ufffd" for c in words)
 
 

@@ -1,13 +1,13 @@
-"""Tests of what the policies take for granted, from a history: each gives a p-value and a sentence.
+"""Tests of the policies' assumptions on a history: each gives a p-value and a sentence.
 
-Policies choose pairs by what they have heard, answers are late, and some never come. So that like
-is compared with like, the tests share one cut: an age A by which most answers have come. Only
-duels older than A count, and only what was heard of them by age A. What is compared then has
-one law in every duel under the null, whatever came before it; the docs say where that is exact.
+Policies choose pairs by what they have heard, answers are late, and some never come. So all tests
+share one cut: an age A by which most answers have come. Only duels older than A count, and only
+their answers heard by age A. Under the null hypothesis the compared quantity then has the same
+distribution in every duel, given the past; the docs say where that is exact.
 
-The tests of delays rank the answers' delays and compare the ranks within strata; mean and variance
-are those over all orders in which a stratum could have come, as in Kruskal and Wallis's test.
-Preferences are compared in the same way.
+The tests of delays rank the delays and compare the ranks within strata. Mean and variance are
+those over all permutations of a stratum, as in the Kruskal-Wallis test. Preferences are compared
+in the same way.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ TESTS: tuple[Callable[..., Finding], ...] = (
 
 
 def check_assumptions(history: History, *, level: float = 0.05) -> list[Finding]:
-    """Run every test; all together raise a false alarm with probability `level` at most.
+    """Run every test; the probability of any false alarm is `level` at most.
 
     Each test works at a sixth of the level.
     """
@@ -55,7 +55,7 @@ def check_assumptions(history: History, *, level: float = 0.05) -> list[Finding]
 
 
 def report(history: History, *, level: float = 0.05) -> str:
-    """Return all findings as a page of Markdown: what alarms first, and what cannot be told."""
+    """Return all findings as a page of Markdown, alarms first."""
     findings = check_assumptions(history, level=level)
     alarms = sum(finding.is_alarm for finding in findings)
     told = [finding for finding in findings if not math.isnan(finding.p_value)]
@@ -63,8 +63,8 @@ def report(history: History, *, level: float = 0.05) -> str:
         "# Assumptions",
         "",
         f"{history.n} duels of {history.n_arms} arms, {int(history.is_heard.sum())} answers "
-        f"({history.feedback}). {alarms} of {len(told)} tests alarm; together they would in a "
-        f"sound experiment with probability {level:g} at most.",
+        f"({history.feedback}). {alarms} of {len(told)} tests alarm; in a sound experiment the "
+        f"probability of any alarm is {level:g} at most.",
         "",
         "| test | statistic | p | n | |",
         "|---|---|---|---|---|",

@@ -1,4 +1,4 @@
-"""Comparing like with like: which duels are old enough, and what was heard of them by one age."""
+"""Comparing like with like: duels older than an age A, and their answers heard by age A."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _SHARE = 0.95  # of the answers heard come by age A
 def cut(history: History) -> tuple[NDArray[np.bool_], NDArray[np.bool_], int]:
     """Return which duels are older than A, which of them were heard by age A, and A.
 
-    Of two different arms: a self-duel may have been shown as one arm alone, or not at all.
+    Self-duels are left out: the arm may have been shown alone, or not at all.
     """
     two = history.first != history.second
     delays = np.sort(history.delay[history.is_heard & two])
     age = 1
     if delays.size:
         age = min(int(delays[math.ceil(_SHARE * delays.size) - 1]), max(1, history.n // 2))
-    old = (history.ages > age) & two  # at the last ask: of the next not all may have been told
+    old = (history.ages > age) & two  # answers due at the next ask may not all have been told
     return old, old & (history.delay <= age), age
 
 
 def part_of_time(history: History, age: int, parts: int) -> Ints:
-    """Number the stretches of equal length of the time up to which duels are older than an age."""
+    """Return each duel's part of the time, from 0: equal parts of the ticks older than an age."""
     ticks = max(int((history.ages > age).sum()), 1)
     return np.asarray(np.arange(history.n) * parts // ticks)
 

@@ -22,15 +22,16 @@ from duelay.assumptions.scores import (
 )
 from duelay.players.history import History
 
-_BLOCKS = 10  # stretches of time within which pairs are compared
+_BLOCKS = 10  # parts of the time within which pairs are compared
 
 
 def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
     """Test whether an answer's delay depends on who won.
 
-    Ranks of the delays, compared within each pair of arms between the arms that won; for votes
-    also between first and second. Ties are left out. Chi-squared with K - 1 degrees of freedom, one
-    more for votes. A share of answers that never comes and depends on the winner cannot be seen.
+    Within each pair, the ranks of the delays are compared between the wins of one arm and of the
+    other; for votes also between first and second. Ties are left out. Chi-squared with K - 1
+    degrees of freedom, one more for votes. A share that never answers is not seen, even if it
+    depends on the winner.
 
     Power above 90 %: answers take twice as long where one arm of three wins, 500 answers.
     """
@@ -38,7 +39,7 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
     _, heard, _ = cut(history)
     used = heard & (history.first_won != 0.5)
     if history.feedback == "conversions":
-        used &= history.first != history.second  # where only one arm can win
+        used &= history.first != history.second  # a self-duel has only one possible winner
     first_won = history.first_won[used]
     winner = np.where(first_won == 1.0, history.first[used], history.second[used])
     x = np.column_stack((one_hot(winner, history.n_arms), first_won))
@@ -64,10 +65,10 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
 def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
     """Test whether delays, or the share that answers, depend on the pair that duels.
 
-    Ranks of the delays, compared between unordered pairs within tenths of the time, self-duels left
-    out and pairs with few answers taken as one. Where the order is a coin's or alternates, and
-    for votes, the shares heard by age A are compared as well: without dependence they are one half
-    of tau(A), and tau(A), for every pair. Chi-squared.
+    The ranks of the delays are compared between unordered pairs, within tenths of the time.
+    Self-duels are left out; pairs with few answers are pooled. For votes, and where the order is a
+    coin's or alternates, the shares heard by age A are compared as well: under the null hypothesis
+    every pair has tau(A) for votes and tau(A) / 2 for conversions. Chi-squared.
 
     Power above 90 %: answers of one pair of three take twice as long, 500 answers.
     """
@@ -78,7 +79,7 @@ def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
         return silent(name, n, f"needs {LEAST} answers by old duels, has {n}.")
     pairs = pairs_of(history)
     answers = np.bincount(pairs[heard], minlength=history.n_arms**2)
-    pairs = np.where(answers[pairs] >= LEAST, pairs, -1)  # few answers: all the others
+    pairs = np.where(answers[pairs] >= LEAST, pairs, -1)  # -1: pairs with few answers, pooled
     block = part_of_time(history, age, _BLOCKS)
     kinds, pair = np.unique(pairs[old], return_inverse=True)
     group = np.zeros(history.n, dtype=np.int64)
@@ -95,8 +96,8 @@ def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
         answers_of = pair[heard[old]]
         words = (
             "Pairs differ in how long, or how often, they answer; how long: "
-            f"{spread(answers_of, history.delay[heard], labels)}. The coin without a law "
-            "bears it; where a law is assumed give one for each pair (delays.ByPair)."
+            f"{spread(answers_of, history.delay[heard], labels)}. It does no harm to the coin "
+            "without a law; where a law is assumed, give one for each pair (delays.ByPair)."
         )
     return Finding(name, statistic, p, n, p < level, words)
 
@@ -104,10 +105,10 @@ def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
 def law_drift(history: History, *, level: float = 0.05) -> Finding:
     """Test whether the delay law changes over time.
 
-    The trend of the delays' ranks within ordered pairs and outcomes and, where the order is a
-    coin's or alternates and for votes, the trend of the share heard by age A within pairs, which
-    preferences do not move. Chi-squared with one or two degrees of freedom. A change that goes back
-    again may be missed.
+    Two trends over time: the delays' ranks, within ordered pairs and outcomes; and the share heard
+    by age A, within pairs. The second is used for votes, and where the order is a coin's or
+    alternates: there it does not depend on preferences. Chi-squared with one or two degrees of
+    freedom. A change that is reversed later may be missed.
 
     Power above 90 %: the mean delay doubles by half-time, 500 answers.
     """
@@ -137,9 +138,10 @@ def law_drift(history: History, *, level: float = 0.05) -> Finding:
 def when_and_whether(
     history: History, x: Floats | Ints, strata: Ints, share_strata: Ints
 ) -> tuple[float, float]:
-    """Test how delays go with x and, where nothing else moves it, the share heard by age A.
+    """Test whether delays depend on x and, for votes or an even order, the share heard by age A.
 
-    Given which duels were heard, their delays are still free: the two chi-squareds add up.
+    Given which duels were heard, the ranks of their delays are still a random permutation: the two
+    chi-squared statistics add up.
     """
     old, heard, _ = cut(history)
     parts = [add_up(scores(x[heard], ranks(history.delay[heard]), strata[heard]))]

@@ -14,14 +14,14 @@ class Finding(NamedTuple):
     """What one test found; `print` shows it in words."""
 
     name: str
-    statistic: float  # chi-squared, or a normal score for one number; nan where nothing is told
+    statistic: float  # chi-squared, or a normal score; nan where the history cannot tell
     p_value: float  # nan where the history cannot tell
     n: int  # duels or answers that were used
     is_alarm: bool  # whether p_value is below the level
     sentence: str  # what was found, and what to do
 
     def as_data(self) -> dict[str, Any]:
-        """Return it as plain data, with None for what is not told: JSON has no nan."""
+        """Return it as plain data, with None for nan, which JSON does not have."""
         return {
             name: None if isinstance(value, float) and math.isnan(value) else value
             for name, value in self._asdict().items()
@@ -35,10 +35,10 @@ class Finding(NamedTuple):
 
 
 def silent(name: str, n: int, sentence: str) -> Finding:
-    """Nothing can be told; the sentence says what is missing."""
+    """Return a finding without a p-value; the sentence says what is missing."""
     return Finding(name, math.nan, math.nan, n, False, sentence[0].upper() + sentence[1:])
 
 
 def check_level(level: float) -> float:
-    """Return the level, a probability."""
+    """Return the level, if it is between 0 and 1."""
     return checks.number("level", level, above=0, below=1)

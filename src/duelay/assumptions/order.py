@@ -1,4 +1,4 @@
-"""Tests of the order in which arms are shown, and of what being first is worth."""
+"""Tests of the order in which arms are shown: is it even, and does being first help?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from duelay.players.history import History
 
 
 def order_balance(history: History, *, level: float = 0.05) -> Finding:
-    """Test whether either arm of a pair is shown first equally often.
+    """Test whether both arms of a pair are shown first equally often.
 
     Each arm's lead (times first less times second, self-duels left out) against a fair coin:
     chi-squared with K - 1 degrees of freedom, or fewer where arms never met. The coin is tossed
@@ -45,8 +45,8 @@ def order_balance(history: History, *, level: float = 0.05) -> Finding:
         )
     else:
         words = (
-            f"{lopsided}. If the order should be even, look for what changes it, or loses duels, "
-            "between ask and show; until then trust no result that rests on the coin."
+            f"{lopsided}. If the order should be even, something between ask and show changes it, "
+            "or loses duels: find it, and until then trust no result that rests on the coin."
         )
     return Finding(name, statistic, p, n, p < level and history.order != "champion", words)
 
@@ -57,8 +57,8 @@ def position_effect(history: History, *, level: float = 0.05) -> Finding:
     Votes: without an effect the first arm wins half of the votes, in duels whose order is a coin's
     or alternates, and in self-duels under any order. Ties are left out. A normal score.
 
-    Conversions: a bonus for the first arm and a larger share of answers look the same, so they tell
-    only of a bonus that makes more than half of all duels convert; otherwise nothing is told.
+    Conversions: a bonus for the first arm looks like a larger share of answers. Only where more
+    than half of all duels convert must there be a bonus; otherwise the p-value is nan.
 
     Power above 90 %: the first arm wins 56 % of 1000 votes.
     """
@@ -86,7 +86,7 @@ def position_effect(history: History, *, level: float = 0.05) -> Finding:
 
 
 def _bonus(name: str, history: History, usable: NDArray[np.bool_], level: float) -> Finding:
-    """A position effect from conversions: told only where more than half of the duels convert."""
+    """Test conversions for a position effect; nan unless more than half of the duels convert."""
     old, heard, _ = cut(history)
     n, won = int((old & usable).sum()), int((heard & usable).sum())
     if n < LEAST or 2 * won <= n:
@@ -99,18 +99,18 @@ def _bonus(name: str, history: History, usable: NDArray[np.bool_], level: float)
         )
     z = (won - n / 2) / math.sqrt(n / 4)
     p = 0.5 * math.erfc(z / math.sqrt(2))
-    words = f"No sign of one: {won} of {n} duels converted, a half at most without one."
+    words = f"No sign of one: {won} of {n} duels converted, not clearly more than half."
     if p < level:
         words = (
-            f"{won} of {n} duels converted, where a half is the most: being shown first helps, or "
-            "wins of the second are told too (start with feedback='votes' then). Keep the order by "
-            "coin, and do not trust a learned law."
+            f"{won} of {n} duels converted, and at most half would without a position effect: "
+            "being shown first helps, or wins of the second are told too (start with "
+            "feedback='votes' then). Keep the order by coin, and do not trust a learned law."
         )
     return Finding(name, z, p, n, p < level, words)
 
 
 def is_even(history: History) -> bool:
-    """Whether the order is a coin's or alternates; where nobody says, whether it looks so."""
+    """Whether the order is a coin's or alternates; if not known, whether it looks so at 1 %."""
     if history.order is not None:
         return history.order != "champion"
     return not order_balance(history, level=0.01).is_alarm

@@ -17,12 +17,12 @@ from duelay.players.history import History
 def preference_drift(history: History, *, level: float = 0.05) -> Finding:
     """Test whether preferences change from the first half of the time to the second.
 
-    How much each arm gains: who wins, late less early, within either order of each pair, added up
-    by arm. Votes say who won, ties count half. Of conversions, those with i first speak for i and
-    those with j first for j, each with a weight by which a drift of the delay law cancels where the
-    order is a coin's or alternates; in another order it does not, and the sentence says so.
-    Chi-squared with up to K - 1 degrees of freedom. The halves are cut at a fixed tick: how often a
-    pair is played before it then does not depend on what comes after.
+    An arm's gain is its wins late less those early, within each ordered pair, added up over pairs.
+    Votes say who won, ties count half. A conversion speaks for its first arm, with a weight by
+    which a drift of the delay law cancels if the order is a coin's or alternates; in another order
+    it does not cancel, and the sentence says so. Chi-squared with up to K - 1 degrees of freedom.
+    The halves are cut at a fixed tick, so that the duels before the cut do not depend on the
+    outcomes after it.
 
     Power above 90 %: mu of one pair goes from 0.6 to 0.4 at half-time, 500 answers.
     """
@@ -59,10 +59,10 @@ def preference_drift(history: History, *, level: float = 0.05) -> Finding:
 
 
 def _low_won(history: History, old: NDArray[np.bool_], heard: NDArray[np.bool_]) -> Floats:
-    """What each duel says for the arm of lower number.
+    """Return each duel's score for the arm of lower number.
 
-    Of a vote, whether it won. Of a conversion, 1 - mu if it was first and -mu if the other was: the
-    expectations, (1 - mu) tau mu and -mu tau (1 - mu), cancel over both orders whatever tau is.
+    For a vote, 1 if that arm won. For a conversion, 1 - mu if that arm was first and -mu if not:
+    the expectations, (1 - mu) tau mu and -mu tau (1 - mu), cancel over both orders for any tau.
     """
     low_first = history.first < history.second
     if history.feedback == "votes":

@@ -1,4 +1,4 @@
-"""Scores: how one thing goes with another within strata, and the chi-squared of it."""
+"""Score statistics: the covariance of y with x within strata, and its chi-squared."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Ints = NDArray[np.int64]
 
 
 class Part(NamedTuple):
-    """A stratum's score and its variance over all orders in which it could have come."""
+    """A stratum's score and its variance over all permutations."""
 
     score: Floats  # (p,): sum of (x - its mean) y
     variance: Floats  # (p, p)
 
 
 def scores(x: Floats | Ints, y: Floats, strata: Ints) -> list[Part]:
-    """Score how y (n,) goes with x within each stratum: (n, p), or (n,) groups from 0."""
+    """Return each stratum's score of y (n,) on x, which is (n, p), or (n,) groups from 0."""
     parts = []
     order = np.argsort(strata, kind="stable")
     _, begin = np.unique(strata[order], return_index=True)
@@ -33,7 +33,7 @@ def scores(x: Floats | Ints, y: Floats, strata: Ints) -> list[Part]:
 
 
 def add_up(parts: list[Part]) -> tuple[Floats, Floats]:
-    """Add up the strata: one direction for all."""
+    """Add up scores and variances over strata, for an effect common to all."""
     if not parts:
         return np.zeros(1), np.zeros((1, 1))
     scores, variances = [part.score for part in parts], [part.variance for part in parts]
@@ -47,12 +47,12 @@ def ranks(values: Floats) -> Floats:
 
 
 def one_hot(codes: NDArray[Any], n: int) -> Floats:
-    """Return a column for each code: 1 where it stands, 0 elsewhere."""
+    """Return a column for each code: 1 where it occurs, 0 elsewhere."""
     return np.asarray(np.eye(n)[codes])
 
 
 def quadratic(score: Floats, variance: Floats) -> tuple[float, int]:
-    """Return the score's square in units of its variance, and the degrees of freedom."""
+    """Return score' variance^-1 score (a pseudo-inverse) and its rank, the degrees of freedom."""
     size, axes = np.linalg.eigh(variance)
     good = size > 1e-9 * max(float(size[-1]), 1e-300)
     along = axes[:, good].T @ score

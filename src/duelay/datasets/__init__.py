@@ -1,6 +1,6 @@
 """The preference matrices of the paper's experiments, built in.
 
-Where each comes from, and what was done to it, is told in ``docs/datasets.md``.
+``docs/datasets.md`` tells where each comes from and what was done to it.
 """
 
 from __future__ import annotations

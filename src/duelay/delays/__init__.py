@@ -1,4 +1,4 @@
-"""Delay laws: how long a conversion takes, in ticks of at least 1, or that it never comes."""
+"""Delay laws: the ticks from a duel to its conversion, at least 1, perhaps infinite."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def check(delay: Any, n_arms: int | None = None) -> Delay:
 
 
 def _refuse_number(delay: Any) -> None:
-    """Refuse a number of ticks, which could be the mean or every delay; say how to write either."""
+    """Refuse a number of ticks: it could be a mean or a constant. Say how to write either."""
     try:
         ticks = float(delay)
     except (TypeError, ValueError):
@@ -77,7 +77,7 @@ def _refuse_number(delay: Any) -> None:
 def tables(delay: Delay, n_arms: int, limit: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return tau as arrays: ``tau[law[i, j], age]`` for ages 0 to n, and ``law`` (K×K).
 
-    n is at most `limit`, and less where every law has settled before.
+    n is the age at which every law has settled, at most `limit`.
     """
     laws = [delay.at(i, j) for i in range(n_arms) for j in range(n_arms)]
     distinct = list(dict.fromkeys(laws))

@@ -21,14 +21,14 @@ Floats = NDArray[np.float64]
 _SETTLED = 1e-15  # a tail below this is never seen: 10^7 duels miss it with probability 1 - 1e-8
 _FAR = 2**62
 _EXACT = 2**16
-_SALT = 7102839  # "law": keeps a seed's delays apart from the draws of a generator of that seed
+_SALT = 7102839  # "law": `sample(seed=s)` must not repeat the draws of `default_rng(s)`
 
 
 class Law(ABC):
     """A delay law on {1, 2, ...}, with a share that may never answer.
 
-    A law of one's own needs no more than a frozen dataclass with `cdf`; what is not overridden is
-    computed from it.
+    To write your own, define `cdf` in a frozen dataclass; all else is computed from it unless
+    overridden.
 
     Examples
     --------
@@ -55,13 +55,13 @@ class Law(ABC):
 
     @property
     def support(self) -> float:
-        """The largest delay that has a probability; infinite where there is none."""
+        """The largest possible delay; infinite if delays are unbounded."""
         return math.inf
 
     @property
     def mean(self) -> float:
         """E[D]; infinite where some conversions never come, or the tail is too heavy."""
-        # 1 - tau has no digits left beyond 2^50: a tail that still matters there is infinite.
+        # 1 - tau has no digits left beyond 2^50: a tail that matters there is taken for infinite.
         return math.inf if self.never > 0 else sum_survival(lambda x: 1.0 - self.cdf(x), 2.0**50)
 
     def pmf(self, t: ArrayLike) -> Any:
@@ -72,7 +72,7 @@ class Law(ABC):
         return _like(t, mass)
 
     def quantile(self, q: ArrayLike) -> Any:
-        """The smallest t >= 1 with tau_t >= q; infinite where that many never answer."""
+        """The smallest t >= 1 with tau_t >= q; infinite where tau never reaches q."""
         q = np.asarray(q, dtype=np.float64)
         if not ((q >= 0) & (q <= 1)).all():  # also refuses nan
             raise ValueError(f"q must be at least 0 and at most 1, got {q}")
@@ -92,10 +92,10 @@ class Law(ABC):
         return _like(q, np.where(reached, high.astype(np.float64), np.inf))
 
     def sample(self, size: int | tuple[int, ...] | None = None, seed: Any = None) -> Any:
-        """Draw delays; `inf` is one that never answers. `seed`: a number or a Generator.
+        """Draw delays; `inf` means never. `seed` is a number or a Generator.
 
-        A number's draws have nothing to do with those of `numpy.random.default_rng` of the same
-        number: outcomes may be drawn from that one.
+        With a number, the draws are independent of `numpy.random.default_rng` with the same number,
+        from which outcomes may be drawn.
         """
         return self.quantile(generator(seed).random(size))
 
@@ -104,7 +104,7 @@ class Law(ABC):
         return self
 
     def settled(self, limit: int) -> int:
-        """The age, at most `limit`, by which all has come that ever will (but for 1e-15)."""
+        """The age, at most `limit`, by which tau has reached 1 - never (up to 1e-15)."""
         top = (1.0 - self.never) * (1.0 - _SETTLED)
         if top <= 0 or limit <= 1:
             return 1
@@ -113,7 +113,7 @@ class Law(ABC):
         return int(min(limit, self.quantile(top)))
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the share that has come by each age, and when it comes; needs matplotlib."""
+        """Draw tau by age, and bars of when conversions come; needs matplotlib."""
         from duelay.show import plots
 
         return plots.draw_delay(ax, [self])
@@ -162,10 +162,10 @@ def _cumulated(law: TableLaw) -> Floats:
 
 
 def sum_survival(survival: Callable[[Floats], Floats], limit: float = 1e300) -> float:
-    """E[D] = sum over t >= 0 of P(D > t): term by term, then by integrals over far blocks.
+    """E[D] = sum over t >= 0 of P(D > t): term by term up to 2^16, then by integrals over blocks.
 
-    Beyond 2^16 a sum over a block is the integral over the block moved by one half, up to
-    1 / (24 · 2^32) of it. Infinite where the blocks have not died out at `limit`.
+    The sum over a block is its integral moved by one half, with a relative error of at most
+    1 / (24 · 2^32). Infinite where the blocks have not died out at `limit`.
     """
     total = 1.0 + float(np.sum(survival(np.arange(1.0, _EXACT))))
     nodes, weights = np.polynomial.legendre.leggauss(64)

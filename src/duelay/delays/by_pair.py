@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @text.named("law", "by-pair")
 @dataclass(frozen=True)
 class ByPair:
-    """One law for each ordered pair of arms, a self-duel's on the diagonal.
+    """One law for each ordered pair of arms; self-duels are on the diagonal.
 
     `laws` is K rows of K laws, or the same K² in one row. The ledger keeps what was heard by
     ordered pair, so the estimator stays unbiased with it. `cdf`, `pmf`, `quantile`, `sample` and
@@ -97,7 +97,7 @@ class ByPair:
         return answers.reshape(self.n_arms, self.n_arms, *answers.shape[1:])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the share that has come by each age, a line a law; needs matplotlib."""
+        """Draw tau by age, one line for each law; needs matplotlib."""
         from duelay.show import plots
 
         return plots.draw_delay(ax, self.laws)

@@ -62,13 +62,13 @@ class Weibull(ContinuousLaw):
     def exact_mean(self) -> float:
         """E[X] = scale · Gamma(1 + 1 / shape)."""
         if self.shape < 1e-3:
-            return math.inf  # Gamma(1001) is more than a float can say
+            return math.inf  # Gamma(1001) overflows a float
         log = math.log(self.scale) + math.lgamma(1.0 + 1.0 / self.shape)
         return math.exp(log) if log < 700 else math.inf
 
     def survival(self, x: Floats) -> Floats:
         """P(X > x) = exp(-(x / scale)^shape)."""
-        with np.errstate(over="ignore"):  # (x / scale)^shape past 1e308: nobody is left
+        with np.errstate(over="ignore"):  # (x / scale)^shape past 1e308: the survival is 0
             return np.asarray(np.exp(-((x / self.scale) ** self.shape)))
 
 
@@ -97,7 +97,7 @@ class LogNormal(ContinuousLaw):
     def survival(self, x: Floats) -> Floats:
         """P(X > x) = 1 - Phi(log(x / median) / sigma)."""
         z = np.log(x / self.median) / (self.sigma * math.sqrt(2.0))
-        answer = np.array(z, dtype=np.float64, order="C")  # its own, and flat without a copy
+        answer = np.array(z, dtype=np.float64, order="C")  # a copy; reshape(-1) of it is a view
         _half_erfc(answer.reshape(-1))
         return answer
 

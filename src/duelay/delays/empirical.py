@@ -19,8 +19,7 @@ _SHOWN = 50  # entries of a table that are printed
 @named("law", "empirical")
 @dataclass(frozen=True)
 class Empirical(TableLaw):
-    """The law of a table: ``pmf[0]`` is the probability of delay 1, and what is missing from a sum
-    of one never answers.
+    """A law from a table: ``pmf[0]`` is P(D = 1), and 1 - sum(pmf) is the share that never answers.
 
     >>> law = Empirical(pmf=(0.5, 0.0, 0.3))
     >>> law.cdf([1, 2, 3]), round(law.never, 12)
@@ -47,8 +46,8 @@ class Empirical(TableLaw):
 
     @classmethod
     def from_samples(cls, samples: ArrayLike) -> Empirical:
-        """The law of delays that were seen; `inf` or `nan` is one that never came."""
-        needs = "samples must be whole numbers of at least 1, inf or nan, and not none"
+        """The law of observed delays; `inf` or `nan` is a conversion that never came."""
+        needs = "samples must be whole numbers of at least 1, inf or nan, and must not be empty"
         try:
             delays = np.atleast_1d(np.asarray(samples, dtype=np.float64))
         except (TypeError, ValueError):
@@ -65,13 +64,13 @@ class Empirical(TableLaw):
 
     @property
     def never(self) -> float:
-        """What the table lacks to a sum of one."""
+        """1 - sum(pmf)."""
         missing = 1.0 - math.fsum(self.table)
         return missing if missing > 1e-9 else 0.0
 
     @property
     def support(self) -> float:
-        """The last delay of the table that has a probability."""
+        """The last delay with a positive probability."""
         present = np.flatnonzero(self.table)
         return float(present[-1] + 1) if len(present) else 1.0
 
@@ -85,9 +84,9 @@ class Empirical(TableLaw):
         return f"Empirical(pmf={self.table!r})"
 
     def __str__(self) -> str:
-        """Its text form; of a long table a few words, which other tables do not share.
+        """Its text form; for a long table a summary with a digest.
 
-        `duelay.text.form` has every number, and is read back as an equal law.
+        `duelay.text.form` has every number, and `parse` reads it back as an equal law.
         """
         return f"empirical:{self._in_brief()}" if len(self.table) > _SHOWN else super().__str__()
 

@@ -82,7 +82,7 @@ class Constant(Law):
 @named("law", "uniform")
 @dataclass(frozen=True)
 class Uniform(Law):
-    """Every delay from `low` to `high` ticks is as likely.
+    """Every delay from `low` to `high` ticks is equally likely.
 
     >>> Uniform(1, 4).pmf([0, 1, 4, 5])
     array([0.  , 0.25, 0.25, 0.  ])
@@ -97,7 +97,7 @@ class Uniform(Law):
 
     @property
     def mean(self) -> float:
-        """E[D], half-way."""
+        """E[D] = (low + high) / 2."""
         return (self.low + self.high) / 2
 
     @property
@@ -115,7 +115,7 @@ class Uniform(Law):
 @named("law", "negative-binomial")
 @dataclass(frozen=True)
 class NegativeBinomial(TableLaw):
-    """One tick, and the failures before the `r`-th success of probability `p`; r = 1: geometric.
+    """One tick plus the failures before the `r`-th success of probability `p`; r = 1: geometric.
 
     >>> NegativeBinomial(2, 0.5).pmf([1, 2, 3])
     array([0.25  , 0.25  , 0.1875])
@@ -144,8 +144,8 @@ class NegativeBinomial(TableLaw):
         return 1.0 if self.p == 1 else math.inf
 
     def _length(self) -> float:
-        # The tail falls at least as fast as a geometric one beyond the mean: 45 / p ticks leave
-        # e^-45, and the spread of r of them adds its square root.
+        # Beyond the mean the tail falls at least as fast as a geometric one: 45 / p ticks leave
+        # e^-45. Ten standard deviations allow for the spread of a sum of r.
         spread = math.sqrt(self.r) * math.sqrt(1.0 - self.p) / self.p
         return math.floor(min(self.mean + 10 * spread + 45 / self.p, 1e300)) + 1
 

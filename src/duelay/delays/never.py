@@ -39,17 +39,17 @@ class Never(Law):
         if depth > DEEPEST:
             raise ValueError(
                 f"laws must be nested at most {DEEPEST} deep: one Never says the same as many, "
-                f"with a share of 1 less the product of what each lets through"
+                f"with share = 1 - the product of (1 - share) of each"
             )
 
     @property
     def never(self) -> float:
-        """Those that this law, or the one within, leaves out."""
+        """share + (1 - share) · never of the inner law."""
         return self.share + (1.0 - self.share) * self.law.never
 
     @property
     def support(self) -> float:
-        """That of the law within."""
+        """That of the inner law."""
         return self.law.support if self.share < 1 else 1.0
 
     @property
@@ -58,5 +58,5 @@ class Never(Law):
         return self.law.mean if self.share == 0 else float("inf")
 
     def cdf(self, t: ArrayLike) -> Any:
-        """tau_t = (1 - share) times that of the law within."""
+        """tau_t = (1 - share) · tau_t of the inner law."""
         return (1.0 - self.share) * self.law.cdf(t)

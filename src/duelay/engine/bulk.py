@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit import entry, kernel
-from duelay.engine.loop import Tally, next_checkpoint, repeat, take_down
+from duelay.engine.tick import Tally, next_checkpoint, pass_to, repeat, show
 from duelay.engine.world import World, delay_at
 from duelay.ledger import Ledger
 from duelay.rules.mrr_db import MRRDBRule
@@ -70,19 +70,19 @@ def play_rounds(
     policy_rng: np.random.Generator,
 ) -> None:
     """`run_rounds`, for a kernel to call."""
-    while tally.done[0] < horizon:
-        t = tally.done[0]
+    while tally.tick[0] < horizon:
+        t = tally.tick[0]
         hear_late(ledger, late, t + 1)
         i, j = select(rule, ledger, t + 1, policy_rng)  # ends the round where it is over
         if i == j:
-            repeat(ledger, tally, i, i, horizon - t)
+            repeat(tally, ledger.plays, i, i, horizon - t)
         elif rule.round[0] >= rule.schedule.size:
             run_last(rule, ledger, world, late, tally, horizon, world_rng)
         else:
             n = min(rule.schedule[rule.round[0]] - ledger.plays[i, j], horizon - t)
             look = min(t + ticks_left(rule, ledger) + 1, horizon)
             ledger.conversions[i, j] += draw_duels(world, late, i, j, t + 1, 1, n, look, world_rng)
-            repeat(ledger, tally, i, j, n)
+            repeat(tally, ledger.plays, i, j, n)
     hear_late(ledger, late, horizon)
 
 
@@ -120,7 +120,7 @@ def run_last(
     have been played once more.
     """
     k = ledger.plays.shape[0]
-    begin, n_pairs = tally.done[0], 0
+    begin, n_pairs = tally.tick[0], 0
     for i in range(k):
         for j in range(k):
             n_pairs += is_in_play(rule, i, j)
@@ -133,8 +133,8 @@ def run_last(
                     world, late, i, j, begin + 1 + turn, n_pairs, n, horizon, world_rng
                 )
                 turn += 1
-    while tally.done[0] < horizon:
-        before, stop = tally.done[0] - begin, min(horizon, next_checkpoint(tally)) - begin
+    while tally.tick[0] < horizon:
+        before, stop = tally.tick[0] - begin, min(horizon, next_checkpoint(tally)) - begin
         turn = 0
         for i in range(k):
             for j in range(k):
@@ -142,12 +142,9 @@ def run_last(
                     n = (stop - turn + n_pairs - 1) // n_pairs
                     n -= (before - turn + n_pairs - 1) // n_pairs
                     ledger.plays[i, j] += n
-                    tally.shown[i] += n
-                    tally.shown[j] += n
+                    show(tally, i, j, n)
                     turn += 1
-        tally.done[0] = begin + stop
-        if tally.done[0] == next_checkpoint(tally):
-            take_down(tally, ledger.plays)
+        pass_to(tally, begin + stop, ledger.plays)
 
 
 @kernel

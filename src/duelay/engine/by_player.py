@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.engine.loop import Tally, regret_so_far
+from duelay.engine.tick import Tally, pass_to, show
 from duelay.engine.world import NOBODY, World, let_duel, take_due
 
 
@@ -16,6 +16,7 @@ def play(
     is_aggregated: bool,
     world: World,
     tally: Tally,
+    plays: NDArray[np.int64],
     until: int,
     world_rng: np.random.Generator,
     asked: list[Any],
@@ -25,22 +26,16 @@ def play(
 
     Duel for duel what `duelay.engine.loop.run` does, if the player's generator is the same.
     """
-    for t in range(int(tally.done[0]) + 1, until + 1):
+    for t in range(int(tally.tick[0]) + 1, until + 1):
         if (t - 1) % batch == 0:
             for due in range(max(1, t - batch + 1), t + 1):
                 tell_due(player, is_aggregated, world, due, asked)
         asked.append(player.ask())
         i, j = asked[-1].first, asked[-1].second
         let_duel(world, i, j, t, world_rng)
-        tally.shown[i] += 1
-        tally.shown[j] += 1
-        tally.done[0] = t
-        passed = tally.done[1]
-        if passed < tally.t.size and t == tally.t[passed]:
-            tally.regret[passed] = regret_so_far(tally)
-            if len(tally.pairs):
-                tally.pairs[passed] = count_plays(asked, len(tally.gaps))
-            tally.done[1] += 1
+        plays[i, j] += 1
+        show(tally, i, j, 1)
+        pass_to(tally, t, plays)
 
 
 def tell_due(player: Any, is_aggregated: bool, world: World, due: int, asked: list[Any]) -> None:
@@ -57,10 +52,3 @@ def tell_due(player: Any, is_aggregated: bool, world: World, due: int, asked: li
         entry = take_due(world, due)
     if is_aggregated:
         player.tell_count(n)
-
-
-def count_plays(asked: list[Any], n_arms: int) -> NDArray[np.int64]:
-    """Return how often each arm was first and second together with each other one."""
-    plays = np.zeros((n_arms, n_arms), dtype=np.int64)
-    np.add.at(plays, ([duel.first for duel in asked], [duel.second for duel in asked]), 1)
-    return plays

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit import entry, kernel
-from duelay.engine.loop import Tally, count_due, hear_entry, next_checkpoint, take_down
-from duelay.engine.world import NOBODY, World, duel, take_due
+from duelay.engine.tick import Tally, hear_due, pass_to, show
+from duelay.engine.world import World, duel
 from duelay.ledger import Ledger, age_to, record
 from duelay.ledger.assumption import FOREVER
 from duelay.rules.turn import pick
@@ -75,40 +75,20 @@ def play_held(
 ) -> None:
     """Play to tick `until`: `run_held`, for a kernel to call."""
     n = held.first.size
-    for t in range(tally.done[0] + 1, until + 1):
+    for t in range(tally.tick[0] + 1, until + 1):
         seen = t - held.stale  # the tick at which the policy's ledger stands
         if seen >= 1:
             if (seen - 1) % held.batch == 0:
-                hear_held(ledger, is_aggregated, world, held, tally, seen)
+                for due in range(held.heard[0] + 1, seen + 1):
+                    hear_due(ledger, is_aggregated, world, tally, due, seen, held.window)
+                held.heard[0] = seen
             age_to(ledger, seen)
         i, j = pick(rule, ledger, t, policy_rng)
         duel(world, i, j, t, world_rng)
         held.first[t % n] = i
         held.second[t % n] = j
         held.plays[i, j] += 1
-        tally.last[0] = i
-        tally.last[1] = j
-        tally.shown[i] += 1
-        tally.shown[j] += 1
         if seen >= 1:
             record(ledger, held.first[seen % n], held.second[seen % n], seen)
-        tally.done[0] = t
-        if t == next_checkpoint(tally):
-            take_down(tally, held.plays)
-
-
-@kernel
-def hear_held(
-    ledger: Ledger, is_aggregated: bool, world: World, held: Held, tally: Tally, seen: int
-) -> None:
-    """Hear, at tick `seen` of the policy's clock, all that has come since it heard the last."""
-    for due in range(held.heard[0] + 1, seen + 1):
-        if is_aggregated:
-            ledger.conversions[tally.last[0], tally.last[1]] += count_due(world, due)
-        else:
-            entry = take_due(world, due)
-            while entry != NOBODY:
-                if seen - world.born[entry] <= held.window:  # else it comes too late to count
-                    hear_entry(ledger, world, entry, seen)
-                entry = take_due(world, due)
-    held.heard[0] = seen
+        show(tally, i, j, 1)
+        pass_to(tally, t, held.plays)

@@ -20,9 +20,10 @@ from duelay.delays import check as check_delay
 from duelay.engine import by_player
 from duelay.engine.bulk import nothing_late, run_rounds
 from duelay.engine.held import hold, run_held
-from duelay.engine.loop import Tally, new_tally, regret_so_far, run
+from duelay.engine.loop import run
 from duelay.engine.result import Result
 from duelay.engine.setting import Setting
+from duelay.engine.tick import Tally, new_tally, regret_so_far
 from duelay.engine.world import World, make_world, with_empty_queue
 from duelay.ledger import Ledger, age_to, for_votes
 from duelay.ledger.votes import is_votes
@@ -262,10 +263,11 @@ class _Job:
             world = with_empty_queue(self.world)
             player = self._player(policy_rng)
             asked: list[Any] = []
+            plays = np.zeros((k, k), dtype=np.int64)
 
             def proceed(until: int) -> None:
                 by_player.play(
-                    player, self.is_aggregated, world, tally, until, world_rng, asked,
+                    player, self.is_aggregated, world, tally, plays, until, world_rng, asked,
                     self.setting.batch,
                 )  # fmt: skip
 
@@ -277,7 +279,6 @@ class _Job:
             leader = leader_of(ledger, active, self.policy.target)
         else:
             leader = player.standing().leader if hasattr(player, "standing") else -1
-            plays = by_player.count_plays(asked, k)
         return Outcome(tally.regret, regret_so_far(tally), leader, plays, tally.pairs, seconds)
 
     def _player(self, rng: np.random.Generator) -> Any:

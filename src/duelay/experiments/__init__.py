@@ -29,10 +29,7 @@ __all__ = [
 
 
 def _caution(spec: Specification) -> None:
-    """Warn of policies that cannot work well with the horizon they are given, in a line.
-
-    The report has the whole of it.
-    """
+    """Warn of policies whose horizon is too short, in a line each; the report has the details."""
     cautions = spec.cautions()
     problems = {problem.name for grid in spec.grids for problem in grid.problems}
     if len(cautions) == 1:

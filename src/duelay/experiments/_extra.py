@@ -1,4 +1,4 @@
-"""What experiments need beyond the core, asked for before anything here imports it."""
+"""The packages that experiments need beyond the core, checked before anything imports them."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _OURS = own_digest(Path(__file__))
 
 
 class OtherSourcesError(ValueError):
-    """A cell was made by other sources than those at hand; `names` says of what."""
+    """A cell was made by other sources than the present ones; `names` lists what differs."""
 
     def __init__(self, path: Path, modules: list[str]) -> None:
         self.names = ["this program" if name == "__main__" else name for name in modules]
@@ -39,7 +39,7 @@ class OtherSourcesError(ValueError):
 
 
 class PolicyFailedError(RuntimeError):
-    """A law or a policy of somebody's own raised."""
+    """A law or a policy of the user's raised an exception."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Cell:
 
     @property
     def made_by(self) -> dict[str, str]:
-        """The sources that make its numbers, by module: duelay's, and those of somebody's own."""
+        """Digests of the sources of its numbers, by module: duelay's and the user's."""
         theirs = sources_of(self.policy, self.delay)
         return {"duelay": _OURS, **{name: sources.digest for name, sources in theirs.items()}}
 
@@ -69,7 +69,7 @@ class Cell:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What is asked for, whatever the sources."""
+        """All that its numbers depend on, but for the sources."""
         return {
             "problem": self.problem.name,
             "problem_digest": problem_digest(self.problem),
@@ -84,16 +84,16 @@ class Cell:
 
     @property
     def file_name(self) -> str:
-        """A name to read, with a digest of what is asked for to tell cells apart.
+        """A readable name with a digest of `asked`.
 
-        Other sources write to the same place, so that a folder holds one answer to a question.
+        It does not depend on the sources: a newer cell takes the place of the older one.
         """
         digest = hashlib.sha256(json.dumps(self.asked, sort_keys=True).encode()).hexdigest()[:16]
         words = re.sub(r"[^a-z0-9.]+", "-", f"{self.problem.name}--{self.policy}".lower())[:60]
         return f"{words.strip('-')}--{self.start}-{self.stop - 1}--{digest}.npz"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle with the modules of somebody's own, which a worker needs before the rest."""
+        """Pickle the user's modules first: a worker needs them to read the rest."""
         sent = tuple(s for s in sources_of(self.policy, self.delay).values() if s.is_sent)
         fields = [getattr(self, field.name) for field in dataclasses.fields(self)]
         return _unpickle, (sent, *fields)
@@ -170,7 +170,7 @@ def _simulate(cell: Cell) -> Result:
         checkpoints=cell.checkpoints,
         pairs=True,
         progress=False,
-        is_cautious=False,  # said once, before the work
+        is_cautious=False,  # warnings are given once, before the work
         **dataclasses.asdict(cell.setting),
     )
 
@@ -195,7 +195,7 @@ def read(cell: Cell, folder: Path) -> dict[str, Any] | None:
             arrays = {name: stored[name] for name in _ARRAYS}
     except FileNotFoundError:
         return None
-    except Exception as error:  # what a damaged archive can raise has no end
+    except Exception as error:  # a damaged archive can raise anything
         raise ValueError(f"damaged cell {path.name}: {error}") from None
     made_by = header.get("sources") if isinstance(header, dict) else None
     asked = {**cell.asked, "sources": made_by}

@@ -93,7 +93,7 @@ def _mrr_label(reading: str) -> str:
 
 
 def _rivals() -> list[str]:
-    """What RUCB-Delay is compared with, MRR-DB-Delay in all its readings."""
+    """The policies that RUCB-Delay is compared with, MRR-DB-Delay in all its readings."""
     return [RR_DB, *map(_mrr_label, MRR)]
 
 
@@ -255,7 +255,7 @@ def slower_at_first(results: Results) -> Claim:
 
 
 def _small_gaps(problem: Problem) -> int:
-    """How many losers have a gap below 0.1; one of 0.6 - 0.5 has not, whatever floats say."""
+    """Count the losers with a gap below 0.1; 0.6 - 0.5, rounded down by floats, is not."""
     return int((problem.gaps < 0.1 - 1e-9).sum()) - 1  # the winner's own is 0
 
 

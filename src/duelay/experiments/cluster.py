@@ -9,22 +9,22 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 LOST_SECONDS = 60  # how long to wait for another worker when all are gone
-_LOOK_SECONDS = 1.0  # between two questions who is there
+_LOOK_SECONDS = 1.0  # between two counts of the workers
 _IN_HAND = 3  # cells sent to each thread, so that it need not wait for the next
 
 
 def outcomes(client: Any, work: Callable[..., Any], cells: Sequence[Any]) -> Iterator[Any]:
-    """Yield what `work` makes of each cell as it is finished, in any order.
+    """Yield the result of `work` for each cell as it is finished, in any order.
 
-    A cell whose worker is lost is done again by another. When there is no worker left, and none
-    comes for a minute, that is a TimeoutError.
+    If a worker is lost, another does its cells again. Without any worker for a minute, it raises
+    TimeoutError.
     """
     from distributed import as_completed
 
     waiting = list(reversed(cells))
     running = as_completed(loop=client.loop, with_results=True, raise_errors=False)
     threads, looked = 0, 0.0
-    seen = time.monotonic()  # when somebody was last there
+    seen = time.monotonic()  # when a worker was last there
     while waiting or not running.is_empty():
         for future, result in running.next_batch(block=False):
             if future.status == "error":
@@ -48,7 +48,7 @@ def outcomes(client: Any, work: Callable[..., Any], cells: Sequence[Any]) -> Ite
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keep Dask from logging, with a traceback, the loss of which we tell in a sentence."""
+    """Keep Dask from logging the loss of a cluster with a traceback: we say it in a sentence."""
     logger = logging.getLogger("distributed.client")
     level = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -59,7 +59,7 @@ def quiet() -> Iterator[None]:
 
 
 def _threads(client: Any) -> int:
-    """Return how many threads work for the cluster; none where nobody answers."""
+    """Return how many threads the cluster has; 0 if the scheduler does not answer."""
     try:
         return sum(client.nthreads().values())
     except Exception:  # a scheduler that is gone: Dask has many ways to say so

@@ -20,7 +20,7 @@ from duelay.experiments.statistics import converged_at, has_converged
 from duelay.problems import Problem
 from duelay.show import plots
 
-_TIMES = 4.5  # what costs more than so many times the least is not what a panel is made for
+_TIMES = 4.5  # a panel is scaled to the results within this multiple of the least regret
 _CAPTIONS = {
     "regret": "Cumulative regret, {band}, delay {law}. A panel is made for "
     "what converges: it ends where that has, and what goes on rising, or converges at more than "
@@ -44,13 +44,13 @@ class Planned(NamedTuple):
 
 
 def plan(spec: Specification) -> list[Planned]:
-    """Return the figures of every grid; none where the one of the sweep is what it is about."""
+    """Return the figures of every grid; none for a sweep, which has a figure of its own."""
     return [
         Planned(grid, law, kind, f"{slug(grid.name)}-{kind}{suffix}")
         for grid in (() if spec.sweep is not None else spec.grids)
         for law in grid.delays
         for suffix in ["" if len(grid.delays) == 1 else f"-{slug(str(law))}"]
-        # Bounds, and the winner's rivals, are Condorcet's.
+        # The other figures need a Condorcet winner, for the lower bound and for its rivals.
         for kind in (KINDS if grid.setting.target == "condorcet" else ("regret",))
     ]
 
@@ -84,10 +84,10 @@ def _save(figure: Any, folder: Path, name: str) -> None:
 
 
 def regret(results: Results, grid: Grid, law: str) -> Any:
-    """Draw the mean of the regret and a band, a panel a problem, like the paper's figure.
+    """Draw the mean regret and a band, one panel for each problem, like the paper's figure.
 
-    A panel ends where all that converge have done so, and its height fits them: what goes on rising
-    leaves it at the top, and so does what converges at several times the least.
+    A panel is scaled to the policies that converge, except those at several times the least regret.
+    All others leave it at the top.
     """
     figure, panels = _panels(grid)
     for axes, problem in zip(panels, grid.problems, strict=True):
@@ -103,7 +103,7 @@ def regret(results: Results, grid: Grid, law: str) -> Any:
 
 
 def log_clock(results: Results, grid: Grid, law: str) -> Any:
-    """Draw mean regret over log t, beside the slope that no policy can beat in the long run."""
+    """Draw mean regret over log t, beside the asymptotic lower bound."""
     figure, panels = _panels(grid)
     for axes, problem in zip(panels, grid.problems, strict=True):
         panel = results.panel(grid, problem.name, law)
@@ -121,7 +121,7 @@ def log_clock(results: Results, grid: Grid, law: str) -> Any:
 
 
 def pairs(results: Results, grid: Grid, law: str) -> Any:
-    """Draw what the first policy of the grid spends its duels on, over time."""
+    """Draw the shares of the duels that the first policy spends on each pair, over time."""
     label = grid.policies[0].label
     figure, panels = _panels(grid)
     for axes, problem in zip(panels, grid.problems, strict=True):
@@ -184,9 +184,9 @@ def _panels(grid: Grid) -> tuple[Any, list[Any]]:
 
 
 def _extent(several: list[Result]) -> tuple[float, float]:
-    """Where a panel ends, to the right and at the top.
+    """Return the limits of a panel, to the right and at the top.
 
-    It is made for the results that converge, but for those at many times the least of them.
+    They fit the results that converge, except those above `_TIMES` the least regret.
     """
     settled = [result for result in several if has_converged(result)]
     least = min((float(result.mean[-1]) for result in settled), default=0.0)

@@ -8,13 +8,13 @@
     runs = 20
 
 A problem may also be ``first-bonus:0.1,PROBLEM``, one with a bonus for being shown first. `target`,
-`feedback`, `stale` and `batch` are what they are for `simulate`; ``[sweep]`` with `over`, `axis`
-and `ticks` draws the regret over what varies from law to law, problem to problem or grid to grid.
-``import = ["mine"]`` brings in modules that name policies or laws of one's own.
-``band = "mean"`` has figures show where the mean is, not how much runs differ.
+`feedback`, `stale` and `batch` are those of `simulate`. ``[sweep]`` with `over`, `axis` and `ticks`
+draws the regret over the laws, the problems or the grids. ``import = ["mine"]`` imports modules
+that name your own policies or laws. ``band = "mean"`` draws an interval for the mean in figures, in
+place of the spread of the runs.
 
-These stand for one grid, every problem with every policy under every law. Several are written as
-``[[grid]]``, each with a `name`; what a grid leaves out it takes from the top.
+These keys describe one grid: every problem with every policy under every law. Several grids are
+written as ``[[grid]]``, each with a `name`; a grid takes the keys that it leaves out from the top.
 """
 
 from __future__ import annotations
@@ -144,28 +144,28 @@ class _Reader:
         raise ValueError(f"{self.file}: {message}")
 
     def guard(self, what: Any, value: Any, make: Any) -> Any:
-        """Return what `make` makes, or raise its sentence with the line of `what`."""
+        """Return `make()`, or raise its error with the line of `what`."""
         try:
             return make()
         except ValueError as error:
             self.refuse(value if isinstance(value, str) else what, str(error))
 
     def keys(self, part: dict[str, Any], known: tuple[str, ...]) -> None:
-        """Refuse a key that there is not."""
+        """Refuse an unknown key."""
         for key in part:
             if key not in known:
                 hint = checks.nearest(key, known)
                 self.refuse(key, f"unknown key {key!r}{hint}; there are: {', '.join(known)}")
 
     def word(self, part: dict[str, Any], key: str, default: str) -> str:
-        """Return a text."""
+        """Return a text of one line."""
         value = part.get(key, default)
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
             self.refuse(key, f"{key} must be a text of one line, got {value!r}")
         return value
 
     def modules(self, names: Any) -> tuple[str, ...]:
-        """Bring in the modules that name policies and laws of somebody's own."""
+        """Import the modules that name the user's policies and laws."""
         if not isinstance(names, list):
             self.refuse("import", f'import must be a list of modules, ["mine"], got {names!r}')
         for name in names:
@@ -189,7 +189,7 @@ class _Reader:
         }
         setting = self.setting(given)
         if any(key not in part for key in _SHARED):
-            self.start = 0  # what is wrong from here on may stand at the top
+            self.start = 0  # from here on the faulty line may be at the top
         problems = [self.problem(form) for form in self.items(given, "problems")]
         laws = [
             self.guard("delays", form, lambda form=form: delays.check(form))
@@ -238,7 +238,7 @@ class _Reader:
         return Setting(**{key: given[key] for key in keys})
 
     def sweep(self, data: dict[str, Any], grids: tuple[Grid, ...]) -> Sweep | None:
-        """Return what varies, where it is said."""
+        """Return the sweep, if there is one."""
         part = data.get("sweep")
         if part is None:
             return None
@@ -258,9 +258,9 @@ class _Reader:
         return Sweep(over, self.word(part, "axis", over), tuple(str(tick) for tick in ticks))
 
     def agree(self, grids: tuple[Grid, ...]) -> None:
-        """Refuse grids that mean different things by one problem, policy and law.
+        """Refuse grids that disagree on the meaning of one problem, policy and law.
 
-        The tables have one row for each, run and tick.
+        The tables have one row for each of these, run and tick.
         """
         seen: dict[tuple[str, ...], tuple[Any, ...]] = {}
         slugs: dict[str, str] = {}
@@ -300,7 +300,7 @@ class _Reader:
                 )
 
     def items(self, part: dict[str, Any], key: str) -> list[Any]:
-        """Return a list that has something in it."""
+        """Return a list that is not empty."""
         value = part[key]
         if not isinstance(value, list) or not value:
             self.refuse(key, f"{key} must be a list with at least one entry, got {value!r}")

@@ -34,7 +34,7 @@ code { background: #f3f3f3; padding: 0 .2rem; overflow-wrap: anywhere; }
 """
 
 
-# Nothing on the page is fetched or run, should a word ever be taken for a mark.
+# The page fetches and runs nothing, even if some text should be read as markup.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 Drawn = dict[str, list[tuple[str, str]]]
@@ -97,7 +97,7 @@ def _what_was_run(results: Results) -> str:
 
 
 def _sweep(results: Results) -> str:
-    """What the study varies: a figure, and a table for each of its panels."""
+    """The sweep of a study: a figure, and a table for each of its panels."""
     assert results.spec.sweep is not None
     caption = (
         f"Mean regret at the horizon over {results.spec.sweep.axis}, with 95 % intervals, on a "
@@ -108,8 +108,8 @@ def _sweep(results: Results) -> str:
         body = [[_text(row[0]), *row[1:]] for row in rows]
         parts.append(f"{_text(title)}:\n\n" + _table([_text(c) for c in columns], body))
     parts.append(
-        "Bold is the least of a column, and what may be as small; in brackets, the share of runs "
-        "that a winner leads in the end, where it is below 95 %."
+        "Bold is the least of a column, and all whose interval overlaps with its own; in brackets "
+        "is the share of runs that a winner leads in the end, where it is below 95 %."
     )
     return "\n\n".join(parts)
 
@@ -163,7 +163,7 @@ def _claim(number: int, claim: claims.Claim) -> str:
 
 
 def _bounds(results: Results, grid: Grid) -> str:
-    """The theorems beside what was measured, for the policies of the grid that they are about."""
+    """The theorems' bounds beside the measured regret of the policies that they are about."""
     law = grid.delays[0]
     first = results.panel(grid, grid.problems[0].name, str(law))
     rucb = next((name for name, r in first.items() if isinstance(r.policy, RUCBDelay)), None)

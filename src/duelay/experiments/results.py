@@ -89,10 +89,10 @@ def _read_sound(cell: Cell, folder: Path) -> dict[str, Any]:
 
 
 def _distinct(results: Results) -> dict[tuple[str, ...], Result]:
-    """Return each problem, policy, label and law once, by what its rows begin with.
+    """Return each problem, policy, label and law once, keyed by the first columns of its rows.
 
-    Where grids share one, the most runs of it: `reading` has seen to it that grids agree on seed,
-    horizon, checkpoints and matrices there.
+    If grids share one, the result with the most runs is taken: `reading` has checked that they
+    agree on seed, horizon, checkpoints and matrix.
     """
     most: dict[tuple[str, ...], Result] = {}
     for (_, _, label, _), result in results.by_key.items():
@@ -121,7 +121,7 @@ def _tables(results: Results) -> Iterator[Any]:
 
 
 def _for_spreadsheets(table: Any) -> Any:
-    """Return a table whose words, the same in all of its rows, are safe in a CSV."""
+    """Return a table with texts that are safe in a CSV; a column has the same one in all rows."""
     import pyarrow as pa
 
     for place, field in enumerate(table.schema):

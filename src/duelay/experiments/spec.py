@@ -51,15 +51,15 @@ class Grid:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What varies from one end of a study to the other: the axis of its figure."""
+    """What a study varies: the horizontal axis of its figure."""
 
     over: str  # "delays", "problems" or "grids"
-    axis: str  # what is on it
-    ticks: tuple[str, ...]  # a word for each place
+    axis: str  # its label
+    ticks: tuple[str, ...]  # a label for each law, problem or grid
 
 
 class Caution(NamedTuple):
-    """That a policy cannot work well on a problem with the horizon it is given."""
+    """A warning that a policy's horizon is too short on a problem."""
 
     problem: str
     label: str
@@ -83,7 +83,7 @@ class Specification:
     claims: str  # whose claims the report checks
     grids: tuple[Grid, ...]
     sweep: Sweep | None = None
-    modules: tuple[str, ...] = ()  # of somebody's own, brought in before it was read
+    modules: tuple[str, ...] = ()  # the user's, imported before it was read
     band: str = "sd"  # what the figures' bands show
 
     def quick(self) -> Specification:
@@ -100,7 +100,7 @@ class Specification:
         return dataclasses.replace(self, name=f"{self.name}-quick", grids=grids)
 
     def cautions(self) -> list[Caution]:
-        """Return which policies cannot work well with their horizon, once each, in order."""
+        """Return the warnings of horizons too short for a policy, once each, sorted."""
         found = {
             Caution(problem.name, choice.label, sentence)
             for grid in self.grids

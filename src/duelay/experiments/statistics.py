@@ -33,10 +33,10 @@ class Estimate(NamedTuple):
 
 
 def bootstrap(statistic: Callable[..., Floats], *samples: Floats) -> Estimate:
-    """Estimate a statistic of means, resampling runs: run r goes together in all samples.
+    """Estimate a statistic of means by a paired bootstrap: run r is drawn in all samples at once.
 
-    `statistic` takes one array of means a sample (any number of resamples at once, along the first
-    axis) and answers with one number a resample. Fixed seed: the same interval every time.
+    `statistic` takes one array of means for each sample, with resamples along the first axis, and
+    returns one number for each resample. The seed is fixed: the same interval every time.
     """
     runs = len(samples[0])
     value = float(np.squeeze(statistic(*(sample.mean(axis=0)[None] for sample in samples))))
@@ -66,7 +66,7 @@ def ratio(a: Result, b: Result) -> Estimate:
 def late_share(result: Result) -> Estimate:
     """The share of the regret that falls into the second half of the horizon: 1/2 if linear.
 
-    Not a number where there are too few checkpoints to say.
+    nan with fewer than four checkpoints.
     """
     if len(result.t) < 4:
         return Estimate(np.nan, np.nan, np.nan)
@@ -74,14 +74,14 @@ def late_share(result: Result) -> Estimate:
 
 
 def _half_and_whole(result: Result) -> Floats:
-    """(runs, 2): regret at half the horizon, between checkpoints in a straight line, and at it."""
+    """(runs, 2): regret at half the horizon, interpolated linearly, and at the horizon."""
     t = np.concatenate(([0], result.t))
     half = [np.interp(result.horizon / 2, t, np.concatenate(([0.0], r))) for r in result.regret]
     return np.column_stack([half, result.regret[:, -1]])
 
 
 def has_converged(result: Result) -> bool:
-    """Whether the mean regret has levelled off by the horizon; not where nobody can say."""
+    """Whether the mean regret has levelled off; False with fewer than four checkpoints."""
     if len(result.t) < 4:
         return False
     half, whole = _half_and_whole(result).mean(axis=0)

@@ -1,4 +1,4 @@
-"""What a study varies, from one end to the other: its figure and its table."""
+"""The sweep of a study: its figure and its tables."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def panels_of(results: Results) -> dict[str, dict[str, list[Result]]]:
 
 
 def _common(names: list[str]) -> str:
-    """What the problems of a panel have in common: all, the kind, or the problem with a bonus."""
+    """Name a panel by its one problem, by the problem under the bonus, or by the problems' kind."""
     if len(set(names)) == 1:
         return names[0]
     kind, _, rest = names[0].partition(":")
@@ -91,10 +91,10 @@ def half_width(result: Result) -> float:
 
 
 def marked(result: Result, beside: Iterable[Result]) -> str:
-    """Return the mean regret as a table shows it among others.
+    """Return the mean regret as a cell of a table.
 
-    Bold where it is the least or may be as small; the share of runs that a winner leads in the end
-    stands beside it where that is below 95 %.
+    Bold if it is the least of its column, or the intervals of the two overlap. The share of runs
+    that a winner leads in the end follows if it is below 95 %.
     """
     least = min(beside, key=lambda other: other.final.mean())
     cell = f"{result.final.mean():,.0f}"

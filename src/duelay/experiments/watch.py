@@ -1,4 +1,4 @@
-"""Telling whoever waits how far the work is."""
+"""Progress: a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def watched(
     quiet: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> Iterator[Callable[[str], None]]:
-    """Give a function that is called after each step, with words for it.
+    """Give a function to call after each step, with words for it.
 
-    On a terminal it moves a bar, which tells the time left; elsewhere it says a line a step;
-    nothing where it is to be quiet.
+    On a terminal it moves a bar, with the time left; elsewhere it says a line; with `quiet`
+    nothing.
     """
     say = say or say_aloud
     is_terminal = not quiet and sys.stderr is not None and sys.stderr.isatty()
-    # The time left is by the mean of all steps: policies differ a hundredfold, and take turns.
+    # smoothing=0: the time left is by the mean of all steps, since these differ a hundredfold.
     bar = tqdm(total=total, initial=done, unit=unit, disable=not is_terminal, smoothing=0)
 
     def step(words: str) -> None:

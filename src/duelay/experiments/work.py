@@ -94,7 +94,7 @@ def _claim(folder: Path, spec: Specification) -> None:
 
 
 def _is_ours(entry: Path) -> bool:
-    """Whether this is what a process that was stopped at once leaves behind."""
+    """Whether a run that was stopped at its very start leaves this behind."""
     empty = entry.name == "cells" and entry.is_dir() and not any(entry.iterdir())
     return empty or entry.name == ".lock" or entry.name.startswith(".draft-")
 
@@ -127,7 +127,7 @@ def execute(
         client = stack.enter_context(_backend(backend, address))
         try:
             if backend in ("threads", "processes"):
-                compile_for(missing)  # before the clock starts: the time left is that of the work
+                compile_for(missing)  # before the bar, whose time left is that of the cells
             outcomes = _outcomes(missing, workers, backend, client)
             step = stack.enter_context(
                 watched(len(cells), " cells", done=done, quiet=quiet, say=say)
@@ -158,7 +158,7 @@ def _stopped(folder: Path, how_far: str, error: Exception) -> str:
 
 
 def compile_for(cells: list[Cell]) -> None:
-    """Compile, or load from disk, what the cells need: a duel of each kind."""
+    """Compile, or load from disk, the kernels for the cells, by one duel of each kind."""
     kinds = {
         (str(cell.policy), str(cell.delay), cell.setting): cell
         for cell in cells
@@ -178,7 +178,7 @@ def _outcomes(cells: list[Cell], workers: int | None, backend: str, client: Any)
         return
     parent = os.getpid() if backend == "processes" else None
     tasks = [joblib.delayed(_work)(cell, parent) for cell in cells]
-    if backend == "ray":  # its backend answers only when all is done: hand it heaps
+    if backend == "ray":  # it answers only when all is done: hand it 64 cells at a time
         size = 64
         for start in range(0, len(tasks), size):
             yield from joblib.Parallel(n_jobs=workers or -1)(tasks[start : start + size])
@@ -189,7 +189,7 @@ def _outcomes(cells: list[Cell], workers: int | None, backend: str, client: Any)
 
 
 def _work(cell: Cell, parent: int | None) -> tuple[str, dict[str, Any], dict[str, str], float]:
-    """What a worker does; it writes nothing, so it needs no disk in common with us."""
+    """Compute a cell in a worker; it writes nothing, so it needs no shared disk."""
     if parent is not None and parent != os.getpid():
         _die_with(parent)
     start = time.perf_counter()
@@ -197,7 +197,7 @@ def _work(cell: Cell, parent: int | None) -> tuple[str, dict[str, Any], dict[str
 
 
 def _made_by(cell: Cell) -> dict[str, str]:
-    """What makes a cell's numbers in this process; a program's own file is not a worker's."""
+    """Return the sources of a cell's numbers here, but for `__main__`, which differs in workers."""
     sources = {name: made for name, made in cell.made_by.items() if name != "__main__"}
     return {**sources, "duelay": f"{__version__}, sources {sources['duelay']}"}
 
@@ -225,7 +225,7 @@ def _die_with(parent: int) -> None:
 
 
 def _missing(cells: list[Cell], store: Path, say: Callable[[str], None]) -> list[Cell]:
-    """Return the cells to compute; say why where it is not that they are not there."""
+    """Return the cells to compute; say why, for those that are damaged or of other sources."""
     missing, stale, names = [], 0, set[str]()
     for cell in cells:
         try:

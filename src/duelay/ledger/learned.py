@@ -70,12 +70,16 @@ class LearnedLaw(NamedTuple):
     first: Integers  # (n + BLOCK,)
     second: Integers  # (n + BLOCK,)
     born: Integers  # (n + BLOCK,)
-    ends: Integers  # (2,)
-    block: Integers  # (2,)
+    oldest: Integers  # (1,)
+    n_open: Integers  # (1,)
+    block: Integers  # (1,)
+    place: Integers  # (1,)
     tells: Integers  # (n,): by tick modulo n, -1 no duel that tells, 0 a silent one, or its delay
     events: Integers  # (n + 2,): closed duels that converted at each age
     entries: Integers  # (n + 2,): closed duels observed at age a, as differences
-    clock: Integers  # (3,): the tick of the next look, conversions that tell so far, looks
+    look: Integers  # (1,): the tick of the next look at the law
+    n_looks: Integers  # (1,): looks at which enough was told
+    told: Integers  # (1,): conversions that tell, so far
 
 
 def start_learned(window: int, n_arms: int, *, from_self_duels: bool = False) -> LearnedLaw:
@@ -90,7 +94,9 @@ def start_learned(window: int, n_arms: int, *, from_self_duels: bool = False) ->
         tells=np.full(n, -1, dtype=np.int64),
         events=np.zeros(n + 2, dtype=np.int64),
         entries=np.zeros(n + 2, dtype=np.int64),
-        clock=np.array([_FIRST, 0, 0], dtype=np.int64),
+        look=np.full(1, _FIRST, dtype=np.int64),
+        n_looks=np.zeros(1, dtype=np.int64),
+        told=np.zeros(1, dtype=np.int64),
     )
 
 
@@ -118,17 +124,17 @@ expected.register(LearnedLaw)(read_expected)
 
 @epoch.register(LearnedLaw)
 def _epoch(assumed: LearnedLaw) -> int:
-    return int(assumed.clock[0])  # the law is looked at anew when it comes
+    return int(assumed.look[0])  # the law is looked at anew when it comes
 
 
 @next_look.register(LearnedLaw)
 def _next_look(assumed: LearnedLaw) -> int:
-    return int(assumed.clock[0])
+    return int(assumed.look[0])
 
 
 @is_known.register(LearnedLaw)
 def _is_known(assumed: LearnedLaw) -> bool:
-    return bool(assumed.clock[2] > 0)
+    return bool(assumed.n_looks[0] > 0)
 
 
 @settles.register(LearnedLaw)
@@ -144,7 +150,7 @@ def _convert(assumed: LearnedLaw, born: int, t: int) -> None:
     n = assumed.tells.size
     if t - born <= n and assumed.tells[born % n] == 0:
         assumed.tells[born % n] = t - born
-        assumed.clock[1] += 1
+        assumed.told[0] += 1
 
 
 @enter.register(LearnedLaw)
@@ -168,10 +174,10 @@ def _advance(assumed: LearnedLaw, t: int) -> None:
         else:
             assumed.entries[n + 1] -= 1
         assumed.tells[t % n] = -1
-    if t >= assumed.clock[0]:
-        assumed.clock[0] = t + max(_FIRST, t // 20)
-        if assumed.clock[1] >= ENOUGH:
-            assumed.clock[2] += 1
+    if t >= assumed.look[0]:
+        assumed.look[0] = t + max(_FIRST, t // 20)
+        if assumed.told[0] >= ENOUGH:
+            assumed.n_looks[0] += 1
             estimate(assumed, t)
             recount(assumed, t)
 

@@ -44,8 +44,10 @@ class AssumedTable(NamedTuple):
     first: Integers  # (n + BLOCK,): the open duels, in a ring
     second: Integers  # (n + BLOCK,)
     born: Integers  # (n + BLOCK,)
-    ends: Integers  # (2,): where the oldest open duel stands, and how many there are
-    block: Integers  # (2,): the first tick of the block, and where in it we stand
+    oldest: Integers  # (1,): where in the ring the oldest open duel stands
+    n_open: Integers  # (1,): how many are open
+    block: Integers  # (1,): the first tick of the block
+    place: Integers  # (1,): where in the block this tick stands
 
 
 def start_table(delay: Any, window: int | None, n_arms: int) -> AssumedTable:
@@ -69,8 +71,10 @@ def blocks(tau: Floats, law: Integers) -> dict[str, Any]:
         "first": np.zeros(n + BLOCK, dtype=np.int64),
         "second": np.zeros(n + BLOCK, dtype=np.int64),
         "born": np.zeros(n + BLOCK, dtype=np.int64),
-        "ends": np.zeros(2, dtype=np.int64),
-        "block": np.zeros(2, dtype=np.int64),
+        "oldest": np.zeros(1, dtype=np.int64),
+        "n_open": np.zeros(1, dtype=np.int64),
+        "block": np.zeros(1, dtype=np.int64),
+        "place": np.zeros(1, dtype=np.int64),
     }
 
 
@@ -108,32 +112,32 @@ def age_open(assumed: Any, t: int) -> None:
     if t - assumed.block[0] >= BLOCK:
         close_old(assumed, t)
         look_ahead(assumed, t)
-    assumed.block[1] = t - assumed.block[0]
+    assumed.place[0] = t - assumed.block[0]
 
 
 @kernel
 def close_old(assumed: Any, t: int) -> None:
     """Take the duels that gain no more out of the ring."""
     n = last_age(assumed)
-    while assumed.ends[1] > 0 and t - assumed.born[assumed.ends[0]] >= n:
-        i, j = assumed.first[assumed.ends[0]], assumed.second[assumed.ends[0]]
+    while assumed.n_open[0] > 0 and t - assumed.born[assumed.oldest[0]] >= n:
+        i, j = assumed.first[assumed.oldest[0]], assumed.second[assumed.oldest[0]]
         assumed.closed[i, j] += 1
         begin_row(assumed, i, j, t)
-        assumed.ends[0] += 1
-        if assumed.ends[0] == assumed.born.size:
-            assumed.ends[0] = 0
-        assumed.ends[1] -= 1
+        assumed.oldest[0] += 1
+        if assumed.oldest[0] == assumed.born.size:
+            assumed.oldest[0] = 0
+        assumed.n_open[0] -= 1
 
 
 @kernel
 def look_ahead(assumed: Any, t: int) -> None:
     """Add up *expected* for the block that begins at tick t."""
     size = assumed.born.size
-    start, stop = assumed.ends[0], assumed.ends[0] + assumed.ends[1]
+    start, stop = assumed.oldest[0], assumed.oldest[0] + assumed.n_open[0]
     gain(assumed, t, start, min(stop, size))
     gain(assumed, t, 0, stop - size)
     assumed.block[0] = t
-    assumed.block[1] = 0
+    assumed.place[0] = 0
 
 
 @kernel
@@ -167,14 +171,14 @@ def _enter_table(assumed: AssumedTable, i: int, j: int, t: int) -> None:
 @kernel
 def push(assumed: Any, i: int, j: int, t: int) -> None:
     """Put a duel of two arms at the end of the ring of open ones."""
-    entry = assumed.ends[0] + assumed.ends[1]
+    entry = assumed.oldest[0] + assumed.n_open[0]
     if entry >= assumed.born.size:
         entry -= assumed.born.size
     assumed.first[entry] = i
     assumed.second[entry] = j
     assumed.born[entry] = t
-    assumed.ends[1] += 1
-    now, row = assumed.block[1], assumed.law[i, j]
+    assumed.n_open[0] += 1
+    now, row = assumed.place[0], assumed.law[i, j]
     for age in range(BLOCK - now):
         assumed.ahead[i, j, now + age] += assumed.tau[row, age]
 
@@ -182,4 +186,4 @@ def push(assumed: Any, i: int, j: int, t: int) -> None:
 @expected.register(AssumedTable)
 def read_expected(assumed: Any, plays: Integers, i: int, j: int) -> float:
     """*expected* where it is added up ahead."""
-    return float(assumed.ahead[i, j, assumed.block[1]])
+    return float(assumed.ahead[i, j, assumed.place[0]])

@@ -43,7 +43,8 @@ class Votes(NamedTuple):
     is_corrected: bool  # whether the bonus of the first is taken out
     answers: Floats  # (K, K): duels answered, by first and second
     wins: Floats  # (K, K): of these, won by the first; a tie is one half
-    bonus: Floats  # (2,): the sum of the weights of all that tell of it, and of what they tell
+    weight: Floats  # (1,): the sum of the weights of the pairs that tell of the bonus
+    bonus: Floats  # (1,): the weighted sum of what they tell
 
 
 def is_votes(feedback: str) -> bool:
@@ -54,7 +55,9 @@ def is_votes(feedback: str) -> bool:
 def start_votes(feedback: str, n_arms: int) -> Votes:
     """Return the state of somebody who has no vote yet."""
     shape = (n_arms, n_arms)
-    return Votes(feedback == "corrected-votes", np.zeros(shape), np.zeros(shape), np.zeros(2))
+    return Votes(
+        feedback == "corrected-votes", np.zeros(shape), np.zeros(shape), np.zeros(1), np.zeros(1)
+    )
 
 
 @kernel
@@ -63,10 +66,10 @@ def first_bonus(assumed: Any) -> float:
 
     Shrunk by 1 - (2 standard errors / estimate)^2, and none where that is negative.
     """
-    weight = assumed.bonus[0]
+    weight = assumed.weight[0]
     if not assumed.is_corrected or weight <= 0.0:
         return 0.0
-    estimate = assumed.bonus[1] / weight
+    estimate = assumed.bonus[0] / weight
     if estimate * estimate * weight <= 4.0:
         return 0.0
     return float(estimate * (1.0 - 4.0 / (estimate * estimate * weight)))
@@ -80,8 +83,8 @@ def add_told(assumed: Any, i: int, j: int, sign: float) -> None:
         return
     weight = 16.0 * n * m / (n + m)  # of the mean of both orders
     told = 0.5 * (assumed.wins[i, j] / n + assumed.wins[j, i] / m - 1.0)
-    assumed.bonus[0] += sign * weight
-    assumed.bonus[1] += sign * weight * told
+    assumed.weight[0] += sign * weight
+    assumed.bonus[0] += sign * weight * told
 
 
 @vote.register(Votes)

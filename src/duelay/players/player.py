@@ -187,7 +187,7 @@ class Player:
             feedback=self.feedback,
             order=self._order(),
             learns_from=str(self.policy.delay) if is_learned else None,
-            told=int(ledger.assumed.clock[1]) if is_learned else 0,
+            told=int(ledger.assumed.told[0]) if is_learned else 0,
             late=self._late,
         )
 

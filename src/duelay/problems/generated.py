@@ -1,4 +1,4 @@
-"""Problems that are made up from a few numbers."""
+"""Problems generated from a few numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from duelay.problems.problem import Problem
 
 
 def _count(n_arms: Any) -> int:
-    """Return K for a problem that is made up."""
+    """Return K, from 2 to the most that a problem may have."""
     k = checks.whole("n_arms", n_arms, least=2)
     check_most("n_arms", k)
     return k
@@ -61,7 +61,7 @@ def cyclic(n_arms: int, gap: float) -> Problem:
 
 
 def leader(n_arms: int, best: float) -> Problem:
-    """One arm of strength `best` ahead of a field from 1 down to 1/2, as Bradley and Terry do."""
+    """A Bradley-Terry problem: one arm of strength `best`, the others from 1 down to 1/2."""
     n_arms = _count(n_arms)
     return bradley_terry([best, *np.linspace(1.0, 0.5, n_arms - 1)])
 
@@ -69,9 +69,9 @@ def leader(n_arms: int, best: float) -> Problem:
 def mslr_like(n_arms: int, seed: int = 0, *, has_winner: bool = True) -> Problem:
     """Rankers like those of the MSLR data: alike, not in a total order, with a winner or without.
 
-    mu_ij = 1 / (1 + exp(-(q_i - q_j + e_ij))), qualities q of standard deviation 0.5 and e, of 0.25
-    for each pair, which makes the circles; drawn until there is a Condorcet winner, ahead of all
-    others by 0.02 at the least, or none.
+    mu_ij = 1 / (1 + exp(-(q_i - q_j + e_ij))), with normal qualities q of standard deviation 0.5
+    and normal noise e of 0.25, which makes cycles. Drawn until there is a Condorcet winner, with
+    gaps of at least 0.02, or until there is none.
     """
     n_arms = _count(n_arms)
     rng = np.random.default_rng(checks.whole("seed", seed, least=0))

@@ -32,8 +32,8 @@ class Problem:
         mu_ii = 1/2.
     arms : the arms' names; ``"0"``, ``"1"``, ... where none are given.
     name : what the problem is called in tables and figures.
-    first_bonus : what being shown first adds to the probability of winning, whoever it is: a
-        position effect. It is part of the world, not of the preferences, and no regret.
+    first_bonus : position effect: added to the probability of winning of the arm shown first. It
+        is part of the world, not of the preferences, and does not enter regret.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Problem:
         return np.asarray((self._matrix.sum(axis=1) - 0.5) / (self.n_arms - 1))
 
     def winners(self, target: str = "condorcet") -> tuple[int, ...]:
-        """Return the winners in a sense: "condorcet", "copeland" or "borda"; ties are all there.
+        """Return the winners by a target, "condorcet", "copeland" or "borda"; all that tie.
 
         >>> from duelay.problems import cyclic
         >>> cyclic(3, 0.1).winners("copeland")
@@ -123,7 +123,7 @@ class Problem:
         return tuple(int(arm) for arm in np.flatnonzero(self.gaps_for(target) == 0.0))
 
     def gaps_for(self, target: str) -> NDArray[np.float64]:
-        """Return what each arm lacks to a winner: Delta_i, or the difference of the scores.
+        """Return each arm's gap to the winner: Delta_i, or the difference of the scores.
 
         Regret is the mean of the two arms' gaps, whatever the target.
         """
@@ -135,7 +135,7 @@ class Problem:
         return np.asarray(np.where(gaps < TOLERANCE, 0.0, gaps))
 
     def von_neumann(self) -> NDArray[np.float64]:
-        """Return the von Neumann winner: weights of the arms that no arm beats on average.
+        """Return the von Neumann winner: a lottery over arms that no arm beats on average.
 
         The optimal strategy of the game with payoff mu - 1/2. Where there is a Condorcet winner it
         has all the weight. Needs scipy (the extra ``winners``).
@@ -194,7 +194,7 @@ class Problem:
             raise ValueError(f"{path}: {error}") from None
 
     def _beats_all(self) -> NDArray[np.bool_]:
-        wins = (self._matrix > 0.5) & (self._matrix.T < 0.5)  # both, where they are rounded
+        wins = (self._matrix > 0.5) & (self._matrix.T < 0.5)  # both: they may be rounded
         np.fill_diagonal(wins, True)
         return np.asarray(wins.all(axis=1))
 

@@ -30,8 +30,10 @@ class BordaRule(NamedTuple):
     delta: float  # the probability that the winner is ever dropped
     active: NDArray[np.bool_]  # (K,): arms that may still be the winner
     drop: NDArray[np.bool_]  # (K,): room for those about to leave
-    look: NDArray[np.int64]  # (2,): the tick of the next look, and its number
-    place: NDArray[np.int64]  # (2,): the pair that was played last
+    look: NDArray[np.int64]  # (1,): the tick of the next look
+    n_look: NDArray[np.int64]  # (1,): its number: 1, 2, ...
+    first: NDArray[np.int64]  # (1,): the pair that was played last
+    second: NDArray[np.int64]  # (1,)
 
 
 def borda_rule(delta: float, n_arms: int) -> BordaRule:
@@ -40,8 +42,10 @@ def borda_rule(delta: float, n_arms: int) -> BordaRule:
         delta,
         np.ones(n_arms, dtype=np.bool_),
         np.zeros(n_arms, dtype=np.bool_),
-        np.array([_FIRST_LOOK * n_arms, 1], dtype=np.int64),
-        np.zeros(2, dtype=np.int64),
+        np.full(1, _FIRST_LOOK * n_arms, dtype=np.int64),
+        np.ones(1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
     )
 
 
@@ -94,7 +98,7 @@ def log_error_at(delta: float, n_arms: int, look: int) -> float:
 def drop_arms(rule: BordaRule, ledger: Ledger, t: int) -> None:
     """Look: drop the arms whose score is below another one's for certain."""
     k = ledger.plays.shape[0]
-    log_error = log_error_at(rule.delta, k, rule.look[1])
+    log_error = log_error_at(rule.delta, k, rule.n_look[0])
     for i in range(k):
         rule.drop[i] = False
         if rule.active[i]:
@@ -113,7 +117,7 @@ def _select(rule: BordaRule, ledger: Ledger, t: int, rng: np.random.Generator) -
     if n_active > 1 and t >= rule.look[0] and is_known(ledger.assumed):
         drop_arms(rule, ledger, t)
         rule.look[0] = t + t // 10
-        rule.look[1] += 1
+        rule.n_look[0] += 1
         n_active, last = count_active(rule)
     if n_active == 1:
         return last, last

@@ -21,7 +21,8 @@ class RRDBRule(NamedTuple):
     active: NDArray[np.bool_]  # (K,): arms still in play
     drop: NDArray[np.bool_]  # (K,): room for those about to leave
     unbeaten: NDArray[np.int64]  # (K,): nobody beats an arm until its news are more than this
-    place: NDArray[np.int64]  # (2,): the pair that was played last
+    first: NDArray[np.int64]  # (1,): the pair that was played last
+    second: NDArray[np.int64]  # (1,)
 
 
 def rr_db_rule(delta: float, n_arms: int) -> RRDBRule:
@@ -31,7 +32,8 @@ def rr_db_rule(delta: float, n_arms: int) -> RRDBRule:
         np.ones(n_arms, dtype=np.bool_),
         np.zeros(n_arms, dtype=np.bool_),
         np.full(n_arms, -1, dtype=np.int64),
-        np.zeros(2, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
     )
 
 
@@ -82,11 +84,11 @@ def loses(rule: RRDBRule, ledger: Ledger, i: int, width: float) -> bool:
 def next_in_turn(rule: Any, ledger: Ledger, of_two: bool) -> Any:
     """Return the active pair that has been played least, the first of them: the next in the round.
 
-    Those before `place` have been played once more than those after it. A pair is active if both
-    of its arms are, or, where not `of_two`, if one is.
+    Those before the last pair have been played once more than those after it. A pair is active if
+    both of its arms are, or, where not `of_two`, if one is.
     """
     k = ledger.plays.shape[0]
-    i, j = rule.place[0], rule.place[1]
+    i, j = rule.first[0], rule.second[0]
     for _ in range(k * k + 1):  # once around is enough, whatever is active
         j += 1
         if j >= k:
@@ -96,8 +98,8 @@ def next_in_turn(rule: Any, ledger: Ledger, of_two: bool) -> Any:
             continue
         n_active = int(rule.active[i]) + int(rule.active[j])
         if n_active == 2 or (n_active == 1 and not of_two):
-            rule.place[0] = i
-            rule.place[1] = j
+            rule.first[0] = i
+            rule.second[0] = j
             return i, j
     last = 0  # one arm is left: it duels itself
     for arm in range(k):

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from duelay._core.words import in_html as escape
 
-BLUE, ORANGE = "38,139,210", "213,94,0"  # as in the figures, the blue light enough for the dark
+BLUE, ORANGE = "38,139,210", "213,94,0"  # as in the figures; the blue is lighter, for dark pages
 _WIDTH, _HEIGHT = 240, 80  # of a chart's frame, in pixels
 _LEFT, _TOP, _RIGHT, _BOTTOM = 44, 8, 14, 20  # its margins
 _CELL = "text-align:{};padding:2px 7px;border:none;white-space:nowrap;"
@@ -62,7 +62,7 @@ def percent(share: float) -> str:
 
 
 def block(*parts: str) -> str:
-    """The whole of what is shown. Names like "$5" are no mathematics."""
+    """One element around all parts; in it MathJax leaves names like "$5" alone."""
     inside = "".join(parts)
     return f'<div class="tex2jax_ignore mathjax_ignore" style="max-width:100%">{inside}</div>'
 
@@ -132,7 +132,7 @@ def chart(
     band: tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
     level: float | None = None,
 ) -> str:
-    """A small chart of lines on the unit square, `x_ends` and `y_end` naming what its ends are.
+    """A small chart of lines on the unit square; `x_ends` and `y_end` label its ends.
 
     `band` is xs, lows and highs; `level` a dashed line across. Many lines are drawn fainter.
     """

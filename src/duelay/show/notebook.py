@@ -1,7 +1,7 @@
 """What a notebook shows: problems, laws, players, standings and results as HTML.
 
-The types' own `_repr_html_` comes here. It needs nothing but the core install, stays small however
-many arms there are, and never raises: where something cannot be shown, its text is.
+The types' `_repr_html_` calls it. It needs only the core install, stays small for any number of
+arms, and never raises: what cannot be shown as HTML is shown as text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NAME = 40  # characters of a name beside its row
 
 
 def _never_raises(show: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Fall back on the text of what cannot be shown: a law of one's own may be wrong."""
+    """Fall back on the repr if a thing cannot be shown: a user's own law may be wrong."""
 
     @functools.wraps(show)
     def safe(thing: Any) -> str:
@@ -83,7 +83,7 @@ def show_law(law: Law) -> str:
 
 @_never_raises
 def show_by_pair(delay: ByPair) -> str:
-    """The ticks until half has come, for each pair, and the curves of all laws that differ."""
+    """The ticks until half has come, for each pair, and the curves of the distinct laws."""
     laws, k = tuple(dict.fromkeys(delay.laws)), delay.n_arms
     shown = _corner(k)
     corner = {delay.at(i, j) for i in shown for j in shown}
@@ -189,7 +189,7 @@ class Span(NamedTuple):
 
 
 def span(laws: Iterable[Law]) -> Span:
-    """How far to look: a little beyond where 99 % has come of what ever comes."""
+    """The ages to draw: a little beyond the 99 % quantile of the conversions that come."""
     last, is_log = 4.0, False
     for law in laws:
         middle, far = law.quantile(np.array([0.5, 0.99]) * (1.0 - law.never))

@@ -143,7 +143,7 @@ def draw_problem(axes: Axes | None, problem: Problem) -> Axes:
 def draw_standing(axes: Axes | None, standing: Standing) -> Axes:
     """Draw the leader against every other arm: estimates, intervals, and the line at 1/2.
 
-    With Borda's winner for a target, every arm's score, and the line at the leader's lower end.
+    If the target is Borda's winner: every arm's score, and a line at the leader's lower bound.
     """
     is_borda = standing.scores is not None
     rows = [row for row in standing.rows() if is_borda or row.arm != standing.leader][:_NAMED]
@@ -178,7 +178,7 @@ def draw_standing(axes: Axes | None, standing: Standing) -> Axes:
 
 
 def draw_delay(axes: Axes | None, laws: Sequence[Law]) -> Axes:
-    """Draw the share that has come by each age, a line a law; bars say when, for a single one."""
+    """Draw tau by age, one line for each law; for a single law also bars of when they come."""
     axes = _new_axes(6.0, 3.8) if axes is None else axes
     pairs = Counter(laws)
     shown = list(pairs)[:_MANY]
@@ -281,7 +281,7 @@ def key(figure: Figure, entries: Sequence[tuple[str, str]], title: str) -> None:
 def save(figure: Figure, path: str | Path) -> None:
     """Write a figure, whole or not at all; the ending of the name says in which format.
 
-    The file depends on what is drawn alone: no dates, no random names in it.
+    The file depends only on what is drawn: it has no dates and no random names.
     """
     import matplotlib
 
@@ -310,7 +310,7 @@ def _title(result: Result) -> str:
 
 
 def _round(path: re.Match[str]) -> str:
-    """A path with a hundredth of a point is as good as one with a millionth, and half as long."""
+    """Round a path to hundredths of a point: it looks the same, and is half as long."""
     return re.sub(r"(\.\d\d)\d+", r"\1", path.group())
 
 

@@ -1,4 +1,4 @@
-"""For tests of policies: the contract that each one must keep, and plain ones to measure by."""
+"""Tests of policies: the contract that each must keep, and plain policies to compare with."""
 
 from __future__ import annotations
 

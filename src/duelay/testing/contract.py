@@ -20,7 +20,7 @@ import numpy as np
 from duelay import delays
 from duelay.engine import loop, simulate, streams
 from duelay.engine.by_player import play
-from duelay.engine.loop import Tally, new_tally
+from duelay.engine.tick import Tally, new_tally
 from duelay.engine.world import make_world
 from duelay.ledger.order import ORDERS
 from duelay.policies.policy import CompiledPolicy
@@ -38,7 +38,8 @@ def live_duels(
     asked: list[Any] = []
     aggregated = bool(getattr(policy, "is_aggregated", False))
     player = policy.start(problem.arms, policy_rng)
-    play(player, aggregated, world, _tally(problem, horizon), horizon, world_rng, asked)
+    plays = np.zeros((problem.n_arms, problem.n_arms), dtype=np.int64)
+    play(player, aggregated, world, _tally(problem, horizon), plays, horizon, world_rng, asked)
     return [(duel.first, duel.second) for duel in asked]
 
 
@@ -52,7 +53,7 @@ def compiled_duels(
     tally, duels = _tally(problem, horizon), []
     for t in range(1, horizon + 1):  # tick by tick, to see each
         loop.run(rule, ledger, policy.is_aggregated, world, tally, t, world_rng, policy_rng)
-        duels.append((int(tally.last[0]), int(tally.last[1])))
+        duels.append((int(tally.first[0]), int(tally.second[0])))
     return duels
 
 
@@ -78,7 +79,7 @@ class PolicyContract:
         return self._ready().start(arms, seed)
 
     def _ready(self) -> Any:
-        """The policy, with a horizon where it needs one (and its warning that it is short)."""
+        """The policy, with a horizon if it needs one; its warning of a short one is ignored."""
         if not hasattr(self.policy, "for_horizon"):
             return self.policy
         warnings.filterwarnings("ignore", "horizon .* is too short")
@@ -97,7 +98,7 @@ class PolicyContract:
                 player.tell(duel)
 
     def _play(self, player: Any, n: int, late: int = 7, turned: bool = False) -> list[Any]:
-        """Ask n duels; the smaller arm wins, and conversions come in heaps, every `late` asks."""
+        """Ask n duels; the smaller arm wins, and conversions are told every `late` asks."""
         duels, waiting = [], []
         for _ in range(n):
             duel = player.ask()
@@ -136,7 +137,7 @@ class PolicyContract:
         assert together == self._play(self.start(12), 63)
 
     def test_the_order_is_as_the_policy_says(self) -> None:
-        """By the coin either arm of a pair is first as often; in turns, one after the other."""
+        """By coin both arms of a pair are first equally often; in turns they alternate."""
         order = getattr(self.policy, "order", None)
         if order not in ORDERS or order == "champion":
             _does_not_apply("it shows its champion first, or decides by itself")
@@ -192,7 +193,7 @@ class PolicyContract:
         assert ids == list(range(self.horizon))
 
     def test_an_unknown_duel_raises(self) -> None:
-        """Nobody may report on a duel that was not asked."""
+        """A conversion of a duel that was never asked is refused."""
         if self._is_aggregated:
             _does_not_apply("conversions are anonymous")
         player = self.start(7)

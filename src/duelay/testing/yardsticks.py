@@ -1,8 +1,8 @@
-"""Rules written the plain way: what the fast ones are measured by, and held to in the tests.
+"""Rules written the plain way: benchmarks and tests compare the fast rules with them.
 
-They run in the same compiled loop, tick by tick, looking at all K² pairs, drawing all Betas. What
-they share with the fast ones they spell out again: a yardstick that borrows measures nothing. They
-are in the package because only its own kernels are kept on disk.
+They run in the same compiled loop, tick by tick, look at all K² pairs and draw all Betas. They
+repeat code of the fast rules rather than call it, so that errors are not shared. They are in the
+package because only its own kernels are kept on disk.
 """
 
 from __future__ import annotations
@@ -144,9 +144,9 @@ class PlainDoubleThompson(duelay.DoubleThompson):
 
 
 class TickByTickRule(NamedTuple):
-    """Any rule, without a word on how long it will be calm."""
+    """Any rule, wrapped so that the loop cannot skip calm ticks."""
 
-    inner: Any  # any rule; without a word on how long it will be calm
+    inner: Any  # the rule itself
 
 
 @select.register(TickByTickRule)
@@ -189,7 +189,7 @@ def _same_pair(rule: SamePairRule, ledger: Ledger, t: int, rng: np.random.Genera
 
 @dataclass(frozen=True)
 class SamePair(duelay.DoubleThompson):
-    """No rule at all: what is left is the world, the ledger and the loop."""
+    """The same pair at every tick: its cost is that of the world, the ledger and the loop."""
 
     second: int = 1
 
