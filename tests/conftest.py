@@ -12,26 +12,23 @@ INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 
 TESTS = Path(__file__).parent
-# The rooms that have kernels, and the pages whose examples a reader runs compiled.
-KERNELS = {"_core", "engine", "ledger", "players", "policies", "rules", "test_advice.py"}
+KERNELS = {"engine", "ledger", "players", "policies", "rules", "test_advice.py"}  # have kernels
 
 
 def pytest_collection_modifyitems(config, items):
-    """Say which tests are about kernels, and which belong together.
-
-    The interpreted run leaves out what is about compiled code, and says how many.
-    """
+    """Mark what is run how, and leave out what this run is not for; it is said how many."""
     for item in items:
-        place = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
-        if place in KERNELS or item.path.suffix == ".md":
+        if isinstance(item, pytest.DoctestItem):
+            item.add_marker("compiled")  # an example is run as its reader runs it
+        elif item.path.relative_to(TESTS).parts[0] in KERNELS:
             item.add_marker("kernels")
         # What compiles the same kernels goes to one worker: to another they would be new as well.
         policy = getattr(item, "callspec", None) and item.callspec.params.get("policy")
         item.add_marker(pytest.mark.xdist_group(f"{item.path.stem} {policy or ''}".strip()))
-    if INTERPRETED:
-        left = [item for item in items if item.get_closest_marker("compiled")]
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in left]
+    other = "compiled" if INTERPRETED else "interpreted"
+    left = [item for item in items if item.get_closest_marker(other)]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if not item.get_closest_marker(other)]
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ def test_compiled_and_interpreted_runs_agree_to_the_last_bit():
     assert answer() == answer(NUMBA_DISABLE_JIT="1")
 
 
+@pytest.mark.long
 def test_no_kernel_that_takes_a_generator_is_called_from_python():
     """It would keep the generator for ever: an `entry` gives it back.
 
