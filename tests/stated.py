@@ -136,18 +136,18 @@ STATED = {
             and max(t["datasets"]["geometric:0.01"]["RR-DB-Delay"].items(), key=lambda c: c[1])[0]
             == "sushi"
         ),
-        "13 to 17 % less at 1,000, a third (six rankers) and two fifths (tennis) less at 10,000":
+        "12 to 18 % less at 1,000, a quarter (six rankers) and a third (tennis) less at 10,000":
         lambda t: (
-            near(t.ratios("mean-delay", LEARNED, COIN, "1,000"), 0.83, 0.87, by=0.01)
-            and near(t.ratios("mean-delay", LEARNED, COIN, "10,000"), 3 / 5, 2 / 3)
+            near(t.ratios("mean-delay", LEARNED, COIN, "1,000"), 0.82, 0.88, by=0.01)
+            and near(t.ratios("mean-delay", LEARNED, COIN, "10,000"), 2 / 3, 3 / 4)
         ),
         "four times the regret (six rankers) and twenty times (tennis) at 10,000": lambda t: near(
             t.growth("mean-delay", "RUCB", "10,000", "1"), 4, 20
         ),
-        "two thirds of the regret of the coin without one, where 80 % do, a third to two fifths":
+        "two thirds of the regret of the coin without one, where 80 % do, a third":
         lambda t: (
             near(t.ratios("never", LEARNED, COIN, "40 %"), 2 / 3)
-            and near(t.ratios("never", LEARNED, COIN, "80 %"), 1 / 3, 2 / 5)
+            and near(t.ratios("never", LEARNED, COIN, "80 %"), 1 / 3)
         ),
         "RUCB doubles its regret from constant to Zipf": lambda t: near(
             t.growth("tails", "RUCB", "Zipf 1.2", "constant"), 2, 2, by=0.25
@@ -201,9 +201,9 @@ STATED = {
         "two fifths and less of the regret of the coin without one": lambda t: (
             max(t.ratios("window", LEARNED, COIN, "30")) < 0.42
         ),
-        "Twenty times smaller a gap costs double Thompson sampling five times the regret, "
-        "RUCB-Delay 33 times": lambda t: (
-            near([r for row in BOTH for r in t.growth("gap", row, "0.01", "0.2")], 5)
+        "Twenty times smaller a gap costs double Thompson sampling five to six times the "
+        "regret, RUCB-Delay 33 times": lambda t: (
+            near([r for row in BOTH for r in t.growth("gap", row, "0.01", "0.2")], 5, 6)
             and near(t.growth("gap", "RUCB-Delay", "0.01", "0.2"), 33, by=0.02)
         ),
         "have a tenth of RUCB-Delay's regret at 0.01": lambda t: near(
@@ -223,10 +223,10 @@ STATED = {
             ],
             2, 3,
         ),
-        "At 1,000 double Thompson sampling has a fifth more to twice as much, at 10,000 (a tenth "
-        "of the horizon) four to eleven times as much": lambda t: (
-            near([r for row in BOTH for r in t.growth("batches", row, "1,000", "1")], 1.2, 2)
-            and near([r for row in BOTH for r in t.growth("batches", row, "10,000", "1")], 4, 11)
+        "At 1,000 double Thompson sampling has a third more to twice as much, at 10,000 (a tenth "
+        "of the horizon) five to eleven times as much": lambda t: (
+            near([r for row in BOTH for r in t.growth("batches", row, "1,000", "1")], 4 / 3, 2)
+            and near([r for row in BOTH for r in t.growth("batches", row, "10,000", "1")], 5, 11)
         ),
         "six (six rankers) to nine times (tennis) the regret of double Thompson sampling at 10,000":
         lambda t: near(
@@ -236,8 +236,8 @@ STATED = {
             [r for row in BOTH for r in t.growth("votes", row, "80 %", "0")], 4
         ),
         "12 to 13 times": lambda t: near(t.growth("never", COIN, "80 %", "0"), 12, 13, by=0.04),
-        "4 to 5 times with a learned law": lambda t: near(
-            t.growth("never", LEARNED, "80 %", "0"), 4, 5
+        "4 times with a learned law": lambda t: near(
+            t.growth("never", LEARNED, "80 %", "0"), 4
         ),
         "the two best scores differ by 0.019": lambda t: round(
             np.diff(np.sort(duelay.problems.generate("no-winner:10,1").borda_scores)[-2:])[0], 3
