@@ -74,7 +74,7 @@ test-wheel: $(VENV)/.ready-dev
 
 # Some ten minutes: environments of their own, in .matrix.
 test-matrix: $(BIN)/python
-	NUMBA_DISABLE_JIT=1 $(BIN)/python tests/matrix.py
+	$(BIN)/python tests/matrix.py
 
 # Numbers on pages stand between marks, are kept in docs/numbers, and are written by these alone.
 numbers: $(VENV)/.ready

@@ -1,4 +1,6 @@
-"""`make test-matrix`: the fast tests on every Python, and on the oldest of what we depend on.
+"""`make test-matrix`: the quick tests on every Python, and on the oldest of what we depend on.
+
+They run interpreted, and a sample of the golden duels compiled.
 
 The Pythons are those of the classifiers in pyproject.toml. Where this machine lacks one, that is
 said and the others go on; all verdicts are said once more at the end.
@@ -15,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+COMPILED = "double-thompson:delay=learn or rucb-delay"  # a sample: to compile all takes minutes
 TOOLS = ("coverage", "hypothesis", "pandas", "pytest", "pytest-timeout", "pytest-xdist", "pyyaml")
 
 
@@ -61,7 +64,7 @@ def run(*command, **env):
     return subprocess.run(command, cwd=ROOT, env={**os.environ, **env}).returncode == 0
 
 
-def try_one(python, folder, constraints, tests):
+def try_one(python, folder, constraints):
     """Install into an environment of its own and run the tests there."""
     shutil.rmtree(folder, ignore_errors=True)
     if not run(python, "-m", "venv", str(folder)):
@@ -69,10 +72,12 @@ def try_one(python, folder, constraints, tests):
     inside = str(folder / "bin" / "python")
     pip = [inside, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     given = ["--constraint", str(constraints)] if constraints else []
-    if not run(*pip, *given, f"{ROOT}[all]", *tools()):
+    if not run(*pip, *given, "--editable", f"{ROOT}[all]", *tools()):
         return "cannot be installed"
     run(inside, "-m", "pip", "--disable-pip-version-check", "list", "--format=freeze")
-    passed = run(inside, "-m", "pytest", "-q", "-n", "2", *tests)
+    pytest = [inside, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup"]
+    passed = run(*pytest, "-m", "not slow and not long", NUMBA_DISABLE_JIT="1")
+    passed &= run(*pytest, "tests/engine/test_golden.py", "-k", COMPILED, NUMBA_DISABLE_JIT="0")
     return "passed" if passed else "failed"
 
 
@@ -80,7 +85,6 @@ def main():
     asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     asked.add_argument("--only", help="one of them, such as 3.12 or oldest")
     asked.add_argument("--folder", type=Path, default=ROOT / ".matrix", help="of the environments")
-    asked.add_argument("tests", nargs="*", help="what pytest is given")
     given = asked.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     constraints = given.folder / "oldest.txt"
@@ -94,7 +98,7 @@ def main():
             verdicts[name] = (
                 f"NOT TRIED: there is no Python {version} on this machine"
                 if python is None
-                else try_one(python, given.folder / name, pinned, given.tests)
+                else try_one(python, given.folder / name, pinned)
             )
             print(f"=== {name}: {verdicts[name]}", flush=True)
     print("\n".join(["", "=== all:", *(f"=== {n}: {v}" for n, v in verdicts.items())]))
