@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-COMPILED = "double-thompson:delay=learn or rucb-delay"  # a sample: to compile all takes minutes
+COMPILED = "learn or rucb-delay"  # a sample of the golden duels: to compile all takes minutes
 TOOLS = ("coverage", "hypothesis", "pandas", "pytest", "pytest-timeout", "pytest-xdist", "pyyaml")
 
 
