@@ -1,16 +1,21 @@
 # make demo   a small comparison with a figure, from nothing, in under a minute
+# make check  lint, types and the quick tests, in under a minute
 # make test   everything that must pass
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test lint docs pictures test-compiled test-interpreted test-plain-numba golden clean \
+.PHONY: help demo check test lint docs pictures test-quick test-compiled test-interpreted \
+    test-wheel test-matrix test-plain-numba golden clean \
     numbers regrets levels bench reproduction studies tried turns mutants
 
 help:
 	@echo 'make demo      install, compare six policies, draw the figure: demo/regret.png'
-	@echo 'make test      lint, types, the site, and the test suite, compiled and interpreted'
+	@echo 'make check     lint, types and the quick tests: before every commit'
+	@echo 'make test      all that must pass: lint, types, the site, every test, the wheel'
+	@echo 'make test-matrix  the quick tests on every Python, and on the oldest dependencies'
 	@echo 'make docs      the documentation as a site: site/index.html'
 	@echo 'The numbers in docs/, each written by the command that makes it:'
 	@echo 'make numbers   those that take seconds'
@@ -32,7 +37,10 @@ demo: $(VENV)/.ready
 	    --delay geometric:0.01 --horizon 100000 --runs 20 --out demo
 	@echo 'The command is $(BIN)/duelay.'
 
-test: lint docs test-compiled test-interpreted
+# Leaves out what compiles, and what takes more than a second interpreted: `make test` has it.
+check: lint test-quick
+
+test: lint docs test-compiled test-interpreted test-wheel
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check .
@@ -47,19 +55,31 @@ docs: $(VENV)/.ready-dev
 pictures: $(VENV)/.ready
 	$(BIN)/python docs/pictures/make.py
 
+test-quick: $(VENV)/.ready-dev
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'not slow and not long'
+
+# What is not about kernels does the same compiled and interpreted: here only what is.
 test-compiled: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest -q -n 2 -m 'not slow'
+	$(PYTEST) -m '(kernels or compiled) and not slow'
 
 # Interpreted, the same code is the oracle of the compiled one, and every line can be counted.
 test-interpreted: $(VENV)/.ready-dev
 	$(BIN)/python -m coverage erase
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -n 2 -m 'not slow'
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -n 2 --dist loadgroup -m 'not slow'
 	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage report
 
 # As with a release of Numba without the parts that it does not promise: slower, and not broken.
 test-plain-numba: $(VENV)/.ready-dev
 	DUELAY_PLAIN_NUMBA=1 $(BIN)/python -m pytest -q -n 2 -m 'not slow'
+
+# The wheel alone in an empty environment, with no extra.
+test-wheel: $(VENV)/.ready-dev
+	$(BIN)/python tests/wheel.py
+
+# Some ten minutes: environments of their own, in .matrix.
+test-matrix: $(BIN)/python
+	$(BIN)/python tests/matrix.py
 
 # Numbers on pages stand between marks, are kept in docs/numbers, and are written by these alone.
 numbers: $(VENV)/.ready
@@ -102,7 +122,7 @@ mutants: $(VENV)/.ready-mutants
 	$(BIN)/python benchmarks/mutants.py $(MODULE) --sample $(SAMPLE)
 
 clean:
-	rm -rf $(VENV) demo site build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .matrix demo site build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else \

@@ -11,16 +11,28 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 
+TESTS = Path(__file__).parent
+KERNELS = {"engine", "ledger", "players", "policies", "rules", "test_advice.py"}  # have kernels
+
+
 def pytest_collection_modifyitems(config, items):
-    """The interpreted run leaves out what is about compiled code, and says how many.
+    """Mark what is run how, and leave out what this run is not for; it is said how many.
 
     The run with plain Numba leaves out what is about compiled code on disk.
     """
+    for item in items:
+        if isinstance(item, pytest.DoctestItem):
+            item.add_marker("compiled")  # an example is run as its reader runs it
+        elif item.path.relative_to(TESTS).parts[0] in KERNELS:
+            item.add_marker("kernels")
+        # What compiles the same kernels goes to one worker: to another they would be new as well.
+        policy = getattr(item, "callspec", None) and item.callspec.params.get("policy")
+        item.add_marker(pytest.mark.xdist_group(f"{item.path.stem} {policy or ''}".strip()))
     from duelay._core.numba_parts import IS_PLAIN
 
-    marks = ["compiled"] * INTERPRETED + ["kept"] * IS_PLAIN
-    left = [item for item in items if any(map(item.get_closest_marker, marks))]
-    config.hook.pytest_deselected(items=left)
+    others = ["compiled" if INTERPRETED else "interpreted", *(["kept"] * IS_PLAIN)]
+    left = {item for item in items if any(map(item.get_closest_marker, others))}
+    config.hook.pytest_deselected(items=list(left))
     items[:] = [item for item in items if item not in left]
 
 

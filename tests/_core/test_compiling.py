@@ -56,6 +56,7 @@ def test_where_nothing_is_kept_the_reason_is_told(tmp_path):
     assert "at every start, since" in said and "Not a directory" in said
 
 
+@pytest.mark.long
 def test_interpreted_nothing_is_said(tmp_path):
     assert stderr(tmp_path, 0, NUMBA_DISABLE_JIT="1") == ""
 

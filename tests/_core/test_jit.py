@@ -43,6 +43,7 @@ def test_without_numbas_cache_nothing_is_kept_and_the_reason_is_known(monkeypatc
     numba_parts.use(other, None)  # a dispatcher without a cache is left as it is
 
 
+@pytest.mark.long
 def test_no_kernel_that_takes_a_generator_is_called_from_python():
     """It would keep the generator for ever: an `entry` gives it back.
 

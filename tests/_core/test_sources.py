@@ -81,6 +81,7 @@ def append(path, line):
     path.write_text(path.read_text() + line)
 
 
+@pytest.mark.long
 def test_an_edit_recomputes_what_it_may_change_and_nothing_else(place):
     def run():
         computed, regret, said = in_another_process(RUN, place, place / "lib")
@@ -169,6 +170,7 @@ print(sorted(str(path) for path in ours if path.parts[0] in sources._SHOWS))
 """
 
 
+@pytest.mark.long
 def test_nothing_that_makes_numbers_is_taken_for_what_only_shows(tmp_path):
     """Every file of ours that runs while a cell is computed is among those that name it."""
     n, left_out = in_another_process(
@@ -180,6 +182,7 @@ def test_nothing_that_makes_numbers_is_taken_for_what_only_shows(tmp_path):
     assert left_out == "['experiments/cells.py']"  # it names itself
 
 
+@pytest.mark.long
 def test_a_change_of_any_file_that_makes_numbers_changes_the_name(place):
     code = "from duelay._core import sources; print(sources.own_digest())"
     lib = place / "lib"

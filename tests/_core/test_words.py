@@ -177,6 +177,7 @@ def test_every_field_of_a_report_shows_the_words_as_they_are(small, words, sweep
     assert "<script" not in source and "<img" not in source
 
 
+@pytest.mark.long
 @given(st.text(min_size=1).filter(str.strip))
 def test_no_text_makes_marks_of_its_own(words):
     result = duelay.simulate(
@@ -209,6 +210,7 @@ checkpoints = 6
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     ["=<script>alert(1)<\\script>|`a`\"b\"'c' $x", "_<!-- --> $\\frac{ $", "-1 ` & ~~ * [x](y)"],
@@ -270,6 +272,7 @@ def test_notebooks_show_the_words_as_they_are(small, words):
         assert any(flat(words)[:8] in flat(part) for part in told), thing
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", ODD[:-1])  # the fonts at hand need not have all that there is
 def test_figures_show_the_words_as_they_are(small, words, tmp_path):
     results = results_of(small, words)

@@ -30,6 +30,7 @@ def command(capsys, monkeypatch):
         yield lambda *arguments: duelay_command(*arguments, capsys=capsys)
 
 
+@pytest.mark.long
 def test_simulate_prints_a_table_and_writes_a_figure_and_a_csv(command, tmp_path):
     out = tmp_path / "new" / "folder"
     status, shown, complaints = command(
@@ -173,6 +174,7 @@ def test_help_and_version(command):
     assert status == 0 and "--policy" in shown and "geometric:0.01" in shown
 
 
+@pytest.mark.long
 def test_the_command_is_installed_and_answers():
     out = subprocess.run(
         [sys.executable, "-m", "duelay", "datasets"], capture_output=True, text=True, check=True
@@ -180,6 +182,7 @@ def test_the_command_is_installed_and_answers():
     assert "six-rankers" in out.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "missing, arguments, message",
     [
@@ -211,6 +214,7 @@ def test_a_missing_extra_is_named(missing, arguments, message, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_experiments_without_their_extra_say_what_to_install():
     code = """
 import sys

@@ -191,6 +191,7 @@ cli.run()
 """
 
 
+@pytest.mark.long
 def test_a_real_ctrl_c_keeps_them_too(tmp_path):
     arguments = [*SIMULATE, "--policy", "rucb", "--policy", "double-thompson", "--workers", "2"]
     done = subprocess.run(
@@ -237,6 +238,7 @@ def seen(monkeypatch):
     return seen
 
 
+@pytest.mark.long
 def test_what_is_left_is_told_after_the_compiling_and_for_the_figures_too(seen, tmp_path):
     spec = reading.parse(TINY, "tiny.toml", Path())
     experiments.run(spec, tmp_path / "out", workers=1, quiet=True)
@@ -249,6 +251,7 @@ def test_what_is_left_is_told_after_the_compiling_and_for_the_figures_too(seen, 
     assert seen == ["a bar of 5 files", *["a step"] * 5]  # nothing to compute, nothing to compile
 
 
+@pytest.mark.long
 def test_the_bar_counts_every_figure_that_is_drawn(seen, tmp_path):
     grids = """
 problems = ["mslr"]

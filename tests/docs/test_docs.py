@@ -143,6 +143,7 @@ class Assets(HTMLParser):
             self.found += [attributes[name] for name in names if attributes.get(name)]
 
 
+@pytest.mark.long
 def test_the_site_builds_and_loads_nothing_from_the_network(tmp_path):
     if importlib.util.find_spec("material") is None or importlib.util.find_spec("mkdocs") is None:
         pytest.skip("the site needs MkDocs Material: pip install 'duelay[docs]'")

@@ -72,6 +72,7 @@ def test_a_figure_has_the_labels_it_is_given(result):
         plots.regret_figure([result, result], ["one"])
 
 
+@pytest.mark.long
 def test_a_specification_chooses_the_band(tmp_path):
     spec = reading.parse(SMALL + 'band = "mean"', "small.toml", tmp_path)
     assert spec.band == "mean" and spec.normal_form()["band"] == "mean"
@@ -92,6 +93,7 @@ def test_a_specification_chooses_the_band(tmp_path):
     assert sweep.half_width(first) == pytest.approx(float(half_width(first.final)))
 
 
+@pytest.mark.long
 def test_the_command_line_chooses_the_band_too(tmp_path, monkeypatch, capsys):
     (tmp_path / "small.toml").write_text(SMALL)
     monkeypatch.chdir(tmp_path)
@@ -127,6 +129,7 @@ def test_a_table_says_the_setting_and_the_label(result, tmp_path):
     assert not (tmp_path / "none.csv").exists()
 
 
+@pytest.mark.long
 def test_a_policy_with_two_labels_stands_in_the_table_under_each(tmp_path):
     source = (
         SMALL

@@ -75,6 +75,7 @@ def test_regret_is_equation_1(delay):
         assert np.array_equal(result.plays[run], counts)
 
 
+@pytest.mark.long
 def test_rucb_delay_without_delay_is_rucb_duel_for_duel():
     for problem in (PROBLEM, duelay.datasets.load("six-rankers")):
         for law in (delays.Constant(1), delays.Geometric(1.0)):
@@ -199,6 +200,7 @@ def test_counts_credit_the_pair_in_play():
     assert compiled_duels(policy, certain, late, 40) == live_duels(policy, certain, late, 40)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("law", [delays.Geometric(0.05), delays.Constant(30)], ids=str)
 def test_the_leader_is_the_one_that_a_player_would_name(law):
     """As of the tick after the horizon, when the last conversions have aged."""

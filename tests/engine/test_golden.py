@@ -42,6 +42,7 @@ def test_the_first_duels_are_those_written_down(form, play):
     assert duels_of(form, play) == json.loads(PATH.read_text())[form]
 
 
+@pytest.mark.long
 def test_a_seed_gives_the_regret_written_down():
     result = duelay.simulate(
         datasets.load("six-rankers"), duelay.RUCBDelay(), delay="geometric:0.01", horizon=1000,

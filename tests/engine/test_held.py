@@ -16,9 +16,16 @@ from helpers import VOTED, Live
 
 PROBLEM = arithmetic(4, 0.12)
 LAW = delays.Uniform(1, 12)
+# The loop is one for all: compiled it is tried with a sample of rule, ledger and order.
+COMPILED = (duelay.DoubleThompson(delay="learn", order="alternate", window=30),
+            duelay.RUCB(order="coin"), duelay.MRRDBDelay(schedule=(5, 20, 60)))  # fmt: skip
+HELD = [
+    policy if policy in COMPILED else pytest.param(policy, marks=pytest.mark.interpreted)
+    for policy in VOTED
+]
 
 
-@pytest.mark.parametrize("policy", VOTED, ids=str)
+@pytest.mark.parametrize("policy", HELD, ids=str)
 def test_nothing_held_back_is_the_plain_loop(policy):
     policy = policy.for_horizon(300)
     plain = duelay.simulate(
@@ -32,8 +39,9 @@ def test_nothing_held_back_is_the_plain_loop(policy):
     assert np.array_equal(tally.regret, plain.regret[0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("batch", [2, 7, 100, 1000])
-@pytest.mark.parametrize("policy", VOTED, ids=str)
+@pytest.mark.parametrize("policy", HELD, ids=str)
 def test_a_batch_is_that_of_a_live_program(policy, batch):
     """Which asks for so many duels before it tells what has come."""
     kwargs = {"delay": LAW, "horizon": 300, "runs": 2, "seed": 5, "checkpoints": [40, 300]}

@@ -41,6 +41,7 @@ def play(policy, problem, law, horizon, step):
     return tally.regret, tally.pairs, world_rng.random(), policy_rng.random()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("law", [delays.Geometric(0.2), delays.Never(0.2, delays.Constant(3))])
 @pytest.mark.parametrize("policy", CALM, ids=str)
 def test_ticks_that_pass_unlooked_at_change_nothing(policy, law):
@@ -52,7 +53,12 @@ def test_ticks_that_pass_unlooked_at_change_nothing(policy, law):
         assert np.array_equal(one, other)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "problem",
+    [PROBLEMS[0], *(pytest.param(one, marks=pytest.mark.compiled) for one in PROBLEMS[1:])],
+    ids=lambda problem: problem.name,
+)
 @pytest.mark.parametrize("order", ["champion", "coin"])
 def test_rucb_is_the_plain_loop_duel_for_duel(problem, order):
     law = delays.Geometric(0.05)
@@ -82,12 +88,16 @@ def test_double_thompson_has_the_law_of_the_plain_loop(problem, law, told):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("schedule", [(20, 60, 200), (30,), None], ids=str)
 @pytest.mark.parametrize("pairs", ["unordered", "ordered"])
-@pytest.mark.parametrize("law", [*LAWS, delays.Zipf(1.2, 300)], ids=str)
-@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
-def test_rounds_in_bulk_have_the_law_of_duel_by_duel(problem, law, pairs, schedule):
-    """A few rounds, one and then turns to the horizon, and a first round that never ends."""
+@pytest.mark.parametrize("law", range(3))
+@pytest.mark.parametrize("problem", range(3))
+def test_rounds_in_bulk_have_the_law_of_duel_by_duel(problem, law, pairs):
+    """A few rounds, one and then turns to the horizon, and a first round that never ends.
+
+    Each of these schedules meets every problem, every law and both kinds of pairs.
+    """
+    schedule = [(20, 60, 200), (30,), None][(problem + law) % 3]
+    problem, law = PROBLEMS[problem], [*LAWS, delays.Zipf(1.2, 300)][law]
     policy = duelay.MRRDBDelay(schedule=schedule, pairs=pairs)
     fast, plain = (
         duelay.simulate(

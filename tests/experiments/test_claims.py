@@ -102,6 +102,7 @@ def test_few_checkpoints_are_no_evidence_of_convergence():
     assert str(statistics.Estimate(math.nan, math.nan, math.nan)) == "?"
 
 
+@pytest.mark.long
 def test_the_bootstrap_needs_little_memory():
     import tracemalloc
 
@@ -173,6 +174,7 @@ def as_the_paper_says(grid, problem, label):
     return 1000 * more * (1.1 if label.startswith("MRR") else 1.0)
 
 
+@pytest.mark.long
 def test_a_world_as_the_paper_describes_it_gets_its_verdicts():
     def curves(grid, label):
         if grid == "paper" or grid == "variants":
@@ -192,6 +194,7 @@ def test_a_world_as_the_paper_describes_it_gets_its_verdicts():
     assert counted["arithmetic"] == "3"  # 0.025, 0.05 and 0.075
 
 
+@pytest.mark.long
 def test_a_world_that_contradicts_the_paper_gets_the_opposite():
     def contrary(grid, problem, label):
         if grid == "window":
@@ -346,6 +349,7 @@ def test_slightly_ahead_is_by_less_than_half(times, holds):
     assert verdict == ("holds" if holds else "does not hold")
 
 
+@pytest.mark.long
 def test_the_difference_must_grow_for_both_rivals():
     def only(grows):
         def levels(grid, problem, label):
@@ -358,6 +362,7 @@ def test_the_difference_must_grow_for_both_rivals():
     assert only("RR").verdict == only("MRR").verdict == "does not hold"
 
 
+@pytest.mark.long
 def test_readings_are_told_apart():
     def levels(grid, problem, label):
         level = as_the_paper_says(grid, problem, label)

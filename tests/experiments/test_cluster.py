@@ -14,6 +14,8 @@ from duelay.experiments import reading
 from helpers import SMALL, fingerprint
 from own import MINE, finish, small
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def cluster(tmp_path):

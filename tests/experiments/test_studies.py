@@ -25,6 +25,7 @@ def advised(grid):
     return label
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_study_has_every_policy_and_a_hundred_runs(name):
     spec = experiments.built_in(name)
@@ -37,6 +38,7 @@ def test_every_study_has_every_policy_and_a_hundred_runs(name):
         assert advised(grid)  # and what is recommended, once
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "varies, panels",
     [
@@ -74,6 +76,7 @@ def test_a_sweep_is_drawn_and_tabled(tmp_path, varies, panels):
         assert bonus.problem.first_bonus == 0.1 and bonus.setting.stale == 7
 
 
+@pytest.mark.long
 def test_a_report_without_a_condorcet_winner(tmp_path):
     source = POLICIES + 'problems = ["cyclic:3,0.2", "no-winner:5,1"]\ntarget = "copeland"'
     spec = parse(source, "mine.toml", Path())

@@ -8,6 +8,8 @@ from duelay import experiments
 from duelay.experiments.results import export
 from helpers import fingerprint, spec
 
+pytestmark = pytest.mark.long
+
 
 def test_a_folder_removed_in_mid_run_is_one_sentence(tmp_path):
     folder = tmp_path / "out"

@@ -166,6 +166,7 @@ def test_learning_does_no_worse_than_going_without(dataset, law, horizon):
     assert learning.mean() <= plain.mean() + 4 * error
 
 
+@pytest.mark.long
 def test_the_law_can_be_asked_for():
     player = duelay.DoubleThompson(delay="learn", window=50).start(3, seed=0)
     assert player.learned_law().cdf(1) == 1  # nothing is known: as if nothing were late
@@ -242,6 +243,7 @@ def test_a_law_from_self_duels_needs_them_shown_and_the_standing_warns_where_the
     assert "warning: 0 is estimated" in silent._repr_html_()
 
 
+@pytest.mark.long
 def test_the_standing_says_that_the_law_is_not_learned_yet():
     player = duelay.DoubleThompson(delay="learn").start(3, seed=0)
     for tick in range(60):

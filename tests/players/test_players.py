@@ -310,6 +310,7 @@ def test_threads_may_share_a_player():
     assert player.standing().plays.sum() == 6000 and player.standing().conversions.sum() == 3000
 
 
+@pytest.mark.long
 def test_a_player_resumes_from_a_pickle_in_another_process(tmp_path):
     import subprocess
     import sys
@@ -330,6 +331,7 @@ def test_a_player_resumes_from_a_pickle_in_another_process(tmp_path):
     assert copy.copy(player).ask() == player.ask()
 
 
+@pytest.mark.long
 def test_two_hundred_arms_and_two():
     for k in (2, 200):
         player = duelay.RUCBDelay(delay=delays.Geometric(0.5), window=10).start(k, seed=0)
@@ -351,6 +353,7 @@ WITHOUT_SELF_DUELS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", WITHOUT_SELF_DUELS, ids=str)
 @pytest.mark.parametrize("n_arms", [2, 4])
 def test_without_self_duels_two_different_arms_are_shown_live_and_simulated(policy, n_arms):
@@ -367,6 +370,7 @@ def test_without_self_duels_two_different_arms_are_shown_live_and_simulated(poli
     assert any(first == second for first, second in live_duels(free, problem, law, horizon))
 
 
+@pytest.mark.long
 def test_the_strongest_rival_takes_the_second_place():
     problem = duelay.Problem([[0.5, 0.9, 0.6], [0.1, 0.5, 0.5], [0.4, 0.5, 0.5]])
     policy = duelay.DoubleThompson(self_duels=False)

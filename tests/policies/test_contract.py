@@ -38,7 +38,9 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.parametrize("policy", BUILT_IN + VARIANTS, ids=str)
+@pytest.mark.parametrize(
+    "policy", [*BUILT_IN, *(pytest.param(one, marks=pytest.mark.long) for one in VARIANTS)], ids=str
+)
 class TestBuiltIn(PolicyContract):
     @pytest.fixture(autouse=True)
     def _give(self, policy):

@@ -66,6 +66,7 @@ def test_a_plain_policy_assumes_the_law_that_it_says(law):
     assert np.isclose(np.triu(ledger.estimates().expected).sum(), heard)
 
 
+@pytest.mark.long
 def test_a_plain_policy_learns_the_law():
     policy = Fixed("coin", "learn", 50)
     problem = duelay.Problem([[0.5, 0.7, 0.6], [0.3, 0.5, 0.5], [0.4, 0.5, 0.5]])
@@ -256,6 +257,7 @@ def test_the_shell_simulates_a_policy_of_ones_own(module, tmp_path, monkeypatch,
     assert "mine:rival=0,order=alternate" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_the_shell_runs_a_policy_of_ones_own(module, tmp_path, monkeypatch, capsys):
     module(folder=tmp_path / "specs")
     module("here")
@@ -351,6 +353,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.long
 def test_a_cell_brings_its_module_along(module, tmp_path):
     """As to a worker on another machine, which has neither the module nor its earlier edits."""
     expected = []

@@ -86,6 +86,7 @@ def test_problems_with_one():
         problem.winners("plato")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["copeland", "borda"])
 def test_regret_is_measured_against_the_target(target):
     problem = duelay.datasets.load("tennis-without-sampras")
@@ -99,6 +100,7 @@ def test_regret_is_measured_against_the_target(target):
     assert result.setting.target == target and f"target={target}" in repr(result)
 
 
+@pytest.mark.long
 def test_borda_drops_and_chooses_as_it_says():
     law, window, delta = delays.Geometric(0.2), 15, 0.2
     policy = duelay.Borda(delay=law, window=window, delta=delta, order="champion")

@@ -14,6 +14,7 @@ from helpers import play_beside
 PROBLEM = bradley_terry([5.0, 1.0, 3.0, 2.0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", [0.51, 1.0])
 def test_rucb_delay_chooses_as_algorithm_1_says(alpha):
     law, window = delays.Geometric(0.2), 15
@@ -38,6 +39,7 @@ def test_rucb_delay_chooses_as_algorithm_1_says(alpha):
     assert {(1, False, True), (2, True, False), (2, False, False)} <= seen
 
 
+@pytest.mark.long
 def test_rucb_draws_its_first_arm_with_the_right_probabilities():
     """Line 11: B half of the time, the rest of C alike."""
     from duelay.ledger import assume, open_ledger
@@ -79,6 +81,7 @@ def test_rucbs_champion_goes_when_somebody_beats_it(champion):
     assert firsts == {0, 1, 2} - {champion}
 
 
+@pytest.mark.long
 def test_rucb_draws_its_second_arm_alike_among_ties():
     """Line 13: at the start every other arm is as frightening."""
     counts = np.zeros(4)
@@ -114,6 +117,7 @@ def test_rucb_picks_any_arm_where_every_arm_is_beaten():
     assert cycle._rule.champion[0] == -1
 
 
+@pytest.mark.long
 def test_rr_db_delay_plays_and_drops_as_remark_1_says():
     law, window, delta = delays.Uniform(1, 20), 18, 0.3
     policy = duelay.RRDBDelay(delay=law, window=window, delta=delta)
@@ -232,8 +236,11 @@ ALL_MAY_WIN = ((0, 1, 40, 22), (0, 2, 30, 19), (1, 2, 25, 12), (3, 0, 20, 7))
 ONE_IN_C = ((3, 0, 500, 205), (3, 1, 100, 80), (3, 2, 100, 80), (0, 1, 30, 15), (0, 2, 20, 10))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_plus", [False, True])
-@pytest.mark.parametrize("law", [None, delays.Never(0.4, delays.Constant(1))])
+@pytest.mark.parametrize(
+    "law", [None, pytest.param(delays.Never(0.4, delays.Constant(1)), marks=pytest.mark.compiled)]
+)
 @pytest.mark.parametrize("told_of", [ALL_MAY_WIN, ONE_IN_C], ids=["all may win", "one in C"])
 def test_double_thompson_chooses_as_often_as_the_algorithm_does(is_plus, law, told_of):
     """One ledger, many draws: the pairs' frequencies against those of the slow twin."""

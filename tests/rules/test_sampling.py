@@ -188,6 +188,7 @@ def test_a_new_look_at_the_law_makes_every_remembered_chance_doubtful():
         assert (rule.stamp == mark).any() == is_kept
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_known", [False, True])
 def test_one_coin_for_all_pairs_has_the_law_of_one_for_each(is_known):
     """Beats all with the product of the chances, and whom else by each pair's own."""

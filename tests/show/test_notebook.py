@@ -109,6 +109,7 @@ def test_a_problem_without_a_winner_says_so():
     assert even.plot().get_title() == "problem: no Condorcet winner"
 
 
+@pytest.mark.long
 def test_of_many_arms_a_corner_is_shown_with_the_winner_in_it():
     shown = words(large(200, 150))
     assert "184 more arms are left out" in shown and "arm 150 ★" in shown
@@ -335,6 +336,7 @@ def test_any_text_is_safe(text):
     assert shown == text or not text.isprintable()
 
 
+@pytest.mark.long
 @settings(max_examples=50, deadline=None)
 @given(st.integers(2, 20), st.data())
 def test_any_problem_is_shown(k, data):

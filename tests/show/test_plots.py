@@ -19,6 +19,7 @@ def results():
     ]
 
 
+@pytest.mark.long
 def test_the_figure_shows_mean_and_band_of_each_policy(results, tmp_path):
     figure = plots.regret_figure(results)
     (axes,) = figure.axes

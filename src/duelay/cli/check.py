@@ -11,6 +11,7 @@ import click
 from duelay import assumptions
 from duelay._core.files import write_whole
 from duelay.cli.shell import Command, Whole, wrapped
+from duelay.ledger.order import ORDERS
 from duelay.players.history import History
 
 
@@ -18,7 +19,7 @@ from duelay.players.history import History
 @click.argument("duels", metavar="CSV", type=click.Path(path_type=Path))
 @click.option("--window", type=Whole(), metavar="M",
               help="Ticks after which an answer is not counted.")  # fmt: skip
-@click.option("--order", type=click.Choice(["coin", "alternate", "champion"]),
+@click.option("--order", type=click.Choice(ORDERS),
               help="How the order was decided.  [default: not known]")  # fmt: skip
 @click.option("--level", type=float, default=0.05, show_default=True,
               help="How often one of a sound experiment's tests may alarm.")  # fmt: skip

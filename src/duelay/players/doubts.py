@@ -67,7 +67,7 @@ def _converts_too_often(standing: Standing) -> str:
         )
     n = int(standing.plays.sum()) - n
     heard = int(standing.conversions.sum()) - heard
-    if standing.order in ("coin", "alternate") and heard > n / 2 + 2 * math.sqrt(n):
+    if standing.order not in (None, "champion") and heard > n / 2 + 2 * math.sqrt(n):
         return (
             f"{heard} of {n} duels of two arms convert, and half is the most where a coin decides "
             "who is shown first: if wins of the second are told too, start with feedback='votes'; "

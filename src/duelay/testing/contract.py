@@ -22,6 +22,7 @@ from duelay.engine import loop, simulate, streams
 from duelay.engine.by_player import play
 from duelay.engine.tick import Tally, new_tally
 from duelay.engine.world import make_world
+from duelay.ledger.order import ORDERS
 from duelay.policies.policy import CompiledPolicy
 from duelay.problems import Problem, arithmetic
 
@@ -138,7 +139,7 @@ class PolicyContract:
     def test_the_order_is_as_the_policy_says(self) -> None:
         """By coin both arms of a pair are first equally often; in turns they alternate."""
         order = getattr(self.policy, "order", None)
-        if order not in ("coin", "alternate"):
+        if order not in ORDERS or order == "champion":
             _does_not_apply("it shows its champion first, or decides by itself")
         shown = np.zeros((4, 4))
         for duel in self._play(self.start(14), 2 * self.horizon):

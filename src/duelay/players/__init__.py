@@ -1,0 +1,1 @@
+"""Players: policies at work, what they have heard, and where they stand."""
