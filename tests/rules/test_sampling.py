@@ -8,7 +8,7 @@ import pytest
 import duelay
 import naive
 from duelay import delays
-from duelay.ledger import age_to, assume, hear, open_ledger, record
+from duelay.ledger import age_to, assume, for_votes, hear, hear_vote, open_ledger, record
 from duelay.rules.double_thompson import (
     beats_all,
     beats_for_certain,
@@ -254,3 +254,19 @@ def test_rmeds_evidence_is_computed_anew_when_it_changes():
     close.plays[0, 1], close.conversions[0, 1] = 100, 52
     assert against(rmed_rule(2), close, 0, 1) == 0.0  # it does not seem to be beaten
     assert against(rmed_rule(2), close, 1, 0) == pytest.approx(100 * naive.entropy(0.48))
+    early = open_ledger(assume(delays.Constant(9), None, 2), 2)
+    age_to(early, 1)
+    record(early, 0, 1, 1)  # played, and nothing should have been heard yet
+    assert against(rmed_rule(2), early, 0, 1) == against(rmed_rule(2), early, 1, 0) == 0.0
+
+
+def test_rmed_takes_an_arm_of_which_nothing_is_heard_for_an_even_one():
+    """Arm 0 loses to 1 a little and has not met 2; those beat each other in a circle."""
+    ledger = for_votes(open_ledger(assume(None, None, 4), 4))
+    for first, second, won, n in ((0, 1, 4, 10), (0, 3, 9, 10), (2, 1, 90, 99), (3, 2, 90, 99)):
+        for k in range(n):
+            hear_vote(ledger, first, second, float(k < won))
+    for k in range(99):
+        hear_vote(ledger, 1, 3, float(k < 90))
+    ledger.plays[:] = 1
+    assert turn(rmed_rule(4), ledger, 400, np.random.default_rng(0)) == (0, 1)
