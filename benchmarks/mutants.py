@@ -38,7 +38,7 @@ from cosmic_ray.plugins import get_operator, operator_names  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
-LONGEST = 1.0  # seconds: a test that takes longer is left out
+LONGEST = 1.0  # seconds: a test that takes longer is left out, if the table has no other number
 MEMORY = 6 << 30  # bytes that a mutant may ask for
 LEFT_OUT = (".*", "__pycache__", "studies", "paper", "site")  # of the copy
 
@@ -84,7 +84,7 @@ class Quickest:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
         if self.seconds:
-            items[:] = [item for item in items if self.seconds[item.nodeid] <= LONGEST]
+            items[:] = [item for item in items if item.nodeid in self.seconds]
             items.sort(key=lambda item: self.seconds[item.nodeid])
 
     def pytest_runtest_logreport(self, report):
@@ -157,17 +157,19 @@ def try_mutants(module, sample, seed):
         code, seconds = forked(tree, table["tests"], {}, 300, limit=3600)
         if code != 0:
             sys.exit(f"{module}: its tests fail as it is, with exit code {code}")
-        quick = [took for took in seconds.values() if took <= LONGEST]
+        longest = table.get("longest", LONGEST)
+        seconds = {test: took for test, took in seconds.items() if took <= longest}
         every = mutants(path)
         chosen = every
         if sample and sample < len(every):
             chosen = sorted(random.Random(seed).sample(every, sample))
-        told = f"{len(quick)} tests in {sum(quick):.0f} s"
+        total = sum(seconds.values())
+        told = f"{len(seconds)} tests in {total:.0f} s"
         print(f"{module}: {len(every)} mutants, {len(chosen)} to try; {told}", flush=True)
-        limit, killed, known, left = 5 + int(3 * max(quick)), 0, 0, 0
+        limit, killed, known, left = 5 + int(3 * max(seconds.values())), 0, 0, 0
         for row, before, after, text in chosen:
             path.write_text(text)
-            code, _ = forked(tree, table["tests"], seconds, limit, limit=20 + 3 * sum(quick))
+            code, _ = forked(tree, table["tests"], seconds, limit, limit=20 + 3 * total)
             if code != 0:
                 killed += 1
             elif after in equivalent:

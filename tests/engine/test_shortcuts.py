@@ -11,7 +11,6 @@ from duelay.engine.bulk import draw_duels, nothing_late
 from duelay.engine.tick import new_tally
 from duelay.engine.world import make_world
 from duelay.problems import arithmetic, bradley_terry, close_rival
-from duelay.rules.double_thompson import chance_above_half, draw_above_half
 from duelay.testing.yardsticks import PlainDoubleThompson, PlainRUCBDelay
 
 PROBLEMS = [arithmetic(4, 0.1), bradley_terry([6, 3, 2, 2, 1, 1]), close_rival(8, 0.1, 0.3)]
@@ -147,18 +146,6 @@ def assert_same_law(one, other):
     assert least * len(values) > 0.001  # Bonferroni: one in a thousand by chance
 
 
-def test_the_chance_of_a_coin_is_the_betas():
-    rng = np.random.default_rng(0)
-    for n in (0.0, 0.3, 1.0, 17.0, 1234.5, 1e5):
-        for mean in (0.0, 0.1, 0.5, 0.52, 0.93, 1.0, rng.random()):
-            s = mean * n
-            true = stats.beta.sf(0.5, s + 1, n - s + 1)
-            if true > 1e-250:
-                assert chance_above_half(s, n) == pytest.approx(true, rel=1e-8)
-            else:
-                assert chance_above_half(s, n) < 1e-240
-
-
 @pytest.mark.parametrize("law", [delays.Geometric(0.01), delays.Zipf(1.2, 5000)], ids=str)
 def test_with_a_window_memory_does_not_depend_on_the_horizon(law):
     def size(thing):
@@ -179,14 +166,3 @@ def test_with_a_window_memory_does_not_depend_on_the_horizon(law):
             for horizon in (10**4, 10**9)
         ]
         assert held[0] == held[1] < 300_000
-
-
-@pytest.mark.parametrize(("plays", "won"), [(10, 5), (40, 12), (1, 0), (400, 100), (3000, 1400)])
-def test_a_beta_above_half_has_its_law_however_rare_that_is(plays, won):
-    ledger = duelay.DoubleThompson(order="champion").ledger(2)
-    ledger.plays[0, 1], ledger.conversions[0, 1] = plays, won
-    rng = np.random.default_rng(1)
-    drawn = [draw_above_half(ledger, 0, 1, rng) for _ in range(2000)]
-    beta = stats.beta(won + 1, plays - won + 1)
-    assert min(drawn) > 0.5
-    assert stats.kstest(drawn, lambda x: 1 - beta.sf(x) / beta.sf(0.5)).pvalue > 0.001

@@ -261,6 +261,23 @@ def test_on_tennis_one_rival_must_be_ahead(below, holds):
     assert verdict == ("holds" if holds else "does not hold")
 
 
+def test_a_rival_that_does_exactly_as_well_is_not_outperformed():
+    def ahead(grid, problem, label):
+        return 1000 if label == claims.RUCB_DELAY else 800 if problem.name == "tennis" else 1200
+
+    def curves(grid, label):
+        return slow_at_first if label == claims.RUCB_DELAY else flat
+
+    results = world(ahead, curves)
+    both = (claims.rucb_delay_is_best, claims.slower_at_first)
+    assert [claim(results).verdict for claim in both] == ["holds", "holds"]
+    for key in list(results.by_key):
+        grid, problem, label, law = key
+        if (grid, problem, label) == ("paper", "mslr", claims.RR_DB):
+            results.by_key[key] = results.by_key[grid, problem, claims.RUCB_DELAY, law]
+    assert [claim(results).verdict for claim in both] == ["does not hold", "does not hold"]
+
+
 def test_early_is_a_twentieth_of_the_horizon():
     results = world(lambda grid, problem, label: 1000, lambda grid, label: straight)
     claim = claims.slower_at_first(results)

@@ -279,9 +279,17 @@ def one_turn(select, rule, ledger):
     return lambda t, rng: pick(rule, ledger, t, rng)
 
 
-@pytest.mark.parametrize("strengths", [(5.0, 1.0, 3.0, 2.0), (0.3, 9.0, 2.0, 0.5)], ids=str)
-def test_rmed_follows_its_algorithm(strengths):
-    law, window = delays.Geometric(0.3), 30
+@pytest.mark.parametrize(
+    "strengths, law, ticks",
+    [
+        ((5.0, 1.0, 3.0, 2.0), delays.Geometric(0.3), 500),
+        ((0.3, 9.0, 2.0, 0.5), delays.Geometric(0.3), 500),
+        ((1.0, 2.0, 3.0, 15.0), delays.Constant(9), 300),  # the first turns are before any answer
+    ],
+    ids=str,
+)
+def test_rmed_follows_its_algorithm(strengths, law, ticks):
+    window = 30
     policy = duelay.RMED(delay=law, window=window, order="champion")
     past = []
 
@@ -298,7 +306,7 @@ def test_rmed_follows_its_algorithm(strengths):
         assert choice == next(twin)
         own.append(choice[0] == choice[1])
 
-    play_beside(policy, law, 500, check, problem=bradley_terry(strengths))
+    play_beside(policy, law, ticks, check, problem=bradley_terry(strengths))
     assert any(own) and not all(own[100:])
 
 

@@ -4,16 +4,18 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import duelay
 import naive
 from duelay import delays
-from duelay.ledger import age_to, assume, hear, open_ledger, record
+from duelay.ledger import age_to, assume, for_votes, hear, hear_vote, open_ledger, record
 from duelay.rules.double_thompson import (
     beats_all,
     beats_for_certain,
     chance_above_half,
     double_thompson_rule,
+    draw_above_half,
     has_changed,
     is_beaten_for_certain,
     is_surely_in_c,
@@ -113,6 +115,29 @@ def test_a_chance_is_computed_once_the_evidence_has_lasted_a_tick():
         assert not has_changed(rule, 0, 1, 8, s, n)
         assert rule.chance[0, 1] == chance_above_half(s, n)
     assert rule.chance[1, 0] == -1.0
+
+
+def test_the_chance_of_a_coin_is_the_betas():
+    rng = np.random.default_rng(0)
+    for n in (0.0, 0.3, 1.0, 17.0, 1234.5, 1e5):
+        for mean in (0.0, 0.1, 0.5, 0.52, 0.93, 1.0, rng.random()):
+            s = mean * n
+            true = stats.beta.sf(0.5, s + 1, n - s + 1)
+            if true > 1e-250:
+                assert chance_above_half(s, n) == pytest.approx(true, rel=1e-8)
+            else:
+                assert chance_above_half(s, n) < 1e-240
+
+
+@pytest.mark.parametrize(("plays", "won"), [(10, 5), (40, 12), (1, 0), (400, 100), (3000, 1400)])
+def test_a_beta_above_half_has_its_law_however_rare_that_is(plays, won):
+    ledger = duelay.DoubleThompson(order="champion").ledger(2)
+    ledger.plays[0, 1], ledger.conversions[0, 1] = plays, won
+    rng = np.random.default_rng(1)
+    drawn = [draw_above_half(ledger, 0, 1, rng) for _ in range(2000)]
+    beta = stats.beta(won + 1, plays - won + 1)
+    assert min(drawn) > 0.5
+    assert stats.kstest(drawn, lambda x: 1 - beta.sf(x) / beta.sf(0.5)).pvalue > 0.001
 
 
 @pytest.fixture
@@ -255,3 +280,19 @@ def test_rmeds_evidence_is_computed_anew_when_it_changes():
     close.plays[0, 1], close.conversions[0, 1] = 100, 52
     assert against(rmed_rule(2), close, 0, 1) == 0.0  # it does not seem to be beaten
     assert against(rmed_rule(2), close, 1, 0) == pytest.approx(100 * naive.entropy(0.48))
+    early = open_ledger(assume(delays.Constant(9), None, 2), 2)
+    age_to(early, 1)
+    record(early, 0, 1, 1)  # played, and nothing should have been heard yet
+    assert against(rmed_rule(2), early, 0, 1) == against(rmed_rule(2), early, 1, 0) == 0.0
+
+
+def test_rmed_takes_an_arm_of_which_nothing_is_heard_for_an_even_one():
+    """Arm 0 loses to 1 a little and has not met 2; those beat each other in a circle."""
+    ledger = for_votes(open_ledger(assume(None, None, 4), 4))
+    for first, second, won, n in ((0, 1, 4, 10), (0, 3, 9, 10), (2, 1, 90, 99), (3, 2, 90, 99)):
+        for k in range(n):
+            hear_vote(ledger, first, second, float(k < won))
+    for k in range(99):
+        hear_vote(ledger, 1, 3, float(k < 90))
+    ledger.plays[:] = 1
+    assert turn(rmed_rule(4), ledger, 400, np.random.default_rng(0)) == (0, 1)

@@ -51,6 +51,14 @@ def test_an_arm_is_beaten_where_its_upper_bound_is_below_one_half_and_not_at_it(
                 assert is_beaten(ledger, i, j, width) == (upper[i, j] < 0.5)
 
 
+def test_an_arm_that_leads_is_not_beaten_however_narrow_the_bounds():
+    """One duel, won: U = 1 and 1/2 - S = -1/2, whose square is above a width of 0."""
+    won = one_pair(1, 0, 1)
+    assert not is_beaten(won, 0, 1, 0.0) and is_beaten(won, 1, 0, 0.0)
+    even = one_pair(2, 0, 1)  # exactly 1/2
+    assert not is_beaten(even, 0, 1, 0.0) and not is_beaten(even, 1, 0, 0.0)
+
+
 def test_nobody_is_beaten_where_nothing_should_have_been_heard_yet():
     early = one_pair(0, 2, 0, 2, law=delays.Constant(9))  # two conversions before their time
     assert upper_bound(early, 0, 1, 0.0) == math.inf and not is_beaten(early, 0, 1, 0.0)
