@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo check test lint docs pictures test-quick test-compiled test-interpreted \
-    test-wheel test-matrix golden clean \
+    test-plain-numba test-wheel test-matrix golden clean \
     numbers regrets levels bench reproduction studies tried turns
 
 help:
@@ -67,6 +67,10 @@ test-interpreted: $(VENV)/.ready-dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -n 2 --dist loadgroup -m 'not slow'
 	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage report
+
+# As with a release of Numba without the parts that it does not promise: slower, and not broken.
+test-plain-numba: $(VENV)/.ready-dev
+	DUELAY_PLAIN_NUMBA=1 $(PYTEST) -m '(kernels or compiled) and not slow'
 
 # The wheel alone in an empty environment, with no extra.
 test-wheel: $(VENV)/.ready-dev

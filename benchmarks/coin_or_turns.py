@@ -42,7 +42,8 @@ def main() -> None:
         finals = [
             duelay.simulate(
                 duelay.datasets.load(dataset), duelay.DoubleThompson(delay="learn", order=order),
-                delay=law, horizon=HORIZON, runs=runs, seed=77, progress=False,
+                delay=law, horizon=HORIZON, runs=runs, seed=77,
+                setting=duelay.Setting(progress=False),
             ).final
             for order in ("coin", "alternate")
         ]  # fmt: skip

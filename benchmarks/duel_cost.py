@@ -73,7 +73,7 @@ def cost(problem: Any, policy: Any, law: Any, runs: int, horizon: int) -> float:
     return min(
         duelay.simulate(
             problem, policy, delay=law, horizon=horizon, runs=runs, workers=1, checkpoints=2,
-            progress=False, is_cautious=False,
+            setting=duelay.Setting(progress=False, is_cautious=False),
         ).microseconds
         for _ in range(3)
     )  # fmt: skip
@@ -146,8 +146,9 @@ def growth() -> Table:
     for horizon in (10**5, 10**6, 10**7, 10**8, 10**9):
         policy = duelay.RUCBDelay(window=1000)
         result = duelay.simulate(
-            problem, policy, delay=GEOMETRIC, horizon=horizon, workers=1, progress=False
-        )
+            problem, policy, delay=GEOMETRIC, horizon=horizon, workers=1,
+            setting=duelay.Setting(progress=False),
+        )  # fmt: skip
         rows.append(["horizon", "6", f"{horizon:,}", "1000", f"{result.microseconds:.4f}"])
     for window in (10**2, 10**3, 10**4, 10**5):  # a duel of two arms every tick
         law = delays.Geometric(min(0.5, 3 / window))  # so that the window's end matters
@@ -181,7 +182,7 @@ def threads(horizon: int) -> str:
         begin = time.perf_counter()
         duelay.simulate(
             problem, duelay.DoubleThompson(window=1000), delay=GEOMETRIC, horizon=horizon, runs=40,
-            workers=workers, progress=False,
+            workers=workers, setting=duelay.Setting(progress=False),
         )  # fmt: skip
         took[workers] = time.perf_counter() - begin
     return (

@@ -21,7 +21,7 @@ import duelay
 import pages
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger
-from duelay.ledger.assumption import advance, convert, enter, evidence, heard, settles
+from duelay.ledger.assumption import advance, convert, enter, evidence, expected, settles
 from duelay.problems import bradley_terry
 from duelay.rules.turn import select, wins_and_count
 from duelay.show.table import table
@@ -85,9 +85,9 @@ def _convert(assumed: Scaled, born: int, t: int) -> None:
     convert(assumed.inner, born, t)
 
 
-@heard.register(Scaled)
-def _heard(assumed: Scaled, plays: Any, i: int, j: int) -> float:
-    return heard(assumed.inner, plays, i, j)
+@expected.register(Scaled)
+def _expected(assumed: Scaled, plays: Any, i: int, j: int) -> float:
+    return expected(assumed.inner, plays, i, j)
 
 
 @settles.register(Scaled)
@@ -215,7 +215,7 @@ def main() -> None:
             results = [
                 duelay.simulate(
                     problem, way or small_alpha(), delay=law, horizon=HORIZON, runs=2, seed=5,
-                    checkpoints=2, progress=False,
+                    checkpoints=2, setting=duelay.Setting(progress=False),
                 )
                 for problem in problems
             ]  # fmt: skip

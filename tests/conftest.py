@@ -16,7 +16,12 @@ KERNELS = {"engine", "ledger", "players", "policies", "rules", "test_advice.py"}
 
 
 def pytest_collection_modifyitems(config, items):
-    """Mark what is run how, and leave out what this run is not for; it is said how many."""
+    """Mark what is run how, and leave out what this run is not for; it is said how many.
+
+    The run with plain Numba leaves out what is about compiled code on disk.
+    """
+    from duelay._core.numba_parts import IS_PLAIN
+
     for item in items:
         if isinstance(item, pytest.DoctestItem):
             item.add_marker("compiled")  # an example is run as its reader runs it
@@ -25,10 +30,10 @@ def pytest_collection_modifyitems(config, items):
         # What compiles the same kernels goes to one worker: to another they would be new as well.
         policy = getattr(item, "callspec", None) and item.callspec.params.get("policy")
         item.add_marker(pytest.mark.xdist_group(f"{item.path.stem} {policy or ''}".strip()))
-    other = "compiled" if INTERPRETED else "interpreted"
-    left = [item for item in items if item.get_closest_marker(other)]
-    config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if not item.get_closest_marker(other)]
+    marks = ["compiled" if INTERPRETED else "interpreted"] + ["kept"] * IS_PLAIN
+    left = {item for item in items if any(map(item.get_closest_marker, marks))}
+    config.hook.pytest_deselected(items=list(left))
+    items[:] = [item for item in items if item not in left]
 
 
 @pytest.fixture

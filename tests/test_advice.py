@@ -25,9 +25,9 @@ def test_what_is_known_is_used():
     assert advice.policy.delay == "learn-from-self-duels"
     assert "each must really be shown" in advice.reason
     assert duelay.recommend(window=50).policy.window == 50
-    assert duelay.recommend(LAW, is_anonymous=True).policy.mean_delay == 100
+    assert duelay.recommend(LAW, feedback="counts").policy.mean_delay == 100
     by_pair = delays.ByPair.of(3, lambda i, j: delays.Constant(1 + i + j))
-    assert duelay.recommend(by_pair, is_anonymous=True, n_arms=3).policy.mean_delay == 5
+    assert duelay.recommend(by_pair, feedback="counts", n_arms=3).policy.mean_delay == 5
 
 
 def test_other_winners():
@@ -39,7 +39,7 @@ def test_other_winners():
     with pytest.raises(ValueError, match="delay must be a law where Borda's winner is sought"):
         duelay.recommend(target="borda", is_order_free=False)
     with pytest.raises(ValueError, match="target borda needs conversions that say"):
-        duelay.recommend(100, is_anonymous=True, target="borda")
+        duelay.recommend(100, feedback="counts", target="borda")
     with pytest.raises(ValueError, match="target must be one of"):
         duelay.recommend(target="best")
 
@@ -52,16 +52,14 @@ def test_votes_need_no_law():
     assert player.tell(player.ask(), winner="second") == "counted"
     borda = duelay.recommend(feedback="votes", target="borda", is_order_free=False).policy
     assert borda == duelay.Borda(delay=None, order="champion")
-    with pytest.raises(ValueError, match="feedback must be conversions where they are anonymous"):
-        duelay.recommend(100, is_anonymous=True, feedback="votes")
     with pytest.raises(ValueError, match="feedback must be one of"):
         duelay.recommend(feedback="likes")
 
 
 @pytest.mark.parametrize("delay", [None, "never:0.3,geometric:0.1"])
-def test_anonymous_conversions_need_a_finite_mean(delay):
+def test_counts_need_a_finite_mean(delay):
     with pytest.raises(ValueError, match="finite mean"):
-        duelay.recommend(delay, is_anonymous=True)
+        duelay.recommend(delay, feedback="counts")
 
 
 @pytest.mark.parametrize("delay", [0, -1, math.nan, math.inf, "geometrical:0.1"])
@@ -101,6 +99,6 @@ def test_it_bears_long_delays_and_silence(runs):
     assert late.regret <= 260
 
 
-def test_anonymous_conversions_have_no_age():
-    with pytest.raises(ValueError, match="window does not fit anonymous conversions"):
-        duelay.recommend(100, is_anonymous=True, window=10)
+def test_counts_have_no_age():
+    with pytest.raises(ValueError, match="window does not fit feedback='counts'"):
+        duelay.recommend(100, feedback="counts", window=10)

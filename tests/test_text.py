@@ -52,11 +52,11 @@ recipes = st.one_of(
         duelay.MRRDBDelay,
         st.floats(1, 1e6),
         st.none() | st.integers(1, 10**9),
-        st.none() | st.tuples(positive, positive, positive),
+        constants=st.none() | st.tuples(positive, positive, positive),
         pairs=st.sampled_from(["unordered", "ordered"]),
     ),
     st.builds(
-        duelay.MRRDBDelay, schedule=rising, feedback=st.sampled_from(["individual", "aggregated"])
+        duelay.MRRDBDelay, schedule=rising, feedback=st.sampled_from(["conversions", "counts"])
     ),
 )
 

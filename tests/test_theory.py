@@ -74,7 +74,8 @@ def test_a_ledger_by_coin_shows_the_shrunken_mean():
         world_rng, policy_rng = streams(2, run)
         player = Blind().start(2, policy_rng)
         world = make_world(problem, law, None, n)
-        play(player, False, world, new_tally(problem.gaps, np.array([n])), n, world_rng, [])
+        tally, plays = new_tally(problem.gaps, np.array([n])), np.zeros((2, 2), dtype=np.int64)
+        play(player, False, world, tally, plays, n, world_rng, [])
         means.append(player.standing().mean[0, 1])
     # The standing is of tick n + 1 before its conversions are told: ages n .. 1, heard by then - 1.
     ages = np.arange(n)
@@ -179,35 +180,35 @@ def test_n_m_makes_lemma_3_hold():
 def test_the_other_schedules():
     horizon, mean = 50_000, 30.0
     brief = theory.mrr_schedule(horizon, mean, constants=(0.5, 0.1, 0.2))
-    aggregated = theory.mrr_schedule(horizon, mean, feedback="aggregated")
+    counts = theory.mrr_schedule(horizon, mean, feedback="counts")
     for m in (1, 2, 3):
         gamma = 2.0**-m
         log = math.log(horizon * gamma**2)
         n = 0.5 * log / gamma**2 + 0.1 * math.sqrt(mean * log) / gamma + 0.2 * mean / gamma
         assert brief[m - 1] == math.ceil(n)
         root = math.sqrt(2 * log) + math.sqrt(2 * log + 8 / 3 * gamma * log + 6 * gamma * m * mean)
-        assert aggregated[m - 1] == math.ceil(root**2 / gamma**2)
-    for schedule in (brief, aggregated):
+        assert counts[m - 1] == math.ceil(root**2 / gamma**2)
+    for schedule in (brief, counts):
         assert (np.diff(schedule) > 0).all()
     assert len(theory.mrr_schedule(10, 100.0)) == 0  # T gamma_1^2 = 2.5 <= e
     assert len(theory.mrr_schedule(11, 100.0)) == 1
 
 
-def test_theorem_3_and_the_aggregated_theorem_term_by_term():
+def test_theorem_3_and_the_theorem_for_counts_term_by_term():
     horizon, mean, k = 200_000, 100.0, 8
-    slow = slow_aggregated = 0.0
+    slow = slow_counts = 0.0
     for j in range(k):
         if j != TENNIS.winner:
             gap = TENNIS.gaps[j]
             log = math.log(4 * horizon * gap**2 / 9)
             slow += 9 * k * log / gap + 4 * k * log + 6 * k * math.sqrt(2 * mean * log)
             slow += 81 / gap + 6 * k * mean + k * gap / 2
-            slow_aggregated += 36 * k * log / gap + 8 * k * log
-            slow_aggregated += 36 * k * math.log(3 / gap) * mean + 243 / 2 / gap + k * gap / 2
+            slow_counts += 36 * k * log / gap + 8 * k * log
+            slow_counts += 36 * k * math.log(3 / gap) * mean + 243 / 2 / gap + k * gap / 2
     assert theory.mrr_bound(TENNIS, horizon=horizon, mean_delay=mean) == pytest.approx(slow)
-    assert theory.aggregated_bound(TENNIS, horizon=horizon, mean_delay=mean) == pytest.approx(
-        slow_aggregated
-    )
+    assert theory.mrr_bound(
+        TENNIS, horizon=horizon, mean_delay=mean, feedback="counts"
+    ) == pytest.approx(slow_counts)
     assert theory.mrr_bound(arithmetic(3, 0.001), horizon=5, mean_delay=1.0) < math.inf
 
 
@@ -306,11 +307,19 @@ def test_the_asymptotic_lower_bound():
             ),
             "delay must have laws for 6 arms, got them for 2",
         ),
-        (lambda: theory.mrr_schedule(100, 5.0, feedback="agregated"), "feedback must be one of"),
+        (lambda: theory.mrr_schedule(100, 5.0, feedback="count"), "feedback must be one of"),
+        (
+            lambda: theory.mrr_schedule(100, 5.0, feedback="votes"),
+            r"feedback must be conversions or counts \(the paper has no formula for both outcomes",
+        ),
+        (
+            lambda: theory.mrr_bound(SIX, horizon=4, mean_delay=3.0, feedback="votes"),
+            "feedback must be conversions or counts",
+        ),
         (lambda: theory.mrr_schedule(100, math.inf), "mean_delay must be a finite number"),
         (lambda: theory.mrr_schedule(100, 1e300), r"mean_delay must be at most 2\^53"),
         (
-            lambda: theory.mrr_schedule(100, 5.0, feedback="aggregated", constants=(1, 1, 1)),
+            lambda: theory.mrr_schedule(100, 5.0, feedback="counts", constants=(1, 1, 1)),
             "constants belong to Equation 6",
         ),
         (lambda: theory.mrr_bound(SIX, horizon=-4, mean_delay=3.0), "horizon must be at least 1"),
@@ -368,7 +377,7 @@ def test_proposition_1_and_lemma_1_for_pairs_chosen_without_looking(law):
 
 @pytest.mark.parametrize(
     "mean, how",
-    [(2.0**53, {}), (2.0**53, {"feedback": "aggregated"}), (9.0, {"constants": (1e300, 1e200, 1)})],
+    [(2.0**53, {}), (2.0**53, {"feedback": "counts"}), (9.0, {"constants": (1e300, 1e200, 1)})],
 )
 def test_a_round_of_any_length_is_a_number(mean, how):
     """The first round lasts past the horizon, and K² of its pairs can still be counted."""

@@ -9,19 +9,20 @@
 
 from __future__ import annotations
 
-from duelay import assumptions, datasets, delays, theory
+from duelay import assumptions, datasets, delays, rules, theory
 from duelay._version import __version__
 from duelay.advice import Recommendation, recommend
-from duelay.engine import Result, simulate
+from duelay.engine import Result, Setting, simulate
 from duelay.players.history import History
 from duelay.players.player import Duel, Player, UnknownDuelError
 from duelay.players.standing import Standing
 from duelay.policies import RMED, RUCB, Borda, DoubleThompson, MRRDBDelay, RRDBDelay, RUCBDelay
-from duelay.policies.policy import Policy
+from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.problems import NoWinnerError, Problem
 
 __all__ = [
     "Borda",
+    "CompiledPolicy",
     "DoubleThompson",
     "Duel",
     "History",
@@ -36,6 +37,7 @@ __all__ = [
     "RUCBDelay",
     "Recommendation",
     "Result",
+    "Setting",
     "Standing",
     "UnknownDuelError",
     "__version__",
@@ -43,6 +45,7 @@ __all__ = [
     "datasets",
     "delays",
     "recommend",
+    "rules",
     "simulate",
     "theory",
 ]

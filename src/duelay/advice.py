@@ -9,10 +9,10 @@ import numpy as np
 
 from duelay import text
 from duelay._core import checks
+from duelay._core.feedback import check_feedback
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.ledger.learned import WAYS
-from duelay.ledger.votes import is_votes
 from duelay.policies import Borda, DoubleThompson, MRRDBDelay
 from duelay.policies.policy import Policy
 from duelay.problems import TARGETS
@@ -32,7 +32,6 @@ def recommend(
     delay: Delay | str | float | None = None,
     *,
     is_order_free: bool = True,
-    is_anonymous: bool = False,
     n_arms: int | None = None,
     window: int | None = None,
     target: str = "condorcet",
@@ -46,46 +45,45 @@ def recommend(
     delay : what is known: None for nothing, a number for the mean alone, a law or its text.
     is_order_free : whether you may choose which of the two arms is shown first. If not, the
         policy's champion is.
-    is_anonymous : whether conversions arrive without the duel that they belong to.
     n_arms : K, where it is known: a law by pair is checked against it.
     window : ticks after which a conversion is no longer counted; None waits for ever.
     target : which winner is sought: ``"condorcet"``, ``"copeland"`` (the same policy: where there
         is a Condorcet winner it is Copeland's too) or ``"borda"``.
-    feedback : ``"conversions"``, where only a win of the first is ever told, or ``"votes"``, where
-        both outcomes are.
+    feedback : ``"conversions"``, where only a win of the first is ever told; ``"votes"``, where
+        both outcomes are; or ``"counts"``, where only the number of conversions is told, without
+        the duels that they belong to.
     self_duels : whether an arm may be shown alone, or twice. If not, two different arms are always
         shown, and regret grows for ever.
 
     Examples
     --------
     >>> recommend().policy
-    DoubleThompson(delay='learn', order='coin', window=10000, self_duels=True, alpha=0.51,
-                   ties='random')
+    DoubleThompson(delay='learn', order='coin', window=10000, alpha=0.51, ties='random',
+                   self_duels=True)
     >>> recommend("geometric:0.01", is_order_free=False).policy.order
     'champion'
-    >>> str(recommend(100, is_anonymous=True).policy)
-    'mrr-db-delay:mean_delay=100,feedback=aggregated'
+    >>> str(recommend(100, feedback="counts").policy)
+    'mrr-db-delay:mean_delay=100,feedback=counts'
     """
     if n_arms is not None:
         n_arms = checks.whole("n_arms", n_arms, least=2)
     known = _known(delay, n_arms)
     checks.one_of("target", target, TARGETS)
-    is_vote = is_votes(feedback)
-    if is_anonymous:
-        if is_vote:
-            raise ValueError("feedback must be conversions where they are anonymous, got votes")
+    is_vote = check_feedback(feedback) == "votes"
+    if feedback == "counts":
         if not is_order_free:
             raise ValueError(
-                "anonymous conversions and an order that is given do not go together: MRRDBDelay "
+                "feedback='counts' and an order that is given do not go together: MRRDBDelay "
                 "shows the two arms in an order of its own"
             )
         if window is not None:
             raise ValueError(
-                f"window does not fit anonymous conversions, whose age is unknown, got {window!r}"
+                f"window does not fit feedback='counts': the age of a conversion is unknown, got "
+                f"{window!r}"
             )
         if target == "borda":
             raise ValueError("target borda needs conversions that say from which duel they are")
-        return _anonymous(known, self_duels)
+        return _by_counts(known, self_duels)
     order = "coin" if is_order_free else "champion"
     law = _law(known, is_order_free, is_vote, target, self_duels)
     given: dict[str, Any] = {"delay": law, "order": order, "window": window}
@@ -154,17 +152,17 @@ def _known(delay: Any, n_arms: int | None) -> Any:
     return check_delay(delay, n_arms)
 
 
-def _anonymous(known: Any, self_duels: bool) -> Recommendation:
+def _by_counts(known: Any, self_duels: bool) -> Recommendation:
     mean = math.inf if known is None else known
     if not isinstance(mean, float):  # where the law depends on the pair, the largest mean
         mean = float(np.max(known.mean))
     if not math.isfinite(mean):
         raise ValueError(
-            "delay must be given where conversions are anonymous, as a law with a finite mean or "
+            "delay must be given with feedback='counts', as a law with a finite mean or "
             f"as its mean: MRR-DB-Delay's rounds are made from it, got {known}"
         )
     return Recommendation(
-        MRRDBDelay(mean_delay=mean, feedback="aggregated", self_duels=self_duels),
+        MRRDBDelay(mean_delay=mean, feedback="counts", self_duels=self_duels),
         "Of all policies it alone needs only the number of conversions that arrive, and the mean "
         "of the delay.",
     )

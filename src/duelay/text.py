@@ -4,7 +4,7 @@ The command line, specification files and the service all speak it; it is parsed
 and nowhere else. The grammar::
 
     form  = name [":" argument {"," argument}]
-    argument = [key "="] value          arguments without a key come first, in the class's order
+    argument = [key "="] value          arguments without a key come first, as in Python
     value = single | {single "/"} [single]
     single = number | word | "none" | form of a law | "(" form of a law ")"
 
@@ -110,9 +110,10 @@ def parse(
         key, equals, value = argument.partition("=")
         key = key.strip().replace("-", "_")
         if not equals or not key.isidentifier():
-            if list(given) != list(fields)[:position] or position >= len(fields):
+            places = [key for key, field in fields.items() if not field.kw_only]
+            if list(given) != places[:position] or position >= len(places):
                 raise ValueError(f"{kind} {text!r}: cannot place {argument!r}; write key=value")
-            key, value = list(fields)[position], argument
+            key, value = places[position], argument
         if key not in fields:
             listed = ", ".join(fields) or "none"
             raise ValueError(

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelay._core import checks
+from duelay._core.feedback import check_feedback
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.problems import Problem
 
 __all__ = [
-    "aggregated_bound",
     "asymptotic_lower_bound",
     "burn_in",
     "coin_mean",
@@ -192,18 +192,20 @@ def _discount(problem: Problem, delay: Delay, window: int, discount: str) -> flo
 
 # --- MRR-DB-Delay -----------------------------------------------------------------------------
 
+_NO_VOTES = "the paper has no formula for both outcomes"
+
 
 def mrr_schedule(
     horizon: int,
     mean_delay: float,
     *,
-    feedback: str = "individual",
+    feedback: str = "conversions",
     constants: tuple[float, float, float] | None = None,
 ) -> NDArray[np.int64]:
     """n_1, n_2, ...: how often each pair has been played by the end of each round.
 
-    Without `constants` the appendix's formulas: end of B.1 for individual feedback, Appendix C for
-    aggregated. With them Equation 6, the brief form, rounded up:
+    Without `constants` the appendix's formulas: end of B.1 for conversions, Appendix C for counts.
+    With them Equation 6, the brief form, rounded up:
     C_1 log(T gamma^2) / gamma^2 + C_2 sqrt(E[D] log(T gamma^2)) / gamma + C_3 E[D] / gamma.
 
     It ends where T gamma_m^2 <= e, or n_m is past the horizon: that round lasts to the horizon.
@@ -213,9 +215,9 @@ def mrr_schedule(
     """
     horizon = checks.whole("horizon", horizon)
     mean_delay = checks.mean_delay(mean_delay)
-    checks.one_of("feedback", feedback, ("individual", "aggregated"))
-    if constants is not None and feedback == "aggregated":
-        raise ValueError("constants belong to Equation 6, which is for individual feedback")
+    check_feedback(feedback, votes=_NO_VOTES)
+    if constants is not None and feedback == "counts":
+        raise ValueError("constants belong to Equation 6, which is for feedback='conversions'")
     schedule: list[int] = []
     most = max(horizon, 2**36)  # more would change nothing, and K² times this fits an int64
     m, gamma = 1, 0.5
@@ -225,7 +227,7 @@ def mrr_schedule(
             c1, c2, c3 = constants
             n = c1 * log / gamma**2 + c2 * math.sqrt(mean_delay * log) / gamma
             n += c3 * mean_delay / gamma
-        elif feedback == "aggregated":
+        elif feedback == "counts":
             rest = 2 * log + 8 / 3 * gamma * log + 6 * gamma * m * mean_delay
             n = (math.sqrt(2 * log) + math.sqrt(rest)) ** 2 / gamma**2
         else:
@@ -238,38 +240,36 @@ def mrr_schedule(
     return np.array(schedule, dtype=np.int64)
 
 
-def mrr_bound(problem: Problem, *, horizon: float, mean_delay: float) -> float:
+def mrr_bound(
+    problem: Problem, *, horizon: float, mean_delay: float, feedback: str = "conversions"
+) -> float:
     """Theorem 3: MRR-DB-Delay's expected regret is below this (end of Appendix B.2).
+
+    With ``feedback="counts"`` the theorem of Appendix C, for aggregated feedback.
 
     Where 4 T Delta_i^2 / 9 < 1 its logarithm is read as 0: arm i then costs less than 9 / (4
     Delta_i) over the whole horizon, which the term 81 / Delta_i covers. Infinite for an infinite
     mean delay.
     """
+    check_feedback(feedback, votes=_NO_VOTES)
     k, gaps, log = _mrr_terms(problem, horizon, mean_delay)
     if math.isinf(mean_delay):
         return math.inf
+    if feedback == "counts":
+        terms = (
+            36 * k * log / gaps
+            + 8 * k * log
+            + 36 * k * np.log(3 / gaps) * mean_delay
+            + 243 / 2 / gaps
+            + k * gaps / 2
+        )
+        return float(terms.sum())
     terms = (
         9 * k * log / gaps
         + 4 * k * log
         + 6 * k * np.sqrt(2 * mean_delay * log)
         + 81 / gaps
         + 6 * k * mean_delay
-        + k * gaps / 2
-    )
-    return float(terms.sum())
-
-
-def aggregated_bound(problem: Problem, *, horizon: float, mean_delay: float) -> float:
-    """The expected regret of MRR-DB-Delay on aggregated feedback is below this (Appendix C).
-
-    The logarithm is read as in `mrr_bound`. Infinite for an infinite mean delay.
-    """
-    k, gaps, log = _mrr_terms(problem, horizon, mean_delay)
-    terms = (
-        36 * k * log / gaps
-        + 8 * k * log
-        + 36 * k * np.log(3 / gaps) * mean_delay
-        + 243 / 2 / gaps
         + k * gaps / 2
     )
     return float(terms.sum())

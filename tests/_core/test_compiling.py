@@ -34,6 +34,7 @@ def stderr(folder, patience, **more):
     return done.stderr
 
 
+@pytest.mark.kept
 @pytest.mark.compiled
 def test_a_long_compilation_is_said_once_and_not_again_from_disk(tmp_path):
     said = stderr(tmp_path, 0)
@@ -47,6 +48,7 @@ def test_a_short_compilation_is_silent(tmp_path):
     assert stderr(tmp_path, 1000) == ""
 
 
+@pytest.mark.kept
 @pytest.mark.compiled
 def test_where_nothing_is_kept_the_reason_is_told(tmp_path):
     (tmp_path / "file").write_text("in the way")
@@ -125,6 +127,7 @@ def test_what_numba_tells_in_another_form_does_no_harm(heard):
     assert heard == []
 
 
+@pytest.mark.kept
 def test_the_sentence_says_where_kernels_are_kept(monkeypatch, tmp_path):
     monkeypatch.setattr(jit, "_CACHE", tmp_path / "0123")
     assert jit._compiling().endswith(f"kept in {tmp_path}")

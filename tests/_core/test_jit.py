@@ -4,10 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 
 from duelay import rules
-from duelay._core import jit
+from duelay._core import jit, numba_parts
+from duelay._core.cache import find_folder
 from duelay.ledger import assumption, order
 from helpers import answer
 
@@ -15,6 +17,30 @@ from helpers import answer
 @pytest.mark.compiled
 def test_compiled_and_interpreted_runs_agree_to_the_last_bit():
     assert answer() == answer(NUMBA_DISABLE_JIT="1")
+
+
+@pytest.mark.compiled
+def test_plain_numba_gives_the_same_numbers_and_keeps_nothing(tmp_path):
+    env = {"NUMBA_CACHE_DIR": str(tmp_path), "DUELAY_PLAIN_NUMBA": "1"}
+    assert answer(**env) == answer()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_part_that_numba_lacks_is_done_without(monkeypatch):
+    monkeypatch.setattr(numba_parts, "IS_PLAIN", False)
+    assert numba_parts._part("numba.core.absent", "event", 7) == 7
+    assert numba_parts._part("numba.core.event", "absent", 7) == 7
+    assert numba_parts._part("numba", "njit", None) is numba.njit
+    monkeypatch.setattr(numba_parts, "IS_PLAIN", True)
+    assert numba_parts._part("numba", "njit", 7) == 7
+
+
+def test_without_numbas_cache_nothing_is_kept_and_the_reason_is_known(monkeypatch):
+    monkeypatch.setattr(numba_parts, "_FunctionCache", None)
+    folder, reason = find_folder("0123456789abcdef")
+    assert folder is None and reason == numba_parts.WHY_NOT_KEPT
+    other = object()
+    numba_parts.use(other, None)  # a dispatcher without a cache is left as it is
 
 
 @pytest.mark.long
@@ -79,8 +105,7 @@ def test_an_unknown_type_is_named():
 
 
 @pytest.mark.compiled
-def test_a_rule_from_outside_leaves_nothing_in_the_cache(tmp_path):
-    """Its module could not be imported by the next process, nor would a change to it be seen."""
+def test_a_rule_around_one_of_ours_gives_the_same_duels(tmp_path):
     code = """
 import dataclasses, typing
 import duelay
@@ -106,5 +131,4 @@ print(repr(r.final[0]))
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env
     )
-    assert done.stdout == answer(NUMBA_CACHE_DIR=str(tmp_path / "other"))
-    assert not list((tmp_path / "duelay").rglob("*.nb?"))
+    assert done.stdout == answer(NUMBA_CACHE_DIR=str(tmp_path))

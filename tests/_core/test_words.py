@@ -18,6 +18,7 @@ from matplotlib import pyplot
 import duelay
 from duelay import assumptions, experiments
 from duelay.engine import Setting, write_csv
+from duelay.engine.setting import ABOUT
 from duelay.experiments import figures, report
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Choice, Grid, Specification, Sweep
@@ -102,7 +103,7 @@ class Page(HTMLParser):
 def small():
     return duelay.simulate(
         duelay.Problem([[0.5, 0.6], [0.4, 0.5]]), duelay.RUCBDelay(), delay="geometric:0.1",
-        horizon=40, runs=2, checkpoints=4, pairs=True,
+        horizon=40, runs=2, checkpoints=4, setting=Setting(pairs=True),
     )  # fmt: skip
 
 
@@ -181,7 +182,7 @@ def test_every_field_of_a_report_shows_the_words_as_they_are(small, words, sweep
 def test_no_text_makes_marks_of_its_own(words):
     result = duelay.simulate(
         duelay.Problem([[0.5, 0.6], [0.4, 0.5]]), duelay.RUCBDelay(), delay="geometric:0.1",
-        horizon=2, runs=2, checkpoints=2, pairs=True,
+        horizon=2, runs=2, checkpoints=2, setting=Setting(pairs=True),
     )  # fmt: skip
     seen = Page(pages(result, words)[1])
     assert seen.tags <= TAGS and seen.attributes <= ATTRIBUTES
@@ -309,6 +310,7 @@ def test_a_report_on_assumptions_is_a_table_whatever_is_found(monkeypatch):
 
 def test_the_setting_of_a_study_is_words_of_ours():
     """It stands in reports as it is."""
-    for field in dataclasses.fields(Setting):
+    for name in ABOUT:
         with pytest.raises(ValueError):
-            Setting(**{field.name: "<script>"})
+            Setting(**{name: "<script>"})
+    assert "<script" not in str(Setting(progress="<script>"))

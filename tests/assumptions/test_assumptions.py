@@ -512,8 +512,8 @@ def test_a_policy_of_ones_own_need_not_say_its_order():
 
 
 def test_a_history_needs_to_know_which_duel_was_heard():
-    player = duelay.MRRDBDelay(schedule=(20, 80), feedback="aggregated").start(3)
-    with pytest.raises(ValueError, match="history does not fit aggregated feedback"):
+    player = duelay.MRRDBDelay(schedule=(20, 80), feedback="counts").start(3)
+    with pytest.raises(ValueError, match="history does not fit feedback='counts'"):
         player.history()
 
 

@@ -256,7 +256,7 @@ def test_recommend_says_what_to_use_and_why(command):
     _, shown, _ = command("recommend")
     assert shown.startswith("double-thompson:delay=learn\n")
     assert "learned" in shown and 'duelay.policies.parse("double-thompson:delay=learn")' in shown
-    anonymous = command("recommend", "--anonymous", "--mean-delay", 50)[1]
-    assert "mrr-db-delay:mean_delay=50" in anonymous
+    counted = command("recommend", "--feedback", "counts", "--mean-delay", 50)[1]
+    assert "mrr-db-delay:mean_delay=50" in counted
     assert "geometric:0.1" in command("recommend", "--delay", "geometric:0.1")[1]
     assert "order=champion" in command("recommend", "--order-given")[1]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import duelay
-from duelay import cli, experiments, policies, text
+from duelay import Setting, cli, experiments, policies, text
 from duelay.cli import compare
 from duelay.experiments import claims, figures, reading, watch, work
 
@@ -102,9 +102,9 @@ def named_bars(monkeypatch):
     """Return a list that will hold what the bars are called."""
     names = []
 
-    def unseen(problem, policy, *, progress, **options):
-        names.append(progress)
-        return duelay.simulate(problem, policy, progress=False, **options)
+    def unseen(problem, policy, *, setting, **options):
+        names.append(setting.progress)
+        return duelay.simulate(problem, policy, setting=Setting(progress=False), **options)
 
     monkeypatch.setattr(compare, "simulate", unseen)
     return names
@@ -132,10 +132,10 @@ def test_a_bar_with_a_name_is_drawn_as_without_after_two_seconds(monkeypatch):
             time.sleep(2.2 if t == 10 else 0)
             return 0, 1
 
-    options = {"delay": "constant:1", "horizon": 20}
-    duelay.simulate(problem, duelay.RUCB(), progress="the name", **options)
+    options = {"delay": "constant:1", "horizon": 20, "setting": Setting(progress="the name")}
+    duelay.simulate(problem, duelay.RUCB(), **options)
     assert terminal.getvalue() == ""
-    duelay.simulate(problem, Slow(), progress="the name", **options)
+    duelay.simulate(problem, Slow(), **options)
     assert "the name: " in terminal.getvalue()
 
 
@@ -147,7 +147,7 @@ def stopped_at(monkeypatch, last):
         calls.append(arguments)
         if len(calls) == last:
             raise KeyboardInterrupt
-        return duelay.simulate(*arguments, **options | {"progress": False})
+        return duelay.simulate(*arguments, **options | {"setting": Setting(progress=False)})
 
     monkeypatch.setattr(compare, "simulate", until)
 

@@ -59,13 +59,16 @@ def test_what_is_no_whole_number_is_refused_by_the_options_name(command, typed):
         (["recommend", "--arms", 1], "--arms must be a whole number of at least 2, got 1"),
         (["recommend", "--window", 0], "--window must be a whole number of at least 1, got 0"),
         (["recommend", "--delay", BY_PAIR, "--arms", 3], "--delay must have laws for 3 arms"),
-        (["recommend", "--anonymous"], "--anonymous needs --mean-delay, or --delay for the law"),
         (
-            ["recommend", "--anonymous", "--mean-delay", 5, "--window", 7],
-            "--window does not fit anonymous conversions",
+            ["recommend", "--feedback", "counts"],
+            "--feedback counts needs --mean-delay, or --delay for the law",
         ),
         (
-            ["recommend", "--anonymous", "--mean-delay", 5, "--target", "borda"],
+            ["recommend", "--feedback", "counts", "--mean-delay", 5, "--window", 7],
+            "--window does not fit --feedback counts",
+        ),
+        (
+            ["recommend", "--feedback", "counts", "--mean-delay", 5, "--target", "borda"],
             "--target borda needs conversions that say from which duel",
         ),
         (["recommend", "--mean-delay", 0.5], "--mean-delay must be at least 1, got 0.5"),
@@ -88,9 +91,24 @@ def test_what_is_no_whole_number_is_refused_by_the_options_name(command, typed):
             "problem 'arithmetic:3' must be written arithmetic:K,step",
         ),
         (
-            [*SIMULATE[:3], "--policy", "mrr-db-delay:feedback=aggregated", "--feedback", "votes"],
-            "--feedback must be conversions for a policy that is told only their number",
+            [*SIMULATE[:3], "--policy", "mrr-db-delay:feedback=counts", "--feedback", "votes"],
+            "--feedback must be conversions for a policy that hears counts, got 'votes'",
         ),
+        (
+            [*SIMULATE, "--feedback", "corrected-votes"],
+            "--feedback corrected-votes is now written --feedback votes and --correct-position\n",
+        ),
+        (
+            [*SIMULATE, "--correct-position"],
+            "--correct-position needs --feedback votes: only they tell",
+        ),
+        (
+            [*SIMULATE, "--feedback", "counts"],
+            "--feedback must be conversions or votes (these are for a policy that hears no more, "
+            "such as mrr-db-delay:feedback=counts), got 'counts'",
+        ),
+        ([*SIMULATE, "--feedback", "vote"], "--feedback must be one of conversions, votes (did"),
+        (["recommend", "--feedback", "aggregated"], "is now written --feedback counts"),
         (["reproduce", "--address", "x"], "--address is for the backends dask and ray"),
         (["check", "duels.csv", "--level", 2], "--level must be greater than 0 and less than 1"),
         (["check", "duels.csv", "--window", 0], "--window must be a whole number of at least 1"),
@@ -127,8 +145,8 @@ def test_a_number_is_no_law_and_the_sentence_has_both_ways_to_write_it(command):
     status, _, complaints = command("recommend", "--delay", 100)
     assert status == 2 and "write --mean-delay 100 for a mean of 100" in complaints
     assert "--delay constant:100 for 100 every time" in complaints
-    status, shown, _ = command("recommend", "--anonymous", "--mean-delay", 100)
-    assert status == 0 and shown.startswith("mrr-db-delay:mean_delay=100,feedback=aggregated\n")
+    status, shown, _ = command("recommend", "--feedback", "counts", "--mean-delay", 100)
+    assert status == 0 and shown.startswith("mrr-db-delay:mean_delay=100,feedback=counts\n")
 
 
 def test_a_whole_number_of_no_option_is_refused_too():

@@ -21,6 +21,7 @@ from duelay import (
     experiments,
     ledger,
     policies,
+    rules,
     testing,
     text,
     theory,
@@ -37,7 +38,19 @@ KNOWN = CODE | {part for name in CODE for part in name.split(".")}
 
 @pytest.mark.parametrize(
     "module",
-    [duelay, assumptions, delays, policies, theory, datasets, engine, testing, ledger, experiments],
+    [
+        duelay,
+        assumptions,
+        delays,
+        policies,
+        theory,
+        datasets,
+        engine,
+        testing,
+        ledger,
+        rules,
+        experiments,
+    ],
     ids=lambda m: m.__name__,
 )
 def test_every_public_name_has_a_place_in_the_docs(module):

@@ -6,6 +6,7 @@ command on the same page; or it is written down below, with what it must agree w
 """
 
 import hashlib
+import importlib
 import json
 import re
 
@@ -252,3 +253,10 @@ def test_what_simulate_prints_is_read_as_one_table():
         "six-rankers",
         "mslr",
     ]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((pages.ROOT / "benchmarks").glob("*.py")), ids=lambda p: p.stem
+)
+def test_every_benchmark_can_be_imported(path):
+    importlib.import_module(path.stem)

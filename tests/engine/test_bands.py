@@ -27,7 +27,7 @@ checkpoints = 5
 def result():
     problem = duelay.Problem([[0.5, 0.6], [0.4, 0.5]])
     return duelay.simulate(problem, duelay.RUCB(), delay="uniform:1,5", horizon=300, runs=6,
-                           checkpoints=10, batch=2)  # fmt: skip
+                           checkpoints=10, setting=duelay.Setting(batch=2))  # fmt: skip
 
 
 @pytest.mark.parametrize("runs", [2, 3, 4, 5, 20, 100])

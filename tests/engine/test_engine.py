@@ -10,7 +10,7 @@ import pytest
 
 import duelay
 import naive
-from duelay import delays
+from duelay import Setting, delays
 from duelay.engine import streams, write_csv
 from duelay.engine.loop import run as run_loop
 from duelay.engine.tick import new_tally
@@ -106,7 +106,7 @@ def test_every_policy_meets_the_same_world():
     kwargs = {"delay": delays.Geometric(0.1), "horizon": 200, "seed": 3, "workers": 1}
     told = []
     for policy, first in ((Timetable(0), 0), (Timetable(5), 0), (Timetable(0), 1)):
-        duelay.simulate(PROBLEM, policy, runs=2, first_run=first, **kwargs)
+        duelay.simulate(PROBLEM, policy, runs=2, setting=Setting(first_run=first), **kwargs)
         told.append([player.history().delay for player in policy.players])
     one, other, next_run = told
     assert np.isfinite(one[0]).sum() > 50
@@ -131,7 +131,7 @@ def test_a_policys_world_stays_in_step_tick_for_tick(policy):
     expected = streams(3, 4)[0]
     for until in (1, 50, horizon):
         expected.random(2 * (until - tally.tick[0]))
-        run_loop(rule, ledger, policy.is_aggregated, world, tally, until, world_rng, policy_rng)
+        run_loop(rule, ledger, policy.counts_only, world, tally, until, world_rng, policy_rng)
         assert world_rng.bit_generator.state == expected.bit_generator.state
 
 
@@ -164,6 +164,8 @@ def test_checkpoints_are_even_or_given():
         ({"policy": duelay.RUCB}, "policy must be a duelay policy"),
         ({"policy": "rucb"}, "policy must be a duelay policy, such as .* got 'rucb'"),
         ({"problem": [[0.5]]}, "problem must be a duelay.Problem"),
+        ({"setting": {"stale": 3}}, r"setting must be a duelay.Setting, got \{'stale': 3\}"),
+        ({"setting": None}, "setting must be a duelay.Setting, got None"),
     ],
 )
 def test_bad_input_meets_one_sentence(change, message):
@@ -183,9 +185,9 @@ def test_simulate_fills_in_the_horizon_and_warns_when_it_is_short():
     assert len(caught) == 1
 
 
-def test_aggregated_feedback_credits_the_pair_in_play():
+def test_counts_credit_the_pair_in_play():
     """Conversions of one pair that come while another is played count for the other."""
-    policy = duelay.MRRDBDelay(schedule=(5, 6), feedback="aggregated", horizon=40)
+    policy = duelay.MRRDBDelay(schedule=(5, 6), feedback="counts", horizon=40)
     certain = duelay.Problem([[0.5, 1.0, 1.0], [0.0, 0.5, 1.0], [0.0, 0.0, 0.5]])
     late = delays.Constant(5)
     world_rng, policy_rng = streams(0, 0)
@@ -255,7 +257,7 @@ def test_ctrl_c_stops_a_long_simulation_cleanly(workers):
 
 def test_a_progress_bar_is_drawn_when_asked_for(capsys):
     kwargs = {"delay": "constant", "horizon": 500, "runs": 2}
-    duelay.simulate(PROBLEM, duelay.RUCB(), progress=True, **kwargs)
+    duelay.simulate(PROBLEM, duelay.RUCB(), setting=Setting(progress=True), **kwargs)
     assert "duels" in capsys.readouterr().err
     duelay.simulate(PROBLEM, duelay.RUCB(), **kwargs)  # nobody is watching
     assert capsys.readouterr().err == ""
@@ -282,13 +284,15 @@ def test_runs_may_be_done_in_several_goes_and_pairs_recorded():
         def choose(self, ledger, t, rng):
             return rng.integers(4), rng.integers(4)
 
-    kwargs = {"delay": "geometric:0.1", "horizon": 60, "checkpoints": [10, 60], "pairs": True}
+    def runs_from(first, runs, policy):
+        return duelay.simulate(
+            PROBLEM, policy, delay="geometric:0.1", horizon=60, runs=runs, checkpoints=[10, 60],
+            setting=Setting(first_run=first, pairs=True),
+        )  # fmt: skip
+
     for policy in (duelay.RUCBDelay(), Anyone()):
-        whole = duelay.simulate(PROBLEM, policy, runs=5, **kwargs)
-        parts = [
-            duelay.simulate(PROBLEM, policy, runs=runs, first_run=first, **kwargs)
-            for first, runs in ((0, 2), (2, 3))
-        ]
+        whole = runs_from(0, 5, policy)
+        parts = [runs_from(first, runs, policy) for first, runs in ((0, 2), (2, 3))]
         assert np.array_equal(whole.regret, np.concatenate([part.regret for part in parts]))
         assert np.array_equal(whole.pairs, parts[0].pairs + parts[1].pairs)
         assert whole.pairs[0].sum() == 50 and np.array_equal(whole.pairs[1], whole.plays.sum(0))

@@ -27,7 +27,7 @@ FORMS = [
     "double-thompson:order=alternate,ties=regret,delay=geometric:0.1",
     "mrr-db-delay:schedule=2/5/9",
     "mrr-db-delay:schedule=1/2/4,pairs=ordered",
-    "mrr-db-delay:schedule=2/5/9,feedback=aggregated",
+    "mrr-db-delay:schedule=2/5/9,feedback=counts",
 ]
 
 

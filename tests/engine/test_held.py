@@ -12,15 +12,13 @@ from duelay.engine.world import make_world
 from duelay.ledger import age_to, hear, record
 from duelay.problems import arithmetic
 from duelay.rules.turn import select
-from helpers import VOTED, Live
+from helpers import SAMPLE, VOTED, Live
 
 PROBLEM = arithmetic(4, 0.12)
 LAW = delays.Uniform(1, 12)
-# The loop is one for all: compiled it is tried with a sample of rule, ledger and order.
-COMPILED = (duelay.DoubleThompson(delay="learn", order="alternate", window=30),
-            duelay.RUCB(order="coin"), duelay.MRRDBDelay(schedule=(5, 20, 60)))  # fmt: skip
+# The loop is one for all: compiled it is tried with a sample.
 HELD = [
-    policy if policy in COMPILED else pytest.param(policy, marks=pytest.mark.interpreted)
+    policy if policy in SAMPLE else pytest.param(policy, marks=pytest.mark.interpreted)
     for policy in VOTED
 ]
 
@@ -28,7 +26,9 @@ HELD = [
 @pytest.mark.parametrize("policy", HELD, ids=str)
 def test_nothing_held_back_is_the_plain_loop(policy):
     policy = policy.for_horizon(300)
-    plain = duelay.simulate(PROBLEM, policy, delay=LAW, horizon=300, seed=3, bulk=False)
+    plain = duelay.simulate(
+        PROBLEM, policy, delay=LAW, horizon=300, seed=3, setting=duelay.Setting(bulk=False)
+    )
     rule, ledger, held = policy.rule(4), policy.ledger(4), hold(0, 1, policy.window, 4)
     tally = new_tally(PROBLEM.gaps, plain.t)
     world = make_world(PROBLEM, LAW, policy.window, 300, hold=1)
@@ -42,11 +42,10 @@ def test_nothing_held_back_is_the_plain_loop(policy):
 @pytest.mark.parametrize("policy", HELD, ids=str)
 def test_a_batch_is_that_of_a_live_program(policy, batch):
     """Which asks for so many duels before it tells what has come."""
-    kwargs = {"delay": LAW, "horizon": 300, "runs": 2, "seed": 5, "batch": batch}
-    simulated = duelay.simulate(PROBLEM, policy, pairs=True, checkpoints=[40, 300], **kwargs)
-    live = duelay.simulate(
-        PROBLEM, Live(policy.for_horizon(300)), pairs=True, checkpoints=[40, 300], **kwargs
-    )
+    kwargs = {"delay": LAW, "horizon": 300, "runs": 2, "seed": 5, "checkpoints": [40, 300]}
+    kwargs["setting"] = duelay.Setting(batch=batch, pairs=True)
+    simulated = duelay.simulate(PROBLEM, policy, **kwargs)
+    live = duelay.simulate(PROBLEM, Live(policy.for_horizon(300)), **kwargs)
     assert np.array_equal(simulated.plays, live.plays)
     assert np.array_equal(simulated.regret, live.regret)
     assert np.array_equal(simulated.pairs, live.pairs)
@@ -57,8 +56,9 @@ def test_stale_evidence_is_the_ledger_of_some_ticks_ago(stale):
     """The twin writes the ledger anew at every tick, from what was known `stale` ticks before."""
     policy, horizon = duelay.RUCBDelay(delay=LAW, window=None, alpha=0.6), 120
     simulated = duelay.simulate(
-        PROBLEM, policy, delay=LAW, horizon=horizon, stale=stale, seed=2, checkpoints=[horizon]
-    )
+        PROBLEM, policy, delay=LAW, horizon=horizon, seed=2, checkpoints=[horizon],
+        setting=duelay.Setting(stale=stale),
+    )  # fmt: skip
     world_rng, policy_rng = streams(2, 0)
     rule, duels, due = policy.rule(4), [], {}
     tau = LAW.cdf(np.arange(13))
@@ -83,11 +83,11 @@ def test_stale_evidence_is_the_ledger_of_some_ticks_ago(stale):
 
 def test_every_duel_counts_though_the_policy_has_not_heard_of_it():
     result = duelay.simulate(
-        PROBLEM, duelay.RUCB(), delay=LAW, horizon=50, stale=1000, batch=3, pairs=True,
-        checkpoints=[20, 50],
+        PROBLEM, duelay.RUCB(), delay=LAW, horizon=50, checkpoints=[20, 50],
+        setting=duelay.Setting(stale=1000, batch=3, pairs=True),
     )  # fmt: skip
     assert result.plays.sum() == 50 and result.pairs.sum(axis=(1, 2)).tolist() == [20, 50]
-    assert result.setting == duelay.engine.Setting(stale=1000, batch=3)
+    assert result.setting == duelay.Setting(stale=1000, batch=3)
 
 
 @pytest.mark.parametrize(
@@ -96,10 +96,21 @@ def test_every_duel_counts_though_the_policy_has_not_heard_of_it():
         ({"stale": -1}, "stale must be a whole number of at least 0"),
         ({"batch": 0}, "batch must be a whole number of at least 1"),
         ({"target": "best"}, "target must be one of"),
+        ({"first_run": -1}, "first_run must be a whole number of at least 0"),
+        ({"pairs": 1}, "pairs must be True or False, got 1"),
+        ({"bulk": "no"}, "bulk must be True or False, got 'no'"),
+        ({"is_cautious": None}, "is_cautious must be True or False, got None"),
+        ({"progress": 3}, "progress must be True, False, None or a text, got 3"),
+        ({"corrects_position": 1}, "corrects_position must be True or False, got 1"),
     ],
 )
 def test_bad_settings_are_refused(told, message):
     with pytest.raises(ValueError, match=message):
-        duelay.simulate(PROBLEM, duelay.RUCB(), delay=LAW, horizon=10, **told)
-    with pytest.raises(ValueError, match="stale needs one of duelay's own policies"):
-        duelay.simulate(PROBLEM, Live(duelay.RUCB()), delay=LAW, horizon=10, stale=1)
+        duelay.Setting(**told)
+
+
+def test_a_player_cannot_be_kept_from_its_own_duels():
+    with pytest.raises(ValueError, match="stale needs a compiled policy"):
+        duelay.simulate(
+            PROBLEM, Live(duelay.RUCB()), delay=LAW, horizon=10, setting=duelay.Setting(stale=1)
+        )

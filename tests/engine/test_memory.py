@@ -37,14 +37,15 @@ class Made:
 
     def __init__(self, monkeypatch):
         self.all = []
-        make = simulate.__globals__["streams"]
+        module = sys.modules[simulate.__module__]
+        make = module.streams
 
         def remember(seed, run):
             pair = make(seed, run)
             self.all += pair
             return pair
 
-        monkeypatch.setitem(simulate.__globals__, "streams", remember)
+        monkeypatch.setattr(module, "streams", remember)
 
     def held(self):
         gc.collect()
@@ -67,8 +68,9 @@ class Made:
 def test_no_generator_outlives_its_run(policy, how, monkeypatch):
     made = Made(monkeypatch)
     duelay.simulate(
-        PROBLEM, policy, delay="geometric:0.1", horizon=300, runs=3, is_cautious=False, **how
-    )
+        PROBLEM, policy, delay="geometric:0.1", horizon=300, runs=3,
+        setting=duelay.Setting(is_cautious=False, **how),
+    )  # fmt: skip
     assert len(made.all) >= 6 and not made.held()
 
 

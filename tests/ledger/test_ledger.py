@@ -119,7 +119,7 @@ ASSUMED = {
     "geometric, none": lambda: assume(delays.Geometric(0.4), None, 3),
     "any law": lambda: assume(delays.Uniform(2, 30), None, 3),
     "any law, a window": lambda: assume(delays.Zipf(1.2, 80), 20, 3),
-    "votes": lambda: start_votes("votes", 3),
+    "votes": lambda: start_votes(False, 3),
 }
 
 
@@ -188,7 +188,7 @@ def test_an_arms_news_are_its_duels_and_the_answers_to_them():
     assert ledger.news.tolist() == [2, 2, 2]
     assert ledger.plays.sum() == 2 and ledger.plays[0, 1] == ledger.plays[2, 2] == 1
     assert ledger.conversions.sum() == ledger.conversions[0, 1] == 1
-    answered = for_votes(ledger, "votes")
+    answered = for_votes(ledger)
     for first_won, wins in ((0.0, 1), (0.5, 1), (1.0, 2)):
         hear_vote(answered, 2, 1, first_won)
         assert answered.conversions[2, 1] == wins - 1 and answered.conversions[0, 1] == 1

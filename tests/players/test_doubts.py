@@ -9,9 +9,9 @@ from duelay.assumptions import check_assumptions
 MU = np.array([[0.5, 0.56, 0.65], [0.44, 0.5, 0.6], [0.35, 0.4, 0.5]])
 
 
-def play(policy, n, *, seed=0, tells=None, feedback="conversions", late=5):
+def play(policy, n, *, seed=0, tells=None, feedback="conversions", late=5, **how):
     """A program whose answers take a few ticks; `tells(duel, won, rng)` says what it does."""
-    player = policy.start(["sun", "sea", "hill"], seed=seed, feedback=feedback)
+    player = policy.start(["sun", "sea", "hill"], seed=seed, feedback=feedback, **how)
     rng = np.random.default_rng(seed + 1000)
     due = {}
     for tick in range(n):
@@ -100,7 +100,7 @@ def test_a_bonus_is_not_learned_from_an_arm_shown_alone():
     def tells(duel, won, rng):
         return ("first",) if won or duel.first == duel.second else ("second",)
 
-    player = play(duelay.RMED(), 3000, tells=tells, feedback="corrected-votes")
+    player = play(duelay.RMED(), 3000, tells=tells, feedback="votes", corrects_position=True)
     standing = player.standing()
     assert standing.plays.trace() > 100 and standing.leader == 0
     assert standing.mean[0, 1] == pytest.approx(MU[0, 1], abs=0.05)  # the pair played most
@@ -135,9 +135,7 @@ def test_two_arms_always_can_be_asked_for():
     )
     with pytest.raises(ValueError, match="delay must be a law where there are no self-duels and"):
         duelay.recommend(self_duels=False, is_order_free=False)
-    with pytest.raises(ValueError, match="anonymous conversions and an order that is given do not"):
-        duelay.recommend(100, is_anonymous=True, is_order_free=False)
-    assert (
-        "nothing cancels a position effect"
-        in duelay.recommend(feedback="votes", is_order_free=False).reason
-    )
+    with pytest.raises(ValueError, match="feedback='counts' and an order that is given do not"):
+        duelay.recommend(100, feedback="counts", is_order_free=False)
+    reason = duelay.recommend(feedback="votes", is_order_free=False).reason
+    assert "nothing cancels a position effect" in reason

@@ -86,8 +86,8 @@ def test_a_self_duels_conversion_is_accepted_and_changes_no_preference():
     np.testing.assert_array_equal(before.mean, after.mean)
 
 
-def test_aggregated_players_hear_counts_only():
-    player = duelay.MRRDBDelay(schedule=(2, 4), feedback="aggregated", horizon=50).start(3, seed=0)
+def test_players_of_counts_hear_nothing_else():
+    player = duelay.MRRDBDelay(schedule=(2, 4), feedback="counts", horizon=50).start(3, seed=0)
     player.tell_count(0)  # nothing has been asked, nothing came
     with pytest.raises(ValueError, match="n must be at most 0, the duels not yet heard of, got 1"):
         player.tell_count(1)
@@ -100,7 +100,7 @@ def test_aggregated_players_hear_counts_only():
         player.tell_count(2)
     with pytest.raises(ValueError, match="n must be a whole number of at least 0, got -1"):
         player.tell_count(-1)
-    with pytest.raises(ValueError, match=r"tell does not fit aggregated .* use tell_count\(n\)"):
+    with pytest.raises(ValueError, match=r"tell does not fit feedback='counts', .* use tell_c"):
         player.tell(duel)
     assert player.standing().pending is None
     assert "?" in str(player.standing())
@@ -150,7 +150,10 @@ def test_mrr_needs_a_horizon_to_start_and_warns_when_it_is_short():
         (lambda: duelay.MRRDBDelay(schedule=(0, 5)), "schedule must be rising whole numbers"),
         (lambda: duelay.MRRDBDelay(schedule=()), "schedule must be rising whole numbers"),
         (lambda: duelay.MRRDBDelay(pairs="both"), "pairs must be one of unordered, ordered"),
-        (lambda: duelay.MRRDBDelay(feedback="none"), "feedback must be one of individual"),
+        (
+            lambda: duelay.MRRDBDelay(feedback="none"),
+            "feedback must be one of conversions, counts, got",
+        ),
         (
             lambda: duelay.MRRDBDelay(constants=(1, 1, 1), schedule=(2,)),
             "give constants alone",
@@ -342,7 +345,7 @@ WITHOUT_SELF_DUELS = [
     duelay.RUCBDelay(delay=delays.Geometric(0.2), window=20, alpha=0.51, self_duels=False),
     duelay.RRDBDelay(delay=delays.Geometric(0.2), window=20, delta=0.5, self_duels=False),
     duelay.MRRDBDelay(schedule=(30, 60), horizon=10**5, self_duels=False),
-    duelay.MRRDBDelay(schedule=(60, 120), horizon=10**5, feedback="aggregated", self_duels=False),
+    duelay.MRRDBDelay(schedule=(60, 120), horizon=10**5, feedback="counts", self_duels=False),
     duelay.DoubleThompson(self_duels=False),
     duelay.DoubleThompson(delay="learn", window=20, self_duels=False),
     duelay.RMED(self_duels=False),

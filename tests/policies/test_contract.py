@@ -33,8 +33,8 @@ VARIANTS = [
     duelay.MRRDBDelay(schedule=(3, 8, 20)),
     duelay.MRRDBDelay(schedule=(2, 4), pairs="ordered"),
     duelay.MRRDBDelay(mean_delay=2, constants=(0.1, 0.1, 0.1)),
-    duelay.MRRDBDelay(schedule=(4, 9), feedback="aggregated"),
-    duelay.MRRDBDelay(mean_delay=2, feedback="aggregated"),
+    duelay.MRRDBDelay(schedule=(4, 9), feedback="counts"),
+    duelay.MRRDBDelay(mean_delay=2, feedback="counts"),
 ]
 
 

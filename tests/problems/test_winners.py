@@ -91,8 +91,9 @@ def test_problems_with_one():
 def test_regret_is_measured_against_the_target(target):
     problem = duelay.datasets.load("tennis-without-sampras")
     result = duelay.simulate(
-        problem, duelay.DoubleThompson(), delay="geometric:0.1", horizon=400, runs=3, target=target
-    )
+        problem, duelay.DoubleThompson(), delay="geometric:0.1", horizon=400, runs=3,
+        setting=duelay.Setting(target=target),
+    )  # fmt: skip
     gaps = problem.gaps_for(target)
     expected = (result.plays * (gaps[:, None] + gaps[None, :]) / 2).sum(axis=(1, 2))
     assert result.final == pytest.approx(expected)
@@ -130,8 +131,9 @@ def test_each_policy_finds_the_winner_it_is_for():
     assert problem.winners("copeland") == (0, 1)
     for policy, target in ((duelay.DoubleThompson(), "copeland"), (duelay.Borda(), "borda")):
         result = duelay.simulate(
-            problem, policy, delay="geometric:0.01", horizon=100_000, runs=20, target=target
-        )
+            problem, policy, delay="geometric:0.01", horizon=100_000, runs=20,
+            setting=duelay.Setting(target=target),
+        )  # fmt: skip
         assert result.led_by_winner == 1.0
         late = result.regret[:, -1] - result.regret[:, result.regret.shape[1] // 2]
         assert late.mean() < 0.2 * result.final.mean()
@@ -173,8 +175,9 @@ def test_live_and_simulated_borda_name_the_same_leader():
                    [0.45, 0.45, 0.5, 0.95], [0.55, 0.05, 0.05, 0.5]])  # fmt: skip
     problem, policy = duelay.Problem(mu), duelay.Borda(delay=delays.Constant(1))
     result = duelay.simulate(
-        problem, policy, delay="constant:1", horizon=600, runs=3, target="borda"
-    )
+        problem, policy, delay="constant:1", horizon=600, runs=3,
+        setting=duelay.Setting(target="borda"),
+    )  # fmt: skip
     for number in range(3):
         world_rng, policy_rng = streams(0, number)
         player = policy.start(4, seed=policy_rng)

@@ -96,13 +96,13 @@ def test_who_stays_unbeaten_is_not_beaten_before_there_is_news(law):
 
 
 def test_the_bonus_of_the_first_moves_every_pair_so_nobody_is_known_to_stay():
-    ledger = for_votes(open_ledger(assume(None, None, 3), 3), "corrected-votes")
+    ledger = for_votes(open_ledger(assume(None, None, 3), 3), corrects_position=True)
     for t in range(1, 41):
         age_to(ledger, t)
         record(ledger, 1, 2, t)
         hear_vote(ledger, 1, 2, 1.0)
     assert not stays_unbeaten(ledger, 0, 1, 100.0)
-    plain = for_votes(open_ledger(assume(None, None, 3), 3), "votes")
+    plain = for_votes(open_ledger(assume(None, None, 3), 3))
     assert stays_unbeaten(plain, 0, 1, 100.0)
 
 

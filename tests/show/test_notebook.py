@@ -217,8 +217,8 @@ def test_a_player_shows_what_it_is_and_what_it_has_learned():
     assert before.id == 50  # looking has asked nothing
 
 
-def test_what_cannot_be_known_of_aggregated_feedback_is_a_question_mark():
-    player = duelay.MRRDBDelay(schedule=(20, 80), feedback="aggregated").start(3)
+def test_what_cannot_be_known_of_counts_is_a_question_mark():
+    player = duelay.MRRDBDelay(schedule=(20, 80), feedback="counts").start(3)
     for _ in range(5):
         player.ask()
     player.tell_count(2)

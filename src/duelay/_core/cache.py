@@ -8,12 +8,11 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from numba import config
-from numba.core import sigutils
-
+from duelay._core import numba_parts
 from duelay._core.say import say
 
 _KEEP_DAYS = 30
@@ -23,9 +22,13 @@ _NAME = re.compile(r"[0-9a-f]{16}")
 
 def find_folder(name: str) -> tuple[Path | None, str]:
     """Return the folder of the kernels, made if need be; or None, and why none can be kept."""
+    if not numba_parts.can_keep():
+        return None, numba_parts.WHY_NOT_KEPT
     base = Path("~")
     try:
-        chosen = config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        chosen = (
+            numba_parts.cache_folder() or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        )
         base = Path(chosen) / "duelay"
         folder = base / name
         if not folder.exists():
@@ -58,42 +61,77 @@ def _is_ours(folder: Path) -> bool:
     return mark.is_file() and mark.read_bytes() == folder.name.encode()
 
 
-class OptionalCache:
-    """Numba's cache of one kernel. If it fails, the kernel is compiled, and one line says so."""
+class KernelCache(numba_parts.NoCache):  # type: ignore[misc]
+    """Numba's caches of one kernel. If one fails, the kernel is compiled, and one line says so.
 
-    def __init__(self, cache: Any, folder: Path) -> None:
-        self._cache, self._folder = cache, folder
+    `find` returns the folder for some types of arguments, or None to keep nothing. A folder stands
+    for one state of the sources of its kernels.
+    """
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._cache, name)
+    def __init__(self, function: Any, find: Callable[[tuple[Any, ...]], Path | None]) -> None:
+        self._function, self._find = function, find
+        self._caches: dict[Path, Any] = {}
 
-    def load_overload(self, signature: Any, context: Any) -> Any:
+    @property
+    def cache_path(self) -> str | None:
+        """The folder last used, for Numba's statistics."""
+        return next((str(cache.cache_path) for cache in reversed(self._caches.values())), None)
+
+    def load_overload(self, signature: Any, *context: Any) -> Any:
         """Return the code kept for a signature, or None."""
+        arguments = _arguments(signature)
+        folder, cache = self._open(arguments)
+        if cache is None:
+            return None
         try:
-            found = self._cache.load_overload(signature, context)
-            arguments = tuple(sigutils.normalize_signature(signature)[0])
+            found = cache.load_overload(signature, *context)
             if found is None or tuple(found.signature.args) == arguments:
                 return found
             raise ValueError("it is of other types")  # two processes wrote at the same moment
         except Exception as error:  # a damaged file can raise anything
-            _throw_away(self._folder)
+            _throw_away(folder)
             _say_once(
                 "damaged",
-                f"a compiled kernel in {self._folder} is damaged ({_reason(error)}): all of them "
-                f"are compiled again",
+                f"a compiled kernel in {folder} is damaged ({_reason(error)}): all of them are "
+                f"compiled again",
             )
         return None
 
-    def save_overload(self, signature: Any, compiled: Any) -> None:
+    def save_overload(self, signature: Any, *compiled: Any) -> None:
         """Keep the code compiled for a signature, if possible."""
+        folder, cache = self._open(_arguments(signature))
+        if cache is None:
+            return
         try:
-            self._cache.save_overload(signature, compiled)
+            cache.save_overload(signature, *compiled)
         except Exception as error:  # a full disk, a folder that was removed
-            _say_once(
-                "not kept",
-                f"compiled kernels cannot be kept in {self._folder} ({_reason(error)}): the next "
-                f"start compiles again",
-            )
+            _say_not_kept(folder, error)
+
+    def _open(self, arguments: tuple[Any, ...]) -> tuple[Path, Any]:
+        """Return the folder for a signature, and Numba's cache in it: None for neither."""
+        folder = self._find(arguments)
+        if folder is None:
+            return Path(), None
+        if folder not in self._caches:
+            try:
+                self._caches[folder] = numba_parts.cache_in(folder, self._function)
+            except Exception as error:  # there is no place to write to, or Numba has changed
+                _say_not_kept(folder, error)
+                return folder, None
+        return folder, self._caches[folder]
+
+
+def _arguments(signature: Any) -> tuple[Any, ...]:
+    """Return the types of the arguments: Numba gives them alone, or with that of the result."""
+    return tuple(getattr(signature, "args", signature))
+
+
+def _say_not_kept(folder: Path, error: Exception) -> None:
+    _say_once(
+        "not kept",
+        f"compiled kernels cannot be kept in {folder} ({_reason(error)}): the next start compiles "
+        f"again",
+    )
 
 
 @functools.cache

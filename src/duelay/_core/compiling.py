@@ -7,17 +7,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from duelay._core.numba_parts import Listener, register_listener
 from duelay._core.say import say
-
-try:  # private to Numba: without it we are silent, not wrong
-    from numba.core import event
-except ImportError:  # pragma: no cover
-    event = None
 
 PATIENCE = 1.0  # seconds
 
 
-class Announcer:
+class Announcer(Listener):  # type: ignore[misc]
     """Listens to Numba; says once that we compile, when that has taken a second."""
 
     def __init__(self, sentence: Callable[[], str]) -> None:
@@ -57,8 +53,6 @@ def _is_ours(happening: Any) -> bool:
 
 def announce(sentence: Callable[[], str]) -> None:
     """From now on say this sentence, once, when a compilation of ours has taken a second."""
-    if event is None:  # pragma: no cover
-        return
-    listener = type("Listener", (Announcer, event.Listener), {})(sentence)
-    with contextlib.suppress(Exception):
-        event.register("numba:compile", listener)
+    if register_listener is not None:
+        with contextlib.suppress(Exception):  # not a promise of Numba's
+            register_listener("numba:compile", Announcer(sentence))

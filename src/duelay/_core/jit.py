@@ -7,44 +7,52 @@ the oracle that the compiled code is tested against.
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
 import numba
 from numba import config
-from numba.core.caching import NullCache
-from numba.core.options import DefaultOptions
 from numba.extending import overload
 
-from duelay._core.cache import OptionalCache, find_folder
+from duelay._core import numba_parts, outside
+from duelay._core.cache import KernelCache, find_folder
 from duelay._core.compiling import announce
-from duelay._core.sources import own_digest
+from duelay._core.sources import is_outside, own_digest, sources_of_class
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Kernels use their caller's arrays and allocate none. So Numba's runtime (_nrt) is off: counting
+# Kernels use their caller's arrays and allocate none. So Numba's runtime is off: counting
 # references to arrays took more than half of the time. A kernel that allocates one does not
 # compile.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline": True}
-if hasattr(DefaultOptions, "_nrt"):  # private to Numba: without it we are slower, not wrong
-    _OPTIONS["_nrt"] = False
+_BORDER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline": True}
+_OPTIONS = {**_BORDER, **numba_parts.WITHOUT_RUNTIME}
 # Numba's cache checks a function's own file only: it would reuse a kernel after a change of another
-# file that it calls. So each state of all our files has a folder of its own.
+# file that it calls. So each state of all our files has a folder of its own; with a rule from
+# outside, each state of its files, too.
 _CACHE, _NOT_KEPT = find_folder(own_digest())
-_KERNELS: list[Any] = []
 
 
-def _keep_nothing() -> None:
-    """Neither read nor write the disk from now on.
+def _folder(arguments: tuple[Any, ...]) -> Path | None:
+    """Return the folder of a kernel of ours for these types of arguments; None if it has none."""
+    global _NOT_KEPT
+    if _CACHE is None:
+        return None
+    try:
+        name = outside.name_of(arguments)
+        if name is None:
+            return _CACHE
+        folder, reason = _folder_beside(f"{own_digest()} {name}")
+    except Exception as error:  # the user's code may be anything: compile it, and keep nothing
+        folder, reason = None, str(error)
+    _NOT_KEPT = _NOT_KEPT or reason
+    return folder
 
-    A rule from outside is not among the sources that name the folder, and a kernel kept for it
-    could not be loaded without its module.
-    """
-    global _CACHE, _NOT_KEPT
-    _CACHE, _NOT_KEPT = None, "there is a rule from outside"
-    for compiled in _KERNELS:
-        compiled._cache = NullCache()
+
+@functools.cache
+def _folder_beside(parts: str) -> tuple[Path | None, str]:
+    return find_folder(hashlib.sha256(parts.encode()).hexdigest()[:16])
 
 
 def kernel(function: F) -> F:
@@ -58,33 +66,21 @@ def entry(function: F) -> F:
     Passing a Generator takes a reference to it, which only Numba's runtime releases. So the runtime
     is on here, and counts once a call; in the kernels it is off.
     """
-    return _compile(function, {key: _OPTIONS[key] for key in _OPTIONS if key != "_nrt"})
+    return _compile(function, _BORDER)
 
 
 def _compile(function: F, options: dict[str, Any]) -> F:
     compiled: Any = numba.njit(function, **options)
-    if config.DISABLE_JIT:
-        return cast(F, compiled)
-    _KERNELS.append(compiled)
-    if _CACHE is not None:
-        given = config.CACHE_DIR
-        config.CACHE_DIR = str(_CACHE)
-        try:
-            compiled.enable_caching()
-            if Path(compiled._cache.cache_path).is_relative_to(_CACHE):
-                compiled._cache = OptionalCache(compiled._cache, _CACHE)
-            else:  # beside the source: Numba would miss a change of another file
-                compiled._cache = NullCache()
-        except (OSError, RuntimeError):  # there is no place to write to
-            compiled._cache = NullCache()
-        finally:
-            config.CACHE_DIR = given
+    if is_outside(function):  # kept within those of ours that call it, and named by its sources
+        sources_of_class(cast(Any, function))  # as they are now: the file may change later
+    elif not config.DISABLE_JIT and _CACHE is not None:
+        numba_parts.use(compiled, KernelCache(function, _folder))
     return cast(F, compiled)
 
 
 def _compiling() -> str:
     """Return the line to show while kernels are compiled."""
-    if _CACHE is None:
+    if _CACHE is None or _NOT_KEPT:
         return f"duelay: compiling, at every start, since {_NOT_KEPT}: some 20 seconds"
     return f"duelay: compiling, once: some 20 seconds, and kept in {_CACHE.parent}"
 
@@ -101,6 +97,9 @@ class Generic(Protocol):
     def register(self, cls: type) -> Callable[[F], F]:
         """Add the body for a type."""
 
+    def dispatch(self, cls: type) -> Callable[..., Any]:
+        """Return the body for a type."""
+
 
 def generic(function: Callable[..., Any]) -> Generic:
     """Declare a function whose body depends on the type of its first argument, a NamedTuple.
@@ -113,15 +112,29 @@ def generic(function: Callable[..., Any]) -> Generic:
 
     # Called by Numba with *types*; the class behind a NamedTuple type picks the body.
     def body(first: Any, *rest: Any) -> Any:
-        return dispatcher.dispatch(first.instance_class)
+        return dispatcher.dispatch(getattr(first, "instance_class", object))
 
     overload(dispatcher, strict=False, jit_options=_OPTIONS)(body)
+    outside.GENERICS.append(dispatcher)
     add = dispatcher.register
 
-    def register(cls: type) -> Any:
-        if not cls.__module__.startswith("duelay."):
-            _keep_nothing()
-        return add(cls)
+    def register(cls: type) -> Callable[[F], F]:
+        def register_body(body: F) -> F:
+            if is_outside(body) and not is_outside(cls):
+                raise ValueError(
+                    f"{function.__name__} must not be registered for {cls.__name__}, which is not "
+                    f"yours: derive a class from it"
+                )
+            if cls in dispatcher.registry:
+                raise ValueError(
+                    f"{function.__name__} is registered for {cls.__name__} already, and may have "
+                    f"been compiled: define the class anew, too"
+                )
+            for part in (cls, body):
+                sources_of_class(cast(Any, part))  # as they are now: the file may change later
+            return cast(F, add(cls)(body))
+
+        return register_body
 
     dispatcher.register = register  # type: ignore[method-assign,assignment]
     return cast(Generic, dispatcher)

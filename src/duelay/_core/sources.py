@@ -14,17 +14,21 @@ import uuid
 import weakref
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 _SHOWS = frozenset({  # these only read or show: a change of them recomputes nothing
     "__init__.py", "__main__.py", "_version.py", "advice.py", "assumptions", "cli", "datasets",
     "experiments", "show", "testing/__init__.py", "testing/contract.py",
     "_core/__init__.py", "_core/cache.py", "_core/compiling.py", "_core/files.py",
-    "_core/forks.py", "_core/modules.py", "_core/say.py", "_core/sources.py", "_core/words.py",
+    "_core/forks.py", "_core/modules.py", "_core/outside.py", "_core/say.py", "_core/sources.py",
+    "_core/words.py",
 })  # fmt: skip
 _SOURCES = (".py", ".so", ".pyd")
 _INSTALLED = {"site-packages", "dist-packages"}
+_PROMPT = "<prompt>"
+# Not the user's: Numba's own cache knows its version, and the others compile nothing in.
+_GIVEN = (sys.stdlib_module_names | {"duelay", "llvmlite", "numba", "numpy"}) - {"__main__"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +43,11 @@ class Sources:
     def digest(self) -> str:
         """A name for the content."""
         return _digest(self.files)
+
+    @property
+    def is_of_a_prompt(self) -> bool:
+        """Whether there is no file: it was written at a prompt."""
+        return [name for name, _ in self.files] == [_PROMPT]
 
     @property
     def modules(self) -> set[str]:
@@ -71,27 +80,38 @@ def sources_of(*recipes: Any) -> dict[str, Sources]:
     return {sources.name: sources for sources in sorted(found, key=lambda s: (s.name, s.digest))}
 
 
-_SEEN: weakref.WeakKeyDictionary[type, Sources | None] = weakref.WeakKeyDictionary()
+_SEEN: weakref.WeakKeyDictionary[Any, Sources | None] = weakref.WeakKeyDictionary()
 
 
-def sources_of_class(cls: type) -> Sources | None:
+def is_outside(thing: Any) -> bool:
+    """Whether a class, a function or a module is the user's; for another object, its type."""
+    if isinstance(thing, ModuleType):
+        name = thing.__name__
+    else:
+        name = getattr(thing, "__module__", None) or type(thing).__module__
+    return str(name).partition(".")[0] not in _GIVEN
+
+
+def sources_of_class(cls: type | FunctionType) -> Sources | None:
     """Return the sources of a class as they were when it was first seen; None for one of ours.
 
-    A class written at a prompt has no file. It gets a random digest, so that nothing made with it
-    outlives the process.
+    A function has sources, too. A class written at a prompt has no file. It gets a random digest,
+    so that nothing made with it outlives the process.
     """
     if cls not in _SEEN:
         top = cls.__module__.partition(".")[0]
         if top == "duelay" or top in sys.stdlib_module_names - {"__main__"}:
             _SEEN[cls] = None
         else:
-            prompt = Sources(top, (("prompt", uuid.uuid4().bytes),), is_sent=False)
+            prompt = Sources(top, ((_PROMPT, uuid.uuid4().bytes),), is_sent=False)
             _SEEN[cls] = (None if _is_of_a_prompt(cls) else read_sources(top)) or prompt
     return _SEEN[cls]
 
 
-def _is_of_a_prompt(cls: type) -> bool:
+def _is_of_a_prompt(cls: type | FunctionType) -> bool:
     """Whether a method of it is in no file; "<string>" has the methods that a dataclass writes."""
+    if isinstance(cls, FunctionType):
+        return not Path(cls.__code__.co_filename).is_file()
     methods = [value for value in vars(cls).values() if isinstance(value, FunctionType)]
     files = {method.__code__.co_filename for method in methods} - {"<string>"}
     return not all(Path(file).is_file() for file in files)

@@ -80,7 +80,7 @@ def position_effect(history: History, *, level: float = 0.05) -> Finding:
         words = (
             f"Being shown first {'helps' if z > 0 else 'hurts'}: the first arm won "
             f"{votes.mean():.0%} of {n} votes. Keep the order by coin, which cancels it in who "
-            "leads, or start with feedback='corrected-votes', which takes it out."
+            "leads, or start with corrects_position=True, which takes it out."
         )
     return Finding(name, z, p, n, p < level, words)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sys
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from typing import Any
 from duelay import text
 from duelay._core.modules import explain
 from duelay._core.sources import sources_of
-from duelay.engine import Result, simulate, write_csv
+from duelay.engine import Result, Setting, simulate, write_csv
 from duelay.policies.policy import Policy
 from duelay.problems import Problem
 from duelay.show.table import table
@@ -71,7 +72,12 @@ class Comparison:
 
 
 def compare(
-    problem: Problem, chosen: Sequence[tuple[str, Policy]], *, quiet: bool, **options: Any
+    problem: Problem,
+    chosen: Sequence[tuple[str, Policy]],
+    setting: Setting,
+    *,
+    quiet: bool,
+    **options: Any,
 ) -> Comparison:
     """Simulate policies, given with their forms; Ctrl-C keeps those that are finished."""
     results: list[Result] = []
@@ -79,10 +85,9 @@ def compare(
         for form, policy in chosen:
             name = form if len(form) <= _NAME else f"{form[: _NAME - 1]}…"
             which = f"{len(results) + 1} of {len(chosen)}, " if len(chosen) > 1 else ""
+            shown = dataclasses.replace(setting, progress=False if quiet else which + name)
             try:
-                results.append(
-                    simulate(problem, policy, progress=False if quiet else which + name, **options)
-                )
+                results.append(simulate(problem, policy, setting=shown, **options))
             except Exception as error:
                 if isinstance(error, ValueError) or not sources_of(policy):
                     raise

@@ -6,9 +6,9 @@ import click
 
 from duelay import delays
 from duelay._core import checks
+from duelay._core.feedback import FEEDBACKS
 from duelay.advice import recommend
-from duelay.cli.shell import EPILOG, Command, Whole, wrapped
-from duelay.ledger.votes import FEEDBACKS
+from duelay.cli.shell import EPILOG, Command, Whole, feedback_option, wrapped
 from duelay.problems import TARGETS
 
 
@@ -18,20 +18,18 @@ from duelay.problems import TARGETS
 @click.option("--mean-delay", type=float, metavar="TICKS",
               help="The mean of the delay, where that alone is known.")  # fmt: skip
 @click.option("--order-given", is_flag=True, help="The champion must be shown first.")
-@click.option("--anonymous", is_flag=True, help="Conversions do not say from which duel they are.")
 @click.option("--arms", type=Whole(2), metavar="K", help="The number of arms.")
 @click.option("--window", type=Whole(), metavar="M", help="Ticks after which a conversion is no "
               "longer counted.  [default: 10000 where the law is learned]")  # fmt: skip
 @click.option("--target", type=click.Choice(TARGETS), default="condorcet", show_default=True,
               help="The winner that is sought.")  # fmt: skip
-@click.option("--feedback", type=click.Choice(FEEDBACKS), default="conversions", show_default=True,
-              help="What is told: wins of the first, or who won.")  # fmt: skip
+@feedback_option(FEEDBACKS, "What is told: wins of the first, who won, or only how many wins of "
+                 "the first there are.")  # fmt: skip
 @click.option("--two-arms", is_flag=True, help="Two different arms must always be shown.")
 def recommend_command(
     delay: str | None,
     mean_delay: float | None,
     order_given: bool,
-    anonymous: bool,
     arms: int | None,
     window: int | None,
     target: str,
@@ -48,15 +46,14 @@ def recommend_command(
         checks.number("--mean-delay", mean_delay, least=1)
     if delay is not None and mean_delay is not None:
         raise ValueError("--mean-delay is for where the law is not known: give it or --delay alone")
-    if anonymous and delay is None and mean_delay is None:
+    if feedback == "counts" and delay is None and mean_delay is None:
         raise ValueError(
-            "--anonymous needs --mean-delay, or --delay for the law: the policy's rounds are made "
-            "from the mean"
+            "--feedback counts needs --mean-delay, or --delay for the law: the policy's rounds are "
+            "made from the mean"
         )
     advice = recommend(
         mean_delay if delay is None else delays.check(delay),
         is_order_free=not order_given,
-        is_anonymous=anonymous,
         n_arms=arms,
         window=window,
         target=target,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
 else:
     _Kind = click.ParamType
 
+C = TypeVar("C", bound=Callable[..., Any])
 EPILOG = """
 Laws and policies are written name:argument,key=value, for example geometric:0.01,
 never:0.3,geometric:0.01 or rucb-delay:alpha=1,window=500.
 """
-_ARGUMENTS = {"n_arms": "--arms", "is_order_free": "--order-given", "is_anonymous": "--anonymous"}
+_ARGUMENTS = {"n_arms": "--arms", "is_order_free": "--order-given"}
 
 
 class Whole(_Kind):
@@ -58,7 +60,7 @@ class Command(click.Command):
         """Return a sentence about arguments as one about options.
 
         An argument is the first word of its sentence, or stands with a value as Python writes it:
-        ``target='borda'`` becomes ``--target borda``.
+        ``target='borda'`` becomes ``--target borda``, and a flag's ``=True`` is left out.
         """
         own = [param for param in self.params if isinstance(param, click.Option)]
         options = {str(option.name): option.opts[0] for option in own}
@@ -67,7 +69,19 @@ class Command(click.Command):
             return sentence
         names = "|".join(re.escape(name) for name in options)
         sentence = re.sub(rf"\A({names})\b(?=[ ,])", lambda m: options[m[1]], sentence)
+        sentence = re.sub(rf"\b({names})=True\b", lambda m: options[m[1]], sentence)
         return re.sub(rf"\b({names})='([\w-]+)'", lambda m: f"{options[m[1]]} {m[2]}", sentence)
+
+
+def feedback_option(words: Sequence[str], what: str) -> Callable[[C], C]:
+    """``--feedback``; a word that is none of these is refused where Python refuses it."""
+    return click.option(
+        "--feedback",
+        default="conversions",
+        show_default=True,
+        metavar=f"[{'|'.join(words)}]",
+        help=what,
+    )
 
 
 def import_option(command: Any) -> Any:

@@ -8,10 +8,18 @@ import click
 import numpy as np
 
 from duelay import datasets, delays, policies
+from duelay._core.feedback import FEEDBACKS
 from duelay.cli.compare import compare
-from duelay.cli.shell import EPILOG, Command, Whole, complain, import_modules, import_option
-from duelay.engine import BANDS
-from duelay.ledger.votes import FEEDBACKS
+from duelay.cli.shell import (
+    EPILOG,
+    Command,
+    Whole,
+    complain,
+    feedback_option,
+    import_modules,
+    import_option,
+)
+from duelay.engine import BANDS, Setting
 from duelay.problems import TARGETS
 
 
@@ -60,8 +68,9 @@ from duelay.problems import TARGETS
               "mean is, with 95 % confidence.")  # fmt: skip
 @click.option("--target", type=click.Choice(TARGETS), default="condorcet", show_default=True,
               help="The winner that regret is measured against.")  # fmt: skip
-@click.option("--feedback", type=click.Choice(FEEDBACKS), default="conversions", show_default=True,
-              help="What is reported: a win of the first only, or both outcomes.")  # fmt: skip
+@feedback_option(FEEDBACKS[:2], "What is reported: a win of the first only, or both outcomes.")
+@click.option("--correct-position", "corrects_position", is_flag=True,
+              help="With votes, take out what being shown first is worth.")  # fmt: skip
 @click.option("--stale", type=Whole(0), default=0, show_default=True, metavar="R",
               help="Ticks by which the evidence is old that a policy sees.")  # fmt: skip
 @click.option("--batch", type=Whole(), default=1, show_default=True, metavar="B",
@@ -81,6 +90,7 @@ def simulate_command(
     band: str,
     target: str,
     feedback: str,
+    corrects_position: bool,
     stale: int,
     batch: int,
     modules: tuple[str, ...],
@@ -93,6 +103,13 @@ def simulate_command(
     keeps the policies that are finished.
     """
     import_modules(modules)
+    setting = Setting(
+        target=target,
+        feedback=feedback,
+        corrects_position=corrects_position,
+        stale=stale,
+        batch=batch,
+    )
     problem = datasets.find(dataset)
     law = delays.check(delay, problem.n_arms)
     # Where the law depends on the pair, the largest mean: n_m must be long enough for each.
@@ -109,6 +126,7 @@ def simulate_command(
     compared = compare(
         problem,
         list(zip(policy_forms, chosen, strict=True)),
+        setting,
         quiet=quiet,
         delay=law,
         horizon=horizon,
@@ -116,15 +134,10 @@ def simulate_command(
         seed=seed,
         workers=workers,
         checkpoints=checkpoints,
-        target=target,
-        feedback=feedback,
-        stale=stale,
-        batch=batch,
     )
     winners = ", ".join(problem.arms[arm] for arm in problem.winners(target))
     click.echo(f"{problem.name}: {problem.n_arms} arms, winner {winners}")
-    setting = str(compared.results[0].setting)
-    how = f", {setting}" if setting else ""
+    how = f", {setting}" if str(setting) else ""
     click.echo(f"delay {law}, {horizon} duels a run, runs: {runs}, seed {seed}{how}\n")
     click.echo(compared.table())
     if out is not None:

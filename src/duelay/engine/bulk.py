@@ -26,14 +26,14 @@ from duelay.rules.turn import select
 class Late(NamedTuple):
     """Conversions that come after the round of their duel."""
 
-    first: NDArray[np.int64]  # (2 n,): no answer is on its way for more than n ticks
+    first: NDArray[np.int64]  # (2 n,): room enough, as no answer takes longer than n ticks
     second: NDArray[np.int64]  # (2 n,)
     due: NDArray[np.int64]  # (2 n,): the tick at which each is heard
-    kept: NDArray[np.int64]  # (1,): how many there are
+    kept: NDArray[np.int64]  # (1,): the number of late conversions
 
 
 def nothing_late(world: World) -> Late:
-    """Return room for what will be late."""
+    """Return an empty list of late conversions."""
     n = 2 * world.after.size
     return Late(
         np.zeros(n, dtype=np.int64),
@@ -167,7 +167,7 @@ def draw_duels(
     """
     tau, row = world.tau, world.law[i, j]
     last = tau.shape[1] - 1
-    ever = tau[row, last]  # the share that is ever heard of
+    ever = tau[row, last]  # the share of answers that ever come
     if ever <= 0.0:
         return 0
     n_outlast = 0

@@ -13,7 +13,7 @@ from duelay.engine.world import NOBODY, World, let_duel, take_due
 
 def play(
     player: Any,
-    is_aggregated: bool,
+    counts_only: bool,
     world: World,
     tally: Tally,
     plays: NDArray[np.int64],
@@ -29,7 +29,7 @@ def play(
     for t in range(int(tally.tick[0]) + 1, until + 1):
         if (t - 1) % batch == 0:
             for due in range(max(1, t - batch + 1), t + 1):
-                tell_due(player, is_aggregated, world, due, asked)
+                tell_due(player, counts_only, world, due, asked)
         asked.append(player.ask())
         i, j = asked[-1].first, asked[-1].second
         let_duel(world, i, j, t, world_rng)
@@ -38,7 +38,7 @@ def play(
         pass_to(tally, t, plays)
 
 
-def tell_due(player: Any, is_aggregated: bool, world: World, due: int, asked: list[Any]) -> None:
+def tell_due(player: Any, counts_only: bool, world: World, due: int, asked: list[Any]) -> None:
     """Tell the player what was due at a tick."""
     n = 0
     entry = take_due(world, due)
@@ -47,8 +47,8 @@ def tell_due(player: Any, is_aggregated: bool, world: World, due: int, asked: li
         duel = asked[world.born[entry] - 1]
         if world.is_vote:
             player.tell(duel, winner="first" if world.won[entry] else "second")
-        elif not is_aggregated:
+        elif not counts_only:
             player.tell(duel)
         entry = take_due(world, due)
-    if is_aggregated:
+    if counts_only:
         player.tell_count(n)

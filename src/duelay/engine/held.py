@@ -49,7 +49,7 @@ def hold(stale: int, batch: int, window: int | None, n_arms: int) -> Held:
 def run_held(
     rule: Any,
     ledger: Ledger,
-    is_aggregated: bool,
+    counts_only: bool,
     world: World,
     held: Held,
     tally: Tally,
@@ -58,14 +58,14 @@ def run_held(
     policy_rng: np.random.Generator,
 ) -> None:
     """Play from where the tally stands until tick `until`; go on later by calling it again."""
-    play_held(rule, ledger, is_aggregated, world, held, tally, until, world_rng, policy_rng)
+    play_held(rule, ledger, counts_only, world, held, tally, until, world_rng, policy_rng)
 
 
 @kernel
 def play_held(
     rule: Any,
     ledger: Ledger,
-    is_aggregated: bool,
+    counts_only: bool,
     world: World,
     held: Held,
     tally: Tally,
@@ -80,7 +80,7 @@ def play_held(
         if seen >= 1:
             if (seen - 1) % held.batch == 0:
                 for due in range(held.heard[0] + 1, seen + 1):
-                    hear_due(ledger, is_aggregated, world, tally, due, seen, held.window)
+                    hear_due(ledger, counts_only, world, tally, due, seen, held.window)
                 held.heard[0] = seen
             age_to(ledger, seen)
         i, j = pick(rule, ledger, t, policy_rng)

@@ -13,13 +13,13 @@ from duelay.ledger import Ledger
 from duelay.ledger.assumption import FOREVER, next_look, settles
 from duelay.rules.turn import calm_until, turn
 
-_LONG = 10_000  # ticks: to take their draws one by one costs more than to come back for it
+_LONG = 10_000  # ticks: beyond, Python advances the generator instead of drawing one by one
 
 
 def run(
     rule: Any,
     ledger: Ledger,
-    is_aggregated: bool,
+    counts_only: bool,
     world: World,
     tally: Tally,
     until: int,
@@ -33,7 +33,7 @@ def run(
     stepped over, so that the duels are the same.
     """
     while True:
-        passed = play(rule, ledger, is_aggregated, world, tally, until, world_rng, policy_rng)
+        passed = play(rule, ledger, counts_only, world, tally, until, world_rng, policy_rng)
         if passed > 0:
             world_rng.bit_generator.advance(2 * passed)  # type: ignore[attr-defined]
         if tally.tick[0] >= until:
@@ -44,7 +44,7 @@ def run(
 def play(
     rule: Any,
     ledger: Ledger,
-    is_aggregated: bool,
+    counts_only: bool,
     world: World,
     tally: Tally,
     until: int,
@@ -52,26 +52,26 @@ def play(
     policy_rng: np.random.Generator,
 ) -> int:
     """`play_ticks`, for Python to call."""
-    return play_ticks(rule, ledger, is_aggregated, world, tally, until, world_rng, policy_rng)
+    return play_ticks(rule, ledger, counts_only, world, tally, until, world_rng, policy_rng)
 
 
 @kernel
 def play_ticks(
     rule: Any,
     ledger: Ledger,
-    is_aggregated: bool,
+    counts_only: bool,
     world: World,
     tally: Tally,
     until: int,
     world_rng: np.random.Generator,
     policy_rng: np.random.Generator,
 ) -> int:
-    """Play until tick `until`, or until a long calm has passed; return the ticks without draws."""
+    """Play until tick `until`, or to the end of a long calm; return the ticks not drawn for."""
     settled = settles(ledger.assumed)
     t, skipped = tally.tick[0], 0
     while t < until and skipped == 0:
         t += 1
-        hear_due(ledger, is_aggregated, world, tally, t, t, FOREVER)
+        hear_due(ledger, counts_only, world, tally, t, t, FOREVER)
         i, j = turn(rule, ledger, t, policy_rng)
         duel(world, i, j, t, world_rng)
         show(tally, i, j, 1)
@@ -82,7 +82,7 @@ def play_ticks(
             calm = min(calm_until(rule, ledger, i, t), until, next_look(ledger.assumed) - 1)
             if calm > t:
                 for due in range(t + 1, min(calm, t + world.wheel.size) + 1):
-                    hear_due(ledger, is_aggregated, world, tally, due, due, FOREVER)  # self-duels
+                    hear_due(ledger, counts_only, world, tally, due, due, FOREVER)  # self-duels
                 repeat(tally, ledger.plays, i, i, calm - t)
                 if calm - t > _LONG:
                     skipped = calm - t

@@ -1,42 +1,115 @@
-"""What a simulation is about beside problem, policy and law: its target and how answers come."""
+"""What a simulation is about beside problem, policy and law, and how it is done."""
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ParamSpec, TypeVar
 
 from duelay._core import checks
-from duelay.ledger.votes import is_votes
+from duelay._core.feedback import check_correction, check_feedback
 from duelay.problems import TARGETS
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Setting:
-    """Whose regret, and how answers come; `str` names what is not as in the paper.
+    """Whose regret, how answers come, and how the runs are done.
 
-    >>> str(Setting(feedback="votes", stale=100))
+    The first five say what a simulation is about, and the rest how it is done: those do not count
+    where settings are compared. `str` names what it is about and not as in the paper.
+
+    Parameters
+    ----------
+    target : the winner that regret is measured against: ``"condorcet"`` (Equation 1),
+        ``"copeland"`` or ``"borda"``, whose regret is the mean of what the two arms lack to the
+        best score (`Problem.gaps_for`).
+    feedback : ``"conversions"``, where silence looks like a win for the second; or ``"votes"``,
+        where both outcomes are reported, each with its delay, and silence is no answer (a share of
+        none is a `Never` law).
+    corrects_position : with votes, also take out what being shown first is worth.
+    stale : ticks by which the evidence is old that the policy sees, its own duels included.
+    batch : how many duels are asked before what has come is heard.
+    first_run : the number of the first run, where runs are done in several goes.
+    pairs : also record how often each pair has been played by each checkpoint.
+    progress : draw a bar on standard error; None for when it takes more than two seconds and
+        standard error is a terminal; a text is the same, and stands before the bar.
+    is_cautious : warn where the policy cannot work well with this horizon.
+    bulk : draw duels together where the policy looks at none of them before the last: the rounds of
+        `MRRDBDelay`. The law is the same; the duels of a seed are not. False draws one by one, in
+        step with a live player and with other policies' worlds.
+
+    Examples
+    --------
+    >>> str(Setting(feedback="votes", stale=100, progress=False))
     'feedback=votes, stale=100'
     """
 
-    target: str = "condorcet"  # the winner that regret is measured against
-    feedback: str = "conversions"  # or "votes", "corrected-votes": both outcomes are reported
-    stale: int = 0  # ticks by which the evidence is old that the policy sees
-    batch: int = 1  # duels that are asked before anything is heard
+    target: str = "condorcet"
+    feedback: str = "conversions"
+    corrects_position: bool = False
+    stale: int = 0
+    batch: int = 1
+    first_run: int = field(default=0, compare=False)
+    pairs: bool = field(default=False, compare=False)
+    progress: bool | str | None = field(default=None, compare=False)
+    is_cautious: bool = field(default=True, compare=False)
+    bulk: bool = field(default=True, compare=False)
 
     def __post_init__(self) -> None:
         checks.one_of("target", self.target, TARGETS)
-        is_votes(self.feedback)
-        object.__setattr__(self, "stale", checks.whole("stale", self.stale, least=0))
-        object.__setattr__(self, "batch", checks.whole("batch", self.batch))
+        check_feedback(self.feedback, counts="these are for a policy that hears no more, such as "
+                       "mrr-db-delay:feedback=counts")  # fmt: skip
+        check_correction(self.corrects_position, self.feedback)
+        for name, least in (("stale", 0), ("batch", 1), ("first_run", 0)):
+            object.__setattr__(self, name, checks.whole(name, getattr(self, name), least=least))
+        for name in ("pairs", "is_cautious", "bulk"):
+            checks.yes_or_no(name, getattr(self, name))
+        if not isinstance(self.progress, bool | str | None):
+            raise ValueError(f"progress must be True, False, None or a text, got {self.progress!r}")
 
     @property
     def is_held(self) -> bool:
         """Whether evidence is held back."""
         return self.stale > 0 or self.batch > 1
 
+    def _changed(self) -> dict[str, Any]:
+        """Return what is not the default, by name."""
+        given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: value for name, value in given.items() if value != getattr(Setting, name)}
+
     def __str__(self) -> str:
-        return ", ".join(
-            f"{field.name}={getattr(self, field.name)}"
-            for field in dataclasses.fields(self)
-            if getattr(self, field.name) != field.default
-        )
+        changed = self._changed().items()
+        return ", ".join(f"{name}={value}" for name, value in changed if name in ABOUT)
+
+    def __repr__(self) -> str:
+        changed = ", ".join(f"{name}={value!r}" for name, value in self._changed().items())
+        return f"Setting({changed})"
+
+
+ABOUT = tuple(field.name for field in dataclasses.fields(Setting) if field.compare)
+
+
+def takes_setting(function: Callable[P, R]) -> Callable[P, R]:
+    """Have a function that takes a setting say so where it is given a field of it instead."""
+    names = {field.name for field in dataclasses.fields(Setting)}
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        if astray := [name for name in kwargs if name in names]:
+            given = ", ".join(f"{name}={_written(kwargs[name])}" for name in astray)
+            raise TypeError(
+                f"{function.__name__} takes {' and '.join(astray)} in its setting: write "
+                f"setting=duelay.Setting({given})"
+            )
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def _written(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from duelay._core import checks
+from duelay._core.numba_parts import NumbaError
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.engine import by_player
@@ -22,15 +23,15 @@ from duelay.engine.bulk import nothing_late, run_rounds
 from duelay.engine.held import hold, run_held
 from duelay.engine.loop import run
 from duelay.engine.result import Result
-from duelay.engine.setting import Setting
+from duelay.engine.setting import Setting, takes_setting
 from duelay.engine.tick import Tally, new_tally, regret_so_far
 from duelay.engine.world import World, make_world, with_empty_queue
 from duelay.ledger import Ledger, age_to, for_votes
-from duelay.ledger.votes import is_votes
 from duelay.players.standing import leader_of
 from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.problems import Problem
 from duelay.rules.mrr_db import MRRDBRule
+from duelay.rules.turn import explain
 
 _SLICE_SECONDS = 0.05  # how long Ctrl-C and the progress bar wait for a compiled loop
 _FIRST_SLICE = 256
@@ -51,6 +52,7 @@ class Outcome(NamedTuple):
     seconds: float
 
 
+@takes_setting
 def simulate(
     problem: Problem,
     policy: Any,
@@ -61,15 +63,7 @@ def simulate(
     seed: int = 0,
     workers: int | None = None,
     checkpoints: int | Sequence[int] = 200,
-    first_run: int = 0,
-    pairs: bool = False,
-    progress: bool | str | None = None,
-    is_cautious: bool = True,
-    bulk: bool = True,
-    target: str = "condorcet",
-    feedback: str = "conversions",
-    stale: int = 0,
-    batch: int = 1,
+    setting: Setting = Setting(),  # noqa: B008, it is frozen
 ) -> Result:
     """Run a policy on a problem whose conversions are delayed, and record its regret.
 
@@ -85,22 +79,7 @@ def simulate(
         policy.
     workers : threads; None for one a core. The loop is compiled and holds no lock.
     checkpoints : how many ticks to record, evenly spaced, the last at the horizon; or which ones.
-    first_run : the number of the first run, where runs are done in several goes.
-    pairs : also record how often each pair has been played by each checkpoint.
-    progress : draw a bar on standard error; None for when it takes more than two seconds and
-        standard error is a terminal; a text is the same, and stands before the bar.
-    is_cautious : warn where the policy cannot work well with this horizon.
-    bulk : draw duels together where the policy looks at none of them before the last: the rounds of
-        `MRRDBDelay`. The law is the same; the duels of a seed are not. False draws one by one, in
-        step with a live player and with other policies' worlds.
-    target : the winner that regret is measured against: ``"condorcet"`` (Equation 1),
-        ``"copeland"`` or ``"borda"``, whose regret is the mean of what the two arms lack to the
-        best score (`Problem.gaps_for`).
-    feedback : ``"conversions"``, where silence looks like a win for the second; ``"votes"``, where
-        both outcomes are reported, each with its delay, and silence is no answer (a share of none
-        is a `Never` law); or ``"corrected-votes"``, which also takes out the bonus of the first.
-    stale : ticks by which the evidence is old that the policy sees, its own duels included.
-    batch : how many duels are asked before what has come is heard.
+    setting : whose regret, how answers come, and how the runs are done: a `Setting`.
 
     Examples
     --------
@@ -111,6 +90,8 @@ def simulate(
     >>> result.t, result.regret.shape
     (array([ 500, 1000]), (3, 2))
     """
+    if not isinstance(setting, Setting):
+        raise ValueError(f"setting must be a duelay.Setting, got {setting!r}")
     if not isinstance(problem, Problem):
         raise ValueError(f"problem must be a duelay.Problem, got {problem!r}")
     if isinstance(policy, type) or not callable(getattr(policy, "start", None)):
@@ -122,26 +103,26 @@ def simulate(
     horizon = checks.whole("horizon", horizon)
     runs = checks.whole("runs", runs)
     seed = checks.whole("seed", seed, least=0)
-    first_run = checks.whole("first_run", first_run, least=0)
     workers = _cores() if workers is None else checks.whole("workers", workers)
     ticks = _checkpoints(checkpoints, horizon)
-    setting = Setting(target, feedback, stale, batch)
-    gaps = problem.gaps_for(target)  # refuses a problem without a winner
+    gaps = problem.gaps_for(setting.target)  # refuses a problem without a winner
     if hasattr(policy, "for_horizon"):
         policy = policy.for_horizon(horizon)
 
     if isinstance(policy, Policy):
         checks.window(policy.window)
-        caution = policy.caution(problem.n_arms, horizon) if is_cautious else None
+        caution = policy.caution(problem.n_arms, horizon) if setting.is_cautious else None
         if caution is not None:
-            warnings.warn(caution, stacklevel=2)
+            warnings.warn(caution, stacklevel=3)  # past `takes_setting`
     _check_fits(policy, setting)
     world = make_world(
         problem, law, getattr(policy, "window", None), horizon,
-        is_vote=is_votes(feedback), hold=setting.stale + setting.batch if setting.is_held else 0,
+        is_vote=setting.feedback == "votes",
+        hold=setting.stale + setting.batch if setting.is_held else 0,
     )  # fmt: skip
-    job = _Job(problem, policy, world, horizon, seed, ticks, gaps, pairs, bulk, setting)
+    job = _Job(problem, policy, world, horizon, seed, ticks, gaps, setting)
     job.compile()
+    progress = setting.progress
     name = progress if isinstance(progress, str) else None
     is_offered = name is not None or progress is None
     bar = tqdm(
@@ -153,8 +134,9 @@ def simulate(
         disable=None if is_offered else not progress,
         leave=False,
     )
+    first = setting.first_run
     with bar:
-        outcomes = _spread(job, range(first_run, first_run + runs), min(workers, runs), bar)
+        outcomes = _spread(job, range(first, first + runs), min(workers, runs), bar)
     return Result(
         problem=problem,
         policy=policy,
@@ -166,7 +148,7 @@ def simulate(
         final=np.array([outcome.final for outcome in outcomes]),
         leader=np.array([outcome.leader for outcome in outcomes]),
         plays=np.stack([outcome.plays for outcome in outcomes]),
-        pairs=sum(outcome.pairs for outcome in outcomes) if pairs else None,
+        pairs=sum(outcome.pairs for outcome in outcomes) if setting.pairs else None,
         seconds=sum(outcome.seconds for outcome in outcomes),
         setting=setting,
     )
@@ -174,12 +156,10 @@ def simulate(
 
 def _check_fits(policy: Any, setting: Setting) -> None:
     """Refuse what a policy cannot do."""
-    if is_votes(setting.feedback) and getattr(policy, "is_aggregated", False):
-        raise ValueError("feedback must be conversions for a policy that is told only their number")
+    if setting.feedback == "votes" and getattr(policy, "counts_only", False):
+        raise ValueError("feedback must be conversions for a policy that hears counts, got 'votes'")
     if setting.stale and not isinstance(policy, CompiledPolicy):
-        raise ValueError(
-            "stale needs one of duelay's own policies: a player knows of its duels at once"
-        )
+        raise ValueError("stale needs a compiled policy: a player knows of its duels at once")
 
 
 def streams(seed: int, run: int) -> tuple[np.random.Generator, np.random.Generator]:
@@ -200,27 +180,28 @@ class _Job:
         seed: int,
         ticks: NDArray[np.int64],
         gaps: NDArray[np.float64],
-        pairs: bool,
-        bulk: bool,
         setting: Setting,
     ) -> None:
         self.problem, self.policy, self.world = problem, policy, world
         self.horizon, self.seed, self.ticks, self.gaps = horizon, seed, ticks, gaps
-        self.pairs = pairs
         self.setting = setting
         self.is_compiled = isinstance(policy, CompiledPolicy)
-        self.is_aggregated = bool(getattr(policy, "is_aggregated", False))
+        self.counts_only = bool(getattr(policy, "counts_only", False))
         rule = policy.rule(problem.n_arms) if self.is_compiled else None
-        is_plain = not self.is_aggregated and not setting.is_held and not world.is_vote
+        is_plain = not self.counts_only and not setting.is_held and not world.is_vote
         is_plain = is_plain and getattr(policy, "self_duels", True)
-        self.in_bulk = bulk and isinstance(rule, MRRDBRule) and is_plain
+        self.in_bulk = setting.bulk and isinstance(rule, MRRDBRule) and is_plain
         self.stop = threading.Event()
         self.lock = threading.Lock()
 
     def compile(self) -> None:
         """Compile, or load from disk, before the clock starts and the threads do."""
         if self.is_compiled:
-            self._compiled_run(new_tally(self.gaps, self.ticks), 0)[2](0)
+            rule, _, proceed, _ = self._compiled_run(new_tally(self.gaps, self.ticks), 0)
+            try:
+                proceed(0)
+            except NumbaError as error:
+                raise explain(rule) from error
 
     def _compiled_run(
         self, tally: Tally, number: int
@@ -229,9 +210,9 @@ class _Job:
         k = self.problem.n_arms
         rule, ledger = self.policy.rule(k), self.policy.ledger(k)
         if self.world.is_vote:
-            ledger = for_votes(ledger, self.setting.feedback)
+            ledger = for_votes(ledger, corrects_position=self.setting.corrects_position)
         world, rngs = with_empty_queue(self.world), streams(self.seed, number)
-        aggregated, plays = self.is_aggregated, ledger.plays
+        counts_only, plays = self.counts_only, ledger.plays
         if self.in_bulk:
             late = nothing_late(world)
 
@@ -243,19 +224,19 @@ class _Job:
             plays = held.plays
 
             def proceed(until: int) -> None:
-                run_held(rule, ledger, aggregated, world, held, tally, until, *rngs)
+                run_held(rule, ledger, counts_only, world, held, tally, until, *rngs)
 
         else:
 
             def proceed(until: int) -> None:
-                run(rule, ledger, aggregated, world, tally, until, *rngs)
+                run(rule, ledger, counts_only, world, tally, until, *rngs)
 
         return rule, ledger, proceed, plays
 
     def play(self, number: int, bar: Any) -> Outcome:
         """Do one run, in slices."""
         k = self.problem.n_arms
-        tally = new_tally(self.gaps, self.ticks, self.pairs)
+        tally = new_tally(self.gaps, self.ticks, self.setting.pairs)
         if self.is_compiled:
             rule, ledger, proceed, plays = self._compiled_run(tally, number)
         else:
@@ -267,7 +248,7 @@ class _Job:
 
             def proceed(until: int) -> None:
                 by_player.play(
-                    player, self.is_aggregated, world, tally, plays, until, world_rng, asked,
+                    player, self.counts_only, world, tally, plays, until, world_rng, asked,
                     self.setting.batch,
                 )  # fmt: skip
 
@@ -283,9 +264,10 @@ class _Job:
 
     def _player(self, rng: np.random.Generator) -> Any:
         """Start a policy in plain Python."""
-        if self.world.is_vote:
-            return self.policy.start(self.problem.arms, rng, feedback=self.setting.feedback)
-        return self.policy.start(self.problem.arms, rng)
+        told: dict[str, Any] = {"feedback": "votes"} if self.world.is_vote else {}
+        if self.setting.corrects_position:
+            told["corrects_position"] = True
+        return self.policy.start(self.problem.arms, rng, **told)  # which need not know of either
 
     def _in_slices(self, proceed: Any, bar: Any) -> float:
         """Play to the horizon, looking up now and then; return the seconds it took."""

@@ -20,7 +20,7 @@ class Tally(NamedTuple):
     """What is recorded of a run, and where it stands."""
 
     gaps: NDArray[np.float64]  # (K,): Delta_i
-    checkpoints: NDArray[np.int64]  # (C,): the ticks at which something is taken down
+    checkpoints: NDArray[np.int64]  # (C,): the ticks at which regret is taken down
     regret: NDArray[np.float64]  # (C,): R(t), filled in as ticks pass
     pairs: NDArray[np.int64]  # (C, K, K): plays by then; (0, K, K) to leave them out
     shown: NDArray[np.int64]  # (K,): how often each arm has been in a duel, a self-duel twice
@@ -53,7 +53,7 @@ def new_tally(
 @kernel
 def hear_due(
     ledger: Ledger,
-    is_aggregated: bool,
+    counts_only: bool,
     world: World,
     tally: Tally,
     due: int,
@@ -67,7 +67,7 @@ def hear_due(
     entry = take_due(world, due)
     while entry != NOBODY:
         i, j, born = world.first[entry], world.second[entry], world.born[entry]
-        if is_aggregated:
+        if counts_only:
             ledger.conversions[tally.first[0], tally.second[0]] += 1
         elif now - born <= window:
             if world.is_vote:

@@ -102,7 +102,7 @@ def duel(world: World, i: int, j: int, t: int, rng: np.random.Generator) -> None
     row = world.law[i, j]
     n = world.tau.shape[1] - 1
     if u >= world.tau[row, n]:
-        return  # later than anybody will listen, or never
+        return  # after the window or the horizon, or never
     d = delay_at(world, row, u)
     entry = world.free[0]
     world.free[0] = world.after[entry]

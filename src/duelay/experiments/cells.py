@@ -164,14 +164,16 @@ def _simulate(cell: Cell) -> Result:
         delay=cell.delay,
         horizon=cell.horizon,
         runs=cell.stop - cell.start,
-        first_run=cell.start,
         seed=cell.seed,
         workers=1,
         checkpoints=cell.checkpoints,
-        pairs=True,
-        progress=False,
-        is_cautious=False,  # warnings are given once, before the work
-        **dataclasses.asdict(cell.setting),
+        setting=dataclasses.replace(
+            cell.setting,
+            first_run=cell.start,
+            pairs=True,
+            progress=False,
+            is_cautious=False,  # warnings are given once, before the work
+        ),
     )
 
 

@@ -8,10 +8,10 @@
     runs = 20
 
 A problem may also be ``first-bonus:0.1,PROBLEM``, one with a bonus for being shown first. `target`,
-`feedback`, `stale` and `batch` are those of `simulate`. ``[sweep]`` with `over`, `axis` and `ticks`
-draws the regret over the laws, the problems or the grids. ``import = ["mine"]`` imports modules
-that name your own policies or laws. ``band = "mean"`` draws an interval for the mean in figures, in
-place of the spread of the runs.
+`feedback`, `corrects_position`, `stale` and `batch` are those of a `Setting`. ``[sweep]`` with
+`over`, `axis` and `ticks` draws the regret over the laws, the problems or the grids.
+``import = ["mine"]`` imports modules that name your own policies or laws. ``band = "mean"`` draws
+an interval for the mean in figures, in place of the spread of the runs.
 
 These keys describe one grid: every problem with every policy under every law. Several grids are
 written as ``[[grid]]``, each with a `name`; a grid takes the keys that it leaves out from the top.
@@ -19,7 +19,6 @@ written as ``[[grid]]``, each with a `name`; a grid takes the keys that it leave
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import tomllib
 from importlib import resources
@@ -30,7 +29,7 @@ from duelay import datasets, delays
 from duelay._core import checks
 from duelay._core.modules import bring_in
 from duelay.engine import BANDS
-from duelay.engine.setting import Setting
+from duelay.engine.setting import ABOUT, Setting
 from duelay.experiments.spec import Choice, Grid, Specification, Sweep, slug
 from duelay.problems import Problem
 
@@ -45,6 +44,7 @@ _SHARED: dict[str, Any] = {
     "block": 10,
     "target": "condorcet",
     "feedback": "conversions",
+    "corrects_position": False,
     "stale": 0,
     "batch": 1,
 }
@@ -232,10 +232,11 @@ class _Reader:
 
     def setting(self, given: dict[str, Any]) -> Setting:
         """Return a grid's setting."""
-        keys = [field.name for field in dataclasses.fields(Setting)]
-        for key in keys:  # one by one, to find the line
-            self.guard(key, given[key], lambda key=key: Setting(**{key: given[key]}))
-        return Setting(**{key: given[key] for key in keys})
+        known: dict[str, Any] = {}
+        for key in ABOUT:  # one by one, to find the line
+            known[key] = given[key]
+            self.guard(key, given[key], lambda: Setting(**known))
+        return Setting(**known)
 
     def sweep(self, data: dict[str, Any], grids: tuple[Grid, ...]) -> Sweep | None:
         """Return the sweep, if there is one."""

@@ -166,8 +166,8 @@ def compile_for(cells: list[Cell]) -> None:
     }
     for cell in kinds.values():
         simulate(
-            cell.problem, cell.policy, delay=cell.delay, horizon=1, workers=1, progress=False,
-            is_cautious=False, **dataclasses.asdict(cell.setting),
+            cell.problem, cell.policy, delay=cell.delay, horizon=1, workers=1,
+            setting=dataclasses.replace(cell.setting, progress=False, is_cautious=False),
         )  # fmt: skip
 
 

@@ -66,13 +66,13 @@ def convert(assumed: Any, born: int, t: int) -> None:
 
 @generic
 def settles(assumed: Any) -> int:
-    """Return after how many ticks a duel of two arms no longer changes what is assumed of it."""
+    """Return the age from which a duel of two arms adds nothing more to *expected*."""
     raise TypeError(f"no ledger keeps {type(assumed).__name__}")
 
 
 @generic
 def is_settled(assumed: Any, plays: Integers, i: int, j: int) -> bool:
-    """Whether what is assumed of a pair stays as it is until there is news of one of them.
+    """Whether *expected* of a pair stands still until one of its arms is played or heard of.
 
     Or until the `epoch` changes.
     """
@@ -81,25 +81,25 @@ def is_settled(assumed: Any, plays: Integers, i: int, j: int) -> bool:
 
 @generic
 def epoch(assumed: Any) -> int:
-    """Return a number that changes when what is assumed of all pairs may have changed."""
+    """Return a number that changes whenever *expected* of all pairs may have changed at once."""
     return 0
 
 
 @generic
 def next_look(assumed: Any) -> int:
-    """Return the tick at which what is assumed of all pairs is next looked at anew."""
+    """Return the tick of the next `epoch`."""
     return FOREVER
 
 
 @generic
 def is_known(assumed: Any) -> bool:
-    """Whether there is a law to go by; not while it is still to be learned."""
+    """Whether a law is known; False while it is still being learned."""
     return True
 
 
 @generic
 def drifts(assumed: Any) -> bool:
-    """Whether evidence about a pair may change in ways that its plays do not bound."""
+    """Whether the evidence of a pair may change by more than its plays bound."""
     return True
 
 

@@ -1,4 +1,4 @@
-"""A geometric law: what is missing shrinks by one factor a tick, so no duel is looked at again."""
+"""A geometric law: each tick the missing share shrinks by one factor; no duel is visited twice."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class AssumedGeometric(NamedTuple):
 def start_geometric(p: float, answered: float, window: int | None, n_arms: int) -> AssumedGeometric:
     """Return the state for a law of chance p a tick, of which a share answers at all."""
     last = 0.0 if window is None else math.exp(window * math.log1p(-p))
-    if last < _TINY:  # by then all has come: the window's end changes nothing
+    if last < _TINY:  # all answers have come by then: the window changes nothing
         last, window = 0.0, None
     check_length(window or 0)
     return AssumedGeometric(
@@ -96,7 +96,7 @@ def _advance_geometric(assumed: AssumedGeometric, t: int) -> None:
             place = 0
         assumed.place[0] = place
         pair = assumed.ring[place]
-        if pair >= 0:  # asked M ticks ago: its window closes, what it lacks now it will lack
+        if pair >= 0:  # asked M ticks ago: its window closes, and its missing share is final
             i = pair // fresh.shape[0]
             j = pair - i * fresh.shape[0]
             fresh[i, j] -= assumed.last / scale

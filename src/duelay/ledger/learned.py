@@ -61,8 +61,8 @@ _FIRST = 50  # ticks between two looks, at the least; later a twentieth of the t
 class LearnedLaw(NamedTuple):
     """What is known about the delay, and *expected* under it."""
 
-    from_self_duels: bool  # whether these tell about the delay, or the duels of two arms
-    tau: Floats  # (1, n + 1 + BLOCK): the law as it is known now; 1 from age 1 until enough is
+    from_self_duels: bool  # whether self-duels teach the law; if not, duels of two arms do
+    tau: Floats  # (1, n + 1 + BLOCK): the law as known now; 1 from age 1 while nothing is
     law: Integers  # (K, K), 0: one law for all pairs; this and the next as in `AssumedTable`
     ahead: Floats  # (K, K, BLOCK)
     laid: Integers  # (K, K)
@@ -74,16 +74,16 @@ class LearnedLaw(NamedTuple):
     n_open: Integers  # (1,)
     block: Integers  # (1,)
     place: Integers  # (1,)
-    tells: Integers  # (n,): by tick modulo n, -1 no duel that tells, 0 a silent one, or its delay
+    tells: Integers  # (n,): of the duel at tick modulo n: its delay, 0 silent, -1 teaches nothing
     events: Integers  # (n + 2,): closed duels that converted at each age
     entries: Integers  # (n + 2,): closed duels observed at age a, as differences
     look: Integers  # (1,): the tick of the next look at the law
-    n_looks: Integers  # (1,): looks at which enough was told
-    told: Integers  # (1,): conversions that tell, so far
+    n_looks: Integers  # (1,): looks so far that had enough conversions
+    told: Integers  # (1,): conversions that have taught the law
 
 
 def start_learned(window: int, n_arms: int, *, from_self_duels: bool = False) -> LearnedLaw:
-    """Return the state of somebody who has heard nothing."""
+    """Return the state before the first duel."""
     n = window
     check_length(n)
     at_once = np.ones((1, n + 1))
@@ -139,7 +139,7 @@ def _is_known(assumed: LearnedLaw) -> bool:
 
 @settles.register(LearnedLaw)
 def _settles(assumed: LearnedLaw) -> int:
-    """By then a duel has taught all that it will; where self-duels teach there is no end of it."""
+    """The window; FOREVER where self-duels teach, since calm ticks are full of them."""
     if assumed.from_self_duels:
         return FOREVER
     return int(assumed.tells.size)
@@ -166,7 +166,7 @@ def _advance(assumed: LearnedLaw, t: int) -> None:
     n = assumed.tells.size
     age_open(assumed, t)
     delay = assumed.tells[t % n]
-    if delay >= 0:  # asked n ticks ago: it has told all that it will
+    if delay >= 0:  # asked n ticks ago: its window closes
         assumed.entries[1] += 1
         if delay > 0:
             assumed.events[delay] += 1

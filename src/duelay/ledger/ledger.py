@@ -90,9 +90,9 @@ def assumes_delay(ledger: Ledger) -> bool:
     return isinstance(ledger.assumed, AssumedGeometric | AssumedTable | LearnedLaw | Votes)
 
 
-def for_votes(ledger: Ledger, feedback: str) -> Ledger:
+def for_votes(ledger: Ledger, *, corrects_position: bool = False) -> Ledger:
     """Return a ledger of the same order for votes: what was assumed of the delays is not needed."""
-    return ledger._replace(assumed=start_votes(feedback, len(ledger.plays)))
+    return ledger._replace(assumed=start_votes(corrects_position, len(ledger.plays)))
 
 
 def open_ledger(

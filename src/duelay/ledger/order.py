@@ -21,7 +21,7 @@ ORDERS = ("champion", "coin", "alternate")
 class Champion(NamedTuple):
     """As the rule has it: its champion first."""
 
-    turns: int  # not used
+    unused: int  # a record needs a field
 
 
 class Coin(NamedTuple):

@@ -3,7 +3,7 @@
 Only answered duels count, whoever won; a tie is half a win for either. Nothing needs to be known
 about the delays, since a late vote is as likely to be for the one as for the other.
 
-Being shown first may help, whoever it is. With **corrected** votes the bonus is estimated and taken
+Being shown first may help, whoever it is. With `corrects_position` the bonus is estimated and taken
 out of the estimates: over the two orders of a pair, each weighted alike, the first wins 1/2 + bonus
 of the time, whatever the preferences. A pair that is always shown in one order tells nothing, and
 neither does a self-duel, which a live program shows as one arm alone. What is within two standard
@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from duelay._core import checks
 from duelay._core.jit import kernel
 from duelay.ledger.assumption import (
     FOREVER,
@@ -34,8 +33,6 @@ from duelay.ledger.assumption import (
     vote,
 )
 
-FEEDBACKS = ("conversions", "votes", "corrected-votes")
-
 
 class Votes(NamedTuple):
     """Answers and wins by ordered pair."""
@@ -43,21 +40,14 @@ class Votes(NamedTuple):
     is_corrected: bool  # whether the bonus of the first is taken out
     answers: Floats  # (K, K): duels answered, by first and second
     wins: Floats  # (K, K): of these, won by the first; a tie is one half
-    weight: Floats  # (1,): the sum of the weights of the pairs that tell of the bonus
-    bonus: Floats  # (1,): the weighted sum of what they tell
+    weight: Floats  # (1,): sum over pairs of 1 / variance of the pair's estimate of the bonus
+    bonus: Floats  # (1,): sum over pairs of that estimate / its variance
 
 
-def is_votes(feedback: str) -> bool:
-    """Whether both outcomes are reported; refuses what is no kind of feedback."""
-    return checks.one_of("feedback", feedback, FEEDBACKS) != "conversions"
-
-
-def start_votes(feedback: str, n_arms: int) -> Votes:
-    """Return the state of somebody who has no vote yet."""
+def start_votes(corrects_position: bool, n_arms: int) -> Votes:
+    """Return the state before the first vote."""
     shape = (n_arms, n_arms)
-    return Votes(
-        feedback == "corrected-votes", np.zeros(shape), np.zeros(shape), np.zeros(1), np.zeros(1)
-    )
+    return Votes(corrects_position, np.zeros(shape), np.zeros(shape), np.zeros(1), np.zeros(1))
 
 
 @kernel
@@ -77,7 +67,7 @@ def first_bonus(assumed: Any) -> float:
 
 @kernel
 def add_told(assumed: Any, i: int, j: int, sign: float) -> None:
-    """Add what a pair tells of the bonus, with the inverse of its variance, or take it out."""
+    """Add a pair's estimate of the bonus, weighted by 1 / variance; take it out with sign -1."""
     n, m = assumed.answers[i, j], assumed.answers[j, i]
     if n <= 0.0 or m <= 0.0 or i == j:
         return

@@ -57,7 +57,7 @@ def _is_impossible(standing: Standing) -> str:
 
 def _converts_too_often(standing: Standing) -> str:
     """Whoever is shown first wins half of the time: more conversions than that cannot be."""
-    if standing.feedback != "conversions":
+    if standing.feedback == "votes":
         return ""
     n, heard = int(standing.plays.trace()), int(standing.conversions.trace())
     if standing.learns_from == "learn-from-self-duels" and heard > n / 2 + 2 * math.sqrt(n):

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core import checks
+from duelay._core.feedback import check_feedback
 from duelay._core.files import write_whole
 from duelay.ledger.order import ORDERS
 from duelay.problems import check_arms
-
-FEEDBACK = ("conversions", "votes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +60,7 @@ class History:
                 f"shapes {sorted(shapes)}"
             )
         set_(self, "window", checks.window(self.window))
-        checks.one_of("feedback", self.feedback, FEEDBACK)
+        check_feedback(self.feedback, counts="which duel was heard must be known")
         if self.order is not None:
             checks.one_of("order", self.order, ORDERS)
         self._check_answers()

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core import checks, forks
+from duelay._core.feedback import check_correction, check_feedback
 from duelay._version import __version__
 from duelay.delays import Empirical
 from duelay.ledger import age_to, assumes_delay, for_votes, hear, hear_vote
 from duelay.ledger.assumption import is_known
 from duelay.ledger.learned import LearnedLaw
 from duelay.ledger.order import ORDERS
-from duelay.ledger.votes import is_votes
 from duelay.players.history import History
 from duelay.players.standing import Standing, intervals, leader_of, score_bounds
 from duelay.problems import check_arms
@@ -58,7 +58,13 @@ class Player:
     """
 
     def __init__(
-        self, policy: Policy, arms: Any, seed: Any = None, *, feedback: str = "conversions"
+        self,
+        policy: Policy,
+        arms: Any,
+        seed: Any = None,
+        *,
+        feedback: str | None = None,
+        corrects_position: bool = False,
     ) -> None:
         self.arms = check_arms(arms)
         self.policy = policy
@@ -69,14 +75,11 @@ class Player:
             self._rng = np.random.default_rng(seed)
         except (TypeError, ValueError):
             raise ValueError(f"seed must be a number, a Generator or None, got {seed!r}") from None
-        self.feedback = feedback
+        self.feedback = _feedback(policy, feedback)
+        self.corrects_position = check_correction(corrects_position, self.feedback)
         self._ledger = policy.ledger(self.n_arms)
-        if is_votes(feedback):
-            if policy.is_aggregated:
-                raise ValueError(
-                    "feedback must be conversions for a policy that is told only their number"
-                )
-            self._ledger = for_votes(self._ledger, feedback)
+        if self.feedback == "votes":
+            self._ledger = for_votes(self._ledger, corrects_position=corrects_position)
         self._rule = policy.rule(self.n_arms)
         self._pairs = array("q")  # i K + j of every duel: a late conversion needs it
         self._told = bytearray()  # of every duel, 0 silent, 1 the second won, 2 a tie, 3 the first
@@ -115,9 +118,9 @@ class Player:
         has closed. Only a duel that was never asked raises. A self-duel's conversion is counted and
         changes no preference.
         """
-        if self.policy.is_aggregated:
+        if self.feedback == "counts":
             raise ValueError(
-                "tell does not fit aggregated feedback, whose conversions are anonymous: "
+                "tell does not fit feedback='counts', whose conversions are anonymous: "
                 "use tell_count(n)"
             )
         with self._lock:
@@ -141,11 +144,11 @@ class Player:
     def tell_count(self, n: int) -> None:
         """Say that n conversions arrived since the last ask, from whichever duels (Appendix C).
 
-        They are credited to the pair in play. Only for policies with aggregated feedback.
+        They are credited to the pair in play. Only with ``feedback="counts"``.
         """
-        if not self.policy.is_aggregated:
+        if self.feedback != "counts":
             raise ValueError(
-                "tell_count needs a policy with feedback='aggregated': use tell(duel), which says "
+                "tell_count needs a policy with feedback='counts': use tell(duel), which says "
                 "which duel converted"
             )
         n = checks.whole("n", n, least=0)
@@ -185,6 +188,7 @@ class Player:
             takes_silence_for_defeat=not assumes_delay(ledger),
             is_learning=not is_known(ledger.assumed),
             feedback=self.feedback,
+            corrects_position=self.corrects_position,
             order=self._order(),
             learns_from=str(self.policy.delay) if is_learned else None,
             told=int(ledger.assumed.told[0]) if is_learned else 0,
@@ -193,9 +197,9 @@ class Player:
 
     def history(self) -> History:
         """Return every duel so far and when its conversion was heard, for `duelay.assumptions`."""
-        if self.policy.is_aggregated:
+        if self.feedback == "counts":
             raise ValueError(
-                "history does not fit aggregated feedback, whose conversions are anonymous: which "
+                "history does not fit feedback='counts', whose conversions are anonymous: which "
                 "duel was heard, and when, is not known"
             )
         with self._lock:
@@ -210,7 +214,7 @@ class Player:
             delay=np.where(heard, tick - np.arange(1, len(tick) + 1), np.nan),
             first_won=np.where(heard, (told - 1) / 2, np.nan),
             window=self.policy.window,
-            feedback="votes" if is_votes(self.feedback) else "conversions",
+            feedback=self.feedback,
             order=self._order(),
             arms=self.arms,
         )
@@ -220,7 +224,7 @@ class Player:
 
         What a share of conversions lacks to one has not come by the largest age that is kept.
         """
-        if is_votes(self.feedback):
+        if self.feedback == "votes":
             raise ValueError(
                 "learned_law needs conversions: with votes no law is needed or learned"
             )
@@ -239,7 +243,7 @@ class Player:
 
     def _won(self, winner: Any, first: int, second: int) -> float | None:
         """Return what a vote gives the first arm; None for a conversion."""
-        if not is_votes(self.feedback):
+        if self.feedback != "votes":
             if winner is not None and not (isinstance(winner, str) and winner == "first"):
                 raise ValueError(
                     f"winner must be left out, since only a win of the first is told here: start "
@@ -274,7 +278,7 @@ class Player:
 
     def _pending(self) -> NDArray[np.int64] | None:
         """Count the silent duels whose window is still open at the next tick."""
-        if self.policy.is_aggregated:
+        if self.feedback == "counts":
             return None
         start = 0 if self.policy.window is None else max(0, self.tick - self.policy.window)
         pairs = np.frombuffer(self._pairs, dtype=np.int64)[start:]
@@ -312,8 +316,19 @@ class Player:
         return notebook.show_player(self)
 
     def __repr__(self) -> str:
-        how = "" if self.feedback == "conversions" else f", feedback={self.feedback!r}"
+        how = f", feedback={self.feedback!r}" if self.feedback == "votes" else ""
+        how += ", corrects_position=True" if self.corrects_position else ""
         return f"Player({self.policy}, n_arms={self.n_arms}, tick={self.tick}{how})"
+
+
+def _feedback(policy: Policy, given: str | None) -> str:
+    """Return what a player is told: as the policy has it, where nothing is given."""
+    if policy.counts_only:
+        why = "its policy hears counts alone"
+        given = "counts" if given is None else given
+        return check_feedback(given, conversions=why, votes=why)
+    given = "conversions" if given is None else given
+    return check_feedback(given, counts="its policy needs to know which duel is told of")
 
 
 def _revive(cls: type[Player], version: str) -> Player:

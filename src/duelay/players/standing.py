@@ -66,7 +66,8 @@ class Standing:
     confidence: float
     takes_silence_for_defeat: bool  # whether the policy assumes that nothing is late
     is_learning: bool = False  # whether the delay law is still to be learned
-    feedback: str = "conversions"  # or "votes", "corrected-votes"
+    feedback: str = "conversions"  # or "votes", "counts"
+    corrects_position: bool = False  # whether the bonus of the first is taken out
     target: str = "condorcet"  # the winner that the policy seeks
     scores: Scores | None = None  # with Borda's winner for a target
     order: str | None = None  # in which the two arms are shown; None if nobody says
@@ -100,9 +101,9 @@ class Standing:
         Silence is no answer.
         """
         others = ~np.eye(len(self.arms), dtype=bool)
-        if self.feedback == "conversions":
-            return bool(self.conversions[others].any())
-        return not bool(np.isnan(self.mean[others]).all())
+        if self.feedback == "votes":
+            return not bool(np.isnan(self.mean[others]).all())
+        return bool(self.conversions[others].any())
 
     @property
     def warnings(self) -> tuple[str, ...]:

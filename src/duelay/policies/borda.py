@@ -14,7 +14,7 @@ from duelay.text import named
 
 
 @named("policy", "borda")
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Borda(AnyLedgerPolicy):
     """Find the arm that beats another one drawn at random most often: Borda's winner.
 
@@ -41,7 +41,8 @@ class Borda(AnyLedgerPolicy):
     --------
     >>> import duelay
     >>> problem = duelay.datasets.load("tennis-without-sampras")
-    >>> result = duelay.simulate(problem, Borda(), delay="constant:1", horizon=5000, target="borda")
+    >>> result = duelay.simulate(problem, Borda(), delay="constant:1", horizon=5000,
+    ...                          setting=duelay.Setting(target="borda"))
     >>> result.leader[0] == problem.winners("borda")[0]
     np.True_
 
@@ -52,8 +53,8 @@ class Borda(AnyLedgerPolicy):
     """
 
     delay: Delay | str | None = "learn"
-    order: str = "coin"
     delta: float = 0.05
+    self_duels: bool = True
     target: ClassVar[str] = "borda"
 
     def __post_init__(self) -> None:

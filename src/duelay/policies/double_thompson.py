@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from duelay._core import checks
+from duelay.delays import Delay
 from duelay.policies.policy import AnyLedgerPolicy
 from duelay.policies.rucb import check_alpha
 from duelay.rules.double_thompson import DoubleThompsonRule, double_thompson_rule
@@ -12,7 +13,7 @@ from duelay.text import named
 
 
 @named("policy", "double-thompson")
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DoubleThompson(AnyLedgerPolicy):
     """Sample who beats whom; duel the arm that wins the most against the one that may beat it.
 
@@ -51,8 +52,11 @@ class DoubleThompson(AnyLedgerPolicy):
     in its Section 6.
     """
 
+    delay: Delay | str | None = field(default=None, kw_only=False)
+    order: str = field(default="coin", kw_only=False)
     alpha: float = 0.51
     ties: str = "random"
+    self_duels: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from duelay import theory
 from duelay._core import checks
+from duelay._core.feedback import check_feedback
 from duelay.policies.policy import CompiledPolicy
 from duelay.rules.mrr_db import MRRDBRule, mrr_db_rule
 from duelay.text import named
@@ -36,8 +37,8 @@ class MRRDBDelay(CompiledPolicy):
     schedule : n_1, n_2, ... of one's own, rising; after the last the round lasts to the horizon.
     pairs : ``"unordered"`` plays (i, j) for i < j and reads Y bar_ji = 1 - Y bar_ij, which Lemma 3
         allows and Theorem 3 counts; ``"ordered"`` is the literal "for i, j in A", twice the duels.
-    feedback : ``"individual"``, or ``"aggregated"`` (Appendix C): the player is told only how many
-        conversions arrived, by `tell_count`, and credits them to the pair in play.
+    feedback : ``"conversions"``, or ``"counts"`` (aggregated, Appendix C): the player is told only
+        how many conversions arrived, by `tell_count`, and credits them to the pair in play.
     self_duels : False for always two different arms, see `DoubleThompson`.
 
     Examples
@@ -52,34 +53,35 @@ class MRRDBDelay(CompiledPolicy):
 
     mean_delay: float = field(default=100.0, metadata={"of_the_world": True})
     horizon: int | None = None
+    _: KW_ONLY
     constants: tuple[float, float, float] | None = None
     schedule: tuple[int, ...] | None = None
     pairs: str = "unordered"
-    feedback: str = "individual"
-    self_duels: bool = field(default=True, kw_only=True)
+    feedback: str = "conversions"
+    self_duels: bool = True
 
     def __post_init__(self) -> None:
         mean = checks.mean_delay(self.mean_delay)
         object.__setattr__(self, "mean_delay", mean)
         checks.one_of("pairs", self.pairs, ("unordered", "ordered"))
-        checks.one_of("feedback", self.feedback, ("individual", "aggregated"))
+        check_feedback(self.feedback, votes='players of it hear votes by start(feedback="votes")')
         checks.yes_or_no("self_duels", self.self_duels)
         if self.horizon is not None:
             object.__setattr__(self, "horizon", checks.whole("horizon", self.horizon))
         if self.constants is not None:
             object.__setattr__(self, "constants", _check_constants(self.constants))
-            if self.schedule is not None or self.feedback == "aggregated":
+            if self.schedule is not None or self.counts_only:
                 raise ValueError(
-                    "constants shape Equation 6, for individual feedback and no schedule of one's "
-                    "own: give constants alone"
+                    "constants shape Equation 6, for feedback='conversions' and no schedule of "
+                    "one's own: give constants alone"
                 )
         if self.schedule is not None:
             object.__setattr__(self, "schedule", _check_schedule(self.schedule))
 
     @property
-    def is_aggregated(self) -> bool:
+    def counts_only(self) -> bool:
         """Whether players hear only how many conversions came."""
-        return self.feedback == "aggregated"
+        return self.feedback == "counts"
 
     def for_horizon(self, horizon: int) -> MRRDBDelay:
         """Return the policy with this horizon, unless it has one."""

@@ -6,7 +6,7 @@ import inspect
 import operator
 import weakref
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from duelay import text
 from duelay._core import checks
+from duelay._core.numba_parts import NumbaError
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.ledger import Ledger, age_to, assume, open_ledger, record
 from duelay.ledger.learned import AGES, WAYS, check_learning
 from duelay.ledger.order import ORDERS, arrange
 from duelay.players.player import Player
-from duelay.rules.turn import rival, take_turn
+from duelay.rules.turn import explain, rival, take_turn
 
 
 class Policy(ABC):
@@ -66,18 +67,26 @@ class Policy(ABC):
         left to chance; `n_arms`; and `state`, the player's memory, to be read and written.
         """
 
-    def start(self, arms: Any, seed: Any = None, *, feedback: str = "conversions") -> Player:
+    def start(
+        self,
+        arms: Any,
+        seed: Any = None,
+        *,
+        feedback: str | None = None,
+        corrects_position: bool = False,
+    ) -> Player:
         """Put the policy to work on named arms, or on a number of them.
 
         `seed` is anything that `numpy.random.default_rng` takes; None draws one. `feedback` is
-        ``"conversions"``, where only a win of the first is ever told; ``"votes"``, where both
-        outcomes are, by ``tell(duel, winner=...)``, and silence is just no answer; or
-        ``"corrected-votes"``, which also takes out what being shown first is worth.
+        ``"conversions"``, where only a win of the first is ever told, or ``"votes"``, where both
+        outcomes are, by ``tell(duel, winner=...)``, and silence is just no answer; a policy that
+        counts only has ``"counts"`` and nothing else. With votes `corrects_position` also takes out
+        what being shown first is worth.
         """
-        return Player(self, arms, seed, feedback=feedback)
+        return Player(self, arms, seed, feedback=feedback, corrects_position=corrects_position)
 
     @property
-    def is_aggregated(self) -> bool:
+    def counts_only(self) -> bool:
         """Whether players hear only how many conversions came, by `tell_count`."""
         return False
 
@@ -162,7 +171,31 @@ def _asked(policy: Policy) -> tuple[str, ...]:
 
 
 class CompiledPolicy(Policy):
-    """A policy whose rule is a kernel: the simulator runs it compiled."""
+    """A policy whose rule is compiled, in the simulator and in players.
+
+    One of one's own is a subclass with one method, `rule`, which returns a NamedTuple of numbers
+    and arrays: what a new player remembers, and room to work in. Its type picks the function that
+    chooses, registered with `duelay.rules.select`. What the policy assumes it says as a `Policy`
+    does: `delay`, `order`, `window`, `self_duels`.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from typing import NamedTuple
+    >>> import duelay
+    >>> class AnyoneRule(NamedTuple):
+    ...     n_arms: int
+    >>> @duelay.rules.select.register(AnyoneRule)
+    ... def choose(rule, ledger, t, rng):
+    ...     return rng.integers(0, rule.n_arms), rng.integers(0, rule.n_arms)
+    >>> @dataclass(frozen=True)
+    ... class Anyone(duelay.CompiledPolicy):
+    ...     '''Two arms at random.'''
+    ...     def rule(self, n_arms):
+    ...         return AnyoneRule(n_arms)
+    >>> Anyone().start(3, seed=0).ask()
+    Duel(id=0, first=2, second=1)
+    """
 
     def choose(self, *args: Any, **asked: Any) -> tuple[int, int]:
         """Not how a compiled rule is called: its state goes with it, see `turn`."""
@@ -178,7 +211,10 @@ class CompiledPolicy(Policy):
 
     def turn(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
         """Bring the ledger to tick t, choose a pair, write it down: the compiled function."""
-        first, second = take_turn(rule, ledger, t, rng)
+        try:
+            first, second = take_turn(rule, ledger, t, rng)
+        except NumbaError as error:
+            raise explain(rule) from error
         return int(first), int(second)
 
 
@@ -219,7 +255,7 @@ class LawPolicy(CompiledPolicy):
         return check_delay(word)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AnyLedgerPolicy(LawPolicy):
     """A compiled policy that also goes without a law, by the coin."""
 
@@ -227,4 +263,3 @@ class AnyLedgerPolicy(LawPolicy):
     delay: Delay | str | None = None
     order: str = "coin"
     window: int | None = None
-    self_duels: bool = field(default=True, kw_only=True)

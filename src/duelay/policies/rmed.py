@@ -10,7 +10,7 @@ from duelay.text import named
 
 
 @named("policy", "rmed")
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RMED(AnyLedgerPolicy):
     """Relative Minimum Empirical Divergence: duel whoever is not yet unlikely to be the winner.
 
@@ -37,6 +37,8 @@ class RMED(AnyLedgerPolicy):
     Komiyama, Honda, Kashima, Nakagawa. Regret Lower Bound and Optimal Algorithm in Dueling Bandit
     Problem. COLT 2015, RMED1.
     """
+
+    self_duels: bool = True
 
     def rule(self, n_arms: int) -> RMEDRule:
         """Return RMED1's rule."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 
 from duelay._core import checks
 from duelay.ledger import Ledger, assume, open_ledger
@@ -54,8 +54,9 @@ class RUCB(CompiledPolicy):
     alpha: float = 0.51
     counting: str = "corrected"
     window: int | None = None
+    _: KW_ONLY
     order: str = "champion"
-    self_duels: bool = field(default=True, kw_only=True)
+    self_duels: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", check_alpha(self.alpha))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from duelay.delays import Delay, Geometric
 from duelay.policies.policy import LawPolicy
@@ -45,8 +45,9 @@ class RUCBDelay(LawPolicy):
     delay: Delay | str | None = field(default=Geometric(0.01), metadata={"of_the_world": True})
     window: int | None = 1000
     alpha: float = 1.0
+    _: KW_ONLY
     order: str = "champion"
-    self_duels: bool = field(default=True, kw_only=True)
+    self_duels: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -88,7 +88,7 @@ class Problem:
             raise NoWinnerError(
                 f"{self.name} has no Condorcet winner: no arm beats every other one with a "
                 f"probability above 1/2, and regret (Equation 1) is measured against that arm; "
-                f"target='copeland' or target='borda' measures it against another"
+                f"a setting with target='copeland' or target='borda' measures it against another"
             )
         return int(np.argmax(beats_all))
 

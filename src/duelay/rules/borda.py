@@ -29,7 +29,7 @@ class BordaRule(NamedTuple):
 
     delta: float  # the probability that the winner is ever dropped
     active: NDArray[np.bool_]  # (K,): arms that may still be the winner
-    drop: NDArray[np.bool_]  # (K,): room for those about to leave
+    drop: NDArray[np.bool_]  # (K,): arms about to be dropped
     look: NDArray[np.int64]  # (1,): the tick of the next look
     n_look: NDArray[np.int64]  # (1,): its number: 1, 2, ...
     first: NDArray[np.int64]  # (1,): the pair that was played last

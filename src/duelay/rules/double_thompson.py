@@ -20,7 +20,7 @@ from duelay.ledger import Ledger
 from duelay.ledger.assumption import epoch, is_settled
 from duelay.rules.turn import divergence, select, wins_and_count
 
-_STEPS = 100_000  # of a continued fraction that needs about the root of the number of duels
+_STEPS = 100_000  # of a continued fraction, which takes about the square root of N~ steps
 
 
 class DoubleThompsonRule(NamedTuple):
@@ -36,9 +36,9 @@ class DoubleThompsonRule(NamedTuple):
     number: NDArray[np.float64]  # (K, K)
     seen: NDArray[np.int64]  # (K, K): the tick at which they became so
     chance: NDArray[np.float64]  # (K, K): P(theta_ij > 1/2) for them, -1 where not yet computed
-    stamp: NDArray[np.int64]  # (K, K): the news of i and j until which the chance stays, or -1
-    epoch: NDArray[np.int64]  # (1,): in which the stamps hold
-    young: NDArray[np.int64]  # (K,): an arm's news until which nobody beats it for certain, or -1
+    stamp: NDArray[np.int64]  # (K, K): news of i and j when the chance was last valid, or -1
+    epoch: NDArray[np.int64]  # (1,): the ledger's epoch in which the stamps are valid
+    young: NDArray[np.int64]  # (K,): news of the arm when it had too few duels to lose, or -1
 
 
 def double_thompson_rule(alpha: float, is_plus: bool, n_arms: int) -> DoubleThompsonRule:

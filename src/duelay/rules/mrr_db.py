@@ -19,7 +19,7 @@ class MRRDBRule(NamedTuple):
     schedule: NDArray[np.int64]  # (rounds,): n_m; the round after the last lasts to the horizon
     ordered: bool  # whether (i, j) and (j, i) are two pairs
     active: NDArray[np.bool_]  # (K,): A_m
-    drop: NDArray[np.bool_]  # (K,): room for those about to leave
+    drop: NDArray[np.bool_]  # (K,): arms about to be dropped
     round: NDArray[np.int64]  # (1,): m - 1
 
 

@@ -19,8 +19,8 @@ class RRDBRule(NamedTuple):
 
     delta: float  # confidence of the bounds
     active: NDArray[np.bool_]  # (K,): arms still in play
-    drop: NDArray[np.bool_]  # (K,): room for those about to leave
-    unbeaten: NDArray[np.int64]  # (K,): nobody beats an arm until its news are more than this
+    drop: NDArray[np.bool_]  # (K,): arms about to be dropped
+    unbeaten: NDArray[np.int64]  # (K,): news of the arm when it was last found unbeaten, or -1
     first: NDArray[np.int64]  # (1,): the pair that was played last
     second: NDArray[np.int64]  # (1,)
 

@@ -23,9 +23,9 @@ class RUCBRule(NamedTuple):
     alpha: float  # width of the bounds
     champion: NDArray[np.int64]  # (1,), B: the hypothesised best arm, -1 for none
     pool: NDArray[np.int64]  # (K,), room for C: arms that no other one beats for certain
-    witness: NDArray[np.int64]  # (K,): an arm that beat each one when it was last looked for
+    witness: NDArray[np.int64]  # (K,): for each arm, one that last beat it for certain
     rival: NDArray[np.bool_]  # (K,): arms that B does not beat for certain
-    unbeaten: NDArray[np.int64]  # (K,): nobody beats an arm until its news are more than this
+    unbeaten: NDArray[np.int64]  # (K,): news of the arm when it was last found unbeaten, or -1
 
 
 def rucb_rule(alpha: float, n_arms: int) -> RUCBRule:
@@ -52,7 +52,7 @@ def find_rivals(rule: RUCBRule, ledger: Ledger, champion: int, width: float) -> 
 
 @kernel
 def has_witness(rule: RUCBRule, ledger: Ledger, i: int, width: float) -> bool:
-    """Whether somebody beats i for certain; who did the last time is asked first."""
+    """Whether some arm beats i for certain; the one that did last time is tried first."""
     if rule.unbeaten[i] == ledger.news[i]:
         return False
     if is_beaten(ledger, i, rule.witness[i], width):

@@ -12,21 +12,36 @@ from duelay.ledger import Ledger, age_to, record
 from duelay.ledger.assumption import drifts, evidence, settles
 from duelay.ledger.order import arrange
 
-_ALPHA = 0.51  # width of the bounds by which a rival is chosen where an arm may not duel itself
+_ALPHA = 0.51  # width of the bounds that choose a rival where self-duels are not allowed
 
 
 @generic
 def select(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     """Choose the ordered pair that duels at tick t."""
-    raise TypeError(f"no rule is called {type(rule).__name__}")
+    raise TypeError(f"no rule is called {type(rule).__name__}: register select for it")
+
+
+def explain(rule: Any) -> TypeError:
+    """Return why a rule cannot be compiled, as far as can be told; Numba's own words are its cause.
+
+    Interpreted, `select` says the first of these itself.
+    """
+    name = type(rule).__name__
+    if select.dispatch(type(rule)) is select.dispatch(object):
+        return TypeError(f"no rule is called {name}: register select for it")
+    return TypeError(
+        f"the rule {name} cannot be compiled: it must be a NamedTuple of numbers and arrays, whose "
+        f"functions make no new arrays and call nothing but kernels; set NUMBA_DISABLE_JIT=1 to "
+        f"run it interpreted"
+    )
 
 
 @generic
 def calm_until(rule: Any, ledger: Ledger, arm: int, t: int) -> int:
-    """Return the last tick until which the rule, left alone, lets `arm` duel itself.
+    """Return the last tick up to which the rule goes on letting `arm` duel itself.
 
-    Left alone: nothing is heard, and nothing is still to be. Where it cannot be known without
-    choosing, t itself.
+    Nothing is heard in the meantime, and nothing is on its way. A rule that cannot tell without
+    choosing returns t.
     """
     return t
 
@@ -77,7 +92,7 @@ def is_beaten(ledger: Ledger, i: int, j: int, width: float) -> bool:
 
 @kernel
 def stays_unbeaten(ledger: Ledger, i: int, j: int, width: float) -> bool:
-    """Whether U_ij, at least 1/2 now, will be until one of the two is played or heard of again.
+    """Whether U_ij, at least 1/2 now, stays so until i or j is played or heard of again.
 
     As time goes by only the width and *expected* grow, and N~/2 - S is at most
     conversions[j,i] - conversions[i,j] + plays[i,j] / 2.

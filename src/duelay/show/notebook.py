@@ -126,7 +126,7 @@ def show_player(player: Player) -> str:
     """The policy at work, and where it stands; the delay law too, if it is learning one."""
     head = h.line(f"<b>{h.short(str(player.policy))}</b> at work on {player.n_arms} arms")
     standing, learned = player.standing(), ""
-    learns = getattr(player.policy, "delay", None) == "learn" and player.feedback == "conversions"
+    learns = getattr(player.policy, "delay", None) == "learn" and player.feedback != "votes"
     if learns and standing.conversions.any():
         learned = h.line("the delays, as learned so far") + _law(player.learned_law())
     return h.block(head, _standing(standing), learned)

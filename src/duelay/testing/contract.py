@@ -36,10 +36,10 @@ def live_duels(
     world_rng, policy_rng = streams(seed, run)
     world = make_world(problem, delay, getattr(policy, "window", None), horizon)
     asked: list[Any] = []
-    aggregated = bool(getattr(policy, "is_aggregated", False))
+    counts_only = bool(getattr(policy, "counts_only", False))
     player = policy.start(problem.arms, policy_rng)
     plays = np.zeros((problem.n_arms, problem.n_arms), dtype=np.int64)
-    play(player, aggregated, world, _tally(problem, horizon), plays, horizon, world_rng, asked)
+    play(player, counts_only, world, _tally(problem, horizon), plays, horizon, world_rng, asked)
     return [(duel.first, duel.second) for duel in asked]
 
 
@@ -52,7 +52,7 @@ def compiled_duels(
     rule, ledger = policy.rule(problem.n_arms), policy.ledger(problem.n_arms)
     tally, duels = _tally(problem, horizon), []
     for t in range(1, horizon + 1):  # tick by tick, to see each
-        loop.run(rule, ledger, policy.is_aggregated, world, tally, t, world_rng, policy_rng)
+        loop.run(rule, ledger, policy.counts_only, world, tally, t, world_rng, policy_rng)
         duels.append((int(tally.first[0]), int(tally.second[0])))
     return duels
 
@@ -86,12 +86,12 @@ class PolicyContract:
         return self.policy.for_horizon(self.horizon)
 
     @property
-    def _is_aggregated(self) -> bool:
-        return bool(getattr(self.policy, "is_aggregated", False))
+    def _counts_only(self) -> bool:
+        return bool(getattr(self.policy, "counts_only", False))
 
     def _tell(self, player: Any, duels: list[Any]) -> None:
         """Tell conversions, each by itself or by their number."""
-        if self._is_aggregated:
+        if self._counts_only:
             player.tell_count(len(duels))
         else:
             for duel in duels:
@@ -164,7 +164,7 @@ class PolicyContract:
 
     def test_a_conversion_told_twice_counts_once(self) -> None:
         """A repeated conversion is recognised, and changes nothing."""
-        if self._is_aggregated:
+        if self._counts_only:
             _does_not_apply("conversions are anonymous")
         once, twice = self.start(3), self.start(3)
         for _ in range(100):
@@ -194,7 +194,7 @@ class PolicyContract:
 
     def test_an_unknown_duel_raises(self) -> None:
         """A conversion of a duel that was never asked is refused."""
-        if self._is_aggregated:
+        if self._counts_only:
             _does_not_apply("conversions are anonymous")
         player = self.start(7)
         duel = player.ask()

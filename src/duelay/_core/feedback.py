@@ -1,0 +1,39 @@
+"""Feedback: what is told of a duel. One vocabulary for players, simulations, histories, theory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from duelay._core import checks
+
+FEEDBACKS = ("conversions", "votes", "counts")  # a win of the first; both outcomes; how many wins
+_EARLIER = {
+    "individual": "feedback='conversions'",
+    "aggregated": "feedback='counts'",
+    "corrected-votes": "feedback='votes' and corrects_position=True",
+}
+
+
+def check_feedback(feedback: Any, **refused: str) -> str:
+    """Return a kind of feedback; `refused` says which do not fit here, and why.
+
+    >>> check_feedback("aggregated")
+    Traceback (most recent call last):
+    ValueError: feedback='aggregated' is now written feedback='counts'
+    """
+    if isinstance(feedback, str) and feedback in _EARLIER:
+        raise ValueError(f"feedback={feedback!r} is now written {_EARLIER[feedback]}")
+    if isinstance(feedback, str) and feedback in refused:
+        fit = " or ".join(word for word in FEEDBACKS if word not in refused)
+        raise ValueError(f"feedback must be {fit} ({refused[feedback]}), got {feedback!r}")
+    return checks.one_of("feedback", feedback, [f for f in FEEDBACKS if f not in refused])
+
+
+def check_correction(corrects_position: Any, feedback: str) -> bool:
+    """Return whether what being shown first is worth is taken out; only votes can tell it."""
+    if checks.yes_or_no("corrects_position", corrects_position) and feedback != "votes":
+        raise ValueError(
+            f"corrects_position needs feedback='votes': only they tell what being shown first is "
+            f"worth, got {feedback!r}"
+        )
+    return bool(corrects_position)

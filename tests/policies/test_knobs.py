@@ -1,0 +1,83 @@
+"""Knobs: by place only those that have always been, the others by name, in one order for all."""
+
+import inspect
+
+import pytest
+
+import duelay
+from duelay import policies, text
+from duelay.delays import Geometric
+
+BY_PLACE = {
+    duelay.RUCB: ["alpha", "counting", "window"],
+    duelay.RUCBDelay: ["delay", "window", "alpha"],
+    duelay.RRDBDelay: ["delay", "window", "delta"],
+    duelay.MRRDBDelay: ["mean_delay", "horizon"],
+    duelay.DoubleThompson: ["delay", "order"],
+    duelay.RMED: [],
+    duelay.Borda: [],
+}
+ORDER = (
+    "delay", "order", "window", "alpha", "delta", "ties", "constants", "schedule", "pairs",
+    "feedback", "self_duels",
+)  # fmt: skip
+
+
+def test_every_policy_is_here():
+    assert set(BY_PLACE) == set(text.names("policy").values()) & set(BY_PLACE)
+    assert {cls.__name__ for cls in BY_PLACE} == set(policies.__all__)
+
+
+@pytest.mark.parametrize("policy", BY_PLACE, ids=lambda cls: cls.__name__)
+def test_knobs_by_name_stand_in_one_order(policy):
+    given = inspect.signature(policy).parameters.values()
+    assert [p.name for p in given if p.kind is not p.KEYWORD_ONLY] == BY_PLACE[policy]
+    named = [p.name for p in given if p.kind is p.KEYWORD_ONLY]
+    assert named == sorted(named, key=ORDER.index) and named[-1] == "self_duels"
+
+
+def test_what_is_given_by_place_is_what_it_was():
+    law = Geometric(0.1)
+    assert duelay.RUCB(1.0, "append-only", 50) == duelay.RUCB(
+        alpha=1.0, counting="append-only", window=50
+    )
+    assert duelay.RUCBDelay(law, 50, 0.7) == duelay.RUCBDelay(delay=law, window=50, alpha=0.7)
+    assert duelay.RRDBDelay(law, 50, 0.1) == duelay.RRDBDelay(delay=law, window=50, delta=0.1)
+    assert duelay.MRRDBDelay(50, 1000) == duelay.MRRDBDelay(mean_delay=50, horizon=1000)
+    assert duelay.DoubleThompson(law, "alternate") == duelay.DoubleThompson(
+        delay=law, order="alternate"
+    )
+
+
+@pytest.mark.parametrize("policy", BY_PLACE, ids=lambda cls: cls.__name__)
+def test_text_gives_by_place_what_python_does(policy):
+    values = {
+        "alpha": "0.7", "counting": "append-only", "window": "50", "delay": "geometric:0.1",
+        "delta": "0.1", "mean_delay": "50", "horizon": "1000", "order": "alternate",
+    }  # fmt: skip
+    by_place = ",".join(values[name] for name in BY_PLACE[policy])
+    by_name = ",".join(f"{name}={values[name]}" for name in BY_PLACE[policy])
+    name = policy.text_name
+    assert policies.parse(f"{name}:{by_place}") == policies.parse(f"{name}:{by_name}")
+    one_more = f"{by_place},champion" if by_place else "champion"
+    with pytest.raises(ValueError, match="cannot place 'champion'; write key=value"):
+        policies.parse(f"{name}:{one_more}")
+    with pytest.raises(TypeError, match="positional"):
+        policy(*[None] * (len(BY_PLACE[policy]) + 1))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "rucb:alpha=1,counting=append-only,window=50,order=coin,self_duels=false",
+        "rucb-delay:delay=geometric:0.1,window=50,alpha=0.7,order=coin,self_duels=false",
+        "rr-db-delay:delay=geometric:0.1,window=50,delta=0.1,order=coin,self_duels=false",
+        "mrr-db-delay:mean_delay=50,horizon=1000,pairs=ordered,feedback=counts,self_duels=false",
+        "double-thompson:delay=geometric:0.1,order=alternate,window=50,alpha=0.7,ties=regret,"
+        "self_duels=false",
+        "rmed:delay=geometric:0.1,order=alternate,window=50,self_duels=false",
+        "borda:delay=geometric:0.1,order=alternate,window=50,delta=0.1,self_duels=false",
+    ],
+)
+def test_a_policy_prints_its_knobs_in_that_order(form):
+    assert str(policies.parse(form)) == form

@@ -1,0 +1,189 @@
+"""Compiled policies of one's own; the worked example of the documentation is one."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import duelay
+from duelay import experiments, text
+from duelay.experiments.cells import cells_of, compute
+from duelay.rules import select
+from duelay.testing import PolicyContract, compiled_duels, live_duels
+
+ROOT = Path(__file__).parents[2]
+FILE = ROOT / "docs" / "examples" / "relative_confidence.py"
+PAGE = ROOT / "docs" / "howto" / "own-policy.md"
+SPEC = """
+import = ["relative_confidence"]
+problems = ["mslr"]
+policies = ["plain-relative-confidence", "relative-confidence", "relative-confidence:alpha=1"]
+delays = ["geometric:0.1"]
+horizon = 60
+runs = 4
+block = 2
+checkpoints = 3
+"""
+
+
+def bring_in():
+    """The example, by its name; the names that it gives to text are taken back."""
+    before = {kind: dict(names) for kind, names in text._KINDS.items()}
+    spec = importlib.util.spec_from_file_location(FILE.stem, FILE)
+    module = sys.modules[FILE.stem] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for kind, names in before.items():
+        text._KINDS[kind].clear()
+        text._KINDS[kind].update(names)
+    return module
+
+
+example = bring_in()
+
+
+def test_the_page_shows_the_example_as_it_is():
+    (shown,) = re.findall(
+        rf"<!-- docs/examples/{FILE.name} -->\n```python\n(.*?)```\n", PAGE.read_text(), re.DOTALL
+    )
+    assert shown == FILE.read_text()
+
+
+class TestCompiled(PolicyContract):
+    policy = example.RelativeConfidence()
+
+
+class TestPlain(PolicyContract):
+    policy = example.PlainRelativeConfidence()
+
+
+@pytest.mark.parametrize(
+    "knobs, told",
+    [({}, "constant:1"), ({}, "never:0.3,geometric:0.05"), ({"window": 20}, "geometric:0.05"),
+     ({"order": "champion", "delay": "geometric:0.05", "window": 30, "alpha": 1.0},
+      "geometric:0.05"), ({"delay": "learn", "window": 30}, "uniform:1,20")],
+)  # fmt: skip
+def test_plain_and_compiled_give_the_same_duels(knobs, told):
+    problem = duelay.datasets.load("six-rankers")
+    told = duelay.delays.parse(told)
+    there = live_duels(example.PlainRelativeConfidence(**knobs), problem, told, 300, seed=4)
+    assert compiled_duels(example.RelativeConfidence(**knobs), problem, told, 300, seed=4) == there
+
+
+def test_the_example_finds_the_winner():
+    problem = duelay.problems.bradley_terry([5.0, 1.0, 3.0, 2.0])
+    result = duelay.simulate(
+        problem, example.RelativeConfidence(), delay="geometric:0.1", horizon=3000, runs=4
+    )
+    assert (result.leader == problem.winner).all()
+    with pytest.raises(ValueError, match=r"alpha must be above 0\.5, got 0\.5"):
+        example.RelativeConfidence(alpha=0.5)
+
+
+@pytest.mark.compiled
+def test_compiled_is_tens_of_times_as_fast():
+    problem = duelay.datasets.load("six-rankers")
+    slow, fast = (
+        duelay.simulate(problem, policy, delay="geometric:0.01", horizon=n, workers=1).seconds / n
+        for policy, n in [
+            (example.PlainRelativeConfidence(), 1000),
+            (example.RelativeConfidence(), 30_000),
+        ]
+    )
+    assert slow / fast > 20
+
+
+# In specifications, wherever the work is done.
+
+
+@pytest.fixture
+def spec(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, FILE.stem)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.setitem(text._KINDS, "policy", dict(text._KINDS["policy"]))
+    (tmp_path / FILE.name).write_text(FILE.read_text())
+    yield experiments.parse(SPEC, "small.toml", tmp_path)
+
+
+@pytest.mark.parametrize("backend", ["threads", "processes"])
+def test_the_example_reaches_the_workers(spec, tmp_path, backend):
+    from duelay.experiments import work
+
+    with work.opened(tmp_path / "out", spec) as place:
+        work.execute(spec, place, workers=2, backend=backend, quiet=True)
+    results = experiments.load(spec, tmp_path / "out")
+    plain, compiled = (
+        results.get("small", "mslr", name).regret
+        for name in ("plain-relative-confidence", "relative-confidence")
+    )
+    assert plain.shape == (4, 3) and np.array_equal(plain, compiled)
+
+
+RECEIVE = """
+import pickle, sys
+cell = pickle.load(open(sys.argv[1], "rb"))
+from duelay.experiments.cells import compute
+print(compute(cell)["regret"].tolist())
+"""
+
+
+def test_a_cell_brings_its_rule_along(spec, tmp_path):
+    """As to a worker on another machine, which does not have the module."""
+    import pickle
+
+    cell = cells_of(spec)[2]
+    (tmp_path / "cell").write_bytes(pickle.dumps(cell))
+    away = tmp_path / "away"
+    away.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", RECEIVE, str(tmp_path / "cell")],
+        cwd=away, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == str(compute(cell)["regret"].tolist()), done.stderr
+
+
+# What cannot be compiled is one sentence.
+
+
+class Unregistered(NamedTuple):
+    n_arms: int
+
+
+class Allocates(NamedTuple):
+    n_arms: int
+
+
+@select.register(Allocates)
+def allocate(rule, ledger, t, rng):
+    return np.zeros(rule.n_arms, dtype=np.int64)[0], 1
+
+
+@dataclass(frozen=True)
+class Of(duelay.CompiledPolicy):
+    make: object
+
+    def rule(self, n_arms):
+        return self.make(n_arms)
+
+
+def test_a_rule_without_a_function_is_named():
+    problem = duelay.datasets.load("mslr")
+    for make in (Unregistered, float):
+        message = f"no rule is called {make.__name__}: register select for it"
+        with pytest.raises(TypeError, match=message):
+            Of(make).start(3, seed=0).ask()
+        with pytest.raises(TypeError, match=message):
+            duelay.simulate(problem, Of(make), delay="constant:1", horizon=5)
+
+
+@pytest.mark.compiled
+def test_a_rule_that_allocates_is_told_so():
+    if not duelay._core.numba_parts.WITHOUT_RUNTIME:
+        pytest.skip("this Numba lets kernels allocate")
+    with pytest.raises(TypeError, match="the rule Allocates cannot be compiled: it must be a Na"):
+        Of(Allocates).start(3, seed=0).ask()
