@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if isinstance(item, pytest.DoctestItem):
             item.add_marker("compiled")  # an example is run as its reader runs it
-        elif item.path.relative_to(TESTS).parts[0] in KERNELS:
+        elif any(item.path.is_relative_to(TESTS / room) for room in KERNELS):
             item.add_marker("kernels")
         # What compiles the same kernels goes to one worker: to another they would be new as well.
         policy = getattr(item, "callspec", None) and item.callspec.params.get("policy")
