@@ -71,7 +71,7 @@ test-interpreted: $(VENV)/.ready-dev
 
 # As with a release of Numba without the parts that it does not promise: slower, and not broken.
 test-plain-numba: $(VENV)/.ready-dev
-	DUELAY_PLAIN_NUMBA=1 $(BIN)/python -m pytest -q -n 2 -m 'not slow'
+	DUELAY_PLAIN_NUMBA=1 $(PYTEST) -m '(kernels or compiled) and not slow'
 
 # The wheel alone in an empty environment, with no extra.
 test-wheel: $(VENV)/.ready-dev

@@ -20,18 +20,18 @@ def pytest_collection_modifyitems(config, items):
 
     The run with plain Numba leaves out what is about compiled code on disk.
     """
+    from duelay._core.numba_parts import IS_PLAIN
+
     for item in items:
         if isinstance(item, pytest.DoctestItem):
             item.add_marker("compiled")  # an example is run as its reader runs it
-        elif item.path.relative_to(TESTS).parts[0] in KERNELS:
+        elif any(item.path.is_relative_to(TESTS / room) for room in KERNELS):
             item.add_marker("kernels")
         # What compiles the same kernels goes to one worker: to another they would be new as well.
         policy = getattr(item, "callspec", None) and item.callspec.params.get("policy")
         item.add_marker(pytest.mark.xdist_group(f"{item.path.stem} {policy or ''}".strip()))
-    from duelay._core.numba_parts import IS_PLAIN
-
-    others = ["compiled" if INTERPRETED else "interpreted", *(["kept"] * IS_PLAIN)]
-    left = {item for item in items if any(map(item.get_closest_marker, others))}
+    marks = ["compiled" if INTERPRETED else "interpreted"] + ["kept"] * IS_PLAIN
+    left = {item for item in items if any(map(item.get_closest_marker, marks))}
     config.hook.pytest_deselected(items=list(left))
     items[:] = [item for item in items if item not in left]
 

@@ -32,8 +32,8 @@ def oldest():
     """Every lower bound of pyproject.toml as the one version that is allowed."""
     extras = PROJECT["optional-dependencies"]
     wanted = [*PROJECT["dependencies"], *(one for extra in extras.values() for one in extra)]
-    bounds = [re.sub(r"\[.*?\]", "", one) for one in wanted if ">=" in one]
-    return sorted({bound.replace(">=", "==") for bound in bounds})
+    bounds = [re.match(r"([\w-]+)(?:\[.*?\])?>=([\w.]+)", one) for one in wanted]
+    return sorted({f"{bound[1]}=={bound[2]}" for bound in bounds if bound})
 
 
 def tools():

@@ -74,7 +74,8 @@ def test_a_ledger_by_coin_shows_the_shrunken_mean():
         world_rng, policy_rng = streams(2, run)
         player = Blind().start(2, policy_rng)
         world = make_world(problem, law, None, n)
-        play(player, False, world, new_tally(problem.gaps, np.array([n])), n, world_rng, [])
+        tally, plays = new_tally(problem.gaps, np.array([n])), np.zeros((2, 2), dtype=np.int64)
+        play(player, False, world, tally, plays, n, world_rng, [])
         means.append(player.standing().mean[0, 1])
     # The standing is of tick n + 1 before its conversions are told: ages n .. 1, heard by then - 1.
     ages = np.arange(n)

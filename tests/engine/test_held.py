@@ -12,15 +12,13 @@ from duelay.engine.world import make_world
 from duelay.ledger import age_to, hear, record
 from duelay.problems import arithmetic
 from duelay.rules.turn import select
-from helpers import VOTED, Live
+from helpers import SAMPLE, VOTED, Live
 
 PROBLEM = arithmetic(4, 0.12)
 LAW = delays.Uniform(1, 12)
-# The loop is one for all: compiled it is tried with a sample of rule, ledger and order.
-COMPILED = (duelay.DoubleThompson(delay="learn", order="alternate", window=30),
-            duelay.RUCB(order="coin"), duelay.MRRDBDelay(schedule=(5, 20, 60)))  # fmt: skip
+# The loop is one for all: compiled it is tried with a sample.
 HELD = [
-    policy if policy in COMPILED else pytest.param(policy, marks=pytest.mark.interpreted)
+    policy if policy in SAMPLE else pytest.param(policy, marks=pytest.mark.interpreted)
     for policy in VOTED
 ]
 

@@ -137,7 +137,5 @@ def test_two_arms_always_can_be_asked_for():
         duelay.recommend(self_duels=False, is_order_free=False)
     with pytest.raises(ValueError, match="feedback='counts' and an order that is given do not"):
         duelay.recommend(100, feedback="counts", is_order_free=False)
-    assert (
-        "nothing cancels a position effect"
-        in duelay.recommend(feedback="votes", is_order_free=False).reason
-    )
+    reason = duelay.recommend(feedback="votes", is_order_free=False).reason
+    assert "nothing cancels a position effect" in reason
