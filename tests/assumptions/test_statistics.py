@@ -213,11 +213,14 @@ def test_the_statistic_is_the_one_defined(test, votes, order):
     "test", [*TWINS, order_balance, position_effect], ids=lambda test: test.__name__
 )
 def test_an_alarm_is_a_p_value_below_the_level_and_not_at_it(test):
-    history = a_history(0, votes=True)
-    p = test(history).p_value
-    at, above = test(history, level=p), test(history, level=p * (1 + 1e-9))
-    assert not at.is_alarm and at.sentence.startswith("No sign of ")
-    assert above.is_alarm and not above.sentence.startswith("No sign of ")
+    for history in (
+        a_history(0, votes=True),
+        *([a_few(101, 60)] if test is position_effect else []),
+    ):
+        p = test(history).p_value
+        at, above = test(history, level=p), test(history, level=p * (1 + 1e-9))
+        assert not at.is_alarm and at.sentence.startswith("No sign of ")
+        assert above.is_alarm and not above.sentence.startswith("No sign of ")
 
 
 def test_a_small_bonus_helps_too():
