@@ -23,7 +23,7 @@ def main() -> None:
     """Run the tests, keep the table, write the page."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-s", "-k", "level_is_held",
-         pages.ROOT / "tests" / "test_assumptions.py"],
+         pages.ROOT / "tests" / "assumptions" / "test_assumptions.py"],
         cwd=pages.ROOT, capture_output=True, text=True,
     )  # fmt: skip
     if done.returncode:

@@ -185,5 +185,45 @@ def test_a_rule_without_a_function_is_named():
 def test_a_rule_that_allocates_is_told_so():
     if not duelay._core.numba_parts.WITHOUT_RUNTIME:
         pytest.skip("this Numba lets kernels allocate")
-    with pytest.raises(TypeError, match="the rule Allocates cannot be compiled: it must be a Na"):
+    with pytest.raises(
+        TypeError, match=r"cannot be compiled \(test_own_compiled.py, line \d+\): it must be a Na"
+    ):
         Of(Allocates).start(3, seed=0).ask()
+
+
+def one_pair(second):
+    """A rule that always shows arm 0 and another one; each call defines it anew."""
+
+    class OnePairRule(NamedTuple):
+        n_arms: int
+
+    @select.register(OnePairRule)
+    def choose(rule, ledger, t, rng):
+        return 0, second
+
+    @dataclass(frozen=True)
+    class OnePair(duelay.CompiledPolicy):
+        order: str = "champion"
+
+        def rule(self, n_arms):
+            return OnePairRule(n_arms)
+
+    return OnePair()
+
+
+def test_a_rule_that_is_defined_again_runs_its_new_code():
+    problem = duelay.problems.arithmetic(4, 0.1)
+    for second in (1, 3):
+        policy = one_pair(second)
+        result = duelay.simulate(problem, policy, delay="constant", horizon=40)
+        assert result.plays[0, 0, second] == 40
+        assert policy.start(4, seed=0).ask() == (0, 0, second)
+
+
+@pytest.mark.parametrize("second", [4, -1])
+def test_an_arm_that_there_is_not_ends_the_simulation(second):
+    problem = duelay.problems.arithmetic(4, 0.1)
+    with pytest.raises(ValueError, match="select must return two arms, whole numbers from 0 to"):
+        duelay.simulate(problem, one_pair(second), delay="constant", horizon=40)
+    with pytest.raises(ValueError, match="select must return two arms"):
+        one_pair(second).start(4, seed=0).ask()

@@ -101,6 +101,21 @@ class Generic(Protocol):
         """Return the body for a type."""
 
 
+_NAMED: dict[str, type] = {}  # the NamedTuples that something is registered for, by their names
+
+
+def _name_apart(cls: type) -> None:
+    """Give a class another `__name__` if an earlier one has it.
+
+    Numba's dispatcher tells NamedTuples apart by that name alone. A rule that is defined again, at
+    a prompt or by a reload, would run the code that was compiled for the one before.
+    """
+    name, n = cls.__name__, 1
+    while _NAMED.setdefault(cls.__name__, cls) is not cls:
+        n += 1
+        cls.__name__ = f"{name} ({n})"
+
+
 def generic(function: Callable[..., Any]) -> Generic:
     """Declare a function whose body depends on the type of its first argument, a NamedTuple.
 
@@ -130,6 +145,7 @@ def generic(function: Callable[..., Any]) -> Generic:
                     f"{function.__name__} is registered for {cls.__name__} already, and may have "
                     f"been compiled: define the class anew, too"
                 )
+            _name_apart(cls)
             for part in (cls, body):
                 sources_of_class(cast(Any, part))  # as they are now: the file may change later
             return cast(F, add(cls)(body))

@@ -201,7 +201,7 @@ class _Job:
             try:
                 proceed(0)
             except NumbaError as error:
-                raise explain(rule) from error
+                raise explain(rule, error) from error
 
     def _compiled_run(
         self, tally: Tally, number: int

@@ -214,7 +214,7 @@ class CompiledPolicy(Policy):
         try:
             first, second = take_turn(rule, ledger, t, rng)
         except NumbaError as error:
-            raise explain(rule) from error
+            raise explain(rule, error) from error
         return int(first), int(second)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ def select(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     raise TypeError(f"no rule is called {type(rule).__name__}: register select for it")
 
 
-def explain(rule: Any) -> TypeError:
+def explain(rule: Any, error: Exception) -> TypeError:
     """Return why a rule cannot be compiled, as far as can be told; Numba's own words are its cause.
 
     Interpreted, `select` says the first of these itself.
@@ -30,10 +32,18 @@ def explain(rule: Any) -> TypeError:
     if select.dispatch(type(rule)) is select.dispatch(object):
         return TypeError(f"no rule is called {name}: register select for it")
     return TypeError(
-        f"the rule {name} cannot be compiled: it must be a NamedTuple of numbers and arrays, whose "
-        f"functions make no new arrays and call nothing but kernels; set NUMBA_DISABLE_JIT=1 to "
+        f"the rule {name} cannot be compiled{_where(error)}: it must be a NamedTuple of numbers and "
+        f"arrays, whose functions make no new arrays and call nothing but kernels; set NUMBA_DISABLE_JIT=1 to "
         f"run it interpreted"
     )
+
+
+def _where(error: Exception) -> str:
+    """Return the innermost line of the user's code that Numba's error names, in brackets."""
+    ours = Path(__file__).parents[1].name
+    places = re.findall(r'File "([^"]+)", line (\d+)', str(error))
+    theirs = [(path, line) for path, line in places if {ours, "numba"}.isdisjoint(Path(path).parts)]
+    return f" ({Path(theirs[-1][0]).name}, line {theirs[-1][1]})" if theirs else ""
 
 
 @generic
@@ -65,6 +75,9 @@ def take_turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> An
 def pick(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     """Choose a pair, and who is shown first."""
     i, j = select(rule, ledger, t, rng)
+    k = ledger.plays.shape[0]
+    if i < 0 or j < 0 or i >= k or j >= k:
+        raise ValueError("select must return two arms, whole numbers from 0 to K - 1")
     if i == j and not ledger.self_duels:
         j = rival(ledger, i, t)
     return arrange(ledger.order, i, j, rng)
