@@ -32,9 +32,9 @@ def explain(rule: Any, error: Exception) -> TypeError:
     if select.dispatch(type(rule)) is select.dispatch(object):
         return TypeError(f"no rule is called {name}: register select for it")
     return TypeError(
-        f"the rule {name} cannot be compiled{_where(error)}: it must be a NamedTuple of numbers and "
-        f"arrays, whose functions make no new arrays and call nothing but kernels; set NUMBA_DISABLE_JIT=1 to "
-        f"run it interpreted"
+        f"the rule {name} cannot be compiled{_where(error)}: it must be a NamedTuple of numbers "
+        f"and arrays, whose functions make no new arrays and call nothing but kernels; set "
+        f"NUMBA_DISABLE_JIT=1 to run it interpreted"
     )
 
 
