@@ -4,7 +4,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup
+# A file's tests share kernels and fixtures: one worker has them all.
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo check test lint docs pictures test-quick test-compiled test-interpreted \
@@ -65,7 +66,7 @@ test-compiled: $(VENV)/.ready-dev
 # Interpreted, the same code is the oracle of the compiled one, and every line can be counted.
 test-interpreted: $(VENV)/.ready-dev
 	$(BIN)/python -m coverage erase
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -n 2 --dist loadgroup -m 'not slow'
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -n 2 --dist loadfile -m 'not slow'
 	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage report
 

@@ -27,9 +27,6 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker("compiled")  # an example is run as its reader runs it
         elif any(item.path.is_relative_to(TESTS / room) for room in KERNELS):
             item.add_marker("kernels")
-        # What compiles the same kernels goes to one worker: to another they would be new as well.
-        policy = getattr(item, "callspec", None) and item.callspec.params.get("policy")
-        item.add_marker(pytest.mark.xdist_group(f"{item.path.stem} {policy or ''}".strip()))
     marks = ["compiled" if INTERPRETED else "interpreted"] + ["kept"] * IS_PLAIN
     left = {item for item in items if any(map(item.get_closest_marker, marks))}
     config.hook.pytest_deselected(items=list(left))
