@@ -1,7 +1,6 @@
 """Every test's statistic against its definition, duel by duel, and the edges of what is told."""
 
 import math
-import re
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 import scipy.stats
 
 from duelay.assumptions import (
+    check_assumptions,
     delay_by_pair,
     delay_by_winner,
     law_drift,
@@ -435,12 +435,27 @@ def test_a_finding_in_words_and_as_data():
 
 
 def test_the_report_shows_alarms_first_and_dashes_for_what_cannot_be_told():
-    page = report(a_few(101, 60, order="coin")).splitlines()
-    told = [line for line in page if line.startswith("| ") and not line.startswith("| test")]
-    assert told[0].startswith("| **") and len(told) == 6
-    assert any("| - | - |" in line for line in told)
-    assert sum("**" in line for line in told) == int(re.search(r"(\d) of \d tests", page[2])[1])
-    assert sum("| - | - |" not in line for line in told) == int(
-        re.search(r"of (\d) tests", page[2])[1]
-    )
+    history = a_few(101, 60, order="coin")
+    page = report(history).splitlines()
+    rows = [line for line in page if line.startswith("| ") and not line.startswith("| test")]
+    findings = {finding.name: finding for finding in check_assumptions(history)}
+    for row in rows:
+        name, statistic, p_value, n = (cell.strip(" *") for cell in row.split("|")[1:5])
+        found = findings.pop(name)
+        assert row.startswith("| **") == found.is_alarm and int(n) == found.n
+        if math.isnan(found.p_value):
+            assert (statistic, p_value) == ("-", "-")
+        else:
+            assert float(statistic) == pytest.approx(found.statistic, abs=0.005)
+            assert float(p_value) == pytest.approx(found.p_value, rel=0.05)
+    alarms = sum(row.startswith("| **") for row in rows)
+    silent_ones = sum("| - | - |" in row for row in rows)
+    assert not findings and all(row.startswith("| **") for row in rows[:alarms])
+    assert 0 < alarms and 0 < silent_ones < 6
+    assert f"{alarms} of {6 - silent_ones} tests alarm; " in page[2]
     assert page[2].startswith("101 duels of 2 arms, 60 answers (conversions). ")
+
+
+def test_the_report_counts_the_tests_that_can_tell():
+    """Of twenty silent duels in turns only the order can be told."""
+    assert "0 of 1 tests alarm" in report(a_few(20, 0, order="coin"))
