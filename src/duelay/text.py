@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from duelay._core import checks
-from duelay._core.sources import sources_of_class
+from duelay._core.sources import is_outside, sources_of_class
 
 C = TypeVar("C", bound=type)
 M = TypeVar("M", bound=Callable[[], Any])
@@ -100,7 +100,7 @@ def parse(
         listed = ", ".join(sorted(known))
         raise ValueError(
             f"unknown {kind} {name!r}{checks.nearest(name, known)}; there are: {listed}; one of "
-            f"your own must be imported first"
+            f"your own must be imported first (in the shell, --import MODULE)"
         )
     meant = _ALIASES[kind][name]() if name in _ALIASES[kind] else None
     cls = _KINDS[kind][name] if meant is None else type(meant)
@@ -123,6 +123,8 @@ def parse(
         if key in given:
             raise ValueError(f"{kind} {text!r} gives {key} twice")
         given[key] = _value(value)
+        if is_outside(cls):  # ours check their own
+            _check_kind(key, fields[key].type, given[key])
     if meant is not None:
         given = {key: getattr(meant, field.name) for key, field in fields.items()} | given
     for key, value in (defaults or {}).items():
@@ -176,6 +178,18 @@ def _is_implied(recipe: Any, field: Any) -> bool:
         return bool(dataclasses.replace(recipe, **{field.name: field.default}) == recipe)
     except ValueError:
         return False
+
+
+def _check_kind(name: str, kind: Any, value: Any) -> None:
+    """Refuse a value that does not fit a field of a plain type."""
+    needs = getattr(kind, "__name__", kind)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if needs == "float" and not is_number:
+        raise ValueError(f"{name} must be a number, got {value!r}")
+    if needs == "int" and not (is_number and value == int(value)):
+        raise ValueError(f"{name} must be a whole number, got {value!r}")
+    if needs == "bool" and not isinstance(value, bool):
+        raise ValueError(f"{name} must be true or false, got {value!r}")
 
 
 def _argument(field: Any) -> str:

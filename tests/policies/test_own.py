@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -395,3 +396,36 @@ def test_a_policy_that_fails_says_where(module, tmp_path, backend):
     message = r"cells, which are kept: mine.* failed: IndexError: .* \(mine.py, line 20\)"
     with pytest.raises(experiments.WorkFailedError, match=message):
         experiments.run(spec, tmp_path / "out", workers=1, backend=backend, quiet=True)
+
+
+def test_a_policy_that_fails_leaves_those_that_are_finished(module, tmp_path, monkeypatch, capsys):
+    module(source=MINE.replace("        return state", "        return [][3]; return state"))
+    monkeypatch.chdir(tmp_path)
+    asked = ["simulate", "--dataset", "mslr", "--horizon", 50, "--runs", 2, "--import", "mine"]
+    assert shell(monkeypatch, *asked, "--policy", "rucb", "--policy", "mine") == 2
+    said = capsys.readouterr()
+    assert "\nrucb  " in said.out
+    assert "stopped after 1 of 2 policies: mine failed: IndexError" in said.err
+    assert "(mine.py, line 20); missing: mine" in said.err
+    assert shell(monkeypatch, *asked, "--policy", "mine") == 2
+    said = capsys.readouterr()
+    assert said.out == "" and "mine failed: IndexError" in said.err
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "needs"),
+    [
+        ("float", "x", "scale must be a number, got 'x'"),
+        ("int", "0.5", "scale must be a whole number, got 0.5"),
+        ("bool", "7", "scale must be true or false, got 7"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_at_the_front_door(module, kind, value, needs):
+    @dataclass(frozen=True)
+    class Scaled(Fixed):
+        scale: Any = None
+
+    Scaled.__dataclass_fields__["scale"].type = kind
+    text.named("policy", "scaled")(Scaled)
+    with pytest.raises(ValueError, match=needs):
+        duelay.policies.parse(f"scaled:scale={value}")

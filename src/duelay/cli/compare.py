@@ -26,7 +26,8 @@ class Comparison:
     """The results of several policies, in the order in which they were asked for."""
 
     forms: Sequence[str]  # as they were asked for
-    results: list[Result]  # of the first of them, of all unless somebody pressed Ctrl-C
+    results: list[Result]  # of the first of them, of all unless one failed or Ctrl-C was pressed
+    failure: str = ""  # why the next one failed
 
     @property
     def missing(self) -> list[str]:
@@ -79,8 +80,9 @@ def compare(
     quiet: bool,
     **options: Any,
 ) -> Comparison:
-    """Simulate policies, given with their forms; Ctrl-C keeps those that are finished."""
+    """Simulate policies, given with their forms; Ctrl-C, or one that fails, keeps the finished."""
     results: list[Result] = []
+    failure = ""
     try:
         for form, policy in chosen:
             name = form if len(form) <= _NAME else f"{form[: _NAME - 1]}…"
@@ -89,15 +91,18 @@ def compare(
             try:
                 results.append(simulate(problem, policy, setting=shown, **options))
             except Exception as error:
-                if isinstance(error, ValueError) or not sources_of(policy):
+                if not sources_of(policy) or (isinstance(error, ValueError) and not results):
                     raise
-                raise ValueError(f"{form} failed: {explain(error)}") from error
+                failure = f"{form} failed: {explain(error)}"
+                if not results:
+                    raise ValueError(failure) from error
+                break
     except KeyboardInterrupt:
         if not results:
             raise
         if sys.stderr is not None and sys.stderr.isatty():
             print(file=sys.stderr)  # after the terminal's ^C
-    return Comparison([form for form, _ in chosen], results)
+    return Comparison([form for form, _ in chosen], results, failure)
 
 
 def _is_alias(form: str) -> bool:

@@ -145,5 +145,6 @@ def simulate_command(
         click.echo(f"\nwrote regret.csv, regret.png and regret.svg to {out}")
     if compared.missing:
         done = f"{len(compared.results)} of {len(chosen)} policies"
-        complain(f"stopped after {done}; missing: {', '.join(compared.missing)}")
-        raise click.exceptions.Exit(130)
+        why = f": {compared.failure}" if compared.failure else ""
+        complain(f"stopped after {done}{why}; missing: {', '.join(compared.missing)}")
+        raise click.exceptions.Exit(2 if compared.failure else 130)
