@@ -187,14 +187,14 @@ class CompiledPolicy(Policy):
     ...     n_arms: int
     >>> @duelay.rules.select.register(AnyoneRule)
     ... def choose(rule, ledger, t, rng):
-    ...     return rng.integers(0, rule.n_arms), rng.integers(0, rule.n_arms)
+    ...     return int(rng.random() * rule.n_arms), int(rng.random() * rule.n_arms)
     >>> @dataclass(frozen=True)
     ... class Anyone(duelay.CompiledPolicy):
     ...     '''Two arms at random.'''
     ...     def rule(self, n_arms):
     ...         return AnyoneRule(n_arms)
     >>> Anyone().start(3, seed=0).ask()
-    Duel(id=0, first=2, second=1)
+    Duel(id=0, first=1, second=0)
     """
 
     def choose(self, *args: Any, **asked: Any) -> tuple[int, int]:
