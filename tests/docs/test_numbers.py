@@ -255,8 +255,9 @@ def test_what_simulate_prints_is_read_as_one_table():
     ]
 
 
-@pytest.mark.parametrize(
-    "path", sorted((pages.ROOT / "benchmarks").glob("*.py")), ids=lambda p: p.stem
-)
-def test_every_benchmark_can_be_imported(path):
-    importlib.import_module(path.stem)
+BENCHMARKS = {path.stem for path in (pages.ROOT / "benchmarks").glob("*.py")}
+
+
+@pytest.mark.parametrize("name", sorted(BENCHMARKS - {"mutants"}))  # which needs cosmic-ray
+def test_every_benchmark_can_be_imported(name):
+    importlib.import_module(name)
