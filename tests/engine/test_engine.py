@@ -240,17 +240,21 @@ def test_ctrl_c_stops_a_long_simulation_cleanly(workers):
         return [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]
 
     before = workers_alive()
-    threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
+    pressed = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
+    pressed.start()
     start = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        duelay.simulate(
-            bradley_terry(np.linspace(1, 2, 20)),
-            duelay.DoubleThompson(),  # it looks at every tick
-            delay="geometric:0.01",
-            horizon=10**9,
-            runs=2,
-            workers=workers,
-        )
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            duelay.simulate(
+                bradley_terry(np.linspace(1, 2, 20)),
+                duelay.DoubleThompson(),  # it looks at every tick
+                delay="geometric:0.01",
+                horizon=10**9,
+                runs=2,
+                workers=workers,
+            )
+    finally:
+        pressed.cancel()  # if the simulation failed before: it would hit another test
     assert time.monotonic() - start < 30
     assert workers_alive() == before
 
