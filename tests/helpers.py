@@ -106,3 +106,18 @@ def answer(**env):
         env={**os.environ, **env},
     )
     return done.stdout
+
+
+class Fixed:
+    """A generator that draws the same number again and again, and counts what it is asked."""
+
+    def __init__(self, value):
+        self.value, self.coins, self.betas = value, 0, []
+
+    def random(self):
+        self.coins += 1
+        return self.value
+
+    def beta(self, a, b):
+        self.betas.append((a, b))
+        return self.value

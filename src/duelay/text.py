@@ -183,13 +183,10 @@ def _is_implied(recipe: Any, field: Any) -> bool:
 def _check_kind(name: str, kind: Any, value: Any) -> None:
     """Refuse a value that does not fit a field of a plain type."""
     needs = getattr(kind, "__name__", kind)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if needs == "float" and not is_number:
-        raise ValueError(f"{name} must be a number, got {value!r}")
-    if needs == "int" and not (is_number and value == int(value)):
+    if needs in ("float", "int") and not checks.number(name, value).is_integer() and needs == "int":
         raise ValueError(f"{name} must be a whole number, got {value!r}")
-    if needs == "bool" and not isinstance(value, bool):
-        raise ValueError(f"{name} must be true or false, got {value!r}")
+    if needs == "bool":
+        checks.yes_or_no(name, value)
 
 
 def _argument(field: Any) -> str:

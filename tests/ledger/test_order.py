@@ -5,16 +5,7 @@ import pytest
 
 from duelay.ledger import assume, for_votes, open_ledger
 from duelay.ledger.order import arrange, start_order
-
-
-class Fixed:
-    """A generator that draws one number for ever."""
-
-    def __init__(self, number):
-        self.number = number
-
-    def random(self):
-        return self.number
+from helpers import Fixed
 
 
 @pytest.mark.interpreted  # compiled, a generator is NumPy's

@@ -415,9 +415,10 @@ def test_a_policy_that_fails_leaves_those_that_are_finished(module, tmp_path, mo
 @pytest.mark.parametrize(
     ("kind", "value", "needs"),
     [
-        ("float", "x", "scale must be a number, got 'x'"),
+        ("float", "x", "scale must be a finite number, got 'x'"),
+        ("int", "inf", "scale must be a finite number, got inf"),
         ("int", "0.5", "scale must be a whole number, got 0.5"),
-        ("bool", "7", "scale must be true or false, got 7"),
+        ("bool", "7", "scale must be True or False, got 7"),
     ],
 )
 def test_a_value_of_another_kind_is_refused_at_the_front_door(module, kind, value, needs):

@@ -26,6 +26,7 @@ from duelay.rules.double_thompson import (
 )
 from duelay.rules.rmed import against, rmed_rule
 from duelay.rules.turn import turn
+from helpers import Fixed
 
 LAWS = [None, delays.Geometric(0.1), delays.Uniform(1, 30)]
 
@@ -140,28 +141,8 @@ def test_a_beta_above_half_has_its_law_however_rare_that_is(plays, won):
     assert stats.kstest(drawn, lambda x: 1 - beta.sf(x) / beta.sf(0.5)).pvalue > 0.001
 
 
-@pytest.fixture
-def only_interpreted(interpreted):
-    if not interpreted:
-        pytest.skip("a kernel takes a generator of NumPy's and nothing else")
-
-
-class Fixed:
-    """A generator that draws the same number again and again, and counts what it is asked."""
-
-    def __init__(self, value):
-        self.value, self.coins, self.betas = value, 0, []
-
-    def random(self):
-        self.coins += 1
-        return self.value
-
-    def beta(self, a, b):
-        self.betas.append((a, b))
-        return self.value
-
-
-def test_a_pair_without_news_is_a_coin_and_one_with_news_a_beta(only_interpreted):
+@pytest.mark.interpreted
+def test_a_pair_without_news_is_a_coin_and_one_with_news_a_beta():
     rule = double_thompson_rule(0.51, False, 2)
     ledger = open_ledger(assume(None, None, 2), 2)
     ledger.plays[0, 1], ledger.conversions[0, 1], ledger.news[:] = 10, 7, 17
@@ -183,7 +164,8 @@ def test_a_pair_without_news_is_a_coin_and_one_with_news_a_beta(only_interpreted
     assert coin.betas == [(8.0, 94.0)]
 
 
-def test_while_answers_are_late_the_ledger_is_read_at_every_tick(only_interpreted):
+@pytest.mark.interpreted
+def test_while_answers_are_late_the_ledger_is_read_at_every_tick():
     """Under a law that is not settled a chance is not taken for granted without news."""
     rule = double_thompson_rule(0.51, False, 2)
     ledger = open_ledger(assume(delays.Geometric(0.1), None, 2), 2)

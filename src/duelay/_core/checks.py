@@ -59,7 +59,8 @@ def number(
     reason = f" ({why})" if why else ""
     good = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not good or not abs(value) <= sys.float_info.max:  # also refuses nan
-        raise ValueError(f"{name} must be a finite number {needs}{reason}, got {value!r}")
+        bounds = f" {needs}" if needs else ""
+        raise ValueError(f"{name} must be a finite number{bounds}{reason}, got {value!r}")
     if (
         (above is not None and not value > above)
         or (least is not None and not value >= least)

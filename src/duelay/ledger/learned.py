@@ -220,6 +220,3 @@ def recount(assumed: LearnedLaw, t: int) -> None:
         for j in range(assumed.law.shape[0]):
             begin_row(assumed, i, j, t)
     look_ahead(assumed, t)
-
-
-__all__ = ["LearnedLaw", "count_open", "estimate", "recount", "start_learned"]

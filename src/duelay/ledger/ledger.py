@@ -153,17 +153,3 @@ def _tabulate(ledger: Ledger, n: Floats, n_tilde: Floats, s: Floats) -> None:
                 n[i, j], n_tilde[i, j], s[i, j] = evidence(
                     ledger.assumed, ledger.plays, ledger.conversions, i, j
                 )
-
-
-__all__ = [
-    "Estimates",
-    "Ledger",
-    "age_to",
-    "assume",
-    "assumes_delay",
-    "for_votes",
-    "hear",
-    "hear_vote",
-    "open_ledger",
-    "record",
-]
