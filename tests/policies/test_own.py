@@ -402,11 +402,12 @@ def test_a_policy_that_fails_leaves_those_that_are_finished(module, tmp_path, mo
     module(source=MINE.replace("        return state", "        return [][3]; return state"))
     monkeypatch.chdir(tmp_path)
     asked = ["simulate", "--dataset", "mslr", "--horizon", 50, "--runs", 2, "--import", "mine"]
-    assert shell(monkeypatch, *asked, "--policy", "rucb", "--policy", "mine") == 2
+    three = ["--policy", "rucb", "--policy", "mine", "--policy", "rucb:alpha=1"]
+    assert shell(monkeypatch, *asked, *three) == 2
     said = capsys.readouterr()
     assert "\nrucb  " in said.out
-    assert "stopped after 1 of 2 policies: mine failed: IndexError" in said.err
-    assert "(mine.py, line 20); missing: mine" in said.err
+    assert "stopped after 1 of 3 policies: mine failed: IndexError" in said.err
+    assert "(mine.py, line 20); missing: mine, rucb:alpha=1" in said.err
     assert shell(monkeypatch, *asked, "--policy", "mine") == 2
     said = capsys.readouterr()
     assert said.out == "" and "mine failed: IndexError" in said.err
