@@ -16,13 +16,23 @@ from duelay.engine import Result, Setting, simulate
 from duelay.players.history import History
 from duelay.players.player import Duel, Player, UnknownDuelError
 from duelay.players.standing import Standing
-from duelay.policies import RMED, RUCB, Borda, DoubleThompson, MRRDBDelay, RRDBDelay, RUCBDelay
+from duelay.policies import (
+    RMED,
+    RUCB,
+    Borda,
+    Decide,
+    DoubleThompson,
+    MRRDBDelay,
+    RRDBDelay,
+    RUCBDelay,
+)
 from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.problems import NoWinnerError, Problem
 
 __all__ = [
     "Borda",
     "CompiledPolicy",
+    "Decide",
     "DoubleThompson",
     "Duel",
     "History",

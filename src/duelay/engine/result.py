@@ -43,6 +43,8 @@ class Result:
     pairs: NDArray[np.int64] | None  # (checkpoints, K, K): plays by then, all runs together
     seconds: float  # time spent in the loop, all runs together, compilation left out
     setting: Setting = Setting()  # whose regret, and how answers came
+    stop: float | None = None  # the error at which a winner is declared, and a run ends
+    stopped: NDArray[np.int64] | None = None  # (runs,): duels by then; horizon + 1 if none was
 
     @property
     def runs(self) -> int:
@@ -94,7 +96,7 @@ class Result:
     @property
     def microseconds(self) -> float:
         """Microseconds a duel, of one core."""
-        return 1e6 * self.seconds / (self.runs * self.horizon)
+        return 1e6 * self.seconds / max(1, int(self.plays.sum()))
 
     def plot(self, ax: Axes | None = None, *, band: str = "sd") -> Axes:
         """Draw mean regret over time, with a band (`band`) around it; needs matplotlib."""

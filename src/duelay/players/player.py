@@ -138,7 +138,7 @@ class Player:
             if first_won is None:
                 hear(self._ledger, first, second, number + 1, self.tick + 1)
             else:
-                hear_vote(self._ledger, first, second, first_won)
+                hear_vote(self._ledger, first, second, first_won, number + 1, self.tick + 1)
             return "counted"
 
     def tell_count(self, n: int) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from duelay._core import checks
 from duelay.ledger import Estimates, Ledger
+from duelay.ledger.bets import NOBODY, Bets
 from duelay.players.doubts import find_doubts
 from duelay.rules.borda import is_behind
 from duelay.show.table import table
@@ -202,7 +203,10 @@ def find_leader(
 
 
 def leader_of(ledger: Ledger, active: NDArray[np.bool_], target: str) -> int:
-    """Return the active arm that leads on the way to a target."""
+    """Return the active arm that leads on the way to a target; of bets, who is declared."""
+    if isinstance(ledger.assumed, Bets):
+        bets = ledger.assumed
+        return int(bets.winner[0] if bets.winner[0] != NOBODY else np.argmin(bets.doubts))
     estimates = ledger.estimates()
     return find_leader(estimates.mean, active, _scores(estimates) if target == "borda" else None)
 
