@@ -27,7 +27,7 @@ class MRRDBDelay(CompiledPolicy):
 
     With the appendix's n_m, the default, the first round takes 893 plays a pair at T = 200,000 and
     a mean delay of 100, and six rankers are not separated within that horizon. The paper's figure
-    suggests smaller constants, in the brief form, which it does not give.
+    suggests the brief form, with smaller constants; the paper does not give them.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ class MRRDBDelay(CompiledPolicy):
             object.__setattr__(self, "constants", _check_constants(self.constants))
             if self.schedule is not None or self.counts_only:
                 raise ValueError(
-                    "constants shape Equation 6, for feedback='conversions' and no schedule of "
-                    "one's own: give constants alone"
+                    "constants are those of Equation 6, which is for feedback='conversions' and "
+                    "no schedule of one's own: give constants alone"
                 )
         if self.schedule is not None:
             object.__setattr__(self, "schedule", _check_schedule(self.schedule))
