@@ -64,7 +64,7 @@ class MRRDBDelay(CompiledPolicy):
         mean = checks.mean_delay(self.mean_delay)
         object.__setattr__(self, "mean_delay", mean)
         checks.one_of("pairs", self.pairs, ("unordered", "ordered"))
-        check_feedback(self.feedback, votes='players of it hear votes by start(feedback="votes")')
+        check_feedback(self.feedback, votes='for votes, write start(feedback="votes")')
         checks.yes_or_no("self_duels", self.self_duels)
         if self.horizon is not None:
             object.__setattr__(self, "horizon", checks.whole("horizon", self.horizon))
