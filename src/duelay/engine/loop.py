@@ -66,7 +66,7 @@ def play_ticks(
     world_rng: np.random.Generator,
     policy_rng: np.random.Generator,
 ) -> int:
-    """Play until tick `until`, or to the end of a long calm; return the ticks not drawn for."""
+    """Play until tick `until`, or to the end of a long calm; return the ticks without draws."""
     settled = settles(ledger.assumed)
     t, skipped = tally.tick[0], 0
     while t < until and skipped == 0:
