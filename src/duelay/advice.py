@@ -19,7 +19,7 @@ from duelay.problems import TARGETS
 
 
 class Recommendation(NamedTuple):
-    """A policy, and a sentence of reason."""
+    """A policy, and a sentence of reason; what is started or simulated is its `policy`."""
 
     policy: Policy
     reason: str

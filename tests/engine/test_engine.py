@@ -163,6 +163,11 @@ def test_checkpoints_are_even_or_given():
         ({"delay": delays.ByPair((delays.Constant(1),) * 4)}, "delay must have laws for 4 arms"),
         ({"policy": duelay.RUCB}, "policy must be a duelay policy"),
         ({"policy": "rucb"}, "policy must be a duelay policy, such as .* got 'rucb'"),
+        (
+            {"policy": duelay.recommend()},
+            r"policy must be .* got a Recommendation: take its \.policy",
+        ),
+        ({"policy": duelay.RUCB().start(3)}, r"policy must be .* got a Player: take its \.policy"),
         ({"problem": [[0.5]]}, "problem must be a duelay.Problem"),
         ({"setting": {"stale": 3}}, r"setting must be a duelay.Setting, got \{'stale': 3\}"),
         ({"setting": None}, "setting must be a duelay.Setting, got None"),

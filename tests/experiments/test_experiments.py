@@ -410,7 +410,7 @@ def test_an_incomplete_folder_cannot_be_loaded(tmp_path):
         (("seed = 3", 'claims = "paper"'), "needs the grids of paper.toml, and 'paper' is missing"),
         (
             ("seed = 3", 'seed = 3\n[[grid]]\nname = "a"\n[[grid]]\nname = "b"\nseed = 4'),
-            "grid 'b' repeats mslr, rucb-delay:window=50, geometric:0.1 of another with",
+            "grid 'b' repeats mslr, rucb-delay:window=50, geometric:0.1 of another grid, but with",
         ),
         (
             ("seed = 3", 'seed = 3\n[[grid]]\nname = "a b"\n[[grid]]\nname = "a-b"'),

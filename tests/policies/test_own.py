@@ -1,6 +1,8 @@
 """Policies of somebody's own, in plain Python: in a program, in the shell, in specifications."""
 
+import ast
 import copy
+import inspect
 import pickle
 import subprocess
 import sys
@@ -15,7 +17,7 @@ from duelay import cli, experiments, text
 from duelay._core import modules
 from duelay.experiments.cells import cells_of, compute
 from duelay.ledger import age_to, assume
-from duelay.testing import PolicyContract
+from duelay.testing import PolicyContract, contract
 from own import MINE, finish, small
 
 # In a program: what `choose` is given, what a policy assumes, who is shown first.
@@ -139,10 +141,12 @@ def test_the_contract_notices_a_memory_that_players_share():
             state["asked"] += 1
             return state["asked"] % n_arms, 0
 
-    contract = PolicyContract()
-    contract.policy = Shares()
-    with pytest.raises(AssertionError):
-        contract.test_players_of_one_policy_do_not_disturb_each_other()
+    mine = PolicyContract()
+    mine.policy = Shares()
+    with pytest.raises(
+        AssertionError, match=r"remembers must be its own, .*; duel 0 is Duel\(id=0"
+    ):
+        mine.test_players_of_one_policy_do_not_disturb_each_other()
 
 
 @pytest.mark.parametrize("order", ["coin", "alternate"])
@@ -152,10 +156,113 @@ def test_the_contract_notices_an_order_that_is_not_kept(order):
         def ledger(self, n_arms):
             return Fixed().ledger(n_arms)
 
-    contract = PolicyContract()
-    contract.policy = Claims(order)
-    with pytest.raises(AssertionError):
-        contract.test_the_order_is_as_the_policy_says()
+    mine = PolicyContract()
+    mine.policy = Claims(order)
+    with pytest.raises(AssertionError, match=f"with order='{order}' .* must .*, but"):
+        mine.test_the_order_is_as_the_policy_says()
+
+
+class Faulty:
+    """A player whose duels or answers are wrong in one way."""
+
+    def __init__(self, fault, seed):
+        self.fault, self.asked = fault, 0
+        self.rng = np.random.default_rng(None if fault == "seed" else seed)
+
+    def ask(self):
+        self.asked += 1
+        number = 0 if self.fault == "id" else self.asked - 1
+        return duelay.Duel(number, 9 if self.fault == "arm" else int(self.rng.integers(2)), 1)
+
+    def tell(self, duel):
+        return "taken"
+
+    def __copy__(self):
+        return self if self.fault == "copy" else copy.deepcopy(self)
+
+
+class Starts:
+    """A policy that is no dataclass, with players that have a fault."""
+
+    window = 5
+
+    def __init__(self, fault):
+        self.fault = fault
+
+    def start(self, arms, seed):
+        return Faulty(self.fault, seed)
+
+
+@pytest.mark.parametrize(
+    "fault, test, message",
+    [
+        ("", "a_policy_is_a_recipe_that_prints_and_hashes", "make its class a dataclass"),
+        ("id", "duels_are_numbered_pairs_of_arms", r"ids must be 0, 1, 2, .* got \[0, 0"),
+        ("arm", "duels_are_numbered_pairs_of_arms", r"from 0 to 1, got Duel\(id=0, first=9"),
+        (
+            "seed",
+            "the_same_seed_gives_the_same_duels",
+            "the same seed must give .*; duel . is Duel",
+        ),
+        (
+            "",
+            "a_conversion_told_twice_counts_once",
+            "tell must answer 'counted' to a .*, got 'taken'",
+        ),
+        (
+            "",
+            "a_late_conversion_is_not_counted",
+            "tell must answer 'counted' to a conversion as old",
+        ),
+        ("id", "a_player_never_told_anything_goes_on", "told nothing must go on asking"),
+        ("", "an_unknown_duel_raises", "tell must raise a LookupError .* but took 1; only Duel"),
+        ("copy", "a_player_pickles_and_copies_and_goes_on_alike", "a copy of a player must go on"),
+    ],
+)
+def test_a_failure_of_the_contract_says_what_a_policy_must_do(fault, test, message):
+    mine = PolicyContract()
+    mine.policy = Starts(fault)
+    with pytest.raises(AssertionError, match=message):
+        getattr(mine, f"test_{test}")()
+
+
+def test_every_assertion_of_the_contract_has_a_message():
+    tree = ast.parse(inspect.getsource(contract))
+    asserts = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    assert len(asserts) > 10 and all(node.msg is not None for node in asserts)
+
+
+@dataclass(frozen=True)
+class Drops(Fixed):
+    kept: tuple[bool, ...] = (True, False)
+
+    def active(self, state, n_arms):
+        return self.kept
+
+
+def test_arms_are_dropped_by_a_value_for_each():
+    shown = str(Drops(kept=(True, False, True)).start(list("abc"), seed=0).standing())
+    assert "b (dropped)" in shown and "a (dropped)" not in shown
+    with pytest.raises(
+        ValueError, match=r"active must hold .* 3 arms, got .* shape \(2,\) from Dro"
+    ):
+        Drops().start(3)
+    problem = duelay.datasets.load("mslr")
+    with pytest.raises(ValueError, match="active must hold True or False for each of the 5 arms"):
+        duelay.simulate(problem, Drops(), delay="constant:1", horizon=9)
+
+
+@dataclass(frozen=True)
+class DropsCompiled(duelay.RUCB):
+    def active(self, rule, n_arms):
+        return np.ones(n_arms + 1)
+
+
+def test_a_compiled_policy_that_drops_no_such_arm_is_refused_before_its_runs():
+    with pytest.raises(ValueError, match=r"active must .* 5 arms, got an array of shape \(6,\)"):
+        duelay.simulate(
+            duelay.datasets.load("mslr"), DropsCompiled(), delay="constant:1", horizon=9
+        )
 
 
 def test_players_have_memories_of_their_own():
@@ -199,9 +306,7 @@ def test_what_choose_cannot_have_is_refused_at_the_start():
         def choose(self, leger):
             return 0, 1
 
-    with pytest.raises(
-        ValueError, match=r"asks for 'leger', which there is not \(did you mean led"
-    ):
+    with pytest.raises(ValueError, match=r"asks for 'leger', which is unknown \(did you mean led"):
         Wrong().start(3)
 
     @dataclass(frozen=True)

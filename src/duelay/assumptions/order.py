@@ -16,10 +16,10 @@ from duelay.players.history import History
 def order_balance(history: History, *, level: float = 0.05) -> Finding:
     """Test whether both arms of a pair are shown first equally often.
 
-    Each arm's lead (times first less times second, self-duels left out) against a fair coin:
-    chi-squared with K - 1 degrees of freedom, or fewer where arms never met. The coin is tossed
-    after the pair is chosen, so adaptive choice does no harm. Alternating is more even than a coin:
-    the p-value is then near 1.
+    An arm's lead is how often it was first, less how often second; self-duels are left out. All
+    leads are compared with a fair coin's: chi-squared with K - 1 degrees of freedom, or fewer where
+    arms never met. The coin is tossed after the pair is chosen, so adaptive choice does no harm.
+    Alternating is more even than a coin: the p-value is then near 1.
 
     Power above 90 %: one arm of three first in 60 % of its duels, 600 duels.
     """

@@ -17,12 +17,12 @@ from duelay.players.history import History
 def preference_drift(history: History, *, level: float = 0.05) -> Finding:
     """Test whether preferences change from the first half of the time to the second.
 
-    An arm's gain is its wins late less those early, within each ordered pair, added up over pairs.
-    Votes say who won, ties count half. A conversion speaks for its first arm, with a weight by
-    which a drift of the delay law cancels if the order is a coin's or alternates; in another order
-    it does not cancel, and the sentence says so. Chi-squared with up to K - 1 degrees of freedom.
-    The halves are cut at a fixed tick, so that the duels before the cut do not depend on the
-    outcomes after it.
+    An arm's gain is its late wins less its early ones, within each ordered pair, added up over
+    pairs. Votes say who won, ties count half. A conversion speaks for its first arm; its weight is
+    such that a drift of the delay law cancels if the order is a coin's or alternates. In another
+    order the drift does not cancel, and the sentence says so. Chi-squared with up to K - 1 degrees
+    of freedom. The halves are cut at a fixed tick, so that the duels before the cut do not depend
+    on the outcomes after it.
 
     Power above 90 %: mu of one pair goes from 0.6 to 0.4 at half-time, 500 answers.
     """

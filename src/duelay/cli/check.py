@@ -22,7 +22,7 @@ from duelay.players.history import History
 @click.option("--order", type=click.Choice(ORDERS),
               help="How the order was decided.  [default: not known]")  # fmt: skip
 @click.option("--level", type=float, default=0.05, show_default=True,
-              help="How often one of a sound experiment's tests may alarm.")  # fmt: skip
+              help="The probability of any false alarm, at most.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Also write a report there, as Markdown.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")

@@ -26,7 +26,7 @@ class Comparison:
     """The results of several policies, in the order in which they were asked for."""
 
     forms: Sequence[str]  # as they were asked for
-    results: list[Result]  # of the first of them, of all unless one failed or Ctrl-C was pressed
+    results: list[Result]  # of the first ones; of all unless one failed or Ctrl-C was pressed
     failure: str = ""  # why the next one failed
 
     @property
@@ -80,7 +80,10 @@ def compare(
     quiet: bool,
     **options: Any,
 ) -> Comparison:
-    """Simulate policies, given with their forms; Ctrl-C, or one that fails, keeps the finished."""
+    """Simulate policies in turn, given with their forms.
+
+    Ctrl-C, or a policy that fails, ends it; the results of the policies before are kept.
+    """
     results: list[Result] = []
     failure = ""
     try:

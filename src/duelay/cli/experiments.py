@@ -16,7 +16,7 @@ def _experiment_options(command: Any) -> Any:
     """What `run` and `reproduce` have in common."""
     options = [
         click.option(
-            "--workers", type=Whole(), metavar="N", help="How many.  [default: one a core]"
+            "--workers", type=Whole(), metavar="N", help="How many workers.  [default: one a core]"
         ),
         click.option(
             "--backend",
@@ -29,8 +29,8 @@ def _experiment_options(command: Any) -> Any:
         click.option(
             "--band",
             type=click.Choice(BANDS),
-            help="What the bands of the figures show: one standard deviation of the runs, or where "
-            "the mean is, with 95 % confidence.  [default: as the specification has it]",
+            help="What the bands of the figures show: one standard deviation of the runs, or a "
+            "95 % interval for their mean.  [default: as the specification has it]",
         ),
         click.option("--quick", is_flag=True, help="A tenth of the runs, a fifth of the horizon."),
         click.option("--quiet", is_flag=True, help="No progress."),
@@ -53,7 +53,7 @@ def run_command(specification: Path, out: Path, modules: tuple[str, ...], **opti
     paper, position, position-votes, stale, tails, votes, window, winners.
 
     Writes tables (results.csv, results.parquet), figures and a report (report.md, report.html) to
-    DIR. Stopped or killed, it goes on where it was when it is run again.
+    DIR. If it is stopped or killed, the same command goes on where it was.
     """
     experiments = _experiments()
     import_modules(modules, specification.parent)

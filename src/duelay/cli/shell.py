@@ -74,7 +74,7 @@ class Command(click.Command):
 
 
 def feedback_option(words: Sequence[str], what: str) -> Callable[[C], C]:
-    """``--feedback``; a word that is none of these is refused where Python refuses it."""
+    """``--feedback``; an unknown word is refused by the library's own check, not by click."""
     return click.option(
         "--feedback",
         default="conversions",
@@ -91,13 +91,13 @@ def import_option(command: Any) -> Any:
         "modules",
         multiple=True,
         metavar="MODULE",
-        help="A Python module with policies or laws of your own, sought here too; may be given "
-        "several times.",
+        help="A Python module with policies or laws of your own, in this folder or installed; may "
+        "be given several times.",
     )(command)
 
 
 def import_modules(modules: tuple[str, ...], *folders: Path) -> None:
-    """Bring in what `--import` names, sought here and in the folders."""
+    """Import what `--import` names, from the current folder, `folders` or the search path."""
     for name in modules:
         bring_in(name, [Path(), *folders])
 

@@ -49,7 +49,7 @@ from duelay.problems import TARGETS
     help="The law that delays follow (see `duelay delays`).",
 )
 @click.option("--horizon", type=Whole(), default=20_000, show_default=True, metavar="T",
-              help="Duels in a run; 1e5 is a number, too.")  # fmt: skip
+              help="Duels in a run; 1e5 works too.")  # fmt: skip
 @click.option("--runs", type=Whole(), default=20, show_default=True, metavar="N",
               help="Independent runs.")  # fmt: skip
 @click.option("--seed", type=Whole(0), default=0, show_default=True, metavar="N",
@@ -64,15 +64,15 @@ from duelay.problems import TARGETS
     help="Write regret.csv, regret.png and regret.svg there.",
 )
 @click.option("--band", type=click.Choice(BANDS), default="sd", show_default=True,
-              help="What the figure's bands show: one standard deviation of the runs, or where the "
-              "mean is, with 95 % confidence.")  # fmt: skip
+              help="What the figure's bands show: one standard deviation of the runs, or a 95 % "
+              "interval for their mean.")  # fmt: skip
 @click.option("--target", type=click.Choice(TARGETS), default="condorcet", show_default=True,
               help="The winner that regret is measured against.")  # fmt: skip
 @feedback_option(FEEDBACKS[:2], "What is reported: a win of the first only, or both outcomes.")
 @click.option("--correct-position", "corrects_position", is_flag=True,
               help="With votes, take out what being shown first is worth.")  # fmt: skip
 @click.option("--stale", type=Whole(0), default=0, show_default=True, metavar="R",
-              help="Ticks by which the evidence is old that a policy sees.")  # fmt: skip
+              help="The age in ticks of the evidence that a policy sees.")  # fmt: skip
 @click.option("--batch", type=Whole(), default=1, show_default=True, metavar="B",
               help="Duels that are asked before anything is heard.")  # fmt: skip
 @import_option
@@ -98,9 +98,9 @@ def simulate_command(
 ) -> None:
     """Simulate policies on a problem and compare their regret.
 
-    Prints the mean and standard deviation of the regret over the runs, the share of runs whose
-    standing leads with the true winner in the end, and the microseconds that a duel takes. Ctrl-C
-    keeps the policies that are finished.
+    Prints the mean and standard deviation of the regret over the runs, the share of runs that the
+    true winner leads in the end, and the microseconds that a duel takes. After Ctrl-C the policies
+    that are finished are kept.
     """
     import_modules(modules)
     setting = Setting(

@@ -94,8 +94,8 @@ class Law(ABC):
     def sample(self, size: int | tuple[int, ...] | None = None, seed: Any = None) -> Any:
         """Draw delays; `inf` means never. `seed` is a number or a Generator.
 
-        With a number, the draws are independent of `numpy.random.default_rng` with the same number,
-        from which outcomes may be drawn.
+        A number gives other draws than `numpy.random.default_rng` with the same number: outcomes
+        drawn from that are independent of the delays.
         """
         return self.quantile(generator(seed).random(size))
 

@@ -1,10 +1,10 @@
-"""MRR-DB-Delay's rounds drawn in bulk: the law of duel by duel, with other draws.
+"""MRR-DB-Delay's rounds drawn in bulk: the same law as duel by duel, from other draws.
 
-Nobody looks before a round is over: all that matters of its duels is how many conversions each pair
-has heard of by then. Whether an answer would outlast the round does not depend on who wins. So the
-duels whose answers would, a few at the end of the round, are found first; each of these has a coin
-of its own, and its conversion is kept for a later round. The others of a pair are one binomial
-draw.
+The policy looks at nothing before a round is over. What matters then is one number for each pair:
+the conversions that have been heard. A few duels near the end of the round have answers that come
+after it. Whether an answer is that late does not depend on who wins. So these duels are found
+first, their outcomes are drawn one by one, and their conversions are kept for a later round. All
+other duels of a pair are one binomial draw.
 """
 
 from __future__ import annotations
@@ -114,10 +114,10 @@ def run_last(
     horizon: int,
     world_rng: np.random.Generator,
 ) -> None:
-    """Play the round that lasts to the horizon: all pairs have been played alike, and take turns.
+    """Play the round that lasts to the horizon.
 
-    Pairs take turns in the order of `next_pair`; at a checkpoint in between, those that come first
-    have been played once more.
+    At its start all pairs have been played equally often. They take turns in the order of
+    `next_pair`; at a checkpoint within a turn, the pairs that come first are one duel ahead.
     """
     k = ledger.plays.shape[0]
     begin, n_pairs = tally.tick[0], 0
@@ -159,11 +159,12 @@ def draw_duels(
     look: int,
     rng: np.random.Generator,
 ) -> Any:
-    """Let i and j duel at n ticks from `start`, `step` apart; count the conversions by `look`.
+    """Let i and j duel n times from tick `start`, `step` ticks apart; count conversions by `look`.
 
-    The later the duel, the likelier that its answer outlasts `look`: backwards from the last one,
-    leap to the next that would under the chance of the present one, and accept it with the ratio of
-    the two.
+    The answers that come after `look` are drawn by thinning. The later a duel, the likelier it has
+    such an answer. So go backwards from the last duel: the chance of the present one is a bound for
+    all before it. A geometric leap with this bound finds the next candidate, which is accepted with
+    probability (its own chance / the bound).
     """
     tau, row = world.tau, world.law[i, j]
     last = tau.shape[1] - 1

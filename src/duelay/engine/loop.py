@@ -66,7 +66,7 @@ def play_ticks(
     world_rng: np.random.Generator,
     policy_rng: np.random.Generator,
 ) -> int:
-    """Play until tick `until`, or to the end of a long calm; return the ticks not drawn for.
+    """Play until tick `until`, or to the end of a long calm; return the ticks without draws.
 
     Each tick is the `turn` of a live player, written out: a run may end before its duel.
     """

@@ -65,7 +65,7 @@ class Result:
         """Half of a figure's band at each checkpoint, 0 for a single run.
 
         ``"sd"`` is one standard deviation: how far a run is from the mean. ``"mean"`` is half of a
-        95 % interval: how far the mean of all runs that could be is from that of these.
+        95 % interval: how far the mean of these runs may be from the true one.
         """
         checks.one_of("band", kind, BANDS)
         return self.std if kind == "sd" else half_width(self.regret)
@@ -81,7 +81,7 @@ class Result:
     def label(self) -> str:
         """The policy's text without what it was told of the world: law, mean delay and horizon.
 
-        A law stays where the policy could have gone without: it was told for a reason.
+        A law stays if the policy works without one, too: then it was told on purpose.
         """
         known = [f"mean_delay={np.max(self.delay.mean):g}", f"horizon={self.horizon}"]
         fields = dataclasses.fields(self.policy) if dataclasses.is_dataclass(self.policy) else ()

@@ -20,8 +20,9 @@ R = TypeVar("R")
 class Setting:
     """Whose regret, how answers come, and how the runs are done.
 
-    The first five say what a simulation is about, and the rest how it is done: those do not count
-    where settings are compared. `str` names what it is about and not as in the paper.
+    The first five fields say what a simulation is about. The others say how it is done, and do not
+    count when settings are compared. `str` names those of the first five that differ from the
+    paper's.
 
     Parameters
     ----------
@@ -29,19 +30,19 @@ class Setting:
         ``"copeland"`` or ``"borda"``, whose regret is the mean of what the two arms lack to the
         best score (`Problem.gaps_for`).
     feedback : ``"conversions"``, where silence looks like a win for the second; or ``"votes"``,
-        where both outcomes are reported, each with its delay, and silence is no answer (a share of
-        none is a `Never` law).
+        where both outcomes are reported, each with its delay, and silence is no answer (use a
+        `Never` law if some are never reported).
     corrects_position : with votes, also take out what being shown first is worth.
-    stale : ticks by which the evidence is old that the policy sees, its own duels included.
-    batch : how many duels are asked before what has come is heard.
+    stale : the age in ticks of the evidence that the policy sees, its own duels included.
+    batch : the number of duels asked at a time; answers are heard only between batches.
     first_run : the number of the first run, where runs are done in several goes.
     pairs : also record how often each pair has been played by each checkpoint.
-    progress : draw a bar on standard error; None for when it takes more than two seconds and
-        standard error is a terminal; a text is the same, and stands before the bar.
+    progress : True draws a bar on standard error; None draws it only on a terminal, and after two
+        seconds; a text does the same as None, and stands before the bar.
     is_cautious : warn where the policy cannot work well with this horizon.
-    bulk : draw duels together where the policy looks at none of them before the last: the rounds of
-        `MRRDBDelay`. The law is the same; the duels of a seed are not. False draws one by one, in
-        step with a live player and with other policies' worlds.
+    bulk : draw each round of `MRRDBDelay` at once, since the policy looks at no duel before it is
+        over. The law is the same; the duels of a seed are not. False draws one by one, in step with
+        a live player and with other policies' worlds.
 
     Examples
     --------
@@ -95,7 +96,7 @@ ABOUT = tuple(field.name for field in dataclasses.fields(Setting) if field.compa
 
 
 def takes_setting(function: Callable[P, R]) -> Callable[P, R]:
-    """Have a function that takes a setting say so where it is given a field of it instead."""
+    """Refuse a field of `Setting` given to the function as a keyword; say how to write it."""
     names = {field.name for field in dataclasses.fields(Setting)}
 
     @functools.wraps(function)

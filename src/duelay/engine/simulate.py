@@ -27,7 +27,7 @@ from duelay.engine.setting import Setting, takes_setting
 from duelay.engine.tick import Tally, is_over, new_tally, regret_so_far, stand_still
 from duelay.engine.world import World, make_world, with_empty_queue
 from duelay.ledger import Ledger, age_to, for_votes
-from duelay.players.standing import leader_of
+from duelay.players.standing import active_of, leader_of
 from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.problems import NoWinnerError, Problem
 from duelay.rules.mrr_db import MRRDBRule
@@ -100,6 +100,10 @@ def simulate(
     if not isinstance(problem, Problem):
         raise ValueError(f"problem must be a duelay.Problem, got {problem!r}")
     if isinstance(policy, type) or not callable(getattr(policy, "start", None)):
+        if isinstance(getattr(policy, "policy", None), Policy):  # a Recommendation, or a player
+            raise ValueError(
+                f"policy must be a duelay policy, got a {type(policy).__name__}: take its .policy"
+            )
         raise ValueError(
             "policy must be a duelay policy, such as RUCBDelay() or policies.parse('recommended'), "
             f"got {policy!r}"
@@ -211,6 +215,8 @@ class _Job:
         self.is_compiled = isinstance(policy, CompiledPolicy)
         self.counts_only = bool(getattr(policy, "counts_only", False))
         rule = policy.rule(problem.n_arms) if self.is_compiled else None
+        if self.is_compiled:
+            active_of(policy, rule, problem.n_arms)  # refuses a wrong one before the runs
         is_plain = not self.counts_only and not setting.is_held and not world.is_vote
         is_plain = is_plain and getattr(policy, "self_duels", True)
         self.in_bulk = setting.bulk and isinstance(rule, MRRDBRule) and is_plain
@@ -229,7 +235,7 @@ class _Job:
     def _compiled_run(
         self, tally: Tally, number: int
     ) -> tuple[Any, Ledger, Callable[[int], None], NDArray[np.int64]]:
-        """Return run r's rule, its ledger, what plays them until a tick, and where plays count."""
+        """Return run r's rule and ledger, a function that plays until a tick, and its plays."""
         k = self.problem.n_arms
         rule, ledger = self.policy.rule(k), self.policy.ledger(k)
         if self.world.is_vote:
@@ -282,8 +288,7 @@ class _Job:
             if not self.setting.is_held and tally.stopped[0] == 0:
                 age_to(ledger, self.horizon + 1)
                 is_over(tally, rule, ledger, self.horizon + 1)
-            active = self.policy.active(rule, k)
-            leader = leader_of(ledger, active, self.policy.target)
+            leader = leader_of(ledger, active_of(self.policy, rule, k), self.policy.target)
         else:
             leader = player.standing().leader if hasattr(player, "standing") else -1
         stopped = int(tally.stopped[0]) or self.horizon + 1
@@ -295,10 +300,13 @@ class _Job:
         told: dict[str, Any] = {"feedback": "votes"} if self.world.is_vote else {}
         if self.setting.corrects_position:
             told["corrects_position"] = True
-        return self.policy.start(self.problem.arms, rng, **told)  # which need not know of either
+        return self.policy.start(self.problem.arms, rng, **told)  # not every `start` takes these
 
     def _in_slices(self, proceed: Any, tally: Tally, bar: Any) -> float:
-        """Play to the horizon, looking up now and then; return the seconds it took."""
+        """Play to the horizon in slices, with a look at Ctrl-C and the bar after each.
+
+        Return the seconds it took.
+        """
         done, step, seconds = 0, _FIRST_SLICE, 0.0
         if self.in_bulk:
             step = self.horizon  # a round takes no longer than a slice, however many its duels

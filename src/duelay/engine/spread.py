@@ -1,4 +1,4 @@
-"""How much runs differ, and how well their number knows the mean."""
+"""How much runs differ, and how well the mean is known from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def spread(values: NDArray[Any]) -> NDArray[np.float64]:
 def half_width(values: NDArray[Any]) -> NDArray[np.float64]:
     """Half of a 95 % interval for the mean over runs, the first axis; 0 for a single run.
 
-    Student's t, for few runs know little of their own spread.
+    By Student's t, since the spread of a few runs is badly known.
 
     >>> print(f"{half_width(np.array([1.0, 2.0, 3.0])):.2f}")
     2.48

@@ -49,8 +49,8 @@ def make_world(
     """Return a world in which nothing is on its way.
 
     A conversion that would come after the window or the horizon is never heard, so the tables end
-    there: with a window their size does not depend on the horizon. There is room for what is held
-    back `hold` ticks beyond that.
+    there: with a window their size does not depend on the horizon. The queue has room for answers
+    that are held back, for `hold` ticks at most.
     """
     limit = horizon if window is None else min(window, horizon)
     tau, law = tables(delay, problem.n_arms, limit)

@@ -65,8 +65,8 @@ def caveat(grid: Grid) -> str:
         )
     if grid.horizon != 200_000:
         sentences.append(
-            f"The horizon of {grid.horizon:,} is not the paper's 200,000: what converges later "
-            "does not hold yet."
+            f"The horizon of {grid.horizon:,} is not the paper's 200,000: a policy that converges "
+            "later has not converged yet."
         )
     return " ".join(sentences)
 

@@ -277,8 +277,8 @@ class _Reader:
                         if seen.setdefault(key, means) != means:
                             self.refuse(
                                 grid.name,
-                                f"grid {grid.name!r} repeats {', '.join(key[:3])} of another with "
-                                f"another matrix, seed, horizon or checkpoints",
+                                f"grid {grid.name!r} repeats {', '.join(key[:3])} of another grid, "
+                                f"but with another matrix, seed, horizon or checkpoints",
                             )
 
     def can_be_claimed(self, grids: tuple[Grid, ...]) -> None:

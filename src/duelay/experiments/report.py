@@ -108,8 +108,8 @@ def _sweep(results: Results) -> str:
         body = [[_text(row[0]), *row[1:]] for row in rows]
         parts.append(f"{_text(title)}:\n\n" + _table([_text(c) for c in columns], body))
     parts.append(
-        "Bold is the least of a column, and all whose interval overlaps with its own; in brackets "
-        "is the share of runs that a winner leads in the end, where it is below 95 %."
+        "Bold is the least of a column, and every cell whose interval overlaps with that of the "
+        "least. In brackets is the share of runs that a winner leads in the end, if below 95 %."
     )
     return "\n\n".join(parts)
 

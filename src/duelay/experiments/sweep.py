@@ -93,8 +93,8 @@ def half_width(result: Result) -> float:
 def marked(result: Result, beside: Iterable[Result]) -> str:
     """Return the mean regret as a cell of a table.
 
-    Bold if it is the least of its column, or the intervals of the two overlap. The share of runs
-    that a winner leads in the end follows if it is below 95 %.
+    Bold if it is the least of its column, or if its interval overlaps with that of the least. If a
+    winner leads fewer than 95 % of the runs in the end, that share follows.
     """
     least = min(beside, key=lambda other: other.final.mean())
     cell = f"{result.final.mean():,.0f}"

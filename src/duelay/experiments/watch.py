@@ -22,8 +22,8 @@ def watched(
 ) -> Iterator[Callable[[str], None]]:
     """Give a function to call after each step, with words for it.
 
-    On a terminal it moves a bar, with the time left; elsewhere it says a line; with `quiet`
-    nothing.
+    On a terminal that function moves a bar, with the time left. Elsewhere it says a line. With
+    `quiet` it does nothing.
     """
     say = say or say_aloud
     is_terminal = not quiet and sys.stderr is not None and sys.stderr.isatty()

@@ -12,7 +12,7 @@ from duelay.ledger.learned import ENOUGH
 if TYPE_CHECKING:
     from duelay.players.standing import Standing
 
-_LATE = 0.05  # of the answers; fewer that come after the window are no cause for words
+_LATE = 0.05  # share of the answers; if fewer come after the window, no warning
 
 
 def find_doubts(standing: Standing) -> tuple[str, ...]:
@@ -35,8 +35,8 @@ def _is_learning(standing: Standing) -> str:
         asked = int(standing.plays.trace())
         return (
             f"{so_far}self-duels have been heard, of {asked} asked; until then a silent duel "
-            "counts as lost, and with the champion first that speaks against it. Show an arm that "
-            "duels itself twice and tell its conversion, or tell the law"
+            "counts as lost, and with the champion first that speaks against it. In a self-duel "
+            "show the arm twice and tell its conversion, or tell the law"
         )
     return f"{so_far}two different arms have been heard; until then a silent duel counts as lost"
 

@@ -88,9 +88,9 @@ class History:
     ) -> History:
         """Read a history from a CSV: a row a duel, with the columns first, second and delay.
 
-        Arms are names, and keep them; a delay is empty for silence; an answer that came after the
-        window, or after the last duel, is silence, too. A column winner ("first", "second" or
-        "tie") makes them votes. Other columns are left alone.
+        Arms are given by their names. An empty delay is silence, and so is an answer that came
+        after the window, or after the last duel. With a column winner ("first", "second" or "tie")
+        the answers are votes. Other columns are ignored.
         """
         path = Path(path)
         try:

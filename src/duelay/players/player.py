@@ -20,7 +20,7 @@ from duelay.ledger.assumption import is_known
 from duelay.ledger.learned import LearnedLaw
 from duelay.ledger.order import ORDERS
 from duelay.players.history import History
-from duelay.players.standing import Standing, intervals, leader_of, score_bounds
+from duelay.players.standing import Standing, active_of, intervals, leader_of, score_bounds
 from duelay.problems import check_arms
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class Player:
         if self.feedback == "votes":
             self._ledger = for_votes(self._ledger, corrects_position=corrects_position)
         self._rule = policy.rule(self.n_arms)
+        active_of(policy, self._rule, self.n_arms)  # refuses a wrong one before the first duel
         self._pairs = array("q")  # i K + j of every duel: a late conversion needs it
         self._told = bytearray()  # of every duel, 0 silent, 1 the second won, 2 a tie, 3 the first
         self._heard = array("q")  # the tick at which it was heard, 0 for silence
@@ -111,11 +112,12 @@ class Player:
     def tell(self, duel: Duel | int, winner: str | int | None = None) -> str:
         """Say that the duel's first arm won: now, later, in any order, or never.
 
-        With votes say who won: ``"first"``, ``"second"`` or ``"tie"``, or the arm's number (in a
-        self-duel it says nothing, and is taken for a tie). The first vote stands.
+        With votes say who won: ``"first"``, ``"second"`` or ``"tie"``, or the arm's number. In a
+        self-duel the number does not say which place won, and counts as a tie. The first vote
+        stands.
 
-        Answers "counted"; "repeated" where this duel was counted before; "late" where its window
-        has closed. Only a duel that was never asked raises. A self-duel's conversion is counted and
+        Returns "counted"; "repeated" if this duel was counted before; "late" if its window has
+        closed. Only a duel that was never asked raises. A self-duel's conversion is counted and
         changes no preference.
         """
         if self.feedback == "counts":
@@ -166,7 +168,7 @@ class Player:
         with self._lock:
             tick, pending = self.tick, self._pending()
             ledger = copy.deepcopy(self._ledger)
-            active = self.policy.active(self._rule, self.n_arms)
+            active = active_of(self.policy, self._rule, self.n_arms)
         age_to(ledger, tick + 1)
         estimates = ledger.estimates()
         lower, upper = intervals(estimates, confidence)
@@ -222,7 +224,7 @@ class Player:
     def learned_law(self) -> Empirical:
         """Return the delay law as the player knows it by now; only for ``delay="learn"``.
 
-        What a share of conversions lacks to one has not come by the largest age that is kept.
+        If its probabilities sum to less than one, the rest has not come by the largest age kept.
         """
         if self.feedback == "votes":
             raise ValueError(
@@ -322,7 +324,7 @@ class Player:
 
 
 def _feedback(policy: Policy, given: str | None) -> str:
-    """Return what a player is told: as the policy has it, where nothing is given."""
+    """Return the kind of feedback; the policy's own if none is given."""
     if policy.counts_only:
         why = "its policy hears counts alone"
         given = "counts" if given is None else given

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,15 @@ from duelay.show.table import table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from duelay.policies.policy import Policy
+
 
 class Row(NamedTuple):
     """An arm in the table of a standing: the leader against it, and what was played and heard."""
 
     arm: int
     mean: float  # the leader's estimate against it, or its Borda score; nan where unheard
-    lower: float  # the ends of its interval, all three cut off at 0 and 1 where they may be
+    lower: float  # the ends of its interval; like mean cut off at 0 and 1, see `_cut_off`
     upper: float
     beats: float  # how many arms it beats by the estimates, an even or unheard pair as one half
     duels: int  # with the arm in them
@@ -37,7 +39,7 @@ class Scores(NamedTuple):
     """Borda scores, each (K,)."""
 
     score: NDArray[np.float64]  # estimates; 1/2 where unheard
-    lower: NDArray[np.float64]  # the ends of their intervals, which hold together
+    lower: NDArray[np.float64]  # the ends of their intervals, for all arms together
     upper: NDArray[np.float64]
     is_candidate: NDArray[np.bool_]  # whether no other score is larger for certain
 
@@ -46,12 +48,14 @@ class Scores(NamedTuple):
 class Standing:
     """What a player knows at one moment, as arrays; `print` shows it as a table.
 
-    The intervals are Hoeffding's, for all pairs together: at this one look they hold at once with
-    probability `confidence`, for pairs chosen without looking at the outcomes; under a policy that
-    looks they are approximate. Where the policy assumes no delay while there is one, estimates and
-    intervals are of what has been heard so far, not of the preferences. While little has been heard
-    an unbiased estimate may lie outside [0, 1]; the arrays show it as it is, the table cuts it off,
-    unless the whole interval lies outside: that is in `warnings`, since something must be wrong.
+    The intervals are Hoeffding's. At one look, all of them hold together with probability
+    `confidence` if pairs are chosen without looking at the outcomes; under a policy that looks they
+    are approximate. If the policy assumes no delay while there is one, estimates and intervals are
+    of what has been heard so far, not of the preferences.
+
+    While little has been heard, an unbiased estimate may lie outside [0, 1]. The arrays show it as
+    it is; the table cuts it off at 0 and 1. If a whole interval lies outside, something must be
+    wrong: the table then shows it as it is, and `warnings` says so.
     """
 
     arms: tuple[str, ...]
@@ -73,7 +77,7 @@ class Standing:
     scores: Scores | None = None  # with Borda's winner for a target
     order: str | None = None  # in which the two arms are shown; None if nobody says
     learns_from: str | None = None  # "learn" or "learn-from-self-duels"
-    told: int = 0  # conversions that have told of the delay law
+    told: int = 0  # conversions that the delay law has been learned from
     late: int = 0  # answers that came after the window
 
     @property
@@ -89,7 +93,7 @@ class Standing:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the leader is the target's winner beyond the intervals."""
+        """Whether the intervals leave no other arm than the leader as the target's winner."""
         others = np.arange(len(self.arms)) != self.leader
         if self.scores is not None:
             return not bool(self.scores.is_candidate[others].any())
@@ -193,13 +197,24 @@ def find_leader(
     active: NDArray[np.bool_],
     scores: NDArray[np.float64] | None = None,
 ) -> int:
-    """Return the active arm with the best score, or without scores the one that beats the most.
+    """Return the active arm with the best score; without scores, the one that beats the most.
 
     Ties go to the larger sum of estimates.
     """
     total = np.where(np.isnan(mean), 0.5, mean).sum(axis=1)
     first = _beaten(mean) if scores is None else scores
     return max(range(len(mean)), key=lambda arm: (active[arm], first[arm], total[arm]))
+
+
+def active_of(policy: Policy, rule: Any, n_arms: int) -> NDArray[np.bool_]:
+    """Return which arms a policy has not dropped; refuse anything but one value for each arm."""
+    active = np.array(policy.active(rule, n_arms), dtype=np.bool_)
+    if active.shape != (n_arms,):
+        raise ValueError(
+            f"active must hold True or False for each of the {n_arms} arms, got an array of shape "
+            f"{active.shape} from {type(policy).__name__}"
+        )
+    return active
 
 
 def leader_of(ledger: Ledger, active: NDArray[np.bool_], target: str) -> int:
@@ -221,7 +236,7 @@ def _scores(estimates: Estimates) -> NDArray[np.float64]:
 def score_bounds(ledger: Ledger, confidence: float) -> Scores:
     """Return all Borda scores with intervals that hold together, for one look.
 
-    Hoeffding's, and what it may matter that opponents do not weigh alike.
+    The widths are Hoeffding's, plus the most that unequal weights of the opponents can matter.
     """
     estimates = ledger.estimates()
     k, n = len(ledger.plays), estimates.n.sum(axis=1)

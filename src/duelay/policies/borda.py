@@ -16,22 +16,24 @@ from duelay.text import named
 @named("policy", "borda")
 @dataclass(frozen=True, kw_only=True)
 class Borda(AnyLedgerPolicy):
-    """Find the arm that beats another one drawn at random most often: Borda's winner.
+    """Find Borda's winner: the arm that most often beats another one drawn at random.
 
-    It need not beat every other arm, and there always is one. Every arm that may still win is
-    compared with all others alike, and dropped when its score is below another one's for certain;
-    the one that is left duels itself. Late conversions pull a score towards 1/2, a recent pair's
-    more than an old one's, so the law is learned unless it is told, and no arm is dropped before.
+    Every problem has such an arm; it need not beat every other one. Each arm that may still win
+    meets all others equally often. It is dropped when its score is below another one's for certain.
+    The last arm left duels itself.
 
-    The winner is ever dropped with probability `delta` at most, where the law is told, where
-    nothing is late, and for votes. With a learned law that is measured, not proved (docs/policies).
+    Late conversions pull a score towards 1/2, and those of recent duels pull more. So the law must
+    be known: it is learned unless it is told, and no arm is dropped before.
+
+    The probability that the winner is ever dropped is `delta` at most if the law is told, if
+    nothing is late, or with votes. With a learned law this is measured, not proved (docs/policies).
 
     Parameters
     ----------
     delay : the law that is assumed; ``"learn"``, the default, learns it; None takes a silent duel
         for a lost one.
     order : ``"coin"``, ``"alternate"`` (each pair in turns, begun by a coin) or ``"champion"`` (the
-        smaller index first), for which the law must be told: no duel teaches it.
+        smaller index first). With ``"champion"`` the law must be told: no duel teaches it.
     window : ticks after which a conversion is no longer counted; None waits for ever, or, where the
         law is learned, 10,000 ticks.
     delta : the probability that the winner is ever dropped, at most.

@@ -15,11 +15,11 @@ from duelay.text import named
 @named("policy", "double-thompson")
 @dataclass(frozen=True, kw_only=True)
 class DoubleThompson(AnyLedgerPolicy):
-    """Sample who beats whom; duel the arm that wins the most against the one that may beat it.
+    """Sample who beats whom; the arm that beats the most duels the arm most able to beat it.
 
-    Every tick draws theta_ij ~ Beta(S_ij + 1, N~_ij - S_ij + 1) from the ledger, S clipped to
-    [0, N~]; the first arm beats the most others in the sample (among those whose upper bounds let
-    them), the second is the one most able to beat it in a second sample.
+    Every tick draws theta_ij ~ Beta(S_ij + 1, N~_ij - S_ij + 1) from the ledger, with S clipped to
+    [0, N~]. The first arm beats the most others in this sample, among the arms whose upper bounds
+    allow it. The second arm is the one most able to beat the first in a second sample.
 
     With ``order="coin"``, the default, it needs to know nothing about the delays: late conversions
     speak against either arm alike, and pull estimates towards 1/2 but never across it.
@@ -28,7 +28,7 @@ class DoubleThompson(AnyLedgerPolicy):
     ----------
     delay : the law that is assumed; None, the default, takes a silent duel for a lost one;
         ``"learn"`` learns it from duels of two arms (`duelay.learned`), by coin or in turns;
-        ``"learn-from-self-duels"`` from these alone, which must then be really shown.
+        ``"learn-from-self-duels"`` learns it from self-duels alone, which must really be shown.
     order : ``"coin"``, ``"alternate"`` (each pair in turns, begun by a coin) or ``"champion"`` (the
         first arm of the rule first).
     window : ticks after which a conversion is no longer counted; None waits for ever, or, where the
@@ -36,9 +36,9 @@ class DoubleThompson(AnyLedgerPolicy):
     alpha : width of the bounds; above 1/2. The authors' choice: 0.51.
     ties : ``"random"``, or ``"regret"`` for D-TS+: arms that tie for the first place are told apart
         by the regret that the sample promises.
-    self_duels : False for always two different arms, where one cannot be shown alone or twice: the
-        strongest rival takes the second place. Regret then grows for ever, by half the rival's gap
-        a duel.
+    self_duels : False for always two different arms, if an arm cannot be shown alone or twice. The
+        strongest rival then takes the second place, and regret grows for ever, by half the rival's
+        gap a duel.
 
     Examples
     --------

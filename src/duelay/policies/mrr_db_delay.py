@@ -27,7 +27,7 @@ class MRRDBDelay(CompiledPolicy):
 
     With the appendix's n_m, the default, the first round takes 893 plays a pair at T = 200,000 and
     a mean delay of 100, and six rankers are not separated within that horizon. The paper's figure
-    suggests smaller constants, in the brief form, which it does not give.
+    suggests the brief form, with smaller constants; the paper does not give them.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class MRRDBDelay(CompiledPolicy):
         mean = checks.mean_delay(self.mean_delay)
         object.__setattr__(self, "mean_delay", mean)
         checks.one_of("pairs", self.pairs, ("unordered", "ordered"))
-        check_feedback(self.feedback, votes='players of it hear votes by start(feedback="votes")')
+        check_feedback(self.feedback, votes='for votes, write start(feedback="votes")')
         checks.yes_or_no("self_duels", self.self_duels)
         if self.horizon is not None:
             object.__setattr__(self, "horizon", checks.whole("horizon", self.horizon))
@@ -72,8 +72,8 @@ class MRRDBDelay(CompiledPolicy):
             object.__setattr__(self, "constants", _check_constants(self.constants))
             if self.schedule is not None or self.counts_only:
                 raise ValueError(
-                    "constants shape Equation 6, for feedback='conversions' and no schedule of "
-                    "one's own: give constants alone"
+                    "constants are those of Equation 6, which is for feedback='conversions' and "
+                    "no schedule of one's own: give constants alone"
                 )
         if self.schedule is not None:
             object.__setattr__(self, "schedule", _check_schedule(self.schedule))

@@ -27,16 +27,16 @@ from duelay.rules.turn import explain, rival, take_turn
 class Policy(ABC):
     """A recipe for choosing duels: a frozen dataclass, printable, the same for every run.
 
-    A policy of one's own in plain Python is a subclass with one method, `choose`. What it assumes
-    is what it says of these, as fields or on the class:
+    To write one in plain Python, subclass it and define one method, `choose`. These three say what
+    the policy assumes, as fields or on the class:
 
-    - `delay`: the law, ``"learn"``, or None, where a silent duel is a lost one until its conversion
-      comes. A law may be given by its text.
+    - `delay`: the law, or its text; ``"learn"``; or None: a silent duel then counts as lost until
+      its conversion comes.
     - `order`: ``"coin"`` or ``"alternate"`` decides which of the two is shown first; None, or
       ``"champion"``, shows them as `choose` returns them.
     - `window`: the ticks after which a conversion is not counted; None to wait for ever.
 
-    A policy that remembers more than its ledger does has a method `state`.
+    A policy that remembers more than the ledger does also defines a method `state`.
 
     Examples
     --------
@@ -77,11 +77,13 @@ class Policy(ABC):
     ) -> Player:
         """Put the policy to work on named arms, or on a number of them.
 
-        `seed` is anything that `numpy.random.default_rng` takes; None draws one. `feedback` is
-        ``"conversions"``, where only a win of the first is ever told, or ``"votes"``, where both
-        outcomes are, by ``tell(duel, winner=...)``, and silence is just no answer; a policy that
-        counts only has ``"counts"`` and nothing else. With votes `corrects_position` also takes out
-        what being shown first is worth.
+        `seed` is anything that `numpy.random.default_rng` takes; None draws one.
+
+        `feedback` says what the player is told. With ``"conversions"`` only a win of the first is
+        told. With ``"votes"`` both outcomes are, by ``tell(duel, winner=...)``, and silence is no
+        answer. A policy with `counts_only` takes ``"counts"`` and nothing else.
+
+        `corrects_position`, with votes, takes out what being shown first is worth.
         """
         return Player(self, arms, seed, feedback=feedback, corrects_position=corrects_position)
 
@@ -95,9 +97,9 @@ class Policy(ABC):
         return self
 
     def caution(self, n_arms: int, horizon: int | None) -> str | None:
-        """Return what somebody should know before a start with so many arms; mostly nothing.
+        """Return a warning for a start with so many arms; for most policies None.
 
-        One sentence, which says it in brief before its first comma.
+        It is one sentence, and the part before its first comma says it in brief.
         """
         return None
 
@@ -112,8 +114,8 @@ class Policy(ABC):
         return None
 
     def rule(self, n_arms: int) -> Any:
-        """Return the state of the rule at its start: of one in plain Python, its memory."""
-        _asked(self)  # refuses what there is not, before the first duel
+        """Return the state of the rule at its start; in plain Python, what `state` returns."""
+        _asked(self)  # refuses an unknown parameter of `choose` before the first duel
         state = self.state(n_arms)
         if state is None and "state" in inspect.signature(self.choose).parameters:
             raise ValueError(
@@ -153,7 +155,7 @@ _ASKED: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictio
 
 
 def _asked(policy: Policy) -> tuple[str, ...]:
-    """Return what a policy's `choose` asks for; refuse what there is not."""
+    """Return the parameters that a policy's `choose` has; refuse an unknown one."""
     if type(policy) not in _ASKED:
         parameters = inspect.signature(policy.choose).parameters.values()
         given = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
@@ -161,7 +163,7 @@ def _asked(policy: Policy) -> tuple[str, ...]:
             if p.name not in _OFFERED and p.default is p.empty:
                 hint = checks.nearest(p.name, _OFFERED)
                 raise ValueError(
-                    f"choose asks for {p.name!r}, which there is not{hint}; there are: "
+                    f"choose asks for {p.name!r}, which is unknown{hint}; there are: "
                     f"{', '.join(_OFFERED)}"
                 )
         takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
@@ -173,10 +175,10 @@ def _asked(policy: Policy) -> tuple[str, ...]:
 class CompiledPolicy(Policy):
     """A policy whose rule is compiled, in the simulator and in players.
 
-    One of one's own is a subclass with one method, `rule`, which returns a NamedTuple of numbers
-    and arrays: what a new player remembers, and room to work in. Its type picks the function that
-    chooses, registered with `duelay.rules.select`. What the policy assumes it says as a `Policy`
-    does: `delay`, `order`, `window`, `self_duels`.
+    To write one, subclass it and define one method, `rule`. It returns a NamedTuple of numbers and
+    arrays: what a new player remembers, and room to work in. The type of that NamedTuple picks the
+    function that chooses, registered with `duelay.rules.select`. The policy says what it assumes as
+    a `Policy` does: `delay`, `order`, `window`, `self_duels`.
 
     Examples
     --------
@@ -198,7 +200,7 @@ class CompiledPolicy(Policy):
     """
 
     def choose(self, *args: Any, **asked: Any) -> tuple[int, int]:
-        """Not how a compiled rule is called: its state goes with it, see `turn`."""
+        """Raise TypeError: a compiled rule is called with its state, see `turn`."""
         raise TypeError(f"{type(self).__name__} chooses with its rule's state: use start()")
 
     @abstractmethod
@@ -210,7 +212,7 @@ class CompiledPolicy(Policy):
         return np.array(getattr(rule, "active", np.ones(n_arms)), dtype=np.bool_)
 
     def turn(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
-        """Bring the ledger to tick t, choose a pair, write it down: the compiled function."""
+        """Call the compiled function that brings the ledger to tick t and chooses a pair."""
         try:
             first, second = take_turn(rule, ledger, t, rng)
         except NumbaError as error:
@@ -243,7 +245,7 @@ class LawPolicy(CompiledPolicy):
             )
 
     def _known_law(self) -> Delay:
-        """Return the law; where a word could have been one too, refuse it with all there are."""
+        """Return the law; refuse an unknown word, and list those that are allowed."""
         word, laws = self.delay, text.names("law")
         is_word = isinstance(word, str) and word.partition(":")[0].strip() not in laws
         if self.goes_without_law and is_word and not checks.is_number(str(word)):
@@ -257,7 +259,7 @@ class LawPolicy(CompiledPolicy):
 
 @dataclass(frozen=True, kw_only=True)
 class AnyLedgerPolicy(LawPolicy):
-    """A compiled policy that also goes without a law, by the coin."""
+    """A compiled policy that also works without a law; the coin is its default order."""
 
     goes_without_law: ClassVar[bool] = True
     delay: Delay | str | None = None

@@ -14,9 +14,10 @@ from duelay.text import named
 class RMED(AnyLedgerPolicy):
     """Relative Minimum Empirical Divergence: duel whoever is not yet unlikely to be the winner.
 
-    An arm's unlikeliness is I_i, the sum of N~_ij d(mu^_ij, 1/2) over the arms that seem to beat
-    it. Arms within log t + 0.3 K^1.01 of the least have their turns, each against the best arm if
-    that seems to beat it, else against its worst enemy; the best arm duels itself.
+    I_i says how unlikely arm i is to be the winner: the sum of N~_ij d(mu^_ij, 1/2) over the arms j
+    that seem to beat it. Arms take turns whose I_i is within log t + 0.3 K^1.01 of the least. Each
+    duels the arm of least I if that seems to beat it, else the one that beats it most clearly. An
+    arm that nobody seems to beat duels the arm of least I: mostly itself.
 
     Parameters
     ----------

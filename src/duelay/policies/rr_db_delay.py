@@ -14,11 +14,11 @@ from duelay.text import named
 @named("policy", "rr-db-delay")
 @dataclass(frozen=True)
 class RRDBDelay(LawPolicy):
-    """Round robin over the arms still in play, each dropped once another one beats it for certain.
+    """Round robin over the arms still in play; an arm is dropped once another beats it for certain.
 
     Plays the active pair with the fewest duels; drops i when some active j has
-    ``U_ij = mu^_ij + sqrt(N_ij log(K t / delta)) / N~_ij < 1/2``; when one arm is left, it duels
-    itself. Its regret grows with the inverse of the smallest gap, not of its square.
+    ``U_ij = mu^_ij + sqrt(N_ij log(K t / delta)) / N~_ij < 1/2``. When one arm is left, it duels
+    itself. Regret grows with the inverse of the smallest gap, not with the inverse of its square.
 
     Parameters
     ----------

@@ -19,8 +19,8 @@ COUNTINGS = ("corrected", "append-only", "conversions")
 class RUCB(CompiledPolicy):
     """Relative Upper Confidence Bound: optimism about every pair of arms, blind to delays.
 
-    Duels a plausible champion against the arm it has most to fear from; plausible means that no
-    optimistic win rate ``w_ij / n_ij + sqrt(alpha ln t / n_ij)`` is below 1/2.
+    A plausible champion duels the arm that it has most to fear from. An arm is plausible if none of
+    its optimistic win rates ``w_ij / n_ij + sqrt(alpha ln t / n_ij)`` is below 1/2.
 
     The paper's baseline "updates the count as soon as the delayed feedback is received", which can
     be read in three ways:

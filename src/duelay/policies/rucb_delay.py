@@ -18,8 +18,8 @@ class RUCBDelay(LawPolicy):
 
     The upper bounds are ``mu^_ij + sqrt(alpha N_ij log t) / N~_ij`` (Equation 5), with the
     estimator of Section 3.1, unbiased for pairs chosen without looking. The second arm is the one
-    most able to beat the first, max over j of U_ju: the paper's text has U_uj, which never plays
-    the winner against itself and has linear regret; its proof, like RUCB, uses U_ju.
+    most able to beat the first u, max over j of U_ju. The paper's text has U_uj: with it the winner
+    never duels itself, and regret is linear. The paper's proof uses U_ju, as RUCB does.
 
     Parameters
     ----------

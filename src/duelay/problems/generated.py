@@ -67,11 +67,11 @@ def leader(n_arms: int, best: float) -> Problem:
 
 
 def mslr_like(n_arms: int, seed: int = 0, *, has_winner: bool = True) -> Problem:
-    """Rankers like those of the MSLR data: alike, not in a total order, with a winner or without.
+    """Rankers like those of the MSLR data: close, in no total order, with a winner or without.
 
     mu_ij = 1 / (1 + exp(-(q_i - q_j + e_ij))), with normal qualities q of standard deviation 0.5
-    and normal noise e of 0.25, which makes cycles. Drawn until there is a Condorcet winner, with
-    gaps of at least 0.02, or until there is none.
+    and normal noise e of 0.25, which makes cycles. Matrices are drawn until one has a Condorcet
+    winner with gaps of at least 0.02; with ``has_winner=False``, until one has no winner.
     """
     n_arms = _count(n_arms)
     rng = np.random.default_rng(checks.whole("seed", seed, least=0))

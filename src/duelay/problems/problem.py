@@ -32,8 +32,8 @@ class Problem:
         mu_ii = 1/2.
     arms : the arms' names; ``"0"``, ``"1"``, ... where none are given.
     name : what the problem is called in tables and figures.
-    first_bonus : position effect: added to the probability of winning of the arm shown first. It
-        is part of the world, not of the preferences, and does not enter regret.
+    first_bonus : the position effect: the arm shown first wins with a probability larger by this.
+        It is part of the world, not of the preferences, and does not enter regret.
 
     Examples
     --------
@@ -194,7 +194,7 @@ class Problem:
             raise ValueError(f"{path}: {error}") from None
 
     def _beats_all(self) -> NDArray[np.bool_]:
-        wins = (self._matrix > 0.5) & (self._matrix.T < 0.5)  # both: they may be rounded
+        wins = (self._matrix > 0.5) & (self._matrix.T < 0.5)  # check both: a matrix may be rounded
         np.fill_diagonal(wins, True)
         return np.asarray(wins.all(axis=1))
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -59,6 +60,17 @@ def compiled_duels(
 
 def _tally(problem: Problem, horizon: int) -> Tally:
     return new_tally(problem.gaps, np.array([horizon]))
+
+
+def _same(one: Sequence[Any], other: Sequence[Any], rule: str) -> None:
+    """Fail with the rule and the first duel that differs, unless the duels are the same."""
+    for number, (a, b) in enumerate(zip(one, other, strict=True)):
+        assert a == b, f"{rule}; duel {number} is {a} and {b}"
+
+
+def _answers(expected: str, answer: Any, told: str) -> None:
+    """Fail unless `tell` gave the expected answer."""
+    assert answer == expected, f"tell must answer {expected!r} to {told}, got {answer!r}"
 
 
 def _does_not_apply(reason: str) -> NoReturn:
@@ -113,20 +125,33 @@ class PolicyContract:
     def test_a_policy_is_a_recipe_that_prints_and_hashes(self) -> None:
         """Recipes are compared, printed and used as keys."""
         again = copy.deepcopy(self.policy)
-        assert again == self.policy and hash(again) == hash(self.policy)
-        assert str(again) == str(self.policy) != object.__repr__(self.policy)
+        assert again == self.policy and hash(again) == hash(self.policy), (
+            "a copy of a policy must be equal to it and have the same hash: make its class a "
+            "dataclass(frozen=True) with fields that hash"
+        )
+        assert str(again) == str(self.policy) != object.__repr__(self.policy), (
+            f"a policy must print as its parameters, the same for a copy, got {self.policy} and "
+            f"{again}"
+        )
 
     def test_duels_are_numbered_pairs_of_arms(self) -> None:
         """Ids count up from 0; arms are indices."""
         for arms in (2, 3, 11):
             duels = self._play(self.start(arms=arms), 60)
-            assert [duel.id for duel in duels] == list(range(60))
-            assert all(0 <= d.first < arms and 0 <= d.second < arms for d in duels)
+            ids = [duel.id for duel in duels]
+            assert ids == list(range(60)), f"ids must be 0, 1, 2, ... in this order, got {ids}"
+            wrong = [d for d in duels if not (0 <= d.first < arms and 0 <= d.second < arms)]
+            assert not wrong, f"first and second must be from 0 to {arms - 1}, got {wrong[0]}"
 
     def test_the_same_seed_gives_the_same_duels(self) -> None:
         """A seed reproduces a run."""
         n = self.horizon
-        assert self._play(self.start(5), n) == self._play(self.start(5), n)
+        _same(
+            self._play(self.start(5), n),
+            self._play(self.start(5), n),
+            "the same seed must give the same duels: all that is left to chance must come from the "
+            "generator that a player is given",
+        )
 
     def test_players_of_one_policy_do_not_disturb_each_other(self) -> None:
         """What a player remembers is its own, and not its policy's."""
@@ -134,7 +159,12 @@ class PolicyContract:
         for _ in range(9):
             together += self._play(one, 7)
             self._play(other, 7)
-        assert together == self._play(self.start(12), 63)
+        _same(
+            together,
+            self._play(self.start(12), 63),
+            "a player must choose the same duels beside another one as alone: what it remembers "
+            "must be its own, and not its policy's",
+        )
 
     def test_the_order_is_as_the_policy_says(self) -> None:
         """By coin both arms of a pair are first equally often; in turns they alternate."""
@@ -146,21 +176,36 @@ class PolicyContract:
             shown[duel.first, duel.second] += 1
         ahead = shown - shown.T
         if order == "alternate":
-            assert abs(ahead).max() <= 1
+            assert abs(ahead).max() <= 1, (
+                "with order='alternate' the two arms of a pair must be first in turns, but one was "
+                f"first {abs(ahead).max():.0f} times more than the other"
+            )
         else:  # four standard errors
             n = shown.sum() - np.trace(shown)
-            assert abs(np.triu(ahead).sum()) <= 4 * np.sqrt(n)
+            lead = abs(np.triu(ahead).sum())
+            assert lead <= 4 * np.sqrt(n), (
+                "with order='coin' a fair coin must decide who is first, but the lower arm and the "
+                f"higher one differ by {lead:.0f} in {n:.0f} duels"
+            )
 
     def test_names_of_arms_change_nothing(self) -> None:
         """Arms are known by their place."""
         named = self.start(1, arms=["d", "c", "b", "a"])
-        assert self._play(named, 100) == self._play(self.start(1), 100)
+        _same(
+            self._play(named, 100),
+            self._play(self.start(1), 100),
+            "the names of the arms must not change the duels: arms are known by their place",
+        )
 
     def test_conversions_told_in_any_order_give_the_same_duels(self) -> None:
         """Between two asks the order of conversions does not matter."""
         forwards, backwards = self.start(2), self.start(2)
         n = self.horizon
-        assert self._play(forwards, n) == self._play(backwards, n, turned=True)
+        _same(
+            self._play(forwards, n),
+            self._play(backwards, n, turned=True),
+            "conversions told between two asks must give the same duels in any order",
+        )
 
     def test_a_conversion_told_twice_counts_once(self) -> None:
         """A repeated conversion is recognised, and changes nothing."""
@@ -169,12 +214,16 @@ class PolicyContract:
         once, twice = self.start(3), self.start(3)
         for _ in range(100):
             duel = once.ask()
-            assert twice.ask() == duel
+            other = twice.ask()
+            assert other == duel, (
+                "a conversion told again must change nothing, but the next duels differ: "
+                f"{duel} if told once, {other} if told twice"
+            )
             if duel.id % 3 == 0:
-                assert once.tell(duel) == "counted"
-                assert twice.tell(duel) == "counted"
-                assert twice.tell(duel) == "repeated"
-                assert twice.tell(duel.id) == "repeated"
+                _answers("counted", once.tell(duel), "a conversion told for the first time")
+                _answers("counted", twice.tell(duel), "a conversion told for the first time")
+                _answers("repeated", twice.tell(duel), "a conversion told again")
+                _answers("repeated", twice.tell(duel.id), "a conversion told again by its id")
 
     def test_a_late_conversion_is_not_counted(self) -> None:
         """A conversion at age M counts, one at age M + 1 does not."""
@@ -183,14 +232,16 @@ class PolicyContract:
             _does_not_apply("no window, or a long one")
         player = self.start(4)
         duels = [player.ask() for _ in range(window + 1)]
-        assert player.tell(duels[1]) == "counted"
-        assert player.tell(duels[0]) == "late"
+        _answers("counted", player.tell(duels[1]), "a conversion as old as the window")
+        _answers("late", player.tell(duels[0]), "a conversion one tick older than the window")
 
     def test_a_player_never_told_anything_goes_on(self) -> None:
         """A law that never answers is no reason to stop."""
         player = self.start(6)
         ids = [player.ask().id for _ in range(self.horizon)]
-        assert ids == list(range(self.horizon))
+        assert ids == list(range(self.horizon)), (
+            f"a player that is told nothing must go on asking: ids must be 0, 1, 2, ..., got {ids}"
+        )
 
     def test_an_unknown_duel_raises(self) -> None:
         """A conversion of a duel that was never asked is refused."""
@@ -203,9 +254,14 @@ class PolicyContract:
             try:
                 player.tell(unknown)
             except LookupError as error:
-                assert "no duel" in str(error)
+                assert "no duel" in str(error), (
+                    f"the error for an unknown duel must say 'no duel', got {str(error)!r}"
+                )
             else:
-                raise AssertionError(f"{unknown} was accepted")
+                raise AssertionError(
+                    f"tell must raise a LookupError for a duel that was never asked, but took "
+                    f"{unknown}; only {duel} was asked"
+                )
 
     def test_a_player_pickles_and_copies_and_goes_on_alike(self) -> None:
         """A stored player resumes with the same duels, and a copy has a life of its own."""
@@ -213,8 +269,16 @@ class PolicyContract:
         self._play(player, 64)
         stored, copied = pickle.dumps(player), copy.copy(player)
         ahead = self._play(player, 50)
-        assert self._play(pickle.loads(stored), 50) == ahead
-        assert self._play(copied, 50) == ahead
+        _same(
+            self._play(pickle.loads(stored), 50),
+            ahead,
+            "a player read back from a pickle must go on with the same duels",
+        )
+        _same(
+            self._play(copied, 50),
+            ahead,
+            "a copy of a player must go on with the same duels, whatever the player does meanwhile",
+        )
 
     def test_live_and_simulated_runs_agree_duel_for_duel(self) -> None:
         """The simulator runs the same functions as the live player."""
@@ -223,7 +287,11 @@ class PolicyContract:
             _does_not_apply("not a compiled policy")
         for law in (delays.Constant(1), delays.Geometric(0.1), delays.Constant(60)):
             there = compiled_duels(policy, self.problem, law, self.horizon, seed=9)
-            assert live_duels(policy, self.problem, law, self.horizon, seed=9) == there
+            _same(
+                live_duels(policy, self.problem, law, self.horizon, seed=9),
+                there,
+                f"a live player must choose the duels of the simulator (delay {law})",
+            )
 
     def test_simulated_numbers_do_not_depend_on_workers(self) -> None:
         """Any number of threads gives the same numbers; so does a horizon of 1."""
@@ -241,25 +309,42 @@ class PolicyContract:
                 )
                 for workers in (1, 3)
             )
-            assert np.array_equal(one.regret, two.regret)
-            assert np.array_equal(one.plays, two.plays)
-            assert one.plays.sum() == 3 * horizon
+            same = np.array_equal(one.regret, two.regret) and np.array_equal(one.plays, two.plays)
+            assert same, (
+                "1 and 3 workers must give the same regret and plays: runs must share no memory"
+            )
+            assert one.plays.sum() == 3 * horizon, (
+                f"every tick must have one duel: {3 * horizon} in all, got {one.plays.sum()}"
+            )
 
     def test_the_standing_adds_up(self) -> None:
         """Counts are those of the duels; the leader is an arm; asking for it changes nothing."""
         player = self.start(11)
         if not hasattr(player, "standing"):
             _does_not_apply("its players have no standing")
-        assert player.standing().plays.sum() == 0
+        begun = player.standing().plays.sum()
+        assert begun == 0, f"the standing of a new player must count no plays, got {begun}"
         duels = self._play(player, 70)
         standing = player.standing()
         counts = np.zeros((4, 4), dtype=np.int64)
         for duel in duels:
             counts[duel.first, duel.second] += 1
-        assert np.array_equal(standing.plays, counts)
-        assert 0 <= standing.leader < 4
-        assert standing.mean.shape == (4, 4)
-        assert all(str(arm) in str(standing) for arm in standing.arms)
+        assert np.array_equal(standing.plays, counts), (
+            f"standing().plays must count the duels asked, by first and second:\n{counts}\ngot\n"
+            f"{standing.plays}"
+        )
+        assert 0 <= standing.leader < 4, (
+            f"standing().leader must be an arm from 0 to 3, got {standing.leader}"
+        )
+        assert standing.mean.shape == (4, 4), (
+            f"standing().mean must have the shape (4, 4), got {standing.mean.shape}"
+        )
+        missing = [arm for arm in standing.arms if str(arm) not in str(standing)]
+        assert not missing, f"a standing must print every arm, but lacks {missing}"
         aside = copy.copy(player)
         aside.standing()
-        assert self._play(aside, 30) == self._play(player, 30)
+        _same(
+            self._play(aside, 30),
+            self._play(player, 30),
+            "to ask for a standing must not change the duels that follow",
+        )
