@@ -45,11 +45,9 @@ def test_only_answered_duels_count():
 @pytest.mark.parametrize(
     "policy, corrects",
     [
-        *((policy, False) for policy in VOTED),
-        *(
-            pytest.param(policy, True, marks=[] if policy in SAMPLE else pytest.mark.interpreted)
-            for policy in VOTED
-        ),
+        pytest.param(policy, corrects, marks=[] if policy in SAMPLE else pytest.mark.interpreted)
+        for corrects in (False, True)
+        for policy in VOTED
     ],
     ids=str,
 )
