@@ -13,7 +13,7 @@ from duelay import assumptions, datasets, delays, rules, theory
 from duelay._version import __version__
 from duelay.advice import Recommendation, recommend
 from duelay.engine import Result, Setting, simulate
-from duelay.players.history import History
+from duelay.assumptions.history import History
 from duelay.players.player import Duel, Player, UnknownDuelError
 from duelay.players.standing import Standing
 from duelay.policies import (

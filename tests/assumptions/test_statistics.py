@@ -21,7 +21,7 @@ from duelay.assumptions.alike import cut, part_of_time
 from duelay.assumptions.delays import spread
 from duelay.assumptions.finding import Finding, silent
 from duelay.assumptions.scores import add_up, chi_squared
-from duelay.players.history import History
+from duelay.assumptions.history import History
 
 NAN = math.nan
 

@@ -20,7 +20,7 @@ from duelay.assumptions.delays import delay_by_pair, delay_by_winner, law_drift
 from duelay.assumptions.finding import Finding, check_level
 from duelay.assumptions.order import order_balance, position_effect
 from duelay.assumptions.preferences import preference_drift
-from duelay.players.history import History
+from duelay.assumptions.history import History
 
 __all__ = [
     "Finding",

@@ -20,7 +20,7 @@ from duelay.assumptions.scores import (
     scores,
     tail,
 )
-from duelay.players.history import History
+from duelay.assumptions.history import History
 
 _BLOCKS = 10  # parts of the time within which pairs are compared
 

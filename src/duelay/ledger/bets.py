@@ -92,6 +92,7 @@ class Bets(NamedTuple):
     leader: Integers  # (1,): who leads the duel of this tick, for a rule to write
     winner: Integers  # (1,): who is declared
     declared: Integers  # (1,): the duels asked by then
+    looked: Integers  # (1,): the duels asked at the last look
     path: Floats  # (PATH, K): each arm's log evidence in the past
     path_tick: Integers  # (PATH,): the duels asked by then
     path_size: Integers  # (1,)
@@ -147,6 +148,7 @@ def start_bets(
         leader=one.copy(),
         winner=one + NOBODY,
         declared=one.copy(),
+        looked=one.copy(),
         path=np.zeros((PATH, n_arms)),
         path_tick=np.zeros(PATH, dtype=np.int64),
         path_size=one.copy(),
@@ -361,6 +363,7 @@ def look(bets: Any, t: int) -> None:
                 if bets.n_passed[i] == k - 1:
                     declare(bets, i, t)
     bets.n_touched[0] = 0
+    bets.looked[0] = t - 1
     if (t - 1) % bets.stride[0] == 0:
         keep_path(bets, t)
 

@@ -7,7 +7,7 @@ import pytest
 
 import duelay
 from duelay import cli
-from duelay.players.history import History
+from duelay.assumptions.history import History
 
 
 def run_cli(monkeypatch, *arguments):

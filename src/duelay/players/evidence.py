@@ -1,0 +1,98 @@
+"""Evidence: who is declared the winner, since when, and how the evidence grew."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._core.jit import kernel
+from duelay.assumptions.history import History
+from duelay.ledger.assumption import advance, convert, enter, vote
+from duelay.ledger.bets import NOBODY, Bets, standing_of, start_bets, worth
+
+Floats = NDArray[np.float64]
+
+
+class Evidence(NamedTuple):
+    """What the bets have come to (`duelay.ledger.bets`); logarithms are natural."""
+
+    winner: int | None  # who is declared
+    declared: int | None  # the duels asked by then
+    level: float  # log of the evidence at which an arm is declared
+    log_evidence: Floats  # (K, K): log E_ij now
+    arm: Floats  # (K,): the log evidence of each arm, the least that it ever had over an opponent
+    tick: NDArray[np.int64]  # (n,): moments of the past: the duels asked by then ...
+    path: Floats  # (n, K): ... and the log evidence of each arm
+    lead: Floats  # (K, K): conversions of i less those of j, a silence counting kappa
+    count: Floats  # (K, K): the number of conversions that tell as much
+    n_open: NDArray[np.int64]  # (K, K): duels of the pair that are not settled
+    worth: float  # what an open duel will tell, in conversions
+    winner_exists: bool
+
+
+def evidence_of(bets: Bets) -> Evidence:
+    """Return what bets have come to."""
+    n, winner = int(bets.path_size[0]), int(bets.winner[0])
+    arm = np.array([standing_of(bets, i) for i in range(len(bets.doubts))])
+    return Evidence(
+        winner=None if winner == NOBODY else winner,
+        declared=None if winner == NOBODY else int(bets.declared[0]),
+        level=bets.level,
+        log_evidence=bets.log_evidence.copy(),
+        arm=arm,
+        tick=np.append(bets.path_tick[:n], bets.looked),
+        path=np.concatenate([bets.path[:n], arm[None]]),
+        lead=bets.lead.copy(),
+        count=bets.count.copy(),
+        n_open=bets.n_open.copy(),
+        worth=float(worth(bets)),
+        winner_exists=bets.winner_exists,
+    )
+
+
+def replay(history: History, error: float) -> Evidence:
+    """Bet on the duels of a history from its first to its last, with a look at every tick.
+
+    That is what a policy does that bets as it goes along.
+    """
+    bets = start_bets(error, history.window, history.n_arms)
+    bets = bets._replace(is_vote=history.feedback == "votes")
+    n = history.n
+    heard = np.where(history.is_heard, np.arange(1, n + 1) + np.nan_to_num(history.delay), n + 2)
+    heard = heard.astype(np.int64)
+    order = np.argsort(heard, kind="stable")
+    replay_duels(
+        bets,
+        history.first.astype(np.int64),
+        history.second.astype(np.int64),
+        np.nan_to_num(history.first_won, nan=1.0),
+        heard,
+        order,
+    )
+    return evidence_of(bets)
+
+
+@kernel
+def replay_duels(
+    bets: Any,
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    first_won: Floats,
+    heard: NDArray[np.int64],
+    order: NDArray[np.int64],
+) -> None:
+    """Hear, look and duel, tick by tick; `order` is that in which duels were heard."""
+    n, place = first.size, 0
+    for t in range(1, n + 2):
+        while place < n and heard[order[place]] <= t:
+            duel = order[place]
+            if bets.is_vote:
+                vote(bets, first[duel], second[duel], first_won[duel], duel + 1, t)
+            else:
+                convert(bets, duel + 1, t)
+            place += 1
+        advance(bets, t)
+        if t <= n:
+            enter(bets, first[t - 1], second[t - 1], t)
