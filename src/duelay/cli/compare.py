@@ -43,18 +43,30 @@ class Comparison:
         ]
 
     def table(self) -> str:
-        """Regret, how often the winner leads, and what a duel costs; what each alias stands for."""
+        """Regret, how often the winner leads, and what a duel costs; what each alias stands for.
+
+        Where runs end when a winner is declared: after how many duels, how often, and how often
+        wrongly.
+        """
+        stops = any(result.setting.stop is not None for result in self.results)
         rows = [
             [
                 label,
-                f"{result.final.mean():,.1f}",
-                f"{result.final.std(ddof=1):,.1f}" if result.runs > 1 else "-",
-                _percent(result.led_by_winner),
+                f"{result.measured.mean():,.1f}",
+                f"{result.measured.std(ddof=1):,.1f}" if result.runs > 1 else "-",
+                *(
+                    [_percent(result.is_declared.mean()), _percent(result.is_wrong.mean())]
+                    if stops
+                    else [_percent(result.led_by_winner)]
+                ),
                 f"{result.microseconds:.2f}",
             ]
             for label, result in zip(self.labels, self.results, strict=True)
         ]
-        shown = table(["policy", "regret", "± sd", "led by winner", "µs a duel"], rows, left=(0,))
+        means = (
+            ["duels", "± sd", "declared", "wrong"] if stops else ["regret", "± sd", "led by winner"]
+        )
+        shown = table(["policy", *means, "µs a duel"], rows, left=(0,))
         meant = {
             label: f"{label} is {result.policy}"
             for label, result in zip(self.labels, self.results, strict=True)

@@ -75,6 +75,8 @@ from duelay.problems import TARGETS
               help="The age in ticks of the evidence that a policy sees.")  # fmt: skip
 @click.option("--batch", type=Whole(), default=1, show_default=True, metavar="B",
               help="Duels that are asked before anything is heard.")  # fmt: skip
+@click.option("--stop", type=float, metavar="ERROR", help="End a run when its policy declares a "
+              "winner, with this probability of error: 0.05 for decide.")  # fmt: skip
 @import_option
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def simulate_command(
@@ -93,6 +95,7 @@ def simulate_command(
     corrects_position: bool,
     stale: int,
     batch: int,
+    stop: float | None,
     modules: tuple[str, ...],
     quiet: bool,
 ) -> None:
@@ -109,6 +112,7 @@ def simulate_command(
         corrects_position=corrects_position,
         stale=stale,
         batch=batch,
+        stop=stop,
     )
     problem = datasets.find(dataset)
     law = delays.check(delay, problem.n_arms)

@@ -20,7 +20,7 @@ from duelay._core.words import in_cell
 from duelay.delays import Delay
 from duelay.engine.setting import Setting
 from duelay.engine.spread import BANDS, half_width, spread
-from duelay.problems import Problem
+from duelay.problems import NoWinnerError, Problem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,8 +43,8 @@ class Result:
     pairs: NDArray[np.int64] | None  # (checkpoints, K, K): plays by then, all runs together
     seconds: float  # time spent in the loop, all runs together, compilation left out
     setting: Setting = Setting()  # whose regret, and how answers came
-    stop: float | None = None  # the error at which a winner is declared, and a run ends
-    stopped: NDArray[np.int64] | None = None  # (runs,): duels by then; horizon + 1 if none was
+    stopped: NDArray[np.int64] | None = None  # (runs,): duels until a winner was declared and the
+    # run ended; horizon + 1 where none was
 
     @property
     def runs(self) -> int:
@@ -76,6 +76,29 @@ class Result:
         if (self.leader < 0).any():
             return float("nan")
         return float(np.mean(np.isin(self.leader, self.problem.winners(self.setting.target))))
+
+    @property
+    def measured(self) -> NDArray[np.float64]:
+        """(runs,): what runs are compared by: duels until declared with `stop`, else regret."""
+        if self.setting.stop is None or self.stopped is None:
+            return self.final
+        return self.stopped.astype(np.float64)
+
+    @property
+    def is_declared(self) -> NDArray[np.bool_]:
+        """(runs,): whether a winner was declared; with `stop` alone."""
+        if self.stopped is None:
+            return np.zeros(self.runs, dtype=np.bool_)
+        return np.asarray(self.stopped <= self.horizon)
+
+    @property
+    def is_wrong(self) -> NDArray[np.bool_]:
+        """(runs,): whether an arm was declared that is not the winner."""
+        try:
+            winners = self.problem.winners(self.setting.target)
+        except NoWinnerError:
+            winners = ()
+        return np.asarray(self.is_declared & ~np.isin(self.leader, winners))
 
     @property
     def label(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
 import time
@@ -97,6 +98,8 @@ def simulate(
     """
     if not isinstance(setting, Setting):
         raise ValueError(f"setting must be a duelay.Setting, got {setting!r}")
+    if stop is not None:
+        setting = dataclasses.replace(setting, stop=stop)
     if not isinstance(problem, Problem):
         raise ValueError(f"problem must be a duelay.Problem, got {problem!r}")
     if isinstance(policy, type) or not callable(getattr(policy, "start", None)):
@@ -114,7 +117,7 @@ def simulate(
     seed = checks.whole("seed", seed, least=0)
     workers = _cores() if workers is None else checks.whole("workers", workers)
     ticks = _checkpoints(checkpoints, horizon)
-    gaps = _gaps(problem, setting, stop)
+    gaps = _gaps(problem, setting)
     if hasattr(policy, "for_horizon"):
         policy = policy.for_horizon(horizon)
 
@@ -123,13 +126,13 @@ def simulate(
         caution = policy.caution(problem.n_arms, horizon) if setting.is_cautious else None
         if caution is not None:
             warnings.warn(caution, stacklevel=3)  # past `takes_setting`
-    _check_fits(policy, setting, stop)
+    _check_fits(policy, setting)
     world = make_world(
         problem, law, getattr(policy, "window", None), horizon,
         is_vote=setting.feedback == "votes",
         hold=setting.stale + setting.batch if setting.is_held else 0,
     )  # fmt: skip
-    job = _Job(problem, policy, world, horizon, seed, ticks, gaps, setting, stop is not None)
+    job = _Job(problem, policy, world, horizon, seed, ticks, gaps, setting)
     job.compile()
     progress = setting.progress
     name = progress if isinstance(progress, str) else None
@@ -160,32 +163,31 @@ def simulate(
         pairs=sum(outcome.pairs for outcome in outcomes) if setting.pairs else None,
         seconds=sum(outcome.seconds for outcome in outcomes),
         setting=setting,
-        stop=stop,
-        stopped=np.array([outcome.stopped for outcome in outcomes]),
+        stopped=np.array([outcome.stopped for outcome in outcomes], dtype=np.int64),
     )
 
 
-def _gaps(problem: Problem, setting: Setting, stop: float | None) -> NDArray[np.float64]:
-    """Return what each arm lacks to the winner; a problem without one has regret only to stop at."""
+def _gaps(problem: Problem, setting: Setting) -> NDArray[np.float64]:
+    """Return what each arm lacks to the winner; nan where there is none, which `stop` allows."""
     try:
         return problem.gaps_for(setting.target)
     except NoWinnerError:
-        if stop is None:
+        if setting.stop is None:
             raise
         return np.full(problem.n_arms, np.nan)
 
 
-def _check_fits(policy: Any, setting: Setting, stop: float | None) -> None:
+def _check_fits(policy: Any, setting: Setting) -> None:
     """Refuse what a policy cannot do."""
     if setting.feedback == "votes" and getattr(policy, "counts_only", False):
         raise ValueError("feedback must be conversions for a policy that hears counts, got 'votes'")
     if setting.stale and not isinstance(policy, CompiledPolicy):
         raise ValueError("stale needs a compiled policy: a player knows of its duels at once")
     error = getattr(policy, "error", None) if isinstance(policy, CompiledPolicy) else None
-    if stop is not None and error is None:
+    if setting.stop is not None and error is None:
         raise ValueError("stop needs a policy that declares a winner, such as duelay.Decide()")
-    if stop is not None and stop != error:
-        raise ValueError(f"stop must be the policy's own error, {error:g}, got {stop!r}")
+    if setting.stop is not None and setting.stop != error:
+        raise ValueError(f"stop must be the policy's own error, {error:g}, got {setting.stop:g}")
 
 
 def streams(seed: int, run: int) -> tuple[np.random.Generator, np.random.Generator]:
@@ -207,11 +209,10 @@ class _Job:
         ticks: NDArray[np.int64],
         gaps: NDArray[np.float64],
         setting: Setting,
-        stops: bool,
     ) -> None:
         self.problem, self.policy, self.world = problem, policy, world
         self.horizon, self.seed, self.ticks, self.gaps = horizon, seed, ticks, gaps
-        self.setting, self.stops = setting, stops
+        self.setting, self.stops = setting, setting.stop is not None
         self.is_compiled = isinstance(policy, CompiledPolicy)
         self.counts_only = bool(getattr(policy, "counts_only", False))
         rule = policy.rule(problem.n_arms) if self.is_compiled else None
@@ -226,7 +227,9 @@ class _Job:
     def compile(self) -> None:
         """Compile, or load from disk, before the clock starts and the threads do."""
         if self.is_compiled:
-            rule, _, proceed, _ = self._compiled_run(new_tally(self.gaps, self.ticks, stops=self.stops), 0)
+            rule, _, proceed, _ = self._compiled_run(
+                new_tally(self.gaps, self.ticks, stops=self.stops), 0
+            )
             try:
                 proceed(0)
             except NumbaError as error:

@@ -70,7 +70,7 @@ def load(spec: Specification, folder: str | Path) -> Results:
                         setting=grid.setting,
                         **{
                             name: np.concatenate([block[name] for block in blocks])
-                            for name in ("regret", "final", "leader", "plays")
+                            for name in ("regret", "final", "leader", "plays", "stopped")
                         },
                     )
     return Results(spec, by_key)

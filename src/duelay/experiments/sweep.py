@@ -55,7 +55,10 @@ def _common(names: list[str]) -> str:
 
 
 def draw(results: Results) -> Any:
-    """Draw the mean regret at the horizon over what varies, a line a policy, 95 % intervals."""
+    """Draw what is measured over what varies, a line a policy, with 95 % intervals.
+
+    The mean regret at the horizon, or the mean number of duels until a winner was declared.
+    """
     sweep = results.spec.sweep
     assert sweep is not None
     panels = panels_of(results)
@@ -66,7 +69,7 @@ def draw(results: Results) -> Any:
     places = np.arange(len(sweep.ticks))
     for axes, (title, lines) in zip(shown, panels.items(), strict=True):
         for number, (label, several) in enumerate(lines.items()):
-            mean = np.array([result.final.mean() for result in several])
+            mean = np.array([result.measured.mean() for result in several])
             half = np.array([half_width(result) for result in several])
             axes.errorbar(
                 places, mean, yerr=[np.minimum(half, 0.9 * mean), half], label=in_figure(label),
@@ -80,26 +83,36 @@ def draw(results: Results) -> Any:
         )
         short = title if len(title) < 40 else f"{title[:37]}..."
         axes.set_title(in_figure(short), fontsize="medium")
-    plots.name_axes(shown, columns, sweep.axis, "regret at the horizon")
+    stops = results.spec.grids[0].setting.stop is not None
+    measured = "duels until declared" if stops else "regret at the horizon"
+    plots.name_axes(shown, columns, sweep.axis, measured)
     plots.one_legend(figure, shown[0])
     return figure
 
 
 def half_width(result: Result) -> float:
-    """Half of a 95 % interval for the mean regret at the horizon."""
-    return float(spread.half_width(result.final))
+    """Half of a 95 % interval for the mean of what is measured."""
+    return float(spread.half_width(result.measured))
 
 
 def marked(result: Result, beside: Iterable[Result]) -> str:
-    """Return the mean regret as a cell of a table.
+    """Return the mean of what is measured as a cell of a table.
 
     Bold if it is the least of its column, or if its interval overlaps with that of the least. If a
-    winner leads fewer than 95 % of the runs in the end, that share follows.
+    winner leads fewer than 95 % of the runs in the end, that share follows. Where runs end when a
+    winner is declared: the share of wrong ones follows, and of runs in which nobody was.
     """
-    least = min(beside, key=lambda other: other.final.mean())
-    cell = f"{result.final.mean():,.0f}"
-    if result.final.mean() <= least.final.mean() + half_width(least) + half_width(result):
+    least = min(beside, key=lambda other: other.measured.mean())
+    mean = result.measured.mean()
+    cell = f"{mean:,.0f}"
+    if mean <= least.measured.mean() + half_width(least) + half_width(result):
         cell = f"**{cell}**"
+    if result.setting.stop is not None:
+        wrong, none = result.is_wrong.mean(), 1.0 - result.is_declared.mean()
+        cell = cell if none == 0 else f">{cell}"
+        said = [f"{100 * wrong:.3g} % wrong"] if wrong > 0 else []
+        said += [f"{100 * none:.3g} % undeclared"] if none > 0 else []
+        return f"{cell} ({', '.join(said)})" if said else cell
     if not result.led_by_winner >= 0.95:
         cell += f" ({100 * result.led_by_winner:.0f} %)"
     return cell

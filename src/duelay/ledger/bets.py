@@ -74,7 +74,7 @@ class Bets(NamedTuple):
     n_passed: Integers  # (K,): opponents over whom the evidence of i has reached the level
     wins: Floats  # (K, K): conversions of i over j in bets, a tied vote as one half
     lead: Floats  # (K, K): conversions of i less those of j, a silence counting kappa
-    count: Floats  # (K, K): the number of conversions that tell as much
+    n: Floats  # (K, K): the number of conversions that tell as much
     doubt: Floats  # (K, K): N d(mu^, 1/2) where j seems to beat i, else 0
     doubts: Floats  # (K,): their sums
     n_open: Integers  # (K, K): duels of i and j that are not settled, in either order
@@ -130,7 +130,7 @@ def start_bets(
         n_passed=np.zeros(n_arms, dtype=np.int64),
         wins=np.zeros(pairs),
         lead=np.zeros(pairs),
-        count=np.zeros(pairs),
+        n=np.zeros(pairs),
         doubt=np.zeros(pairs),
         doubts=np.zeros(n_arms),
         n_open=np.zeros(pairs, dtype=np.int64),
@@ -168,7 +168,7 @@ def patience(bets: Any) -> Any:
 @kernel
 def answered_share(bets: Any) -> float:
     """F^ = 2 answered / (matured + 10): the share of answers that come by age W."""
-    return min(1.0, 2.0 * bets.answered[0] / (bets.matured[0] + 10.0))
+    return float(min(1.0, 2.0 * bets.answered[0] / (bets.matured[0] + 10.0)))
 
 
 @kernel
@@ -177,7 +177,7 @@ def worth(bets: Any) -> float:
     if bets.is_vote:
         return 1.0
     half, kappa = 0.5 * answered_share(bets), bets.kappa[0]
-    return max(half + (1.0 - half) * kappa * kappa, 0.1)
+    return float(max(half + (1.0 - half) * kappa * kappa, 0.1))
 
 
 @kernel
@@ -215,8 +215,8 @@ def bet(bets: Any, i: int, j: int, size: float, won: Floats, lost: Floats, led: 
             bets.wealth[j, i, place] += lost[place]
     bets.lead[i, j] += size
     bets.lead[j, i] -= size
-    bets.count[i, j] += size * size
-    bets.count[j, i] += size * size
+    bets.n[i, j] += size * size
+    bets.n[j, i] += size * size
     touch(bets, i, j)
 
 
@@ -325,14 +325,14 @@ def mix(bets: Any, i: int, j: int) -> float:
 @kernel
 def weigh(bets: Any, i: int, j: int) -> float:
     """N d(mu^, 1/2) if j seems to beat i, else 0."""
-    n, lead = bets.count[i, j], bets.lead[i, j]
+    n, lead = bets.n[i, j], bets.lead[i, j]
     if lead >= 0.0 or n <= 0.0:
         return 0.0
     p = max(0.5 + 0.5 * lead / n, 0.0)
     total = math.log(2.0) + (1.0 - p) * math.log(1.0 - p)
     if p > 0.0:
         total += p * math.log(p)
-    return n * max(total, 0.0)
+    return float(n * max(total, 0.0))
 
 
 @kernel

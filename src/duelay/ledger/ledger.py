@@ -96,8 +96,8 @@ def for_votes(ledger: Ledger, *, corrects_position: bool = False) -> Ledger:
     if isinstance(ledger.assumed, Bets):
         if corrects_position:
             raise ValueError(
-                "corrects_position must be False for a policy that decides: the coin gives the first "
-                "place to both arms alike"
+                "corrects_position must be False for a policy that decides: the coin gives the "
+                "first place to both arms alike"
             )
         return ledger._replace(assumed=ledger.assumed._replace(is_vote=True))
     return ledger._replace(assumed=start_votes(corrects_position, len(ledger.plays)))

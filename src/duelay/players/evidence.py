@@ -26,7 +26,7 @@ class Evidence(NamedTuple):
     tick: NDArray[np.int64]  # (n,): moments of the past: the duels asked by then ...
     path: Floats  # (n, K): ... and the log evidence of each arm
     lead: Floats  # (K, K): conversions of i less those of j, a silence counting kappa
-    count: Floats  # (K, K): the number of conversions that tell as much
+    n: Floats  # (K, K): the number of conversions that tell as much
     n_open: NDArray[np.int64]  # (K, K): duels of the pair that are not settled
     worth: float  # what an open duel will tell, in conversions
     winner_exists: bool
@@ -45,7 +45,7 @@ def evidence_of(bets: Bets) -> Evidence:
         tick=np.append(bets.path_tick[:n], bets.looked),
         path=np.concatenate([bets.path[:n], arm[None]]),
         lead=bets.lead.copy(),
-        count=bets.count.copy(),
+        n=bets.n.copy(),
         n_open=bets.n_open.copy(),
         worth=float(worth(bets)),
         winner_exists=bets.winner_exists,

@@ -21,7 +21,10 @@ _LEAST_GAP = 0.005  # smaller ones would take longer than anybody waits
 
 
 class DuelsLeft(NamedTuple):
-    """An estimate of the duels until a winner is declared; four times in five within low and high."""
+    """An estimate of the duels until a winner is declared.
+
+    They lie between low and high four times in five.
+    """
 
     low: int
     middle: int
@@ -39,7 +42,7 @@ class Opinions(NamedTuple):
 def opinions(evidence: Evidence, leader: int) -> Opinions:
     """Return what the posterior says."""
     gaps = _draw_gaps(evidence)
-    is_winner = (gaps + np.eye(gaps.shape[1]) > 0).all(axis=2)
+    is_winner = np.asarray((gaps + np.eye(gaps.shape[1]) > 0).all(axis=2))
     chances = is_winner.mean(axis=0)
     if evidence.winner_exists:
         chances /= max(chances.sum(), 1.0 / len(gaps))
@@ -52,7 +55,7 @@ def _draw_gaps(evidence: Evidence) -> Floats:
     k = len(evidence.lead)
     n_draws = int(np.clip(_MOST // (k * k), 100, _DRAWS))
     low, high = np.triu_indices(k, 1)
-    precision = 4.0 * evidence.count[low, high] + _PRIOR**-2
+    precision = 4.0 * evidence.n[low, high] + _PRIOR**-2
     mean = 2.0 * evidence.lead[low, high] / precision
     noise = np.random.default_rng(0).standard_normal((n_draws, len(low)))
     gaps = np.zeros((n_draws, k, k))
@@ -61,9 +64,7 @@ def _draw_gaps(evidence: Evidence) -> Floats:
     return gaps
 
 
-def _duels_left(
-    evidence: Evidence, gaps: Floats, is_winner: NDArray[np.bool_]
-) -> DuelsLeft | None:
+def _duels_left(evidence: Evidence, gaps: Floats, is_winner: NDArray[np.bool_]) -> DuelsLeft | None:
     """Sum over a winner's rivals what the evidence lacks, over 2 g^2, what a conversion adds to it.
 
     Each draw has its own winner; those without one would never end.

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from duelay._core import checks, forks
 from duelay._core.feedback import check_correction, check_feedback
 from duelay._version import __version__
+from duelay.assumptions.history import History
 from duelay.delays import Empirical
 from duelay.ledger import age_to, assumes_delay, for_votes, hear, hear_vote
 from duelay.ledger.assumption import is_known
 from duelay.ledger.bets import Bets
 from duelay.ledger.learned import LearnedLaw
 from duelay.ledger.order import ORDERS
-from duelay.assumptions.history import History
 from duelay.players.guarantee import find_guarantee
 from duelay.players.sequences import at_all_times
 from duelay.players.standing import Standing, active_of, intervals, leader_of, score_bounds
@@ -172,7 +172,8 @@ class Player:
         `confidence` is 0.95 if it is left out, and 1 - `error` for a policy that decides. Tell all
         that has come before you look: half of the news of a moment may be one arm's.
         """
-        error = getattr(self.policy, "error", None)
+        is_deciding = isinstance(self._ledger.assumed, Bets)
+        error = getattr(self.policy, "error", None) if is_deciding else None
         if confidence is None:
             confidence = 0.95 if error is None else 1.0 - error
         confidence = checks.number("confidence", confidence, above=0, below=1)
@@ -214,7 +215,7 @@ class Player:
             guarantee=guarantee,
             policy_error=error,
             one_look=one_look,
-            bets=ledger.assumed if isinstance(ledger.assumed, Bets) else None,
+            bets=ledger.assumed if is_deciding else None,
             history=history,
         )
 

@@ -168,7 +168,7 @@ class Standing:
 
     @functools.cached_property
     def alarms(self) -> tuple[Finding, ...]:
-        """What tests of the assumptions alarm at, together at a level of 1 % (`check_assumptions`)."""
+        """What the tests of assumptions alarm at, all together at a level of 1 %."""
         if self.history is None:
             return ()
         found = check_assumptions(self.history, level=_ALARM)
@@ -220,8 +220,10 @@ class Standing:
         leads, evidence = f"{self.arms[self.leader]} leads after {duels}", self.evidence
         if self.scores is not None:
             sure = "sure" if self.is_sure else "not yet sure"
-            return f"{leads} ({sure} at {100 * self.confidence:g} %, at one look: there is no " \
+            return (
+                f"{leads} ({sure} at {100 * self.confidence:g} %, at one look: there is no "
                 "stopping rule for Borda's winner yet)"
+            )
         if not self.guarantee.holds:
             return f"{leads} (not guaranteed)"
         measured = ", measured, not proved" if self.guarantee.kind == "measured" else ""

@@ -62,7 +62,7 @@ def find_rival(bets: Any, leader: int, rng: np.random.Generator) -> int:
     for j in range(bets.doubts.size):
         if j == leader or is_passed(bets, leader, j):
             continue
-        n, still_open = bets.count[leader, j], each * bets.n_open[leader, j]
+        n, still_open = bets.n[leader, j], each * bets.n_open[leader, j]
         cost = still_open - 1.0  # before anything is told, whoever waits for the least
         if n > 0.0:
             gap = 0.5 * bets.lead[leader, j] / n + 0.5 * rng.standard_normal() / math.sqrt(n)

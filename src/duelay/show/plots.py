@@ -144,6 +144,7 @@ def draw_problem(axes: Axes | None, problem: Problem) -> Axes:
 def draw_evidence(axes: Axes | None, standing: Standing) -> Axes:
     """Draw each arm's evidence over time, and the line at which an arm is declared the winner."""
     evidence = standing.evidence
+    assert evidence is not None
     axes = _new_axes(7.2, 4.2) if axes is None else axes
     axes.axhline(np.exp(evidence.level), color="#000000", linewidth=1, linestyle="--")
     axes.text(0.01, np.exp(evidence.level), f"declared the winner at {np.exp(evidence.level):,.4g}",
@@ -154,7 +155,7 @@ def draw_evidence(axes: Axes | None, standing: Standing) -> Axes:
         look = style(place) if is_named else {"color": "#CCCCCC", "linewidth": 0.8}
         label = _name(standing.arms[arm]) if is_named else "_"
         axes.plot(evidence.tick, np.exp(evidence.path[:, arm]), label=label, **look)
-    if evidence.winner is not None:
+    if evidence.declared is not None:
         axes.axvline(evidence.declared, color="#999999", linewidth=1)
     axes.set_yscale("log")
     axes.set_ylim(0.9, 3 * np.exp(max(evidence.level, evidence.arm.max())))
