@@ -99,6 +99,12 @@ class Bets(NamedTuple):
     stride: Integers  # (1,): ticks between two moments that are kept
 
 
+def evidence_weights() -> Floats:
+    """(G,): the weights of the gaps, in proportion to exp(-g^2 / (2 * 0.1^2)) over their stretch."""
+    weight = np.exp(-(GAPS**2) / (2 * _SCALE**2)) * np.gradient(GAPS)
+    return np.asarray(weight / weight.sum())
+
+
 def start_bets(
     error: float, window: int | None, n_arms: int, *, winner_exists: bool = False
 ) -> Bets:
@@ -107,7 +113,6 @@ def start_bets(
     A winner is declared once its evidence over each opponent has reached K / error. Where one
     exists, a loser is told by all evidence against it together, at 1 / error.
     """
-    weight = np.exp(-(GAPS**2) / (2 * _SCALE**2)) * np.gradient(GAPS)
     size = _LONGEST if window is None else min(window, _LONGEST)
     pairs, one = (n_arms, n_arms), np.zeros(1, dtype=np.int64)
     return Bets(
@@ -116,7 +121,7 @@ def start_bets(
         winner_exists=winner_exists,
         level=math.log((1 if winner_exists else n_arms) / error),
         gaps=GAPS,
-        log_weight=np.log(weight / weight.sum()),
+        log_weight=np.log(evidence_weights()),
         won=np.log1p(2 * GAPS),
         lost=np.log1p(-2 * GAPS),
         silent_won=np.zeros_like(GAPS),

@@ -1,0 +1,102 @@
+"""Runs that end when a winner is declared."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import duelay
+from duelay import problems
+from helpers import Live
+
+PROBLEM = problems.Problem([[0.5, 0.9, 0.8], [0.1, 0.5, 0.7], [0.2, 0.3, 0.5]])
+
+
+def stop(policy=None, problem=PROBLEM, **options):
+    options = {"delay": "geometric:0.2", "horizon": 3000, "runs": 3, "seed": 2, "stop": 0.05,
+               **options}  # fmt: skip
+    return duelay.simulate(problem, policy or duelay.Decide(), **options)
+
+
+def test_a_run_ends_when_the_standing_declares():
+    result = stop(runs=1)
+    from duelay.engine import by_player, streams
+    from duelay.engine.tick import new_tally
+    from duelay.engine.world import make_world
+
+    world_rng, policy_rng = streams(2, 0)
+    player = duelay.Decide().start(3, policy_rng)
+    world = make_world(PROBLEM, duelay.delays.Geometric(0.2), None, 3000)
+    tally, asked = new_tally(PROBLEM.gaps, np.array([3000])), []
+    plays, t = np.zeros((3, 3), dtype=np.int64), 0
+    while player.standing().winner is None:
+        t += 1
+        by_player.play(player, False, world, tally, plays, t, world_rng, asked)
+        by_player.tell_due(player, False, world, t + 1, asked)
+    assert result.stopped[0] == t and result.leader[0] == player.standing().winner == 0
+    np.testing.assert_array_equal(result.plays[0], plays)
+    assert player.standing().headline.startswith(f"0 wins: declared after {t} duels")
+    assert player.standing().evidence.declared == t
+
+
+def test_regret_stands_still_after_the_end():
+    result = stop(checkpoints=100)
+    assert (result.stopped < 2000).all()
+    for run in range(3):
+        after = result.regret[run, result.t >= result.stopped[run]]
+        assert (after == result.final[run]).all() and len(after) > 10
+        before = result.regret[run, result.t < result.stopped[run]]
+        assert (before < result.final[run]).all()
+    np.testing.assert_array_equal(result.plays.sum(axis=(1, 2)), result.stopped)
+
+
+def test_nobody_declared_is_the_horizon_and_one():
+    result = stop(horizon=30)
+    assert (result.stopped == 31).all() and not result.is_declared.any()
+    assert not result.is_wrong.any()
+
+
+def test_a_problem_without_a_winner_may_be_stopped():
+    result = stop(problem=problems.cyclic(3, 0.2), horizon=500)
+    assert np.isnan(result.final).all() and not result.is_declared.any()
+    with pytest.raises(duelay.NoWinnerError):
+        stop(problem=problems.cyclic(3, 0.2), stop=None)
+
+
+def test_who_is_declared_but_does_not_win_is_wrong():
+    result = stop()
+    assert result.is_declared.all() and not result.is_wrong.any()
+    wrong = dataclasses.replace(result, leader=np.array([1, 0, 2]))
+    assert wrong.is_wrong.tolist() == [True, False, True]
+    nobody = dataclasses.replace(result, problem=problems.cyclic(3, 0.2))
+    assert nobody.is_wrong.all()
+
+
+def test_rr_db_delay_declares_the_arm_that_is_left():
+    result = stop(policy=duelay.RRDBDelay(delay="geometric:0.2"))
+    assert result.is_declared.all() and (result.leader == 0).all()
+
+
+def test_stop_is_the_policys_own_error():
+    with pytest.raises(ValueError, match=r"stop must be the policy's own error, 0.1, got 0.05"):
+        stop(policy=duelay.Decide(error=0.1))
+    with pytest.raises(ValueError, match="stop needs a policy that declares a winner"):
+        stop(policy=duelay.RUCB())
+    with pytest.raises(ValueError, match="stop needs a policy that declares a winner"):
+        stop(policy=Live(duelay.Decide()))
+    with pytest.raises(ValueError, match="stop must be"):
+        stop(stop=2)
+
+
+def test_stops_do_not_depend_on_the_workers_or_on_the_batches_of_a_setting():
+    one = stop(runs=4, workers=1)
+    two = stop(runs=4, workers=2)
+    np.testing.assert_array_equal(one.stopped, two.stopped)
+    batched = stop(runs=4, setting=duelay.Setting(batch=50))
+    assert batched.is_declared.all() and (batched.stopped != one.stopped).any()
+
+
+def test_a_stop_may_stand_in_the_setting():
+    result = stop(stop=None, setting=duelay.Setting(stop=0.05))
+    np.testing.assert_array_equal(result.stopped, stop().stopped)
+    assert str(result.setting) == "stop=0.05"
