@@ -55,7 +55,7 @@ def test_the_rival_is_the_one_with_the_least_to_show_for_its_duels():
     ledger, _ = settled(3, counts)
     cost = {1: 2 * 50 * 0.1**2, 2: 2 * 28 * (18 / 28 - 0.5) ** 2}
     assert find_rival(ledger.assumed, 0, Middle()) == min(cost, key=cost.get) == 1
-    ledger, _ = settled(3, counts, still_open=[(0, 1)] * 40)  # these will tell as well
+    ledger, _ = settled(3, counts, still_open=[(0, 1)] * 80)  # these will tell as well
     assert find_rival(ledger.assumed, 0, Middle()) == 2
     ledger, _ = settled(4, counts)
     assert find_rival(ledger.assumed, 0, Middle()) == 3  # of whom nothing is known

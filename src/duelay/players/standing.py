@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core import checks
-from duelay.assumptions import check_assumptions
+from duelay.assumptions import (
+    delay_by_pair,
+    delay_by_winner,
+    independence,
+    order_balance,
+    preference_drift,
+)
 from duelay.assumptions.finding import Finding
 from duelay.assumptions.history import History
 from duelay.ledger import Estimates, Ledger
@@ -23,7 +29,8 @@ from duelay.players.opinions import DuelsLeft, Opinions, opinions
 from duelay.rules.borda import is_behind
 from duelay.show.table import table
 
-_ALARM = 0.01  # the level of all tests of assumptions together
+_ENDANGER = (order_balance, delay_by_winner, delay_by_pair, preference_drift, independence)
+_ALARM = 0.01  # the level of these tests together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -168,10 +175,10 @@ class Standing:
 
     @functools.cached_property
     def alarms(self) -> tuple[Finding, ...]:
-        """What the tests of assumptions alarm at, all together at a level of 1 %."""
+        """Tests of assumptions that alarm, of those that the guarantee rests on, at 1 % together."""
         if self.history is None:
             return ()
-        found = check_assumptions(self.history, level=_ALARM)
+        found = (test(self.history, level=_ALARM / len(_ENDANGER)) for test in _ENDANGER)
         return tuple(finding for finding in found if finding.is_alarm)
 
     @property
@@ -300,6 +307,9 @@ class Standing:
         shown = "leader beats it" if self.scores is None else "Borda score"
         columns = ["arm", shown, "beats", "duels", "conversions", "pending"]
         lines = [self.headline, table(columns, rows, left=(0, 1))]
+        kind, words = self.guarantee.kind, self.guarantee.words
+        if kind != "proved":
+            lines.append(f"not guaranteed: {words}" if kind == "none" else words)
         return "\n".join([*lines, *(f"warning: {words}" for words in self.warnings)])
 
 
