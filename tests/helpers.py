@@ -91,15 +91,17 @@ def play_beside(policy, law, ticks, check, problem=PROBLEM, seed=0):
 
 CODE = """
 import duelay
-r = duelay.simulate(duelay.datasets.load("mslr"), duelay.RUCBDelay(), delay="geometric:0.1",
-                    horizon=500, seed=1)
-print(repr(r.final[0]))
-"""
+player = duelay.{policy}().start(5, seed=1)
+for duel in [player.ask() for _ in range(50)][::2]:
+    player.tell(duel)
+print([tuple(player.ask()) for _ in range(50)], player.standing().mean.tolist())
+"""  # which compiles little
 
 
-def answer(**env):
+def answer(policy="RUCB", **env):
+    """What a process of its own prints, in an environment."""
     done = subprocess.run(
-        [sys.executable, "-c", CODE],
+        [sys.executable, "-c", CODE.format(policy=policy)],
         capture_output=True,
         text=True,
         check=True,

@@ -11,7 +11,7 @@ from numba import config
 
 from duelay._core import cache, jit
 from duelay._core.sources import own_digest
-from helpers import answer
+from helpers import CODE, answer
 
 pytestmark = pytest.mark.kept
 NAME = "0123456789abcdef"
@@ -19,7 +19,7 @@ NAME = "0123456789abcdef"
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
-    """A folder with the kernels of one simulation."""
+    """A folder with the kernels of one player."""
     folder = tmp_path_factory.mktemp("cache")
     answer(NUMBA_CACHE_DIR=str(folder))
     return folder
@@ -28,7 +28,7 @@ def kept(tmp_path_factory):
 @pytest.mark.compiled
 def test_kernels_are_kept_on_disk_and_found_again(kept):
     files = sorted(kept.rglob("*.nb?"))
-    assert any("loop.play" in path.name for path in files)
+    assert any("turn.take_turn" in path.name for path in files)
     assert all(path.is_relative_to(kept / "duelay" / own_digest()) for path in files)
     before = {path: path.stat().st_mtime_ns for path in files}
     assert answer(NUMBA_CACHE_DIR=str(kept)) == answer()
@@ -48,12 +48,11 @@ def test_a_damaged_cache_is_compiled_again_and_then_sound(kept, tmp_path):
     shutil.copytree(kept, folder)
     for path in folder.rglob("*.nbi"):
         path.write_bytes(b"")  # as a full disk or a power failure leaves them
-    command = [sys.executable, "-m", "duelay", "simulate", "--dataset", "mslr", "--policy",
-               "rucb-delay", "--horizon", "500", "--runs", "1", "--quiet"]  # fmt: skip
+    command = [sys.executable, "-c", CODE.format(policy="RUCB")]
     env = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
     done = subprocess.run(command, capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("is damaged") == 1 and "rucb-delay" in done.stdout
+    assert done.stderr.count("is damaged") == 1 and done.stdout == answer()
     assert "Traceback" not in done.stderr
     again = subprocess.run(command, capture_output=True, text=True, env=env)
     assert (again.returncode, again.stderr) == (0, "")

@@ -11,7 +11,7 @@ from duelay import rules
 from duelay._core import jit, numba_parts
 from duelay._core.cache import find_folder
 from duelay.ledger import assumption, order
-from helpers import answer
+from helpers import CODE, answer
 
 
 @pytest.mark.compiled
@@ -119,14 +119,12 @@ def body(rule, ledger, t, rng):
     return select(rule.inner, ledger, t, rng)
 
 @dataclasses.dataclass(frozen=True)
-class Outside(duelay.RUCBDelay):
+class Outside(duelay.RUCB):
     def rule(self, n_arms):
         return Rule(super().rule(n_arms))
 
-r = duelay.simulate(duelay.datasets.load("mslr"), Outside(), delay="geometric:0.1", horizon=500,
-                    seed=1)
-print(repr(r.final[0]))
-"""
+duelay.Outside = Outside
+""" + CODE.format(policy="Outside")
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env

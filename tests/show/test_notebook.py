@@ -355,6 +355,11 @@ def test_any_table_of_delays_is_shown(masses, share):
     assert not is_plain(law) and not is_plain(Never(0.5, law)) and not is_plain(ByPair((law,) * 4))
 
 
+def test_a_tiny_share_that_never_comes_is_shown():
+    law = Empirical([0.5, 0.5 - 1e-6])
+    assert not is_plain(law) and "< 0.1 %" in words(law)
+
+
 def test_the_ages_of_a_span_are_few_and_reach_its_ends():
     for span in (notebook.Span(5, False), notebook.Span(5000, False), notebook.Span(10**12, True)):
         ages = span.ages(31)

@@ -26,7 +26,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 # Kernels use their caller's arrays and allocate none. So Numba's runtime is off: counting
 # references to arrays took more than half of the time. A kernel that allocates one does not
 # compile.
-_BORDER: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline": True}
+_BORDER: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "forceinline": True,
+    **numba_parts.WITHOUT_C,
+}
 _OPTIONS = {**_BORDER, **numba_parts.WITHOUT_RUNTIME}
 # Numba's cache checks a function's own file only: it would reuse a kernel after a change of another
 # file that it calls. So each state of all our files has a folder of its own; with a rule from

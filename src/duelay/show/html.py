@@ -51,14 +51,14 @@ def number(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share: 30 %, 0.5 %; never 0 % or 100 % where it is not quite.
+    """A share, as HTML: 30 %, 0.5 %; never 0 % or 100 % where it is not quite.
 
     >>> [percent(share) for share in (0.3, 0.005, 1.0, 0.99999, 1e-9)]
-    ['30 %', '0.5 %', '100 %', '> 99.9 %', '< 0.1 %']
+    ['30 %', '0.5 %', '100 %', '&gt; 99.9 %', '&lt; 0.1 %']
     """
     if 0 < share < 0.001:
-        return "< 0.1 %"
-    return "> 99.9 %" if 0.999 < share < 1 else f"{100 * share:.3g} %"
+        return "&lt; 0.1 %"
+    return "&gt; 99.9 %" if 0.999 < share < 1 else f"{100 * share:.3g} %"
 
 
 def block(*parts: str) -> str:
