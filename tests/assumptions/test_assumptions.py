@@ -17,6 +17,7 @@ from duelay.assumptions import (
     check_assumptions,
     delay_by_pair,
     delay_by_winner,
+    independence,
     law_drift,
     order_balance,
     position_effect,
@@ -259,7 +260,19 @@ def changed_mind(seed, n=1100, votes=False):
     )
 
 
+def again(seed, n=850, votes=False, times=2):
+    """Visitors of fixed taste answer a pair several times in a row."""
+    rng = np.random.default_rng(seed)
+    first, second = two_at_random(rng, n, 2)
+    likes = np.repeat(rng.integers(2, size=n // times + 1), times)[:n]
+    return heard_of(
+        first, second, likes == first, rng.geometric(0.05, size=n), votes=votes, n_arms=2
+    )
+
+
 POWER = {
+    "again": (independence, again),
+    "again in votes": (independence, functools.partial(again, n=450, votes=True)),
     "lopsided": (order_balance, lopsided),
     "bonus in votes": (position_effect, with_bonus),
     "bonus in conversions": (position_effect, functools.partial(with_bonus, votes=False)),

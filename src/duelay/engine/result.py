@@ -150,6 +150,36 @@ def head(result: Result, label: str) -> tuple[str, ...]:
     return result.problem.name, str(result.policy), label, str(result.delay), setting
 
 
+STOPS = (*COLUMNS[:5], "run", "stopped", "declared", "wrong")
+
+
+def stops_of(result: Result, label: str) -> list[tuple[Any, ...]]:
+    """A row a run (`STOPS`): the duels until a winner was declared, who it is, whether wrongly.
+
+    The arm is empty where nobody was declared.
+    """
+    begins, arms = head(result, label), result.problem.arms
+    rows = zip(result.measured, result.leader, result.is_declared, result.is_wrong, strict=True)
+    return [
+        (*begins, run, int(stopped), arms[leader] if is_declared else "", bool(is_wrong))
+        for run, (stopped, leader, is_declared, is_wrong) in enumerate(rows)
+    ]
+
+
+def write_stops(
+    results: Sequence[Result], path: str | Path, labels: Sequence[str] | None = None
+) -> None:
+    """Write when runs ended as one table (`STOPS`, a row a run), whole or not at all."""
+    labels = [result.label for result in results] if labels is None else labels
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(STOPS)
+    for result, label in zip(results, labels, strict=True):
+        for row in stops_of(result, label):
+            writer.writerow([in_cell(cell) if isinstance(cell, str) else cell for cell in row])
+    write_whole(Path(path), lines.getvalue().encode())
+
+
 def write_csv(
     results: Sequence[Result], path: str | Path, labels: Sequence[str] | None = None
 ) -> None:

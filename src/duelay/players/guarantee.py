@@ -45,7 +45,7 @@ def find_guarantee(assumed: Any, feedback: str, order: str | None) -> Guarantee:
     if order in ("coin", "alternate"):
         return Guarantee(
             "measured",
-            f"measured, not proved ({MEASURED}): this policy looks at the order of open duels",
+            f"measured, not proved ({MEASURED}): the pairs may depend on the order of open duels",
         )
     return Guarantee(
         "none",

@@ -54,21 +54,22 @@ def of_shares(wins: Floats, error: float) -> tuple[Floats, Floats]:
     k = len(wins)
     least = math.log(k * (k - 1) / 2 / error)  # the error is shared by all pairs
     lower = np.zeros((k, k))
-    for i, j in np.argwhere(wins > 0):
-        if i != j:
-            lower[i, j] = _lower_share(float(wins[i, j]), float(wins[j, i]), least)
+    known = (wins > 0) & ~np.eye(k, dtype=bool)
+    lower[known] = _lower_shares(wins[known], wins.T[known], least)
     return _both_sides(lower, wins + wins.T > 0)
 
 
-def _lower_share(wins: float, losses: float, least: float) -> float:
-    """The least mu at which the mixture is not yet exp(least) times likelier than mu."""
-    mixed = _log_beta(wins + 0.5, losses + 0.5) - _log_beta(0.5, 0.5)
-
-    def is_out(mu: float) -> bool:
-        lost = losses * math.log1p(-mu) if losses else 0.0
-        return mixed - wins * math.log(mu) - lost >= least
-
-    return _edge(is_out, 0.0, wins / (wins + losses))
+def _lower_shares(wins: Floats, losses: Floats, least: float) -> Floats:
+    """The least mu at which the mixture is not yet exp(least) times likelier, by bisection."""
+    mixed = _log_gamma(wins + 0.5) + _log_gamma(losses + 0.5) - _log_gamma(wins + losses + 1.0)
+    mixed -= 2.0 * math.lgamma(0.5)
+    low, high = np.zeros_like(wins), wins / (wins + losses)
+    for _ in range(_STEPS):
+        mu = (low + high) / 2.0
+        lost = np.where(losses > 0, losses * np.log1p(-np.minimum(mu, 1.0 - 1e-16)), 0.0)
+        is_out = mixed - wins * np.log(mu) - lost >= least
+        low, high = np.where(is_out, mu, low), np.where(is_out, high, mu)
+    return low
 
 
 def of_censored(history: History, delay: Any, error: float) -> tuple[Floats, Floats]:
@@ -136,8 +137,9 @@ def _edge(is_before: Any, low: float, high: float) -> float:
     return low
 
 
-def _log_beta(a: float, b: float) -> float:
-    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+def _log_gamma(x: Floats) -> Floats:
+    values, place = np.unique(x, return_inverse=True)
+    return np.asarray(np.array([math.lgamma(value) for value in values])[place])
 
 
 def _both_sides(lower: Floats, known: NDArray[np.bool_]) -> tuple[Floats, Floats]:
