@@ -1,9 +1,9 @@
 """How soon a winner is declared, and how often wrongly: ``make decide``.
 
-Writes the tables of docs/studies.md that are about deciding. `declared` has the mean number of duels
-until a winner is declared, 1000 runs each; `tied` the share of false declarations where two arms are
-exactly tied, looked at after every tick, 2000 runs each; `covered` the share of runs in which every
-interval held at every tick, 1000 runs each.
+Writes the tables of docs/studies.md that are about deciding. `declared` has the mean number of
+duels until a winner is declared, 1000 runs each; `tied` the share of false declarations where two
+arms are exactly tied, looked at after every tick, 2000 runs each; `covered` the share of runs in
+which every interval held at every tick, 1000 runs each.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class Bets(NamedTuple):
 
 
 def evidence_weights() -> Floats:
-    """(G,): the weights of the gaps, in proportion to exp(-g^2 / (2 * 0.1^2)) over their stretch."""
+    """(G,): of the gaps, in proportion to exp(-g^2 / (2 * 0.1^2)) over their stretch."""
     weight = np.exp(-(GAPS**2) / (2 * _SCALE**2)) * np.gradient(GAPS)
     return np.asarray(weight / weight.sum())
 

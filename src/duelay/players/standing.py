@@ -175,7 +175,7 @@ class Standing:
 
     @functools.cached_property
     def alarms(self) -> tuple[Finding, ...]:
-        """Tests of assumptions that alarm, of those that the guarantee rests on, at 1 % together."""
+        """Tests of what the guarantee rests on that alarm, at a level of 1 % all together."""
         if self.history is None:
             return ()
         found = (test(self.history, level=_ALARM / len(_ENDANGER)) for test in _ENDANGER)
