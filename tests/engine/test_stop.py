@@ -1,5 +1,6 @@
 """Runs that end when a winner is declared."""
 
+import csv
 import dataclasses
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import duelay
 from duelay import problems
+from duelay.engine.result import STOPS, write_stops
 from helpers import Live
 
 PROBLEM = problems.Problem([[0.5, 0.9, 0.8], [0.1, 0.5, 0.7], [0.2, 0.3, 0.5]])
@@ -100,3 +102,17 @@ def test_a_stop_may_stand_in_the_setting():
     result = stop(stop=None, setting=duelay.Setting(stop=0.05))
     np.testing.assert_array_equal(result.stopped, stop().stopped)
     assert str(result.setting) == "stop=0.05"
+
+
+def test_stops_are_a_table_with_a_row_a_run(tmp_path):
+    results = [stop(horizon=200), stop(policy=duelay.RRDBDelay(delay="geometric:0.2"))]
+    write_stops(results, tmp_path / "stops.csv")
+    with (tmp_path / "stops.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == list(STOPS) and len(rows) == 6
+    for run in range(3):
+        assert int(rows[run]["stopped"]) == results[0].stopped[run]
+        is_declared = results[0].stopped[run] <= 200
+        assert rows[run]["declared"] == ("0" if is_declared else "")
+        assert rows[run]["wrong"] == "False"
+    assert rows[3]["label"] == "rr-db-delay" and rows[3]["declared"] == "0"

@@ -34,6 +34,10 @@ def test_every_study_has_every_policy_and_a_hundred_runs(name):
         assert grid.runs == 100
         chosen = [choice.under(grid.delays[0], grid.horizon) for choice in grid.policies]
         kinds = {type(policy).__name__ for policy in chosen}
+        if grid.setting.stop is not None:
+            assert kinds >= {"Decide", "RRDBDelay"}
+            assert {policy.error for policy in chosen} == {grid.setting.stop}
+            continue
         assert kinds >= {"RUCB", "RUCBDelay", "RRDBDelay", "MRRDBDelay", "DoubleThompson", "RMED"}
         assert advised(grid)  # and what is recommended, once
 
@@ -74,6 +78,32 @@ def test_a_sweep_is_drawn_and_tabled(tmp_path, varies, panels):
         assert '"feedback=votes, stale=7, batch=2"' in last[-1]
         bonus = results.get("b", "first-bonus:0.1,mslr", "double-thompson")
         assert bonus.problem.first_bonus == 0.1 and bonus.setting.stale == 7
+
+
+@pytest.mark.long
+def test_a_study_of_stops_is_tabled_by_duels_until_declared(tmp_path):
+    source = """
+        policies = ["decide", "rr-db-delay"]
+        horizon = 1500
+        runs = 3
+        stop = 0.05
+        problems = ["arithmetic:3,0.3", "cyclic:3,0.2"]
+        delays = ["geometric:0.3"]
+        [sweep]
+        over = "problems"
+        axis = "problem"
+        ticks = ["a winner", "none"]"""
+    spec = parse(source, "mine.toml", Path())
+    experiments.run(spec, tmp_path / "out", workers=1, quiet=True)
+    results = experiments.load(spec, tmp_path / "out")
+    ((columns, rows),) = sweep.tables(results).values()
+    decided = results.get(spec.grids[0].name, "arithmetic:3,0.3", "decide")
+    assert f"{decided.stopped.mean():,.0f}" in rows[0][1] and "undeclared" not in rows[0][1]
+    assert rows[0][2].startswith(">") and "100 % undeclared" in rows[0][2]
+    stops = (tmp_path / "out" / "stops.csv").read_text().splitlines()
+    assert len(stops) == 1 + 2 * 2 * 3
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "duels until declared" in report and "nan" not in report
 
 
 @pytest.mark.long

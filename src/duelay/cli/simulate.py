@@ -139,7 +139,9 @@ def simulate_command(
         workers=workers,
         checkpoints=checkpoints,
     )
-    winners = ", ".join(problem.arms[arm] for arm in problem.winners(target))
+    has_winner = target != "condorcet" or problem.has_winner
+    names = [problem.arms[arm] for arm in problem.winners(target)] if has_winner else ["none"]
+    winners = ", ".join(names)
     click.echo(f"{problem.name}: {problem.n_arms} arms, winner {winners}")
     how = f", {setting}" if str(setting) else ""
     click.echo(f"delay {law}, {horizon} duels a run, runs: {runs}, seed {seed}{how}\n")

@@ -75,7 +75,7 @@ class Result:
         """The share of runs led by the true winner in the end; nan if not known."""
         if (self.leader < 0).any():
             return float("nan")
-        return float(np.mean(np.isin(self.leader, self.problem.winners(self.setting.target))))
+        return float(np.mean(np.isin(self.leader, self._winners)))
 
     @property
     def measured(self) -> NDArray[np.float64]:
@@ -94,11 +94,14 @@ class Result:
     @property
     def is_wrong(self) -> NDArray[np.bool_]:
         """(runs,): whether an arm was declared that is not the winner."""
+        return np.asarray(self.is_declared & ~np.isin(self.leader, self._winners))
+
+    @property
+    def _winners(self) -> tuple[int, ...]:
         try:
-            winners = self.problem.winners(self.setting.target)
-        except NoWinnerError:
-            winners = ()
-        return np.asarray(self.is_declared & ~np.isin(self.leader, winners))
+            return self.problem.winners(self.setting.target)
+        except NoWinnerError:  # which `stop` allows
+            return ()
 
     @property
     def label(self) -> str:

@@ -195,7 +195,7 @@ class _Reader:
             self.guard("delays", form, lambda form=form: delays.check(form))
             for form in self.items(given, "delays")
         ]
-        for problem in problems:
+        for problem in problems if setting.stop is None else ():
             self.guard(
                 "problems", problem.name, lambda problem=problem: problem.gaps_for(setting.target)
             )

@@ -15,6 +15,7 @@ from duelay._core.files import write_whole
 from duelay._core.words import in_code as _code
 from duelay._core.words import in_html
 from duelay._core.words import in_markdown as _text
+from duelay.engine import Result
 from duelay.experiments import claims, sweep
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid
@@ -124,6 +125,16 @@ def _verdicts(checked: list[claims.Claim], grid: Grid) -> str:
     return "## The paper's claims\n\n" + _table(["", "claim", "verdict"], rows) + f"\n\n{note}"
 
 
+def _ends(result: Result) -> list[str]:
+    """How a policy's runs end: by whom they are led, or who is declared."""
+    if result.setting.stop is not None:
+        shares = (result.is_declared.mean(), result.is_wrong.mean())
+        return [f"{100 * share:.3g} %" for share in shares]
+    late = late_share(result).value
+    shown = "?" if math.isnan(late) else f"{late:.2f}"
+    return [shown, f"{100 * result.led_by_winner:.0f} %"]
+
+
 def _grid(results: Results, grid: Grid, drawn: list[tuple[str, str]]) -> str:
     parts = [f"## {_text(grid.title)}"]
     for name, caption in drawn:
@@ -132,20 +143,21 @@ def _grid(results: Results, grid: Grid, drawn: list[tuple[str, str]]) -> str:
         rows = []
         for problem in grid.problems:
             for label, result in results.panel(grid, problem.name, str(law)).items():
-                spread = f"{result.final.std(ddof=1):,.0f}" if result.runs > 1 else "-"
-                late = late_share(result).value
+                measured = result.measured
+                spread = f"{measured.std(ddof=1):,.0f}" if result.runs > 1 else "-"
                 rows.append(
                     [
                         _text(problem.name),
                         _text(label),
-                        f"{result.final.mean():,.0f} ± {spread}",
-                        f"{result.final.max():,.0f}",
-                        "?" if math.isnan(late) else f"{late:.2f}",
-                        f"{100 * result.led_by_winner:.0f} %",
+                        f"{measured.mean():,.0f} ± {spread}",
+                        f"{measured.max():,.0f}",
+                        *_ends(result),
                     ]
                 )
         columns = ["dataset", "policy", "regret (mean ± sd)", "worst run", "share in second half",
                    "led by the winner"]  # fmt: skip
+        if grid.setting.stop is not None:
+            columns[2:] = ["duels until declared (mean ± sd)", "longest run", "declared", "wrong"]
         parts.append(f"Delay {_code(str(law))}:\n\n" + _table(columns, rows))
     return "\n\n".join(parts)
 
