@@ -64,12 +64,15 @@ test-quick: $(VENV)/.ready-dev
 test-compiled: $(VENV)/.ready-dev
 	$(PYTEST) -m '(kernels or compiled) and not slow'
 
-# Interpreted, the same code is the oracle of the compiled one, and every line can be counted.
+# Interpreted, the same code is the oracle of the compiled one. The quick tests alone reach nearly
+# every line; to count lines under the long ones would take twice their time.
 test-interpreted: $(VENV)/.ready-dev
 	$(BIN)/python -m coverage erase
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -n 2 --dist loadfile -m 'not slow'
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -n 2 --dist loadfile \
+	    -m 'not slow and not long'
 	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage report
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'long and not slow'
 
 # As with a release of Numba without the parts that it does not promise: slower, and not broken.
 test-plain-numba: $(VENV)/.ready-dev

@@ -28,7 +28,7 @@ VOTED = [
     duelay.MRRDBDelay(schedule=(5, 20, 60)),
     duelay.Borda(),
 ]
-SAMPLE = (VOTED[1], VOTED[3], VOTED[6])  # of rules, ledgers and orders, where one kernel is for all
+SAMPLE = (VOTED[0], VOTED[3], VOTED[6])  # of rules, ledgers and orders, where one kernel is for all
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,6 @@ def test_every_study_has_every_policy_and_a_hundred_runs(name):
         assert advised(grid)  # and what is recommended, once
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "varies, panels",
     [
