@@ -1,4 +1,4 @@
-"""Yardsticks play what the fast rules play; longer runs of them are in tests/engine/test_shortcuts."""
+"""Yardsticks play what the fast rules play; tests/engine/test_shortcuts.py has longer runs."""
 
 import numpy as np
 import pytest
