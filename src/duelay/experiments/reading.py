@@ -47,15 +47,16 @@ _SHARED: dict[str, Any] = {
     "corrects_position": False,
     "stale": 0,
     "batch": 1,
+    "stop": None,
 }
 _TOP = ("name", "title", "import", "claims", "band", "sweep", "grid", *_SHARED)
 _GRID = ("name", "title", *_SHARED)
 _CLAIMS = ("none", "paper")
 _SWEEPS = ("delays", "problems", "grids")
 BUILT_IN = (
-    "paper", "ablation", "arms", "batches", "by-pair", "datasets", "gap", "mean-delay",
-    "misspecified", "never", "position", "position-votes", "stale", "tails", "votes", "window",
-    "winners",
+    "paper", "ablation", "arms", "batches", "by-pair", "datasets", "decide", "decide-arms",
+    "decide-delays", "gap", "mean-delay", "misspecified", "never", "position", "position-votes",
+    "stale", "tails", "votes", "window", "winners",
 )  # fmt: skip
 
 

@@ -16,7 +16,6 @@ import numpy as np
 import duelay
 from duelay.ledger import Ledger
 from duelay.rules.turn import declared, select, upper_bound, wins_and_count
-from duelay.text import named
 
 
 class PlainRUCBRule(NamedTuple):
@@ -236,7 +235,6 @@ def _savage_declared(rule: SAVAGERule, ledger: Ledger) -> int:
     return last if n_active == 1 else -1
 
 
-@named("policy", "savage")
 @dataclass(frozen=True)
 class SAVAGE(duelay.RRDBDelay):
     """SAVAGE (Urvoy, Clerot, Feraud and Naamane, ICML 2013), its bounds put right.
