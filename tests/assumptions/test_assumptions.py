@@ -479,7 +479,7 @@ def test_where_nothing_varies_nothing_is_compared():
 def test_all_tests_share_the_level():
     found = check_assumptions(slower(0))
     assert [f.name for f in found if f.is_alarm] == ["law drift"]
-    assert len(found) == 6
+    assert len(found) == 7
     alarms = [f.name for f in check_assumptions(slower(0), level=1e-9) if f.is_alarm]
     assert alarms == []
     with pytest.raises(ValueError, match=r"level must be greater than 0 and less than 1, got 5"):

@@ -263,7 +263,7 @@ def test_recommend_says_what_to_use_and_why(command):
 
 
 def test_simulate_may_stop_when_a_winner_is_declared(command, tmp_path):
-    asked = ("simulate", "--dataset", "arithmetic:3,0.3", "--policy", "decide", "--delay",
+    asked = ("simulate", "--dataset", "leader:3,9", "--policy", "decide", "--delay",
              "geometric:0.5", "--horizon", 3000, "--runs", 2)  # fmt: skip
     status, shown, complaints = command(*asked, "--stop", "0.05", "--out", tmp_path)
     assert (status, complaints) == (0, "")

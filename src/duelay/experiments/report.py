@@ -62,7 +62,7 @@ def compose(results: Results, checked: list[claims.Claim], drawn: Drawn) -> str:
         parts.append(_grid(results, grid, drawn.get(grid.name, [])))
     for number, claim in enumerate(checked, start=1):
         parts.append(_claim(number, claim))
-    if spec.grids[0].setting.target == "condorcet":
+    if spec.grids[0].setting.target == "condorcet" and spec.grids[0].setting.stop is None:
         parts.append(_bounds(results, spec.grids[0]))
     return "\n\n".join(parts) + "\n"
 
@@ -100,9 +100,12 @@ def _what_was_run(results: Results) -> str:
 def _sweep(results: Results) -> str:
     """The sweep of a study: a figure, and a table for each of its panels."""
     assert results.spec.sweep is not None
+    stop, axis = results.spec.grids[0].setting.stop, results.spec.sweep.axis
     caption = (
-        f"Mean regret at the horizon over {results.spec.sweep.axis}, with 95 % intervals, on a "
-        f"logarithmic axis."
+        f"Mean regret at the horizon over {axis}, with 95 % intervals, on a logarithmic axis."
+        if stop is None
+        else f"Mean duels until declared over {axis}, with 95 % intervals, on a logarithmic axis; "
+        f"below, the share of runs that declare a wrong arm, and the {100 * stop:g} % promised."
     )
     parts = [f"![{_text(caption)}](figures/sweep.svg)\n\n*{_text(caption)}*"]
     for title, (columns, rows) in sweep.tables(results).items():
@@ -110,7 +113,12 @@ def _sweep(results: Results) -> str:
         parts.append(f"{_text(title)}:\n\n" + _table([_text(c) for c in columns], body))
     parts.append(
         "Bold is the least of a column, and every cell whose interval overlaps with that of the "
-        "least. In brackets is the share of runs that a winner leads in the end, if below 95 %."
+        "least. In brackets is "
+        + (
+            "the share of runs that a winner leads in the end, if below 95 %."
+            if stop is None
+            else "the share of runs in which a wrong arm was declared, or nobody by the horizon."
+        )
     )
     return "\n\n".join(parts)
 

@@ -63,9 +63,12 @@ def draw(results: Results) -> Any:
     assert sweep is not None
     panels = panels_of(results)
     columns = min(3, len(panels))
+    stop, rows = results.spec.grids[0].setting.stop, math.ceil(len(panels) / columns)
+    parts = 1 if stop is None else 2
     figure, shown = plots.panels(
-        math.ceil(len(panels) / columns), columns, len(panels), results.spec.title
+        parts * rows, columns, (parts - 1) * rows * columns + len(panels), results.spec.title
     )
+    wrong, shown = shown[rows * columns :], shown[: len(panels)]
     places = np.arange(len(sweep.ticks))
     for axes, (title, lines) in zip(shown, panels.items(), strict=True):
         for number, (label, several) in enumerate(lines.items()):
@@ -83,11 +86,25 @@ def draw(results: Results) -> Any:
         )
         short = title if len(title) < 40 else f"{title[:37]}..."
         axes.set_title(in_figure(short), fontsize="medium")
-    stops = results.spec.grids[0].setting.stop is not None
-    measured = "duels until declared" if stops else "regret at the horizon"
+    measured = "regret at the horizon" if stop is None else "duels until declared"
     plots.name_axes(shown, columns, sweep.axis, measured)
+    for axes, lines in zip(wrong, panels.values(), strict=False):
+        _draw_wrong(axes, lines, float(stop or 0.0))
+        axes.set_xticks(places, [in_figure(tick) for tick in sweep.ticks], rotation=30, ha="right")
+    plots.name_axes(wrong, columns, sweep.axis, "share wrong")
     plots.one_legend(figure, shown[0])
     return figure
+
+
+def _draw_wrong(axes: Any, lines: dict[str, list[Result]], promised: float) -> None:
+    """Draw the share of runs that declare a wrong arm, beside what was promised."""
+    axes.axhline(promised, color="#000000", linewidth=1, linestyle="--")
+    axes.text(0.0, promised, f"{100 * promised:g} % promised", va="bottom", fontsize="small")
+    for number, several in enumerate(lines.values()):
+        share = [result.is_wrong.mean() for result in several]
+        axes.plot(range(len(share)), share, marker=".", **plots.style(number))
+    axes.set_ylim(-0.002, max(1.6 * promised, axes.get_ylim()[1]))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
 
 
 def half_width(result: Result) -> float:

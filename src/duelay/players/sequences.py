@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay.assumptions.history import History
+from duelay.delays import check as check_delay
 from duelay.delays import tables
 from duelay.ledger import Ledger
 from duelay.ledger.bets import Bets
@@ -81,7 +82,7 @@ def of_censored(history: History, delay: Any, error: float) -> tuple[Floats, Flo
     """
     n_arms, first, second = history.n_arms, history.first, history.second
     longest = history.n if history.window is None else min(history.window, history.n)
-    tau, law = tables(delay, n_arms, max(1, longest))
+    tau, law = tables(check_delay(delay, n_arms), n_arms, max(1, longest))
     ages = np.minimum(history.ages, tau.shape[1] - 1)
     least = math.log(n_arms * (n_arms - 1) / 2 / error)
     lower, known = np.zeros((n_arms, n_arms)), np.zeros((n_arms, n_arms), dtype=bool)
