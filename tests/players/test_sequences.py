@@ -8,6 +8,7 @@ import pytest
 import duelay
 import naive
 from duelay.assumptions.history import History
+from duelay.ledger import assume
 from duelay.players.sequences import of_censored, of_shares
 from helpers import play_beside
 
@@ -24,12 +25,13 @@ def test_an_interval_is_where_the_mixture_is_not_much_likelier(wins, losses):
     assert lower[2, 2] == upper[2, 2] == 0.5
 
 
-def test_with_a_law_silence_counts_by_its_age():
+@pytest.mark.parametrize("told", ["uniform:1,12", "geometric:0.2", "never:0.3,geometric:0.2"])
+def test_with_a_law_silence_counts_by_its_age(told):
     """Against the likelihood on a fine grid, written down duel by duel."""
     rng = np.random.default_rng(3)
-    n, window, law = 80, 9, duelay.delays.Uniform(1, 12)
+    n, window, law = 80, 9, duelay.delays.parse(told)
     first = rng.integers(2, size=n)
-    delay = np.where(rng.random(n) < 0.4, law.sample(n, seed=rng), np.inf)
+    delay = np.where(rng.random(n) < 0.4, np.array([law.sample(seed=rng) for _ in range(n)]), np.inf)
     born = np.arange(1, n + 1)
     heard = (delay <= window) & (born + delay <= n + 1)
     history = History(
@@ -37,7 +39,7 @@ def test_with_a_law_silence_counts_by_its_age():
         first_won=np.where(heard, 1.0, np.nan), window=window, feedback="conversions",
         order="champion", arms=("a", "b"),
     )  # fmt: skip
-    lower, upper = of_censored(history, law, 0.1)
+    lower, upper = of_censored(history, assume(told, window, 2), 0.1)
     grid = (np.arange(20_000) + 0.5) / 20_000
     total = np.zeros_like(grid)
     for s in range(n):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from duelay._core.jit import kernel
 from duelay.assumptions.history import History
 from duelay.ledger.assumption import advance, convert, enter, vote
-from duelay.ledger.bets import NOBODY, Bets, standing_of, start_bets, worth
+from duelay.ledger.bets import NOBODY, Bets, standing_of, start_bets
 
 Floats = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ class Evidence(NamedTuple):
     lead: Floats  # (K, K): conversions of i less those of j, a silence counting kappa
     n: Floats  # (K, K): the number of conversions that tell as much
     n_open: NDArray[np.int64]  # (K, K): duels of the pair that are not settled
-    worth: float  # what an open duel will tell, in conversions
+    worth: float  # what a duel tells, in conversions, hoping that most are answered
     winner_exists: bool
 
 
@@ -47,9 +47,18 @@ def evidence_of(bets: Bets) -> Evidence:
         lead=bets.lead.copy(),
         n=bets.n.copy(),
         n_open=bets.n_open.copy(),
-        worth=float(worth(bets)),
+        worth=_hoped_worth(bets),
         winner_exists=bets.winner_exists,
     )
+
+
+def _hoped_worth(bets: Bets) -> float:
+    """What a duel tells, in conversions; before anything is known, as if all were answered."""
+    answered, matured = int(bets.answered[0]), int(bets.matured[0])
+    if bets.is_vote:
+        return (answered + 10.0) / (matured + 10.0)
+    share = min(1.0, (2.0 * answered + 10.0) / (matured + 10.0))
+    return 0.5 * share + (1.0 - 0.5 * share) * (share / (2.0 - share)) ** 2
 
 
 def replay(history: History, error: float) -> Evidence:

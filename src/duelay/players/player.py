@@ -188,7 +188,7 @@ class Player:
         one_look = intervals(estimates, confidence)
         lower, upper = one_look
         if guarantee.holds and history is not None:
-            lower, upper = at_all_times(ledger, history, self.policy.delay, 1.0 - confidence)
+            lower, upper = at_all_times(ledger, history, 1.0 - confidence)
         target, is_learned = self.policy.target, isinstance(ledger.assumed, LearnedLaw)
         return Standing(
             arms=self.arms,

@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay.assumptions.history import History
-from duelay.delays import check as check_delay
-from duelay.delays import tables
 from duelay.ledger import Ledger
 from duelay.ledger.bets import Bets
 from duelay.ledger.geometric import AssumedGeometric
@@ -29,9 +27,7 @@ _NODES = np.polynomial.legendre.leggauss(80)  # of an integral around the mode, 
 _AROUND = 9.0  # standard errors on either side: the rest is left out, which widens the interval
 
 
-def at_all_times(
-    ledger: Ledger, history: History, delay: Any, error: float
-) -> tuple[Floats, Floats]:
+def at_all_times(ledger: Ledger, history: History, error: float) -> tuple[Floats, Floats]:
     """Return the ends of the intervals that fit what a ledger is told and assumes.
 
     Where a law is told, from conversions and silence; else from conversions, or votes, alone.
@@ -42,7 +38,7 @@ def at_all_times(
     if isinstance(assumed, Votes):
         return of_shares(assumed.wins + (assumed.answers - assumed.wins).T, error)
     if isinstance(assumed, AssumedGeometric | AssumedTable):
-        return of_censored(history, delay, error)
+        return of_censored(history, assumed, error)
     return of_shares(ledger.conversions.astype(np.float64), error)
 
 
@@ -73,7 +69,7 @@ def _lower_shares(wins: Floats, losses: Floats, least: float) -> Floats:
     return low
 
 
-def of_censored(history: History, delay: Any, error: float) -> tuple[Floats, Floats]:
+def of_censored(history: History, assumed: Any, error: float) -> tuple[Floats, Floats]:
     """Return the ends of the intervals where the law is told, from all duels so far.
 
     A conversion with i first is worth mu, a silence at age a 1 - mu tau(a). That is the likelihood
@@ -81,9 +77,6 @@ def of_censored(history: History, delay: Any, error: float) -> tuple[Floats, Flo
     The mixture is uniform.
     """
     n_arms, first, second = history.n_arms, history.first, history.second
-    longest = history.n if history.window is None else min(history.window, history.n)
-    tau, law = tables(check_delay(delay, n_arms), n_arms, max(1, longest))
-    ages = np.minimum(history.ages, tau.shape[1] - 1)
     least = math.log(n_arms * (n_arms - 1) / 2 / error)
     lower, known = np.zeros((n_arms, n_arms)), np.zeros((n_arms, n_arms), dtype=bool)
     for i in range(n_arms):
@@ -91,7 +84,7 @@ def of_censored(history: History, delay: Any, error: float) -> tuple[Floats, Flo
             sides = []
             for one, other in ((i, j), (j, i)):
                 mine = (first == one) & (second == other)
-                share = tau[law[one, other], ages[mine & ~history.is_heard]]
+                share = _heard_by(assumed, one, other, history.ages[mine & ~history.is_heard])
                 values, counts = np.unique(share[share > 0], return_counts=True)
                 sides.append((int((mine & history.is_heard).sum()), values, counts))
             if any(wins or values.size for wins, values, _ in sides):
@@ -99,6 +92,14 @@ def of_censored(history: History, delay: Any, error: float) -> tuple[Floats, Flo
                 lower[i, j] = _lower_censored(sides[0], sides[1], least)
                 lower[j, i] = _lower_censored(sides[1], sides[0], least)
     return _both_sides(lower, known)
+
+
+def _heard_by(assumed: Any, i: int, j: int, ages: NDArray[np.int64]) -> Floats:
+    """Tau at each age, up to the window, of the law that a ledger assumes for a pair."""
+    if isinstance(assumed, AssumedGeometric):
+        missing = np.maximum(assumed.stay ** ages.astype(np.float64), assumed.last)
+        return np.asarray(assumed.answered * (1.0 - missing))
+    return np.asarray(assumed.tau[assumed.law[i, j], np.minimum(ages, assumed.tau.shape[1] - 1)])
 
 
 def _lower_censored(mine: Any, theirs: Any, least: float) -> float:

@@ -244,6 +244,8 @@ class Standing:
         sure = f"not yet sure at {100 * (1 - self.error):g} %{measured}"
         left = None if evidence is None else self.duels_left
         more = "" if left is None else f": about {left.middle:,} more duels"
+        if left is not None and left.middle == 0:
+            more = ": the open duels may be enough"
         return f"{leads} ({sure}{more})"
 
     def rows(self) -> list[Row]:
