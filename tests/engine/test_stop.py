@@ -8,7 +8,7 @@ import pytest
 
 import duelay
 from duelay import problems
-from duelay.engine.result import STOPS, write_stops
+from duelay.engine.result import PATHS, STOPS, write_paths, write_stops
 from helpers import Live
 
 PROBLEM = problems.Problem([[0.5, 0.9, 0.8], [0.1, 0.5, 0.7], [0.2, 0.3, 0.5]])
@@ -116,3 +116,17 @@ def test_stops_are_a_table_with_a_row_a_run(tmp_path):
         assert rows[run]["declared"] == ("0" if is_declared else "")
         assert rows[run]["wrong"] == "False"
     assert rows[3]["label"] == "rr-db-delay" and rows[3]["declared"] == "0"
+
+
+def test_paths_of_evidence_are_a_table_that_ends_at_the_line(tmp_path):
+    result = stop()
+    assert len(result.paths) == 3 and result.paths[0].declared == result.stopped[0]
+    write_paths([result], tmp_path / "evidence.csv")
+    with (tmp_path / "evidence.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["run"] == "1"]
+    assert list(rows[0]) == list(PATHS) and rows[0]["t"] == "0"
+    last = {
+        row["arm"]: float(row["evidence"]) for row in rows if int(row["t"]) == result.stopped[1]
+    }
+    assert last["0"] >= 3 / 0.05 > last["1"] and set(last) == {"0", "1", "2"}
+    assert stop(stop=None).paths == ()

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import duelay
+import pages
+from duelay.players import guarantee
 from duelay.players.evidence import replay
 from duelay.players.opinions import opinions
 
@@ -67,7 +69,7 @@ def test_before_that_it_says_how_many_duels_it_may_take():
     standing = played(duelay.Decide(), ticks=60).standing()
     assert standing.winner is None and not standing.is_sure
     left = standing.duels_left
-    assert 0 < left.low <= left.middle <= left.high
+    assert 0 <= left.low <= left.middle <= left.high and left.middle > 0
     assert f"not yet sure at 95 %: about {left.middle:,} more duels" in standing.headline
     assert standing.chances.sum() <= 1 and standing.loss > 0
 
@@ -85,6 +87,20 @@ def test_with_a_told_law_the_intervals_declare():
     assert standing.winner == 0 and standing.evidence is None
     assert "a wins: declared after 1,500 duels" in standing.headline
     assert (standing.lower[0, 1:] > 0.5).all() and standing.candidates.tolist() == [1, 0, 0]
+    assert standing.chances[0] > 0.95 and standing.loss < 0.01 and standing.duels_left is None
+
+
+def test_what_is_measured_is_what_the_page_says():
+    rows = pages.kept("decide-covered")["parts"][0]["rows"]
+    worst = max(float(row[2].removesuffix(" %")) for row in rows if row[0] != "Decide")
+    assert guarantee.MEASURED.startswith(f"at most {worst:g} % false")
+    assert all(float(row[3].removesuffix(" %")) >= 95 for row in rows)
+
+
+def test_nobody_is_declared_more_often_than_promised_on_the_page():
+    """2000 runs each: 5 % and three standard errors."""
+    for row in pages.kept("decide-tied")["parts"][0]["rows"]:
+        assert float(row[2].removesuffix(" %")) < 5 + 3 * math.sqrt(5 * 95 / 2000)
 
 
 def test_what_is_measured_says_so():
@@ -132,4 +148,4 @@ def test_chances_are_those_of_the_posterior():
                             n_open=np.zeros((2, 2), dtype=int))  # fmt: skip
     precision = 4 * n[0, 1] + 0.15**-2
     expected = 0.5 * math.erfc(-2 * lead[0, 1] / precision * math.sqrt(precision / 2))
-    assert opinions(two, 0).chances[0] == pytest.approx(expected, abs=0.04)
+    assert opinions(lead, n, 0, two).chances[0] == pytest.approx(expected, abs=0.04)

@@ -31,7 +31,9 @@ def test_with_a_law_silence_counts_by_its_age(told):
     rng = np.random.default_rng(3)
     n, window, law = 80, 9, duelay.delays.parse(told)
     first = rng.integers(2, size=n)
-    delay = np.where(rng.random(n) < 0.4, np.array([law.sample(seed=rng) for _ in range(n)]), np.inf)
+    delay = np.where(
+        rng.random(n) < 0.4, np.array([law.sample(seed=rng) for _ in range(n)]), np.inf
+    )
     born = np.arange(1, n + 1)
     heard = (delay <= window) & (born + delay <= n + 1)
     history = History(

@@ -14,7 +14,7 @@ from duelay import text
 from duelay._core.modules import explain
 from duelay._core.sources import sources_of
 from duelay.engine import Result, Setting, simulate, write_csv
-from duelay.engine.result import write_stops
+from duelay.engine.result import write_paths, write_stops
 from duelay.policies.policy import Policy
 from duelay.problems import Problem
 from duelay.show.table import table
@@ -76,11 +76,12 @@ class Comparison:
         return "\n".join([shown, *([""] if meant else []), *meant.values()])
 
     def write(self, folder: Path, band: str) -> None:
-        """Write regret.csv, regret.png and regret.svg; stops.csv where runs end early."""
+        """Write regret.csv, regret.png and regret.svg; stops.csv and evidence.csv with `stop`."""
         from duelay.show import plots
 
         if any(result.setting.stop is not None for result in self.results):
             write_stops(self.results, folder / "stops.csv", self.labels)
+            write_paths(self.results, folder / "evidence.csv", self.labels)
 
         write_csv(self.results, folder / "regret.csv", self.labels)
         figure = plots.regret_figure(self.results, self.labels, band=band)

@@ -20,6 +20,7 @@ from duelay._core.words import in_cell
 from duelay.delays import Delay
 from duelay.engine.setting import Setting
 from duelay.engine.spread import BANDS, half_width, spread
+from duelay.players.evidence import Evidence
 from duelay.problems import NoWinnerError, Problem
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Result:
     setting: Setting = Setting()  # whose regret, and how answers came
     stopped: NDArray[np.int64] | None = None  # (runs,): duels until a winner was declared and the
     # run ended; horizon + 1 where none was
+    paths: tuple[Evidence, ...] = ()  # with `stop`: how the evidence grew in each run, of `Decide`
 
     @property
     def runs(self) -> int:
@@ -180,6 +182,31 @@ def write_stops(
     for result, label in zip(results, labels, strict=True):
         for row in stops_of(result, label):
             writer.writerow([in_cell(cell) if isinstance(cell, str) else cell for cell in row])
+    write_whole(Path(path), lines.getvalue().encode())
+
+
+PATHS = (*COLUMNS[:5], "run", "t", "arm", "evidence")
+
+
+def write_paths(
+    results: Sequence[Result], path: str | Path, labels: Sequence[str] | None = None
+) -> None:
+    """Write how the evidence grew as one table (`PATHS`, a row a run, tick and arm).
+
+    Some 250 ticks of a run, and the last. An arm is declared once its evidence reaches K / error,
+    or 1 / error where a winner is taken for granted.
+    """
+    labels = [result.label for result in results] if labels is None else labels
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(PATHS)
+    for result, label in zip(results, labels, strict=True):
+        begins = [in_cell(word) for word in head(result, label)]
+        arms = [in_cell(arm) for arm in result.problem.arms]
+        for run, evidence in enumerate(result.paths):
+            for t, row in zip(evidence.tick, np.exp(evidence.path), strict=True):
+                for arm, value in zip(arms, row, strict=True):
+                    writer.writerow([*begins, run, int(t), arm, f"{value:.6g}"])
     write_whole(Path(path), lines.getvalue().encode())
 
 

@@ -28,6 +28,8 @@ from duelay.engine.setting import Setting, takes_setting
 from duelay.engine.tick import Tally, is_over, new_tally, regret_so_far, stand_still
 from duelay.engine.world import World, make_world, with_empty_queue
 from duelay.ledger import Ledger, age_to, for_votes
+from duelay.ledger.bets import Bets
+from duelay.players.evidence import Evidence, evidence_of
 from duelay.players.standing import active_of, leader_of
 from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.problems import NoWinnerError, Problem
@@ -52,6 +54,7 @@ class Outcome(NamedTuple):
     pairs: Any
     seconds: float
     stopped: int
+    path: Evidence | None
 
 
 @takes_setting
@@ -164,6 +167,7 @@ def simulate(
         seconds=sum(outcome.seconds for outcome in outcomes),
         setting=setting,
         stopped=np.array([outcome.stopped for outcome in outcomes], dtype=np.int64),
+        paths=tuple(outcome.path for outcome in outcomes if outcome.path is not None),
     )
 
 
@@ -296,7 +300,9 @@ class _Job:
             leader = player.standing().leader if hasattr(player, "standing") else -1
         stopped = int(tally.stopped[0]) or self.horizon + 1
         final = regret_so_far(tally)
-        return Outcome(tally.regret, final, leader, plays, tally.pairs, seconds, stopped)
+        bets = self.stops and isinstance(ledger.assumed, Bets)
+        path = evidence_of(ledger.assumed) if bets else None
+        return Outcome(tally.regret, final, leader, plays, tally.pairs, seconds, stopped, path)
 
     def _player(self, rng: np.random.Generator) -> Any:
         """Start a policy in plain Python."""

@@ -39,24 +39,25 @@ class Opinions(NamedTuple):
     duels_left: DuelsLeft | None  # None where it cannot be told
 
 
-def opinions(evidence: Evidence, leader: int) -> Opinions:
-    """Return what the posterior says."""
-    gaps = _draw_gaps(evidence)
+def opinions(lead: Floats, n: Floats, leader: int, evidence: Evidence | None) -> Opinions:
+    """Return what the posterior says, of `lead` more wins than losses in n duels of each pair."""
+    gaps = _draw_gaps(lead, n)
     is_winner = np.asarray((gaps + np.eye(gaps.shape[1]) > 0).all(axis=2))
     chances = is_winner.mean(axis=0)
-    if evidence.winner_exists:
+    if evidence is not None and evidence.winner_exists:
         chances /= max(chances.sum(), 1.0 / len(gaps))
     loss = np.maximum(-gaps[:, leader], 0.0).max(axis=1).mean()
-    return Opinions(chances, float(loss), _duels_left(evidence, gaps, is_winner))
+    left = None if evidence is None else _duels_left(evidence, gaps, is_winner)
+    return Opinions(chances, float(loss), left)
 
 
-def _draw_gaps(evidence: Evidence) -> Floats:
+def _draw_gaps(lead: Floats, n: Floats) -> Floats:
     """Draw mu_ij - 1/2 of all pairs from the posterior, (draws, K, K)."""
-    k = len(evidence.lead)
+    k = len(lead)
     n_draws = int(np.clip(_MOST // (k * k), 100, _DRAWS))
     low, high = np.triu_indices(k, 1)
-    precision = 4.0 * evidence.n[low, high] + _PRIOR**-2
-    mean = 2.0 * evidence.lead[low, high] / precision
+    precision = 4.0 * n[low, high] + _PRIOR**-2
+    mean = 2.0 * lead[low, high] / precision
     noise = np.random.default_rng(0).standard_normal((n_draws, len(low)))
     gaps = np.zeros((n_draws, k, k))
     gaps[:, low, high] = mean + noise / np.sqrt(precision)

@@ -148,9 +148,16 @@ class Standing:
     @functools.cached_property
     def _opinions(self) -> Opinions:
         evidence = self.evidence
-        if evidence is None:
-            raise ValueError(f"there is no evidence to judge by: {self.guarantee.words}")
-        return opinions(evidence, self.leader)
+        if evidence is not None:
+            return opinions(evidence.lead, evidence.n, self.leader, evidence)
+        lower, upper = self.one_look or (self.lower, self.upper)
+        with np.errstate(invalid="ignore"):
+            width = (upper - lower) / 2.0  # of Hoeffding's intervals: it knows how much was heard
+        k = len(self.arms)
+        log = math.log(k * (k - 1) / (1.0 - self.confidence))
+        n = np.where(np.isfinite(width) & (width > 0), log / 2 / np.maximum(width, 1e-9) ** 2, 0.0)
+        lead = n * np.where(n > 0, np.clip(2.0 * self.mean - 1.0, -1.0, 1.0), 0.0)
+        return opinions(lead, n, self.leader, None)
 
     @property
     def chances(self) -> NDArray[np.float64]:
