@@ -68,6 +68,7 @@ def load(spec: Specification, folder: str | Path) -> Results:
                         pairs=np.sum([block["pairs"] for block in blocks], axis=0),
                         seconds=0.0,
                         setting=grid.setting,
+                        paths=(),
                         **{
                             name: np.concatenate([block[name] for block in blocks])
                             for name in ("regret", "final", "leader", "plays", "stopped")
