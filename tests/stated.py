@@ -173,6 +173,14 @@ STATED = {
         "the winner is still missed in a quarter of the runs": lambda t: near(
             [100 - share_in_brackets("position-votes", "six-rankers", "RUCB-Delay", "-0.1 c")], 25
         ),
+        "between a fifteenth and two fifths of its duels": lambda t: near(
+            [
+                r
+                for dataset in ("six-rankers", "mslr", "tennis", "arithmetic", "car", "sushi")
+                for r in t.ratios("decide", "Decide", "RR-DB-Delay", dataset)
+            ],
+            1 / 15, 2 / 5,
+        ),
         "less than a quarter of the regret of RUCB and RUCB-Delay": lambda t: all(
             r > 4
             for row in ("RUCB", "RUCB-Delay")

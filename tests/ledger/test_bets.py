@@ -161,3 +161,20 @@ def test_of_two_tied_arms_none_is_declared_more_often_than_promised(law, batch, 
     )  # fmt: skip
     wrong = result.is_declared if not winner_exists else result.is_declared & (result.leader > 1)
     assert wrong.mean() <= 0.2 + 3 * math.sqrt(0.2 * 0.8 / 150)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("feedback", ["conversions", "votes"])
+def test_a_bonus_for_the_first_place_leaves_declarations_valid(feedback):
+    problem = Problem([[0.5, 0.5], [0.5, 0.5]], first_bonus=0.2)
+    result = duelay.simulate(
+        problem, duelay.Decide(error=0.2), delay="geometric:0.1", horizon=4000, runs=200, seed=1,
+        stop=0.2, setting=duelay.Setting(feedback=feedback),
+    )  # fmt: skip
+    assert result.is_declared.mean() <= 0.2 + 3 * math.sqrt(0.2 * 0.8 / 200)
+    better = Problem([[0.5, 0.6], [0.4, 0.5]], first_bonus=0.2)
+    result = duelay.simulate(
+        better, duelay.Decide(), delay="geometric:0.1", horizon=10_000, runs=20, seed=1, stop=0.05,
+        setting=duelay.Setting(feedback=feedback),
+    )  # fmt: skip
+    assert result.is_declared.all() and not result.is_wrong.any()
