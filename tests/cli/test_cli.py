@@ -272,9 +272,14 @@ def test_simulate_may_stop_when_a_winner_is_declared(command, tmp_path):
     assert len((tmp_path / "stops.csv").read_text().splitlines()) == 3
     assert "evidence" in (tmp_path / "evidence.csv").read_text().splitlines()[0]
     status, _, complaints = command(*asked, "--stop", "0.1")
-    assert status == 2 and "stop must be the policy's own error, 0.05, got 0.1" in complaints
+    assert (
+        status == 2 and "stop must be the policy's own error, 0.05 of decide, got 0.1" in complaints
+    )
 
 
 def test_recommend_has_a_goal(command):
     _, shown, _ = command("recommend", "--goal", "decide")
     assert shown.startswith("decide\n") and "however often you look" in shown
+    assert command("recommend", "--goal", "decide", "--error", "0.01")[1].startswith(
+        "decide:error=0.01"
+    )

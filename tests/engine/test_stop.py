@@ -34,11 +34,12 @@ def test_a_run_ends_when_the_standing_declares():
     while player.standing().winner is None:
         t += 1
         by_player.play(player, False, world, tally, plays, t, world_rng, asked)
-        by_player.tell_due(player, False, world, t + 1, asked)
-    assert result.stopped[0] == t and result.leader[0] == player.standing().winner == 0
+    assert result.stopped[0] == t - 1  # the last ask looked, and would have been one too many
+    assert result.leader[0] == player.standing().winner == 0
+    plays[asked[-1].first, asked[-1].second] -= 1
     np.testing.assert_array_equal(result.plays[0], plays)
-    assert player.standing().headline.startswith(f"0 wins: declared after {t} duels")
-    assert player.standing().evidence.declared == t
+    assert player.standing().headline.startswith(f"0 wins: declared after {t - 1} duels")
+    assert player.standing().evidence.declared == t - 1
 
 
 def test_regret_stands_still_after_the_end():
@@ -56,6 +57,7 @@ def test_nobody_declared_is_the_horizon_and_one():
     result = stop(horizon=30)
     assert (result.stopped == 31).all() and not result.is_declared.any()
     assert not result.is_wrong.any()
+    assert "0% declared, 0.0% wrong, after >31 duels" in repr(result)
 
 
 def test_a_problem_without_a_winner_may_be_stopped():
@@ -80,7 +82,9 @@ def test_rr_db_delay_declares_the_arm_that_is_left():
 
 
 def test_stop_is_the_policys_own_error():
-    with pytest.raises(ValueError, match=r"stop must be the policy's own error, 0.1, got 0.05"):
+    with pytest.raises(
+        ValueError, match=r"stop must be the policy's own error, 0.1 of decide:error=0.1, got 0.05"
+    ):
         stop(policy=duelay.Decide(error=0.1))
     with pytest.raises(ValueError, match="stop needs a policy that declares a winner"):
         stop(policy=duelay.RUCB())
@@ -88,6 +92,10 @@ def test_stop_is_the_policys_own_error():
         stop(policy=Live(duelay.Decide()))
     with pytest.raises(ValueError, match="stop must be"):
         stop(stop=2)
+    with pytest.raises(ValueError, match="stop must be given once, got 0.05 and 0.1"):
+        stop(setting=duelay.Setting(stop=0.1))
+    with pytest.raises(ValueError, match="there is no stopping rule for it yet"):
+        stop(setting=duelay.Setting(target="borda"))
 
 
 def test_stops_do_not_depend_on_the_workers_or_on_the_batches_of_a_setting():

@@ -74,6 +74,66 @@ def test_before_that_it_says_how_many_duels_it_may_take():
     assert standing.chances.sum() <= 1 and standing.loss > 0
 
 
+def test_news_that_is_half_told_declares_nobody():
+    """100 conversions of either arm, one arm's told first: at the next ask there is no evidence."""
+    for policy, feedback in (
+        (duelay.Decide(), "conversions"),
+        (duelay.DoubleThompson(), "conversions"),
+        (duelay.DoubleThompson(), "votes"),
+    ):
+        player = policy.start(2, seed=0, feedback=feedback)
+        duels = [player.ask() for _ in range(300)]
+        before = player.standing()
+        for arm in (0, 1):
+            told = [duel for duel in duels if (duel.first, duel.second) == (arm, 1 - arm)][:100]
+            for duel in told:
+                player.tell(duel, winner="first" if feedback == "votes" else None)
+            half = player.standing()
+            assert half.winner is None and (half.upper >= 0.5).all()
+            np.testing.assert_array_equal(half.lower, before.lower)
+        player.ask()
+        assert player.standing().winner is None
+
+
+def test_the_leader_is_the_one_that_the_table_shows_ahead():
+    for seed in range(10):
+        player = duelay.Decide().start(2, seed=seed)
+        rng = np.random.default_rng(seed)
+        for _ in range(150):
+            duel = player.ask()
+            if rng.random() < 0.5:
+                player.tell(duel)
+        player.ask()
+        standing = player.standing()
+        assert standing.mean[standing.leader, 1 - standing.leader] >= 0.5
+
+
+def test_once_a_winner_is_declared_it_is_the_only_candidate():
+    standing = played(duelay.Decide()).standing()
+    assert standing.candidates.tolist() == [True, False, False]
+    assert "declared from conversions and silence" in str(standing)
+    early = played(duelay.Decide(), ticks=20).standing()
+    assert early.candidates.all()
+
+
+def test_a_winner_that_is_taken_for_granted_is_said():
+    standing = played(duelay.Decide(winner_exists=True)).standing()
+    assert standing.headline.endswith("however often you look, if one arm beats all others)")
+    assert standing.guarantee.words.endswith(", if one arm beats all others")
+
+
+def test_that_no_arm_beats_all_others_is_found_too():
+    cycle = duelay.Problem([[0.5, 0.9, 0.1], [0.1, 0.5, 0.9], [0.9, 0.1, 0.5]])
+    player, rng = duelay.Decide().start(3, seed=0), np.random.default_rng(0)
+    for _ in range(1500):
+        duel = player.ask()
+        if rng.random() < cycle.matrix[duel.first, duel.second]:
+            player.tell(duel)
+    standing = player.standing()
+    assert standing.winner is None and not standing.candidates.any()
+    assert standing.headline.startswith("no arm beats all others, after 1,500 duels")
+
+
 def test_where_nothing_is_guaranteed_nobody_is_declared():
     standing = played(duelay.RUCB(), ticks=1500).standing()
     assert standing.winner is None and "(not guaranteed)" in standing.headline
@@ -85,7 +145,7 @@ def test_where_nothing_is_guaranteed_nobody_is_declared():
 def test_with_a_told_law_the_intervals_declare():
     standing = played(duelay.RUCBDelay(delay="geometric:0.2"), ticks=1500).standing()
     assert standing.winner == 0 and standing.evidence is None
-    assert "a wins: declared after 1,500 duels" in standing.headline
+    assert "a wins by its intervals, after 1,500 duels" in standing.headline
     assert (standing.lower[0, 1:] > 0.5).all() and standing.candidates.tolist() == [1, 0, 0]
     assert standing.chances[0] > 0.95 and standing.loss < 0.01 and standing.duels_left is None
 

@@ -231,7 +231,9 @@ def test_the_standing_as_a_table():
         if duel.first == 0:
             player.tell(duel)
     shown = str(player.standing())
-    assert "red wins: declared after 300 duels (wrong in at most 5 % of experiments" in shown
+    assert (
+        "red wins by its intervals, after 300 duels (wrong in at most 5 % of experiments" in shown
+    )
     assert "blue (dropped)" in shown
     assert player.standing().is_sure
     assert player.standing().candidates.tolist() == [True, False]
@@ -244,7 +246,7 @@ def test_an_estimate_outside_its_range_is_cut_off_in_print_only():
     player.tell(duel)
     standing = player.standing()
     assert standing.mean[duel.first, duel.second] == pytest.approx(100)  # 1 heard, 0.01 expected
-    assert "1.000  [0.004, 1.000]" in str(standing)
+    assert "1.000  [0.000, 1.000]" in str(standing)
     assert "leads after 1 duel (not yet sure at 95 %)" in str(standing)
 
 

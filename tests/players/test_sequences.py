@@ -35,7 +35,7 @@ def test_with_a_law_silence_counts_by_its_age(told):
         rng.random(n) < 0.4, np.array([law.sample(seed=rng) for _ in range(n)]), np.inf
     )
     born = np.arange(1, n + 1)
-    heard = (delay <= window) & (born + delay <= n + 1)
+    heard = (delay <= window) & (born + delay <= n)  # as of the last ask
     history = History(
         n_arms=2, first=first, second=1 - first, delay=np.where(heard, delay, np.nan),
         first_won=np.where(heard, 1.0, np.nan), window=window, feedback="conversions",
@@ -46,7 +46,7 @@ def test_with_a_law_silence_counts_by_its_age(told):
     total = np.zeros_like(grid)
     for s in range(n):
         mu = grid if first[s] == 0 else 1 - grid
-        tau = law.cdf(min(n + 1 - born[s], window))
+        tau = law.cdf(min(n - born[s], window))
         total += np.log(mu) if heard[s] else np.log1p(-mu * tau)
     mixed = total.max() + math.log(np.exp(total - total.max()).mean())
     kept = grid[mixed - total < math.log(1 / 0.1)]

@@ -14,7 +14,7 @@ from duelay import text
 from duelay._core.modules import explain
 from duelay._core.sources import sources_of
 from duelay.engine import Result, Setting, simulate, write_csv
-from duelay.engine.result import write_paths, write_stops
+from duelay.engine.result import until_declared, write_paths, write_stops
 from duelay.policies.policy import Policy
 from duelay.problems import Problem
 from duelay.show.table import table
@@ -53,7 +53,7 @@ class Comparison:
         rows = [
             [
                 label,
-                f"{result.measured.mean():,.1f}",
+                until_declared(result) if stops else f"{result.final.mean():,.1f}",
                 f"{result.measured.std(ddof=1):,.1f}" if result.runs > 1 else "-",
                 *(
                     [_percent(result.is_declared.mean()), _percent(result.is_wrong.mean())]

@@ -27,6 +27,8 @@ from duelay.problems import TARGETS
                  "the first there are.")  # fmt: skip
 @click.option("--goal", type=click.Choice(GOALS), default="regret", show_default=True,
               help="Lose little on the way, or find the winner soon and be sure.")  # fmt: skip
+@click.option("--error", type=float, default=0.05, show_default=True, metavar="SHARE",
+              help="With --goal decide: how often a declared winner may be wrong.")  # fmt: skip
 @click.option("--two-arms", is_flag=True, help="Two different arms must always be shown.")
 def recommend_command(
     delay: str | None,
@@ -37,6 +39,7 @@ def recommend_command(
     target: str,
     feedback: str,
     goal: str,
+    error: float,
     two_arms: bool,
 ) -> None:
     """Say which policy to use, and why."""
@@ -63,6 +66,7 @@ def recommend_command(
         feedback=feedback,
         self_duels=not two_arms,
         goal=goal,
+        error=error,
     )
     click.echo(f"{advice.policy}\n")
     click.echo(wrapped("", advice.reason))

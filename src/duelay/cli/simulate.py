@@ -61,7 +61,8 @@ from duelay.problems import TARGETS
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Write regret.csv, regret.png and regret.svg there.",
+    help="Write regret.csv, regret.png and regret.svg there, with --stop also stops.csv and "
+    "evidence.csv.",
 )
 @click.option("--band", type=click.Choice(BANDS), default="sd", show_default=True,
               help="What the figure's bands show: one standard deviation of the runs, or a 95 % "
@@ -148,7 +149,8 @@ def simulate_command(
     click.echo(compared.table())
     if out is not None:
         compared.write(out, band)
-        click.echo(f"\nwrote regret.csv, regret.png and regret.svg to {out}")
+        more = "stops.csv, evidence.csv, " if stop is not None else ""
+        click.echo(f"\nwrote {more}regret.csv, regret.png and regret.svg to {out}")
     if compared.missing:
         done = f"{len(compared.results)} of {len(chosen)} policies"
         why = f": {compared.failure}" if compared.failure else ""

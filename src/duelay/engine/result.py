@@ -139,11 +139,23 @@ class Result:
 
     def __repr__(self) -> str:
         how = f", {self.setting}" if str(self.setting) else ""
+        if self.setting.stop is not None:
+            return (
+                f"Result({self.problem.name}, {self.policy}, delay={self.delay}, "
+                f"horizon={self.horizon}, runs={self.runs}{how}: {self.is_declared.mean():.0%} "
+                f"declared, {self.is_wrong.mean():.1%} wrong, after {until_declared(self)} duels)"
+            )
         return (
             f"Result({self.problem.name}, {self.policy}, delay={self.delay}, "
             f"horizon={self.horizon}, runs={self.runs}{how}: regret {self.final.mean():.1f} "
             f"± {self.final.std(ddof=1 if self.runs > 1 else 0):.1f})"
         )
+
+
+def until_declared(result: Result) -> str:
+    """The mean number of duels until a winner was declared; ">" before it where some had none."""
+    more = "" if result.is_declared.all() else ">"
+    return f"{more}{result.measured.mean():,.0f}"
 
 
 COLUMNS = ("problem", "policy", "label", "law", "setting", "run", "t", "regret")

@@ -102,6 +102,8 @@ def simulate(
     if not isinstance(setting, Setting):
         raise ValueError(f"setting must be a duelay.Setting, got {setting!r}")
     if stop is not None:
+        if setting.stop not in (None, stop):
+            raise ValueError(f"stop must be given once, got {stop!r} and {setting.stop!r}")
         setting = dataclasses.replace(setting, stop=stop)
     if not isinstance(problem, Problem):
         raise ValueError(f"problem must be a duelay.Problem, got {problem!r}")
@@ -188,10 +190,18 @@ def _check_fits(policy: Any, setting: Setting) -> None:
     if setting.stale and not isinstance(policy, CompiledPolicy):
         raise ValueError("stale needs a compiled policy: a player knows of its duels at once")
     error = getattr(policy, "error", None) if isinstance(policy, CompiledPolicy) else None
-    if setting.stop is not None and error is None:
-        raise ValueError("stop needs a policy that declares a winner, such as duelay.Decide()")
-    if setting.stop is not None and setting.stop != error:
-        raise ValueError(f"stop must be the policy's own error, {error:g}, got {setting.stop:g}")
+    if setting.stop is None:
+        return
+    if setting.target == "borda":
+        raise ValueError("stop does not fit target borda: there is no stopping rule for it yet")
+    if error is None:
+        raise ValueError(
+            f"stop needs a policy that declares a winner, such as decide, got {policy}"
+        )
+    if setting.stop != error:
+        raise ValueError(
+            f"stop must be the policy's own error, {error:g} of {policy}, got {setting.stop:g}"
+        )
 
 
 def streams(seed: int, run: int) -> tuple[np.random.Generator, np.random.Generator]:

@@ -16,6 +16,7 @@ from duelay._core.words import in_code as _code
 from duelay._core.words import in_html
 from duelay._core.words import in_markdown as _text
 from duelay.engine import Result
+from duelay.engine.result import until_declared
 from duelay.experiments import claims, sweep
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid
@@ -133,6 +134,12 @@ def _verdicts(checked: list[claims.Claim], grid: Grid) -> str:
     return "## The paper's claims\n\n" + _table(["", "claim", "verdict"], rows) + f"\n\n{note}"
 
 
+def _mean(result: Result) -> str:
+    if result.setting.stop is not None:
+        return until_declared(result)
+    return f"{result.final.mean():,.0f}"
+
+
 def _ends(result: Result) -> list[str]:
     """How a policy's runs end: by whom they are led, or who is declared."""
     if result.setting.stop is not None:
@@ -157,7 +164,7 @@ def _grid(results: Results, grid: Grid, drawn: list[tuple[str, str]]) -> str:
                     [
                         _text(problem.name),
                         _text(label),
-                        f"{measured.mean():,.0f} ± {spread}",
+                        f"{_mean(result)} ± {spread}",
                         f"{measured.max():,.0f}",
                         *_ends(result),
                     ]

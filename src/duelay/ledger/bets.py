@@ -73,6 +73,7 @@ class Bets(NamedTuple):
     against: Floats  # (K,): where a winner exists: the largest log evidence that j is not it
     n_passed: Integers  # (K,): opponents over whom the evidence of i has reached the level
     wins: Floats  # (K, K): conversions of i over j in bets, a tied vote as one half
+    seen: Floats  # (K, K): the same at the last look
     lead: Floats  # (K, K): conversions of i less those of j, a silence counting kappa
     n: Floats  # (K, K): the number of conversions that tell as much
     doubt: Floats  # (K, K): N d(mu^, 1/2) where j seems to beat i, else 0
@@ -134,6 +135,7 @@ def start_bets(
         against=np.zeros(n_arms),
         n_passed=np.zeros(n_arms, dtype=np.int64),
         wins=np.zeros(pairs),
+        seen=np.zeros(pairs),
         lead=np.zeros(pairs),
         n=np.zeros(pairs),
         doubt=np.zeros(pairs),
@@ -292,6 +294,10 @@ def _vote(assumed: Bets, i: int, j: int, first_won: float, born: int, t: int) ->
         bet(assumed, i, j, 1.0, assumed.won, assumed.lost, led)
     elif first_won < 0.5:
         bet(assumed, j, i, 1.0, assumed.won, assumed.lost, led)
+    else:
+        touch(assumed, i, j)
+        assumed.n[i, j] += 1.0  # half a win for either
+        assumed.n[j, i] += 1.0
 
 
 @advance.register(Bets)
@@ -350,6 +356,7 @@ def look(bets: Any, t: int) -> None:
         for turn in range(2):
             i, j = (low, high) if turn == 0 else (high, low)
             bets.log_evidence[i, j] = mix(bets, i, j)
+            bets.seen[i, j] = bets.wins[i, j]
             bets.doubt[i, j] = weigh(bets, i, j)
             total = 0.0
             for rival in range(k):
@@ -446,14 +453,18 @@ def keep_path(bets: Any, t: int) -> None:
 
 @evidence.register(Bets)
 def _evidence(assumed: Bets, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
-    """The conversions of the pair that are in bets, twice, and i's: mu^ is i's share of them."""
-    n = assumed.wins[i, j] + assumed.wins[j, i]
-    return n, n, assumed.wins[i, j]
+    """The number of conversions that tell as much, twice, and i's share of them.
+
+    A silence tells kappa of a conversion and counts kappa^2, so that mu^ = S / N is consistent if
+    F^ is right: E[lead] = (2 mu - 1) N.
+    """
+    n = assumed.n[i, j]
+    return n, n, 0.5 * (n + assumed.lead[i, j])
 
 
 @expected.register(Bets)
 def _expected(assumed: Bets, plays: Integers, i: int, j: int) -> float:
-    return 0.5 * float(assumed.wins[i, j] + assumed.wins[j, i])
+    return 0.5 * float(assumed.n[i, j])
 
 
 @settles.register(Bets)

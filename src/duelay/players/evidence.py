@@ -25,6 +25,9 @@ class Evidence(NamedTuple):
     arm: Floats  # (K,): the log evidence of each arm, the least that it ever had over an opponent
     tick: NDArray[np.int64]  # (n,): moments of the past: the duels asked by then ...
     path: Floats  # (n, K): ... and the log evidence of each arm
+    is_out: NDArray[
+        np.bool_
+    ]  # (K,): arms for which there is enough evidence that another is better
     lead: Floats  # (K, K): conversions of i less those of j, a silence counting kappa
     n: Floats  # (K, K): the number of conversions that tell as much
     n_open: NDArray[np.int64]  # (K, K): duels of the pair that are not settled
@@ -44,12 +47,20 @@ def evidence_of(bets: Bets) -> Evidence:
         arm=arm,
         tick=np.append(bets.path_tick[:n], bets.looked),
         path=np.concatenate([bets.path[:n], arm[None]]),
+        is_out=_is_out(bets),
         lead=bets.lead.copy(),
         n=bets.n.copy(),
         n_open=bets.n_open.copy(),
         worth=_hoped_worth(bets),
         winner_exists=bets.winner_exists,
     )
+
+
+def _is_out(bets: Bets) -> NDArray[np.bool_]:
+    """(K,): arms that are not the winner, each at the level of a declaration."""
+    if bets.winner_exists:
+        return np.asarray(bets.against >= bets.level)
+    return np.asarray((bets.best >= bets.level).any(axis=0))
 
 
 def _hoped_worth(bets: Bets) -> float:
@@ -64,7 +75,8 @@ def _hoped_worth(bets: Bets) -> float:
 def replay(history: History, error: float) -> Evidence:
     """Bet on the duels of a history from its first to its last, with a look at every tick.
 
-    That is what a policy does that bets as it goes along.
+    That is what a policy does that bets as it goes along. What was told after the last duel is left
+    out: there may be more of it to come, and half of the news of a tick may all be one arm's.
     """
     bets = start_bets(error, history.window, history.n_arms)
     bets = bets._replace(is_vote=history.feedback == "votes")
@@ -94,7 +106,7 @@ def replay_duels(
 ) -> None:
     """Hear, look and duel, tick by tick; `order` is that in which duels were heard."""
     n, place = first.size, 0
-    for t in range(1, n + 2):
+    for t in range(1, n + 1):
         while place < n and heard[order[place]] <= t:
             duel = order[place]
             if bets.is_vote:
@@ -103,5 +115,4 @@ def replay_duels(
                 convert(bets, duel + 1, t)
             place += 1
         advance(bets, t)
-        if t <= n:
-            enter(bets, first[t - 1], second[t - 1], t)
+        enter(bets, first[t - 1], second[t - 1], t)

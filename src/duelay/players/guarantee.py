@@ -35,13 +35,18 @@ def find_guarantee(assumed: Any, feedback: str, order: str | None) -> Guarantee:
         return Guarantee("none", "nobody knows to which duel a conversion belongs", bets=False)
     if feedback == "votes":
         if order == "coin":
-            return Guarantee("proved", "votes that are told or not whoever won")
+            exists = isinstance(assumed, Bets) and assumed.winner_exists
+            words = "votes that are told or not whoever won"
+            return Guarantee("proved", words + (", if one arm beats all others" * exists))
         return Guarantee("proved", "votes that are told or not whoever won, the first place being "
                          "worth nothing")  # fmt: skip
     if isinstance(assumed, AssumedGeometric | AssumedTable):
         return Guarantee("proved", "the delay law being as it was told", bets=False)
     if isinstance(assumed, Bets):
-        return Guarantee("proved", "the coin, and delays that do not depend on who won")
+        words = "the coin, and delays that do not depend on who won"
+        return Guarantee(
+            "proved", words + (", if one arm beats all others" * assumed.winner_exists)
+        )
     if order in ("coin", "alternate"):
         return Guarantee(
             "measured",

@@ -169,8 +169,9 @@ class Player:
     def standing(self, confidence: float | None = None) -> Standing:
         """Return who leads or is declared, with estimates and intervals as of the next tick.
 
-        `confidence` is 0.95 if it is left out, and 1 - `error` for a policy that decides. Tell all
-        that has come before you look: half of the news of a moment may be one arm's.
+        `confidence` is 0.95 if it is left out, and 1 - `error` for a policy that decides. Evidence,
+        winner and intervals are as of the last ask: what was told since may be half of some news,
+        all one arm's, and counts from the next ask on.
         """
         is_deciding = isinstance(self._ledger.assumed, Bets)
         error = getattr(self.policy, "error", None) if is_deciding else None
@@ -181,7 +182,8 @@ class Player:
             tick, pending = self.tick, self._pending()
             ledger = copy.deepcopy(self._ledger)
             active = active_of(self.policy, self._rule, self.n_arms)
-        age_to(ledger, tick + 1)
+        if not is_deciding:
+            age_to(ledger, tick + 1)
         estimates = ledger.estimates()
         guarantee = find_guarantee(ledger.assumed, self.feedback, self._order())
         history = None if self.feedback == "counts" else self.history(tick)

@@ -19,7 +19,6 @@ from duelay.ledger import Ledger
 from duelay.ledger.bets import Bets
 from duelay.ledger.geometric import AssumedGeometric
 from duelay.ledger.table import AssumedTable
-from duelay.ledger.votes import Votes
 
 Floats = NDArray[np.float64]
 _STEPS = 60  # of a bisection
@@ -30,16 +29,25 @@ _AROUND = 9.0  # standard errors on either side: the rest is left out, which wid
 def at_all_times(ledger: Ledger, history: History, error: float) -> tuple[Floats, Floats]:
     """Return the ends of the intervals that fit what a ledger is told and assumes.
 
-    Where a law is told, from conversions and silence; else from conversions, or votes, alone.
+    Where a law is told, from conversions and silence; else from conversions, or votes, alone. What
+    was told after the last duel was asked is left out, as in `duelay.players.evidence.replay`.
     """
     assumed = ledger.assumed
     if isinstance(assumed, Bets):
-        return of_shares(assumed.wins, error)
-    if isinstance(assumed, Votes):
-        return of_shares(assumed.wins + (assumed.answers - assumed.wins).T, error)
+        return of_shares(assumed.seen, error)
     if isinstance(assumed, AssumedGeometric | AssumedTable):
         return of_censored(history, assumed, error)
-    return of_shares(ledger.conversions.astype(np.float64), error)
+    seen, k = _is_seen(history), history.n_arms
+    wins = np.zeros((k, k))
+    first, second, won = history.first[seen], history.second[seen], history.first_won[seen]
+    np.add.at(wins, (first, second), won)
+    np.add.at(wins, (second, first), 1.0 - won)
+    return of_shares(wins, error)
+
+
+def _is_seen(history: History) -> NDArray[np.bool_]:
+    """Which duels had been heard when the last one was asked."""
+    return np.asarray(history.is_heard & (np.nan_to_num(history.delay) < history.ages))
 
 
 def of_shares(wins: Floats, error: float) -> tuple[Floats, Floats]:
@@ -77,6 +85,7 @@ def of_censored(history: History, assumed: Any, error: float) -> tuple[Floats, F
     The mixture is uniform.
     """
     n_arms, first, second = history.n_arms, history.first, history.second
+    is_heard, ages = _is_seen(history), history.ages - 1
     least = math.log(n_arms * (n_arms - 1) / 2 / error)
     lower, known = np.zeros((n_arms, n_arms)), np.zeros((n_arms, n_arms), dtype=bool)
     for i in range(n_arms):
@@ -84,9 +93,9 @@ def of_censored(history: History, assumed: Any, error: float) -> tuple[Floats, F
             sides = []
             for one, other in ((i, j), (j, i)):
                 mine = (first == one) & (second == other)
-                share = _heard_by(assumed, one, other, history.ages[mine & ~history.is_heard])
+                share = _heard_by(assumed, one, other, ages[mine & ~is_heard])
                 values, counts = np.unique(share[share > 0], return_counts=True)
-                sides.append((int((mine & history.is_heard).sum()), values, counts))
+                sides.append((int((mine & is_heard).sum()), values, counts))
             if any(wins or values.size for wins, values, _ in sides):
                 known[i, j] = known[j, i] = True
                 lower[i, j] = _lower_censored(sides[0], sides[1], least)

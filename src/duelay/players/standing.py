@@ -130,12 +130,18 @@ class Standing:
     def candidates(self) -> NDArray[np.bool_]:
         """(K,): arms that may still be the winner.
 
-        None of their intervals lies below 1/2, and nobody else is declared; with Borda's winner for
-        a target, their score may be the best.
+        None of their intervals lies below 1/2, there is not enough evidence that another arm is
+        better, and nobody else is declared; with Borda's winner for a target, their score may be
+        the best.
         """
         if self.scores is not None:
             return self.scores.is_candidate
-        return np.asarray((self.upper >= 0.5).all(axis=1))
+        found = np.asarray((self.upper >= 0.5).all(axis=1))
+        if self.evidence is not None:
+            found &= ~self.evidence.is_out
+            if self.evidence.winner is not None:
+                found = np.arange(len(self.arms)) == self.evidence.winner
+        return found
 
     @property
     def is_sure(self) -> bool:
@@ -241,13 +247,16 @@ class Standing:
         if not self.guarantee.holds:
             return f"{leads} (not guaranteed)"
         measured = ", measured, not proved" if self.guarantee.kind == "measured" else ""
-        if self.winner is not None:
-            when = self.tick if evidence is None else evidence.declared
-            return (
-                f"{self.arms[self.winner]} wins: declared after {when:,} duels "
-                f"(wrong in at most {100 * self.error:g} % of experiments, however often you "
-                f"look{measured})"
-            )
+        exists = self.bets is not None and self.bets.winner_exists
+        wrong = f"wrong in at most {100 * self.error:g} % of experiments, however often you look"
+        wrong += ", if one arm beats all others" * exists + measured
+        if self.winner is not None and evidence is None:
+            return f"{self.arms[self.winner]} wins by its intervals, after {duels} ({wrong})"
+        if self.winner is not None and evidence is not None:
+            when = f"declared after {evidence.declared:,} duels"
+            return f"{self.arms[self.winner]} wins: {when} ({wrong})"
+        if evidence is not None and evidence.is_out.all():
+            return f"no arm beats all others, after {duels}: each has lost to another ({wrong})"
         sure = f"not yet sure at {100 * (1 - self.error):g} %{measured}"
         left = None if evidence is None else self.duels_left
         more = "" if left is None else f": about {left.middle:,} more duels"
@@ -317,6 +326,10 @@ class Standing:
         columns = ["arm", shown, "beats", "duels", "conversions", "pending"]
         lines = [self.headline, table(columns, rows, left=(0, 1))]
         kind, words = self.guarantee.kind, self.guarantee.words
+        if self.winner is not None and self.bets is not None and self.feedback != "votes":
+            lines.append(
+                "declared from conversions and silence; intervals are from conversions alone"
+            )
         if kind != "proved":
             lines.append(f"not guaranteed: {words}" if kind == "none" else words)
         return "\n".join([*lines, *(f"warning: {words}" for words in self.warnings)])

@@ -149,7 +149,7 @@ def draw_evidence(axes: Axes | None, standing: Standing) -> Axes:
     axes.axhline(np.exp(evidence.level), color="#000000", linewidth=1, linestyle="--")
     axes.text(0.01, np.exp(evidence.level), f"declared the winner at {np.exp(evidence.level):,.4g}",
               transform=axes.get_yaxis_transform(), va="bottom", fontsize="small")  # fmt: skip
-    strongest = np.argsort(-evidence.arm, kind="stable")
+    strongest = np.lexsort((np.arange(len(evidence.arm)) != standing.leader, -evidence.arm))
     for place, arm in reversed(list(enumerate(strongest))):
         is_named = place < len(_COLOURS) - 1
         look = style(place) if is_named else {"color": "#CCCCCC", "linewidth": 0.8}
@@ -161,8 +161,14 @@ def draw_evidence(axes: Axes | None, standing: Standing) -> Axes:
     axes.set_ylim(0.9, 3 * np.exp(max(evidence.level, evidence.arm.max())))
     axes.set_xlim(0, max(1, int(evidence.tick[-1])))
     axes.set_xlabel("duels")
-    axes.set_ylabel("evidence: how many times likelier\nthan if its nearest rival were as good")
+    axes.set_ylabel(
+        "evidence, the highest so far: times likelier\nthan if its nearest rival were as good"
+    )
     handles, labels = axes.get_legend_handles_labels()
+    if (grey := len(standing.arms) - len(labels)) > 0:
+        axes.plot([], [], color="#CCCCCC", linewidth=0.8, label=f"{grey} more arms")
+        handles, labels = axes.get_legend_handles_labels()
+        handles, labels = [handles[-1], *handles[:-1]], [labels[-1], *labels[:-1]]
     axes.legend(handles[::-1], labels[::-1], fontsize="small", frameon=False, loc="upper left",
                 bbox_to_anchor=(1.0, 1.0))  # fmt: skip
     axes.set_title("\n".join(_headline(standing)), fontsize="medium")
