@@ -52,6 +52,26 @@ def test_ticks_that_pass_unlooked_at_change_nothing(policy, law):
         assert np.array_equal(one, other)
 
 
+@pytest.mark.interpreted
+def test_answers_to_self_duels_leave_the_queue_in_a_calm(monkeypatch):
+    """The queue has room for four answers, and duels 6 to 9 need it all."""
+
+    def turn(rule, ledger, t, rng):
+        return (0, 0) if t <= 5 else (0, 1)
+
+    monkeypatch.setattr(loop, "turn", turn)
+    monkeypatch.setattr(loop, "calm_until", lambda rule, ledger, arm, t: 5)
+    problem = duelay.Problem([[0.5, 1.0], [0.0, 0.5]])
+    world = make_world(problem, delays.Constant(4), 4, 100)
+    ledger = duelay.RUCB().ledger(2)
+    tally = new_tally(problem.gaps, np.array([100]))
+    rng = np.random.default_rng(2)
+    assert rng.random() < 0.5  # the self-duel of tick 1 converts, at tick 5
+    loop.run(None, ledger, False, world, tally, 13, np.random.default_rng(2), rng)
+    assert ledger.conversions.tolist() == [[1, 4], [0, 0]]
+    assert world.waiting[0] == 4
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     "problem",
