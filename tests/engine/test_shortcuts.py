@@ -145,6 +145,7 @@ def rounds(policy, delay, horizon, in_bulk):
     tally = new_tally(CERTAIN.gaps, np.unique([1, horizon // 3, horizon // 2, horizon]), True)
     if in_bulk:
         run_rounds(rule, ledger, world, nothing_late(world), tally, horizon, *rngs)
+        assert not np.diag(ledger.conversions).any()  # self-duels are not drawn
     else:
         loop.run(rule, ledger, False, world, tally, horizon, *rngs)
     told = ledger.conversions[~np.eye(4, dtype=bool)]
@@ -154,7 +155,7 @@ def rounds(policy, delay, horizon, in_bulk):
 @pytest.mark.interpreted
 @pytest.mark.parametrize("pairs", ["unordered", "ordered"])
 @pytest.mark.parametrize("delay", [1, 4, 9, 33])
-@pytest.mark.parametrize("schedule", [(4, 9, 20, 31), (3, 10), (30,)], ids=str)
+@pytest.mark.parametrize("schedule", [(4, 9, 20, 31), (3, 10), (1, 9), (30,), (5,)], ids=str)
 def test_rounds_in_bulk_are_duel_by_duel_where_chance_decides_nothing(schedule, delay, pairs):
     """Horizons end within a round, within a turn of the last one, and with one arm left."""
     for horizon in (5, 40, 41, 77, 203, 350):
