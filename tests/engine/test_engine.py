@@ -2,6 +2,7 @@ import csv
 import dataclasses
 import os
 import signal
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -157,6 +158,9 @@ def test_checkpoints_are_even_or_given():
     )
     result = duelay.simulate(PROBLEM, duelay.RUCB(), checkpoints=[2, 5], **kwargs)
     assert result.t.tolist() == [2, 5] and result.plays.sum() == 10
+    long = duelay.simulate(PROBLEM, duelay.RUCB(), delay="constant", horizon=400)
+    assert long.t.tolist() == list(range(2, 401, 2))  # 200, if nothing is said
+    assert (long.runs, long.seed) == (1, 0)
     assert result.final[0] >= result.regret[0, -1]
 
 
@@ -250,6 +254,41 @@ def test_a_failing_policy_stops_the_simulation_with_its_own_error():
             duelay.simulate(
                 PROBLEM, Breaks(), delay="constant", horizon=100, runs=5, workers=workers
             )
+
+
+def test_the_failure_of_a_later_run_is_told_and_stops_the_first():
+    @dataclass(frozen=True)
+    class BreaksInRun1(duelay.Policy):
+        def choose(self, ledger, t, rng):
+            if t == 20 and rng.bit_generator.seed_seq.spawn_key[0] == 1:
+                raise RuntimeError("out of ideas")
+            return 0, 1
+
+    with pytest.raises(RuntimeError, match="out of ideas"):
+        duelay.simulate(
+            PROBLEM, BreaksInRun1(), delay="geometric:0.5", horizon=10**6, runs=4, workers=2,
+            checkpoints=1,
+        )  # fmt: skip
+
+
+def test_a_run_goes_on_however_long_a_tick_takes(monkeypatch):
+    """By a clock that jumps: a slice is one tick then, not none."""
+    kwargs = {"delay": "constant", "horizon": 300, "workers": 1}
+    plain = duelay.simulate(PROBLEM, duelay.RUCB(), **kwargs)
+    monkeypatch.setattr(time, "perf_counter", iter(range(0, 10**6, 1000)).__next__)
+    slow = duelay.simulate(PROBLEM, duelay.RUCB(), setting=Setting(progress=False), **kwargs)
+    assert np.array_equal(slow.plays, plain.plays)
+
+
+def test_workers_are_the_cores_that_this_process_may_use(monkeypatch):
+    cores = sys.modules[duelay.simulate.__module__]._cores
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {1, 4, 6}, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    assert cores() == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert cores() == 8
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert cores() == 1
 
 
 @pytest.mark.parametrize("workers", [1, 2])
