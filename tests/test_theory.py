@@ -116,16 +116,34 @@ def test_theorem_1_term_by_term(problem, discount):
     assert bound == pytest.approx(slow)
 
 
-def test_theorem_2_integrates_theorem_1():
-    """Over delta, but for 4 (log 2 + 1) < 8, which the paper rounds up."""
-    alpha = 1.7
+@pytest.mark.parametrize("share", [0.01, 1.0])
+def test_theorem_2_integrates_theorem_1(share):
+    """Over delta, but for 4 (log 2 + 1) < 8, which the paper rounds up.
+
+    Without delay the burn-in is large enough to be seen beside D.
+    """
+    alpha, told = 1.7, PAPER | {"delay": delays.Geometric(share)}
     integral, _ = quad(
-        lambda delta: slow_high_probability(SIX, alpha, 0.01, delta, 1000, 200_000), 0, 1, limit=500
-    )
+        lambda delta: slow_high_probability(SIX, alpha, share, delta, 1000, 200_000),
+        0, 1, limit=500,
+    )  # fmt: skip
     slack = (8 - 4 * (math.log(2) + 1)) * max(SIX.gaps)
-    assert theory.expected_bound(SIX, **PAPER, alpha=alpha) == pytest.approx(
+    assert theory.expected_bound(SIX, **told, alpha=alpha) == pytest.approx(
         integral + slack, rel=1e-6
     )
+
+
+def test_alpha_is_1_where_nothing_is_said():
+    law = {"delay": LAW, "window": 9}
+    for formula, told in (
+        (theory.radius, {"n": 100, "n_tilde": 60.0, "t": 50}),
+        (theory.coverage, {"t": 10}),
+        (theory.burn_in, {"delta": 0.1, "n_arms": 5, "window": 9}),
+        (theory.high_probability_bound, {"problem": SIX, **PAPER, "delta": 0.05}),
+        (theory.expected_bound, {"problem": SIX, **PAPER}),
+        (theory.comparisons_bound, {"problem": SIX, **law, "t": 50}),
+    ):
+        assert np.array_equal(formula(**told), formula(**told, alpha=1.0))
 
 
 def test_bounds_are_infinite_where_they_diverge():
@@ -194,6 +212,12 @@ def test_the_other_schedules():
     assert len(theory.mrr_schedule(11, 100.0)) == 1
 
 
+def test_a_schedule_ends_with_the_first_round_past_the_horizon():
+    schedule = theory.mrr_schedule(50_000, 1000.0)
+    assert len(schedule) > 2 and (schedule[:-1] < 50_000).all() and schedule[-1] >= 50_000
+    assert 50_000 * 4.0 ** -(len(schedule) + 1) > math.e  # its logarithm allows one more
+
+
 def test_theorem_3_and_the_theorem_for_counts_term_by_term():
     horizon, mean, k = 200_000, 100.0, 8
     slow = slow_counts = 0.0
@@ -241,6 +265,11 @@ def test_appendix_ds_instances():
         np.testing.assert_array_equal(
             two.matrix[np.ix_(same, same)], one.matrix[np.ix_(same, same)]
         )
+    one, two = theory.lower_bound_instances(2, 1 / 8)
+    assert one.matrix.tolist() == [[0.5, 0.625], [0.375, 0.5]]
+    assert two.matrix.tolist() == [[0.5, 0.375], [0.625, 0.5]]
+    with pytest.raises(ValueError, match="n_arms must be a whole number of at least 2, got 1"):
+        theory.lower_bound_instances(1, 0.1)
     for wrong in (0, 5):
         with pytest.raises(ValueError, match="k must be an arm other than 0, from 1 to 4"):
             theory.lower_bound_instances(5, 0.1, wrong)

@@ -40,6 +40,32 @@ def test_the_interval_of_a_mean_is_students(runs):
     np.testing.assert_allclose(spread(values), values.std(axis=0, ddof=1))
 
 
+@pytest.mark.parametrize("runs", [4, 6, 30])
+def test_the_factor_is_that_of_abramowitz_and_stegun(runs):
+    """26.7.5: x + g_1(x) / n + ... + g_4(x) / n^4, the coefficients of x, x^3, x^5, x^7, x^9."""
+    z = scipy.stats.norm.ppf(0.975)
+    series = [z]
+    for divisor, *odd in (
+        (4, 1, 1),
+        (96, 3, 16, 5),
+        (384, -15, 17, 19, 3),
+        (92160, -945, -1920, 1482, 776, 79),
+    ):
+        series.append(z * np.polynomial.polynomial.polyval(z * z, odd) / divisor)
+    factor = np.polynomial.polynomial.polyval(1 / (runs - 1), series)
+    values = np.arange(float(runs))
+    error = values.std(ddof=1) / math.sqrt(runs)
+    assert half_width(values) == pytest.approx(factor * error, rel=1e-12)
+
+
+@pytest.mark.parametrize("runs", [2, 3])
+def test_the_factor_of_two_and_three_runs_is_exact(runs):
+    values = np.arange(float(runs))
+    error = values.std(ddof=1) / math.sqrt(runs)
+    factor = scipy.stats.t.ppf(0.975, runs - 1)
+    assert half_width(values) == pytest.approx(factor * error, rel=1e-9)
+
+
 def test_a_single_run_has_no_band(result):
     assert half_width(np.array([[3.0, 4.0]])).tolist() == [0.0, 0.0]
     one = duelay.simulate(result.problem, duelay.RUCB(), delay="constant:1", horizon=50)

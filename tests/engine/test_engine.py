@@ -1,6 +1,8 @@
 import csv
+import dataclasses
 import os
 import signal
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -55,6 +57,18 @@ def test_the_world_delivers_each_conversion_at_its_tick(law, window):
         if won and d is not None:
             expected.setdefault(t + d, []).append((i, j, t))
     assert all(t > horizon for t in expected)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("u, answers", [(0.5, 0), (np.nextafter(0.5, 0), 1)])
+def test_a_draw_of_exactly_the_share_that_answers_is_silence(u, answers):
+    class Draws:
+        def __init__(self, *values):
+            self.random = iter(values).__next__
+
+    world = make_world(PROBLEM, delays.Never(0.5, delays.Constant(3)), None, 9)
+    duel(world, 0, 1, 1, Draws(0.0, u))
+    assert world.waiting[0] == answers and (take_due(world, 4) == NOBODY) == (not answers)
 
 
 @pytest.mark.parametrize("delay", [delays.Constant(1), delays.Geometric(0.05)], ids=str)
@@ -144,6 +158,9 @@ def test_checkpoints_are_even_or_given():
     )
     result = duelay.simulate(PROBLEM, duelay.RUCB(), checkpoints=[2, 5], **kwargs)
     assert result.t.tolist() == [2, 5] and result.plays.sum() == 10
+    long = duelay.simulate(PROBLEM, duelay.RUCB(), delay="constant", horizon=400)
+    assert long.t.tolist() == list(range(2, 401, 2))  # 200, if nothing is said
+    assert (long.runs, long.seed) == (1, 0)
     assert result.final[0] >= result.regret[0, -1]
 
 
@@ -239,6 +256,41 @@ def test_a_failing_policy_stops_the_simulation_with_its_own_error():
             )
 
 
+def test_the_failure_of_a_later_run_is_told_and_stops_the_first():
+    @dataclass(frozen=True)
+    class BreaksInRun1(duelay.Policy):
+        def choose(self, ledger, t, rng):
+            if t == 20 and rng.bit_generator.seed_seq.spawn_key[0] == 1:
+                raise RuntimeError("out of ideas")
+            return 0, 1
+
+    with pytest.raises(RuntimeError, match="out of ideas"):
+        duelay.simulate(
+            PROBLEM, BreaksInRun1(), delay="geometric:0.5", horizon=10**6, runs=4, workers=2,
+            checkpoints=1,
+        )  # fmt: skip
+
+
+def test_a_run_goes_on_however_long_a_tick_takes(monkeypatch):
+    """By a clock that jumps: a slice is one tick then, not none."""
+    kwargs = {"delay": "constant", "horizon": 300, "workers": 1}
+    plain = duelay.simulate(PROBLEM, duelay.RUCB(), **kwargs)
+    monkeypatch.setattr(time, "perf_counter", iter(range(0, 10**6, 1000)).__next__)
+    slow = duelay.simulate(PROBLEM, duelay.RUCB(), setting=Setting(progress=False), **kwargs)
+    assert np.array_equal(slow.plays, plain.plays)
+
+
+def test_workers_are_the_cores_that_this_process_may_use(monkeypatch):
+    cores = sys.modules[duelay.simulate.__module__]._cores
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {1, 4, 6}, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    assert cores() == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert cores() == 8
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert cores() == 1
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_stops_a_long_simulation_cleanly(workers):
     def workers_alive():
@@ -313,9 +365,31 @@ def test_results_sum_themselves_up():
     np.testing.assert_allclose(result.mean, result.regret.mean(axis=0))
     np.testing.assert_allclose(result.std, result.regret.std(axis=0, ddof=1))
     assert result.runs == 4 and 0 <= result.led_by_winner <= 1 and result.microseconds > 0
-    assert "rucb, delay=constant:1, horizon=300, runs=4" in repr(result)
+    two = dataclasses.replace(result, regret=result.regret[:2], final=np.array([1.0, 3.0]))
+    assert "rucb, delay=constant:1, horizon=300, runs=2: regret 2.0 ± 1.4)" in repr(two)
+    assert dataclasses.replace(result, seconds=0.0006).microseconds == pytest.approx(0.5, rel=1e-9)
     one = duelay.simulate(PROBLEM, duelay.RUCB(), delay="constant", horizon=5)
-    assert (one.std == 0).all()
+    assert (one.std == 0).all() and repr(one).endswith(f"regret {one.final[0]:.1f} ± 0.0)")
+    assert result == result and result != one and len({result, one}) == 2  # no array is compared
+
+
+def test_a_label_leaves_out_what_is_true_of_the_world():
+    result = duelay.simulate(PROBLEM, duelay.RUCB(), delay="constant", horizon=5)
+    for law, form, label in (
+        (delays.Geometric(0.1), "rucb-delay:delay=geometric:0.1,window=50", "rucb-delay:window=50"),
+        (delays.Uniform(1, 9), "rucb-delay:delay=(uniform:1,9),alpha=0.6", "rucb-delay:alpha=0.6"),
+        (delays.Constant(2), "rucb-delay:delay=geometric:0.1", "rucb-delay:delay=geometric:0.1"),
+        (delays.Geometric(0.1), "rr-db-delay:delay=geometric:0.1", "rr-db-delay"),
+        (delays.Constant(3), "mrr-db-delay:mean_delay=3,horizon=5", "mrr-db-delay"),
+        (delays.Constant(4), "mrr-db-delay:mean_delay=3", "mrr-db-delay:mean_delay=3"),
+        (
+            delays.Constant(4),
+            "double-thompson:delay=constant:4",
+            "double-thompson:delay=constant:4",
+        ),
+    ):
+        told = dataclasses.replace(result, policy=duelay.policies.parse(form), delay=law)
+        assert told.label == (label or form)
 
 
 @pytest.mark.filterwarnings("ignore:horizon .* is too short")

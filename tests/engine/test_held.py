@@ -81,6 +81,19 @@ def test_stale_evidence_is_the_ledger_of_some_ticks_ago(stale):
     assert np.array_equal(simulated.plays[0], plays)
 
 
+def test_a_stale_ledger_knows_all_duels_but_the_last():
+    policy, stale = duelay.RUCB(), 6
+    rule, ledger, held = policy.rule(4), policy.ledger(4), hold(stale, 1, None, 4)
+    tally = new_tally(PROBLEM.gaps, np.array([30]))
+    world = make_world(PROBLEM, LAW, None, 30, hold=stale + 1)
+    rngs, known = streams(0, 0), {0: np.zeros((4, 4))}
+    for t in range(1, 31):
+        run_held(rule, ledger, False, world, held, tally, t, *rngs)
+        known[t] = held.plays.copy()
+        assert held.plays.sum() == t
+        assert np.array_equal(ledger.plays, known[max(0, t - stale)])
+
+
 def test_every_duel_counts_though_the_policy_has_not_heard_of_it():
     result = duelay.simulate(
         PROBLEM, duelay.RUCB(), delay=LAW, horizon=50, checkpoints=[20, 50],

@@ -33,6 +33,11 @@ def test_what_it_is_about_does(name):
     assert setting != duelay.Setting() and str(setting) == f"{name}={WHAT[name]}"
 
 
+def test_evidence_is_held_back_where_it_is_old_or_asked_for_in_batches():
+    assert not duelay.Setting().is_held  # so that rounds are drawn in bulk and calm ticks skipped
+    assert duelay.Setting(stale=1).is_held and duelay.Setting(batch=2).is_held
+
+
 def test_a_setting_prints_and_pickles():
     assert str(duelay.Setting()) == "" and repr(duelay.Setting()) == "Setting()"
     setting = duelay.Setting(**WHAT, **HOW)

@@ -1,5 +1,7 @@
 """The incremental ledger against the definitions, over random histories."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,16 @@ from hypothesis import strategies as st
 
 import naive
 from duelay import delays
-from duelay.ledger import age_to, assume, for_votes, hear, hear_vote, open_ledger, record
+from duelay.ledger import (
+    age_to,
+    assume,
+    assumption,
+    for_votes,
+    hear,
+    hear_vote,
+    open_ledger,
+    record,
+)
 from duelay.ledger.assumption import drifts, evidence, is_settled, settles
 from duelay.ledger.votes import start_votes
 
@@ -201,3 +212,17 @@ def test_a_law_with_too_long_a_tail_asks_for_a_window():
         assume(delays.Weibull(0.1, 1000.0), None, 2)
     with pytest.raises(ValueError, match="window must be at most 10000000 for this law"):
         assume(delays.Geometric(1e-9), 50_000_000, 2)
+
+
+@pytest.mark.interpreted
+def test_a_question_that_an_assumption_does_not_answer_has_the_safe_answer():
+    class Silent(NamedTuple):
+        x: float
+
+    silent, plays = Silent(0.0), np.full((2, 2), 8)
+    assert assumption.drifts(silent) and not assumption.is_settled(silent, plays, 0, 1)
+    assert assumption.is_known(silent)  # it learns nothing
+    assert assumption.epoch(silent) == 0 and assumption.next_look(silent) == assumption.FOREVER
+    assert assumption.share_first(silent, plays, np.full((2, 2), 2), 0, 1) == 0.25
+    with pytest.raises(TypeError, match="no ledger keeps Silent"):
+        assumption.advance(silent, 1)

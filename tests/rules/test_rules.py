@@ -81,6 +81,33 @@ def test_rucbs_champion_goes_when_somebody_beats_it(champion):
     assert firsts == {0, 1, 2} - {champion}
 
 
+@pytest.mark.interpreted
+def test_rucb_says_how_long_its_champion_duels_itself():
+    """Against a look at every tick: it may say one tick less, and never one more."""
+    from duelay.ledger import assume, open_ledger
+    from duelay.ledger.assumption import FOREVER
+    from duelay.rules.rucb import rucb_rule
+    from duelay.rules.turn import calm_until, select
+
+    rule, ledger = rucb_rule(0.51, 3), open_ledger(assume(None, None, 3), 3)
+    rule.champion[0] = 0
+    write_down(ledger, (0, 1, 970), (0, 2, 970))
+    assert calm_until(rule, ledger, 0, 50) == FOREVER
+    assert calm_until(rule, ledger, 1, 50) == 50  # it is not the champion
+    ledger.plays[0, 1], ledger.conversions[0, 1] = 40, 31  # exp(11^2 / (0.51 * 40)) is 376.7
+    rng, t = np.random.default_rng(0), 50
+    while select(rule, ledger, t + 1, rng) == (0, 0):
+        t += 1
+    assert t == 376 and calm_until(rule, ledger, 0, 50) == 375
+    rule.champion[0] = 0
+    assert calm_until(rule, ledger, 0, 400) == 400
+    for won in (20, 10):  # even, or losing: nobody would be calm
+        ledger.conversions[0, 1] = won
+        assert calm_until(rule, ledger, 0, 50) == 50
+    ledger.plays[0, 1], ledger.conversions[0, 1] = 0, 0  # nothing is known of arm 1
+    assert calm_until(rule, ledger, 0, 50) == 50
+
+
 @pytest.mark.long
 def test_rucb_draws_its_second_arm_alike_among_ties():
     """Line 13: at the start every other arm is as frightening."""

@@ -179,7 +179,7 @@ def draw_duels(
             break
         if bound < 1.0:
             leap = math.log(1.0 - rng.random()) / math.log1p(-bound)
-            if leap > place:
+            if leap >= place + 1:  # its whole part is above `place`: no candidate is left
                 break
             place -= int(leap)
         born = start + step * place
