@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo check test lint docs pictures test-quick test-compiled test-interpreted \
     test-wheel test-matrix test-plain-numba golden clean \
-    numbers regrets levels bench reproduction studies tried turns mutants
+    numbers regrets levels bench reproduction studies tried turns decide mutants
 
 help:
 	@echo 'make demo      install, compare six policies, draw the figure: demo/regret.png'
@@ -26,6 +26,7 @@ help:
 	@echo 'make regrets   final regrets against independent programs, and what is recommended (minutes)'
 	@echo 'make turns     coin or turns, 1000 runs of either (half an hour)'
 	@echo 'make tried     what was tried for recommend(), on generated problems (half an hour)'
+	@echo 'make decide    how soon a winner is declared, and how often wrongly (a quarter of an hour)'
 	@echo 'make studies   every study, into studies/ (an hour)'
 	@echo 'make mutants MODULE=ledger/votes  changes to a module that no test notices (minutes)'
 	@echo 'make clean     remove what these have made'
@@ -113,6 +114,10 @@ tried: $(VENV)/.ready
 # Coin or turns: 1000 runs of either.
 turns: $(VENV)/.ready
 	$(BIN)/python benchmarks/coin_or_turns.py
+
+# How soon a winner is declared, how often wrongly, and whether the intervals hold.
+decide: $(VENV)/.ready
+	$(BIN)/python benchmarks/decide.py
 
 # After a change that is meant to give other duels: write down the new ones, and say so in the
 # changelog.

@@ -311,3 +311,72 @@ def borda_choice(n, n_tilde, s, active, error, t):
         return (only, only), active
     pairs = [(i, j) for i in range(k) for j in range(i + 1, k) if i in active or j in active]
     return min(pairs, key=lambda pair: n[pair]), active
+
+
+def bets(history, t, n_arms, window, gaps, weights, leaders=None):
+    """E_ij at the look of tick t: every duel's factor, multiplied for each gap and then mixed.
+
+    With `leaders`, the arm that led each duel, only bettors on it take part. Returns the evidence,
+    the wins that are in bets, and the number of open duels of each pair.
+    """
+    window = 1 << 16 if window is None else window
+    wealth = np.ones((len(gaps), n_arms, n_arms))
+    wins, n_open = np.zeros((n_arms, n_arms)), np.zeros((n_arms, n_arms), dtype=int)
+    status = {}  # by tick: "open", "converted" or "silent"
+    is_mature = set()
+    heard, matured, answered, kappa, refit = [], 0, 0, 0.0, 0
+
+    def settle(s, good, bad, size):
+        led = None if leaders is None else leaders[s - 1]
+        for place, g in enumerate(gaps):
+            if led in (None, good):
+                wealth[place, good, bad] *= 1 + 2 * size * g
+            if led in (None, bad):
+                wealth[place, bad, good] *= 1 - 2 * size * g
+
+    for now in range(1, t + 1):
+        for s, past in enumerate(history[: now - 1], start=1):
+            if status.get(s) == "open" and past.won and past.delay == now - s:
+                status[s] = "converted"
+                heard.append(past.delay)
+                wins[past.first, past.second] += 1
+                settle(s, past.first, past.second, 1.0)
+        n = len(heard)
+        w = window if n < 10 else min(int(4.0 * sum(heard) / n * (1.0 + 20.0 / n)) + 1, window)
+        for s, past in enumerate(history[: now - 1], start=1):
+            if s not in is_mature and now - s >= w:
+                is_mature.add(s)
+                if past.first == past.second:
+                    continue
+                if status[s] == "open":
+                    status[s] = "silent"
+                    settle(s, past.second, past.first, kappa)
+                matured += 1
+                answered += status[s] == "converted"
+                if matured >= refit:
+                    share = min(1.0, 2 * answered / (matured + 10))
+                    kappa, refit = share / (2 - share), matured + matured // 20 + 1
+        if now < t and history[now - 1].first != history[now - 1].second:
+            status[now] = "open"
+    for s, word in status.items():
+        if word == "open":
+            i, j = history[s - 1].first, history[s - 1].second
+            n_open[i, j] += 1
+            n_open[j, i] += 1
+    evidence = np.einsum("g,gij->ij", weights, wealth)
+    return evidence, wins, n_open
+
+
+def share_interval(wins, losses, pairs, error):
+    """The values of mu that Beta(1/2, 1/2) does not outdo pairs / error times, on a grid."""
+    grid = np.linspace(0, 1, 20001)[1:-1]
+    p = (np.arange(20000) + 0.5) / 20000
+    prior = np.diff(np.arcsin(np.sqrt(np.linspace(0, 1, 20001)))) * 2 / math.pi
+
+    def likelihood(mu):
+        return wins * np.log(mu) + losses * np.log1p(-mu)
+
+    at = likelihood(p)
+    mixed = at.max() + math.log((prior * np.exp(at - at.max())).sum())
+    kept = grid[mixed - likelihood(grid) < math.log(pairs / error)]
+    return kept[0], kept[-1]

@@ -102,3 +102,16 @@ def test_it_bears_long_delays_and_silence(runs):
 def test_counts_have_no_age():
     with pytest.raises(ValueError, match="window does not fit feedback='counts'"):
         duelay.recommend(100, feedback="counts", window=10)
+
+
+def test_who_wants_to_decide_is_given_the_policy_that_does():
+    advice = duelay.recommend(goal="decide", error=0.01, window=500, feedback="votes")
+    assert advice.policy == duelay.Decide(error=0.01, window=500)
+    for told, words in (
+        ({"target": "borda"}, "there is no stopping rule for Borda's winner yet"),
+        ({"is_order_free": False}, "needs an order that is free"),
+        ({"feedback": "counts", "delay": 100}, "needs conversions that say from which duel"),
+        ({"goal": "win"}, "goal must be"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            duelay.recommend(**{"goal": "decide", **told})

@@ -175,6 +175,7 @@ def test_what_a_recipe_gives_itself_is_left_out():
 def test_every_name_is_listed_with_its_parameters():
     assert set(text.names("policy")) == {
         "borda",
+        "decide",
         "double-thompson",
         "mrr-db-delay",
         "rmed",

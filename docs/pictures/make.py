@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from duelay import delays, experiments, theory
+from duelay import Decide, Duel, datasets, delays, experiments, theory
 from duelay.experiments import work
 from duelay.experiments.spec import Choice, Specification
 from duelay.show import plots
@@ -218,7 +218,23 @@ def _half(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-PICTURES = {draw.__name__: draw for draw in (regret, timeline, bias, coin)}
+def evidence() -> Figure:
+    """How the evidence grows until a winner is declared: tennis, conversions 100 ticks late."""
+    tennis, rng = datasets.load("tennis"), np.random.default_rng(SEED)
+    player = Decide().start(tennis.arms, seed=SEED)
+    due: dict[int, list[Duel]] = {}
+    for tick in range(3000):
+        for duel in due.pop(tick, []):
+            player.tell(duel)
+        duel = player.ask()
+        if rng.random() < tennis.matrix[duel.first, duel.second]:
+            due.setdefault(tick + int(LAW.sample(seed=rng)), []).append(duel)
+    figure = player.standing().plot().figure
+    assert isinstance(figure, Figure)
+    return figure
+
+
+PICTURES = {draw.__name__: draw for draw in (regret, timeline, bias, coin, evidence)}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or PICTURES:

@@ -12,17 +12,27 @@ from __future__ import annotations
 from duelay import assumptions, datasets, delays, rules, theory
 from duelay._version import __version__
 from duelay.advice import Recommendation, recommend
+from duelay.assumptions.history import History
 from duelay.engine import Result, Setting, simulate
-from duelay.players.history import History
 from duelay.players.player import Duel, Player, UnknownDuelError
 from duelay.players.standing import Standing
-from duelay.policies import RMED, RUCB, Borda, DoubleThompson, MRRDBDelay, RRDBDelay, RUCBDelay
+from duelay.policies import (
+    RMED,
+    RUCB,
+    Borda,
+    Decide,
+    DoubleThompson,
+    MRRDBDelay,
+    RRDBDelay,
+    RUCBDelay,
+)
 from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.problems import NoWinnerError, Problem
 
 __all__ = [
     "Borda",
     "CompiledPolicy",
+    "Decide",
     "DoubleThompson",
     "Duel",
     "History",

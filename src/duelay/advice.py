@@ -13,9 +13,11 @@ from duelay._core.feedback import check_feedback
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.ledger.learned import WAYS
-from duelay.policies import Borda, DoubleThompson, MRRDBDelay
+from duelay.policies import Borda, Decide, DoubleThompson, MRRDBDelay
 from duelay.policies.policy import Policy
 from duelay.problems import TARGETS
+
+GOALS = ("regret", "decide")
 
 
 class Recommendation(NamedTuple):
@@ -37,6 +39,8 @@ def recommend(
     target: str = "condorcet",
     feedback: str = "conversions",
     self_duels: bool = True,
+    goal: str = "regret",
+    error: float = 0.05,
 ) -> Recommendation:
     """Return a policy for what is known about the delay, and the reason in a sentence.
 
@@ -54,6 +58,10 @@ def recommend(
         the duels that they belong to.
     self_duels : whether an arm may be shown alone, or twice. If not, two different arms are always
         shown, and regret grows for ever.
+    goal : ``"regret"``, to lose little on the way; or ``"decide"``, to find the winner in few duels
+        and to say when it is sure. A policy with little regret stops asking once the winner seems
+        clear, and is then almost never sure.
+    error : with ``"decide"``, the probability with which a declared winner may be wrong.
 
     Examples
     --------
@@ -69,8 +77,14 @@ def recommend(
         n_arms = checks.whole("n_arms", n_arms, least=2)
     known = _known(delay, n_arms)
     checks.one_of("target", target, TARGETS)
+    checks.one_of("goal", goal, GOALS)
     is_vote = check_feedback(feedback) == "votes"
     if feedback == "counts":
+        if goal == "decide":
+            raise ValueError(
+                "goal='decide' needs conversions that say from which duel they are, got "
+                "feedback='counts'"
+            )
         if not is_order_free:
             raise ValueError(
                 "feedback='counts' and an order that is given do not go together: MRRDBDelay "
@@ -84,6 +98,8 @@ def recommend(
         if target == "borda":
             raise ValueError("target borda needs conversions that say from which duel they are")
         return _by_counts(known, self_duels)
+    if goal == "decide":
+        return _to_decide(is_order_free, target, window, self_duels, error)
     order = "coin" if is_order_free else "champion"
     law = _law(known, is_order_free, is_vote, target, self_duels)
     given: dict[str, Any] = {"delay": law, "order": order, "window": window}
@@ -96,6 +112,26 @@ def recommend(
         )
     reason = _VOTES[order] if is_vote else _REASONS[law in WAYS, order]
     return Recommendation(DoubleThompson(**given), reason)
+
+
+def _to_decide(
+    is_order_free: bool, target: str, window: int | None, self_duels: bool, error: float
+) -> Recommendation:
+    """Return the policy that decides; refuse what there is no guarantee for."""
+    if target == "borda":
+        raise ValueError(
+            "target must be condorcet for goal='decide': there is no stopping rule for Borda's "
+            "winner yet"
+        )
+    if not is_order_free:
+        raise ValueError(
+            "goal='decide' needs an order that is free: the coin is what its guarantee rests on"
+        )
+    return Recommendation(
+        Decide(window=window, error=error, self_duels=self_duels),
+        "It asks where evidence is missing and declares the winner once there is enough, whatever "
+        "the delays are and however often you look.",
+    )
 
 
 @text.alias("policy", "recommended")

@@ -7,6 +7,7 @@ paper is the problem's winner, wherever it stands.
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,9 @@ __all__ = [
     "coin_mean",
     "comparisons_bound",
     "coverage",
+    "declaration_lower_bound",
     "expected_bound",
+    "fixed_sample",
     "high_probability_bound",
     "information",
     "kl",
@@ -340,6 +343,32 @@ def asymptotic_lower_bound(
             with np.errstate(divide="ignore"):
                 total += np.min((gaps[i] + gaps[beat]) / (2 * told))
     return float(total) * math.log(horizon)
+
+
+def declaration_lower_bound(problem: Problem, error: float = 0.05) -> float:
+    """Duels that any rule needs on average to declare a winner with this probability of error.
+
+    sum over j of d(error, 1 - error) / d(mu_wj, 1/2), w the winner: where no winner is taken for
+    granted, w and j must be told from a tie, and only duels of these two tell it (Kaufmann, Cappé
+    and Garivier, JMLR 2016, Lemma 1). Without delay; a late answer makes it no smaller.
+    """
+    error = checks.number("error", error, above=0, below=1)
+    mu = np.delete(problem.matrix[problem.winner], problem.winner)
+    return sum(kl(error, 1 - error) / kl(float(p), 0.5) for p in mu) if error < 0.5 else 0.0
+
+
+def fixed_sample(problem: Problem, error: float = 0.05, power: float = 0.95) -> float:
+    """Duels of an experiment of fixed size: all pairs alike, told the winner's smallest gap g.
+
+    Each pair has (z_error + z_power)^2 / (4 g^2) duels, z the quantiles of a normal variable, the
+    error shared by the winner's K - 1 pairs.
+    """
+    error = checks.number("error", error, above=0, below=1)
+    power = checks.number("power", power, above=0, below=1)
+    k, normal = problem.n_arms, NormalDist()
+    gap = float(np.delete(problem.matrix[problem.winner], problem.winner).min()) - 0.5
+    z = normal.inv_cdf(1 - error / (k - 1)) + normal.inv_cdf(power)
+    return k * (k - 1) / 2 * z * z / (4 * gap * gap)
 
 
 def information(mu: float, tau_window: float = 1.0, order: str = "champion") -> float:

@@ -17,17 +17,18 @@ from duelay.assumptions import (
     check_assumptions,
     delay_by_pair,
     delay_by_winner,
+    independence,
     law_drift,
     order_balance,
     position_effect,
     preference_drift,
 )
 from duelay.assumptions.alike import cut
+from duelay.assumptions.history import History
 from duelay.assumptions.scores import ranks, tail
 from duelay.engine import streams
 from duelay.engine.world import NOBODY, duel, make_world, take_due, with_empty_queue
 from duelay.ledger import hear
-from duelay.players.history import History
 from duelay.rules.turn import turn
 
 MU = np.array([[0.5, 0.6, 0.7], [0.4, 0.5, 0.6], [0.3, 0.4, 0.5]])
@@ -166,6 +167,8 @@ def test_the_level_is_held(test, name):
     print(f"\nlevel: {test.__name__}, {name}: {100 * alarms / max(told, 1):.1f} % of {told}")
     if test is order_balance and name in ("alternate", "champion"):
         assert alarms == 0 if name == "alternate" else alarms > 0  # not a coin's
+    elif test is independence and name in ("alternate", "champion"):
+        assert alarms == 0  # turns make neighbours differ, and a champion's order says nothing
     elif test is position_effect and "votes" not in name:
         assert alarms <= 0.065 * RUNS  # conversions tell it only where more than half convert
     else:
@@ -259,7 +262,19 @@ def changed_mind(seed, n=1100, votes=False):
     )
 
 
+def again(seed, n=850, votes=False, times=2):
+    """Visitors of fixed taste answer a pair several times in a row."""
+    rng = np.random.default_rng(seed)
+    first, second = two_at_random(rng, n, 2)
+    likes = np.repeat(rng.integers(2, size=n // times + 1), times)[:n]
+    return heard_of(
+        first, second, likes == first, rng.geometric(0.05, size=n), votes=votes, n_arms=2
+    )
+
+
 POWER = {
+    "again": (independence, again),
+    "again in votes": (independence, functools.partial(again, n=450, votes=True)),
     "lopsided": (order_balance, lopsided),
     "bonus in votes": (position_effect, with_bonus),
     "bonus in conversions": (position_effect, functools.partial(with_bonus, votes=False)),
@@ -466,7 +481,7 @@ def test_where_nothing_varies_nothing_is_compared():
 def test_all_tests_share_the_level():
     found = check_assumptions(slower(0))
     assert [f.name for f in found if f.is_alarm] == ["law drift"]
-    assert len(found) == 6
+    assert len(found) == 7
     alarms = [f.name for f in check_assumptions(slower(0), level=1e-9) if f.is_alarm]
     assert alarms == []
     with pytest.raises(ValueError, match=r"level must be greater than 0 and less than 1, got 5"):

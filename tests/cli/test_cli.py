@@ -260,3 +260,26 @@ def test_recommend_says_what_to_use_and_why(command):
     assert "mrr-db-delay:mean_delay=50" in counted
     assert "geometric:0.1" in command("recommend", "--delay", "geometric:0.1")[1]
     assert "order=champion" in command("recommend", "--order-given")[1]
+
+
+def test_simulate_may_stop_when_a_winner_is_declared(command, tmp_path):
+    asked = ("simulate", "--dataset", "leader:3,9", "--policy", "decide", "--delay",
+             "geometric:0.5", "--horizon", 3000, "--runs", 2)  # fmt: skip
+    status, shown, complaints = command(*asked, "--stop", "0.05", "--out", tmp_path)
+    assert (status, complaints) == (0, "")
+    for word in ("duels", "declared", "wrong", "100 %", "0 %", "stop=0.05"):
+        assert word in shown
+    assert len((tmp_path / "stops.csv").read_text().splitlines()) == 3
+    assert "evidence" in (tmp_path / "evidence.csv").read_text().splitlines()[0]
+    status, _, complaints = command(*asked, "--stop", "0.1")
+    assert (
+        status == 2 and "stop must be the policy's own error, 0.05 of decide, got 0.1" in complaints
+    )
+
+
+def test_recommend_has_a_goal(command):
+    _, shown, _ = command("recommend", "--goal", "decide")
+    assert shown.startswith("decide\n") and "however often you look" in shown
+    assert command("recommend", "--goal", "decide", "--error", "0.01")[1].startswith(
+        "decide:error=0.01"
+    )

@@ -20,6 +20,8 @@ FORMS = [
     "rr-db-delay:delay=geometric:0.1,window=20,delta=0.5",
     "rucb:alpha=1,order=coin",
     "double-thompson",
+    "decide",
+    "decide:winner_exists=true,window=50",
     "double-thompson:order=alternate,window=20",
     "rmed",
     "double-thompson:delay=learn,window=10",

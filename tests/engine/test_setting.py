@@ -11,7 +11,8 @@ from duelay.engine.setting import ABOUT
 from duelay.problems import arithmetic
 
 HOW = {"first_run": 3, "pairs": True, "progress": "a bar", "is_cautious": False, "bulk": False}
-WHAT = {"target": "borda", "feedback": "votes", "corrects_position": True, "stale": 7, "batch": 2}
+WHAT = {"target": "borda", "feedback": "votes", "corrects_position": True, "stale": 7, "batch": 2,
+        "stop": 0.05}  # fmt: skip
 
 
 def test_every_field_is_either_what_or_how():
@@ -40,7 +41,8 @@ def test_evidence_is_held_back_where_it_is_old_or_asked_for_in_batches():
 def test_a_setting_prints_and_pickles():
     assert str(duelay.Setting()) == "" and repr(duelay.Setting()) == "Setting()"
     setting = duelay.Setting(**WHAT, **HOW)
-    assert str(setting) == "target=borda, feedback=votes, corrects_position=True, stale=7, batch=2"
+    about = "target=borda, feedback=votes, corrects_position=True, stale=7, batch=2, stop=0.05"
+    assert str(setting) == about
     again = pickle.loads(pickle.dumps(setting))
     assert again == setting and repr(again) == repr(setting)
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -67,7 +69,7 @@ def test_what_belongs_to_the_setting_is_refused_with_how_to_write_it(astray, wri
 def test_simulate_has_few_parameters_and_any_other_is_pythons_to_refuse():
     assert list(inspect.signature(duelay.simulate).parameters) == [
         "problem", "policy", "delay", "horizon", "runs", "seed", "workers", "checkpoints",
-        "setting",
+        "stop", "setting",
     ]  # fmt: skip
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
         duelay.simulate(arithmetic(3, 0.1), duelay.RUCB(), delay="constant", horizon=5, colour=1)

@@ -56,10 +56,10 @@ def test_ticks_that_pass_unlooked_at_change_nothing(policy, law):
 def test_answers_to_self_duels_leave_the_queue_in_a_calm(monkeypatch):
     """The queue has room for four answers, and duels 6 to 9 need it all."""
 
-    def turn(rule, ledger, t, rng):
+    def pick(rule, ledger, t, rng):
         return (0, 0) if t <= 5 else (0, 1)
 
-    monkeypatch.setattr(loop, "turn", turn)
+    monkeypatch.setattr(loop, "pick", pick)
     monkeypatch.setattr(loop, "calm_until", lambda rule, ledger, arm, t: 5)
     problem = duelay.Problem([[0.5, 1.0], [0.0, 0.5]])
     world = make_world(problem, delays.Constant(4), 4, 100)

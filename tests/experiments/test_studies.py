@@ -34,6 +34,10 @@ def test_every_study_has_every_policy_and_a_hundred_runs(name):
         assert grid.runs == 100
         chosen = [choice.under(grid.delays[0], grid.horizon) for choice in grid.policies]
         kinds = {type(policy).__name__ for policy in chosen}
+        if grid.setting.stop is not None:
+            assert kinds >= {"Decide", "RRDBDelay"}
+            assert {policy.error for policy in chosen} == {grid.setting.stop}
+            continue
         assert kinds >= {"RUCB", "RUCBDelay", "RRDBDelay", "MRRDBDelay", "DoubleThompson", "RMED"}
         assert advised(grid)  # and what is recommended, once
 
@@ -73,6 +77,32 @@ def test_a_sweep_is_drawn_and_tabled(tmp_path, varies, panels):
         assert '"feedback=votes, stale=7, batch=2"' in last[-1]
         bonus = results.get("b", "first-bonus:0.1,mslr", "double-thompson")
         assert bonus.problem.first_bonus == 0.1 and bonus.setting.stale == 7
+
+
+@pytest.mark.long
+def test_a_study_of_stops_is_tabled_by_duels_until_declared(tmp_path):
+    source = """
+        policies = ["decide", "rr-db-delay"]
+        horizon = 1500
+        runs = 3
+        stop = 0.05
+        problems = ["leader:3,9", "cyclic:3,0.2"]
+        delays = ["geometric:0.3"]
+        [sweep]
+        over = "problems"
+        axis = "problem"
+        ticks = ["a winner", "none"]"""
+    spec = parse(source, "mine.toml", Path())
+    experiments.run(spec, tmp_path / "out", workers=1, quiet=True)
+    results = experiments.load(spec, tmp_path / "out")
+    ((columns, rows),) = sweep.tables(results).values()
+    decided = results.get(spec.grids[0].name, "leader:3,9", "decide")
+    assert f"{decided.stopped.mean():,.0f}" in rows[0][1] and "undeclared" not in rows[0][1]
+    assert rows[0][2].startswith(">") and "100 % undeclared" in rows[0][2]
+    stops = (tmp_path / "out" / "stops.csv").read_text().splitlines()
+    assert len(stops) == 1 + 2 * 2 * 3
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "duels until declared" in report and "nan" not in report
 
 
 @pytest.mark.long
@@ -118,6 +148,8 @@ def test_the_advice_agrees_with_the_page():
     cells = []
     for name in STUDIES:
         spec = experiments.built_in(name)
+        if spec.grids[0].setting.stop is not None:
+            continue
         parts = [part for part in pages.kept(name)["parts"] if "rows" in part]
         grids = spec.grids if spec.sweep is None else [spec.grids[0]] * len(parts)
         for grid, part in zip(grids, parts, strict=True):
@@ -129,7 +161,8 @@ def test_the_advice_agrees_with_the_page():
 
 def test_every_study_has_its_place_on_the_page():
     page = Path(__file__).parents[2] / "docs" / "studies.md"
-    assert {block.name for block in pages.blocks() if block.page == page} == set(STUDIES)
+    made = {block.name for block in pages.blocks() if block.page == page}
+    assert made == {*STUDIES, "decide-declared", "decide-tied", "decide-covered", "decide-broken"}
 
 
 def test_a_folder_of_results_may_have_the_name_of_its_study(tmp_path, monkeypatch):

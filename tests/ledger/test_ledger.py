@@ -201,7 +201,7 @@ def test_an_arms_news_are_its_duels_and_the_answers_to_them():
     assert ledger.conversions.sum() == ledger.conversions[0, 1] == 1
     answered = for_votes(ledger)
     for first_won, wins in ((0.0, 1), (0.5, 1), (1.0, 2)):
-        hear_vote(answered, 2, 1, first_won)
+        hear_vote(answered, 2, 1, first_won, 1, 2)
         assert answered.conversions[2, 1] == wins - 1 and answered.conversions[0, 1] == 1
     assert ledger.news.tolist() == [2, 5, 5]
     assert answered.estimates().wins[2, 1] == 1.5 and answered.estimates().n[1, 2] == 3

@@ -132,7 +132,7 @@ def test_the_bonus_is_estimated_and_taken_out_as_it_says(bonus, is_known):
         i, j = (int(arm) for arm in rng.choice(3, size=2, p=[0.5, 0.3, 0.2]))
         won = 0.5 if rng.random() < 0.1 else float(rng.random() < 0.5 + bonus)
         votes.append((i, j, won))
-        hear_vote(ledger, i, j, won)
+        hear_vote(ledger, i, j, won, 1, 2)
         estimate, weight = naive.first_bonus(votes, 3)
         is_sure = estimate**2 * weight > 4
         expected = estimate * (1 - 4 / (estimate**2 * weight)) if is_sure else 0.0
@@ -157,7 +157,7 @@ def test_the_bonus_is_estimated_and_taken_out_as_it_says(bonus, is_known):
 def test_without_an_answer_either_arm_is_as_good_and_one_answer_counts():
     ledger = for_votes(open_ledger(assume(None, None, 2), 2))
     assert share_first(ledger.assumed, ledger.plays, ledger.conversions, 0, 1) == 0.5
-    hear_vote(ledger, 0, 1, 1.0)
+    hear_vote(ledger, 0, 1, 1.0, 1, 2)
     assert share_first(ledger.assumed, ledger.plays, ledger.conversions, 0, 1) == 1.0
     assert share_first(ledger.assumed, ledger.plays, ledger.conversions, 1, 0) == 0.5
 

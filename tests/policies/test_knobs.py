@@ -16,10 +16,11 @@ BY_PLACE = {
     duelay.DoubleThompson: ["delay", "order"],
     duelay.RMED: [],
     duelay.Borda: [],
+    duelay.Decide: [],
 }
 ORDER = (
-    "delay", "order", "window", "alpha", "delta", "ties", "constants", "schedule", "pairs",
-    "feedback", "self_duels",
+    "delay", "order", "window", "alpha", "delta", "error", "winner_exists", "ties", "constants",
+    "schedule", "pairs", "feedback", "self_duels",
 )  # fmt: skip
 
 

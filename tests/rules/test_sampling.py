@@ -273,8 +273,8 @@ def test_rmed_takes_an_arm_of_which_nothing_is_heard_for_an_even_one():
     ledger = for_votes(open_ledger(assume(None, None, 4), 4))
     for first, second, won, n in ((0, 1, 4, 10), (0, 3, 9, 10), (2, 1, 90, 99), (3, 2, 90, 99)):
         for k in range(n):
-            hear_vote(ledger, first, second, float(k < won))
+            hear_vote(ledger, first, second, float(k < won), 1, 2)
     for k in range(99):
-        hear_vote(ledger, 1, 3, float(k < 90))
+        hear_vote(ledger, 1, 3, float(k < 90), 1, 2)
     ledger.plays[:] = 1
     assert turn(rmed_rule(4), ledger, 400, np.random.default_rng(0)) == (0, 1)

@@ -146,7 +146,7 @@ def test_the_bonus_of_the_first_moves_every_pair_so_nobody_is_known_to_stay():
     for t in range(1, 41):
         age_to(ledger, t)
         record(ledger, 1, 2, t)
-        hear_vote(ledger, 1, 2, 1.0)
+        hear_vote(ledger, 1, 2, 1.0, 1, 2)
     assert not stays_unbeaten(ledger, 0, 1, 100.0)
     plain = for_votes(open_ledger(assume(None, None, 3), 3))
     assert stays_unbeaten(plain, 0, 1, 100.0)

@@ -18,7 +18,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 _SHOWS = frozenset({  # these only read or show: a change of them recomputes nothing
-    "__init__.py", "__main__.py", "_version.py", "advice.py", "assumptions", "cli", "datasets",
+    "__init__.py", "__main__.py", "_version.py", "advice.py", "cli", "datasets",
     "experiments", "show", "testing/__init__.py", "testing/contract.py",
     "_core/__init__.py", "_core/cache.py", "_core/compiling.py", "_core/files.py",
     "_core/forks.py", "_core/modules.py", "_core/outside.py", "_core/say.py", "_core/sources.py",

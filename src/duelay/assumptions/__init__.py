@@ -18,9 +18,10 @@ from collections.abc import Callable
 from duelay._core.words import in_markdown
 from duelay.assumptions.delays import delay_by_pair, delay_by_winner, law_drift
 from duelay.assumptions.finding import Finding, check_level
+from duelay.assumptions.history import History
+from duelay.assumptions.independence import independence
 from duelay.assumptions.order import order_balance, position_effect
 from duelay.assumptions.preferences import preference_drift
-from duelay.players.history import History
 
 __all__ = [
     "Finding",
@@ -28,6 +29,7 @@ __all__ = [
     "check_assumptions",
     "delay_by_pair",
     "delay_by_winner",
+    "independence",
     "law_drift",
     "order_balance",
     "position_effect",
@@ -42,13 +44,14 @@ TESTS: tuple[Callable[..., Finding], ...] = (
     delay_by_pair,
     law_drift,
     preference_drift,
+    independence,
 )
 
 
 def check_assumptions(history: History, *, level: float = 0.05) -> list[Finding]:
     """Run every test; the probability of any false alarm is `level` at most.
 
-    Each test works at a sixth of the level.
+    Each test works at a seventh of the level.
     """
     level = check_level(level)
     return [test(history, level=level / len(TESTS)) for test in TESTS]

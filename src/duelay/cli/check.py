@@ -10,9 +10,9 @@ import click
 
 from duelay import assumptions
 from duelay._core.files import write_whole
+from duelay.assumptions.history import History
 from duelay.cli.shell import Command, Whole, wrapped
 from duelay.ledger.order import ORDERS
-from duelay.players.history import History
 
 
 @click.command("check", cls=Command)

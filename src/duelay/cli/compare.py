@@ -14,6 +14,7 @@ from duelay import text
 from duelay._core.modules import explain
 from duelay._core.sources import sources_of
 from duelay.engine import Result, Setting, simulate, write_csv
+from duelay.engine.result import until_declared, write_paths, write_stops
 from duelay.policies.policy import Policy
 from duelay.problems import Problem
 from duelay.show.table import table
@@ -43,18 +44,30 @@ class Comparison:
         ]
 
     def table(self) -> str:
-        """Regret, how often the winner leads, and what a duel costs; what each alias stands for."""
+        """Regret, how often the winner leads, and what a duel costs; what each alias stands for.
+
+        Where runs end when a winner is declared: after how many duels, how often, and how often
+        wrongly.
+        """
+        stops = any(result.setting.stop is not None for result in self.results)
         rows = [
             [
                 label,
-                f"{result.final.mean():,.1f}",
-                f"{result.final.std(ddof=1):,.1f}" if result.runs > 1 else "-",
-                _percent(result.led_by_winner),
+                until_declared(result) if stops else f"{result.final.mean():,.1f}",
+                f"{result.measured.std(ddof=1):,.1f}" if result.runs > 1 else "-",
+                *(
+                    [_percent(result.is_declared.mean()), _percent(result.is_wrong.mean())]
+                    if stops
+                    else [_percent(result.led_by_winner)]
+                ),
                 f"{result.microseconds:.2f}",
             ]
             for label, result in zip(self.labels, self.results, strict=True)
         ]
-        shown = table(["policy", "regret", "± sd", "led by winner", "µs a duel"], rows, left=(0,))
+        means = (
+            ["duels", "± sd", "declared", "wrong"] if stops else ["regret", "± sd", "led by winner"]
+        )
+        shown = table(["policy", *means, "µs a duel"], rows, left=(0,))
         meant = {
             label: f"{label} is {result.policy}"
             for label, result in zip(self.labels, self.results, strict=True)
@@ -63,8 +76,12 @@ class Comparison:
         return "\n".join([shown, *([""] if meant else []), *meant.values()])
 
     def write(self, folder: Path, band: str) -> None:
-        """Write regret.csv, regret.png and regret.svg."""
+        """Write regret.csv, regret.png and regret.svg; stops.csv and evidence.csv with `stop`."""
         from duelay.show import plots
+
+        if any(result.setting.stop is not None for result in self.results):
+            write_stops(self.results, folder / "stops.csv", self.labels)
+            write_paths(self.results, folder / "evidence.csv", self.labels)
 
         write_csv(self.results, folder / "regret.csv", self.labels)
         figure = plots.regret_figure(self.results, self.labels, band=band)

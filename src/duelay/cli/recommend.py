@@ -7,7 +7,7 @@ import click
 from duelay import delays
 from duelay._core import checks
 from duelay._core.feedback import FEEDBACKS
-from duelay.advice import recommend
+from duelay.advice import GOALS, recommend
 from duelay.cli.shell import EPILOG, Command, Whole, feedback_option, wrapped
 from duelay.problems import TARGETS
 
@@ -25,6 +25,10 @@ from duelay.problems import TARGETS
               help="The winner that is sought.")  # fmt: skip
 @feedback_option(FEEDBACKS, "What is told: wins of the first, who won, or only how many wins of "
                  "the first there are.")  # fmt: skip
+@click.option("--goal", type=click.Choice(GOALS), default="regret", show_default=True,
+              help="Lose little on the way, or find the winner soon and be sure.")  # fmt: skip
+@click.option("--error", type=float, default=0.05, show_default=True, metavar="SHARE",
+              help="With --goal decide: how often a declared winner may be wrong.")  # fmt: skip
 @click.option("--two-arms", is_flag=True, help="Two different arms must always be shown.")
 def recommend_command(
     delay: str | None,
@@ -34,6 +38,8 @@ def recommend_command(
     window: int | None,
     target: str,
     feedback: str,
+    goal: str,
+    error: float,
     two_arms: bool,
 ) -> None:
     """Say which policy to use, and why."""
@@ -59,6 +65,8 @@ def recommend_command(
         target=target,
         feedback=feedback,
         self_duels=not two_arms,
+        goal=goal,
+        error=error,
     )
     click.echo(f"{advice.policy}\n")
     click.echo(wrapped("", advice.reason))

@@ -61,7 +61,8 @@ from duelay.problems import TARGETS
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Write regret.csv, regret.png and regret.svg there.",
+    help="Write regret.csv, regret.png and regret.svg there, with --stop also stops.csv and "
+    "evidence.csv.",
 )
 @click.option("--band", type=click.Choice(BANDS), default="sd", show_default=True,
               help="What the figure's bands show: one standard deviation of the runs, or a 95 % "
@@ -75,6 +76,8 @@ from duelay.problems import TARGETS
               help="The age in ticks of the evidence that a policy sees.")  # fmt: skip
 @click.option("--batch", type=Whole(), default=1, show_default=True, metavar="B",
               help="Duels that are asked before anything is heard.")  # fmt: skip
+@click.option("--stop", type=float, metavar="ERROR", help="End a run when its policy declares a "
+              "winner, with this probability of error: 0.05 for decide.")  # fmt: skip
 @import_option
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def simulate_command(
@@ -93,6 +96,7 @@ def simulate_command(
     corrects_position: bool,
     stale: int,
     batch: int,
+    stop: float | None,
     modules: tuple[str, ...],
     quiet: bool,
 ) -> None:
@@ -109,6 +113,7 @@ def simulate_command(
         corrects_position=corrects_position,
         stale=stale,
         batch=batch,
+        stop=stop,
     )
     problem = datasets.find(dataset)
     law = delays.check(delay, problem.n_arms)
@@ -135,14 +140,17 @@ def simulate_command(
         workers=workers,
         checkpoints=checkpoints,
     )
-    winners = ", ".join(problem.arms[arm] for arm in problem.winners(target))
+    has_winner = target != "condorcet" or problem.has_winner
+    names = [problem.arms[arm] for arm in problem.winners(target)] if has_winner else ["none"]
+    winners = ", ".join(names)
     click.echo(f"{problem.name}: {problem.n_arms} arms, winner {winners}")
     how = f", {setting}" if str(setting) else ""
     click.echo(f"delay {law}, {horizon} duels a run, runs: {runs}, seed {seed}{how}\n")
     click.echo(compared.table())
     if out is not None:
         compared.write(out, band)
-        click.echo(f"\nwrote regret.csv, regret.png and regret.svg to {out}")
+        more = "stops.csv, evidence.csv, " if stop is not None else ""
+        click.echo(f"\nwrote {more}regret.csv, regret.png and regret.svg to {out}")
     if compared.missing:
         done = f"{len(compared.results)} of {len(chosen)} policies"
         why = f": {compared.failure}" if compared.failure else ""

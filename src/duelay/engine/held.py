@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit import entry, kernel
-from duelay.engine.tick import Tally, hear_due, pass_to, show
+from duelay.engine.tick import Tally, hear_due, is_over, pass_to, show
 from duelay.engine.world import World, duel
 from duelay.ledger import Ledger, age_to, record
 from duelay.ledger.assumption import FOREVER
@@ -84,6 +84,8 @@ def play_held(
                 held.heard[0] = seen
             age_to(ledger, seen)
         i, j = pick(rule, ledger, t, policy_rng)
+        if is_over(tally, rule, ledger, t):
+            break
         duel(world, i, j, t, world_rng)
         held.first[t % n] = i
         held.second[t % n] = j

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from duelay._core.jit import entry, kernel
-from duelay.engine.tick import Tally, hear_due, pass_to, repeat, show
+from duelay.engine.tick import Tally, hear_due, is_over, pass_to, repeat, show
 from duelay.engine.world import World, duel
-from duelay.ledger import Ledger
+from duelay.ledger import Ledger, age_to, record
 from duelay.ledger.assumption import FOREVER, next_look, settles
-from duelay.rules.turn import calm_until, turn
+from duelay.rules.turn import calm_until, pick
 
 _LONG = 10_000  # ticks: beyond, Python advances the generator instead of drawing one by one
 
@@ -36,7 +36,7 @@ def run(
         passed = play(rule, ledger, counts_only, world, tally, until, world_rng, policy_rng)
         if passed > 0:
             world_rng.bit_generator.advance(2 * passed)  # type: ignore[attr-defined]
-        if tally.tick[0] >= until:
+        if tally.tick[0] >= until or tally.stopped[0] > 0:
             return
 
 
@@ -66,13 +66,20 @@ def play_ticks(
     world_rng: np.random.Generator,
     policy_rng: np.random.Generator,
 ) -> int:
-    """Play until tick `until`, or to the end of a long calm; return the ticks without draws."""
+    """Play until tick `until`, or to the end of a long calm; return the ticks without draws.
+
+    Each tick is the `turn` of a live player, written out: a run may end before its duel.
+    """
     settled = settles(ledger.assumed)
     t, skipped = tally.tick[0], 0
     while t < until and skipped == 0:
         t += 1
         hear_due(ledger, counts_only, world, tally, t, t, FOREVER)
-        i, j = turn(rule, ledger, t, policy_rng)
+        age_to(ledger, t)
+        i, j = pick(rule, ledger, t, policy_rng)
+        if is_over(tally, rule, ledger, t):
+            break
+        record(ledger, i, j, t)
         duel(world, i, j, t, world_rng)
         show(tally, i, j, 1)
         pass_to(tally, t, ledger.plays)

@@ -20,7 +20,8 @@ from duelay._core.words import in_cell
 from duelay.delays import Delay
 from duelay.engine.setting import Setting
 from duelay.engine.spread import BANDS, half_width, spread
-from duelay.problems import Problem
+from duelay.players.evidence import Evidence
+from duelay.problems import NoWinnerError, Problem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +44,9 @@ class Result:
     pairs: NDArray[np.int64] | None  # (checkpoints, K, K): plays by then, all runs together
     seconds: float  # time spent in the loop, all runs together, compilation left out
     setting: Setting = Setting()  # whose regret, and how answers came
+    stopped: NDArray[np.int64] | None = None  # (runs,): duels until a winner was declared and the
+    # run ended; horizon + 1 where none was
+    paths: tuple[Evidence, ...] = ()  # with `stop`: how the evidence grew in each run, of `Decide`
 
     @property
     def runs(self) -> int:
@@ -73,7 +77,33 @@ class Result:
         """The share of runs led by the true winner in the end; nan if not known."""
         if (self.leader < 0).any():
             return float("nan")
-        return float(np.mean(np.isin(self.leader, self.problem.winners(self.setting.target))))
+        return float(np.mean(np.isin(self.leader, self._winners)))
+
+    @property
+    def measured(self) -> NDArray[np.float64]:
+        """(runs,): what runs are compared by: duels until declared with `stop`, else regret."""
+        if self.setting.stop is None or self.stopped is None:
+            return self.final
+        return self.stopped.astype(np.float64)
+
+    @property
+    def is_declared(self) -> NDArray[np.bool_]:
+        """(runs,): whether a winner was declared; with `stop` alone."""
+        if self.stopped is None:
+            return np.zeros(self.runs, dtype=np.bool_)
+        return np.asarray(self.stopped <= self.horizon)
+
+    @property
+    def is_wrong(self) -> NDArray[np.bool_]:
+        """(runs,): whether an arm was declared that is not the winner."""
+        return np.asarray(self.is_declared & ~np.isin(self.leader, self._winners))
+
+    @property
+    def _winners(self) -> tuple[int, ...]:
+        try:
+            return self.problem.winners(self.setting.target)
+        except NoWinnerError:  # which `stop` allows
+            return ()
 
     @property
     def label(self) -> str:
@@ -94,7 +124,7 @@ class Result:
     @property
     def microseconds(self) -> float:
         """Microseconds a duel, of one core."""
-        return 1e6 * self.seconds / (self.runs * self.horizon)
+        return 1e6 * self.seconds / max(1, int(self.plays.sum()))
 
     def plot(self, ax: Axes | None = None, *, band: str = "sd") -> Axes:
         """Draw mean regret over time, with a band (`band`) around it; needs matplotlib."""
@@ -109,11 +139,23 @@ class Result:
 
     def __repr__(self) -> str:
         how = f", {self.setting}" if str(self.setting) else ""
+        if self.setting.stop is not None:
+            return (
+                f"Result({self.problem.name}, {self.policy}, delay={self.delay}, "
+                f"horizon={self.horizon}, runs={self.runs}{how}: {self.is_declared.mean():.0%} "
+                f"declared, {self.is_wrong.mean():.1%} wrong, after {until_declared(self)} duels)"
+            )
         return (
             f"Result({self.problem.name}, {self.policy}, delay={self.delay}, "
             f"horizon={self.horizon}, runs={self.runs}{how}: regret {self.final.mean():.1f} "
             f"± {self.final.std(ddof=1 if self.runs > 1 else 0):.1f})"
         )
+
+
+def until_declared(result: Result) -> str:
+    """The mean number of duels until a winner was declared; ">" before it where some had none."""
+    more = "" if result.is_declared.all() else ">"
+    return f"{more}{result.measured.mean():,.0f}"
 
 
 COLUMNS = ("problem", "policy", "label", "law", "setting", "run", "t", "regret")
@@ -123,6 +165,61 @@ def head(result: Result, label: str) -> tuple[str, ...]:
     """What every row of a result's table begins with, up to its setting."""
     setting = str(result.setting) or "default"
     return result.problem.name, str(result.policy), label, str(result.delay), setting
+
+
+STOPS = (*COLUMNS[:5], "run", "stopped", "declared", "wrong")
+
+
+def stops_of(result: Result, label: str) -> list[tuple[Any, ...]]:
+    """A row a run (`STOPS`): the duels until a winner was declared, who it is, whether wrongly.
+
+    The arm is empty where nobody was declared.
+    """
+    begins, arms = head(result, label), result.problem.arms
+    rows = zip(result.measured, result.leader, result.is_declared, result.is_wrong, strict=True)
+    return [
+        (*begins, run, int(stopped), arms[leader] if is_declared else "", bool(is_wrong))
+        for run, (stopped, leader, is_declared, is_wrong) in enumerate(rows)
+    ]
+
+
+def write_stops(
+    results: Sequence[Result], path: str | Path, labels: Sequence[str] | None = None
+) -> None:
+    """Write when runs ended as one table (`STOPS`, a row a run), whole or not at all."""
+    labels = [result.label for result in results] if labels is None else labels
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(STOPS)
+    for result, label in zip(results, labels, strict=True):
+        for row in stops_of(result, label):
+            writer.writerow([in_cell(cell) if isinstance(cell, str) else cell for cell in row])
+    write_whole(Path(path), lines.getvalue().encode())
+
+
+PATHS = (*COLUMNS[:5], "run", "t", "arm", "evidence")
+
+
+def write_paths(
+    results: Sequence[Result], path: str | Path, labels: Sequence[str] | None = None
+) -> None:
+    """Write how the evidence grew as one table (`PATHS`, a row a run, tick and arm).
+
+    Some 250 ticks of a run, and the last. An arm is declared once its evidence reaches K / error,
+    or 1 / error where a winner is taken for granted.
+    """
+    labels = [result.label for result in results] if labels is None else labels
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(PATHS)
+    for result, label in zip(results, labels, strict=True):
+        begins = [in_cell(word) for word in head(result, label)]
+        arms = [in_cell(arm) for arm in result.problem.arms]
+        for run, evidence in enumerate(result.paths):
+            for t, row in zip(evidence.tick, np.exp(evidence.path), strict=True):
+                for arm, value in zip(arms, row, strict=True):
+                    writer.writerow([*begins, run, int(t), arm, f"{value:.6g}"])
+    write_whole(Path(path), lines.getvalue().encode())
 
 
 def write_csv(

@@ -20,8 +20,8 @@ R = TypeVar("R")
 class Setting:
     """Whose regret, how answers come, and how the runs are done.
 
-    The first five fields say what a simulation is about. The others say how it is done, and do not
-    count when settings are compared. `str` names those of the first five that differ from the
+    The first six fields say what a simulation is about. The others say how it is done, and do not
+    count when settings are compared. `str` names those of the first six that differ from the
     paper's.
 
     Parameters
@@ -35,6 +35,8 @@ class Setting:
     corrects_position : with votes, also take out what being shown first is worth.
     stale : the age in ticks of the evidence that the policy sees, its own duels included.
     batch : the number of duels asked at a time; answers are heard only between batches.
+    stop : end a run when its policy declares a winner: the policy's own `error`. `simulate` takes
+        it as an argument, too.
     first_run : the number of the first run, where runs are done in several goes.
     pairs : also record how often each pair has been played by each checkpoint.
     progress : True draws a bar on standard error; None draws it only on a terminal, and after two
@@ -55,6 +57,7 @@ class Setting:
     corrects_position: bool = False
     stale: int = 0
     batch: int = 1
+    stop: float | None = None
     first_run: int = field(default=0, compare=False)
     pairs: bool = field(default=False, compare=False)
     progress: bool | str | None = field(default=None, compare=False)
@@ -68,6 +71,8 @@ class Setting:
         check_correction(self.corrects_position, self.feedback)
         for name, least in (("stale", 0), ("batch", 1), ("first_run", 0)):
             object.__setattr__(self, name, checks.whole(name, getattr(self, name), least=least))
+        if self.stop is not None:
+            object.__setattr__(self, "stop", checks.number("stop", self.stop, above=0, below=1))
         for name in ("pairs", "is_cautious", "bulk"):
             checks.yes_or_no(name, getattr(self, name))
         if not isinstance(self.progress, bool | str | None):
@@ -97,7 +102,7 @@ ABOUT = tuple(field.name for field in dataclasses.fields(Setting) if field.compa
 
 def takes_setting(function: Callable[P, R]) -> Callable[P, R]:
     """Refuse a field of `Setting` given to the function as a keyword; say how to write it."""
-    names = {field.name for field in dataclasses.fields(Setting)}
+    names = {field.name for field in dataclasses.fields(Setting)} - {"stop"}  # an argument, too
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
 import time
@@ -24,12 +25,14 @@ from duelay.engine.held import hold, run_held
 from duelay.engine.loop import run
 from duelay.engine.result import Result
 from duelay.engine.setting import Setting, takes_setting
-from duelay.engine.tick import Tally, new_tally, regret_so_far
+from duelay.engine.tick import Tally, is_over, new_tally, regret_so_far, stand_still
 from duelay.engine.world import World, make_world, with_empty_queue
 from duelay.ledger import Ledger, age_to, for_votes
+from duelay.ledger.bets import Bets
+from duelay.players.evidence import Evidence, evidence_of
 from duelay.players.standing import active_of, leader_of
 from duelay.policies.policy import CompiledPolicy, Policy
-from duelay.problems import Problem
+from duelay.problems import NoWinnerError, Problem
 from duelay.rules.mrr_db import MRRDBRule
 from duelay.rules.turn import explain
 
@@ -50,6 +53,8 @@ class Outcome(NamedTuple):
     plays: NDArray[np.int64]
     pairs: Any
     seconds: float
+    stopped: int
+    path: Evidence | None
 
 
 @takes_setting
@@ -63,6 +68,7 @@ def simulate(
     seed: int = 0,
     workers: int | None = None,
     checkpoints: int | Sequence[int] = 200,
+    stop: float | None = None,
     setting: Setting = Setting(),  # noqa: B008, it is frozen
 ) -> Result:
     """Run a policy on a problem whose conversions are delayed, and record its regret.
@@ -79,6 +85,9 @@ def simulate(
         policy.
     workers : threads; None for one a core. The loop is compiled and holds no lock.
     checkpoints : how many ticks to record, evenly spaced, the last at the horizon; or which ones.
+    stop : end a run when its policy declares a winner: the policy's own `error`, such as 0.05 for
+        `Decide()`. `Result.stopped` then has the number of duels asked. The problem need not have a
+        winner.
     setting : whose regret, how answers come, and how the runs are done: a `Setting`.
 
     Examples
@@ -92,6 +101,10 @@ def simulate(
     """
     if not isinstance(setting, Setting):
         raise ValueError(f"setting must be a duelay.Setting, got {setting!r}")
+    if stop is not None:
+        if setting.stop not in (None, stop):
+            raise ValueError(f"stop must be given once, got {stop!r} and {setting.stop!r}")
+        setting = dataclasses.replace(setting, stop=stop)
     if not isinstance(problem, Problem):
         raise ValueError(f"problem must be a duelay.Problem, got {problem!r}")
     if isinstance(policy, type) or not callable(getattr(policy, "start", None)):
@@ -109,7 +122,7 @@ def simulate(
     seed = checks.whole("seed", seed, least=0)
     workers = _cores() if workers is None else checks.whole("workers", workers)
     ticks = _checkpoints(checkpoints, horizon)
-    gaps = problem.gaps_for(setting.target)  # refuses a problem without a winner
+    gaps = _gaps(problem, setting)
     if hasattr(policy, "for_horizon"):
         policy = policy.for_horizon(horizon)
 
@@ -155,7 +168,19 @@ def simulate(
         pairs=sum(outcome.pairs for outcome in outcomes) if setting.pairs else None,
         seconds=sum(outcome.seconds for outcome in outcomes),
         setting=setting,
+        stopped=np.array([outcome.stopped for outcome in outcomes], dtype=np.int64),
+        paths=tuple(outcome.path for outcome in outcomes if outcome.path is not None),
     )
+
+
+def _gaps(problem: Problem, setting: Setting) -> NDArray[np.float64]:
+    """Return what each arm lacks to the winner; nan where there is none, which `stop` allows."""
+    try:
+        return problem.gaps_for(setting.target)
+    except NoWinnerError:
+        if setting.stop is None:
+            raise
+        return np.full(problem.n_arms, np.nan)
 
 
 def _check_fits(policy: Any, setting: Setting) -> None:
@@ -164,6 +189,19 @@ def _check_fits(policy: Any, setting: Setting) -> None:
         raise ValueError("feedback must be conversions for a policy that hears counts, got 'votes'")
     if setting.stale and not isinstance(policy, CompiledPolicy):
         raise ValueError("stale needs a compiled policy: a player knows of its duels at once")
+    error = getattr(policy, "error", None) if isinstance(policy, CompiledPolicy) else None
+    if setting.stop is None:
+        return
+    if setting.target == "borda":
+        raise ValueError("stop does not fit target borda: there is no stopping rule for it yet")
+    if error is None:
+        raise ValueError(
+            f"stop needs a policy that declares a winner, such as decide, got {policy}"
+        )
+    if setting.stop != error:
+        raise ValueError(
+            f"stop must be the policy's own error, {error:g} of {policy}, got {setting.stop:g}"
+        )
 
 
 def streams(seed: int, run: int) -> tuple[np.random.Generator, np.random.Generator]:
@@ -188,7 +226,7 @@ class _Job:
     ) -> None:
         self.problem, self.policy, self.world = problem, policy, world
         self.horizon, self.seed, self.ticks, self.gaps = horizon, seed, ticks, gaps
-        self.setting = setting
+        self.setting, self.stops = setting, setting.stop is not None
         self.is_compiled = isinstance(policy, CompiledPolicy)
         self.counts_only = bool(getattr(policy, "counts_only", False))
         rule = policy.rule(problem.n_arms) if self.is_compiled else None
@@ -203,7 +241,9 @@ class _Job:
     def compile(self) -> None:
         """Compile, or load from disk, before the clock starts and the threads do."""
         if self.is_compiled:
-            rule, _, proceed, _ = self._compiled_run(new_tally(self.gaps, self.ticks), 0)
+            rule, _, proceed, _ = self._compiled_run(
+                new_tally(self.gaps, self.ticks, stops=self.stops), 0
+            )
             try:
                 proceed(0)
             except NumbaError as error:
@@ -242,7 +282,7 @@ class _Job:
     def play(self, number: int, bar: Any) -> Outcome:
         """Do one run, in slices."""
         k = self.problem.n_arms
-        tally = new_tally(self.gaps, self.ticks, self.setting.pairs)
+        tally = new_tally(self.gaps, self.ticks, self.setting.pairs, self.stops)
         if self.is_compiled:
             rule, ledger, proceed, plays = self._compiled_run(tally, number)
         else:
@@ -258,14 +298,21 @@ class _Job:
                     self.setting.batch,
                 )  # fmt: skip
 
-        seconds = self._in_slices(proceed, bar)
+        seconds = self._in_slices(proceed, tally, bar)
+        if tally.stopped[0] > 0:
+            stand_still(tally, plays)
         if self.is_compiled:
-            if not self.setting.is_held:
+            if not self.setting.is_held and tally.stopped[0] == 0:
                 age_to(ledger, self.horizon + 1)
+                is_over(tally, rule, ledger, self.horizon + 1)
             leader = leader_of(ledger, active_of(self.policy, rule, k), self.policy.target)
         else:
             leader = player.standing().leader if hasattr(player, "standing") else -1
-        return Outcome(tally.regret, regret_so_far(tally), leader, plays, tally.pairs, seconds)
+        stopped = int(tally.stopped[0]) or self.horizon + 1
+        final = regret_so_far(tally)
+        bets = self.stops and isinstance(ledger.assumed, Bets)
+        path = evidence_of(ledger.assumed) if bets else None
+        return Outcome(tally.regret, final, leader, plays, tally.pairs, seconds, stopped, path)
 
     def _player(self, rng: np.random.Generator) -> Any:
         """Start a policy in plain Python."""
@@ -274,7 +321,7 @@ class _Job:
             told["corrects_position"] = True
         return self.policy.start(self.problem.arms, rng, **told)  # not every `start` takes these
 
-    def _in_slices(self, proceed: Any, bar: Any) -> float:
+    def _in_slices(self, proceed: Any, tally: Tally, bar: Any) -> float:
         """Play to the horizon in slices, with a look at Ctrl-C and the bar after each.
 
         Return the seconds it took.
@@ -291,8 +338,8 @@ class _Job:
             took = time.perf_counter() - start
             seconds += time.thread_time() - busy  # of this thread alone, without waiting
             with self.lock:
-                bar.update(until - done)
-            done = until
+                bar.update((until if tally.stopped[0] == 0 else self.horizon) - done)
+            done = until if tally.stopped[0] == 0 else self.horizon
             step = max(1, min(4 * step, int(step * _SLICE_SECONDS / max(took, 1e-6))))
         return seconds
 

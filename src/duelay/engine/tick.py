@@ -14,6 +14,7 @@ from duelay._core.jit import kernel
 from duelay.engine.world import NOBODY, World, take_due
 from duelay.ledger import Ledger, hear, hear_vote
 from duelay.ledger.assumption import FOREVER
+from duelay.rules.turn import declared
 
 
 class Tally(NamedTuple):
@@ -29,10 +30,15 @@ class Tally(NamedTuple):
     first: NDArray[np.int64]  # (1,): the pair in play
     second: NDArray[np.int64]  # (1,)
     last_of_two: NDArray[np.int64]  # (1,): the tick of the last duel of two different arms
+    stops: bool  # whether the run ends when a winner is declared
+    stopped: NDArray[np.int64]  # (1,): the duels asked by then; 0 before
 
 
 def new_tally(
-    gaps: NDArray[np.float64], checkpoints: NDArray[np.int64], with_pairs: bool = False
+    gaps: NDArray[np.float64],
+    checkpoints: NDArray[np.int64],
+    with_pairs: bool = False,
+    stops: bool = False,
 ) -> Tally:
     """Return the tally of a run that has not begun."""
     n, k = len(checkpoints), len(gaps)
@@ -47,6 +53,8 @@ def new_tally(
         first=np.zeros(1, dtype=np.int64),
         second=np.zeros(1, dtype=np.int64),
         last_of_two=np.zeros(1, dtype=np.int64),
+        stops=stops,
+        stopped=np.zeros(1, dtype=np.int64),
     )
 
 
@@ -71,7 +79,7 @@ def hear_due(
             ledger.conversions[tally.first[0], tally.second[0]] += 1
         elif now - born <= window:
             if world.is_vote:
-                hear_vote(ledger, i, j, 1.0 if world.won[entry] else 0.0)
+                hear_vote(ledger, i, j, 1.0 if world.won[entry] else 0.0, born, now)
             else:
                 hear(ledger, i, j, born, now)
         entry = take_due(world, due)
@@ -98,6 +106,24 @@ def pass_to(tally: Tally, t: int, plays: NDArray[np.int64]) -> None:
                 for j in range(tally.gaps.size):
                     tally.pairs[passed, i, j] = plays[i, j]
         tally.passed[0] = passed + 1
+
+
+@kernel
+def is_over(tally: Tally, rule: Any, ledger: Ledger, t: int) -> bool:
+    """Whether a winner is declared before the duel of tick t, and ends the run."""
+    if not tally.stops or declared(rule, ledger) < 0:
+        return False
+    tally.stopped[0] = t - 1
+    return True
+
+
+@kernel
+def stand_still(tally: Tally, plays: NDArray[np.int64]) -> None:
+    """Fill in the checkpoints after the end of a run: nothing changes any more."""
+    while tally.passed[0] < tally.checkpoints.size:
+        tick = tally.tick[0]
+        pass_to(tally, next_checkpoint(tally), plays)
+        tally.tick[0] = tick
 
 
 @kernel

@@ -29,6 +29,7 @@ _CAPTIONS = {
     "without delay.",
     "pairs": "What {label} spends its duels on, delay {law}: share of the duels since the "
     "checkpoint before.",
+    "stops": "The share of runs that have declared a winner by then, delay {law}.",
 }
 _BANDS = {"sd": "mean and standard deviation", "mean": "mean with its 95 % interval"}
 FORMATS = ("svg", "pdf", "png")
@@ -50,9 +51,17 @@ def plan(spec: Specification) -> list[Planned]:
         for grid in (() if spec.sweep is not None else spec.grids)
         for law in grid.delays
         for suffix in ["" if len(grid.delays) == 1 else f"-{slug(str(law))}"]
-        # The other figures need a Condorcet winner, for the lower bound and for its rivals.
-        for kind in (KINDS if grid.setting.target == "condorcet" else ("regret",))
+        # Most figures need a Condorcet winner, for the lower bound and for its rivals.
+        for kind in _kinds(grid)
     ]
+
+
+def _kinds(grid: Grid) -> list[str]:
+    if grid.setting.stop is not None:
+        return ["stops"]
+    if grid.setting.target != "condorcet":
+        return ["regret"]
+    return [kind for kind in KINDS if kind != "stops"]
 
 
 def draw_all(
@@ -201,8 +210,30 @@ def _extent(several: list[Result]) -> tuple[float, float]:
     return right, 1.15 * top
 
 
+def stops(results: Results, grid: Grid, law: str) -> Any:
+    """Draw the share of runs that have declared a winner by then; a panel a problem."""
+    columns = min(3, len(grid.problems))
+    figure, shown = plots.panels(
+        math.ceil(len(grid.problems) / columns), columns, len(grid.problems), grid.title
+    )
+    for axes, problem in zip(shown, grid.problems, strict=True):
+        for number, (label, result) in enumerate(results.panel(grid, problem.name, law).items()):
+            ticks = np.sort(result.measured[result.is_declared])
+            share = np.arange(1, len(ticks) + 1) / result.runs
+            axes.step(
+                [0, *ticks], [0, *share], where="post", label=in_figure(label),
+                **plots.style(number),
+            )  # fmt: skip
+        axes.set_ylim(0, 1.03)
+        axes.set_title(in_figure(problem.name), fontsize="medium")
+    plots.name_axes(shown, columns, "duels", "share of runs declared")
+    plots.one_legend(figure, shown[0])
+    return figure
+
+
 KINDS: dict[str, Callable[[Results, Grid, str], Any]] = {
     "regret": regret,
     "log": log_clock,
     "pairs": pairs,
+    "stops": stops,
 }

@@ -47,15 +47,16 @@ _SHARED: dict[str, Any] = {
     "corrects_position": False,
     "stale": 0,
     "batch": 1,
+    "stop": None,
 }
 _TOP = ("name", "title", "import", "claims", "band", "sweep", "grid", *_SHARED)
 _GRID = ("name", "title", *_SHARED)
 _CLAIMS = ("none", "paper")
 _SWEEPS = ("delays", "problems", "grids")
 BUILT_IN = (
-    "paper", "ablation", "arms", "batches", "by-pair", "datasets", "gap", "mean-delay",
-    "misspecified", "never", "position", "position-votes", "stale", "tails", "votes", "window",
-    "winners",
+    "paper", "ablation", "arms", "batches", "by-pair", "datasets", "decide", "decide-arms",
+    "decide-delays", "gap", "mean-delay", "misspecified", "never", "position", "position-votes",
+    "stale", "tails", "votes", "window", "winners",
 )  # fmt: skip
 
 
@@ -195,7 +196,7 @@ class _Reader:
             self.guard("delays", form, lambda form=form: delays.check(form))
             for form in self.items(given, "delays")
         ]
-        for problem in problems:
+        for problem in problems if setting.stop is None else ():
             self.guard(
                 "problems", problem.name, lambda problem=problem: problem.gaps_for(setting.target)
             )

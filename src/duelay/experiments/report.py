@@ -15,6 +15,8 @@ from duelay._core.files import write_whole
 from duelay._core.words import in_code as _code
 from duelay._core.words import in_html
 from duelay._core.words import in_markdown as _text
+from duelay.engine import Result
+from duelay.engine.result import until_declared
 from duelay.experiments import claims, sweep
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid
@@ -61,7 +63,7 @@ def compose(results: Results, checked: list[claims.Claim], drawn: Drawn) -> str:
         parts.append(_grid(results, grid, drawn.get(grid.name, [])))
     for number, claim in enumerate(checked, start=1):
         parts.append(_claim(number, claim))
-    if spec.grids[0].setting.target == "condorcet":
+    if spec.grids[0].setting.target == "condorcet" and spec.grids[0].setting.stop is None:
         parts.append(_bounds(results, spec.grids[0]))
     return "\n\n".join(parts) + "\n"
 
@@ -99,9 +101,12 @@ def _what_was_run(results: Results) -> str:
 def _sweep(results: Results) -> str:
     """The sweep of a study: a figure, and a table for each of its panels."""
     assert results.spec.sweep is not None
+    stop, axis = results.spec.grids[0].setting.stop, results.spec.sweep.axis
     caption = (
-        f"Mean regret at the horizon over {results.spec.sweep.axis}, with 95 % intervals, on a "
-        f"logarithmic axis."
+        f"Mean regret at the horizon over {axis}, with 95 % intervals, on a logarithmic axis."
+        if stop is None
+        else f"Mean duels until declared over {axis}, with 95 % intervals, on a logarithmic axis; "
+        f"below, the share of runs that declare a wrong arm, and the {100 * stop:g} % promised."
     )
     parts = [f"![{_text(caption)}](figures/sweep.svg)\n\n*{_text(caption)}*"]
     for title, (columns, rows) in sweep.tables(results).items():
@@ -109,7 +114,12 @@ def _sweep(results: Results) -> str:
         parts.append(f"{_text(title)}:\n\n" + _table([_text(c) for c in columns], body))
     parts.append(
         "Bold is the least of a column, and every cell whose interval overlaps with that of the "
-        "least. In brackets is the share of runs that a winner leads in the end, if below 95 %."
+        "least. In brackets is "
+        + (
+            "the share of runs that a winner leads in the end, if below 95 %."
+            if stop is None
+            else "the share of runs in which a wrong arm was declared, or nobody by the horizon."
+        )
     )
     return "\n\n".join(parts)
 
@@ -124,6 +134,22 @@ def _verdicts(checked: list[claims.Claim], grid: Grid) -> str:
     return "## The paper's claims\n\n" + _table(["", "claim", "verdict"], rows) + f"\n\n{note}"
 
 
+def _mean(result: Result) -> str:
+    if result.setting.stop is not None:
+        return until_declared(result)
+    return f"{result.final.mean():,.0f}"
+
+
+def _ends(result: Result) -> list[str]:
+    """How a policy's runs end: by whom they are led, or who is declared."""
+    if result.setting.stop is not None:
+        shares = (result.is_declared.mean(), result.is_wrong.mean())
+        return [f"{100 * share:.3g} %" for share in shares]
+    late = late_share(result).value
+    shown = "?" if math.isnan(late) else f"{late:.2f}"
+    return [shown, f"{100 * result.led_by_winner:.0f} %"]
+
+
 def _grid(results: Results, grid: Grid, drawn: list[tuple[str, str]]) -> str:
     parts = [f"## {_text(grid.title)}"]
     for name, caption in drawn:
@@ -132,20 +158,21 @@ def _grid(results: Results, grid: Grid, drawn: list[tuple[str, str]]) -> str:
         rows = []
         for problem in grid.problems:
             for label, result in results.panel(grid, problem.name, str(law)).items():
-                spread = f"{result.final.std(ddof=1):,.0f}" if result.runs > 1 else "-"
-                late = late_share(result).value
+                measured = result.measured
+                spread = f"{measured.std(ddof=1):,.0f}" if result.runs > 1 else "-"
                 rows.append(
                     [
                         _text(problem.name),
                         _text(label),
-                        f"{result.final.mean():,.0f} ± {spread}",
-                        f"{result.final.max():,.0f}",
-                        "?" if math.isnan(late) else f"{late:.2f}",
-                        f"{100 * result.led_by_winner:.0f} %",
+                        f"{_mean(result)} ± {spread}",
+                        f"{measured.max():,.0f}",
+                        *_ends(result),
                     ]
                 )
         columns = ["dataset", "policy", "regret (mean ± sd)", "worst run", "share in second half",
                    "led by the winner"]  # fmt: skip
+        if grid.setting.stop is not None:
+            columns[2:] = ["duels until declared (mean ± sd)", "longest run", "declared", "wrong"]
         parts.append(f"Delay {_code(str(law))}:\n\n" + _table(columns, rows))
     return "\n\n".join(parts)
 

@@ -13,7 +13,7 @@ import numpy as np
 from duelay._core.files import write_whole
 from duelay._core.words import in_cell
 from duelay.engine import Result
-from duelay.engine.result import COLUMNS, head
+from duelay.engine.result import COLUMNS, head, write_stops
 from duelay.experiments.cells import Cell, OtherSourcesError, blocks_of, read
 from duelay.experiments.spec import Grid, Specification
 
@@ -68,9 +68,10 @@ def load(spec: Specification, folder: str | Path) -> Results:
                         pairs=np.sum([block["pairs"] for block in blocks], axis=0),
                         seconds=0.0,
                         setting=grid.setting,
+                        paths=(),
                         **{
                             name: np.concatenate([block[name] for block in blocks])
-                            for name in ("regret", "final", "leader", "plays")
+                            for name in ("regret", "final", "leader", "plays", "stopped")
                         },
                     )
     return Results(spec, by_key)
@@ -133,7 +134,10 @@ def _for_spreadsheets(table: Any) -> Any:
 
 
 def export(results: Results, folder: Path) -> None:
-    """Write results.csv and results.parquet, which have the columns of `write_csv`."""
+    """Write results.csv and results.parquet, which have the columns of `write_csv`.
+
+    Where runs end when a winner is declared, stops.csv has when, and who it was.
+    """
     import pyarrow.csv
     import pyarrow.parquet
 
@@ -148,5 +152,10 @@ def export(results: Results, folder: Path) -> None:
     for writer in (csv_writer, parquet_writer):
         if writer is not None:
             writer.close()
+    stopped = {key: result for key, result in _distinct(results).items()
+               if result.setting.stop is not None}  # fmt: skip
+    if stopped:
+        labels = [key[2] for key in stopped]
+        write_stops(list(stopped.values()), folder / "stops.csv", labels)
     write_whole(folder / "results.csv", csv.getvalue())
     write_whole(folder / "results.parquet", parquet.getvalue())

@@ -55,18 +55,24 @@ def _common(names: list[str]) -> str:
 
 
 def draw(results: Results) -> Any:
-    """Draw the mean regret at the horizon over what varies, a line a policy, 95 % intervals."""
+    """Draw what is measured over what varies, a line a policy, with 95 % intervals.
+
+    The mean regret at the horizon, or the mean number of duels until a winner was declared.
+    """
     sweep = results.spec.sweep
     assert sweep is not None
     panels = panels_of(results)
     columns = min(3, len(panels))
+    stop, rows = results.spec.grids[0].setting.stop, math.ceil(len(panels) / columns)
+    parts = 1 if stop is None else 2
     figure, shown = plots.panels(
-        math.ceil(len(panels) / columns), columns, len(panels), results.spec.title
+        parts * rows, columns, (parts - 1) * rows * columns + len(panels), results.spec.title
     )
+    wrong, shown = shown[rows * columns :], shown[: len(panels)]
     places = np.arange(len(sweep.ticks))
     for axes, (title, lines) in zip(shown, panels.items(), strict=True):
         for number, (label, several) in enumerate(lines.items()):
-            mean = np.array([result.final.mean() for result in several])
+            mean = np.array([result.measured.mean() for result in several])
             half = np.array([half_width(result) for result in several])
             axes.errorbar(
                 places, mean, yerr=[np.minimum(half, 0.9 * mean), half], label=in_figure(label),
@@ -80,26 +86,50 @@ def draw(results: Results) -> Any:
         )
         short = title if len(title) < 40 else f"{title[:37]}..."
         axes.set_title(in_figure(short), fontsize="medium")
-    plots.name_axes(shown, columns, sweep.axis, "regret at the horizon")
+    measured = "regret at the horizon" if stop is None else "duels until declared"
+    plots.name_axes(shown, columns, sweep.axis, measured)
+    for axes, lines in zip(wrong, panels.values(), strict=False):
+        _draw_wrong(axes, lines, float(stop or 0.0))
+        axes.set_xticks(places, [in_figure(tick) for tick in sweep.ticks], rotation=30, ha="right")
+    plots.name_axes(wrong, columns, sweep.axis, "share wrong")
     plots.one_legend(figure, shown[0])
     return figure
 
 
+def _draw_wrong(axes: Any, lines: dict[str, list[Result]], promised: float) -> None:
+    """Draw the share of runs that declare a wrong arm, beside what was promised."""
+    axes.axhline(promised, color="#000000", linewidth=1, linestyle="--")
+    axes.text(0.0, promised, f"{100 * promised:g} % promised", va="bottom", fontsize="small")
+    for number, several in enumerate(lines.values()):
+        share = [result.is_wrong.mean() for result in several]
+        axes.plot(range(len(share)), share, marker=".", **plots.style(number))
+    axes.set_ylim(-0.002, max(1.6 * promised, axes.get_ylim()[1]))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
+
+
 def half_width(result: Result) -> float:
-    """Half of a 95 % interval for the mean regret at the horizon."""
-    return float(spread.half_width(result.final))
+    """Half of a 95 % interval for the mean of what is measured."""
+    return float(spread.half_width(result.measured))
 
 
 def marked(result: Result, beside: Iterable[Result]) -> str:
-    """Return the mean regret as a cell of a table.
+    """Return the mean of what is measured as a cell of a table.
 
     Bold if it is the least of its column, or if its interval overlaps with that of the least. If a
-    winner leads fewer than 95 % of the runs in the end, that share follows.
+    winner leads fewer than 95 % of the runs in the end, that share follows. Where runs end when a
+    winner is declared: the share of wrong ones follows, and of runs in which nobody was.
     """
-    least = min(beside, key=lambda other: other.final.mean())
-    cell = f"{result.final.mean():,.0f}"
-    if result.final.mean() <= least.final.mean() + half_width(least) + half_width(result):
+    least = min(beside, key=lambda other: other.measured.mean())
+    mean = result.measured.mean()
+    cell = f"{mean:,.0f}"
+    if mean <= least.measured.mean() + half_width(least) + half_width(result):
         cell = f"**{cell}**"
+    if result.setting.stop is not None:
+        wrong, none = result.is_wrong.mean(), 1.0 - result.is_declared.mean()
+        cell = cell if none == 0 else f">{cell}"
+        said = [f"{100 * wrong:.3g} % wrong"] if wrong > 0 else []
+        said += [f"{100 * none:.3g} % undeclared"] if none > 0 else []
+        return f"{cell} ({', '.join(said)})" if said else cell
     if not result.led_by_winner >= 0.95:
         cell += f" ({100 * result.led_by_winner:.0f} %)"
     return cell

@@ -104,8 +104,8 @@ def drifts(assumed: Any) -> bool:
 
 
 @generic
-def vote(assumed: Any, i: int, j: int, first_won: float) -> None:
-    """Note an answer where both outcomes are reported (`duelay.ledger.votes`)."""
+def vote(assumed: Any, i: int, j: int, first_won: float, born: int, t: int) -> None:
+    """Note the answer to the duel of tick `born`, heard at t, where both outcomes are reported."""
 
 
 @generic

@@ -23,6 +23,7 @@ from duelay.delays import Delay, Geometric, Never
 from duelay.delays import check as check_delay
 from duelay.ledger.assumption import Floats, Integers, advance, convert, enter, evidence, vote
 from duelay.ledger.at_once import AppendOnly, AtOnce, ConversionsOnly
+from duelay.ledger.bets import Bets
 from duelay.ledger.geometric import AssumedGeometric, start_geometric
 from duelay.ledger.learned import WAYS, LearnedLaw, check_learning, start_learned
 from duelay.ledger.order import start_order
@@ -87,11 +88,18 @@ def assume(
 
 def assumes_delay(ledger: Ledger) -> bool:
     """Whether the ledger allows for conversions that are late."""
-    return isinstance(ledger.assumed, AssumedGeometric | AssumedTable | LearnedLaw | Votes)
+    return isinstance(ledger.assumed, AssumedGeometric | AssumedTable | LearnedLaw | Votes | Bets)
 
 
 def for_votes(ledger: Ledger, *, corrects_position: bool = False) -> Ledger:
     """Return a ledger of the same order for votes: what was assumed of the delays is not needed."""
+    if isinstance(ledger.assumed, Bets):
+        if corrects_position:
+            raise ValueError(
+                "corrects_position must be False for a policy that decides: the coin gives the "
+                "first place to both arms alike"
+            )
+        return ledger._replace(assumed=ledger.assumed._replace(is_vote=True))
     return ledger._replace(assumed=start_votes(corrects_position, len(ledger.plays)))
 
 
@@ -129,13 +137,13 @@ def hear(ledger: Ledger, i: int, j: int, born: int, t: int) -> None:
 
 
 @kernel
-def hear_vote(ledger: Ledger, i: int, j: int, first_won: float) -> None:
-    """Write down the answer to a duel where both outcomes are reported."""
+def hear_vote(ledger: Ledger, i: int, j: int, first_won: float, born: int, t: int) -> None:
+    """Write down the answer to the duel of tick `born`, heard at t: both outcomes are reported."""
     if first_won == 1.0:
         ledger.conversions[i, j] += 1
     ledger.news[i] += 1
     ledger.news[j] += 1
-    vote(ledger.assumed, i, j, first_won)
+    vote(ledger.assumed, i, j, first_won, born, t)
 
 
 @kernel

@@ -78,7 +78,7 @@ def add_told(assumed: Any, i: int, j: int, sign: float) -> None:
 
 
 @vote.register(Votes)
-def _vote(assumed: Votes, i: int, j: int, first_won: float) -> None:
+def _vote(assumed: Votes, i: int, j: int, first_won: float, born: int, t: int) -> None:
     add_told(assumed, i, j, -1.0)
     assumed.answers[i, j] += 1.0
     assumed.wins[i, j] += first_won

@@ -43,13 +43,14 @@ def _is_learning(standing: Standing) -> str:
 
 def _is_impossible(standing: Standing) -> str:
     """More than chance explains: a whole interval above 1."""
-    lower = np.where(np.eye(len(standing.arms), dtype=bool), -math.inf, standing.lower)
+    ends = standing.one_look or (standing.lower, standing.upper)
+    lower = np.where(np.eye(len(standing.arms), dtype=bool), -math.inf, ends[0])
     i, j = np.unravel_index(np.argmax(lower), lower.shape)
     if lower[i, j] <= 1.0:
         return ""
     return (
         f"{standing.arms[i]} is estimated to beat {standing.arms[j]} with "
-        f"{standing.mean[i, j]:.2f} [{standing.lower[i, j]:.2f}, {standing.upper[i, j]:.2f}], and "
+        f"{standing.mean[i, j]:.2f} [{ends[0][i, j]:.2f}, {ends[1][i, j]:.2f}], and "
         "no more than 1 is possible: more conversions come than the assumed delay law allows; tell "
         "the true law, or learn it from duels that are shown as they were asked"
     )

@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 from duelay._core import checks, forks
 from duelay._core.feedback import check_correction, check_feedback
 from duelay._version import __version__
+from duelay.assumptions.history import History
 from duelay.delays import Empirical
 from duelay.ledger import age_to, assumes_delay, for_votes, hear, hear_vote
 from duelay.ledger.assumption import is_known
+from duelay.ledger.bets import Bets
 from duelay.ledger.learned import LearnedLaw
 from duelay.ledger.order import ORDERS
-from duelay.players.history import History
+from duelay.players.guarantee import find_guarantee
+from duelay.players.sequences import at_all_times
 from duelay.players.standing import Standing, active_of, intervals, leader_of, score_bounds
 from duelay.problems import check_arms
 
@@ -140,7 +143,7 @@ class Player:
             if first_won is None:
                 hear(self._ledger, first, second, number + 1, self.tick + 1)
             else:
-                hear_vote(self._ledger, first, second, first_won)
+                hear_vote(self._ledger, first, second, first_won, number + 1, self.tick + 1)
             return "counted"
 
     def tell_count(self, n: int) -> None:
@@ -163,15 +166,31 @@ class Player:
                 self._ledger.conversions[first, second] += n
                 self._counted += n
 
-    def standing(self, confidence: float = 0.95) -> Standing:
-        """Return who leads, with estimates and intervals as of the next tick."""
+    def standing(self, confidence: float | None = None) -> Standing:
+        """Return who leads or is declared, with estimates and intervals as of the next tick.
+
+        `confidence` is 0.95 if it is left out, and 1 - `error` for a policy that decides. Evidence,
+        winner and intervals are as of the last ask: what was told since may be half of some news,
+        all one arm's, and counts from the next ask on.
+        """
+        is_deciding = isinstance(self._ledger.assumed, Bets)
+        error = getattr(self.policy, "error", None) if is_deciding else None
+        if confidence is None:
+            confidence = 0.95 if error is None else 1.0 - error
+        confidence = checks.number("confidence", confidence, above=0, below=1)
         with self._lock:
             tick, pending = self.tick, self._pending()
             ledger = copy.deepcopy(self._ledger)
             active = active_of(self.policy, self._rule, self.n_arms)
-        age_to(ledger, tick + 1)
+        if not is_deciding:
+            age_to(ledger, tick + 1)
         estimates = ledger.estimates()
-        lower, upper = intervals(estimates, confidence)
+        guarantee = find_guarantee(ledger.assumed, self.feedback, self._order())
+        history = None if self.feedback == "counts" else self.history(tick)
+        one_look = intervals(estimates, confidence)
+        lower, upper = one_look
+        if guarantee.holds and history is not None:
+            lower, upper = at_all_times(ledger, history, 1.0 - confidence)
         target, is_learned = self.policy.target, isinstance(ledger.assumed, LearnedLaw)
         return Standing(
             arms=self.arms,
@@ -195,19 +214,27 @@ class Player:
             learns_from=str(self.policy.delay) if is_learned else None,
             told=int(ledger.assumed.told[0]) if is_learned else 0,
             late=self._late,
+            guarantee=guarantee,
+            policy_error=error,
+            one_look=one_look,
+            bets=ledger.assumed if is_deciding else None,
+            history=history,
         )
 
-    def history(self) -> History:
-        """Return every duel so far and when its conversion was heard, for `duelay.assumptions`."""
+    def history(self, n: int | None = None) -> History:
+        """Return every duel and when its conversion was heard, for `duelay.assumptions`.
+
+        Those asked so far, or the first n.
+        """
         if self.feedback == "counts":
             raise ValueError(
                 "history does not fit feedback='counts', whose conversions are anonymous: which "
                 "duel was heard, and when, is not known"
             )
         with self._lock:
-            first, second = np.divmod(np.array(self._pairs, dtype=np.int64), self.n_arms)
-            tick = np.array(self._heard, dtype=np.float64)
-            told = np.array(self._told, dtype=np.float64)
+            first, second = np.divmod(np.array(self._pairs[:n], dtype=np.int64), self.n_arms)
+            tick = np.array(self._heard[:n], dtype=np.float64)
+            told = np.array(self._told[:n], dtype=np.float64)
         heard = tick > 0
         return History(
             n_arms=self.n_arms,
@@ -307,10 +334,8 @@ class Player:
         return copy.deepcopy(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw where it stands: the leader against every other arm; needs matplotlib."""
-        from duelay.show import plots
-
-        return plots.draw_standing(ax, self.standing())
+        """Draw where it stands, as `Standing.plot` does; needs matplotlib."""
+        return self.standing().plot(ax)
 
     def _repr_html_(self) -> str:
         from duelay.show import notebook

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,10 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core import checks
+from duelay.assumptions import (
+    delay_by_pair,
+    delay_by_winner,
+    independence,
+    order_balance,
+    preference_drift,
+)
+from duelay.assumptions.finding import Finding
+from duelay.assumptions.history import History
 from duelay.ledger import Estimates, Ledger
+from duelay.ledger.bets import NOBODY, Bets
 from duelay.players.doubts import find_doubts
+from duelay.players.evidence import Evidence, evidence_of, replay
+from duelay.players.guarantee import NONE, Guarantee
+from duelay.players.opinions import DuelsLeft, Opinions, opinions
 from duelay.rules.borda import is_behind
 from duelay.show.table import table
+
+_ENDANGER = (order_balance, delay_by_winner, delay_by_pair, preference_drift, independence)
+_ALARM = 0.01  # the level of these tests together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,14 +64,13 @@ class Scores(NamedTuple):
 class Standing:
     """What a player knows at one moment, as arrays; `print` shows it as a table.
 
-    The intervals are Hoeffding's. At one look, all of them hold together with probability
-    `confidence` if pairs are chosen without looking at the outcomes; under a policy that looks they
-    are approximate. If the policy assumes no delay while there is one, estimates and intervals are
-    of what has been heard so far, not of the preferences.
-
-    While little has been heard, an unbiased estimate may lie outside [0, 1]. The arrays show it as
-    it is; the table cuts it off at 0 and 1. If a whole interval lies outside, something must be
-    wrong: the table then shows it as it is, and `warnings` says so.
+    `guarantee` says what holds however often somebody looks: that a declared `winner` is wrong in a
+    share `error` of experiments at most, and that all intervals hold at all times together with
+    probability `confidence`. Where it is "none", the intervals are Hoeffding's, for one look and
+    for pairs chosen without looking at the outcomes. Where the policy assumes no delay while there
+    is one, `mean` is of what has been heard so far, and not of the preferences. While little has
+    been heard an unbiased estimate may lie outside [0, 1]; the arrays show it as it is, the table
+    cuts it off, unless chance does not explain it: that is in `warnings`.
     """
 
     arms: tuple[str, ...]
@@ -78,25 +94,120 @@ class Standing:
     learns_from: str | None = None  # "learn" or "learn-from-self-duels"
     told: int = 0  # conversions that the delay law has been learned from
     late: int = 0  # answers that came after the window
+    guarantee: Guarantee = NONE  # what holds however often somebody looks
+    policy_error: float | None = None  # of a policy that decides
+    one_look: tuple[Any, Any] | None = None  # Hoeffding's intervals, for this look alone
+    bets: Bets | None = None  # of a policy that decides: what it has bet so far
+    history: History | None = None  # every duel so far; None with counts
+
+    @property
+    def error(self) -> float:
+        """The share of experiments in which a winner that is declared may be wrong."""
+        return self.policy_error if self.policy_error is not None else 1.0 - self.confidence
+
+    @functools.cached_property
+    def evidence(self) -> Evidence | None:
+        """How much speaks for each arm, now and in the past; None where there is no guarantee.
+
+        A policy that decides has kept it; for another one the history is gone through anew.
+        """
+        if not self.guarantee.bets or self.scores is not None or self.history is None:
+            return None
+        return replay(self.history, self.error) if self.bets is None else evidence_of(self.bets)
+
+    @property
+    def winner(self) -> int | None:
+        """The arm that is declared the winner; None until then, and where nothing is guaranteed."""
+        if self.evidence is not None:
+            return self.evidence.winner
+        if not self.guarantee.holds or self.scores is not None:
+            return None
+        others = np.arange(len(self.arms)) != self.leader
+        is_clear = bool((self.lower[self.leader][others] > 0.5).all())
+        return self.leader if is_clear else None  # by the intervals, where the law is told
 
     @property
     def candidates(self) -> NDArray[np.bool_]:
         """(K,): arms that may still be the winner.
 
-        None of their intervals lies below 1/2; with Borda's winner for a target, their score may be
+        None of their intervals lies below 1/2, there is not enough evidence that another arm is
+        better, and nobody else is declared; with Borda's winner for a target, their score may be
         the best.
         """
         if self.scores is not None:
             return self.scores.is_candidate
-        return np.asarray((self.upper >= 0.5).all(axis=1))
+        found = np.asarray((self.upper >= 0.5).all(axis=1))
+        if self.evidence is not None:
+            found &= ~self.evidence.is_out
+            if self.evidence.winner is not None:
+                found = np.arange(len(self.arms)) == self.evidence.winner
+        return found
 
     @property
     def is_sure(self) -> bool:
-        """Whether the intervals leave no other arm than the leader as the target's winner."""
-        others = np.arange(len(self.arms)) != self.leader
+        """Whether a winner is declared; with Borda's for a target, whether one score is best."""
         if self.scores is not None:
+            others = np.arange(len(self.arms)) != self.leader
             return not bool(self.scores.is_candidate[others].any())
-        return bool((self.lower[self.leader][others] > 0.5).all())
+        return self.winner is not None
+
+    @functools.cached_property
+    def _opinions(self) -> Opinions:
+        evidence = self.evidence
+        if evidence is not None:
+            return opinions(evidence.lead, evidence.n, self.leader, evidence)
+        lower, upper = self.one_look or (self.lower, self.upper)
+        with np.errstate(invalid="ignore"):
+            width = (upper - lower) / 2.0  # of Hoeffding's intervals: it knows how much was heard
+        k = len(self.arms)
+        log = math.log(k * (k - 1) / (1.0 - self.confidence))
+        n = np.where(np.isfinite(width) & (width > 0), log / 2 / np.maximum(width, 1e-9) ** 2, 0.0)
+        lead = n * np.where(n > 0, np.clip(2.0 * self.mean - 1.0, -1.0, 1.0), 0.0)
+        return opinions(lead, n, self.leader, None)
+
+    @property
+    def chances(self) -> NDArray[np.float64]:
+        """(K,): the probability that each arm is the winner. An opinion, and no guarantee."""
+        return self._opinions.chances
+
+    @property
+    def loss(self) -> float:
+        """What stopping now costs: how much the leader is expected to lose to its strongest rival.
+
+        In probability of winning, beyond one half. An opinion, and no guarantee.
+        """
+        return self._opinions.loss
+
+    @property
+    def duels_left(self) -> DuelsLeft | None:
+        """An estimate of the duels until a winner is declared. An opinion, and no guarantee.
+
+        None for a policy that saves regret: it asks no more than it needs for that.
+        """
+        return None if self.bets is None else self._opinions.duels_left
+
+    @functools.cached_property
+    def alarms(self) -> tuple[Finding, ...]:
+        """Tests of what the guarantee rests on that alarm, at a level of 1 % all together."""
+        if self.history is None:
+            return ()
+        found = (test(self.history, level=_ALARM / len(_ENDANGER)) for test in _ENDANGER)
+        return tuple(finding for finding in found if finding.is_alarm)
+
+    @property
+    def estimate(self) -> NDArray[np.float64]:
+        """(K, K): what the table shows.
+
+        `mean`; but where a policy by coin takes silence for defeat, the share of conversions:
+        `mean` is drawn towards 1/2 there.
+        """
+        if not (self.takes_silence_for_defeat and self.guarantee.holds):
+            return self.mean
+        heard = self.conversions + self.conversions.T
+        with np.errstate(invalid="ignore"):
+            share = np.where(heard > 0, self.conversions / np.maximum(heard, 1), np.nan)
+        np.fill_diagonal(share, 0.5)
+        return np.asarray(share)
 
     @property
     def is_heard(self) -> bool:
@@ -116,14 +227,42 @@ class Standing:
 
     @property
     def headline(self) -> str:
-        """Who leads and how sure that is, in a sentence."""
-        duels = "1 duel" if self.tick == 1 else f"{self.tick} duels"
+        """Who leads or has won, and how sure that is, in a sentence."""
+        duels = "1 duel" if self.tick == 1 else f"{self.tick:,} duels"
         if not self.is_heard:
             return f"nothing has been heard after {duels}: no arm leads yet"
-        sure = f"{'sure' if self.is_sure else 'not yet sure'} at {100 * self.confidence:g} %"
-        if self.takes_silence_for_defeat or self.is_learning:
-            sure += ", if nothing is late"
-        return f"{self.arms[self.leader]} leads after {duels} ({sure})"
+        words = self._verdict(duels)
+        if self.guarantee.holds and self.alarms:
+            words += f"; but doubtful: {', '.join(alarm.name for alarm in self.alarms)}"
+        return words
+
+    def _verdict(self, duels: str) -> str:
+        leads, evidence = f"{self.arms[self.leader]} leads after {duels}", self.evidence
+        if self.scores is not None:
+            sure = "sure" if self.is_sure else "not yet sure"
+            return (
+                f"{leads} ({sure} at {100 * self.confidence:g} %, at one look: there is no "
+                "stopping rule for Borda's winner yet)"
+            )
+        if not self.guarantee.holds:
+            return f"{leads} (not guaranteed)"
+        measured = ", measured, not proved" if self.guarantee.kind == "measured" else ""
+        exists = self.bets is not None and self.bets.winner_exists
+        wrong = f"wrong in at most {100 * self.error:g} % of experiments, however often you look"
+        wrong += ", if one arm beats all others" * exists + measured
+        if self.winner is not None and evidence is None:
+            return f"{self.arms[self.winner]} wins by its intervals, after {duels} ({wrong})"
+        if self.winner is not None and evidence is not None:
+            when = f"declared after {evidence.declared:,} duels"
+            return f"{self.arms[self.winner]} wins: {when} ({wrong})"
+        if evidence is not None and evidence.is_out.all():
+            return f"no arm beats all others, after {duels}: each has lost to another ({wrong})"
+        sure = f"not yet sure at {100 * (1 - self.error):g} %{measured}"
+        left = None if evidence is None else self.duels_left
+        more = "" if left is None else f": about {left.middle:,} more duels"
+        if left is not None and left.middle == 0:
+            more = ": the open duels may be enough"
+        return f"{leads} ({sure}{more})"
 
     def rows(self) -> list[Row]:
         """What the table shows: a row an arm, the leader first, then by how many each beats.
@@ -132,7 +271,7 @@ class Standing:
         """
         leader, beats = self.leader, _beaten(self.mean)
         mean, lower, upper, rank = (
-            self.mean[leader], self.lower[leader], self.upper[leader], beats
+            self.estimate[leader], self.lower[leader], self.upper[leader], beats
         ) if self.scores is None else (*self.scores[:3], self.scores.score)  # fmt: skip
         order = sorted(range(len(self.arms)), key=lambda arm: (arm != leader, -rank[arm]))
         duels = self.plays.sum(axis=1) + self.plays.sum(axis=0) - self.plays.diagonal()
@@ -148,11 +287,23 @@ class Standing:
             for arm in order
         ]
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the leader against every other arm, with intervals; needs matplotlib."""
+    def plot(self, ax: Axes | None = None, *, kind: str | None = None) -> Axes:
+        """Draw where it stands; needs matplotlib.
+
+        ``"evidence"`` is each arm's over time, with the line at which an arm is declared the
+        winner; ``"intervals"`` is the leader against every other arm. The first is the default
+        where there is evidence.
+        """
         from duelay.show import plots
 
-        return plots.draw_standing(ax, self)
+        if kind is None:
+            kind = "intervals" if self.evidence is None or not self.is_heard else "evidence"
+        checks.one_of("kind", kind, ("evidence", "intervals"))
+        if kind == "intervals":
+            return plots.draw_standing(ax, self)
+        if self.evidence is None:
+            raise ValueError(f"kind must be 'intervals' here: {self.guarantee.words}")
+        return plots.draw_evidence(ax, self)
 
     def _repr_html_(self) -> str:
         from duelay.show import notebook
@@ -174,6 +325,13 @@ class Standing:
         shown = "leader beats it" if self.scores is None else "Borda score"
         columns = ["arm", shown, "beats", "duels", "conversions", "pending"]
         lines = [self.headline, table(columns, rows, left=(0, 1))]
+        kind, words = self.guarantee.kind, self.guarantee.words
+        if self.winner is not None and self.bets is not None and self.feedback != "votes":
+            lines.append(
+                "declared from conversions and silence; intervals are from conversions alone"
+            )
+        if kind != "proved":
+            lines.append(f"not guaranteed: {words}" if kind == "none" else words)
         return "\n".join([*lines, *(f"warning: {words}" for words in self.warnings)])
 
 
@@ -217,7 +375,10 @@ def active_of(policy: Policy, rule: Any, n_arms: int) -> NDArray[np.bool_]:
 
 
 def leader_of(ledger: Ledger, active: NDArray[np.bool_], target: str) -> int:
-    """Return the active arm that leads on the way to a target."""
+    """Return the active arm that leads on the way to a target; of bets, who is declared."""
+    if isinstance(ledger.assumed, Bets):
+        bets = ledger.assumed
+        return int(bets.winner[0] if bets.winner[0] != NOBODY else np.argmin(bets.doubts))
     estimates = ledger.estimates()
     return find_leader(estimates.mean, active, _scores(estimates) if target == "borda" else None)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from duelay import text
 from duelay.policies.borda import Borda
+from duelay.policies.decide import Decide
 from duelay.policies.double_thompson import DoubleThompson
 from duelay.policies.mrr_db_delay import MRRDBDelay
 from duelay.policies.policy import Policy
@@ -15,7 +16,16 @@ from duelay.policies.rr_db_delay import RRDBDelay
 from duelay.policies.rucb import RUCB
 from duelay.policies.rucb_delay import RUCBDelay
 
-__all__ = ["RMED", "RUCB", "Borda", "DoubleThompson", "MRRDBDelay", "RRDBDelay", "RUCBDelay"]
+__all__ = [
+    "RMED",
+    "RUCB",
+    "Borda",
+    "Decide",
+    "DoubleThompson",
+    "MRRDBDelay",
+    "RRDBDelay",
+    "RUCBDelay",
+]
 
 
 def parse(form: str, defaults: Mapping[str, Any] | None = None) -> Policy:

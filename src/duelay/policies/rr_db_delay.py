@@ -51,6 +51,11 @@ class RRDBDelay(LawPolicy):
         super().__post_init__()
         object.__setattr__(self, "delta", checks.number("delta", self.delta, above=0, below=1))
 
+    @property
+    def error(self) -> float:
+        """The probability with which the last arm left may be wrong: delta."""
+        return self.delta
+
     def rule(self, n_arms: int) -> RRDBRule:
         """Return RR-DB's rule."""
         return rr_db_rule(self.delta, n_arms)

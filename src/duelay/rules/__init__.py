@@ -1,8 +1,8 @@
 """Rules: who duels next, given the ledger. Each is a record and plain functions over it.
 
 For a compiled policy of one's own (`duelay.CompiledPolicy`): `select`, registered for a NamedTuple,
-chooses the duel; `calm_until` may be registered for it, too; `kernel` compiles what they call. The
-other functions read the ledger, and are kernels that a rule may call.
+chooses the duel; `calm_until` and `declared` may be registered for it, too; `kernel` compiles what
+they call. The other functions read the ledger, and are kernels that a rule may call.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from duelay._core.jit import kernel
 from duelay.ledger.assumption import evidence
 from duelay.rules.borda import BordaRule
+from duelay.rules.decide import DecideRule
 from duelay.rules.double_thompson import DoubleThompsonRule
 from duelay.rules.mrr_db import MRRDBRule
 from duelay.rules.rmed import RMEDRule
@@ -17,6 +18,7 @@ from duelay.rules.rr_db import RRDBRule
 from duelay.rules.rucb import RUCBRule
 from duelay.rules.turn import (
     calm_until,
+    declared,
     divergence,
     is_beaten,
     rival,
@@ -28,12 +30,14 @@ from duelay.rules.turn import (
 
 __all__ = [
     "BordaRule",
+    "DecideRule",
     "DoubleThompsonRule",
     "MRRDBRule",
     "RMEDRule",
     "RRDBRule",
     "RUCBRule",
     "calm_until",
+    "declared",
     "divergence",
     "evidence",
     "is_beaten",

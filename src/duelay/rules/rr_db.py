@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger
 from duelay.ledger.assumption import FOREVER
-from duelay.rules.turn import calm_until, is_beaten, select, stays_unbeaten
+from duelay.rules.turn import calm_until, declared, is_beaten, select, stays_unbeaten
 
 
 class RRDBRule(NamedTuple):
@@ -106,6 +106,17 @@ def next_in_turn(rule: Any, ledger: Ledger, of_two: bool) -> Any:
         if rule.active[arm]:
             last = arm
     return last, last
+
+
+@declared.register(RRDBRule)
+def _declared(rule: RRDBRule, ledger: Ledger) -> int:
+    """The arm that is left."""
+    n_active, last = 0, -1
+    for i in range(rule.active.size):
+        if rule.active[i]:
+            n_active += 1
+            last = i
+    return last if n_active == 1 else -1
 
 
 @calm_until.register(RRDBRule)

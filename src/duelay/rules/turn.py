@@ -56,6 +56,12 @@ def calm_until(rule: Any, ledger: Ledger, arm: int, t: int) -> int:
     return t
 
 
+@generic
+def declared(rule: Any, ledger: Ledger) -> int:
+    """Return the arm that the rule has declared the winner; -1, as for most rules, if none is."""
+    return -1
+
+
 @kernel
 def turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     """Bring the ledger to tick t, choose a pair and who is shown first, write it down."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -140,6 +141,48 @@ def draw_problem(axes: Axes | None, problem: Problem) -> Axes:
     return axes
 
 
+def draw_evidence(axes: Axes | None, standing: Standing) -> Axes:
+    """Draw each arm's evidence over time, and the line at which an arm is declared the winner."""
+    evidence = standing.evidence
+    assert evidence is not None
+    axes = _new_axes(7.2, 4.2) if axes is None else axes
+    axes.axhline(np.exp(evidence.level), color="#000000", linewidth=1, linestyle="--")
+    axes.text(0.01, np.exp(evidence.level), f"declared the winner at {np.exp(evidence.level):,.4g}",
+              transform=axes.get_yaxis_transform(), va="bottom", fontsize="small")  # fmt: skip
+    strongest = np.lexsort((np.arange(len(evidence.arm)) != standing.leader, -evidence.arm))
+    for place, arm in reversed(list(enumerate(strongest))):
+        is_named = place < len(_COLOURS) - 1
+        look = style(place) if is_named else {"color": "#CCCCCC", "linewidth": 0.8}
+        label = _name(standing.arms[arm]) if is_named else "_"
+        axes.plot(evidence.tick, np.exp(evidence.path[:, arm]), label=label, **look)
+    if evidence.declared is not None:
+        axes.axvline(evidence.declared, color="#999999", linewidth=1)
+    axes.set_yscale("log")
+    axes.set_ylim(0.9, 3 * np.exp(max(evidence.level, evidence.arm.max())))
+    axes.set_xlim(0, max(1, int(evidence.tick[-1])))
+    axes.set_xlabel("duels")
+    axes.set_ylabel(
+        "evidence, the highest so far: times likelier\nthan if its nearest rival were as good"
+    )
+    handles, labels = axes.get_legend_handles_labels()
+    if (grey := len(standing.arms) - len(labels)) > 0:
+        axes.plot([], [], color="#CCCCCC", linewidth=0.8, label=f"{grey} more arms")
+        handles, labels = axes.get_legend_handles_labels()
+        handles, labels = [handles[-1], *handles[:-1]], [labels[-1], *labels[:-1]]
+    axes.legend(handles[::-1], labels[::-1], fontsize="small", frameon=False, loc="upper left",
+                bbox_to_anchor=(1.0, 1.0))  # fmt: skip
+    axes.set_title("\n".join(_headline(standing)), fontsize="medium")
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def _headline(standing: Standing) -> list[str]:
+    """The headline in lines that fit above a figure."""
+    said, _, sure = standing.headline.partition(" (")
+    return [_short(said), *(f"({part}" if place == 0 else part for place, part in
+            enumerate(textwrap.wrap(sure, 70)))]  # fmt: skip
+
+
 def draw_standing(axes: Axes | None, standing: Standing) -> Axes:
     """Draw the leader against every other arm: estimates, intervals, and the line at 1/2.
 
@@ -169,8 +212,7 @@ def draw_standing(axes: Axes | None, standing: Standing) -> Axes:
     beats = f"how often {leader} beats it"
     axes.set_xlabel("Borda score: how often it beats another one" if is_borda else beats)
     left_out = len(standing.arms) - (0 if is_borda else 1) - len(rows)
-    leads, _, sure = standing.headline.rpartition(" (") if standing.is_heard else ("", "", "")
-    title = [_short(leads), f"({sure}"] if leads else [_short(standing.headline)]
+    title = _headline(standing)
     title += [f"{left_out} more arms are left out"] if left_out else []
     axes.set_title("\n".join(title), fontsize="medium")
     axes.spines[["top", "right"]].set_visible(False)

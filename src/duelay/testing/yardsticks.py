@@ -15,7 +15,7 @@ import numpy as np
 
 import duelay
 from duelay.ledger import Ledger
-from duelay.rules.turn import select, upper_bound, wins_and_count
+from duelay.rules.turn import declared, select, upper_bound, wins_and_count
 
 
 class PlainRUCBRule(NamedTuple):
@@ -196,3 +196,53 @@ class SamePair(duelay.DoubleThompson):
     def rule(self, n_arms: int) -> Any:
         """Return a rule that always gives the same pair."""
         return SamePairRule(self.second)
+
+
+class SAVAGERule(NamedTuple):
+    """What SAVAGE remembers."""
+
+    error: float
+    active: Any  # (K,): arms still in play
+
+
+@select.register(SAVAGERule)
+def _savage(rule: SAVAGERule, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
+    k = ledger.plays.shape[0]
+    for i in range(k):
+        for j in range(k):
+            if i != j and rule.active[i] and rule.active[j]:
+                n = ledger.plays[i, j] + ledger.plays[j, i]
+                if n > 0:  # sum over pairs and n of 2 exp(-2 n c^2) is the error, at most
+                    width = 0.5 * math.log(math.pi**2 * k * k * n * n / (3.0 * rule.error))
+                    if upper_bound(ledger, i, j, width) < 0.5:
+                        rule.active[i] = False
+    first, second, least = declared(rule, ledger), declared(rule, ledger), 1 << 62
+    for i in range(k):
+        for j in range(i + 1, k):
+            n = ledger.plays[i, j] + ledger.plays[j, i]
+            if rule.active[i] and rule.active[j] and n < least:
+                first, second, least = i, j, n
+    return first, second
+
+
+@declared.register(SAVAGERule)
+def _savage_declared(rule: SAVAGERule, ledger: Ledger) -> int:
+    n_active, last = 0, -1
+    for i in range(rule.active.size):
+        if rule.active[i]:
+            n_active += 1
+            last = i
+    return last if n_active == 1 else -1
+
+
+@dataclass(frozen=True)
+class SAVAGE(duelay.RRDBDelay):
+    """SAVAGE (Urvoy, Clerot, Feraud and Naamane, ICML 2013), its bounds put right.
+
+    All pairs in turn, with bounds that hold for every pair and number of duels together. Told the
+    delay law, as it would have to be.
+    """
+
+    def rule(self, n_arms: int) -> Any:
+        """Return SAVAGE's rule."""
+        return SAVAGERule(self.delta, np.ones(n_arms, dtype=np.bool_))

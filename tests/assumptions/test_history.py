@@ -7,7 +7,7 @@ import pytest
 
 import duelay
 from duelay import cli
-from duelay.players.history import History
+from duelay.assumptions.history import History
 
 
 def run_cli(monkeypatch, *arguments):
@@ -86,7 +86,7 @@ def test_the_command_says_what_is_wrong(tmp_path, monkeypatch, capsys):
     page = tmp_path / "report.md"
     assert run_cli(monkeypatch, "check", str(path), "--order", "coin", "--out", str(page)) == 1
     report = page.read_text()
-    assert "2000 duels of 2 arms, 2000 answers (votes). 1 of 5 tests alarm" in report
+    assert "2000 duels of 2 arms, 2000 answers (votes). 1 of 6 tests alarm" in report
     assert report.index("| **position effect** |") < report.index("| order balance |")
     out = capsys.readouterr().out
     assert out.startswith("2000 duels of 2 arms, 2000 answers (votes)")
@@ -133,7 +133,7 @@ def test_the_findings_as_json(tmp_path, monkeypatch, capsys):
     assert sorted(told["arms"]) == ["blue", "red"]
     assert (told["level"], told["window"], told["order"]) == (0.05, 1000, None)
     by_name = {finding["name"]: finding for finding in told["findings"]}
-    assert len(by_name) == 6
+    assert len(by_name) == 7
     balance = by_name["order balance"]
     assert balance["is_alarm"] is True and balance["p_value"] < 1e-9 and balance["n"] == 600
     assert by_name["delay by pair"]["p_value"] is None  # one pair: nothing to compare

@@ -1,0 +1,254 @@
+"""How soon a winner is declared, and how often wrongly: ``make decide``.
+
+Writes the tables of docs/studies.md that are about deciding. `declared` has the mean number of
+duels until a winner is declared, 1000 runs each; `tied` the share of false declarations where two
+arms are exactly tied, looked at after every tick, 2000 runs each; `covered` the share of runs in
+which every interval held at every tick, 1000 runs each; `broken` what happens where an assumption
+does not hold, 100 runs each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any
+
+import numba
+import numpy as np
+
+import duelay
+import pages
+from duelay import delays, theory
+from duelay.engine import streams
+from duelay.engine.world import NOBODY, duel, make_world, take_due, with_empty_queue
+from duelay.ledger import age_to, hear, record
+from duelay.ledger.assumption import advance, convert, enter
+from duelay.ledger.bets import start_bets
+from duelay.rules.turn import pick
+from duelay.testing.yardsticks import SAVAGE
+
+DATASETS = ("six-rankers", "mslr", "tennis", "arithmetic", "car", "sushi")
+ERROR = 0.05
+LAWS = {
+    "geometric, mean 1": ("constant:1", 1),
+    "geometric, mean 100": ("geometric:0.01", 1),
+    "geometric, mean 1000": ("geometric:0.001", 1),
+    "Zipf": ("zipf:1.2,1000", 1),
+    "half never answer": ("never:0.5,geometric:0.01", 1),
+    "batches of 100": ("geometric:0.01", 100),
+    "bursts of 1000": ("geometric:0.1", 1000),
+}
+ROWS = {
+    "mean delay 100": ("decide", "geometric:0.01"),
+    "the same, a winner taken for granted": ("decide:winner_exists=true", "geometric:0.01"),
+    "30 % never": ("decide", "never:0.3,geometric:0.01"),
+    "mean delay 1000": ("decide", "geometric:0.001"),
+    "no delay": ("decide", "constant:1"),
+    "RR-DB-Delay, told the law, mean delay 100": ("rr-db-delay", "geometric:0.01"),
+    "SAVAGE, put right, no delay": (SAVAGE, "constant:1"),
+}
+
+
+def tied(n_arms: int) -> duelay.Problem:
+    """Two arms exactly tied, and others that lose to both."""
+    strengths = np.array([1.0, 1.0, *np.linspace(0.5, 0.2, max(n_arms - 2, 0))][:n_arms])
+    return duelay.Problem(strengths[:, None] / (strengths[:, None] + strengths), name="tied")
+
+
+def until_declared(runs: int) -> pages.Part:
+    """Mean duels until declared, and the share of wrong declarations."""
+    rows = []
+    for name, (form, law) in ROWS.items():
+        cells = []
+        for dataset in DATASETS:
+            problem = duelay.datasets.load(dataset)
+            known = {"delay": delays.parse(law)}
+            policy = duelay.policies.parse(form, known) if isinstance(form, str) else form(**known)
+            few = runs if isinstance(policy, duelay.Decide) else runs // 10
+            result = duelay.simulate(
+                problem, policy, delay=law, horizon=1_000_000, runs=few, seed=0, stop=ERROR,
+                checkpoints=1,
+            )  # fmt: skip
+            wrong = (
+                f" ({100 * result.is_wrong.mean():.1f} % wrong)" if result.is_wrong.any() else ""
+            )
+            cells.append(f"{result.stopped.mean():,.0f}{wrong}")
+            print(name, dataset, cells[-1], flush=True)
+        rows.append([name, *cells])
+    problems = [duelay.datasets.load(dataset) for dataset in DATASETS]
+    lower = [f"{theory.declaration_lower_bound(problem, ERROR):,.0f}" for problem in problems]
+    fixed = [f"{theory.fixed_sample(problem, ERROR):,.0f}" for problem in problems]
+    rows.append(["lower bound of any rule, no delay", *lower])
+    rows.append(["a fixed sample of all pairs at 95 % power, told the gap", *fixed])
+    return pages.table(["", *DATASETS], rows)
+
+
+@numba.njit(nogil=True)
+def watch(
+    rule: Any, ledger: Any, bets: Any, world: Any, mu: Any, log_many: float, horizon: int,
+    batch: int, world_rng: Any, policy_rng: Any,
+) -> Any:  # fmt: skip
+    """Play a policy, bet beside it, and look at every tick.
+
+    Returns the first tick at which somebody is declared, and the first at which an interval misses.
+    """
+    declared, missed, heard = 0, 0, 0
+    base = 2.0 * math.lgamma(0.5)
+    for t in range(1, horizon + 1):
+        if (t - 1) % batch == 0:
+            for due in range(heard + 1, t + 1):
+                entry = take_due(world, due)
+                while entry != NOBODY:
+                    i, j, born = world.first[entry], world.second[entry], world.born[entry]
+                    hear(ledger, i, j, born, t)
+                    convert(bets, born, t)
+                    if i != j and missed == 0:
+                        n, wins = bets.wins[i, j] + bets.wins[j, i], bets.wins[i, j]
+                        ratio = (
+                            math.lgamma(wins + 0.5) + math.lgamma(n - wins + 0.5)
+                            - math.lgamma(n + 1.0) - base
+                            - wins * math.log(mu[i, j]) - (n - wins) * math.log(mu[j, i])
+                        )  # fmt: skip
+                        if ratio >= log_many:
+                            missed = t
+                    entry = take_due(world, due)
+            heard = t
+        age_to(ledger, t)
+        advance(bets, t)
+        if bets.winner[0] != NOBODY and declared == 0:
+            declared = t
+        i, j = pick(rule, ledger, t, policy_rng)
+        bets.leader[0] = i
+        duel(world, i, j, t, world_rng)
+        record(ledger, i, j, t)
+        enter(bets, i, j, t)
+    return declared, missed
+
+
+def beside(policy: Any, problem: Any, law: str, batch: int, runs: int, horizon: int) -> Any:
+    """Shares of runs in which somebody is declared, and in which an interval misses."""
+    k = problem.n_arms
+    world = make_world(problem, delays.parse(law), policy.window, horizon, hold=batch)
+    log_many = math.log(k * (k - 1) / 2 / ERROR)
+    found = np.zeros((runs, 2))
+    for run in range(runs):
+        found[run] = watch(
+            policy.rule(k), policy.ledger(k), start_bets(ERROR, policy.window, k),
+            with_empty_queue(world), problem.matrix, log_many, horizon, batch, *streams(1, run),
+        )  # fmt: skip
+    return (found > 0).mean(axis=0)
+
+
+def false_ones(runs: int, horizon: int) -> pages.Part:
+    """Shares of false declarations with two arms tied, and of runs whose intervals all held."""
+    rows = []
+    for name, (law, batch) in LAWS.items():
+        for k in (2, 4, 8):
+            result = duelay.simulate(
+                tied(k), duelay.Decide(), delay=law, horizon=horizon, runs=runs, seed=3, stop=ERROR,
+                checkpoints=1, setting=duelay.Setting(batch=batch),
+            )  # fmt: skip
+            wrong = result.is_declared.mean()
+            rows.append([name, str(k), f"{100 * wrong:.2f} %"])
+            print(*rows[-1], flush=True)
+    return pages.table(["law", "arms", "declared, though two are tied"], rows)
+
+
+def coverage(runs: int, horizon: int) -> pages.Part:
+    """Of each policy by coin: false declarations, and whether all intervals held at all times."""
+    rows = []
+    chosen = {
+        "Decide": duelay.Decide(),
+        "double Thompson sampling by coin": duelay.DoubleThompson(),
+        "the same, learned law": duelay.DoubleThompson(delay="learn"),
+        "the same, in turns": duelay.DoubleThompson(delay="learn", order="alternate"),
+        "RMED by coin": duelay.RMED(),
+        "RUCB by coin": duelay.RUCB(order="coin"),
+    }
+    for name, policy in chosen.items():
+        for law in ("geometric:0.01", "geometric:0.001", "never:0.5,geometric:0.01"):
+            declared, missed = beside(policy, tied(4), law, 1, runs, horizon)
+            rows.append([name, law, f"{100 * declared:.1f} %", f"{100 * (1 - missed):.1f} %"])
+            print(*rows[-1], flush=True)
+    return pages.table(
+        ["policy", "law", "declared, though two are tied", "all intervals held"], rows
+    )
+
+
+def play(problem: Any, law: Any, again: int, seed: int, horizon: int) -> duelay.Player:
+    """Play `Decide` live, until it declares; each visitor answers `again` duels with one taste."""
+    k, rng = problem.n_arms, np.random.default_rng(seed)
+    player = duelay.Decide().start(k, seed=seed)
+    due: dict[int, list[duelay.Duel]] = {}
+    for t in range(horizon):
+        for one in due.pop(t, []):
+            player.tell(one)
+        if t % again == 0:
+            taste = rng.random((k, k))
+            taste = np.where(np.tri(k, dtype=bool), 1.0 - taste.T, taste)  # the same either way
+        one = player.ask()
+        if one.first == one.second:
+            break
+        if taste[one.first, one.second] < problem.matrix[one.first, one.second]:
+            delay = law.at(one.first, one.second).sample(seed=rng)
+            if math.isfinite(delay):
+                due.setdefault(t + int(delay), []).append(one)
+    return player
+
+
+def broken(runs: int, horizon: int) -> pages.Part:
+    """False declarations where an assumption does not hold, and how often a test alarms then."""
+    rows = []
+    plain = delays.Geometric(0.1)
+    for name, missing, again in (
+        ("all is well", 0.0, 1),
+        ("one arm's wins are heard 10 % less often", 0.1, 1),
+        ("every visitor answers two duels in a row", 0.0, 2),
+        ("every visitor answers five duels in a row", 0.0, 5),
+    ):
+        for k in (2, 4):
+            law = delays.ByPair.of(
+                k, lambda i, j, m=missing: delays.Never(m, plain) if i == 0 and m else plain
+            )
+            declared = alarmed = named = 0
+            for seed in range(runs):
+                standing = play(tied(k), law, again, seed, horizon).standing()
+                declared += standing.winner is not None
+                alarmed += bool(standing.alarms)
+                named += standing.winner is not None and bool(standing.alarms)
+            share = f"{100 * named / declared:.0f} %" if declared else "-"
+            rows.append(
+                [
+                    name,
+                    str(k),
+                    f"{100 * declared / runs:.1f} %",
+                    f"{100 * alarmed / runs:.1f} %",
+                    share,
+                ]
+            )
+            print(*rows[-1], flush=True)
+    columns = ["", "arms", "declared, though two are tied", "a test alarms", "of those declared"]
+    return pages.table(columns, rows)
+
+
+def main() -> None:
+    """Make the tables that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tables", nargs="*", default=["declared", "tied", "covered", "broken"])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the runs, nothing written")
+    options = parser.parse_args()
+    part = 10 if options.quick else 1
+    makers = {
+        "declared": lambda: until_declared(1000 // part),
+        "tied": lambda: false_ones(2000 // part, 20_000),
+        "covered": lambda: coverage(1000 // part, 20_000),
+        "broken": lambda: broken(100 // part, 5000),
+    }
+    for name in options.tables:
+        made = makers[name]()
+        if not options.quick:
+            pages.keep(f"decide-{name}", "make decide", [made])
+
+
+if __name__ == "__main__":
+    main()

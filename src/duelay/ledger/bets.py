@@ -1,0 +1,472 @@
+"""Bets on the coin: evidence that needs to know nothing about the delays.
+
+A fair coin decides who of i and j is shown first, and the delay does not depend on who won. Then
+each conversion heard on the pair is i's with probability mu_ij, whatever the delay law. And a duel
+that is still silent at an age W, fixed before, had i second with probability
+(1 - F mu_ji) / (2 - F), F = tau(W): one half where the two are equal, more where i is better. So
+both are fair bets at mu_ij = 1/2. The evidence of i over j is what a bettor on i has made of 1:
+
+    E_ij = sum over g of weight_g times the product of
+           1 + 2 g for a conversion of i,            1 - 2 g for one of j,
+           1 + 2 kappa g for silence with i second,  1 - 2 kappa g with i first,
+
+with kappa = F^ / (2 - F^) and F^ an estimate of F, fixed before. Where mu_ij <= 1/2, E_ij is a
+non-negative supermartingale. So it ever reaches 1 / error with probability `error` at most (Ville's
+inequality); docs/theory.md has the proof.
+
+A duel is settled once: by its conversion, or by silence at age W. Nobody looks at the order of a
+duel before it is settled: a choice that did would tell what the coin showed. And nobody looks at
+the evidence before all news of a tick is booked.
+
+With votes there is no silence to bet on: a vote for i is 1 + 2 g, one for j 1 - 2 g, a tie 1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._core.jit import kernel
+from duelay.ledger.assumption import (
+    Floats,
+    Integers,
+    advance,
+    convert,
+    enter,
+    evidence,
+    expected,
+    settles,
+    vote,
+)
+
+GAPS = np.array([0.01, 0.02, 0.035, 0.055, 0.08, 0.11, 0.15, 0.2, 0.27, 0.35, 0.45])
+_SCALE = 0.1  # of the weight of a gap, exp(-g^2 / (2 * 0.1^2))
+_LONGEST = 1 << 16  # ticks: the most that W is
+_ENOUGH = 10  # conversions heard; before, no silence is settled
+_CASH = 0.05  # where a winner exists: the share of a bettor's money that stays out of the bets
+_NONE, _FIRST_LED, _SECOND_LED, _CONVERTED = 0, 1, 2, 3
+NOBODY = -1
+PATH = 256  # moments of the past that are kept, at the most
+
+
+class Bets(NamedTuple):
+    """The evidence of every ordered pair, the duels that are not settled, and who is declared."""
+
+    window: int  # ticks: the most that W is
+    is_vote: bool  # whether both outcomes are told
+    winner_exists: bool  # whether a Condorcet winner is taken for granted
+    level: float  # log of the evidence that is needed
+    gaps: Floats  # (G,): g
+    log_weight: Floats  # (G,): of each g
+    won: Floats  # (G,): log (1 + 2 g)
+    lost: Floats  # (G,): log (1 - 2 g)
+    silent_won: Floats  # (G,): log (1 + 2 kappa g)
+    silent_lost: Floats  # (G,): log (1 - 2 kappa g)
+    kappa: Floats  # (1,): what a silence is worth, in conversions
+    refit: Integers  # (1,): the number of matured duels at which kappa is fixed anew
+    wealth: Floats  # (K, K, G): log of what a bettor on i over j has made, by g
+    log_evidence: Floats  # (K, K): log E_ij at the last look
+    best: Floats  # (K, K): the largest log E_ij at any look
+    against: Floats  # (K,): where a winner exists: the largest log evidence that j is not it
+    n_passed: Integers  # (K,): opponents over whom the evidence of i has reached the level
+    wins: Floats  # (K, K): conversions of i over j in bets, a tied vote as one half
+    seen: Floats  # (K, K): the same at the last look
+    lead: Floats  # (K, K): conversions of i less those of j, a silence counting kappa
+    n: Floats  # (K, K): the number of conversions that tell as much
+    doubt: Floats  # (K, K): N d(mu^, 1/2) where j seems to beat i, else 0
+    doubts: Floats  # (K,): their sums
+    n_open: Integers  # (K, K): duels of i and j that are not settled, in either order
+    touched: Integers  # (K * K,): the pairs with news since the last look
+    n_touched: Integers  # (1,)
+    is_touched: NDArray[np.bool_]  # (K, K)
+    first: NDArray[np.int32]  # (R,): the duel of each tick, by tick modulo R
+    second: NDArray[np.int32]  # (R,)
+    state: NDArray[np.int8]  # (R,): whether it is open, and who led
+    oldest: Integers  # (1,): the oldest tick whose duel has not reached age W
+    matured: Integers  # (1,): duels of two arms that have reached age W ...
+    answered: Integers  # (1,): ... and those of them that had converted by then
+    n_heard: Integers  # (1,): conversions in bets
+    delays: Integers  # (1,): the sum of their delays
+    leader: Integers  # (1,): who leads the duel of this tick, for a rule to write
+    winner: Integers  # (1,): who is declared
+    declared: Integers  # (1,): the duels asked by then
+    looked: Integers  # (1,): the duels asked at the last look
+    path: Floats  # (PATH, K): each arm's log evidence in the past
+    path_tick: Integers  # (PATH,): the duels asked by then
+    path_size: Integers  # (1,)
+    stride: Integers  # (1,): ticks between two moments that are kept
+
+
+def evidence_weights() -> Floats:
+    """(G,): of the gaps, in proportion to exp(-g^2 / (2 * 0.1^2)) over their stretch."""
+    weight = np.exp(-(GAPS**2) / (2 * _SCALE**2)) * np.gradient(GAPS)
+    return np.asarray(weight / weight.sum())
+
+
+def start_bets(
+    error: float, window: int | None, n_arms: int, *, winner_exists: bool = False
+) -> Bets:
+    """Return the state before the first duel.
+
+    A winner is declared once its evidence over each opponent has reached K / error. Where one
+    exists, a loser is told by all evidence against it together, at 1 / error.
+    """
+    size = _LONGEST if window is None else min(window, _LONGEST)
+    pairs, one = (n_arms, n_arms), np.zeros(1, dtype=np.int64)
+    return Bets(
+        window=size,
+        is_vote=False,
+        winner_exists=winner_exists,
+        level=math.log((1 if winner_exists else n_arms) / error),
+        gaps=GAPS,
+        log_weight=np.log(evidence_weights()),
+        won=np.log1p(2 * GAPS),
+        lost=np.log1p(-2 * GAPS),
+        silent_won=np.zeros_like(GAPS),
+        silent_lost=np.zeros_like(GAPS),
+        kappa=np.zeros(1),
+        refit=one.copy(),
+        wealth=np.zeros((*pairs, GAPS.size)),
+        log_evidence=np.zeros(pairs),
+        best=np.zeros(pairs),
+        against=np.zeros(n_arms),
+        n_passed=np.zeros(n_arms, dtype=np.int64),
+        wins=np.zeros(pairs),
+        seen=np.zeros(pairs),
+        lead=np.zeros(pairs),
+        n=np.zeros(pairs),
+        doubt=np.zeros(pairs),
+        doubts=np.zeros(n_arms),
+        n_open=np.zeros(pairs, dtype=np.int64),
+        touched=np.zeros(n_arms * n_arms, dtype=np.int64),
+        n_touched=one.copy(),
+        is_touched=np.zeros(pairs, dtype=np.bool_),
+        first=np.zeros(size + 1, dtype=np.int32),
+        second=np.zeros(size + 1, dtype=np.int32),
+        state=np.zeros(size + 1, dtype=np.int8),
+        oldest=one + 1,
+        matured=one.copy(),
+        answered=one.copy(),
+        n_heard=one.copy(),
+        delays=one.copy(),
+        leader=one.copy(),
+        winner=one + NOBODY,
+        declared=one.copy(),
+        looked=one.copy(),
+        path=np.zeros((PATH, n_arms)),
+        path_tick=np.zeros(PATH, dtype=np.int64),
+        path_size=one.copy(),
+        stride=one + 1,
+    )
+
+
+@kernel
+def patience(bets: Any) -> Any:
+    """W: four times the mean delay heard, and somewhat longer while little is heard."""
+    n = bets.n_heard[0]
+    if n < _ENOUGH:
+        return bets.window
+    return min(int(4.0 * bets.delays[0] / n * (1.0 + 2.0 * _ENOUGH / n)) + 1, bets.window)
+
+
+@kernel
+def answered_share(bets: Any) -> float:
+    """F^ = 2 answered / (matured + 10): the share of answers that come by age W."""
+    return float(min(1.0, 2.0 * bets.answered[0] / (bets.matured[0] + 10.0)))
+
+
+@kernel
+def worth(bets: Any) -> float:
+    """What an open duel will tell, in conversions: 1 for an answer, kappa^2 for a silence."""
+    if bets.is_vote:
+        return 1.0
+    half, kappa = 0.5 * answered_share(bets), bets.kappa[0]
+    return float(max(half + (1.0 - half) * kappa * kappa, 0.1))
+
+
+@kernel
+def fix_kappa(bets: Any) -> None:
+    """kappa = F^ / (2 - F^), for the silences to come; fixed anew after every 20th part more."""
+    share = answered_share(bets)
+    kappa = share / (2.0 - share)
+    bets.kappa[0] = kappa
+    bets.refit[0] = bets.matured[0] + bets.matured[0] // 20 + 1
+    for place in range(bets.gaps.size):
+        bets.silent_won[place] = math.log1p(2.0 * kappa * bets.gaps[place])
+        bets.silent_lost[place] = math.log1p(-2.0 * kappa * bets.gaps[place])
+
+
+@kernel
+def touch(bets: Any, i: int, j: int) -> None:
+    """Note that there is news of the pair."""
+    low, high = min(i, j), max(i, j)
+    if not bets.is_touched[low, high]:
+        bets.is_touched[low, high] = True
+        bets.touched[bets.n_touched[0]] = low * bets.doubts.size + high
+        bets.n_touched[0] += 1
+
+
+@kernel
+def bet(bets: Any, i: int, j: int, size: float, won: Floats, lost: Floats, led: int) -> None:
+    """Settle a bet of `size` in favour of i over j; `led` is the arm that led the duel.
+
+    Bettors on either arm take part. Where a winner exists, only those on the arm that led do.
+    """
+    for place in range(bets.gaps.size):
+        if not bets.winner_exists or led == i:
+            bets.wealth[i, j, place] += won[place]
+        if not bets.winner_exists or led == j:
+            bets.wealth[j, i, place] += lost[place]
+    bets.lead[i, j] += size
+    bets.lead[j, i] -= size
+    bets.n[i, j] += size * size
+    bets.n[j, i] += size * size
+    touch(bets, i, j)
+
+
+@kernel
+def leave_open(bets: Any, i: int, j: int, n: int) -> None:
+    """Count n more open duels of the pair."""
+    bets.n_open[i, j] += n
+    bets.n_open[j, i] += n
+
+
+@kernel
+def is_open(bets: Any, born: int) -> bool:
+    """Whether the duel of tick `born` is not settled yet."""
+    if born < bets.oldest[0]:
+        return False
+    state = bets.state[born % bets.state.size]
+    return bool(state in (_FIRST_LED, _SECOND_LED))
+
+
+@kernel
+def leader_of_duel(bets: Any, slot: int) -> Any:
+    """Who led the open duel in a slot of the ring."""
+    return bets.first[slot] if bets.state[slot] == _FIRST_LED else bets.second[slot]
+
+
+@enter.register(Bets)
+def _enter(assumed: Bets, i: int, j: int, t: int) -> None:
+    slot = t % assumed.state.size
+    assumed.first[slot] = i
+    assumed.second[slot] = j
+    assumed.state[slot] = _NONE
+    if i != j:
+        assumed.state[slot] = _SECOND_LED if assumed.leader[0] == j else _FIRST_LED
+        leave_open(assumed, i, j, 1)
+
+
+@convert.register(Bets)
+def _convert(assumed: Bets, born: int, t: int) -> None:
+    if not is_open(assumed, born):
+        return  # a self-duel, or settled by its silence: it stays in the ledger alone
+    slot = born % assumed.state.size
+    i, j, led = assumed.first[slot], assumed.second[slot], leader_of_duel(assumed, slot)
+    assumed.state[slot] = _CONVERTED
+    assumed.n_heard[0] += 1
+    assumed.delays[0] += t - born
+    leave_open(assumed, i, j, -1)
+    assumed.wins[i, j] += 1.0
+    bet(assumed, i, j, 1.0, assumed.won, assumed.lost, led)
+
+
+@vote.register(Bets)
+def _vote(assumed: Bets, i: int, j: int, first_won: float, born: int, t: int) -> None:
+    if i == j:
+        return
+    led = NOBODY
+    if is_open(assumed, born):
+        slot = born % assumed.state.size
+        led = leader_of_duel(assumed, slot)
+        assumed.state[slot] = _CONVERTED
+        assumed.n_heard[0] += 1
+        assumed.delays[0] += t - born
+        leave_open(assumed, i, j, -1)
+    elif assumed.winner_exists:
+        return  # who led is forgotten
+    assumed.wins[i, j] += first_won
+    assumed.wins[j, i] += 1.0 - first_won
+    if first_won > 0.5:
+        bet(assumed, i, j, 1.0, assumed.won, assumed.lost, led)
+    elif first_won < 0.5:
+        bet(assumed, j, i, 1.0, assumed.won, assumed.lost, led)
+    else:
+        touch(assumed, i, j)
+        assumed.n[i, j] += 1.0  # half a win for either
+        assumed.n[j, i] += 1.0
+
+
+@advance.register(Bets)
+def _advance(assumed: Bets, t: int) -> None:
+    last = t - patience(assumed)
+    while assumed.oldest[0] <= last:
+        slot = assumed.oldest[0] % assumed.state.size
+        state = assumed.state[slot]
+        if state in (_FIRST_LED, _SECOND_LED):
+            i, j, led = assumed.first[slot], assumed.second[slot], leader_of_duel(assumed, slot)
+            leave_open(assumed, i, j, -1)
+            if not assumed.is_vote:  # silence speaks for the second
+                bet(assumed, j, i, assumed.kappa[0], assumed.silent_won, assumed.silent_lost, led)
+        if state != _NONE:
+            assumed.matured[0] += 1
+            assumed.answered[0] += int(state == _CONVERTED)
+            if assumed.matured[0] >= assumed.refit[0]:
+                fix_kappa(assumed)
+        assumed.state[slot] = _NONE
+        assumed.oldest[0] += 1
+    look(assumed, t)
+
+
+@kernel
+def mix(bets: Any, i: int, j: int) -> float:
+    """Log E_ij: the log of the sum over g of weight_g times the wealth."""
+    most = -math.inf
+    for place in range(bets.gaps.size):
+        most = max(most, bets.log_weight[place] + bets.wealth[i, j, place])
+    total = 0.0
+    for place in range(bets.gaps.size):
+        total += math.exp(bets.log_weight[place] + bets.wealth[i, j, place] - most)
+    return most + math.log(total)
+
+
+@kernel
+def weigh(bets: Any, i: int, j: int) -> float:
+    """N d(mu^, 1/2) if j seems to beat i, else 0."""
+    n, lead = bets.n[i, j], bets.lead[i, j]
+    if lead >= 0.0 or n <= 0.0:
+        return 0.0
+    p = max(0.5 + 0.5 * lead / n, 0.0)
+    total = math.log(2.0) + (1.0 - p) * math.log(1.0 - p)
+    if p > 0.0:
+        total += p * math.log(p)
+    return float(n * max(total, 0.0))
+
+
+@kernel
+def look(bets: Any, t: int) -> None:
+    """Look at the evidence, at tick t, when all its news is booked; declare whom it declares."""
+    k = bets.doubts.size
+    for place in range(bets.n_touched[0]):
+        low, high = bets.touched[place] // k, bets.touched[place] % k
+        bets.is_touched[low, high] = False
+        for turn in range(2):
+            i, j = (low, high) if turn == 0 else (high, low)
+            bets.log_evidence[i, j] = mix(bets, i, j)
+            bets.seen[i, j] = bets.wins[i, j]
+            bets.doubt[i, j] = weigh(bets, i, j)
+            total = 0.0
+            for rival in range(k):
+                total += bets.doubt[i, rival]
+            bets.doubts[i] = total
+    for place in range(bets.n_touched[0]):
+        low, high = bets.touched[place] // k, bets.touched[place] % k
+        for turn in range(2):
+            i, j = (low, high) if turn == 0 else (high, low)
+            if bets.winner_exists:
+                reject(bets, j, t)
+            elif bets.log_evidence[i, j] > bets.best[i, j]:
+                passes = bets.best[i, j] < bets.level <= bets.log_evidence[i, j]
+                bets.best[i, j] = bets.log_evidence[i, j]
+                bets.n_passed[i] += int(passes)
+                if bets.n_passed[i] == k - 1:
+                    declare(bets, i, t)
+    bets.n_touched[0] = 0
+    bets.looked[0] = t - 1
+    if (t - 1) % bets.stride[0] == 0:
+        keep_path(bets, t)
+
+
+@kernel
+def reject(bets: Any, j: int, t: int) -> None:
+    """Take down the evidence that j is not the winner; declare the last arm that is left.
+
+    The product over k of (0.05 + 0.95 E_kj), each E_kj of the duels that k led.
+    """
+    k = bets.doubts.size
+    total = 0.0
+    for i in range(k):
+        if i != j:
+            gain = bets.log_evidence[i, j] + math.log(1.0 - _CASH)
+            cash = math.log(_CASH)
+            most = max(gain, cash)
+            total += most + math.log(math.exp(gain - most) + math.exp(cash - most))
+    if total > bets.against[j]:
+        bets.against[j] = total
+        n_left, left = 0, NOBODY
+        for i in range(k):
+            if bets.against[i] < bets.level:
+                n_left += 1
+                left = i
+        if n_left == 1:
+            declare(bets, left, t)
+
+
+@kernel
+def declare(bets: Any, i: int, t: int) -> None:
+    """Declare i the winner at tick t, unless somebody is declared already."""
+    if bets.winner[0] == NOBODY:
+        bets.winner[0] = i
+        bets.declared[0] = t - 1
+
+
+@kernel
+def is_passed(bets: Any, i: int, j: int) -> bool:
+    """Whether there is enough evidence of i over j; where a winner exists, that it is not j."""
+    if bets.winner_exists:
+        return bool(bets.against[j] >= bets.level)
+    return bool(bets.best[i, j] >= bets.level)
+
+
+@kernel
+def standing_of(bets: Any, i: int) -> float:
+    """The log evidence of arm i: the least that it has, or has had, over an opponent."""
+    least = math.inf
+    for j in range(bets.doubts.size):
+        if j != i:
+            least = min(least, bets.against[j] if bets.winner_exists else bets.best[i, j])
+    return least
+
+
+@kernel
+def keep_path(bets: Any, t: int) -> None:
+    """Write down each arm's evidence; when there is no room, drop every second moment."""
+    size = bets.path_size[0]
+    if size == bets.path_tick.size:
+        size //= 2
+        for place in range(size):
+            bets.path_tick[place] = bets.path_tick[2 * place]
+            for i in range(bets.doubts.size):
+                bets.path[place, i] = bets.path[2 * place, i]
+        bets.stride[0] *= 2
+        bets.path_size[0] = size
+        if (t - 1) % bets.stride[0] != 0:
+            return
+    bets.path_tick[size] = t - 1
+    for i in range(bets.doubts.size):
+        bets.path[size, i] = standing_of(bets, i)
+    bets.path_size[0] = size + 1
+
+
+@evidence.register(Bets)
+def _evidence(assumed: Bets, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
+    """The number of conversions that tell as much, twice, and i's share of them.
+
+    A silence tells kappa of a conversion and counts kappa^2, so that mu^ = S / N is consistent if
+    F^ is right: E[lead] = (2 mu - 1) N.
+    """
+    n = assumed.n[i, j]
+    return n, n, 0.5 * (n + assumed.lead[i, j])
+
+
+@expected.register(Bets)
+def _expected(assumed: Bets, plays: Integers, i: int, j: int) -> float:
+    return 0.5 * float(assumed.n[i, j])
+
+
+@settles.register(Bets)
+def _settles(assumed: Bets) -> int:
+    return assumed.window

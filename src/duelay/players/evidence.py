@@ -1,0 +1,118 @@
+"""Evidence: who is declared the winner, since when, and how the evidence grew."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._core.jit import kernel
+from duelay.assumptions.history import History
+from duelay.ledger.assumption import advance, convert, enter, vote
+from duelay.ledger.bets import NOBODY, Bets, standing_of, start_bets
+
+Floats = NDArray[np.float64]
+
+
+class Evidence(NamedTuple):
+    """What the bets have come to (`duelay.ledger.bets`); logarithms are natural."""
+
+    winner: int | None  # who is declared
+    declared: int | None  # the duels asked by then
+    level: float  # log of the evidence at which an arm is declared
+    log_evidence: Floats  # (K, K): log E_ij now
+    arm: Floats  # (K,): the log evidence of each arm, the least that it ever had over an opponent
+    tick: NDArray[np.int64]  # (n,): moments of the past: the duels asked by then ...
+    path: Floats  # (n, K): ... and the log evidence of each arm
+    is_out: NDArray[
+        np.bool_
+    ]  # (K,): arms for which there is enough evidence that another is better
+    lead: Floats  # (K, K): conversions of i less those of j, a silence counting kappa
+    n: Floats  # (K, K): the number of conversions that tell as much
+    n_open: NDArray[np.int64]  # (K, K): duels of the pair that are not settled
+    worth: float  # what a duel tells, in conversions, hoping that most are answered
+    winner_exists: bool
+
+
+def evidence_of(bets: Bets) -> Evidence:
+    """Return what bets have come to."""
+    n, winner = int(bets.path_size[0]), int(bets.winner[0])
+    arm = np.array([standing_of(bets, i) for i in range(len(bets.doubts))])
+    return Evidence(
+        winner=None if winner == NOBODY else winner,
+        declared=None if winner == NOBODY else int(bets.declared[0]),
+        level=bets.level,
+        log_evidence=bets.log_evidence.copy(),
+        arm=arm,
+        tick=np.append(bets.path_tick[:n], bets.looked),
+        path=np.concatenate([bets.path[:n], arm[None]]),
+        is_out=_is_out(bets),
+        lead=bets.lead.copy(),
+        n=bets.n.copy(),
+        n_open=bets.n_open.copy(),
+        worth=_hoped_worth(bets),
+        winner_exists=bets.winner_exists,
+    )
+
+
+def _is_out(bets: Bets) -> NDArray[np.bool_]:
+    """(K,): arms that are not the winner, each at the level of a declaration."""
+    if bets.winner_exists:
+        return np.asarray(bets.against >= bets.level)
+    return np.asarray((bets.best >= bets.level).any(axis=0))
+
+
+def _hoped_worth(bets: Bets) -> float:
+    """What a duel tells, in conversions; before anything is known, as if all were answered."""
+    answered, matured = int(bets.answered[0]), int(bets.matured[0])
+    if bets.is_vote:
+        return (answered + 10.0) / (matured + 10.0)
+    share = min(1.0, (2.0 * answered + 10.0) / (matured + 10.0))
+    return 0.5 * share + (1.0 - 0.5 * share) * (share / (2.0 - share)) ** 2
+
+
+def replay(history: History, error: float) -> Evidence:
+    """Bet on the duels of a history from its first to its last, with a look at every tick.
+
+    That is what a policy does that bets as it goes along. What was told after the last duel is left
+    out: there may be more of it to come, and half of the news of a tick may all be one arm's.
+    """
+    bets = start_bets(error, history.window, history.n_arms)
+    bets = bets._replace(is_vote=history.feedback == "votes")
+    n = history.n
+    heard = np.where(history.is_heard, np.arange(1, n + 1) + np.nan_to_num(history.delay), n + 2)
+    heard = heard.astype(np.int64)
+    order = np.argsort(heard, kind="stable")
+    replay_duels(
+        bets,
+        history.first.astype(np.int64),
+        history.second.astype(np.int64),
+        np.nan_to_num(history.first_won, nan=1.0),
+        heard,
+        order,
+    )
+    return evidence_of(bets)
+
+
+@kernel
+def replay_duels(
+    bets: Any,
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    first_won: Floats,
+    heard: NDArray[np.int64],
+    order: NDArray[np.int64],
+) -> None:
+    """Hear, look and duel, tick by tick; `order` is that in which duels were heard."""
+    n, place = first.size, 0
+    for t in range(1, n + 1):
+        while place < n and heard[order[place]] <= t:
+            duel = order[place]
+            if bets.is_vote:
+                vote(bets, first[duel], second[duel], first_won[duel], duel + 1, t)
+            else:
+                convert(bets, duel + 1, t)
+            place += 1
+        advance(bets, t)
+        enter(bets, first[t - 1], second[t - 1], t)

@@ -1,0 +1,60 @@
+"""What a standing promises: proved, measured, or nothing; and why."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from duelay.ledger.bets import Bets
+from duelay.ledger.geometric import AssumedGeometric
+from duelay.ledger.table import AssumedTable
+
+# `make decide` measures it: false declarations of policies by coin and in turns, two arms tied.
+MEASURED = "at most 2.2 % false where 5 % were allowed"
+
+
+class Guarantee(NamedTuple):
+    """How a winner and the intervals are to be taken."""
+
+    kind: str  # "proved", "measured" or "none"
+    words: str  # what it rests on, or why there is none
+
+    bets: bool = True  # whether bets on the coin or on votes are fair
+
+    @property
+    def holds(self) -> bool:
+        """Whether it holds at every look, for all that is known."""
+        return self.kind != "none"
+
+
+NONE = Guarantee("none", "nobody says how the duels were chosen", bets=False)
+
+
+def find_guarantee(assumed: Any, feedback: str, order: str | None) -> Guarantee:
+    """Return what holds for a ledger, a feedback, and the order in which arms are shown."""
+    if feedback == "counts":
+        return Guarantee("none", "nobody knows to which duel a conversion belongs", bets=False)
+    if feedback == "votes":
+        if order == "coin":
+            exists = isinstance(assumed, Bets) and assumed.winner_exists
+            words = "votes that are told or not whoever won"
+            return Guarantee("proved", words + (", if one arm beats all others" * exists))
+        return Guarantee("proved", "votes that are told or not whoever won, the first place being "
+                         "worth nothing")  # fmt: skip
+    if isinstance(assumed, AssumedGeometric | AssumedTable):
+        return Guarantee("proved", "the delay law being as it was told", bets=False)
+    if isinstance(assumed, Bets):
+        words = "the coin, and delays that do not depend on who won"
+        return Guarantee(
+            "proved", words + (", if one arm beats all others" * assumed.winner_exists)
+        )
+    if order in ("coin", "alternate"):
+        return Guarantee(
+            "measured",
+            f"measured, not proved ({MEASURED}): the pairs may depend on the order of open duels",
+        )
+    return Guarantee(
+        "none",
+        "with the champion first and no law told, silence speaks against the champion: show by "
+        "coin, or tell the law",
+        bets=False,
+    )

@@ -1,0 +1,162 @@
+"""Confidence sequences: intervals for every mu_ij that hold at all times together.
+
+Nobody need say beforehand when to look. Each is a likelihood ratio: a value of mu is kept as long
+as no mixture of other values explains what was heard 1 / error times better. Where mu is true, that
+ratio is a non-negative martingale, or less, so that it ever reaches 1 / error with probability
+`error` at most (Ville's inequality); docs/theory.md has the proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay.assumptions.history import History
+from duelay.ledger import Ledger
+from duelay.ledger.bets import Bets
+from duelay.ledger.geometric import AssumedGeometric
+from duelay.ledger.table import AssumedTable
+
+Floats = NDArray[np.float64]
+_STEPS = 60  # of a bisection
+_NODES = np.polynomial.legendre.leggauss(80)  # of an integral around the mode, and their weights
+_AROUND = 9.0  # standard errors on either side: the rest is left out, which widens the interval
+
+
+def at_all_times(ledger: Ledger, history: History, error: float) -> tuple[Floats, Floats]:
+    """Return the ends of the intervals that fit what a ledger is told and assumes.
+
+    Where a law is told, from conversions and silence; else from conversions, or votes, alone. What
+    was told after the last duel was asked is left out, as in `duelay.players.evidence.replay`.
+    """
+    assumed = ledger.assumed
+    if isinstance(assumed, Bets):
+        return of_shares(assumed.seen, error)
+    if isinstance(assumed, AssumedGeometric | AssumedTable):
+        return of_censored(history, assumed, error)
+    seen, k = _is_seen(history), history.n_arms
+    wins = np.zeros((k, k))
+    first, second, won = history.first[seen], history.second[seen], history.first_won[seen]
+    np.add.at(wins, (first, second), won)
+    np.add.at(wins, (second, first), 1.0 - won)
+    return of_shares(wins, error)
+
+
+def _is_seen(history: History) -> NDArray[np.bool_]:
+    """Which duels had been heard when the last one was asked."""
+    return np.asarray(history.is_heard & (np.nan_to_num(history.delay) < history.ages))
+
+
+def of_shares(wins: Floats, error: float) -> tuple[Floats, Floats]:
+    """Return the ends of the intervals from wins of i over j, each (K, K), a tie as half a win.
+
+    The mixture is Jeffreys's, Beta(1/2, 1/2). A tied vote is less extreme than a win or a loss, so
+    that the ratio is a supermartingale with it, too.
+    """
+    k = len(wins)
+    least = math.log(k * (k - 1) / 2 / error)  # the error is shared by all pairs
+    lower = np.zeros((k, k))
+    known = (wins > 0) & ~np.eye(k, dtype=bool)
+    lower[known] = _lower_shares(wins[known], wins.T[known], least)
+    return _both_sides(lower, wins + wins.T > 0)
+
+
+def _lower_shares(wins: Floats, losses: Floats, least: float) -> Floats:
+    """The least mu at which the mixture is not yet exp(least) times likelier, by bisection."""
+    mixed = _log_gamma(wins + 0.5) + _log_gamma(losses + 0.5) - _log_gamma(wins + losses + 1.0)
+    mixed -= 2.0 * math.lgamma(0.5)
+    low, high = np.zeros_like(wins), wins / (wins + losses)
+    for _ in range(_STEPS):
+        mu = (low + high) / 2.0
+        lost = np.where(losses > 0, losses * np.log1p(-np.minimum(mu, 1.0 - 1e-16)), 0.0)
+        is_out = mixed - wins * np.log(mu) - lost >= least
+        low, high = np.where(is_out, mu, low), np.where(is_out, high, mu)
+    return low
+
+
+def of_censored(history: History, assumed: Any, error: float) -> tuple[Floats, Floats]:
+    """Return the ends of the intervals where the law is told, from all duels so far.
+
+    A conversion with i first is worth mu, a silence at age a 1 - mu tau(a). That is the likelihood
+    whatever the order, and whoever chose the pair looking at whatever: it holds for every policy.
+    The mixture is uniform.
+    """
+    n_arms, first, second = history.n_arms, history.first, history.second
+    is_heard, ages = _is_seen(history), history.ages - 1
+    least = math.log(n_arms * (n_arms - 1) / 2 / error)
+    lower, known = np.zeros((n_arms, n_arms)), np.zeros((n_arms, n_arms), dtype=bool)
+    for i in range(n_arms):
+        for j in range(i):
+            sides = []
+            for one, other in ((i, j), (j, i)):
+                mine = (first == one) & (second == other)
+                share = _heard_by(assumed, one, other, ages[mine & ~is_heard])
+                values, counts = np.unique(share[share > 0], return_counts=True)
+                sides.append((int((mine & is_heard).sum()), values, counts))
+            if any(wins or values.size for wins, values, _ in sides):
+                known[i, j] = known[j, i] = True
+                lower[i, j] = _lower_censored(sides[0], sides[1], least)
+                lower[j, i] = _lower_censored(sides[1], sides[0], least)
+    return _both_sides(lower, known)
+
+
+def _heard_by(assumed: Any, i: int, j: int, ages: NDArray[np.int64]) -> Floats:
+    """Tau at each age, up to the window, of the law that a ledger assumes for a pair."""
+    if isinstance(assumed, AssumedGeometric):
+        missing = np.maximum(assumed.stay ** ages.astype(np.float64), assumed.last)
+        return np.asarray(assumed.answered * (1.0 - missing))
+    return np.asarray(assumed.tau[assumed.law[i, j], np.minimum(ages, assumed.tau.shape[1] - 1)])
+
+
+def _lower_censored(mine: Any, theirs: Any, least: float) -> float:
+    def log_likelihood(mu: float) -> float:
+        """Concave in mu: each of its terms is."""
+        with np.errstate(divide="ignore"):
+            total = mine[0] * np.log(mu) if mine[0] else 0.0
+            total += theirs[0] * np.log1p(-mu) if theirs[0] else 0.0
+            total += (mine[2] * np.log1p(-mu * mine[1])).sum()
+            return float(total + (theirs[2] * np.log1p(-(1.0 - mu) * theirs[1])).sum())
+
+    def slope(mu: float) -> float:
+        total = mine[0] / mu - theirs[0] / (1.0 - mu)
+        total -= (mine[2] * mine[1] / (1.0 - mu * mine[1])).sum()
+        return float(total + (theirs[2] * theirs[1] / (1.0 - (1.0 - mu) * theirs[1])).sum())
+
+    mode = _edge(lambda mu: slope(mu) > 0, 0.0, 1.0)
+    top = log_likelihood(mode)
+    nearby = 1e-4
+    bend = (2 * top - log_likelihood(max(mode - nearby, 1e-12))
+            - log_likelihood(min(mode + nearby, 1 - 1e-12))) / nearby**2  # fmt: skip
+    width = _AROUND / math.sqrt(bend) if bend > 0 and math.isfinite(bend) else 1.0
+    low, high = max(mode - width, 0.0), min(mode + width, 1.0)
+    nodes = low + (high - low) * (_NODES[0] + 1.0) / 2.0
+    values = np.exp(np.array([log_likelihood(node) for node in nodes]) - top)
+    mixed = top + math.log(float((_NODES[1] * values).sum()) * (high - low) / 2.0)
+    return _edge(lambda mu: mixed - log_likelihood(mu) >= least, 0.0, mode)
+
+
+def _edge(is_before: Any, low: float, high: float) -> float:
+    """Bisect for where a condition stops to hold; return the last point at which it did."""
+    for _ in range(_STEPS):
+        middle = (low + high) / 2.0
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if is_before(middle) else (low, middle)
+    return low
+
+
+def _log_gamma(x: Floats) -> Floats:
+    values, place = np.unique(x, return_inverse=True)
+    return np.asarray(np.array([math.lgamma(value) for value in values])[place])
+
+
+def _both_sides(lower: Floats, known: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Make upper ends of lower ones, mu_ji being 1 - mu_ij; infinite where nothing is known."""
+    lower = np.where(known, lower, -np.inf)
+    upper = np.where(known, 1.0 - lower.T, np.inf)
+    np.fill_diagonal(lower, 0.5)
+    np.fill_diagonal(upper, 0.5)
+    return lower, upper

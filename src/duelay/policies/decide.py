@@ -1,0 +1,70 @@
+"""The policy that decides: it asks where evidence is missing, and says when to stop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from duelay._core import checks
+from duelay.ledger import Ledger, open_ledger
+from duelay.ledger.bets import start_bets
+from duelay.policies.policy import CompiledPolicy
+from duelay.rules.decide import DecideRule
+from duelay.text import named
+
+
+@named("policy", "decide")
+@dataclass(frozen=True, kw_only=True)
+class Decide(CompiledPolicy):
+    """Find the winner in few duels, and declare it, knowing nothing about the delays.
+
+    It names a wrong winner, or one where there is none, in a share `error` of experiments at most,
+    however often somebody looks. That holds for any delays, never-answering ones included, as long
+    as they do not depend on who won, the two arms are shown in the order asked, and different duels
+    are answered independently (docs/theory.md). Until then it does not save regret; afterwards the
+    winner duels itself.
+
+    Parameters
+    ----------
+    order : ``"coin"``, and nothing else: the guarantee rests on it.
+    window : ticks after which a conversion is no longer counted; None waits for ever.
+    error : the probability that it may err with, 0.05 by default.
+    winner_exists : take for granted that one arm beats all others (a Condorcet winner). It then
+        takes fewer duels; where there is none, it still names one.
+    self_duels : False for always two different arms, see `DoubleThompson`.
+
+    Examples
+    --------
+    >>> player = Decide(error=0.1).start(["red", "green"], seed=0)
+    >>> while player.standing().winner is None:
+    ...     duel = player.ask()
+    ...     if duel.first == 1:  # green wins whenever it is shown first
+    ...         _ = player.tell(duel)
+    >>> player.arms[player.standing().winner]
+    'green'
+    """
+
+    order: str = "coin"
+    window: int | None = None
+    error: float = 0.05
+    winner_exists: bool = False
+    self_duels: bool = True
+
+    def __post_init__(self) -> None:
+        if self.order != "coin":
+            raise ValueError(
+                f"order must be 'coin' for a policy that decides, since its guarantee rests on the "
+                f"coin, got {self.order!r}"
+            )
+        object.__setattr__(self, "window", checks.window(self.window))
+        object.__setattr__(self, "error", checks.number("error", self.error, above=0, below=1))
+        checks.yes_or_no("winner_exists", self.winner_exists)
+        checks.yes_or_no("self_duels", self.self_duels)
+
+    def ledger(self, n_arms: int) -> Ledger:
+        """Return an empty ledger that bets."""
+        bets = start_bets(self.error, self.window, n_arms, winner_exists=self.winner_exists)
+        return open_ledger(bets, n_arms, self.order, self_duels=self.self_duels)
+
+    def rule(self, n_arms: int) -> DecideRule:
+        """Return the rule that asks where evidence is missing."""
+        return DecideRule(0)

@@ -1,0 +1,180 @@
+"""Bets against their definition, the fairness that they rest on, and false declarations."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import duelay
+import naive
+from duelay import delays
+from duelay.ledger import age_to, hear, hear_vote, open_ledger, record
+from duelay.ledger.bets import GAPS, NOBODY, evidence_weights, start_bets
+from duelay.problems import Problem
+from helpers import play_beside
+
+TIED = Problem([[0.5, 0.5, 0.8, 0.9], [0.5, 0.5, 0.7, 0.8], [0.2, 0.3, 0.5, 0.6],
+                [0.1, 0.2, 0.4, 0.5]])  # fmt: skip
+
+
+@pytest.mark.parametrize("window", [None, 12])
+@pytest.mark.parametrize("law", ["geometric:0.3", "never:0.4,(uniform:1,15)", "constant:1"])
+def test_the_evidence_is_the_product_of_its_bets(law, window):
+    policy = duelay.Decide(window=window)
+    looks = []
+
+    def check(t, history, pair, player):
+        if t % 37 == 0:
+            bets = player._ledger.assumed
+            expected, wins, n_open = naive.bets(
+                history, t, player.n_arms, window, GAPS, evidence_weights()
+            )
+            off = ~np.eye(player.n_arms, dtype=bool)
+            np.testing.assert_allclose(np.exp(bets.log_evidence[off]), expected[off], rtol=1e-9)
+            np.testing.assert_array_equal(bets.wins, wins)
+            if pair[0] != pair[1]:  # this tick's duel is open, too
+                n_open[pair] += 1
+                n_open[pair[::-1]] += 1
+            np.testing.assert_array_equal(bets.n_open, n_open)
+            looks.append(expected.max())
+
+    play_beside(policy, delays.parse(law), 260, check)
+    assert max(looks) > 3
+
+
+def test_where_a_winner_exists_only_bettors_on_the_leader_take_part():
+    leaders, rejected = [], []
+
+    def check(t, history, pair, player):
+        bets = player._ledger.assumed
+        if t % 53 == 0:
+            expected, _, _ = naive.bets(history, t, 4, None, GAPS, evidence_weights(), leaders)
+            off = ~np.eye(4, dtype=bool)
+            np.testing.assert_allclose(np.exp(bets.log_evidence[off]), expected[off], rtol=1e-9)
+            product = np.where(off, 0.05 + 0.95 * expected, 1.0).prod(axis=0)
+            assert (np.exp(bets.against) >= product * (1 - 1e-9)).all()  # the largest so far
+            rejected.append(int((bets.against >= math.log(1 / 0.05)).sum()))
+        leaders.append(int(bets.leader[0]))
+
+    play_beside(duelay.Decide(winner_exists=True), delays.Geometric(0.3), 600, check)
+    assert rejected[0] == 0 and rejected[-1] == 3
+
+
+@pytest.mark.parametrize("mu", [0.5, 0.35])
+@pytest.mark.parametrize("kappa", [0.0, 0.4, 1.0])
+def test_a_bet_is_fair_at_one_half_whatever_the_law(kappa, mu):
+    """All that can happen to two duels, by coin, with delays 1, 2, 3 or never."""
+    law = {1: 0.2, 2: 0.3, 3: 0.1, 99: 0.4}
+    expected = np.zeros(6)
+    one = list(itertools.product((True, False), (True, False), law))
+    for paths in itertools.product(one, repeat=2):
+        chance = 1.0
+        bets = start_bets(0.05, 2, 2)  # W = 2, the window
+        bets.refit[0] = 99  # kappa stays
+        bets.kappa[0] = kappa
+        bets.silent_won[:] = np.log1p(2 * kappa * GAPS)
+        bets.silent_lost[:] = np.log1p(-2 * kappa * GAPS)
+        ledger = open_ledger(bets, 2, "coin")
+        for t in range(1, 7):
+            for born, (zero_first, won, delay) in enumerate(paths, start=1):
+                if won and born + delay == t and delay <= 2:
+                    pair = (0, 1) if zero_first else (1, 0)
+                    hear(ledger, *pair, born, t)
+            age_to(ledger, t)
+            if t <= 2:
+                zero_first, won, delay = paths[t - 1]
+                first_wins = mu if zero_first else 1 - mu
+                chance *= 0.5 * (first_wins if won else 1 - first_wins) * law[delay]
+                record(ledger, *((0, 1) if zero_first else (1, 0)), t)
+            if t >= 2:
+                expected[t - 1] += chance * math.exp(bets.log_evidence[0, 1])
+    assert (expected[1:] <= 1 + 1e-12).all()
+    if mu == 0.5:
+        np.testing.assert_allclose(expected[1:], 1.0, rtol=1e-12)
+    else:
+        assert expected[-1] < 0.99
+
+
+def test_a_conversion_after_the_silence_was_settled_changes_no_evidence():
+    bets = start_bets(0.05, 3, 2)
+    ledger = open_ledger(bets, 2, "coin")
+    record(ledger, 0, 1, 1)
+    for t in range(2, 7):
+        age_to(ledger, t)
+    before = bets.log_evidence.copy()
+    hear(ledger, 0, 1, 1, 6)
+    age_to(ledger, 7)
+    assert bets.wins.sum() == 0 and ledger.conversions[0, 1] == 1
+    np.testing.assert_array_equal(bets.log_evidence, before)
+
+
+def test_nobody_looks_before_all_news_of_a_tick_is_booked():
+    """60 conversions of one arm and then 60 of the other, in one tick: no evidence at all."""
+    bets = start_bets(0.05, None, 2)
+    ledger = open_ledger(bets, 2, "coin")
+    for t in range(1, 121):
+        age_to(ledger, t)
+        record(ledger, *((0, 1) if t <= 60 else (1, 0)), t)
+    for born in range(1, 121):
+        hear(ledger, *((0, 1) if born <= 60 else (1, 0)), born, 121)
+    age_to(ledger, 121)
+    assert bets.best.max() == 0.0 and bets.winner[0] == NOBODY
+
+
+def test_votes_bet_on_either_outcome_and_ties_on_none():
+    ledger = duelay.Decide().start(2, feedback="votes")._ledger
+    bets = ledger.assumed
+    for t, first_won in enumerate((1.0, 1.0, 0.0, 0.5), start=1):
+        age_to(ledger, t)
+        record(ledger, 0, 1, t)
+        hear_vote(ledger, 0, 1, first_won, t, t + 1)
+    age_to(ledger, 5)
+    product = (1 + 2 * GAPS) ** 2 * (1 - 2 * GAPS)
+    assert math.exp(bets.log_evidence[0, 1]) == pytest.approx((evidence_weights() * product).sum())
+    assert bets.wins.tolist() == [[0.0, 2.5], [1.5, 0.0]]
+    for t in range(6, 200):  # silence is no answer, and tells nothing
+        age_to(ledger, t)
+        record(ledger, 0, 1, t)
+    assert bets.lead[0, 1] == 1.0
+
+
+def test_the_path_keeps_the_past_in_little_room():
+    player = duelay.Decide().start(2, seed=0)
+    for _ in range(3000):
+        player.ask()
+    evidence = player.standing().evidence
+    assert evidence.tick[0] == 0 and evidence.tick[-1] == 2999  # as of the last ask
+    assert 100 < len(evidence.tick) <= 257
+    assert len(set(np.diff(evidence.tick[:-1]))) == 1
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("winner_exists", [False, True])
+@pytest.mark.parametrize("law, batch", [("geometric:0.01", 1), ("never:0.5,geometric:0.1", 100)])
+def test_of_two_tied_arms_none_is_declared_more_often_than_promised(law, batch, winner_exists):
+    """Looked at after every tick; `make decide` has all laws, with 2000 runs."""
+    policy = duelay.Decide(error=0.2, winner_exists=winner_exists)
+    result = duelay.simulate(
+        TIED, policy, delay=law, horizon=20_000, runs=150, seed=5, stop=0.2,
+        setting=duelay.Setting(batch=batch),
+    )  # fmt: skip
+    wrong = result.is_declared if not winner_exists else result.is_declared & (result.leader > 1)
+    assert wrong.mean() <= 0.2 + 3 * math.sqrt(0.2 * 0.8 / 150)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("feedback", ["conversions", "votes"])
+def test_a_bonus_for_the_first_place_leaves_declarations_valid(feedback):
+    problem = Problem([[0.5, 0.5], [0.5, 0.5]], first_bonus=0.2)
+    result = duelay.simulate(
+        problem, duelay.Decide(error=0.2), delay="geometric:0.1", horizon=4000, runs=200, seed=1,
+        stop=0.2, setting=duelay.Setting(feedback=feedback),
+    )  # fmt: skip
+    assert result.is_declared.mean() <= 0.2 + 3 * math.sqrt(0.2 * 0.8 / 200)
+    better = Problem([[0.5, 0.6], [0.4, 0.5]], first_bonus=0.2)
+    result = duelay.simulate(
+        better, duelay.Decide(), delay="geometric:0.1", horizon=10_000, runs=20, seed=1, stop=0.05,
+        setting=duelay.Setting(feedback=feedback),
+    )  # fmt: skip
+    assert result.is_declared.all() and not result.is_wrong.any()

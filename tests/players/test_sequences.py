@@ -1,0 +1,88 @@
+"""Intervals that hold at all times together: by definition, and in simulations."""
+
+import math
+
+import numpy as np
+import pytest
+
+import duelay
+import naive
+from duelay.assumptions.history import History
+from duelay.ledger import assume
+from duelay.players.sequences import of_censored, of_shares
+from helpers import play_beside
+
+
+@pytest.mark.parametrize("wins, losses", [(1, 0), (0, 3), (7, 2), (40, 60), (300, 250), (2.5, 1.5)])
+def test_an_interval_is_where_the_mixture_is_not_much_likelier(wins, losses):
+    matrix = np.zeros((3, 3))
+    matrix[0, 1], matrix[1, 0] = wins, losses
+    lower, upper = of_shares(matrix, 0.05)
+    expected = naive.share_interval(wins, losses, 3, 0.05)
+    assert (lower[0, 1], upper[0, 1]) == pytest.approx(expected, abs=2e-4)
+    assert lower[1, 0] == pytest.approx(1 - upper[0, 1])
+    assert lower[0, 2] == -math.inf and upper[0, 2] == math.inf
+    assert lower[2, 2] == upper[2, 2] == 0.5
+
+
+@pytest.mark.parametrize("told", ["uniform:1,12", "geometric:0.2", "never:0.3,geometric:0.2"])
+def test_with_a_law_silence_counts_by_its_age(told):
+    """Against the likelihood on a fine grid, written down duel by duel."""
+    rng = np.random.default_rng(3)
+    n, window, law = 80, 9, duelay.delays.parse(told)
+    first = rng.integers(2, size=n)
+    delay = np.where(
+        rng.random(n) < 0.4, np.array([law.sample(seed=rng) for _ in range(n)]), np.inf
+    )
+    born = np.arange(1, n + 1)
+    heard = (delay <= window) & (born + delay <= n)  # as of the last ask
+    history = History(
+        n_arms=2, first=first, second=1 - first, delay=np.where(heard, delay, np.nan),
+        first_won=np.where(heard, 1.0, np.nan), window=window, feedback="conversions",
+        order="champion", arms=("a", "b"),
+    )  # fmt: skip
+    lower, upper = of_censored(history, assume(told, window, 2), 0.1)
+    grid = (np.arange(20_000) + 0.5) / 20_000
+    total = np.zeros_like(grid)
+    for s in range(n):
+        mu = grid if first[s] == 0 else 1 - grid
+        tau = law.cdf(min(n - born[s], window))
+        total += np.log(mu) if heard[s] else np.log1p(-mu * tau)
+    mixed = total.max() + math.log(np.exp(total - total.max()).mean())
+    kept = grid[mixed - total < math.log(1 / 0.1)]
+    assert lower[0, 1] == pytest.approx(kept[0], abs=2e-4)
+    assert upper[0, 1] == pytest.approx(kept[-1], abs=2e-4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "policy", [duelay.Decide(), duelay.RUCBDelay(delay="geometric:0.2"),
+               duelay.DoubleThompson(delay="geometric:0.2", order="champion")], ids=str
+)  # fmt: skip
+def test_the_intervals_hold_at_every_look(policy):
+    problem = duelay.Problem([[0.5, 0.6, 0.7], [0.4, 0.5, 0.55], [0.3, 0.45, 0.5]])
+    mu, missed = problem.matrix, set()
+    for seed in range(20):
+
+        def look(t, history, pair, player, seed=seed):
+            if t % 40 == 0:
+                standing = player.standing(0.8)
+                if ((standing.lower > mu) | (standing.upper < mu)).any():
+                    missed.add(seed)
+
+        play_beside(policy, duelay.delays.Geometric(0.2), 400, look, problem, seed)
+    assert len(missed) <= 20 * 0.2 + 3 * math.sqrt(20 * 0.2 * 0.8)
+
+
+def test_a_bonus_for_the_first_moves_the_intervals_and_no_declaration():
+    """They are then for (mu + b) / (1 + 2 b)."""
+    mu, bonus = 0.7, 0.2
+    rng = np.random.default_rng(0)
+    heard = np.zeros((2, 2))
+    for _ in range(20_000):
+        first = rng.integers(2)
+        chance = (mu if first == 0 else 1 - mu) + bonus
+        if rng.random() < chance:
+            heard[first, 1 - first] += 1
+    lower, upper = of_shares(heard, 0.05)
+    assert lower[0, 1] < (mu + bonus) / (1 + 2 * bonus) < upper[0, 1] < mu

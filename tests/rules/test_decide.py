@@ -1,0 +1,97 @@
+"""Decide's choices: who leads, who is its rival, and that both are blind to open orders."""
+
+import math
+
+import numpy as np
+import pytest
+
+import duelay
+from duelay.ledger import age_to, hear, open_ledger, record
+from duelay.ledger.bets import start_bets
+from duelay.rules.decide import DecideRule, find_leader, find_rival
+from duelay.rules.turn import declared, select
+
+
+class Middle:
+    """A generator whose normal numbers are all 0."""
+
+    def random(self):
+        return 0.5
+
+    def standard_normal(self):
+        return 0.0
+
+
+def settled(n_arms, counts, still_open=()):
+    """A ledger with conversions by ordered pair, all heard, and some open duels."""
+    ledger = open_ledger(start_bets(0.05, None, n_arms), n_arms, "coin")
+    heard = [pair for pair, n in counts.items() for _ in range(n)]
+    duels = [*heard, *still_open]
+    for t, pair in enumerate(duels, start=1):
+        age_to(ledger, t)
+        record(ledger, *pair, t)
+    for born, pair in enumerate(heard, start=1):  # late enough that nothing is settled by silence
+        hear(ledger, *pair, born, len(duels) + 1)
+    age_to(ledger, len(duels) + 1)
+    return ledger, len(duels) + 1
+
+
+def test_the_leader_has_the_least_against_it():
+    counts = {(0, 1): 30, (1, 0): 10, (1, 2): 25, (2, 1): 15, (2, 0): 14, (0, 2): 12}
+    ledger, _ = settled(3, counts)
+    against = np.zeros(3)
+    for i in range(3):
+        for j in range(3):
+            n = counts.get((i, j), 0) + counts.get((j, i), 0)
+            if i != j and (p := counts[i, j] / n) < 0.5:
+                against[i] += n * (p * math.log(2 * p) + (1 - p) * math.log(2 * (1 - p)))
+    np.testing.assert_allclose(ledger.assumed.doubts, against)
+    assert find_leader(ledger.assumed, Middle()) == against.argmin()
+
+
+@pytest.mark.interpreted  # compiled, a generator is NumPy's
+def test_the_rival_is_the_one_with_the_least_to_show_for_its_duels():
+    counts = {(0, 1): 30, (1, 0): 20, (0, 2): 18, (2, 0): 10}
+    ledger, _ = settled(3, counts)
+    cost = {1: 2 * 50 * 0.1**2, 2: 2 * 28 * (18 / 28 - 0.5) ** 2}
+    assert find_rival(ledger.assumed, 0, Middle()) == min(cost, key=cost.get) == 1
+    ledger, _ = settled(3, counts, still_open=[(0, 1)] * 80)  # these will tell as well
+    assert find_rival(ledger.assumed, 0, Middle()) == 2
+    ledger, _ = settled(4, counts)
+    assert find_rival(ledger.assumed, 0, Middle()) == 3  # of whom nothing is known
+
+
+def test_the_choice_does_not_look_at_the_order_of_an_open_duel():
+    counts = {(0, 1): 9, (1, 0): 7, (1, 2): 8, (2, 0): 6}
+    seen = set()
+    for orders in range(32):
+        duels = [((0, 1), (1, 0))[orders >> bit & 1] for bit in range(5)]
+        ledger, t = settled(3, counts, still_open=duels)
+        rng = np.random.default_rng(1)
+        seen.add(tuple(int(x) for _ in range(9) for x in select(DecideRule(0), ledger, t, rng)))
+    assert len(seen) == 1
+
+
+def test_whoever_is_declared_duels_itself_from_then_on():
+    ledger, t = settled(2, {(1, 0): 200})
+    rule = DecideRule(0)
+    assert declared(rule, ledger) == 1
+    assert tuple(select(rule, ledger, t, np.random.default_rng(0))) == (1, 1)
+
+
+def test_no_winner_and_no_self_duel_before_the_declaration():
+    player = duelay.Decide().start(3, seed=0)
+    for _ in range(500):
+        duel = player.ask()
+        assert duel.first != duel.second
+    assert player.standing().winner is None
+
+
+def test_an_order_other_than_the_coin_is_refused():
+    with pytest.raises(ValueError, match="order must be 'coin' for a policy that decides"):
+        duelay.Decide(order="champion")
+    for error in (0, 1, -0.1, "x"):
+        with pytest.raises(ValueError, match="error must be"):
+            duelay.Decide(error=error)
+    with pytest.raises(ValueError, match="corrects_position must be False"):
+        duelay.Decide().start(2, feedback="votes", corrects_position=True)
