@@ -46,7 +46,7 @@ def test_the_leader_has_the_least_against_it():
             if i != j and (p := counts[i, j] / n) < 0.5:
                 against[i] += n * (p * math.log(2 * p) + (1 - p) * math.log(2 * (1 - p)))
     np.testing.assert_allclose(ledger.assumed.doubts, against)
-    assert find_leader(ledger.assumed, Middle()) == against.argmin()
+    assert find_leader(ledger.assumed, np.random.default_rng(0)) == against.argmin()
 
 
 @pytest.mark.interpreted  # compiled, a generator is NumPy's

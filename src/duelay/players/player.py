@@ -180,13 +180,13 @@ class Player:
         confidence = checks.number("confidence", confidence, above=0, below=1)
         with self._lock:
             tick, pending = self.tick, self._pending()
+            history = None if self.feedback == "counts" else self._history()
             ledger = copy.deepcopy(self._ledger)
             active = active_of(self.policy, self._rule, self.n_arms)
         if not is_deciding:
             age_to(ledger, tick + 1)
         estimates = ledger.estimates()
         guarantee = find_guarantee(ledger.assumed, self.feedback, self._order())
-        history = None if self.feedback == "counts" else self.history(tick)
         one_look = intervals(estimates, confidence)
         lower, upper = one_look
         if guarantee.holds and history is not None:
@@ -221,20 +221,21 @@ class Player:
             history=history,
         )
 
-    def history(self, n: int | None = None) -> History:
-        """Return every duel and when its conversion was heard, for `duelay.assumptions`.
-
-        Those asked so far, or the first n.
-        """
+    def history(self) -> History:
+        """Return every duel so far and when its conversion was heard, for `duelay.assumptions`."""
         if self.feedback == "counts":
             raise ValueError(
                 "history does not fit feedback='counts', whose conversions are anonymous: which "
                 "duel was heard, and when, is not known"
             )
         with self._lock:
-            first, second = np.divmod(np.array(self._pairs[:n], dtype=np.int64), self.n_arms)
-            tick = np.array(self._heard[:n], dtype=np.float64)
-            told = np.array(self._told[:n], dtype=np.float64)
+            return self._history()
+
+    def _history(self) -> History:
+        """`history`, for who holds the lock."""
+        first, second = np.divmod(np.array(self._pairs, dtype=np.int64), self.n_arms)
+        tick = np.array(self._heard, dtype=np.float64)
+        told = np.array(self._told, dtype=np.float64)
         heard = tick > 0
         return History(
             n_arms=self.n_arms,
