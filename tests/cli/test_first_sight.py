@@ -121,6 +121,7 @@ def test_each_bar_names_its_policy_and_the_whole(monkeypatch, capsys):
     assert names == ["rucb", False]
 
 
+@pytest.mark.long
 def test_a_bar_with_a_name_is_drawn_as_without_after_two_seconds(monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
     problem = duelay.datasets.load("mslr")

@@ -211,6 +211,7 @@ def one_pair(second):
     return OnePair()
 
 
+@pytest.mark.long
 def test_a_rule_that_is_defined_again_runs_its_new_code():
     problem = duelay.problems.arithmetic(4, 0.1)
     for second in (1, 3):
@@ -220,6 +221,7 @@ def test_a_rule_that_is_defined_again_runs_its_new_code():
         assert policy.start(4, seed=0).ask() == (0, 0, second)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("second", [4, -1])
 def test_an_arm_that_there_is_not_ends_the_simulation(second):
     problem = duelay.problems.arithmetic(4, 0.1)
