@@ -10,7 +10,8 @@ import duelay
 import naive
 from duelay import delays
 from duelay.ledger import age_to, hear, hear_vote, open_ledger, record
-from duelay.ledger.bets import GAPS, NOBODY, evidence_weights, start_bets
+from duelay.ledger.bets import GAPS, evidence_weights, start_bets
+from duelay.ledger.declare import NOBODY
 from duelay.problems import Problem
 from helpers import play_beside
 

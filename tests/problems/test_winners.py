@@ -233,7 +233,7 @@ def test_borda_drops_its_winner_as_seldom_as_it_says(n_arms, told, law):
 
 @pytest.mark.compiled
 def test_the_intervals_of_scores_hold_under_delay():
-    from duelay.players.standing import score_bounds
+    from duelay.players.scores import score_bounds
 
     mu = np.array([[0.5, 0.7, 0.9], [0.3, 0.5, 0.6], [0.1, 0.4, 0.5]])
     truth = (mu.sum(axis=1) - 0.5) / 2

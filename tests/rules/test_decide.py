@@ -57,6 +57,9 @@ def test_the_rival_is_the_one_with_the_least_to_show_for_its_duels():
     assert find_rival(ledger.assumed, 0, Middle()) == min(cost, key=cost.get) == 1
     ledger, _ = settled(3, counts, still_open=[(0, 1)] * 80)  # these will tell as well
     assert find_rival(ledger.assumed, 0, Middle()) == 2
+    close = {(0, 1): 30, (1, 0): 30, (0, 2): 10, (2, 0): 40}  # 2 seems to beat the leader
+    ledger, _ = settled(3, {**close, (0, 1): 34})
+    assert find_rival(ledger.assumed, 0, Middle()) == 2
     ledger, _ = settled(4, counts)
     assert find_rival(ledger.assumed, 0, Middle()) == 3  # of whom nothing is known
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,58 +168,7 @@ def head(result: Result, label: str) -> tuple[str, ...]:
 
 
 STOPS = (*COLUMNS[:5], "run", "stopped", "declared", "wrong")
-
-
-def stops_of(result: Result, label: str) -> list[tuple[Any, ...]]:
-    """A row a run (`STOPS`): the duels until a winner was declared, who it is, whether wrongly.
-
-    The arm is empty where nobody was declared.
-    """
-    begins, arms = head(result, label), result.problem.arms
-    rows = zip(result.measured, result.leader, result.is_declared, result.is_wrong, strict=True)
-    return [
-        (*begins, run, int(stopped), arms[leader] if is_declared else "", bool(is_wrong))
-        for run, (stopped, leader, is_declared, is_wrong) in enumerate(rows)
-    ]
-
-
-def write_stops(
-    results: Sequence[Result], path: str | Path, labels: Sequence[str] | None = None
-) -> None:
-    """Write when runs ended as one table (`STOPS`, a row a run), whole or not at all."""
-    labels = [result.label for result in results] if labels is None else labels
-    lines = io.StringIO()
-    writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow(STOPS)
-    for result, label in zip(results, labels, strict=True):
-        for row in stops_of(result, label):
-            writer.writerow([in_cell(cell) if isinstance(cell, str) else cell for cell in row])
-    write_whole(Path(path), lines.getvalue().encode())
-
-
 PATHS = (*COLUMNS[:5], "run", "t", "arm", "evidence")
-
-
-def write_paths(
-    results: Sequence[Result], path: str | Path, labels: Sequence[str] | None = None
-) -> None:
-    """Write how the evidence grew as one table (`PATHS`, a row a run, tick and arm).
-
-    Some 250 ticks of a run, and the last. An arm is declared once its evidence reaches K / error,
-    or 1 / error where a winner is taken for granted.
-    """
-    labels = [result.label for result in results] if labels is None else labels
-    lines = io.StringIO()
-    writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow(PATHS)
-    for result, label in zip(results, labels, strict=True):
-        begins = [in_cell(word) for word in head(result, label)]
-        arms = [in_cell(arm) for arm in result.problem.arms]
-        for run, evidence in enumerate(result.paths):
-            for t, row in zip(evidence.tick, np.exp(evidence.path), strict=True):
-                for arm, value in zip(arms, row, strict=True):
-                    writer.writerow([*begins, run, int(t), arm, f"{value:.6g}"])
-    write_whole(Path(path), lines.getvalue().encode())
 
 
 def write_csv(
@@ -229,6 +178,38 @@ def write_csv(
 
     `labels` say what each result is called; where there are none, its own `label` does.
     """
+    _write(COLUMNS, _regrets, results, path, labels)
+
+
+def write_stops(
+    results: Sequence[Result], path: str | Path, labels: Sequence[str] | None = None
+) -> None:
+    """Write when runs ended as a table (`STOPS`, a row a run).
+
+    Duels until a winner was declared, who it is (empty where nobody was), and whether wrongly.
+    """
+    _write(STOPS, _stops, results, path, labels)
+
+
+def write_paths(
+    results: Sequence[Result], path: str | Path, labels: Sequence[str] | None = None
+) -> None:
+    """Write how the evidence grew as a table (`PATHS`, a row a run, tick and arm).
+
+    Some 250 ticks of a run, and the last. An arm is declared once its evidence reaches K / error,
+    or 1 / error where a winner is taken for granted.
+    """
+    _write(PATHS, _paths, results, path, labels)
+
+
+def _write(
+    columns: Sequence[str],
+    rows: Callable[[Result], Iterable[tuple[Any, ...]]],
+    results: Sequence[Result],
+    path: str | Path,
+    labels: Sequence[str] | None,
+) -> None:
+    """Write a table whose rows begin with what the result is, whole or not at all."""
     labels = [result.label for result in results] if labels is None else labels
     if len(labels) != len(results):
         raise ValueError(
@@ -236,10 +217,29 @@ def write_csv(
         )
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(columns)
     for result, label in zip(results, labels, strict=True):
         begins = [in_cell(word) for word in head(result, label)]
-        for run, regrets in enumerate(result.regret):
-            for t, regret in zip(result.t, regrets, strict=True):
-                writer.writerow([*begins, run, int(t), repr(float(regret))])
+        writer.writerows([*begins, *row] for row in rows(result))
     write_whole(Path(path), lines.getvalue().encode())
+
+
+def _regrets(result: Result) -> Iterable[tuple[Any, ...]]:
+    for run, regrets in enumerate(result.regret):
+        for t, regret in zip(result.t, regrets, strict=True):
+            yield run, int(t), repr(float(regret))
+
+
+def _stops(result: Result) -> Iterable[tuple[Any, ...]]:
+    arms = [in_cell(arm) for arm in result.problem.arms]
+    ends = zip(result.measured, result.leader, result.is_declared, result.is_wrong, strict=True)
+    for run, (stopped, leader, is_declared, is_wrong) in enumerate(ends):
+        yield run, int(stopped), arms[leader] if is_declared else "", bool(is_wrong)
+
+
+def _paths(result: Result) -> Iterable[tuple[Any, ...]]:
+    arms = [in_cell(arm) for arm in result.problem.arms]
+    for run, evidence in enumerate(result.paths):
+        for t, row in zip(evidence.tick, np.exp(evidence.path), strict=True):
+            for arm, value in zip(arms, row, strict=True):
+                yield run, int(t), arm, f"{value:.6g}"

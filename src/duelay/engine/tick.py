@@ -121,9 +121,7 @@ def is_over(tally: Tally, rule: Any, ledger: Ledger, t: int) -> bool:
 def stand_still(tally: Tally, plays: NDArray[np.int64]) -> None:
     """Fill in the checkpoints after the end of a run: nothing changes any more."""
     while tally.passed[0] < tally.checkpoints.size:
-        tick = tally.tick[0]
         pass_to(tally, next_checkpoint(tally), plays)
-        tally.tick[0] = tick
 
 
 @kernel

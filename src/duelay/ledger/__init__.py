@@ -1,8 +1,8 @@
 """The ledger: what has been played and heard, under what a policy assumes about the delay.
 
 `ledger` has the counts, `assumption` the four lines of algebra and what is asked of an assumption;
-`at_once`, `geometric`, `table`, `learned` and `votes` are the assumptions, and `order` says which
-arm is shown first.
+`at_once`, `geometric`, `table`, `learned` and `votes` are the assumptions; `bets` assumes nothing
+and keeps evidence, `declare` looks at it. `order` says which arm is shown first.
 """
 
 from __future__ import annotations

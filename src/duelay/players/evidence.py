@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from duelay._core.jit import kernel
 from duelay.assumptions.history import History
 from duelay.ledger.assumption import advance, convert, enter, vote
-from duelay.ledger.bets import NOBODY, Bets, standing_of, start_bets
+from duelay.ledger.bets import Bets, start_bets
+from duelay.ledger.declare import NOBODY, arm_evidence
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +39,7 @@ class Evidence(NamedTuple):
 def evidence_of(bets: Bets) -> Evidence:
     """Return what bets have come to."""
     n, winner = int(bets.path_size[0]), int(bets.winner[0])
-    arm = np.array([standing_of(bets, i) for i in range(len(bets.doubts))])
+    arm = np.array([arm_evidence(bets, i) for i in range(len(bets.doubts))])
     return Evidence(
         winner=None if winner == NOBODY else winner,
         declared=None if winner == NOBODY else int(bets.declared[0]),

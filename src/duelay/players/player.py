@@ -22,8 +22,9 @@ from duelay.ledger.bets import Bets
 from duelay.ledger.learned import LearnedLaw
 from duelay.ledger.order import ORDERS
 from duelay.players.guarantee import find_guarantee
+from duelay.players.scores import score_bounds
 from duelay.players.sequences import at_all_times
-from duelay.players.standing import Standing, active_of, intervals, leader_of, score_bounds
+from duelay.players.standing import Standing, active_of, intervals, leader_of
 from duelay.problems import check_arms
 
 if TYPE_CHECKING:
@@ -216,6 +217,7 @@ class Player:
             late=self._late,
             guarantee=guarantee,
             policy_error=error,
+            counted=estimates.expected**2 / np.maximum(estimates.n, 1.0),
             one_look=one_look,
             bets=ledger.assumed if is_deciding else None,
             history=history,

@@ -21,12 +21,13 @@ from duelay.assumptions import (
 from duelay.assumptions.finding import Finding
 from duelay.assumptions.history import History
 from duelay.ledger import Estimates, Ledger
-from duelay.ledger.bets import NOBODY, Bets
+from duelay.ledger.bets import Bets
+from duelay.ledger.declare import NOBODY
 from duelay.players.doubts import find_doubts
 from duelay.players.evidence import Evidence, evidence_of, replay
 from duelay.players.guarantee import NONE, Guarantee
 from duelay.players.opinions import DuelsLeft, Opinions, opinions
-from duelay.rules.borda import is_behind
+from duelay.players.scores import Scores, scores_of
 from duelay.show.table import table
 
 _ENDANGER = (order_balance, delay_by_winner, delay_by_pair, preference_drift, independence)
@@ -49,15 +50,6 @@ class Row(NamedTuple):
     duels: int  # with the arm in them
     conversions: int  # with the arm first
     pending: int | None  # with the arm first, silent and still open; None if it cannot be known
-
-
-class Scores(NamedTuple):
-    """Borda scores, each (K,)."""
-
-    score: NDArray[np.float64]  # estimates; 1/2 where unheard
-    lower: NDArray[np.float64]  # the ends of their intervals, for all arms together
-    upper: NDArray[np.float64]
-    is_candidate: NDArray[np.bool_]  # whether no other score is larger for certain
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +88,7 @@ class Standing:
     late: int = 0  # answers that came after the window
     guarantee: Guarantee = NONE  # what holds however often somebody looks
     policy_error: float | None = None  # of a policy that decides
+    counted: NDArray[np.float64] | None = None  # (K, K): N~^2 / N, answers that tell as much
     one_look: tuple[Any, Any] | None = None  # Hoeffding's intervals, for this look alone
     bets: Bets | None = None  # of a policy that decides: what it has bet so far
     history: History | None = None  # every duel so far; None with counts
@@ -156,12 +149,7 @@ class Standing:
         evidence = self.evidence
         if evidence is not None:
             return opinions(evidence.lead, evidence.n, self.leader, evidence)
-        lower, upper = self.one_look or (self.lower, self.upper)
-        with np.errstate(invalid="ignore"):
-            width = (upper - lower) / 2.0  # of Hoeffding's intervals: it knows how much was heard
-        k = len(self.arms)
-        log = math.log(k * (k - 1) / (1.0 - self.confidence))
-        n = np.where(np.isfinite(width) & (width > 0), log / 2 / np.maximum(width, 1e-9) ** 2, 0.0)
+        n = np.zeros_like(self.mean) if self.counted is None else self.counted
         lead = n * np.where(n > 0, np.clip(2.0 * self.mean - 1.0, -1.0, 1.0), 0.0)
         return opinions(lead, n, self.leader, None)
 
@@ -380,36 +368,7 @@ def leader_of(ledger: Ledger, active: NDArray[np.bool_], target: str) -> int:
         bets = ledger.assumed
         return int(bets.winner[0] if bets.winner[0] != NOBODY else np.argmin(bets.doubts))
     estimates = ledger.estimates()
-    return find_leader(estimates.mean, active, _scores(estimates) if target == "borda" else None)
-
-
-def _scores(estimates: Estimates) -> NDArray[np.float64]:
-    """(K,): Borda scores, from all duels of an arm together; 1/2 where nothing is heard."""
-    heard = estimates.expected.sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(heard > 0, estimates.wins.sum(axis=1) / heard, 0.5)
-
-
-def score_bounds(ledger: Ledger, confidence: float) -> Scores:
-    """Return all Borda scores with intervals that hold together, for one look.
-
-    The widths are Hoeffding's, plus the most that unequal weights of the opponents can matter.
-    """
-    estimates = ledger.estimates()
-    k, n = len(ledger.plays), estimates.n.sum(axis=1)
-    heard = estimates.expected.sum(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        uneven = np.maximum(0.0, estimates.expected / heard - 1.0 / (k - 1))
-        width = np.sqrt(n * math.log(2 * k / (1.0 - confidence)) / 2) / heard[:, 0]
-    np.fill_diagonal(uneven, 0.0)
-    width = np.where(heard[:, 0] > 0, width + uneven.sum(axis=1), np.inf)
-    log_error, tick = math.log((k - 1) / (1.0 - confidence)), max(1, int(ledger.plays.sum()))
-    is_candidate = [
-        not any(is_behind(ledger, i, j, log_error, tick) for j in range(k) if j != i)
-        for i in range(k)
-    ]
-    score = _scores(estimates)
-    return Scores(score, score - width, score + width, np.array(is_candidate))
+    return find_leader(estimates.mean, active, scores_of(estimates) if target == "borda" else None)
 
 
 def intervals(

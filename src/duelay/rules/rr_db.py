@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger
 from duelay.ledger.assumption import FOREVER
-from duelay.rules.turn import calm_until, declared, is_beaten, select, stays_unbeaten
+from duelay.rules.turn import calm_until, declared, is_beaten, only_one, select, stays_unbeaten
 
 
 class RRDBRule(NamedTuple):
@@ -110,13 +110,7 @@ def next_in_turn(rule: Any, ledger: Ledger, of_two: bool) -> Any:
 
 @declared.register(RRDBRule)
 def _declared(rule: RRDBRule, ledger: Ledger) -> int:
-    """The arm that is left."""
-    n_active, last = 0, -1
-    for i in range(rule.active.size):
-        if rule.active[i]:
-            n_active += 1
-            last = i
-    return last if n_active == 1 else -1
+    return only_one(rule.active)
 
 
 @calm_until.register(RRDBRule)

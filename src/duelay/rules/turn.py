@@ -63,6 +63,17 @@ def declared(rule: Any, ledger: Ledger) -> int:
 
 
 @kernel
+def only_one(active: Any) -> int:
+    """Return the arm that alone is still active; -1 while there are more, or none."""
+    n_active, last = 0, -1
+    for i in range(active.size):
+        if active[i]:
+            n_active += 1
+            last = i
+    return last if n_active == 1 else -1
+
+
+@kernel
 def turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     """Bring the ledger to tick t, choose a pair and who is shown first, write it down."""
     age_to(ledger, t)

@@ -15,7 +15,7 @@ import numpy as np
 
 import duelay
 from duelay.ledger import Ledger
-from duelay.rules.turn import declared, select, upper_bound, wins_and_count
+from duelay.rules.turn import declared, only_one, select, upper_bound, wins_and_count
 
 
 class PlainRUCBRule(NamedTuple):
@@ -216,7 +216,8 @@ def _savage(rule: SAVAGERule, ledger: Ledger, t: int, rng: np.random.Generator) 
                     width = 0.5 * math.log(math.pi**2 * k * k * n * n / (3.0 * rule.error))
                     if upper_bound(ledger, i, j, width) < 0.5:
                         rule.active[i] = False
-    first, second, least = declared(rule, ledger), declared(rule, ledger), 1 << 62
+    first = second = only_one(rule.active)
+    least = 1 << 62
     for i in range(k):
         for j in range(i + 1, k):
             n = ledger.plays[i, j] + ledger.plays[j, i]
@@ -227,12 +228,7 @@ def _savage(rule: SAVAGERule, ledger: Ledger, t: int, rng: np.random.Generator) 
 
 @declared.register(SAVAGERule)
 def _savage_declared(rule: SAVAGERule, ledger: Ledger) -> int:
-    n_active, last = 0, -1
-    for i in range(rule.active.size):
-        if rule.active[i]:
-            n_active += 1
-            last = i
-    return last if n_active == 1 else -1
+    return only_one(rule.active)
 
 
 @dataclass(frozen=True)

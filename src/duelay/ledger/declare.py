@@ -1,0 +1,154 @@
+"""Looking at bets: the evidence of every pair, who is declared, and how it came to that.
+
+Everything here happens at the end of a tick, when all its news is booked: see `duelay.ledger.bets`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from duelay._core.jit import kernel
+
+NOBODY = -1
+_CASH = 0.05  # where a winner exists: the share of a bettor's money that stays out of the bets
+
+
+@kernel
+def touch(bets: Any, i: int, j: int) -> None:
+    """Note that there is news of the pair."""
+    low, high = min(i, j), max(i, j)
+    if not bets.is_touched[low, high]:
+        bets.is_touched[low, high] = True
+        bets.touched[bets.n_touched[0]] = low * bets.doubts.size + high
+        bets.n_touched[0] += 1
+
+
+@kernel
+def mix(bets: Any, i: int, j: int) -> float:
+    """Log E_ij: the log of the sum over g of weight_g times the wealth."""
+    most = -math.inf
+    for place in range(bets.gaps.size):
+        most = max(most, bets.log_weight[place] + bets.wealth[i, j, place])
+    total = 0.0
+    for place in range(bets.gaps.size):
+        total += math.exp(bets.log_weight[place] + bets.wealth[i, j, place] - most)
+    return most + math.log(total)
+
+
+@kernel
+def weigh(bets: Any, i: int, j: int) -> float:
+    """N d(mu^, 1/2) if j seems to beat i, else 0."""
+    n, lead = bets.n[i, j], bets.lead[i, j]
+    if lead >= 0.0 or n <= 0.0:
+        return 0.0
+    p = max(0.5 + 0.5 * lead / n, 0.0)
+    total = math.log(2.0) + (1.0 - p) * math.log(1.0 - p)
+    if p > 0.0:
+        total += p * math.log(p)
+    return float(n * max(total, 0.0))
+
+
+@kernel
+def look(bets: Any, t: int) -> None:
+    """Look at the evidence, at tick t, when all its news is booked; declare whom it declares."""
+    k = bets.doubts.size
+    for place in range(bets.n_touched[0]):
+        low, high = bets.touched[place] // k, bets.touched[place] % k
+        bets.is_touched[low, high] = False
+        for turn in range(2):
+            i, j = (low, high) if turn == 0 else (high, low)
+            bets.log_evidence[i, j] = mix(bets, i, j)
+            bets.seen[i, j] = bets.wins[i, j]
+            bets.doubt[i, j] = weigh(bets, i, j)
+            total = 0.0
+            for rival in range(k):
+                total += bets.doubt[i, rival]
+            bets.doubts[i] = total
+    for place in range(bets.n_touched[0]):
+        low, high = bets.touched[place] // k, bets.touched[place] % k
+        for turn in range(2):
+            i, j = (low, high) if turn == 0 else (high, low)
+            if bets.winner_exists:
+                reject(bets, j, t)
+            elif bets.log_evidence[i, j] > bets.best[i, j]:
+                passes = bets.best[i, j] < bets.level <= bets.log_evidence[i, j]
+                bets.best[i, j] = bets.log_evidence[i, j]
+                bets.n_passed[i] += int(passes)
+                if bets.n_passed[i] == k - 1:
+                    declare(bets, i, t)
+    bets.n_touched[0] = 0
+    bets.looked[0] = t - 1
+    if (t - 1) % bets.stride[0] == 0:
+        keep_path(bets, t)
+
+
+@kernel
+def reject(bets: Any, j: int, t: int) -> None:
+    """Take down the evidence that j is not the winner; declare the last arm that is left.
+
+    The product over k of (0.05 + 0.95 E_kj), each E_kj of the duels that k led.
+    """
+    k = bets.doubts.size
+    total = 0.0
+    for i in range(k):
+        if i != j:
+            gain = bets.log_evidence[i, j] + math.log(1.0 - _CASH)
+            cash = math.log(_CASH)
+            most = max(gain, cash)
+            total += most + math.log(math.exp(gain - most) + math.exp(cash - most))
+    if total > bets.against[j]:
+        bets.against[j] = total
+        n_left, left = 0, NOBODY
+        for i in range(k):
+            if bets.against[i] < bets.level:
+                n_left += 1
+                left = i
+        if n_left == 1:
+            declare(bets, left, t)
+
+
+@kernel
+def declare(bets: Any, i: int, t: int) -> None:
+    """Declare i the winner at tick t, unless somebody is declared already."""
+    if bets.winner[0] == NOBODY:
+        bets.winner[0] = i
+        bets.declared[0] = t - 1
+
+
+@kernel
+def is_passed(bets: Any, i: int, j: int) -> bool:
+    """Whether there is enough evidence of i over j; where a winner exists, that it is not j."""
+    if bets.winner_exists:
+        return bool(bets.against[j] >= bets.level)
+    return bool(bets.best[i, j] >= bets.level)
+
+
+@kernel
+def arm_evidence(bets: Any, i: int) -> float:
+    """The log evidence of arm i: the least that it has, or has had, over an opponent."""
+    least = math.inf
+    for j in range(bets.doubts.size):
+        if j != i:
+            least = min(least, bets.against[j] if bets.winner_exists else bets.best[i, j])
+    return least
+
+
+@kernel
+def keep_path(bets: Any, t: int) -> None:
+    """Write down each arm's evidence; when there is no room, drop every second moment."""
+    size = bets.path_size[0]
+    if size == bets.path_tick.size:
+        size //= 2
+        for place in range(size):
+            bets.path_tick[place] = bets.path_tick[2 * place]
+            for i in range(bets.doubts.size):
+                bets.path[place, i] = bets.path[2 * place, i]
+        bets.stride[0] *= 2
+        bets.path_size[0] = size
+        if (t - 1) % bets.stride[0] != 0:
+            return
+    bets.path_tick[size] = t - 1
+    for i in range(bets.doubts.size):
+        bets.path[size, i] = arm_evidence(bets, i)
+    bets.path_size[0] = size + 1
