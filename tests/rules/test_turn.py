@@ -9,11 +9,11 @@ import naive
 from duelay import delays
 from duelay.ledger import age_to, assume, for_votes, hear_vote, open_ledger, record
 from duelay.ledger.assumption import FOREVER
+from duelay.ledger.declare import divergence
 from duelay.rules.rr_db import loses, rr_db_rule
 from duelay.rules.rucb import find_rivals, has_witness, rucb_rule
 from duelay.rules.turn import (
     calm_until,
-    divergence,
     is_beaten,
     rival,
     stays_unbeaten,

@@ -37,16 +37,23 @@ def mix(bets: Any, i: int, j: int) -> float:
 
 
 @kernel
+def divergence(p: float) -> float:
+    """d(p, 1/2), the relative entropy of two coins."""
+    total = math.log(2.0)
+    if p > 0.0:
+        total += p * math.log(p)
+    if p < 1.0:
+        total += (1.0 - p) * math.log(1.0 - p)
+    return max(total, 0.0)
+
+
+@kernel
 def weigh(bets: Any, i: int, j: int) -> float:
     """N d(mu^, 1/2) if j seems to beat i, else 0."""
     n, lead = bets.n[i, j], bets.lead[i, j]
     if lead >= 0.0 or n <= 0.0:
         return 0.0
-    p = max(0.5 + 0.5 * lead / n, 0.0)
-    total = math.log(2.0) + (1.0 - p) * math.log(1.0 - p)
-    if p > 0.0:
-        total += p * math.log(p)
-    return float(n * max(total, 0.0))
+    return float(n * divergence(max(0.5 + 0.5 * lead / n, 0.0)))
 
 
 @kernel

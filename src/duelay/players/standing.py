@@ -366,7 +366,9 @@ def leader_of(ledger: Ledger, active: NDArray[np.bool_], target: str) -> int:
     """Return the active arm that leads on the way to a target; of bets, who is declared."""
     if isinstance(ledger.assumed, Bets):
         bets = ledger.assumed
-        return int(bets.winner[0] if bets.winner[0] != NOBODY else np.argmin(bets.doubts))
+        is_rejected = bets.winner_exists & (bets.against >= bets.level)
+        doubts = np.where(is_rejected, np.inf, bets.doubts)
+        return int(bets.winner[0] if bets.winner[0] != NOBODY else np.argmin(doubts))
     estimates = ledger.estimates()
     return find_leader(estimates.mean, active, scores_of(estimates) if target == "borda" else None)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from duelay._core.jit import kernel
 from duelay.ledger.assumption import evidence
+from duelay.ledger.declare import divergence
 from duelay.rules.borda import BordaRule
 from duelay.rules.decide import DecideRule
 from duelay.rules.double_thompson import DoubleThompsonRule
@@ -19,7 +20,6 @@ from duelay.rules.rucb import RUCBRule
 from duelay.rules.turn import (
     calm_until,
     declared,
-    divergence,
     is_beaten,
     rival,
     select,

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger
 from duelay.ledger.assumption import epoch, is_settled
-from duelay.rules.turn import divergence, select, wins_and_count
+from duelay.ledger.declare import divergence
+from duelay.rules.turn import select, wins_and_count
 
 _STEPS = 100_000  # of a continued fraction, which takes about the square root of N~ steps
 

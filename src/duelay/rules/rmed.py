@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger
-from duelay.rules.turn import divergence, select, wins_and_count
+from duelay.ledger.declare import divergence
+from duelay.rules.turn import select, wins_and_count
 
 
 class RMEDRule(NamedTuple):

@@ -153,14 +153,3 @@ def wins_and_count(ledger: Ledger, i: int, j: int) -> Any:
     """Return S_ij, clipped to [0, N~_ij], and N~_ij: wins and their number, as of a Beta."""
     _, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, j)
     return min(max(s, 0.0), n_tilde), n_tilde
-
-
-@kernel
-def divergence(p: float) -> float:
-    """d(p, 1/2), the relative entropy of two coins."""
-    total = math.log(2.0)
-    if p > 0.0:
-        total += p * math.log(p)
-    if p < 1.0:
-        total += (1.0 - p) * math.log(1.0 - p)
-    return max(total, 0.0)
