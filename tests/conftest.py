@@ -12,7 +12,8 @@ INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 
 TESTS = Path(__file__).parent
-KERNELS = {"engine", "ledger", "players", "policies", "rules", "test_advice.py"}  # have kernels
+KERNELS = ("engine", "policies", "test_advice.py")  # compiled whole, and interpreted
+PARTS = ("ledger", "players", "rules")  # what those are made of: interpreted, or compiled if long
 
 
 def pytest_collection_modifyitems(config, items):
@@ -25,12 +26,16 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if isinstance(item, pytest.DoctestItem):
             item.add_marker("compiled")  # an example is run as its reader runs it
-        elif any(item.path.is_relative_to(TESTS / room) for room in KERNELS):
+        elif _is_in(item, KERNELS) or (_is_in(item, PARTS) and item.get_closest_marker("long")):
             item.add_marker("kernels")
     marks = ["compiled" if INTERPRETED else "interpreted"] + ["kept"] * IS_PLAIN
     left = {item for item in items if any(map(item.get_closest_marker, marks))}
     config.hook.pytest_deselected(items=list(left))
     items[:] = [item for item in items if item not in left]
+
+
+def _is_in(item, rooms):
+    return any(item.path.is_relative_to(TESTS / room) for room in rooms)
 
 
 @pytest.fixture

@@ -39,11 +39,17 @@ def mix(bets: Any, i: int, j: int) -> float:
 @kernel
 def divergence(p: float) -> float:
     """d(p, 1/2), the relative entropy of two coins."""
+    return less_entropy(p, 1.0 - p)
+
+
+@kernel
+def less_entropy(p: float, q: float) -> float:
+    """log 2 less the entropy of a coin with sides p and q = 1 - p."""
     total = math.log(2.0)
     if p > 0.0:
         total += p * math.log(p)
-    if p < 1.0:
-        total += (1.0 - p) * math.log(1.0 - p)
+    if q > 0.0:
+        total += q * math.log(q)
     return max(total, 0.0)
 
 
@@ -53,7 +59,8 @@ def weigh(bets: Any, i: int, j: int) -> float:
     n, lead = bets.n[i, j], bets.lead[i, j]
     if lead >= 0.0 or n <= 0.0:
         return 0.0
-    return float(n * divergence(max(0.5 + 0.5 * lead / n, 0.0)))
+    p = max(0.5 + 0.5 * lead / n, 0.0)
+    return float(n * less_entropy(1.0 - p, p))
 
 
 @kernel
