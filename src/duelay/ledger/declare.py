@@ -39,11 +39,17 @@ def mix(bets: Any, i: int, j: int) -> float:
 @kernel
 def divergence(p: float) -> float:
     """d(p, 1/2), the relative entropy of two coins."""
+    return less_entropy(p, 1.0 - p)
+
+
+@kernel
+def less_entropy(p: float, q: float) -> float:
+    """log 2 less the entropy of a coin with sides p and q = 1 - p."""
     total = math.log(2.0)
     if p > 0.0:
         total += p * math.log(p)
-    if p < 1.0:
-        total += (1.0 - p) * math.log(1.0 - p)
+    if q > 0.0:
+        total += q * math.log(q)
     return max(total, 0.0)
 
 
@@ -53,7 +59,8 @@ def weigh(bets: Any, i: int, j: int) -> float:
     n, lead = bets.n[i, j], bets.lead[i, j]
     if lead >= 0.0 or n <= 0.0:
         return 0.0
-    return float(n * divergence(max(0.5 + 0.5 * lead / n, 0.0)))
+    p = max(0.5 + 0.5 * lead / n, 0.0)
+    return float(n * less_entropy(1.0 - p, p))
 
 
 @kernel
@@ -86,7 +93,8 @@ def look(bets: Any, t: int) -> None:
                     declare(bets, i, t)
     bets.n_touched[0] = 0
     bets.looked[0] = t - 1
-    if (t - 1) % bets.stride[0] == 0:
+    size, stride = bets.path_size[0], bets.stride[0]
+    if size == 0 or (t - 1) // stride > bets.path_tick[size - 1] // stride:
         keep_path(bets, t)
 
 
@@ -153,7 +161,7 @@ def keep_path(bets: Any, t: int) -> None:
                 bets.path[place, i] = bets.path[2 * place, i]
         bets.stride[0] *= 2
         bets.path_size[0] = size
-        if (t - 1) % bets.stride[0] != 0:
+        if (t - 1) // bets.stride[0] == bets.path_tick[size - 1] // bets.stride[0]:
             return
     bets.path_tick[size] = t - 1
     for i in range(bets.doubts.size):
