@@ -85,7 +85,7 @@ def play_beside(policy, law, ticks, check, problem=PROBLEM, seed=0):
         duel = player.ask()
         check(t, history, (duel.first, duel.second), player)
         won = rng.random() < problem.matrix[duel.first, duel.second]
-        delay = float(law.sample(seed=rng))
+        delay = float(law.at(duel.first, duel.second).sample(seed=rng))
         history.append(naive.Past(duel.first, duel.second, bool(won), delay))
 
 

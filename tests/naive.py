@@ -313,6 +313,37 @@ def borda_choice(n, n_tilde, s, active, error, t):
     return min(pairs, key=lambda pair: n[pair]), active
 
 
+def told_bets(history, t, n_arms, law, last_age, gaps, weights, leaders=None):
+    """E_ij at tick t under a law that is told: the likelihood of all duels, over that at 1/2.
+
+    With `leaders`, the arm that led each duel, only bettors on it take part. What comes after
+    `last_age` is not heard.
+    """
+    evidence = np.ones((n_arms, n_arms))
+    for i in range(n_arms):
+        for j in range(n_arms):
+            if i == j:
+                continue
+            total = 0.0
+            for g, weight in zip(gaps, weights, strict=True):
+                ratio = 1.0
+                for s, past in enumerate(history, start=1):
+                    if {past.first, past.second} != {i, j}:
+                        continue
+                    if leaders is not None and leaders[s - 1] != i:
+                        continue
+                    mu = 0.5 + g if past.first == i else 0.5 - g
+                    age = min(t - s, last_age)
+                    if past.won and past.delay <= age:
+                        ratio *= mu / 0.5
+                    else:
+                        tau = float(law.at(past.first, past.second).cdf(age))
+                        ratio *= (1 - mu * tau) / (1 - 0.5 * tau)
+                total += weight * ratio
+            evidence[i, j] = total
+    return evidence
+
+
 def bets(history, t, n_arms, window, gaps, weights, leaders=None):
     """E_ij at the look of tick t: every duel's factor, multiplied for each gap and then mixed.
 

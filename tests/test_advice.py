@@ -107,6 +107,9 @@ def test_counts_have_no_age():
 def test_who_wants_to_decide_is_given_the_policy_that_does():
     advice = duelay.recommend(goal="decide", error=0.01, window=500, feedback="votes")
     assert advice.policy == duelay.Decide(error=0.01, window=500)
+    told = duelay.recommend("geometric:0.01", goal="decide")
+    assert told.policy == duelay.Decide(delay="geometric:0.01") and "as it is told" in told.reason
+    assert duelay.recommend(100, goal="decide").policy == duelay.Decide()  # a mean is no law
     for told, words in (
         ({"target": "borda"}, "there is no stopping rule for Borda's winner yet"),
         ({"is_order_free": False}, "needs an order that is free"),

@@ -99,7 +99,8 @@ def recommend(
             raise ValueError("target borda needs conversions that say from which duel they are")
         return _by_counts(known, self_duels)
     if goal == "decide":
-        return _to_decide(is_order_free, target, window, self_duels, error)
+        law = None if is_vote or isinstance(known, float) else known
+        return _to_decide(law, is_order_free, target, window, self_duels, error)
     order = "coin" if is_order_free else "champion"
     law = _law(known, is_order_free, is_vote, target, self_duels)
     given: dict[str, Any] = {"delay": law, "order": order, "window": window}
@@ -115,7 +116,12 @@ def recommend(
 
 
 def _to_decide(
-    is_order_free: bool, target: str, window: int | None, self_duels: bool, error: float
+    law: Delay | None,
+    is_order_free: bool,
+    target: str,
+    window: int | None,
+    self_duels: bool,
+    error: float,
 ) -> Recommendation:
     """Return the policy that decides; refuse what there is no guarantee for."""
     if target == "borda":
@@ -128,9 +134,10 @@ def _to_decide(
             "goal='decide' needs an order that is free: the coin is what its guarantee rests on"
         )
     return Recommendation(
-        Decide(window=window, error=error, self_duels=self_duels),
-        "It asks where evidence is missing and declares the winner once there is enough, whatever "
-        "the delays are and however often you look.",
+        Decide(delay=law, window=window, error=error, self_duels=self_duels),
+        "It asks where evidence is missing and declares the winner once there is enough, "
+        + ("whatever the delays are" if law is None else "the law being as it is told")
+        + " and however often you look.",
     )
 
 

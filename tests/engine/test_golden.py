@@ -22,6 +22,7 @@ FORMS = [
     "double-thompson",
     "decide",
     "decide:winner_exists=true,window=50",
+    "decide:delay=geometric:0.1",
     "double-thompson:order=alternate,window=20",
     "rmed",
     "double-thompson:delay=learn,window=10",

@@ -44,6 +44,90 @@ def test_the_evidence_is_the_product_of_its_bets(law, window):
     assert max(looks) > 3
 
 
+@pytest.mark.parametrize("winner_exists", [False, True])
+@pytest.mark.parametrize(
+    "law", ["geometric:0.05", "never:0.4,(uniform:1,45)", "constant:1", "zipf:1.2,300"]
+)
+def test_where_the_law_is_told_the_evidence_is_the_likelihood_of_all_that_is_heard(
+    law, winner_exists
+):
+    policy = duelay.Decide(law, winner_exists=winner_exists)
+    leaders, looks = [], []
+
+    def check(t, history, pair, player):
+        bets = player._ledger.assumed
+        if bets.looked[0] == t - 1 and t > 80:
+            expected = naive.told_bets(
+                history[: t - 1], t, 4, delays.parse(law), bets.window, GAPS, evidence_weights(),
+                leaders if winner_exists else None,
+            )  # fmt: skip
+            off = ~np.eye(4, dtype=bool)
+            np.testing.assert_allclose(np.exp(bets.log_evidence[off]), expected[off], rtol=1e-9)
+            looks.append(expected.max())
+        leaders.append(int(bets.leader[0]))
+
+    play_beside(policy, delays.parse(law), 130, check)
+    assert looks and max(looks) > 1.5
+
+
+def test_a_told_law_by_pair_bets_with_the_law_of_the_pair():
+    law = delays.ByPair.of(4, lambda i, j: delays.Geometric(0.05 + 0.1 * (i + j)))
+    looks = []
+
+    def check(t, history, pair, player):
+        bets = player._ledger.assumed
+        if bets.looked[0] == t - 1 and t > 80:
+            expected = naive.told_bets(
+                history[: t - 1], t, 4, law, bets.window, GAPS, evidence_weights()
+            )
+            off = ~np.eye(4, dtype=bool)
+            np.testing.assert_allclose(np.exp(bets.log_evidence[off]), expected[off], rtol=1e-9)
+            looks.append(t)
+
+    play_beside(duelay.Decide(law), law, 90, check)
+    assert len(looks) > 2
+
+
+@pytest.mark.parametrize("mu", [0.5, 0.3, 0.01])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_under_a_told_law_the_bet_on_the_worse_arm_never_grows(mu, is_first):
+    tau = np.array([0.0, 0.1, 0.4, 0.4, 0.9])
+    told = start_bets(0.05, None, 2, delay=delays.Empirical(np.diff(tau))).told
+    won = mu if is_first else 1.0 - mu  # of the arm shown first
+    sign = 1.0 if is_first else -1.0
+    for g in GAPS:
+        worth = 1.0 - sign * 2.0 * g * told.kappa[0]
+        for age in range(4):
+            silent = (1.0 - won * tau[age + 1]) / (1.0 - won * tau[age])
+            after = silent * worth[age + 1] + (1.0 - silent) * (1.0 + sign * 2.0 * g)
+            if mu == 0.5:
+                assert after == pytest.approx(worth[age], rel=1e-12)
+            else:
+                assert after <= worth[age] * (1 + 1e-12)
+
+
+def test_under_a_told_law_nobody_looks_between_two_refreshments():
+    bets = start_bets(0.05, None, 2, delay=delays.Geometric(0.01))
+    ledger = open_ledger(bets, 2, "coin")
+    for t in range(1, 100):
+        age_to(ledger, t)
+        looked = int(bets.looked[0])
+        assert (looked + 1) % bets.told.period == 0 or looked == 0
+        record(ledger, 0, 1, t)
+        if t % 2:
+            hear(ledger, 0, 1, t, t + 1)
+    assert bets.told.period > 10 and looked > 80
+
+
+@pytest.mark.parametrize("law", ["never:1,constant:1", "constant:1"])
+def test_a_told_law_that_never_or_at_once_answers_is_played(law):
+    player = duelay.Decide(law).start(2, seed=0)
+    for _ in range(50):
+        player.ask()
+    assert player.standing().winner is None or law == "constant:1"
+    assert player._ledger.assumed.n_open.max() <= 2
+
+
 def test_where_a_winner_exists_only_bettors_on_the_leader_take_part():
     leaders, rejected = [], []
 
@@ -152,12 +236,18 @@ def test_the_path_keeps_the_past_in_little_room():
 
 @pytest.mark.compiled
 @pytest.mark.parametrize(
-    "law, batch, winner_exists",
-    [("geometric:0.01", 1, True), ("never:0.5,geometric:0.1", 100, False)],
+    "law, batch, winner_exists, told",
+    [
+        ("geometric:0.01", 1, True, None),
+        ("never:0.5,geometric:0.1", 100, False, None),
+        ("geometric:0.01", 1, False, "geometric:0.01"),
+    ],
 )
-def test_of_two_tied_arms_none_is_declared_more_often_than_promised(law, batch, winner_exists):
+def test_of_two_tied_arms_none_is_declared_more_often_than_promised(
+    law, batch, winner_exists, told
+):
     """Looked at after every tick; `make decide` has all laws, with 2000 runs."""
-    policy = duelay.Decide(error=0.2, winner_exists=winner_exists)
+    policy = duelay.Decide(told, error=0.2, winner_exists=winner_exists)
     result = duelay.simulate(
         TIED, policy, delay=law, horizon=20_000, runs=150, seed=5, stop=0.2,
         setting=duelay.Setting(batch=batch),

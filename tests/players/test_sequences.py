@@ -1,5 +1,6 @@
 """Intervals that hold at all times together: by definition, and in simulations."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -52,6 +53,28 @@ def test_with_a_law_silence_counts_by_its_age(told):
     kept = grid[mixed - total < math.log(1 / 0.1)]
     assert lower[0, 1] == pytest.approx(kept[0], abs=2e-4)
     assert upper[0, 1] == pytest.approx(kept[-1], abs=2e-4)
+
+
+@pytest.mark.parametrize("told", ["uniform:1,12", "geometric:0.2"])
+def test_a_policy_that_decides_has_the_intervals_of_the_law_that_it_is_told(told):
+    player = duelay.Decide(told, error=0.1).start(2, seed=0)
+    law, rng, due = duelay.delays.parse(told), np.random.default_rng(4), {}
+    for t in range(300):
+        for duel in due.pop(t, []):
+            player.tell(duel)
+        due.setdefault(t + int(law.sample(seed=rng)), []).append(player.ask())
+    last = player._ledger.assumed.window  # what comes later is not heard
+    history = player.history()
+    heard = history.is_heard & (np.nan_to_num(history.delay) <= last)
+    assert (history.delay[history.is_heard] > last).any() == (told == "geometric:0.2")
+    cut = dataclasses.replace(
+        history, delay=np.where(heard, history.delay, np.nan), window=last,
+        first_won=np.where(heard, 1.0, np.nan),
+    )  # fmt: skip
+    lower, upper = of_censored(cut, assume(told, last, 2), 0.1)
+    standing = player.standing()
+    np.testing.assert_allclose(standing.lower, lower, atol=1e-9)
+    np.testing.assert_allclose(standing.upper, upper, atol=1e-9)
 
 
 @pytest.mark.long

@@ -26,6 +26,7 @@ VARIANTS = [
     duelay.MRRDBDelay(mean_delay=2, constants=(0.1, 0.1, 0.1)),
     duelay.MRRDBDelay(schedule=(4, 9), feedback="counts"),
     duelay.MRRDBDelay(mean_delay=2, feedback="counts"),
+    duelay.Decide(delay=delays.Uniform(1, 9), error=0.4),
 ]
 # Types of rule, ledger and order that the others have, put together in another way: compiling them
 # again would take minutes.

@@ -19,6 +19,9 @@ duel before it is settled: a choice that did would tell what the coin showed. An
 the evidence before all news of a tick is booked.
 
 With votes there is no silence to bet on: a vote for i is 1 + 2 g, one for j 1 - 2 g, a tie 1.
+
+Where a delay law is told, silence is a bet at every age, and no coin is needed: see
+`duelay.ledger.told`.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit import kernel
+from duelay.delays import Delay
 from duelay.ledger.assumption import (
     Floats,
     Integers,
@@ -42,6 +46,7 @@ from duelay.ledger.assumption import (
     vote,
 )
 from duelay.ledger.declare import NOBODY, look, touch
+from duelay.ledger.told import Told, age_booked, last_age, start_told
 
 GAPS = np.array([0.01, 0.02, 0.035, 0.055, 0.08, 0.11, 0.15, 0.2, 0.27, 0.35, 0.45])
 _SCALE = 0.1  # of the weight of a gap, exp(-g^2 / (2 * 0.1^2))
@@ -55,6 +60,7 @@ class Bets(NamedTuple):
     """The evidence of every ordered pair, the duels that are not settled, and who is declared."""
 
     window: int  # ticks: the most that W is
+    told: Told  # what silence is worth by age, where a law is told
     is_vote: bool  # whether both outcomes are told
     winner_exists: bool  # whether a Condorcet winner is taken for granted
     level: float  # log of the evidence that is needed
@@ -106,17 +112,26 @@ def evidence_weights() -> Floats:
 
 
 def start_bets(
-    error: float, window: int | None, n_arms: int, *, winner_exists: bool = False
+    error: float,
+    window: int | None,
+    n_arms: int,
+    *,
+    winner_exists: bool = False,
+    delay: Delay | None = None,
 ) -> Bets:
-    """Return the state before the first duel.
+    """Return the state before the first duel; `delay` is the law, where it is told.
 
     A winner is declared once its evidence over each opponent has reached K / error. Where one
     exists, a loser is told by all evidence against it together, at 1 / error.
     """
     size = _LONGEST if window is None else min(window, _LONGEST)
+    told = start_told(delay, size, n_arms, GAPS)
+    if told.is_told:
+        size = last_age(told)
     pairs, one = (n_arms, n_arms), np.zeros(1, dtype=np.int64)
     return Bets(
         window=size,
+        told=told,
         is_vote=False,
         winner_exists=winner_exists,
         level=math.log((1 if winner_exists else n_arms) / error),
@@ -166,7 +181,7 @@ def start_bets(
 def patience(bets: Any) -> Any:
     """W: four times the mean delay heard, and somewhat longer while little is heard."""
     n = bets.n_heard[0]
-    if n < _ENOUGH:
+    if n < _ENOUGH or bets.told.is_told:
         return bets.window
     return min(int(4.0 * bets.delays[0] / n * (1.0 + 2.0 * _ENOUGH / n)) + 1, bets.window)
 
@@ -182,6 +197,8 @@ def worth(bets: Any) -> float:
     """What an open duel will tell, in conversions: 1 for an answer, kappa^2 for a silence."""
     if bets.is_vote:
         return 1.0
+    if bets.told.is_told:  # both together are kappa, if it is that of the law
+        return float(max(bets.told.worth, 0.1))
     half, kappa = 0.5 * answered_share(bets), bets.kappa[0]
     return float(max(half + (1.0 - half) * kappa * kappa, 0.1))
 
@@ -199,21 +216,44 @@ def fix_kappa(bets: Any) -> None:
 
 
 @kernel
-def bet(bets: Any, i: int, j: int, size: float, won: Floats, lost: Floats, led: int) -> None:
+def bet(
+    bets: Any, i: int, j: int, size: float, won: Floats, lost: Floats, led: int, sign: float
+) -> None:
     """Settle a bet of `size` in favour of i over j; `led` is the arm that led the duel.
 
     Bettors on either arm take part. Where a winner exists, only those on the arm that led do.
+    `sign` is 1, or -1 to take a bet back.
     """
     for place in range(bets.gaps.size):
         if not bets.winner_exists or led == i:
-            bets.wealth[i, j, place] += won[place]
+            bets.wealth[i, j, place] += sign * won[place]
         if not bets.winner_exists or led == j:
-            bets.wealth[j, i, place] += lost[place]
-    bets.lead[i, j] += size
-    bets.lead[j, i] -= size
-    bets.n[i, j] += size * size
-    bets.n[j, i] += size * size
+            bets.wealth[j, i, place] += sign * lost[place]
+    bets.lead[i, j] += sign * size
+    bets.lead[j, i] -= sign * size
+    bets.n[i, j] += sign * size * size
+    bets.n[j, i] += sign * size * size
     touch(bets, i, j)
+
+
+@kernel
+def bet_on_silence(bets: Any, slot: int, age: int, sign: float) -> None:
+    """Bet, or take back, what the silence of a duel is worth at an age under the law told."""
+    told, i, j = bets.told, bets.first[slot], bets.second[slot]
+    row = told.law[i, j]
+    kappa, won, lost = told.kappa[row, age], told.won[row, age], told.lost[row, age]
+    bet(bets, j, i, kappa, won, lost, leader_of_duel(bets, slot), sign)
+
+
+@kernel
+def refresh(bets: Any, t: int) -> None:
+    """Bring the silence of every open duel up to tick t, under the law told."""
+    for born in range(bets.oldest[0], t):
+        if is_open(bets, born):
+            slot = born % bets.state.size
+            bet_on_silence(bets, slot, age_booked(bets.told, born), -1.0)
+            bet_on_silence(bets, slot, t - born, 1.0)
+    bets.told.fresh[0] = t
 
 
 @kernel
@@ -255,12 +295,14 @@ def _convert(assumed: Bets, born: int, t: int) -> None:
         return  # a self-duel, or settled by its silence: it stays in the ledger alone
     slot = born % assumed.state.size
     i, j, led = assumed.first[slot], assumed.second[slot], leader_of_duel(assumed, slot)
+    if assumed.told.is_told:
+        bet_on_silence(assumed, slot, age_booked(assumed.told, born), -1.0)
     assumed.state[slot] = _CONVERTED
     assumed.n_heard[0] += 1
     assumed.delays[0] += t - born
     leave_open(assumed, i, j, -1)
     assumed.wins[i, j] += 1.0
-    bet(assumed, i, j, 1.0, assumed.won, assumed.lost, led)
+    bet(assumed, i, j, 1.0, assumed.won, assumed.lost, led, 1.0)
 
 
 @vote.register(Bets)
@@ -280,9 +322,9 @@ def _vote(assumed: Bets, i: int, j: int, first_won: float, born: int, t: int) ->
     assumed.wins[i, j] += first_won
     assumed.wins[j, i] += 1.0 - first_won
     if first_won > 0.5:
-        bet(assumed, i, j, 1.0, assumed.won, assumed.lost, led)
+        bet(assumed, i, j, 1.0, assumed.won, assumed.lost, led, 1.0)
     elif first_won < 0.5:
-        bet(assumed, j, i, 1.0, assumed.won, assumed.lost, led)
+        bet(assumed, j, i, 1.0, assumed.won, assumed.lost, led, 1.0)
     else:
         touch(assumed, i, j)
         assumed.n[i, j] += 1.0  # half a win for either
@@ -291,15 +333,19 @@ def _vote(assumed: Bets, i: int, j: int, first_won: float, born: int, t: int) ->
 
 @advance.register(Bets)
 def _advance(assumed: Bets, t: int) -> None:
-    last = t - patience(assumed)
+    told, last = assumed.told, t - patience(assumed)
     while assumed.oldest[0] <= last:
         slot = assumed.oldest[0] % assumed.state.size
         state = assumed.state[slot]
         if state in (_FIRST_LED, _SECOND_LED):
             i, j, led = assumed.first[slot], assumed.second[slot], leader_of_duel(assumed, slot)
             leave_open(assumed, i, j, -1)
-            if not assumed.is_vote:  # silence speaks for the second
-                bet(assumed, j, i, assumed.kappa[0], assumed.silent_won, assumed.silent_lost, led)
+            if told.is_told:  # silence speaks for the second
+                bet_on_silence(assumed, slot, age_booked(told, assumed.oldest[0]), -1.0)
+                bet_on_silence(assumed, slot, last_age(told), 1.0)
+            elif not assumed.is_vote:
+                kappa, won, lost = assumed.kappa[0], assumed.silent_won, assumed.silent_lost
+                bet(assumed, j, i, kappa, won, lost, led, 1.0)
         if state != _NONE:
             assumed.matured[0] += 1
             assumed.answered[0] += int(state == _CONVERTED)
@@ -307,6 +353,10 @@ def _advance(assumed: Bets, t: int) -> None:
                 fix_kappa(assumed)
         assumed.state[slot] = _NONE
         assumed.oldest[0] += 1
+    if told.is_told:
+        if t < told.fresh[0] + told.period:
+            return  # until the silence of all is of one moment, nobody looks
+        refresh(assumed, t)
     look(assumed, t)
 
 

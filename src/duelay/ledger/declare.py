@@ -93,7 +93,8 @@ def look(bets: Any, t: int) -> None:
                     declare(bets, i, t)
     bets.n_touched[0] = 0
     bets.looked[0] = t - 1
-    if (t - 1) % bets.stride[0] == 0:
+    size, stride = bets.path_size[0], bets.stride[0]
+    if size == 0 or (t - 1) // stride > bets.path_tick[size - 1] // stride:
         keep_path(bets, t)
 
 
@@ -160,7 +161,7 @@ def keep_path(bets: Any, t: int) -> None:
                 bets.path[place, i] = bets.path[2 * place, i]
         bets.stride[0] *= 2
         bets.path_size[0] = size
-        if (t - 1) % bets.stride[0] != 0:
+        if (t - 1) // bets.stride[0] == bets.path_tick[size - 1] // bets.stride[0]:
             return
     bets.path_tick[size] = t - 1
     for i in range(bets.doubts.size):

@@ -99,7 +99,8 @@ def for_votes(ledger: Ledger, *, corrects_position: bool = False) -> Ledger:
                 "corrects_position must be False for a policy that decides: the coin gives the "
                 "first place to both arms alike"
             )
-        return ledger._replace(assumed=ledger.assumed._replace(is_vote=True))
+        told = ledger.assumed.told._replace(is_told=False)
+        return ledger._replace(assumed=ledger.assumed._replace(is_vote=True, told=told))
     return ledger._replace(assumed=start_votes(corrects_position, len(ledger.plays)))
 
 

@@ -69,6 +69,8 @@ def _hoped_worth(bets: Bets) -> float:
     answered, matured = int(bets.answered[0]), int(bets.matured[0])
     if bets.is_vote:
         return (answered + 10.0) / (matured + 10.0)
+    if bets.told.is_told:
+        return bets.told.worth
     share = min(1.0, (2.0 * answered + 10.0) / (matured + 10.0))
     return 0.5 * share + (1.0 - 0.5 * share) * (share / (2.0 - share)) ** 2
 

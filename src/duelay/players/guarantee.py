@@ -42,6 +42,11 @@ def find_guarantee(assumed: Any, feedback: str, order: str | None) -> Guarantee:
                          "worth nothing")  # fmt: skip
     if isinstance(assumed, AssumedGeometric | AssumedTable):
         return Guarantee("proved", "the delay law being as it was told", bets=False)
+    if isinstance(assumed, Bets) and assumed.told.is_told:
+        words = "the delay law being as it was told"
+        return Guarantee(
+            "proved", words + (", if one arm beats all others" * assumed.winner_exists)
+        )
     if isinstance(assumed, Bets):
         words = "the coin, and delays that do not depend on who won"
         return Guarantee(

@@ -33,9 +33,9 @@ def at_all_times(ledger: Ledger, history: History, error: float) -> tuple[Floats
     was told after the last duel was asked is left out, as in `duelay.players.evidence.replay`.
     """
     assumed = ledger.assumed
-    if isinstance(assumed, Bets):
+    if isinstance(assumed, Bets) and not assumed.told.is_told:
         return of_shares(assumed.seen, error)
-    if isinstance(assumed, AssumedGeometric | AssumedTable):
+    if isinstance(assumed, AssumedGeometric | AssumedTable | Bets):
         return of_censored(history, assumed, error)
     seen, k = _is_seen(history), history.n_arms
     wins = np.zeros((k, k))
@@ -86,6 +86,8 @@ def of_censored(history: History, assumed: Any, error: float) -> tuple[Floats, F
     """
     n_arms, first, second = history.n_arms, history.first, history.second
     is_heard, ages = _is_seen(history), history.ages - 1
+    if isinstance(assumed, Bets):
+        is_heard &= np.nan_to_num(history.delay) <= assumed.window  # later, its silence stands
     least = math.log(n_arms * (n_arms - 1) / 2 / error)
     lower, known = np.zeros((n_arms, n_arms)), np.zeros((n_arms, n_arms), dtype=bool)
     for i in range(n_arms):
@@ -108,6 +110,9 @@ def _heard_by(assumed: Any, i: int, j: int, ages: NDArray[np.int64]) -> Floats:
     if isinstance(assumed, AssumedGeometric):
         missing = np.maximum(assumed.stay ** ages.astype(np.float64), assumed.last)
         return np.asarray(assumed.answered * (1.0 - missing))
+    if isinstance(assumed, Bets):
+        told = assumed.told
+        return np.asarray(told.tau[told.law[i, j], np.minimum(ages, assumed.window)])
     return np.asarray(assumed.tau[assumed.law[i, j], np.minimum(ages, assumed.tau.shape[1] - 1)])
 
 

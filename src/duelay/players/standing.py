@@ -314,7 +314,9 @@ class Standing:
         columns = ["arm", shown, "beats", "duels", "conversions", "pending"]
         lines = [self.headline, table(columns, rows, left=(0, 1))]
         kind, words = self.guarantee.kind, self.guarantee.words
-        if self.winner is not None and self.bets is not None and self.feedback != "votes":
+        bets = self.bets
+        is_settled = bets is not None and not (bets.is_vote or bets.told.is_told)
+        if self.winner is not None and is_settled:
             lines.append(
                 "declared from conversions and silence; intervals are from conversions alone"
             )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from duelay._core import checks
+from duelay.delays import Delay
+from duelay.delays import check as check_delay
 from duelay.ledger import Ledger, open_ledger
 from duelay.ledger.bets import start_bets
+from duelay.ledger.learned import WAYS
 from duelay.policies.policy import CompiledPolicy
 from duelay.rules.decide import DecideRule
 from duelay.text import named
@@ -15,7 +18,7 @@ from duelay.text import named
 @named("policy", "decide")
 @dataclass(frozen=True, kw_only=True)
 class Decide(CompiledPolicy):
-    """Find the winner in few duels, and declare it, knowing nothing about the delays.
+    """Find the winner in few duels, and declare it; nothing need be known about the delays.
 
     It names a wrong winner, or one where there is none, in a share `error` of experiments at most,
     however often somebody looks. That holds for any delays, never-answering ones included, as long
@@ -25,6 +28,8 @@ class Decide(CompiledPolicy):
 
     Parameters
     ----------
+    delay : the law, if it is known. It then takes fewer duels the longer the delays are, and the
+        guarantee rests on the law being right. None, the default, rests on nothing of the kind.
     order : ``"coin"``, and nothing else: the guarantee rests on it.
     window : ticks after which a conversion is no longer counted; None waits for ever.
     error : the probability that it may err with, 0.05 by default.
@@ -43,6 +48,7 @@ class Decide(CompiledPolicy):
     'green'
     """
 
+    delay: Delay | str | None = field(default=None, kw_only=False)
     order: str = "coin"
     window: int | None = None
     error: float = 0.05
@@ -50,6 +56,8 @@ class Decide(CompiledPolicy):
     self_duels: bool = True
 
     def __post_init__(self) -> None:
+        if self.delay is not None:
+            object.__setattr__(self, "delay", self._known_law())
         if self.order != "coin":
             raise ValueError(
                 f"order must be 'coin' for a policy that decides, since its guarantee rests on the "
@@ -60,9 +68,20 @@ class Decide(CompiledPolicy):
         checks.yes_or_no("winner_exists", self.winner_exists)
         checks.yes_or_no("self_duels", self.self_duels)
 
+    def _known_law(self) -> Delay:
+        if self.delay in WAYS:
+            raise ValueError(
+                f"delay must be None or a law for a policy that decides: it need not learn it, got "
+                f"{self.delay!r}"
+            )
+        return check_delay(self.delay)
+
     def ledger(self, n_arms: int) -> Ledger:
         """Return an empty ledger that bets."""
-        bets = start_bets(self.error, self.window, n_arms, winner_exists=self.winner_exists)
+        law = None if self.delay is None else check_delay(self.delay, n_arms)
+        bets = start_bets(
+            self.error, self.window, n_arms, winner_exists=self.winner_exists, delay=law
+        )
         return open_ledger(bets, n_arms, self.order, self_duels=self.self_duels)
 
     def rule(self, n_arms: int) -> DecideRule:
