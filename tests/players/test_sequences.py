@@ -63,7 +63,7 @@ def test_a_policy_that_decides_has_the_intervals_of_the_law_that_it_is_told(told
         for duel in due.pop(t, []):
             player.tell(duel)
         due.setdefault(t + int(law.sample(seed=rng)), []).append(player.ask())
-    last = player._ledger.assumed.window  # what comes later is not heard
+    last = int(player._ledger.assumed.window)  # what comes later is not heard
     history = player.history()
     heard = history.is_heard & (np.nan_to_num(history.delay) <= last)
     assert (history.delay[history.is_heard] > last).any() == (told == "geometric:0.2")

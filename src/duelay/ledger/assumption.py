@@ -41,6 +41,11 @@ def advance(assumed: Any, t: int) -> None:
 
 
 @generic
+def set_clock(assumed: Any, now: float) -> None:
+    """Note the time, in seconds, where ages are in time; in ticks there is nothing to note."""
+
+
+@generic
 def enter(assumed: Any, i: int, j: int, t: int) -> None:
     """Note that i and j duel at tick t."""
     raise TypeError(f"no ledger keeps {type(assumed).__name__}")

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from duelay._core.jit import kernel
 from duelay.delays import Delay
 from duelay.ledger.assumption import (
+    FOREVER,
     Floats,
     Integers,
     advance,
@@ -42,6 +43,7 @@ from duelay.ledger.assumption import (
     enter,
     evidence,
     expected,
+    set_clock,
     settles,
     vote,
 )
@@ -53,13 +55,16 @@ _SCALE = 0.1  # of the weight of a gap, exp(-g^2 / (2 * 0.1^2))
 _LONGEST = 1 << 16  # ticks: the most that W is
 _ENOUGH = 10  # conversions heard; before, no silence is settled
 _NONE, _FIRST_LED, _SECOND_LED, _CONVERTED = 0, 1, 2, 3
+ROOM = 1024  # duels that are not settled, at first, where time is in seconds
 PATH = 256  # moments of the past that are kept, at the most
 
 
 class Bets(NamedTuple):
     """The evidence of every ordered pair, the duels that are not settled, and who is declared."""
 
-    window: int  # ticks: the most that W is
+    by_clock: bool  # whether time is in seconds; else it is in ticks, a duel each
+    window: float  # the most that W is
+    now: Floats  # (1,): the time
     told: Told  # what silence is worth by age, where a law is told
     is_vote: bool  # whether both outcomes are told
     winner_exists: bool  # whether a Condorcet winner is taken for granted
@@ -87,14 +92,15 @@ class Bets(NamedTuple):
     touched: Integers  # (K * K,): the pairs with news since the last look
     n_touched: Integers  # (1,)
     is_touched: NDArray[np.bool_]  # (K, K)
-    first: NDArray[np.int32]  # (R,): the duel of each tick, by tick modulo R
+    born: Floats  # (R,): when each duel was asked, by its number modulo R; numbers are from 1 on
+    first: NDArray[np.int32]  # (R,): its arms
     second: NDArray[np.int32]  # (R,)
     state: NDArray[np.int8]  # (R,): whether it is open, and who led
-    oldest: Integers  # (1,): the oldest tick whose duel has not reached age W
+    oldest: Integers  # (1,): the oldest duel that has not reached age W
     matured: Integers  # (1,): duels of two arms that have reached age W ...
     answered: Integers  # (1,): ... and those of them that had converted by then
     n_heard: Integers  # (1,): conversions in bets
-    delays: Integers  # (1,): the sum of their delays
+    delays: Floats  # (1,): the sum of their delays
     leader: Integers  # (1,): who leads the duel of this tick, for a rule to write
     winner: Integers  # (1,): who is declared
     declared: Integers  # (1,): the duels asked by then
@@ -113,24 +119,30 @@ def evidence_weights() -> Floats:
 
 def start_bets(
     error: float,
-    window: int | None,
+    window: float | None,
     n_arms: int,
     *,
     winner_exists: bool = False,
     delay: Delay | None = None,
+    by_clock: bool = False,
 ) -> Bets:
     """Return the state before the first duel; `delay` is the law, where it is told.
 
     A winner is declared once its evidence over each opponent has reached K / error. Where one
     exists, a loser is told by all evidence against it together, at 1 / error.
     """
-    size = _LONGEST if window is None else min(window, _LONGEST)
+    size = _LONGEST if window is None else int(min(window, _LONGEST))
     told = start_told(delay, size, n_arms, GAPS)
     if told.is_told:
         size = last_age(told)
+    longest = float(size)
+    if by_clock:
+        size, longest = ROOM - 1, math.inf if window is None else float(window)
     pairs, one = (n_arms, n_arms), np.zeros(1, dtype=np.int64)
     return Bets(
-        window=size,
+        by_clock=by_clock,
+        window=longest,
+        now=np.zeros(1),
         told=told,
         is_vote=False,
         winner_exists=winner_exists,
@@ -158,6 +170,7 @@ def start_bets(
         touched=np.zeros(n_arms * n_arms, dtype=np.int64),
         n_touched=one.copy(),
         is_touched=np.zeros(pairs, dtype=np.bool_),
+        born=np.zeros(size + 1),
         first=np.zeros(size + 1, dtype=np.int32),
         second=np.zeros(size + 1, dtype=np.int32),
         state=np.zeros(size + 1, dtype=np.int8),
@@ -165,7 +178,7 @@ def start_bets(
         matured=one.copy(),
         answered=one.copy(),
         n_heard=one.copy(),
-        delays=one.copy(),
+        delays=np.zeros(1),
         leader=one.copy(),
         winner=one + NOBODY,
         declared=one.copy(),
@@ -183,7 +196,10 @@ def patience(bets: Any) -> Any:
     n = bets.n_heard[0]
     if n < _ENOUGH or bets.told.is_told:
         return bets.window
-    return min(int(4.0 * bets.delays[0] / n * (1.0 + 2.0 * _ENOUGH / n)) + 1, bets.window)
+    w = 4.0 * bets.delays[0] / n * (1.0 + 2.0 * _ENOUGH / n)
+    if not bets.by_clock:
+        w = math.floor(w) + 1.0
+    return min(w, bets.window)
 
 
 @kernel
@@ -265,7 +281,7 @@ def leave_open(n_open: Integers, i: int, j: int, n: int) -> None:
 
 @kernel
 def is_open(oldest: int, state: NDArray[np.int8], born: int) -> bool:
-    """Whether the duel of tick `born` is not settled yet."""
+    """Whether the duel with number `born` is not settled yet."""
     if born < oldest:
         return False
     return bool(state[born % state.size] in (_FIRST_LED, _SECOND_LED))
@@ -277,9 +293,38 @@ def leader_of(i: int, j: int, state: int) -> Any:
     return i if state == _FIRST_LED else j
 
 
+@kernel
+def delay_of(bets: Any, born: int, t: int) -> float:
+    """How long an open duel's answer took."""
+    if bets.by_clock:
+        return float(bets.now[0] - bets.born[born % bets.state.size])
+    return float(t - born)
+
+
+def with_room(bets: Bets, t: int) -> Bets:
+    """Return the same with room for the duel with number t, where time is in seconds."""
+    size = bets.state.size
+    if not bets.by_clock or t - int(bets.oldest[0]) < size:
+        return bets
+    numbers = np.arange(int(bets.oldest[0]), t)
+    rings: dict[str, Any] = {}
+    for name in ("born", "first", "second", "state"):
+        old = getattr(bets, name)
+        rings[name] = np.zeros(2 * size, dtype=old.dtype)
+        rings[name][numbers % (2 * size)] = old[numbers % size]
+    return bets._replace(**rings)
+
+
+@set_clock.register(Bets)
+def _set_clock(assumed: Bets, now: float) -> None:
+    if now > assumed.now[0]:
+        assumed.now[0] = now
+
+
 @enter.register(Bets)
 def _enter(assumed: Bets, i: int, j: int, t: int) -> None:
     slot = t % assumed.state.size
+    assumed.born[slot] = assumed.now[0]
     assumed.first[slot] = i
     assumed.second[slot] = j
     assumed.state[slot] = _NONE
@@ -299,7 +344,7 @@ def _convert(assumed: Bets, born: int, t: int) -> None:
         bet_on_silence(assumed, slot, age_booked(assumed.told, born), -1.0)
     assumed.state[slot] = _CONVERTED
     assumed.n_heard[0] += 1
-    assumed.delays[0] += t - born
+    assumed.delays[0] += delay_of(assumed, born, t)
     leave_open(assumed.n_open, i, j, -1)
     assumed.wins[i, j] += 1.0
     bet(assumed, i, j, 1.0, assumed.won, assumed.lost, led, 1.0)
@@ -315,7 +360,7 @@ def _vote(assumed: Bets, i: int, j: int, first_won: float, born: int, t: int) ->
         led = leader_of(i, j, assumed.state[slot])
         assumed.state[slot] = _CONVERTED
         assumed.n_heard[0] += 1
-        assumed.delays[0] += t - born
+        assumed.delays[0] += delay_of(assumed, born, t)
         leave_open(assumed.n_open, i, j, -1)
     elif assumed.winner_exists:
         return  # who led is forgotten
@@ -333,9 +378,13 @@ def _vote(assumed: Bets, i: int, j: int, first_won: float, born: int, t: int) ->
 
 @advance.register(Bets)
 def _advance(assumed: Bets, t: int) -> None:
-    told, last = assumed.told, t - patience(assumed)
-    while assumed.oldest[0] <= last:
+    if not assumed.by_clock:
+        assumed.now[0] = t
+    told, last = assumed.told, assumed.now[0] - patience(assumed)
+    while assumed.oldest[0] < t:
         slot = assumed.oldest[0] % assumed.state.size
+        if assumed.born[slot] > last:
+            break
         state = assumed.state[slot]
         if state in (_FIRST_LED, _SECOND_LED):
             i, j = assumed.first[slot], assumed.second[slot]
@@ -379,4 +428,4 @@ def _expected(assumed: Bets, plays: Integers, i: int, j: int) -> float:
 
 @settles.register(Bets)
 def _settles(assumed: Bets) -> int:
-    return assumed.window
+    return FOREVER if assumed.by_clock else int(assumed.window)

@@ -112,7 +112,7 @@ def _heard_by(assumed: Any, i: int, j: int, ages: NDArray[np.int64]) -> Floats:
         return np.asarray(assumed.answered * (1.0 - missing))
     if isinstance(assumed, Bets):
         told = assumed.told
-        return np.asarray(told.tau[told.law[i, j], np.minimum(ages, assumed.window)])
+        return np.asarray(told.tau[told.law[i, j], np.minimum(ages, told.tau.shape[1] - 1)])
     return np.asarray(assumed.tau[assumed.law[i, j], np.minimum(ages, assumed.tau.shape[1] - 1)])
 
 

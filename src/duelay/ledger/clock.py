@@ -1,0 +1,277 @@
+"""Ages in time: how many duels of each ordered pair have reached which age.
+
+Duels come in bursts and pauses, any number at one time. *expected*, the sum of
+tau(min(age, window)), is kept in buckets of age: `ages` are the ages at which a duel passes from one
+bucket to the next, `count` how many duels of each ordered pair are in each. Duels pass in the order
+in which they were asked, so that each boundary keeps its place in the list of duels, and a duel
+passes each of them once: what that costs a duel does not depend on how many are open. The counts
+are additive: those of two players on the same arms can be added.
+
+A duel of bucket k is taken for tau in the middle between the bucket's two ends, and for 0 in the
+first bucket. So *expected* of a pair with n duels is wrong by `bucket_error` n at the most. Where
+the law is told, the ages are its quantiles, fine where it is steep and coarse in its tail. Where it
+is learned, each age is 6 % more than the one before.
+
+A learned law is 2 (1 - KM) over duels of two arms, as in `duelay.ledger.learned`, the duels being
+censored at their age in time: a bucket's share of conversions is taken over the duels that have
+passed all of it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._core.jit import kernel
+from duelay.ledger.assumption import (
+    FOREVER,
+    Floats,
+    Integers,
+    advance,
+    convert,
+    corrected_evidence,
+    drifts,
+    drifts_within_plays,
+    enter,
+    evidence,
+    expected,
+    is_known,
+    set_clock,
+    settles,
+)
+from duelay.ledger.learned import ENOUGH
+
+ROOM = 1024  # duels in the list, at first
+_STEPS = 400  # buckets of a law that is told: each has a 400th part of its answers
+_SHORTEST, _LONGEST = 1e-3, 1e8  # seconds: the first and the last age of a law that is learned
+_RATIO = 1.06  # of one age to the one before, where the law is learned
+_SILENT, _TEACHES_NOTHING = -1, -2
+_FIRST = 50  # duels between two looks at the law, at the least; later a twentieth of all so far
+
+
+class ByClock(NamedTuple):
+    """Duels by age in seconds, and *expected* under a law that is told or learned."""
+
+    learns: bool
+    ages: Floats  # (B,): the ages at which a bucket begins, from 0 on; the last one has no end
+    worth: Floats  # (laws, B): what a duel in each bucket is taken to have gained
+    law: Integers  # (K, K): which row of `worth`
+    total: Floats  # (K, K): *expected*
+    count: NDArray[np.int32]  # (K, K, B): duels in each bucket
+    reached: Integers  # (B,): the number of the first duel that has not reached each age
+    now: Floats  # (1,): the time
+    born: Floats  # (R,): when each duel was asked, by its number modulo R; numbers are from 1 on
+    first: NDArray[np.int32]  # (R,): its arms
+    second: NDArray[np.int32]  # (R,)
+    heard: NDArray[np.int32]  # (R,): the bucket of its conversion, silent, or that it teaches nothing
+    events: Integers  # (B,): of the duels that have passed a bucket, how many converted in it ...
+    at_risk: Integers  # (B,): ... and how many had not converted before
+    tau: Floats  # (B,): the learned law where each bucket begins
+    look: Integers  # (1,): the number of the duel at which the law is learned anew
+    n_looks: Integers  # (1,): looks so far that had enough conversions
+    told: Integers  # (1,): conversions that have taught the law
+
+
+def start_told_by_clock(delay: Any, window: float | None, n_arms: int) -> ByClock:
+    """Return the state for a law in time that is told, or one a pair."""
+    pairs = [delay.at(i, j) for i in range(n_arms) for j in range(n_arms)]
+    laws = list(dict.fromkeys(pairs))
+    longest = math.inf if window is None else float(window)
+    ages = told_ages(laws, longest)
+    start = np.stack([np.asarray(law.cdf(ages), dtype=np.float64) for law in laws])
+    before = np.nextafter(ages[1:], 0.0)  # a law may jump at the end of a bucket
+    end = np.stack([np.asarray(law.cdf(before), dtype=np.float64) for law in laws])
+    top = np.array([1.0 - law.never if math.isinf(longest) else law.cdf(longest) for law in laws])
+    worth = 0.5 * (start + np.concatenate([end, top[:, None]], axis=1))
+    worth[:, 0] = 0.0
+    place = {law: number for number, law in enumerate(laws)}
+    which = np.array([place[law] for law in pairs], dtype=np.int64).reshape(n_arms, n_arms)
+    return _start(ages, worth, which, n_arms, learns=False)
+
+
+def told_ages(laws: list[Any], longest: float) -> Floats:
+    """Return 0 and the quantiles of all laws up to an age, and that age."""
+    steps = max(_STEPS // len(laws), 20)
+    ages = [np.zeros(1)]
+    for law in laws:
+        top = 1.0 - law.never
+        ages.append(np.asarray(law.quantile(top * np.arange(1, steps) / steps)))
+    found = np.unique(np.concatenate(ages))
+    found = found[np.isfinite(found) & (found < longest)]
+    return np.append(found, longest) if math.isfinite(longest) else found
+
+
+def start_learned_by_clock(window: float | None, n_arms: int) -> ByClock:
+    """Return the state for a law that is learned, as far as the window or the oldest duel."""
+    longest = _LONGEST if window is None else float(window)
+    n = max(int(math.log(longest / _SHORTEST) / math.log(_RATIO)), 0)
+    ages = np.concatenate([[0.0], _SHORTEST * _RATIO ** np.arange(n + 1)])
+    ages = np.append(ages[ages < longest], longest)
+    worth = np.ones((1, ages.size))  # until the law is known, silence is taken for defeat
+    return _start(ages, worth, np.zeros((n_arms, n_arms), dtype=np.int64), n_arms, learns=True)
+
+
+def _start(ages: Floats, worth: Floats, law: Integers, n_arms: int, *, learns: bool) -> ByClock:
+    size, one = ages.size, np.zeros(1, dtype=np.int64)
+    return ByClock(
+        learns=learns,
+        ages=ages,
+        worth=worth,
+        law=law,
+        total=np.zeros((n_arms, n_arms)),
+        count=np.zeros((n_arms, n_arms, size), dtype=np.int32),
+        reached=np.ones(size, dtype=np.int64),
+        now=np.zeros(1),
+        born=np.zeros(ROOM),
+        first=np.zeros(ROOM, dtype=np.int32),
+        second=np.zeros(ROOM, dtype=np.int32),
+        heard=np.full(ROOM, _TEACHES_NOTHING, dtype=np.int32),
+        events=np.zeros(size, dtype=np.int64),
+        at_risk=np.zeros(size, dtype=np.int64),
+        tau=np.zeros(size),
+        look=one + _FIRST,
+        n_looks=one.copy(),
+        told=one.copy(),
+    )
+
+
+def bucket_error(assumed: ByClock, delay: Any = None) -> float:
+    """Return by how much a duel's tau may be wrong for being in a bucket, at the most.
+
+    For a law that is learned, as it is known; for one that is told, of that law.
+    """
+    if assumed.learns:
+        rise = np.diff(assumed.tau)
+        return float(max(rise[0], rise[1:].max() / 2.0)) if rise.size > 1 else 1.0
+    k, worst = len(assumed.law), 0.0
+    for i in range(k):
+        for j in range(k):
+            law = delay.at(i, j)
+            start = np.asarray(law.cdf(assumed.ages))
+            worst = max(worst, float(np.abs(assumed.worth[assumed.law[i, j]] - start).max()))
+    return worst
+
+
+def with_room_by_clock(assumed: ByClock, t: int) -> ByClock:
+    """Return the same with room for the duel with number t."""
+    size, oldest = assumed.born.size, int(assumed.reached[-1])
+    if t - oldest < size:
+        return assumed
+    numbers = np.arange(oldest, t)
+    rings: dict[str, Any] = {}
+    for name in ("born", "first", "second", "heard"):
+        old = getattr(assumed, name)
+        rings[name] = np.zeros(2 * size, dtype=old.dtype)
+        rings[name][numbers % (2 * size)] = old[numbers % size]
+    return assumed._replace(**rings)
+
+
+drifts.register(ByClock)(drifts_within_plays)
+evidence.register(ByClock)(corrected_evidence)
+
+
+@expected.register(ByClock)
+def _expected(assumed: ByClock, plays: Integers, i: int, j: int) -> float:
+    return float(assumed.total[i, j])
+
+
+@settles.register(ByClock)
+def _settles(assumed: ByClock) -> int:
+    return FOREVER
+
+
+@is_known.register(ByClock)
+def _is_known(assumed: ByClock) -> bool:
+    return bool(not assumed.learns or assumed.n_looks[0] > 0)
+
+
+@set_clock.register(ByClock)
+def _set_clock(assumed: ByClock, now: float) -> None:
+    if now > assumed.now[0]:
+        assumed.now[0] = now
+
+
+@enter.register(ByClock)
+def _enter(assumed: ByClock, i: int, j: int, t: int) -> None:
+    slot = t % assumed.born.size
+    assumed.born[slot] = assumed.now[0]
+    assumed.first[slot] = i
+    assumed.second[slot] = j
+    assumed.heard[slot] = _TEACHES_NOTHING
+    if i != j:
+        assumed.heard[slot] = _SILENT
+        assumed.count[i, j, 0] += 1
+        assumed.total[i, j] += assumed.worth[assumed.law[i, j], 0]
+
+
+@convert.register(ByClock)
+def _convert(assumed: ByClock, born: int, t: int) -> None:
+    if born < assumed.reached[assumed.ages.size - 1]:
+        return  # older than all that is learned
+    slot = born % assumed.born.size
+    if assumed.heard[slot] == _SILENT:
+        delay = assumed.now[0] - assumed.born[slot]
+        assumed.heard[slot] = np.searchsorted(assumed.ages, delay, side="right") - 1
+        assumed.told[0] += 1
+
+
+@advance.register(ByClock)
+def _advance(assumed: ByClock, t: int) -> None:
+    for place in range(1, assumed.ages.size):
+        latest = assumed.now[0] - assumed.ages[place]
+        number = assumed.reached[place]
+        while number < t and assumed.born[number % assumed.born.size] <= latest:
+            pass_on(assumed, number % assumed.born.size, place)
+            number += 1
+        assumed.reached[place] = number
+    if assumed.learns and t >= assumed.look[0]:
+        assumed.look[0] = t + max(_FIRST, t // 20)
+        if assumed.told[0] >= ENOUGH:
+            assumed.n_looks[0] += 1
+            learn(assumed)
+            recount(assumed)
+
+
+@kernel
+def pass_on(assumed: Any, slot: int, place: int) -> None:
+    """Let a duel pass from the bucket before `place` into that one."""
+    i, j, heard = assumed.first[slot], assumed.second[slot], assumed.heard[slot]
+    if i == j:
+        return
+    assumed.count[i, j, place - 1] -= 1
+    assumed.count[i, j, place] += 1
+    row = assumed.law[i, j]
+    assumed.total[i, j] += assumed.worth[row, place] - assumed.worth[row, place - 1]
+    if heard == _SILENT or heard >= place - 1:
+        assumed.at_risk[place - 1] += 1
+        if heard == place - 1:
+            assumed.events[place - 1] += 1
+
+
+@kernel
+def learn(assumed: Any) -> None:
+    """Take tau from the counts, 2 (1 - KM), and what a duel in each bucket has gained."""
+    last = assumed.ages.size - 1
+    survival = 1.0
+    for place in range(last):
+        if assumed.at_risk[place] > 0:
+            survival *= 1.0 - assumed.events[place] / assumed.at_risk[place]
+        assumed.tau[place + 1] = min(1.0, 2.0 * (1.0 - survival))
+    assumed.worth[0, 0] = 0.0
+    for place in range(1, last):
+        assumed.worth[0, place] = 0.5 * (assumed.tau[place] + assumed.tau[place + 1])
+    assumed.worth[0, last] = assumed.tau[last]
+
+
+@kernel
+def recount(assumed: Any) -> None:
+    """Add *expected* up again under the law as it is known now."""
+    for i in range(assumed.total.shape[0]):
+        for j in range(assumed.total.shape[0]):
+            total = 0.0
+            for place in range(assumed.ages.size):
+                total += assumed.count[i, j, place] * assumed.worth[0, place]
+            assumed.total[i, j] = total
