@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from duelay._core.jit import entry, kernel
 from duelay.delays import Delay, tables
+from duelay.delays.units import refuse_time
 from duelay.problems import Problem
 
 NOBODY = -1
@@ -52,6 +53,7 @@ def make_world(
     there: with a window their size does not depend on the horizon. The queue has room for answers
     that are held back, for `hold` ticks at most.
     """
+    refuse_time("window", window)
     limit = horizon if window is None else min(window, horizon)
     tau, law = tables(delay, problem.n_arms, limit)
     n = tau.shape[1] - 1

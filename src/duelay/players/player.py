@@ -16,6 +16,7 @@ from duelay._core.feedback import check_correction, check_feedback
 from duelay._version import __version__
 from duelay.assumptions.history import History
 from duelay.delays import Empirical
+from duelay.delays.units import check_clock
 from duelay.ledger import age_to, assumes_delay, for_votes, hear, hear_vote
 from duelay.ledger.assumption import is_known
 from duelay.ledger.bets import Bets
@@ -72,7 +73,7 @@ class Player:
     ) -> None:
         self.arms = check_arms(arms)
         self.policy = policy
-        checks.window(policy.window)
+        check_clock(policy, has_clock=False)
         if (caution := policy.caution(self.n_arms, None)) is not None:
             warnings.warn(caution, stacklevel=3)
         try:
