@@ -21,6 +21,12 @@ def check_clock(policy: Any, *, has_clock: bool) -> None:
     refuse_time("delay", getattr(policy, "delay", None))
 
 
+def in_ticks(window: int | Duration | None) -> int | None:
+    """Return a window in ticks; refuse one in time."""
+    refuse_time("window", window)
+    return None if window is None else int(window)
+
+
 def refuse_time(name: str, value: Any) -> None:
     """Refuse a window or a delay law that is in time, where ticks are counted."""
     if is_in_time(value):
