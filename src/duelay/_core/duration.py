@@ -78,6 +78,22 @@ class Duration(float):
         return f"Duration('{self}')"
 
 
+def in_brief(length: float) -> str:
+    """Seconds as a person says them, to about three digits.
+
+    >>> in_brief(9019.9), in_brief(0.25), in_brief(12.34), in_brief(math.inf)
+    ('2h30m', '250ms', '12.3s', '∞')
+    """
+    if not 0 < length < math.inf:
+        return "∞" if length > 0 else "0s"
+    if length < 1:
+        return f"{1000 * length:.3g}ms"
+    if length < 60:
+        return f"{length:.3g}s"
+    finer = 1.0 if length < 3600 else 60.0 if length < 86_400 else 3600.0
+    return str(Duration.of(finer * round(length / finer))) if length < 1e9 else f"{length:.3g}s"
+
+
 def is_duration(value: Any) -> bool:
     """Whether a value is in time by its type: a duration, a timedelta or a text."""
     return isinstance(value, Duration | datetime.timedelta | str)

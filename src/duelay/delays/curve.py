@@ -119,7 +119,7 @@ class Curve(Law):
 
     def _in_brief(self) -> str:
         share = 1.0 - self.never
-        median = f"median {self.quantile(share / 2):.3g}s; " if share > 0 else ""
+        median = f"median {duration.in_brief(self.quantile(share / 2))}; " if share > 0 else ""
         never = f"{100 * self.never:.3g} % never; " if self.never else ""
         digest = hashlib.sha256(np.array((self.ages, self.shares)).tobytes()).hexdigest()[:8]
         return f"<{len(self.ages)} ages; {median}{never}{digest}>"
