@@ -9,9 +9,11 @@ import numpy as np
 
 from duelay import text
 from duelay._core import checks
+from duelay._core.duration import Duration
 from duelay._core.feedback import check_feedback
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
+from duelay.delays.units import refuse_time
 from duelay.ledger.learned import WAYS
 from duelay.policies import Borda, Decide, DoubleThompson, MRRDBDelay
 from duelay.policies.policy import Policy
@@ -35,7 +37,7 @@ def recommend(
     *,
     is_order_free: bool = True,
     n_arms: int | None = None,
-    window: int | None = None,
+    window: int | str | Duration | None = None,
     target: str = "condorcet",
     feedback: str = "conversions",
     self_duels: bool = True,
@@ -50,7 +52,8 @@ def recommend(
     is_order_free : whether you may choose which of the two arms is shown first. If not, the
         policy's champion is.
     n_arms : K, where it is known: a law by pair is checked against it.
-    window : ticks after which a conversion is no longer counted; None waits for ever.
+    window : ticks after which a conversion is no longer counted, or a duration such as ``"14d"``
+        where there is a clock; None waits for ever.
     target : which winner is sought: ``"condorcet"``, ``"copeland"`` (the same policy: where there
         is a Condorcet winner it is Copeland's too) or ``"borda"``.
     feedback : ``"conversions"``, where only a win of the first is ever told; ``"votes"``, where
@@ -76,6 +79,7 @@ def recommend(
     if n_arms is not None:
         n_arms = checks.whole("n_arms", n_arms, least=2)
     known = _known(delay, n_arms)
+    window = checks.window(window)
     checks.one_of("target", target, TARGETS)
     checks.one_of("goal", goal, GOALS)
     is_vote = check_feedback(feedback) == "votes"
@@ -119,7 +123,7 @@ def _to_decide(
     law: Delay | None,
     is_order_free: bool,
     target: str,
-    window: int | None,
+    window: int | Duration | None,
     self_duels: bool,
     error: float,
 ) -> Recommendation:
@@ -188,7 +192,7 @@ def _known(delay: Any, n_arms: int | None) -> Any:
     """Return None, a mean, or a law."""
     if delay is None:
         return None
-    if isinstance(delay, int | float) and not isinstance(delay, bool):
+    if isinstance(delay, int | float) and not isinstance(delay, bool | Duration):
         if not (math.isfinite(delay) and delay >= 1):
             raise ValueError(f"delay as a mean must be a finite number, at least 1, got {delay!r}")
         return float(delay)
@@ -197,6 +201,7 @@ def _known(delay: Any, n_arms: int | None) -> Any:
 
 def _by_counts(known: Any, self_duels: bool) -> Recommendation:
     mean = math.inf if known is None else known
+    refuse_time("delay", known)
     if not isinstance(mean, float):  # where the law depends on the pair, the largest mean
         mean = float(np.max(known.mean))
     if not math.isfinite(mean):

@@ -6,7 +6,9 @@ and nowhere else. The grammar::
     form  = name [":" argument {"," argument}]
     argument = [key "="] value          arguments without a key come first, as in Python
     value = single | {single "/"} [single]
-    single = number | word | "none" | form of a law | "(" form of a law ")"
+    single = number | duration | word | "none" | form of a law | "(" form of a law ")"
+
+A plain number is one of ticks. A duration such as ``14d`` or ``2h30m`` is in time.
 
 A law within something else needs brackets only where it has a comma or a slash of its own:
 ``rucb-delay:delay=geometric:0.01`` but ``rucb-delay:delay=(weibull:0.5,100)``.
@@ -23,6 +25,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from duelay._core import checks
+from duelay._core.duration import Duration
 from duelay._core.sources import is_outside, sources_of_class
 
 C = TypeVar("C", bound=type)
@@ -79,7 +82,7 @@ def names(kind: str) -> dict[str, type]:
 def parameters(cls: type) -> list[str]:
     """Return a class's parameters, with their defaults as text."""
     shown = []
-    for field in dataclasses.fields(cls):
+    for field in _fields(cls):
         required = field.default is dataclasses.MISSING
         shown.append(_argument(field) + ("" if required else f"={_print(field.default)}"))
     return shown
@@ -104,7 +107,7 @@ def parse(
         )
     meant = _ALIASES[kind][name]() if name in _ALIASES[kind] else None
     cls = _KINDS[kind][name] if meant is None else type(meant)
-    fields = {_argument(field): field for field in dataclasses.fields(cls)}
+    fields = {_argument(field): field for field in _fields(cls)}
     given: dict[str, Any] = {}
     for position, argument in enumerate(_split(rest, ",") if rest.strip() else []):
         key, equals, value = argument.partition("=")
@@ -158,7 +161,7 @@ def form(recipe: Any, *, is_full: bool = False) -> str:
         return repr(recipe)
     arguments = []
     is_law = type(recipe) in _KINDS["law"].values()
-    for field in dataclasses.fields(recipe):
+    for field in _fields(recipe):
         value = getattr(recipe, field.name)
         if is_law:
             arguments.append(_print(value))
@@ -187,6 +190,11 @@ def _check_kind(name: str, kind: Any, value: Any) -> None:
         raise ValueError(f"{name} must be a whole number, got {value!r}")
     if needs == "bool":
         checks.yes_or_no(name, value)
+
+
+def _fields(recipe: Any) -> list[Any]:
+    """The fields that make a recipe what it is: those that count when two are compared."""
+    return [field for field in dataclasses.fields(recipe) if field.compare]
 
 
 def _argument(field: Any) -> str:
@@ -237,7 +245,7 @@ def _print(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, tuple):
         return "/".join(_print(part) for part in value) + ("/" if len(value) == 1 else "")
-    if isinstance(value, float):
+    if isinstance(value, float) and not isinstance(value, Duration):
         short = f"{value:g}"
         return short if float(short) == value else repr(value)
     if dataclasses.is_dataclass(value):

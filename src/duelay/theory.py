@@ -17,6 +17,7 @@ from duelay._core import checks
 from duelay._core.feedback import check_feedback
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
+from duelay.delays.units import refuse_time
 from duelay.problems import Problem
 
 __all__ = [
@@ -188,6 +189,7 @@ def _discount(problem: Problem, delay: Delay, window: int, discount: str) -> flo
     checks.one_of("discount", discount, ("first", "window"))
     window = checks.whole("window", window)
     law = check_delay(delay, problem.n_arms)
+    refuse_time("delay", law)
     if discount == "first":
         return float(np.min(law.cdf(1)))  # the slowest pair, where the law depends on it
     return float(np.min(law.cdf(window))) / (window + 1)

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from duelay._core.duration import Duration, is_duration, read
+
 _MOST = 2**53  # beyond it a float64 cannot hold every whole number
 
 
@@ -17,7 +19,7 @@ def whole(name: str, value: Any, *, least: int = 1, also: str = "") -> int:
     good = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if isinstance(value, numbers.Real) and not isinstance(value, bool | numbers.Integral):
         good = math.isfinite(value) and float(value).is_integer()
-    if not good or value < least:
+    if not good or isinstance(value, Duration) or value < least:
         needs = f"{also}a whole number of at least {least}"
         raise ValueError(f"{name} must be {needs}, got {value!r}")
     if value > _MOST:
@@ -25,9 +27,21 @@ def whole(name: str, value: Any, *, least: int = 1, also: str = "") -> int:
     return int(value)
 
 
-def window(value: Any) -> int | None:
-    """Return a window: None, or a whole number of ticks."""
-    return None if value is None else whole("window", value, also="None (wait for ever) or ")
+def window(value: Any) -> int | Duration | None:
+    """Return a window: None, a whole number of ticks, or a duration."""
+    if value is None or is_duration(value):
+        return None if value is None else duration("window", value)
+    return whole("window", value, also="None (wait for ever), a duration such as '14d' or ")
+
+
+def duration(name: str, value: Any) -> Duration:
+    """Return a duration, given as one, as a timedelta or as its text."""
+    return read(name, value)
+
+
+def length(name: str, value: Any) -> float | Duration:
+    """Return a length above 0: a plain number is one of ticks, anything else a duration."""
+    return duration(name, value) if is_duration(value) else number(name, value, above=0)
 
 
 def mean_delay(value: Any) -> float:
@@ -58,6 +72,7 @@ def number(
     needs = " and ".join(word for word in words if word)
     reason = f" ({why})" if why else ""
     good = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    good = good and not isinstance(value, Duration)
     if not good or not abs(value) <= sys.float_info.max:  # also refuses nan
         bounds = f" {needs}" if needs else ""
         raise ValueError(f"{name} must be a finite number{bounds}{reason}, got {value!r}")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from duelay._core import checks
 from duelay._core.feedback import check_feedback
 from duelay._core.files import write_whole
+from duelay.delays.units import in_ticks
 from duelay.ledger.order import ORDERS
 from duelay.problems import check_arms
 
@@ -59,7 +60,7 @@ class History:
                 "first, second, delay and first_won must be rows of one number a duel, got the "
                 f"shapes {sorted(shapes)}"
             )
-        set_(self, "window", checks.window(self.window))
+        set_(self, "window", in_ticks(checks.window(self.window)))
         check_feedback(self.feedback, counts="which duel was heard must be known")
         if self.order is not None:
             checks.one_of("order", self.order, ORDERS)

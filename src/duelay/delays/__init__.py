@@ -1,4 +1,7 @@
-"""Delay laws: the ticks from a duel to its conversion, at least 1, perhaps infinite."""
+"""Delay laws: the ticks from a duel to its conversion, at least 1, perhaps infinite.
+
+A law that is given a duration, such as "2h", is in time: in seconds of a clock.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay import text
+from duelay._core.duration import Duration, is_duration
 from duelay.delays._law import Law
 from duelay.delays.by_pair import ByPair
-from duelay.delays.continuous import LogNormal, Weibull
+from duelay.delays.continuous import Exponential, Gamma, LogNormal, Weibull
+from duelay.delays.curve import Curve
 from duelay.delays.empirical import Empirical
 from duelay.delays.families import Constant, Geometric, NegativeBinomial, Uniform, Zipf
 from duelay.delays.never import Never
+from duelay.delays.units import refuse_time
 
 Delay: TypeAlias = Law | ByPair
 
 __all__ = [
     "ByPair",
     "Constant",
+    "Curve",
     "Delay",
+    "Duration",
     "Empirical",
+    "Exponential",
+    "Gamma",
     "Geometric",
     "Law",
     "LogNormal",
@@ -62,7 +72,19 @@ def check(delay: Any, n_arms: int | None = None) -> Delay:
 
 
 def _refuse_number(delay: Any) -> None:
-    """Refuse a number of ticks: it could be a mean or a constant. Say how to write either."""
+    """Refuse a number of ticks: it could be a mean or a constant. Say how to write either.
+
+    The same for a duration.
+    """
+    if is_duration(delay):
+        try:
+            time = Duration(delay)
+        except ValueError:
+            return
+        raise ValueError(
+            f"delay must be a delay law, got the duration {time}: write exponential:{time} for a "
+            f"mean of {time}, constant:{time} for {time} every time"
+        )
     try:
         ticks = float(delay)
     except (TypeError, ValueError):
@@ -77,8 +99,9 @@ def _refuse_number(delay: Any) -> None:
 def tables(delay: Delay, n_arms: int, limit: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return tau as arrays: ``tau[law[i, j], age]`` for ages 0 to n, and ``law`` (K×K).
 
-    n is the age at which every law has settled, at most `limit`.
+    n is the age at which every law has settled, at most `limit`. A law in time is refused.
     """
+    refuse_time("delay", delay)
     laws = [delay.at(i, j) for i in range(n_arms) for j in range(n_arms)]
     distinct = list(dict.fromkeys(laws))
     n = max(law.settled(limit) for law in distinct)

@@ -1,4 +1,4 @@
-"""What a delay law is: the distribution of the ticks from a duel to its conversion."""
+"""What a delay law is: the distribution of the time from a duel to its conversion."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelay import text
+from duelay._core.duration import seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +27,8 @@ _SALT = 7102839  # "law": `sample(seed=s)` must not repeat the draws of `default
 
 class Law(ABC):
     """A delay law on {1, 2, ...}, with a share that may never answer.
+
+    Where `in_time` is True, it is one on all ages above 0, in seconds.
 
     To write your own, define `cdf` in a frozen dataclass; all else is computed from it unless
     overridden.
@@ -49,6 +52,11 @@ class Law(ABC):
         """tau_t = P(D <= t): the share of conversions that have come by age t."""
 
     @property
+    def in_time(self) -> bool:
+        """Whether ages are in seconds of a clock, and not in ticks."""
+        return False
+
+    @property
     def never(self) -> float:
         """The share of conversions that never come."""
         return 0.0
@@ -61,23 +69,34 @@ class Law(ABC):
     @property
     def mean(self) -> float:
         """E[D]; infinite where some conversions never come, or the tail is too heavy."""
+        if self.never > 0:
+            return math.inf
         # 1 - tau has no digits left beyond 2^50: a tail that matters there is taken for infinite.
-        return math.inf if self.never > 0 else sum_survival(lambda x: 1.0 - self.cdf(x), 2.0**50)
+        if self.in_time:
+            return integrate_survival(lambda x: 1.0 - self.cdf(x), self.quantile(0.5), 2.0**50)
+        return sum_survival(lambda x: 1.0 - self.cdf(x), 2.0**50)
 
     def pmf(self, t: ArrayLike) -> Any:
-        """P(D = t)."""
+        """P(D = t), for a law in ticks."""
+        if self.in_time:
+            raise ValueError(f"pmf needs a law in ticks: {self} is in time, where cdf says it all")
         t = np.asarray(t)
         whole = t == np.floor(t)
         mass = np.where(whole & (t >= 1), self.cdf(t) - self.cdf(t - 1), 0.0)
         return _like(t, mass)
 
     def quantile(self, q: ArrayLike) -> Any:
-        """The smallest t >= 1 with tau_t >= q; infinite where tau never reaches q."""
+        """The smallest t >= 1 with tau_t >= q; infinite where tau never reaches q.
+
+        In time it is the smallest age in seconds.
+        """
         q = np.asarray(q, dtype=np.float64)
         if not ((q >= 0) & (q <= 1)).all():  # also refuses nan
             raise ValueError(f"q must be at least 0 and at most 1, got {q}")
         top = 1.0 - self.never
         reached = (q < top) | ((q <= top) & (self.support < math.inf))
+        if self.in_time:
+            return _like(q, np.where(reached, self.invert(np.where(reached, q, 0.0)), np.inf))
         # Double until tau_high >= q, then halve: needs nothing of the law but its cdf.
         low = np.zeros(q.shape, dtype=np.int64)
         high = np.ones(q.shape, dtype=np.int64)
@@ -90,6 +109,27 @@ class Law(ABC):
             low = np.where(wide & up, middle, low)
             high = np.where(wide & ~up, middle, high)
         return _like(q, np.where(reached, high.astype(np.float64), np.inf))
+
+    def invert(self, q: Floats) -> Floats:
+        """The smallest age in seconds with tau >= q, for each q that a law in time reaches.
+
+        It is right to a relative 1e-12.
+        """
+        low, high = np.zeros(q.shape), np.ones(q.shape)
+        while (short := (high < 2.0**1000) & self.is_short(high, q)).any():
+            high = np.where(short, high * 2, high)
+        low = high / 2
+        while (over := (q > 0) & (low > 2.0**-1000) & ~self.is_short(low, q)).any():
+            low, high = np.where(over, low / 2, low), np.where(over, low, high)
+        for _ in range(40):
+            middle = low + (high - low) / 2
+            short = self.is_short(middle, q)
+            low, high = np.where(short, middle, low), np.where(short, high, middle)
+        return np.where(q > 0, high, 0.0)
+
+    def is_short(self, age: Floats, q: Floats) -> Any:
+        """Whether fewer than a share q have come by each age."""
+        return self.cdf(age) < q
 
     def sample(self, size: int | tuple[int, ...] | None = None, seed: Any = None) -> Any:
         """Draw delays; `inf` means never. `seed` is a number or a Generator.
@@ -168,16 +208,41 @@ def sum_survival(survival: Callable[[Floats], Floats], limit: float = 1e300) -> 
     1 / (24 · 2^32). Infinite where the blocks have not died out at `limit`.
     """
     total = 1.0 + float(np.sum(survival(np.arange(1.0, _EXACT))))
+    return _add_blocks(total, survival, float(_EXACT), limit, -0.5)
+
+
+def integrate_survival(
+    survival: Callable[[Floats], Floats], middle: float, reach: float = 1e300
+) -> float:
+    """E[D] = the integral of P(D > x): over halves and halves of halves below `middle`, then above.
+
+    Infinite where the blocks above have not died out at `reach` times the middle.
+    """
     nodes, weights = np.polynomial.legendre.leggauss(64)
-    start = float(_EXACT)
+    starts = middle * 0.5 ** np.arange(1, 65)  # blocks from start to 2 start
+    ages = starts[:, None] * (1.0 + (nodes + 1) / 2)
+    total = float(np.sum(starts / 2 * (survival(ages) @ weights))) + float(starts[-1])
+    return _add_blocks(total, survival, middle, reach * middle, 0.0)
+
+
+def _add_blocks(
+    total: float, survival: Callable[[Floats], Floats], start: float, limit: float, moved: float
+) -> float:
+    """Add integrals over blocks from `start` to twice it, and so on, until they have died out."""
+    nodes, weights = np.polynomial.legendre.leggauss(64)
     while start < limit:
-        half = start / 2  # the block from start to 2 start
-        block = half * float(np.dot(weights, survival(start - 0.5 + half * (nodes + 1))))
+        half = start / 2
+        block = half * float(np.dot(weights, survival(start + moved + half * (nodes + 1))))
         total += block
         if block <= 1e-16 * total:
             return total
         start *= 2
     return math.inf
+
+
+def ages_of(law: Law, t: ArrayLike) -> NDArray[Any]:
+    """Ages as an array; for a law in time also from texts such as "2h" and from timedeltas."""
+    return seconds("age", t) if law.in_time else np.asarray(t)
 
 
 def generator(seed: Any) -> np.random.Generator:

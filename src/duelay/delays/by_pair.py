@@ -49,6 +49,13 @@ class ByPair:
             raise ValueError(f"laws must be K×K delay laws, got {wrong!r} among them")
         if len(flat) < 4 or math.isqrt(len(flat)) ** 2 != len(flat):
             raise ValueError(f"laws must be K×K delay laws for K of at least 2, got {len(flat)}")
+        if len({law.in_time for law in flat}) > 1:
+            timed = next(law for law in flat if law.in_time)
+            other = next(law for law in flat if not law.in_time)
+            raise ValueError(
+                f"laws must be all in time or all in ticks, got {timed} in time and {other} in "
+                f"ticks"
+            )
         object.__setattr__(self, "laws", tuple(flat))
 
     @classmethod
@@ -60,6 +67,11 @@ class ByPair:
     def n_arms(self) -> int:
         """K."""
         return math.isqrt(len(self.laws))
+
+    @property
+    def in_time(self) -> bool:
+        """Whether the laws are in time; all are, or none."""
+        return self.laws[0].in_time
 
     def at(self, first: int, second: int) -> Law:
         """The law for this ordered pair."""

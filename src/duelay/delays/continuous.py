@@ -1,31 +1,62 @@
-"""Delay laws in continuous time, rounded up to the next tick: Weibull and log-normal."""
+"""Weibull, log-normal, exponential and gamma times: in time, or rounded up to the next tick.
+
+A law whose scale is a duration, such as "10m", is in time.
+"""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelay._core import checks
+from duelay._core.duration import Duration
 from duelay._core.jit import kernel
-from duelay.delays._law import Floats, Law, _like, sum_survival
+from duelay.delays._law import Floats, Law, _like, ages_of, sum_survival
+from duelay.delays.incomplete_gamma import gamma_tails
 from duelay.text import named
+
+_LARGEST_SHAPE = 1e6  # beyond it a gamma time spreads by less than 0.1 %: it is a constant
 
 
 class ContinuousLaw(Law):
-    """D = ceil(X) for a positive X: tau_t is X's own distribution function at whole t."""
+    """In ticks D = ceil(X) for a positive X: tau_t is X's own distribution function at whole t.
+
+    In time D is X itself.
+    """
+
+    @property
+    @abstractmethod
+    def unit(self) -> float | Duration:
+        """The parameter that X is proportional to."""
+
+    @property
+    def in_time(self) -> bool:
+        """Whether it was given a duration."""
+        return isinstance(self.unit, Duration)
 
     @abstractmethod
     def survival(self, x: Floats) -> Floats:
         """P(X > x) for x > 0."""
 
+    @abstractmethod
+    def arrived(self, x: Floats) -> Floats:
+        """P(X <= x) for x > 0, with all its digits where it is small."""
+
+    def is_short(self, age: Floats, q: Floats) -> Any:
+        """Whether fewer than a share q have come: by the tail that has more digits."""
+        return np.where(q < 0.5, self.arrived(age) < q, self.survival(age) > 1.0 - q)
+
     def cdf(self, t: ArrayLike) -> Any:
         """tau_t = P(X <= t)."""
-        t = np.asarray(t)
+        t = ages_of(self, t)
+        if self.in_time:
+            arrived = self.arrived(np.where(t > 0, t, 1.0))
+            return _like(t, np.where(t > 0, arrived, 0.0))
         ages = np.floor(t).astype(np.float64)
         return _like(t, np.where(ages >= 1, 1.0 - self.survival(np.maximum(ages, 1.0)), 0.0))
 
@@ -36,7 +67,12 @@ class ContinuousLaw(Law):
 
     @property
     def mean(self) -> float:
-        """E[D] = E[ceil(X)]: a sum, or E[X] + 1/2 where that is exact to nine digits."""
+        """E[D] = E[ceil(X)]: a sum, or E[X] + 1/2 where that is exact to nine digits.
+
+        In time it is E[X].
+        """
+        if self.in_time:
+            return self.exact_mean
         if self.exact_mean > 1e9:
             return self.exact_mean + 0.5
         return sum_survival(self.survival)
@@ -52,11 +88,16 @@ class Weibull(ContinuousLaw):
     """
 
     shape: float
-    scale: float
+    scale: float | Duration
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", checks.number("shape", self.shape, above=0))
-        object.__setattr__(self, "scale", checks.number("scale", self.scale, above=0))
+        object.__setattr__(self, "scale", checks.length("scale", self.scale))
+
+    @property
+    def unit(self) -> float | Duration:
+        """The scale."""
+        return self.scale
 
     @property
     def exact_mean(self) -> float:
@@ -71,6 +112,106 @@ class Weibull(ContinuousLaw):
         with np.errstate(over="ignore"):  # (x / scale)^shape past 1e308: the survival is 0
             return np.asarray(np.exp(-((x / self.scale) ** self.shape)))
 
+    def arrived(self, x: Floats) -> Floats:
+        """P(X <= x) = 1 - exp(-(x / scale)^shape)."""
+        with np.errstate(over="ignore"):
+            return np.asarray(-np.expm1(-((x / self.scale) ** self.shape)))
+
+    def invert(self, q: Floats) -> Floats:
+        """scale · (-log(1 - q))^(1 / shape)."""
+        with np.errstate(over="ignore"):
+            return np.asarray(self.scale * (-np.log1p(-q)) ** (1.0 / self.shape))
+
+
+@named("law", "exponential")
+@dataclass(frozen=True, repr=False)
+class Exponential(ContinuousLaw):
+    """A time with the given mean that forgets how long it has taken, rounded up to a whole tick.
+
+    In time it is not rounded: at every age as many of those that are left come within a minute.
+
+    >>> Exponential("2h").cdf("2h") == Exponential(100).cdf(100)
+    True
+    >>> Exponential("2h").mean, round(Exponential(100).mean, 3)
+    (7200.0, 100.501)
+    """
+
+    unit_mean: float | Duration = field(metadata={"argument": "mean"})
+
+    def __init__(self, mean: Any) -> None:
+        object.__setattr__(self, "unit_mean", checks.length("mean", mean))
+
+    def __repr__(self) -> str:
+        return f"Exponential(mean={self.unit_mean!r})"
+
+    @property
+    def unit(self) -> float | Duration:
+        """The mean of X."""
+        return self.unit_mean
+
+    @property
+    def exact_mean(self) -> float:
+        """E[X]."""
+        return float(self.unit_mean)
+
+    @property
+    def mean(self) -> float:
+        """E[D]: in ticks 1 / (1 - exp(-1 / E[X])), since the time is rounded up."""
+        return self.exact_mean if self.in_time else -1.0 / math.expm1(-1.0 / self.exact_mean)
+
+    def survival(self, x: Floats) -> Floats:
+        """P(X > x) = exp(-x / E[X])."""
+        return np.asarray(np.exp(-x / self.unit_mean))
+
+    def arrived(self, x: Floats) -> Floats:
+        """P(X <= x) = 1 - exp(-x / E[X])."""
+        return np.asarray(-np.expm1(-x / self.unit_mean))
+
+    def invert(self, q: Floats) -> Floats:
+        """E[X] · -log(1 - q)."""
+        return np.asarray(self.unit_mean * -np.log1p(-q))
+
+
+@named("law", "gamma")
+@dataclass(frozen=True)
+class Gamma(ContinuousLaw):
+    """A gamma time rounded up: the sum of `shape` exponential times, each of mean `scale`.
+
+    >>> Gamma(2, "10m").mean, Gamma(1, 100).cdf(100) == Weibull(1, 100).cdf(100)
+    (1200.0, True)
+    """
+
+    shape: float
+    scale: float | Duration
+
+    def __post_init__(self) -> None:
+        shape = checks.number("shape", self.shape, above=0, most=_LARGEST_SHAPE)
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "scale", checks.length("scale", self.scale))
+
+    @property
+    def unit(self) -> float | Duration:
+        """The scale."""
+        return self.scale
+
+    @property
+    def exact_mean(self) -> float:
+        """E[X] = shape · scale."""
+        return self.shape * self.scale
+
+    def survival(self, x: Floats) -> Floats:
+        """P(X > x) = Q(shape, x / scale)."""
+        return self._tail(x, True)
+
+    def arrived(self, x: Floats) -> Floats:
+        """P(X <= x) = P(shape, x / scale)."""
+        return self._tail(x, False)
+
+    def _tail(self, x: Floats, is_upper: bool) -> Floats:
+        answer = np.array(x / self.scale, dtype=np.float64, order="C")
+        gamma_tails(self.shape, answer.reshape(-1), is_upper)
+        return answer
+
 
 @named("law", "log-normal")
 @dataclass(frozen=True)
@@ -81,12 +222,17 @@ class LogNormal(ContinuousLaw):
     0.5
     """
 
-    median: float
+    median: float | Duration
     sigma: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "median", checks.number("median", self.median, above=0))
+        object.__setattr__(self, "median", checks.length("median", self.median))
         object.__setattr__(self, "sigma", checks.number("sigma", self.sigma, above=0))
+
+    @property
+    def unit(self) -> float | Duration:
+        """The median."""
+        return self.median
 
     @property
     def exact_mean(self) -> float:
@@ -96,7 +242,14 @@ class LogNormal(ContinuousLaw):
 
     def survival(self, x: Floats) -> Floats:
         """P(X > x) = 1 - Phi(log(x / median) / sigma)."""
-        z = np.log(x / self.median) / (self.sigma * math.sqrt(2.0))
+        return self._tail(x, 1.0)
+
+    def arrived(self, x: Floats) -> Floats:
+        """P(X <= x) = Phi(log(x / median) / sigma)."""
+        return self._tail(x, -1.0)
+
+    def _tail(self, x: Floats, sign: float) -> Floats:
+        z = sign * np.log(x / self.median) / (self.sigma * math.sqrt(2.0))
         answer = np.array(z, dtype=np.float64, order="C")  # a copy; reshape(-1) of it is a view
         _half_erfc(answer.reshape(-1))
         return answer

@@ -1,4 +1,7 @@
-"""Delay laws on the whole numbers: geometric, constant, uniform, negative binomial, Zipf."""
+"""Delay laws on the whole numbers: geometric, constant, uniform, negative binomial, Zipf.
+
+The constant and the uniform law are also there in time.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from duelay._core import checks
-from duelay.delays._law import Floats, Law, TableLaw, _like
+from duelay._core.duration import Duration, is_duration
+from duelay.delays._law import Floats, Law, TableLaw, _like, ages_of
 from duelay.text import named
 
 _LONGEST = 50_000_000  # entries of a table
@@ -54,14 +58,21 @@ class Geometric(Law):
 class Constant(Law):
     """Every conversion comes after the same number of ticks; 1, the default, is no delay.
 
-    >>> Constant().cdf(1), Constant(7).mean
-    (1.0, 7.0)
+    With a duration, such as "1h", it is in time.
+
+    >>> Constant().cdf(1), Constant(7).mean, Constant("1h").mean
+    (1.0, 7.0, 3600.0)
     """
 
-    ticks: int = 1
+    ticks: int | Duration = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ticks", checks.whole("ticks", self.ticks))
+        object.__setattr__(self, "ticks", _ticks_or_time("ticks", self.ticks))
+
+    @property
+    def in_time(self) -> bool:
+        """Whether it was given a duration."""
+        return isinstance(self.ticks, Duration)
 
     @property
     def mean(self) -> float:
@@ -75,8 +86,12 @@ class Constant(Law):
 
     def cdf(self, t: ArrayLike) -> Any:
         """tau_t = 1 from the delay on."""
-        t = np.asarray(t)
+        t = ages_of(self, t)
         return _like(t, (t >= self.ticks).astype(np.float64))
+
+    def invert(self, q: Floats) -> Floats:
+        """The one delay."""
+        return np.full(q.shape, float(self.ticks))
 
 
 @named("law", "uniform")
@@ -84,16 +99,29 @@ class Constant(Law):
 class Uniform(Law):
     """Every delay from `low` to `high` ticks is equally likely.
 
+    With two durations, such as "1m" and "10m", it is in time, and the second is the longer one.
+
     >>> Uniform(1, 4).pmf([0, 1, 4, 5])
     array([0.  , 0.25, 0.25, 0.  ])
     """
 
-    low: int
-    high: int
+    low: int | Duration
+    high: int | Duration
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "low", checks.whole("low", self.low))
-        object.__setattr__(self, "high", checks.whole("high", self.high, least=self.low))
+        low = _ticks_or_time("low", self.low)
+        object.__setattr__(self, "low", low)
+        if isinstance(low, Duration):
+            object.__setattr__(self, "high", checks.duration("high", self.high))
+            if not self.high > low:
+                raise ValueError(f"high must be longer than low, {low}, got {self.high}")
+        else:
+            object.__setattr__(self, "high", checks.whole("high", self.high, least=low))
+
+    @property
+    def in_time(self) -> bool:
+        """Whether it was given durations."""
+        return isinstance(self.low, Duration)
 
     @property
     def mean(self) -> float:
@@ -107,9 +135,15 @@ class Uniform(Law):
 
     def cdf(self, t: ArrayLike) -> Any:
         """tau_t grows evenly from `low` to `high`."""
-        t = np.asarray(t)
+        t = ages_of(self, t)
+        if self.in_time:
+            return _like(t, np.clip((t - self.low) / (self.high - self.low), 0.0, 1.0))
         count = np.clip(np.floor(t) - self.low + 1, 0, self.high - self.low + 1)
         return _like(t, count / (self.high - self.low + 1))
+
+    def invert(self, q: Floats) -> Floats:
+        """low + q (high - low)."""
+        return np.asarray(self.low + q * (self.high - self.low))
 
 
 @named("law", "negative-binomial")
@@ -189,3 +223,8 @@ class Zipf(TableLaw):
         """t^-exponent, made to sum to one."""
         weights = np.arange(1, self.cutoff + 1, dtype=np.float64) ** -self.exponent
         return np.asarray(weights / weights.sum())
+
+
+def _ticks_or_time(name: str, value: Any) -> int | Duration:
+    """Return a whole number of ticks, or a duration."""
+    return checks.duration(name, value) if is_duration(value) else checks.whole(name, value)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from duelay._core import checks
-from duelay.delays._law import Law
+from duelay.delays._law import Floats, Law
 from duelay.text import DEEPEST, named
 
 
@@ -43,6 +44,11 @@ class Never(Law):
             )
 
     @property
+    def in_time(self) -> bool:
+        """Whether the inner law is."""
+        return self.law.in_time
+
+    @property
     def never(self) -> float:
         """share + (1 - share) · never of the inner law."""
         return self.share + (1.0 - self.share) * self.law.never
@@ -60,3 +66,7 @@ class Never(Law):
     def cdf(self, t: ArrayLike) -> Any:
         """tau_t = (1 - share) · tau_t of the inner law."""
         return (1.0 - self.share) * self.law.cdf(t)
+
+    def invert(self, q: Floats) -> Floats:
+        """The inner law's, for q / (1 - share)."""
+        return self.law.invert(np.minimum(q / (1.0 - self.share or 1.0), 1.0 - self.law.never))

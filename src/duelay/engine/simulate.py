@@ -19,6 +19,7 @@ from duelay._core import checks
 from duelay._core.numba_parts import NumbaError
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
+from duelay.delays.units import check_clock, refuse_time
 from duelay.engine import by_player
 from duelay.engine.bulk import nothing_late, run_rounds
 from duelay.engine.held import hold, run_held
@@ -117,6 +118,9 @@ def simulate(
             f"got {policy!r}"
         )
     law = check_delay(delay, problem.n_arms)
+    refuse_time("delay", law)
+    if isinstance(policy, Policy):
+        check_clock(policy, has_clock=False)
     horizon = checks.whole("horizon", horizon)
     runs = checks.whole("runs", runs)
     seed = checks.whole("seed", seed, least=0)
@@ -127,7 +131,6 @@ def simulate(
         policy = policy.for_horizon(horizon)
 
     if isinstance(policy, Policy):
-        checks.window(policy.window)
         caution = policy.caution(problem.n_arms, horizon) if setting.is_cautious else None
         if caution is not None:
             warnings.warn(caution, stacklevel=3)  # past `takes_setting`

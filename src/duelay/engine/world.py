@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._core.duration import Duration
 from duelay._core.jit import entry, kernel
 from duelay.delays import Delay, tables
+from duelay.delays.units import in_ticks
 from duelay.problems import Problem
 
 NOBODY = -1
@@ -40,7 +42,7 @@ class World(NamedTuple):
 def make_world(
     problem: Problem,
     delay: Delay,
-    window: int | None,
+    window: int | Duration | None,
     horizon: int,
     *,
     is_vote: bool = False,
@@ -52,6 +54,7 @@ def make_world(
     there: with a window their size does not depend on the horizon. The queue has room for answers
     that are held back, for `hold` ticks at most.
     """
+    window = in_ticks(window)
     limit = horizon if window is None else min(window, horizon)
     tau, law = tables(delay, problem.n_arms, limit)
     n = tau.shape[1] - 1

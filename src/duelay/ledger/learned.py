@@ -17,7 +17,7 @@ from the counts, and *expected* is added up again over the open duels and the cl
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -53,6 +53,7 @@ from duelay.ledger.table import (
 )
 
 WAYS = ("learn", "learn-from-self-duels")
+W = TypeVar("W")  # a window, in ticks or in time
 AGES = 10_000  # ticks: the window where none is given
 ENOUGH = 100  # conversions among the duels that tell; before, silence is taken for defeat
 _FIRST = 50  # ticks between two looks, at the least; later a twentieth of the time so far
@@ -100,8 +101,8 @@ def start_learned(window: int, n_arms: int, *, from_self_duels: bool = False) ->
     )
 
 
-def check_learning(delay: str, order: str, window: int | None) -> int:
-    """Return up to which age the law is learned; refuse what cannot be."""
+def check_learning(delay: str, order: str, window: W | None) -> W:
+    """Return up to which age the law is learned, the window; refuse what cannot be."""
     if delay == "learn" and order == "champion":
         raise ValueError(
             "delay='learn' learns from duels whose order a coin or turns decide, and order is "

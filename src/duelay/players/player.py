@@ -16,6 +16,7 @@ from duelay._core.feedback import check_correction, check_feedback
 from duelay._version import __version__
 from duelay.assumptions.history import History
 from duelay.delays import Empirical
+from duelay.delays.units import check_clock, in_ticks
 from duelay.ledger import age_to, assumes_delay, for_votes, hear, hear_vote
 from duelay.ledger.assumption import is_known
 from duelay.ledger.bets import Bets
@@ -72,7 +73,7 @@ class Player:
     ) -> None:
         self.arms = check_arms(arms)
         self.policy = policy
-        checks.window(policy.window)
+        check_clock(policy, has_clock=False)
         if (caution := policy.caution(self.n_arms, None)) is not None:
             warnings.warn(caution, stacklevel=3)
         try:
@@ -245,7 +246,7 @@ class Player:
             second=second,
             delay=np.where(heard, tick - np.arange(1, len(tick) + 1), np.nan),
             first_won=np.where(heard, (told - 1) / 2, np.nan),
-            window=self.policy.window,
+            window=in_ticks(self.policy.window),
             feedback=self.feedback,
             order=self._order(),
             arms=self.arms,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from duelay._core import checks
+from duelay._core.duration import Duration
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
+from duelay.delays.units import in_ticks
 from duelay.ledger import Ledger, open_ledger
 from duelay.ledger.bets import start_bets
 from duelay.ledger.learned import WAYS
@@ -50,7 +52,7 @@ class Decide(CompiledPolicy):
 
     delay: Delay | str | None = None
     order: str = "coin"
-    window: int | None = None
+    window: int | Duration | None = None
     error: float = 0.05
     winner_exists: bool = False
     self_duels: bool = True
@@ -80,7 +82,7 @@ class Decide(CompiledPolicy):
         """Return an empty ledger that bets."""
         law = None if self.delay is None else check_delay(self.delay, n_arms)
         bets = start_bets(
-            self.error, self.window, n_arms, winner_exists=self.winner_exists, delay=law
+            self.error, in_ticks(self.window), n_arms, winner_exists=self.winner_exists, delay=law
         )
         return open_ledger(bets, n_arms, self.order, self_duels=self.self_duels)
 

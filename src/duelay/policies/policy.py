@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from duelay import text
 from duelay._core import checks
+from duelay._core.duration import Duration
 from duelay._core.numba_parts import NumbaError
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
+from duelay.delays.units import in_ticks
 from duelay.ledger import Ledger, age_to, assume, open_ledger, record
 from duelay.ledger.learned import AGES, WAYS, check_learning
 from duelay.ledger.order import ORDERS, arrange
@@ -34,7 +36,8 @@ class Policy(ABC):
       its conversion comes.
     - `order`: ``"coin"`` or ``"alternate"`` decides which of the two is shown first; None, or
       ``"champion"``, shows them as `choose` returns them.
-    - `window`: the ticks after which a conversion is not counted; None to wait for ever.
+    - `window`: the ticks, or with a clock the duration such as ``"14d"``, after which a conversion
+      is not counted; None to wait for ever.
 
     A policy that remembers more than the ledger does also defines a method `state`.
 
@@ -54,7 +57,7 @@ class Policy(ABC):
     text_name: str = ""
     delay: Delay | str | None = None
     order: str | None = None
-    window: int | None = None
+    window: int | Duration | None = None
     self_duels: bool = True  # whether an arm may duel itself; if not, the strongest rival steps in
     target: ClassVar[str] = "condorcet"  # the winner that is sought, and that leads the standing
 
@@ -106,7 +109,7 @@ class Policy(ABC):
     def ledger(self, n_arms: int) -> Ledger:
         """Return an empty ledger under what the policy assumes."""
         order = self.order or "champion"
-        assumed = assume(self.delay, self.window, n_arms, order)
+        assumed = assume(self.delay, in_ticks(self.window), n_arms, order)
         return open_ledger(assumed, n_arms, order, self_duels=self.self_duels)
 
     def state(self, n_arms: int) -> Any:
@@ -264,4 +267,4 @@ class AnyLedgerPolicy(LawPolicy):
     goes_without_law: ClassVar[bool] = True
     delay: Delay | str | None = None
     order: str = "coin"
-    window: int | None = None
+    window: int | Duration | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 
 from duelay._core import checks
+from duelay._core.duration import Duration
 from duelay.delays import Delay, Geometric
 from duelay.policies.policy import LawPolicy
 from duelay.rules.rr_db import RRDBRule, rr_db_rule
@@ -41,7 +42,7 @@ class RRDBDelay(LawPolicy):
     """
 
     delay: Delay | str | None = field(default=Geometric(0.01), metadata={"of_the_world": True})
-    window: int | None = 1000
+    window: int | Duration | None = 1000
     delta: float = 0.05
     _: KW_ONLY
     order: str = "champion"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 
 from duelay._core import checks
+from duelay._core.duration import Duration
+from duelay.delays.units import in_ticks
 from duelay.ledger import Ledger, assume, open_ledger
 from duelay.ledger.order import ORDERS
 from duelay.policies.policy import CompiledPolicy
@@ -53,7 +55,7 @@ class RUCB(CompiledPolicy):
 
     alpha: float = 0.51
     counting: str = "corrected"
-    window: int | None = None
+    window: int | Duration | None = None
     _: KW_ONLY
     order: str = "champion"
     self_duels: bool = True
@@ -68,7 +70,7 @@ class RUCB(CompiledPolicy):
     def ledger(self, n_arms: int) -> Ledger:
         """Return a ledger that counts a conversion as soon as it comes."""
         reading = None if self.counting == "corrected" else self.counting
-        assumed = assume(reading, self.window, n_arms)
+        assumed = assume(reading, in_ticks(self.window), n_arms)
         return open_ledger(assumed, n_arms, self.order, self_duels=self.self_duels)
 
     def rule(self, n_arms: int) -> RUCBRule:

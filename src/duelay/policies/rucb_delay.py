@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
 
+from duelay._core.duration import Duration
 from duelay.delays import Delay, Geometric
 from duelay.policies.policy import LawPolicy
 from duelay.policies.rucb import check_alpha
@@ -43,7 +44,7 @@ class RUCBDelay(LawPolicy):
     """
 
     delay: Delay | str | None = field(default=Geometric(0.01), metadata={"of_the_world": True})
-    window: int | None = 1000
+    window: int | Duration | None = 1000
     alpha: float = 1.0
     _: KW_ONLY
     order: str = "champion"

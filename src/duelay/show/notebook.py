@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._core.duration import in_brief
 from duelay._core.words import in_html
 from duelay.show import html as h
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 MOST = 16  # arms that are shown; of more, a corner
 _LINES = 50  # laws by pair that are drawn
 _POINTS = 120  # of a curve
+_CLOCK = {"days": 86_400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
 _NAME = 40  # characters of a name beside its row
 
 
@@ -89,7 +91,7 @@ def show_by_pair(delay: ByPair) -> str:
     corner = {delay.at(i, j) for i in shown for j in shown}
     halves = {law: law.quantile(0.5) for law in corner}
     means = {law: law.mean for law in corner}
-    titles = {law: f"{law!s:.150}, mean {h.number(means[law])}" for law in corner}
+    titles = {law: f"{law!s:.150}, mean {_length(means[law], law)}" for law in corner}
     finite = [half for half in halves.values() if math.isfinite(half)] or [1.0]
     low, high = min(finite), max(finite)
 
@@ -100,12 +102,13 @@ def show_by_pair(delay: ByPair) -> str:
     cells = _heat(
         shown,
         [str(arm) for arm in range(k)],
-        lambda i, j: _age(halves[delay.at(i, j)]),
+        lambda i, j: _age(halves[delay.at(i, j)], laws[0]),
         lambda i, j: titles[delay.at(i, j)],
         share,
     )
-    least, most = h.number(min(means.values())), h.number(max(means.values()))
-    note = "ticks until half has come, with the row's arm first and the column's second; "
+    least, most = (_length(end(means.values()), laws[0]) for end in (min, max))
+    note = "time " if delay.in_time else "ticks "
+    note += "until half has come, with the row's arm first and the column's second; "
     note += f"mean delay {least}" if least == most else f"mean delays from {least} to {most}"
     never = max(law.never for law in laws)
     if never > 0:
@@ -176,11 +179,18 @@ def show_results(results: Results) -> str:
 class Span(NamedTuple):
     """The ages that show a law: up to `last`, on a logarithmic scale or not."""
 
-    last: int
+    last: float
     is_log: bool
+    first: float = 1.0  # where a logarithmic scale begins
+    unit: str = "ticks"  # of the axis
+    size: float = 1.0  # of the unit, in ticks or in seconds
 
-    def ages(self, most: int) -> NDArray[np.int64]:
-        """Whole ages from 0 to the last, at most so many; even on their scale."""
+    def ages(self, most: int) -> NDArray[Any]:
+        """Ages from 0 to the last, at most so many, even on their scale; whole ones for ticks."""
+        if self.unit != "ticks":
+            if self.is_log:
+                return np.array([0, *np.geomspace(self.first, self.last, most - 1)])
+            return np.linspace(0, self.last, most)
         if self.last < most:
             return np.arange(self.last + 1)
         if not self.is_log:
@@ -190,13 +200,20 @@ class Span(NamedTuple):
 
 def span(laws: Iterable[Law]) -> Span:
     """The ages to draw: a little beyond the 99 % quantile of the conversions that come."""
-    last, is_log = 4.0, False
+    last, is_log, in_time, first = 4.0, False, False, math.inf
     for law in laws:
-        middle, far = law.quantile(np.array([0.5, 0.99]) * (1.0 - law.never))
+        if law.in_time and not in_time:
+            in_time, last = True, 0.0
+        early, middle, far = law.quantile(np.array([0.01, 0.5, 0.99]) * (1.0 - law.never))
         if math.isfinite(far):
             last = max(last, 1.1 * far)
             is_log = is_log or far > 50 * middle
-    return Span(math.ceil(last), is_log)
+            first = min(first, early)
+    if not in_time:
+        return Span(math.ceil(last), is_log)
+    last = last or 1.0
+    unit, size = next(((u, s) for u, s in _CLOCK.items() if last >= 2 * s), ("milliseconds", 1e-3))
+    return Span(last, is_log and 0 < first < last, first, unit, size)
 
 
 def final_regret(result: Result) -> str:
@@ -207,9 +224,9 @@ def final_regret(result: Result) -> str:
 
 def _law(law: Law) -> str:
     quantiles = law.quantile([0.5, 0.9, 0.99])
-    facts = {"mean delay": h.number(law.mean)}
+    facts = {"mean delay": _length(law.mean, law)}
     for name, value in zip(("half by", "90 % by", "99 % by"), quantiles, strict=True):
-        facts[name] = _age(value)
+        facts[name] = _age(value, law)
     facts["never come"] = h.percent(law.never) if law.never else "none"
     return h.side_by_side(_facts(facts), _cdf_chart([law]))
 
@@ -223,19 +240,21 @@ def _cdf_chart(laws: Iterable[Law]) -> str:
     for law in laws:
         tau = np.nan_to_num(np.asarray(law.cdf(ages), dtype=np.float64))
         x = ages.astype(np.float64)
-        if len(ages) == reach.last + 1:  # every age: show the steps
+        if reach.unit == "ticks" and len(ages) == reach.last + 1:  # every age: show the steps
             x, tau = np.repeat(x, 2)[1:], np.repeat(tau, 2)[:-1]
         if reach.is_log:
-            x, tau = np.log(x[x >= 1]) / math.log(reach.last), tau[x >= 1]
+            is_drawn = x >= reach.first
+            x, tau = np.log(x[is_drawn] / reach.first), tau[is_drawn]
+            x = x / math.log(reach.last / reach.first)
         else:
             x = x / reach.last
         lines.append((x, tau))
     never = laws[0].never if len(laws) == 1 else 0.0
+    end = f"{h.number(reach.last / reach.size)} {reach.unit}"
     return h.chart(
         "share of the conversions that have come by each age",
         lines,
-        x_ends=("1", f"{h.number(reach.last)} ticks (log)") if reach.is_log
-        else ("0", f"{h.number(reach.last)} ticks"),
+        x_ends=(h.number(reach.first / reach.size), f"{end} (log)") if reach.is_log else ("0", end),
         y_end="100 %",
         level=1.0 - never if never > 0 else None,
     )  # fmt: skip
@@ -304,8 +323,13 @@ def _heat(
     return h.table(("", *(h.heading(arms[j]) for j in shown)), rows, left=(0,))
 
 
-def _age(ticks: float) -> str:
-    return "never" if math.isinf(ticks) else h.number(ticks)
+def _age(age: float, law: Law) -> str:
+    return "never" if math.isinf(age) else _length(age, law)
+
+
+def _length(length: float, law: Law) -> str:
+    """Ticks as a number, seconds as a duration."""
+    return in_brief(length) if law.in_time else h.number(length)
 
 
 def _facts(facts: dict[str, str]) -> str:

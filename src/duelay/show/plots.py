@@ -251,28 +251,32 @@ def draw_delay(axes: Axes | None, laws: Sequence[Law]) -> Axes:
     shown = list(pairs)[:_MANY]
     reach = notebook.span(shown)
     ages = reach.ages(400)
-    ages = ages[ages >= 1] if reach.is_log else ages
+    ages = ages[ages >= reach.first] if reach.is_log else ages
+    in_time = reach.unit != "ticks"
     if len(pairs) == 1:
         edges = reach.ages(31)
         share = np.diff(shown[0].cdf(edges))
-        axes.bar(edges[:-1] + 0.5, share, np.diff(edges), align="edge", color="#56B4E9", alpha=0.6,
+        at, width = edges[:-1] / reach.size + (0.0 if in_time else 0.5), np.diff(edges) / reach.size
+        axes.bar(at, share, width, align="edge", color="#56B4E9", alpha=0.6,
                  linewidth=0, label="comes in this span")  # fmt: skip
     for number, law in enumerate(shown):
         look = style(number) if len(shown) <= 6 else {"color": "#0072B2", "alpha": 0.4}
         label = "has come by this age" if len(pairs) == 1 else f"{law} ({pairs[law]} pairs)"
-        axes.step(ages, law.cdf(ages), where="post", linewidth=1.8, label=_short(label), **look)
+        axes.plot(ages / reach.size, law.cdf(ages), linewidth=1.8, label=_short(label),
+                  drawstyle="default" if in_time else "steps-post", **look)  # fmt: skip
     never = shown[0].never
     if len(pairs) == 1 and never > 0:
         axes.axhline(1 - never, color="#999999", linewidth=1, linestyle="--",
                      label=f"{100 * never:.3g} % never come")  # fmt: skip
     title = str(shown[0]) if len(pairs) == 1 else f"{len(pairs)} laws by pair of arms"
     axes.set_title(_short(title if len(shown) == len(pairs) else f"{title}, {_MANY} of them"))
-    axes.set_xlabel("ticks since the duel")
+    axes.set_xlabel(f"{reach.unit} since the duel")
     axes.set_ylabel("share of the conversions")
     axes.set_ylim(0, 1.02)
     if reach.is_log:
         axes.set_xscale("log")
-    axes.set_xlim(0.5 if reach.is_log else 0, reach.last)
+    left = (reach.first / reach.size if in_time else 0.5) if reach.is_log else 0
+    axes.set_xlim(left, reach.last / reach.size)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, linewidth=0.6)
     if len(shown) <= 6:

@@ -1,0 +1,146 @@
+"""A delay law in time that is given by points: the share that has come by each of some ages."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from duelay._core import checks, duration
+from duelay._core.duration import Duration
+from duelay.delays._law import Floats, Law, _like, ages_of
+from duelay.text import named
+
+_SHOWN = 50  # points that are printed
+
+
+@named("law", "curve")
+@dataclass(frozen=True, repr=False)
+class Curve(Law):
+    """A law in time by points: by each of `ages`, the share `shares` of the conversions has come.
+
+    Ages rise; plain numbers are seconds. In between, and from nothing at age 0, the share grows
+    evenly. What is missing from 1 at the last point never comes.
+
+    `lower` and `upper` are bounds of the shares where they are estimates. They are no part of the
+    law: they do not count when two are compared, and have no text.
+
+    >>> law = Curve(["1m", "10m", "1h"], [0.2, 0.5, 0.8])
+    >>> law.cdf(["30s", "10m", "2h"]), law.quantile(0.5), round(law.never, 12)
+    (array([0.1, 0.5, 0.8]), 600.0, 0.2)
+    >>> str(law)
+    'curve:1m/10m/1h,0.2/0.5/0.8'
+    """
+
+    ages: tuple[Duration, ...]
+    shares: tuple[float, ...]
+    lower: tuple[float, ...] | None = field(default=None, compare=False, kw_only=True)
+    upper: tuple[float, ...] | None = field(default=None, compare=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        ages = _ages("ages", self.ages)
+        if not len(ages) or not (np.diff(ages) > 0).all():
+            raise ValueError(f"ages must rise from one to the next, got {self.ages!r}")
+        object.__setattr__(self, "ages", tuple(Duration.of(age) for age in ages.tolist()))
+        object.__setattr__(self, "shares", _shares("shares", self.shares, len(ages)))
+        if (np.diff(self.shares) < 0).any():
+            raise ValueError(f"shares must not fall from one age to the next, got {self.shares!r}")
+        for name in ("lower", "upper"):
+            if getattr(self, name) is not None:
+                shares = _shares(name, getattr(self, name), len(ages))
+                object.__setattr__(self, name, shares)
+
+    @classmethod
+    def of(cls, delays: Any, never: float = 0.0) -> Curve:
+        """The law of observed delays, in any order; a share `never` of all never comes.
+
+        >>> Curve.of([60, 120, 120, 240], never=0.2)
+        Curve(ages=(Duration('1m'), Duration('2m'), Duration('4m')), shares=(0.2, 0.6, 0.8))
+        """
+        never = checks.number("never", never, least=0, most=1)
+        ages, counts = np.unique(_ages("delays", delays), return_counts=True)
+        if not len(ages):
+            raise ValueError("delays must not be empty")
+        shares = (1.0 - never) * (np.cumsum(counts) / counts.sum())
+        return cls(tuple(ages.tolist()), tuple(shares.tolist()))
+
+    @property
+    def in_time(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def never(self) -> float:
+        """1 - the last share."""
+        return 1.0 - self.shares[-1]
+
+    @property
+    def support(self) -> float:
+        """The first age by which all have come that ever do."""
+        return float(self.ages[self.shares.index(self.shares[-1])])
+
+    @property
+    def mean(self) -> float:
+        """E[D]: the middles of the stretches, each by the share that comes in it."""
+        if self.never > 0:
+            return math.inf
+        ages, shares = self._points()
+        return float(np.dot((ages[1:] + ages[:-1]) / 2, np.diff(shares)))
+
+    def cdf(self, t: ArrayLike) -> Any:
+        """The share that has come by an age."""
+        t = ages_of(self, t)
+        return _like(t, np.interp(t, *self._points()))
+
+    def invert(self, q: Floats) -> Floats:
+        """The age on the stretch in which the share reaches q first."""
+        ages, shares = self._points()
+        after = np.clip(np.searchsorted(shares, q), 1, len(shares) - 1)
+        rise = shares[after] - shares[after - 1]
+        part = np.divide(q - shares[after - 1], rise, out=np.zeros(q.shape), where=rise > 0)
+        return np.asarray(ages[after - 1] + part * (ages[after] - ages[after - 1]))
+
+    def _points(self) -> tuple[Floats, Floats]:
+        return np.array((0.0, *self.ages)), np.array((0.0, *self.shares))
+
+    def __repr__(self) -> str:
+        if len(self.ages) > _SHOWN:
+            return f"Curve({self._in_brief()})"
+        return f"Curve(ages={self.ages!r}, shares={self.shares!r})"
+
+    def __str__(self) -> str:
+        """Its text form; for many points a summary with a digest, as `Empirical` has it."""
+        return f"curve:{self._in_brief()}" if len(self.ages) > _SHOWN else super().__str__()
+
+    def _in_brief(self) -> str:
+        share = 1.0 - self.never
+        median = f"median {duration.in_brief(self.quantile(share / 2))}; " if share > 0 else ""
+        never = f"{100 * self.never:.3g} % never; " if self.never else ""
+        digest = hashlib.sha256(np.array((self.ages, self.shares)).tobytes()).hexdigest()[:8]
+        return f"<{len(self.ages)} ages; {median}{never}{digest}>"
+
+
+def _ages(name: str, values: Any) -> Floats:
+    """Return ages in seconds, all above 0."""
+    ages = np.atleast_1d(duration.seconds(name, values))
+    if ages.ndim != 1 or not (np.isfinite(ages) & (ages > 0)).all():
+        raise ValueError(f"{name} must be durations or seconds, all above 0, got {values!r}")
+    return ages
+
+
+def _shares(name: str, values: Sequence[float] | float, n: int) -> tuple[float, ...]:
+    """Return n shares, each from 0 to 1."""
+    try:
+        shares = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a share for each age, got {values!r}") from None
+    if shares.shape != (n,):
+        raise ValueError(f"{name} must be {n}, one for each age, got {values!r}")
+    if not ((shares >= 0) & (shares <= 1)).all():
+        raise ValueError(f"{name} must be at least 0 and at most 1, got {values!r}")
+    return tuple(shares.tolist())
