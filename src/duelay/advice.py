@@ -13,8 +13,7 @@ from duelay._core.duration import Duration
 from duelay._core.feedback import check_feedback
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
-from duelay.delays.units import refuse_time
-from duelay.ledger.learned import WAYS
+from duelay.delays.units import WAYS, refuse_time
 from duelay.policies import Borda, Decide, DoubleThompson, MRRDBDelay
 from duelay.policies.policy import Policy
 from duelay.problems import TARGETS

@@ -13,21 +13,25 @@ from duelay.assumptions.scores import Ints
 _SHARE = 0.95  # of the answers heard come by age A
 
 
-def cut(history: History) -> tuple[NDArray[np.bool_], NDArray[np.bool_], int]:
+def cut(history: History) -> tuple[NDArray[np.bool_], NDArray[np.bool_], float]:
     """Return which duels are older than A, which of them were heard by age A, and A.
 
     Self-duels are left out: the arm may have been shown alone, or not at all.
     """
     two = history.first != history.second
     delays = np.sort(history.delay[history.is_heard & two])
-    age = 1
+    age: float = 1
     if delays.size:
-        age = min(int(delays[math.ceil(_SHARE * delays.size) - 1]), max(1, history.n // 2))
+        age = float(delays[math.ceil(_SHARE * delays.size) - 1])
+        if history.at is None:
+            age = min(int(age), max(1, history.n // 2))
+        else:
+            age = min(age, float(np.median(history.ages)))
     old = (history.ages > age) & two  # answers due at the next ask may not all have been told
     return old, old & (history.delay <= age), age
 
 
-def part_of_time(history: History, age: int, parts: int) -> Ints:
+def part_of_time(history: History, age: float, parts: int) -> Ints:
     """Return each duel's part of the time, from 0: equal parts of the ticks older than an age."""
     ticks = max(int((history.ages > age).sum()), 1)
     return np.asarray(np.arange(history.n) * parts // ticks)

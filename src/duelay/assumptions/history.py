@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core import checks
+from duelay._core.duration import Duration
 from duelay._core.feedback import check_feedback
 from duelay._core.files import write_whole
 from duelay.delays.units import in_ticks
@@ -25,7 +26,7 @@ class History:
 
     With ``feedback="conversions"`` only wins of the first arm are ever heard, and silence may mean
     that the second won, that the answer is late, or that it never comes. With ``"votes"`` both
-    outcomes are heard, and silence is no answer.
+    outcomes are heard, and silence is no answer. Delays are in ticks, or by the clock in seconds.
 
     Examples
     --------
@@ -37,12 +38,14 @@ class History:
     n_arms: int
     first: NDArray[np.int64]  # (n,): the arm shown first in duel 0, 1, ...; duel k is tick k + 1
     second: NDArray[np.int64]  # (n,)
-    delay: NDArray[np.float64]  # (n,): ticks until its answer was heard; nan for silence
+    delay: NDArray[np.float64]  # (n,): until its answer was heard; nan for silence
     first_won: NDArray[np.float64]  # (n,): 1 first won, 0 second won, 1/2 a tie; nan for silence
-    window: int | None = None
+    window: int | Duration | None = None
     feedback: str = "conversions"
     order: str | None = None  # as the policy has it; None where that is not known
     arms: tuple[str, ...] = ()  # their names; "0", "1", ... where none are given
+    at: NDArray[np.float64] | None = None  # (n,): by the clock, when each was asked: seconds
+    now: float | None = None  # by the clock: the time of the history
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -60,11 +63,26 @@ class History:
                 "first, second, delay and first_won must be rows of one number a duel, got the "
                 f"shapes {sorted(shapes)}"
             )
-        set_(self, "window", in_ticks(checks.window(self.window)))
+        set_(self, "window", checks.window(self.window))
         check_feedback(self.feedback, counts="which duel was heard must be known")
         if self.order is not None:
             checks.one_of("order", self.order, ORDERS)
+        self._check_times()
         self._check_answers()
+
+    def _check_times(self) -> None:
+        if self.at is None:
+            in_ticks(self.window)  # refuses one in time
+            return
+        at = np.asarray(self.at, dtype=np.float64)
+        if at.shape != self.first.shape or not np.isfinite(at).all() or (np.diff(at) < 0).any():
+            raise ValueError("at must hold the time of each duel in seconds, none before the last")
+        heard = at + np.nan_to_num(self.delay)
+        now = float(max(at.max(initial=-np.inf), heard.max(initial=-np.inf)))
+        if self.now is not None and self.now < now:
+            raise ValueError(f"now must not be before the last time, {now!r}, got {self.now!r}")
+        object.__setattr__(self, "at", at)
+        object.__setattr__(self, "now", now if self.now is None else float(self.now))
 
     def _check_answers(self) -> None:
         heard = self.is_heard
@@ -75,12 +93,14 @@ class History:
             words = "1 or nan under conversions" if len(allowed) == 1 else "0, 1/2, 1 or nan"
             raise ValueError(f"first_won must be {words}")
         most = self.ages if self.window is None else np.minimum(self.ages, self.window)
-        wrong = np.flatnonzero(heard & ~((self.delay >= 1) & (self.delay <= most)))
+        least = 1 if self.at is None else 0
+        slack = 0.0 if self.at is None else 1e-6 * (1.0 + np.abs(most))  # of rounded differences
+        wrong = np.flatnonzero(heard & ~((self.delay >= least) & (self.delay <= most + slack)))
         if wrong.size:
             k = int(wrong[0])
             raise ValueError(
-                f"delay must be from 1 to the duel's age, or the window: duel {k} may have at most "
-                f"{most[k]}, got {self.delay[k]:g}"
+                f"delay must be from {least} to the duel's age, or the window: duel {k} may have "
+                f"at most {most[k]}, got {self.delay[k]:g}"
             )
 
     @classmethod
@@ -159,8 +179,10 @@ class History:
         return len(self.first)
 
     @property
-    def ages(self) -> NDArray[np.int64]:
-        """(n,): the age of each duel at the next ask."""
+    def ages(self) -> NDArray[Any]:
+        """(n,): the age of each duel at the next ask; by the clock, now."""
+        if self.at is not None and self.now is not None:
+            return np.asarray(self.now - self.at)
         return np.arange(self.n, 0, -1)
 
     @property

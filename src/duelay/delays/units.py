@@ -10,15 +10,42 @@ from duelay._core.duration import Duration
 from duelay.delays._law import Law
 from duelay.delays.by_pair import ByPair
 
+WAYS = ("learn", "learn-from-self-duels")  # to know a law without being told
+AGES = 10_000  # ticks: the window where a law is learned and none is given
 _CLOCK = 'start(..., clock="wall")'
 
 
 def check_clock(policy: Any, *, has_clock: bool) -> None:
-    """Refuse a policy whose window or delay law is in time, unless there is a clock."""
-    if has_clock:
+    """Refuse a policy whose window or delay law is in time, unless there is a clock.
+
+    With one, refuse what is in ticks.
+    """
+    window, delay = checks.window(getattr(policy, "window", None)), getattr(policy, "delay", None)
+    if not has_clock:
+        refuse_time("window", window)
+        refuse_time("delay", delay)
         return
-    refuse_time("window", checks.window(getattr(policy, "window", None)))
-    refuse_time("delay", getattr(policy, "delay", None))
+    if window is not None and not is_in_time(window) and not _is_default(policy):
+        raise ValueError(
+            f"window {window} is in ticks, and there is a clock: write a duration, such as "
+            "window='14d', or None to wait for ever"
+        )
+    if isinstance(delay, Law | ByPair) and not delay.in_time:
+        raise ValueError(
+            f"delay {delay} is in ticks, and there is a clock: write a law in time, such as "
+            "'exponential:2h' or 'never:0.2,(log-normal:10m,1)'"
+        )
+
+
+def in_time(policy: Any) -> Duration | None:
+    """Return the window of a policy that goes by the clock; None to wait for ever."""
+    window = policy.window
+    return window if isinstance(window, Duration) else None
+
+
+def _is_default(policy: Any) -> bool:
+    """Whether a window in ticks is the one that learning has where none is given."""
+    return policy.delay in WAYS and policy.window == AGES
 
 
 def in_ticks(window: int | Duration | None) -> int | None:

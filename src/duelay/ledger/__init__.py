@@ -1,8 +1,9 @@
 """The ledger: what has been played and heard, under what a policy assumes about the delay.
 
 `ledger` has the counts, `assumption` the four lines of algebra and what is asked of an assumption;
-`at_once`, `geometric`, `table`, `learned` and `votes` are the assumptions; `bets` assumes nothing
-and keeps evidence, `declare` looks at it. `order` says which arm is shown first.
+`at_once`, `geometric`, `table`, `learned` and `votes` are the assumptions, `clock` those in time;
+`bets` assumes nothing and keeps evidence, `told` a law for it, and `declare` looks at it.
+`order` says which arm is shown first.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from duelay.ledger.ledger import (
     Ledger,
     age_to,
     assume,
+    assume_by_clock,
     assumes_delay,
+    clock_to,
     for_votes,
     hear,
     hear_vote,
     open_ledger,
     record,
+    with_room,
 )
 
 __all__ = [
@@ -25,10 +29,13 @@ __all__ = [
     "Ledger",
     "age_to",
     "assume",
+    "assume_by_clock",
     "assumes_delay",
+    "clock_to",
     "for_votes",
     "hear",
     "hear_vote",
     "open_ledger",
     "record",
+    "with_room",
 ]

@@ -142,7 +142,7 @@ def start_bets(
     return Bets(
         by_clock=by_clock,
         window=longest,
-        now=np.zeros(1),
+        now=np.full(1, -math.inf),
         told=told,
         is_vote=False,
         winner_exists=winner_exists,
@@ -306,18 +306,28 @@ def with_room(bets: Bets, t: int) -> Bets:
     size = bets.state.size
     if not bets.by_clock or t - int(bets.oldest[0]) < size:
         return bets
-    numbers = np.arange(int(bets.oldest[0]), t)
-    rings: dict[str, Any] = {}
-    for name in ("born", "first", "second", "state"):
-        old = getattr(bets, name)
-        rings[name] = np.zeros(2 * size, dtype=old.dtype)
-        rings[name][numbers % (2 * size)] = old[numbers % size]
-    return bets._replace(**rings)
+    names = ("born", "first", "second", "state")
+    rings = {name: getattr(bets, name) for name in names}
+    return bets._replace(**widen(rings, int(bets.oldest[0]), t))
+
+
+def widen(rings: dict[str, Any], oldest: int, t: int) -> dict[str, Any]:
+    """Return rings with twice the room, or more: for the duels from number `oldest` to t."""
+    size = next(iter(rings.values())).size
+    wide = 2 * size
+    while t - oldest >= wide:
+        wide *= 2
+    numbers = np.arange(oldest, min(t, oldest + size))
+    found = {}
+    for name, old in rings.items():
+        found[name] = np.zeros(wide, dtype=old.dtype)
+        found[name][numbers % wide] = old[numbers % size]
+    return found
 
 
 @set_clock.register(Bets)
 def _set_clock(assumed: Bets, now: float) -> None:
-    if now > assumed.now[0]:
+    if assumed.by_clock and now > assumed.now[0]:
         assumed.now[0] = now
 
 

@@ -1,8 +1,8 @@
 """Ages in time: how many duels of each ordered pair have reached which age.
 
 Duels come in bursts and pauses, any number at one time. *expected*, the sum of
-tau(min(age, window)), is kept in buckets of age: `ages` are the ages at which a duel passes from one
-bucket to the next, `count` how many duels of each ordered pair are in each. Duels pass in the order
+tau(min(age, window)), is kept in buckets of age: `ages` are the ages at which a duel passes from
+one bucket to the next, `duels` how many of each ordered pair are in each. Duels pass in the order
 in which they were asked, so that each boundary keeps its place in the list of duels, and a duel
 passes each of them once: what that costs a duel does not depend on how many are open. The counts
 are additive: those of two players on the same arms can be added.
@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit import kernel
+from duelay.delays import Curve
 from duelay.ledger.assumption import (
     FOREVER,
     Floats,
@@ -42,12 +43,14 @@ from duelay.ledger.assumption import (
     set_clock,
     settles,
 )
+from duelay.ledger.bets import widen
 from duelay.ledger.learned import ENOUGH
 
 ROOM = 1024  # duels in the list, at first
 _STEPS = 400  # buckets of a law that is told: each has a 400th part of its answers
 _SHORTEST, _LONGEST = 1e-3, 1e8  # seconds: the first and the last age of a law that is learned
 _RATIO = 1.06  # of one age to the one before, where the law is learned
+_BAND = 1.96  # standard errors of a 95 % interval
 _SILENT, _TEACHES_NOTHING = -1, -2
 _FIRST = 50  # duels between two looks at the law, at the least; later a twentieth of all so far
 
@@ -60,13 +63,16 @@ class ByClock(NamedTuple):
     worth: Floats  # (laws, B): what a duel in each bucket is taken to have gained
     law: Integers  # (K, K): which row of `worth`
     total: Floats  # (K, K): *expected*
-    count: NDArray[np.int32]  # (K, K, B): duels in each bucket
+    duels: NDArray[np.int32]  # (K, K, B): duels in each bucket
     reached: Integers  # (B,): the number of the first duel that has not reached each age
-    now: Floats  # (1,): the time
+    now: Floats  # (1,): the time ...
+    seen: Floats  # (1,): ... up to which duels have passed on
     born: Floats  # (R,): when each duel was asked, by its number modulo R; numbers are from 1 on
     first: NDArray[np.int32]  # (R,): its arms
     second: NDArray[np.int32]  # (R,)
-    heard: NDArray[np.int32]  # (R,): the bucket of its conversion, silent, or that it teaches nothing
+    heard: NDArray[
+        np.int32
+    ]  # (R,): the bucket of its conversion, silent, or that it teaches nothing
     events: Integers  # (B,): of the duels that have passed a bucket, how many converted in it ...
     at_risk: Integers  # (B,): ... and how many had not converted before
     tau: Floats  # (B,): the learned law where each bucket begins
@@ -122,9 +128,10 @@ def _start(ages: Floats, worth: Floats, law: Integers, n_arms: int, *, learns: b
         worth=worth,
         law=law,
         total=np.zeros((n_arms, n_arms)),
-        count=np.zeros((n_arms, n_arms, size), dtype=np.int32),
+        duels=np.zeros((n_arms, n_arms, size), dtype=np.int32),
         reached=np.ones(size, dtype=np.int64),
-        now=np.zeros(1),
+        now=np.full(1, -math.inf),
+        seen=np.full(1, -math.inf),
         born=np.zeros(ROOM),
         first=np.zeros(ROOM, dtype=np.int32),
         second=np.zeros(ROOM, dtype=np.int32),
@@ -160,13 +167,23 @@ def with_room_by_clock(assumed: ByClock, t: int) -> ByClock:
     size, oldest = assumed.born.size, int(assumed.reached[-1])
     if t - oldest < size:
         return assumed
-    numbers = np.arange(oldest, t)
-    rings: dict[str, Any] = {}
-    for name in ("born", "first", "second", "heard"):
-        old = getattr(assumed, name)
-        rings[name] = np.zeros(2 * size, dtype=old.dtype)
-        rings[name][numbers % (2 * size)] = old[numbers % size]
-    return assumed._replace(**rings)
+    names = ("born", "first", "second", "heard")
+    return assumed._replace(**widen({name: getattr(assumed, name) for name in names}, oldest, t))
+
+
+def learned_curve(assumed: ByClock) -> Curve:
+    """Return the law as far as duels have passed, with a 95 % band (Greenwood's)."""
+    known = np.flatnonzero(assumed.at_risk[:-1] > 0)
+    last = int(known[-1]) + 1 if known.size else 1
+    n, d = np.maximum(assumed.at_risk[:last], 1), assumed.events[:last]
+    survival = np.cumprod(1.0 - d / n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(d < n, d / (n * np.maximum(n - d, 1)), 0.0)
+    wide = 2.0 * _BAND * survival * np.sqrt(np.cumsum(terms))
+    tau = 2.0 * (1.0 - survival)
+    shares = [np.clip(tau + sign * wide, 0.0, 1.0).tolist() for sign in (0, -1, 1)]
+    ages = tuple(assumed.ages[1 : last + 1].tolist())
+    return Curve(ages, tuple(shares[0]), lower=tuple(shares[1]), upper=tuple(shares[2]))
 
 
 drifts.register(ByClock)(drifts_within_plays)
@@ -203,7 +220,7 @@ def _enter(assumed: ByClock, i: int, j: int, t: int) -> None:
     assumed.heard[slot] = _TEACHES_NOTHING
     if i != j:
         assumed.heard[slot] = _SILENT
-        assumed.count[i, j, 0] += 1
+        assumed.duels[i, j, 0] += 1
         assumed.total[i, j] += assumed.worth[assumed.law[i, j], 0]
 
 
@@ -220,13 +237,8 @@ def _convert(assumed: ByClock, born: int, t: int) -> None:
 
 @advance.register(ByClock)
 def _advance(assumed: ByClock, t: int) -> None:
-    for place in range(1, assumed.ages.size):
-        latest = assumed.now[0] - assumed.ages[place]
-        number = assumed.reached[place]
-        while number < t and assumed.born[number % assumed.born.size] <= latest:
-            pass_on(assumed, number % assumed.born.size, place)
-            number += 1
-        assumed.reached[place] = number
+    if assumed.now[0] > assumed.seen[0]:
+        pass_all(assumed, t)
     if assumed.learns and t >= assumed.look[0]:
         assumed.look[0] = t + max(_FIRST, t // 20)
         if assumed.told[0] >= ENOUGH:
@@ -236,13 +248,26 @@ def _advance(assumed: ByClock, t: int) -> None:
 
 
 @kernel
+def pass_all(assumed: Any, t: int) -> None:
+    """Let the duels before number t pass on to the buckets of their ages."""
+    assumed.seen[0] = assumed.now[0]
+    for place in range(1, assumed.ages.size):
+        latest = assumed.now[0] - assumed.ages[place]
+        number = assumed.reached[place]
+        while number < t and assumed.born[number % assumed.born.size] <= latest:
+            pass_on(assumed, number % assumed.born.size, place)
+            number += 1
+        assumed.reached[place] = number
+
+
+@kernel
 def pass_on(assumed: Any, slot: int, place: int) -> None:
     """Let a duel pass from the bucket before `place` into that one."""
     i, j, heard = assumed.first[slot], assumed.second[slot], assumed.heard[slot]
     if i == j:
         return
-    assumed.count[i, j, place - 1] -= 1
-    assumed.count[i, j, place] += 1
+    assumed.duels[i, j, place - 1] -= 1
+    assumed.duels[i, j, place] += 1
     row = assumed.law[i, j]
     assumed.total[i, j] += assumed.worth[row, place] - assumed.worth[row, place - 1]
     if heard == _SILENT or heard >= place - 1:
@@ -273,5 +298,5 @@ def recount(assumed: Any) -> None:
         for j in range(assumed.total.shape[0]):
             total = 0.0
             for place in range(assumed.ages.size):
-                total += assumed.count[i, j, place] * assumed.worth[0, place]
+                total += assumed.duels[i, j, place] * assumed.worth[0, place]
             assumed.total[i, j] = total

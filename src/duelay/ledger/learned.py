@@ -22,6 +22,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from duelay._core.jit import kernel
+from duelay.delays.units import AGES
 from duelay.ledger.assumption import (
     FOREVER,
     Floats,
@@ -52,9 +53,7 @@ from duelay.ledger.table import (
     read_expected,
 )
 
-WAYS = ("learn", "learn-from-self-duels")
 W = TypeVar("W")  # a window, in ticks or in time
-AGES = 10_000  # ticks: the window where none is given
 ENOUGH = 100  # conversions among the duels that tell; before, silence is taken for defeat
 _FIRST = 50  # ticks between two looks, at the least; later a twentieth of the time so far
 

@@ -21,11 +21,28 @@ import numpy as np
 from duelay._core.jit import kernel
 from duelay.delays import Delay, Geometric, Never
 from duelay.delays import check as check_delay
-from duelay.ledger.assumption import Floats, Integers, advance, convert, enter, evidence, vote
+from duelay.delays.units import WAYS
+from duelay.ledger.assumption import (
+    Floats,
+    Integers,
+    advance,
+    convert,
+    enter,
+    evidence,
+    set_clock,
+    vote,
+)
 from duelay.ledger.at_once import AppendOnly, AtOnce, ConversionsOnly
 from duelay.ledger.bets import Bets
+from duelay.ledger.bets import with_room as with_room_for_bets
+from duelay.ledger.clock import (
+    ByClock,
+    start_learned_by_clock,
+    start_told_by_clock,
+    with_room_by_clock,
+)
 from duelay.ledger.geometric import AssumedGeometric, start_geometric
-from duelay.ledger.learned import WAYS, LearnedLaw, check_learning, start_learned
+from duelay.ledger.learned import LearnedLaw, check_learning, start_learned
 from duelay.ledger.order import start_order
 from duelay.ledger.table import AssumedTable, start_table
 from duelay.ledger.votes import Votes, start_votes
@@ -61,6 +78,32 @@ class Ledger(NamedTuple):
         return Estimates(n, expected, wins, mean)
 
 
+def assume_by_clock(delay: Delay | str | None, window: float | None, n_arms: int) -> Any:
+    """Return the state that keeps *expected* in time, as `assume` does in ticks."""
+    if delay is None or delay in ("append-only", "conversions"):
+        return assume(delay, None, n_arms)
+    if delay == "learn":
+        return start_learned_by_clock(window, n_arms)
+    if delay == "learn-from-self-duels":
+        raise ValueError(
+            "delay='learn-from-self-duels' does not go by the clock: write delay='learn' and let a "
+            "coin decide who is shown first, or tell the law"
+        )
+    return start_told_by_clock(check_delay(delay, n_arms), window, n_arms)
+
+
+def with_room(ledger: Ledger, t: int) -> Ledger:
+    """Return a ledger that goes by the clock, with room for the duel with number t."""
+    assumed = ledger.assumed
+    if isinstance(assumed, ByClock):
+        room: Any = with_room_by_clock(assumed, t)
+    elif isinstance(assumed, Bets):
+        room = with_room_for_bets(assumed, t)
+    else:
+        return ledger
+    return ledger if room is assumed else ledger._replace(assumed=room)
+
+
 def assume(
     delay: Delay | str | None, window: int | None, n_arms: int, order: str = "champion"
 ) -> Any:
@@ -86,9 +129,12 @@ def assume(
     return start_table(delay, window, n_arms)
 
 
+_ALLOWS_FOR_DELAY = (AssumedGeometric, AssumedTable, LearnedLaw, ByClock, Votes, Bets)
+
+
 def assumes_delay(ledger: Ledger) -> bool:
     """Whether the ledger allows for conversions that are late."""
-    return isinstance(ledger.assumed, AssumedGeometric | AssumedTable | LearnedLaw | Votes | Bets)
+    return isinstance(ledger.assumed, _ALLOWS_FOR_DELAY)
 
 
 def for_votes(ledger: Ledger, *, corrects_position: bool = False) -> Ledger:
@@ -151,6 +197,12 @@ def hear_vote(ledger: Ledger, i: int, j: int, first_won: float, born: int, t: in
 def age_to(ledger: Ledger, t: int) -> None:
     """Bring the ledger from tick t - 1 to tick t."""
     advance(ledger.assumed, t)
+
+
+@kernel
+def clock_to(ledger: Ledger, now: float) -> None:
+    """Note the time, where ages are in time."""
+    set_clock(ledger.assumed, now)
 
 
 @kernel

@@ -23,6 +23,7 @@ def find_doubts(standing: Standing) -> tuple[str, ...]:
         _converts_too_often(standing),
         _is_late(standing),
         _leaves_nobody(standing),
+        _runs_backwards(standing),
     )
     return tuple(words for words in found if words)
 
@@ -84,6 +85,15 @@ def _is_late(standing: Standing) -> str:
     return (
         f"{standing.late} answers came after the window and were not counted ({counted} were): "
         "take a longer window, and remember that each ask is a tick, shown or not"
+    )
+
+
+def _runs_backwards(standing: Standing) -> str:
+    if standing.backwards < 10:
+        return ""
+    return (
+        f"a time before the latest one known was given {standing.backwards} times, and taken for "
+        "that: tell and ask in the order of time, by one clock"
     )
 
 

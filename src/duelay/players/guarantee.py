@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from duelay.ledger.bets import Bets
+from duelay.ledger.clock import ByClock
 from duelay.ledger.geometric import AssumedGeometric
 from duelay.ledger.table import AssumedTable
 
@@ -40,7 +41,8 @@ def find_guarantee(assumed: Any, feedback: str, order: str | None) -> Guarantee:
             return Guarantee("proved", words + (", if one arm beats all others" * exists))
         return Guarantee("proved", "votes that are told or not whoever won, the first place being "
                          "worth nothing")  # fmt: skip
-    if isinstance(assumed, AssumedGeometric | AssumedTable):
+    is_told = isinstance(assumed, ByClock) and not assumed.learns
+    if is_told or isinstance(assumed, AssumedGeometric | AssumedTable):
         return Guarantee("proved", "the delay law being as it was told", bets=False)
     if isinstance(assumed, Bets) and assumed.told.is_told:
         words = "the delay law being as it was told"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import numbers
 import warnings
 from array import array
@@ -15,18 +16,21 @@ from duelay._core import checks, forks
 from duelay._core.feedback import check_correction, check_feedback
 from duelay._version import __version__
 from duelay.assumptions.history import History
-from duelay.delays import Empirical
-from duelay.delays.units import check_clock, in_ticks
-from duelay.ledger import age_to, assumes_delay, for_votes, hear, hear_vote
+from duelay.delays import Curve, Empirical
+from duelay.delays.units import check_clock, in_ticks, in_time
+from duelay.ledger import age_to, assumes_delay, clock_to, for_votes, hear, hear_vote, with_room
 from duelay.ledger.assumption import is_known
 from duelay.ledger.bets import Bets
+from duelay.ledger.clock import ByClock, learned_curve
 from duelay.ledger.learned import LearnedLaw
 from duelay.ledger.order import ORDERS
+from duelay.players.clock import CLOCKS, Clock
 from duelay.players.guarantee import find_guarantee
 from duelay.players.scores import score_bounds
 from duelay.players.sequences import at_all_times
 from duelay.players.standing import Standing, active_of, intervals, leader_of
 from duelay.problems import check_arms
+from duelay.rules.mrr_db import MRRDBRule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,10 +74,13 @@ class Player:
         *,
         feedback: str | None = None,
         corrects_position: bool = False,
+        clock: str | None = None,
     ) -> None:
         self.arms = check_arms(arms)
         self.policy = policy
-        check_clock(policy, has_clock=False)
+        if clock is not None:
+            checks.one_of("clock", clock, CLOCKS)
+        check_clock(policy, has_clock=clock is not None)
         if (caution := policy.caution(self.n_arms, None)) is not None:
             warnings.warn(caution, stacklevel=3)
         try:
@@ -82,14 +89,21 @@ class Player:
             raise ValueError(f"seed must be a number, a Generator or None, got {seed!r}") from None
         self.feedback = _feedback(policy, feedback)
         self.corrects_position = check_correction(corrects_position, self.feedback)
-        self._ledger = policy.ledger(self.n_arms)
+        self._clock = None if clock is None else Clock()
+        if clock is not None and isinstance(policy.rule(self.n_arms), MRRDBRule):
+            raise ValueError(
+                f"clock does not fit {policy}, whose rounds are counted in ticks: recommend() "
+                "gives a policy that goes by the clock"
+            )
+        self._ledger = policy.ledger(self.n_arms, **({"by_clock": True} if clock else {}))
         if self.feedback == "votes":
             self._ledger = for_votes(self._ledger, corrects_position=corrects_position)
         self._rule = policy.rule(self.n_arms)
         active_of(policy, self._rule, self.n_arms)  # refuses a wrong one before the first duel
         self._pairs = array("q")  # i K + j of every duel: a late conversion needs it
         self._told = bytearray()  # of every duel, 0 silent, 1 the second won, 2 a tie, 3 the first
-        self._heard = array("q")  # the tick at which it was heard, 0 for silence
+        self._heard: Any = array("d" if clock else "q")  # its tick or time, 0 and nan for silence
+        self._asked = array("d")  # by the clock: when it was asked
         self._counted = 0  # conversions told by number alone
         self._late = 0  # answers told after their window
         self._lock = forks.lock(self)  # a server's threads may share a player
@@ -104,22 +118,34 @@ class Player:
         """The number of duels asked so far."""
         return len(self._pairs)
 
-    def ask(self) -> Duel:
-        """Choose the next duel: show its `first` and `second` arm, in this order."""
+    def ask(self, at: Any = None) -> Duel:
+        """Choose the next duel: show its `first` and `second` arm, in this order.
+
+        `at`, for a player that goes by the clock, is when it is shown: seconds since the epoch or
+        an aware datetime, by default now. A time before the latest one known is taken for that.
+        """
         with self._lock:
             t = self.tick + 1
+            now = self._now(at)
+            if now is not None:
+                self._ledger = with_room(self._ledger, t)
+                clock_to(self._ledger, now)
             first, second = self.policy.turn(self._rule, self._ledger, t, self._rng)
             self._pairs.append(first * self.n_arms + second)
             self._told.append(0)
-            self._heard.append(0)
+            self._heard.append(0 if now is None else math.nan)
+            if now is not None:
+                self._asked.append(now)
             return Duel(t - 1, int(first), int(second))
 
-    def tell(self, duel: Duel | int, winner: str | int | None = None) -> str:
+    def tell(self, duel: Duel | int, winner: str | int | None = None, at: Any = None) -> str:
         """Say that the duel's first arm won: now, later, in any order, or never.
 
         With votes say who won: ``"first"``, ``"second"`` or ``"tie"``, or the arm's number. In a
         self-duel the number does not say which place won, and counts as a tie. The first vote
         stands.
+
+        `at`, for a player that goes by the clock, is when the answer was heard, as in `ask`.
 
         Returns "counted"; "repeated" if this duel was counted before; "late" if its window has
         closed. Only a duel that was never asked raises. A self-duel's conversion is counted and
@@ -136,12 +162,14 @@ class Player:
             first_won = self._won(winner, first, second)
             if self._told[number]:
                 return "repeated"
-            window = self.policy.window
-            if window is not None and self.tick - number > window:  # its age at the next ask
+            now = self._now(at)
+            if self._is_late(number):
                 self._late += 1
                 return "late"
+            if now is not None:
+                clock_to(self._ledger, now)
             self._told[number] = 3 if first_won is None else int(1 + 2 * first_won)
-            self._heard[number] = self.tick + 1
+            self._heard[number] = self.tick + 1 if now is None else now
             if first_won is None:
                 hear(self._ledger, first, second, number + 1, self.tick + 1)
             else:
@@ -192,8 +220,11 @@ class Player:
         one_look = intervals(estimates, confidence)
         lower, upper = one_look
         if guarantee.holds and history is not None:
-            lower, upper = at_all_times(ledger, history, 1.0 - confidence)
-        target, is_learned = self.policy.target, isinstance(ledger.assumed, LearnedLaw)
+            lower, upper = at_all_times(ledger, history, 1.0 - confidence, self.policy.delay)
+        target = self.policy.target
+        is_learned = isinstance(ledger.assumed, LearnedLaw) or (
+            isinstance(ledger.assumed, ByClock) and ledger.assumed.learns
+        )
         return Standing(
             arms=self.arms,
             tick=tick,
@@ -216,6 +247,7 @@ class Player:
             learns_from=str(self.policy.delay) if is_learned else None,
             told=int(ledger.assumed.told[0]) if is_learned else 0,
             late=self._late,
+            backwards=0 if self._clock is None else self._clock.backwards,
             guarantee=guarantee,
             policy_error=error,
             counted=estimates.expected**2 / np.maximum(estimates.n, 1.0),
@@ -239,34 +271,42 @@ class Player:
         first, second = np.divmod(np.array(self._pairs, dtype=np.int64), self.n_arms)
         tick = np.array(self._heard, dtype=np.float64)
         told = np.array(self._told, dtype=np.float64)
-        heard = tick > 0
+        heard = told > 0
+        by_clock = self._clock is not None
+        asked = np.array(self._asked) if by_clock else np.arange(1.0, len(tick) + 1.0)
         return History(
             n_arms=self.n_arms,
             first=first,
             second=second,
-            delay=np.where(heard, tick - np.arange(1, len(tick) + 1), np.nan),
+            delay=np.where(heard, tick - asked, np.nan),
             first_won=np.where(heard, (told - 1) / 2, np.nan),
-            window=in_ticks(self.policy.window),
+            window=in_time(self.policy) if by_clock else in_ticks(self.policy.window),
+            at=asked if by_clock else None,
+            now=self._clock.now if self._clock is not None and len(asked) else None,
             feedback=self.feedback,
             order=self._order(),
             arms=self.arms,
         )
 
-    def learned_law(self) -> Empirical:
+    def learned_law(self) -> Empirical | Curve:
         """Return the delay law as the player knows it by now; only for ``delay="learn"``.
 
-        If its probabilities sum to less than one, the rest has not come by the largest age kept.
+        If its probabilities sum to less than one, the rest has not come by the largest age kept:
+        `never` is that share. By the clock it is a `Curve`, with a 95 % band.
         """
         if self.feedback == "votes":
             raise ValueError(
                 "learned_law needs conversions: with votes no law is needed or learned"
             )
-        if not isinstance(self._ledger.assumed, LearnedLaw):
+        assumed = self._ledger.assumed
+        if isinstance(assumed, ByClock) and assumed.learns:
+            with self._lock:
+                return learned_curve(assumed)
+        if not isinstance(assumed, LearnedLaw):
             raise ValueError(
                 "learned_law needs a policy with delay='learn': this one does not learn"
             )
         with self._lock:
-            assumed = self._ledger.assumed
             return Empirical(np.diff(assumed.tau[0, : assumed.tells.size + 1]))
 
     def _order(self) -> str | None:
@@ -309,11 +349,39 @@ class Player:
             raise UnknownDuelError(f"no duel {tuple(given)}: duel {number} is {asked}")
         return int(number)
 
+    def _now(self, at: Any) -> float | None:
+        """Return the time, for who holds the lock; None in ticks."""
+        if self._clock is not None:
+            return self._clock.read(at)
+        if at is not None:
+            raise ValueError('at needs a player that goes by the clock: start it with clock="wall"')
+        return None
+
+    def _is_late(self, number: int) -> bool:
+        """Whether a duel's window has closed: by the clock now, in ticks at the next ask."""
+        window = self.policy.window
+        if window is None:
+            return False
+        if self._clock is None:
+            return bool(self.tick - number > window)
+        longest = in_time(self.policy)
+        return longest is not None and self._clock.now - self._asked[number] > longest
+
+    def _first_open(self) -> int:
+        """Return the number of the first duel whose window is still open."""
+        if self._clock is None:
+            window = in_ticks(self.policy.window)
+            return 0 if window is None else max(0, self.tick - window)
+        longest = in_time(self.policy)
+        if longest is None:
+            return 0
+        return int(np.searchsorted(np.array(self._asked), self._clock.now - longest))
+
     def _pending(self) -> NDArray[np.int64] | None:
         """Count the silent duels whose window is still open at the next tick."""
         if self.feedback == "counts":
             return None
-        start = 0 if self.policy.window is None else max(0, self.tick - self.policy.window)
+        start = self._first_open()
         pairs = np.frombuffer(self._pairs, dtype=np.int64)[start:]
         silent = np.frombuffer(self._told, dtype=np.uint8)[start:] == 0
         k = self.n_arms
@@ -322,6 +390,7 @@ class Player:
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
             state = {**self.__dict__, "_pairs": self._pairs[:], "_told": self._told[:]}
+            state = {**state, "_asked": self._asked[:], "_clock": copy.copy(self._clock)}
             state = {**state, "_heard": self._heard[:], "_ledger": copy.deepcopy(self._ledger)}
             state = {**state, "_rule": copy.deepcopy(self._rule), "_rng": copy.deepcopy(self._rng)}
         del state["_lock"]
@@ -349,6 +418,7 @@ class Player:
     def __repr__(self) -> str:
         how = f", feedback={self.feedback!r}" if self.feedback == "votes" else ""
         how += ", corrects_position=True" if self.corrects_position else ""
+        how += ', clock="wall"' if self._clock is not None else ""
         return f"Player({self.policy}, n_arms={self.n_arms}, tick={self.tick}{how})"
 
 

@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay.assumptions.history import History
+from duelay.delays import ByPair, Law
 from duelay.ledger import Ledger
 from duelay.ledger.bets import Bets
+from duelay.ledger.clock import ByClock
 from duelay.ledger.geometric import AssumedGeometric
 from duelay.ledger.table import AssumedTable
 
@@ -26,8 +28,12 @@ _NODES = np.polynomial.legendre.leggauss(80)  # of an integral around the mode, 
 _AROUND = 9.0  # standard errors on either side: the rest is left out, which widens the interval
 
 
-def at_all_times(ledger: Ledger, history: History, error: float) -> tuple[Floats, Floats]:
+def at_all_times(
+    ledger: Ledger, history: History, error: float, delay: Any = None
+) -> tuple[Floats, Floats]:
     """Return the ends of the intervals that fit what a ledger is told and assumes.
+
+    `delay` is the law that is told, which by the clock the ledger does not keep.
 
     Where a law is told, from conversions and silence; else from conversions, or votes, alone. What
     was told after the last duel was asked is left out, as in `duelay.players.evidence.replay`.
@@ -37,6 +43,8 @@ def at_all_times(ledger: Ledger, history: History, error: float) -> tuple[Floats
         return of_shares(assumed.seen, error)
     if isinstance(assumed, AssumedGeometric | AssumedTable | Bets):
         return of_censored(history, assumed, error)
+    if isinstance(assumed, ByClock) and not assumed.learns:
+        return of_censored(history, delay, error)
     seen, k = _is_seen(history), history.n_arms
     wins = np.zeros((k, k))
     first, second, won = history.first[seen], history.second[seen], history.first_won[seen]
@@ -45,9 +53,16 @@ def at_all_times(ledger: Ledger, history: History, error: float) -> tuple[Floats
     return of_shares(wins, error)
 
 
+def _ages_seen(history: History) -> NDArray[Any]:
+    """The age of each duel when the last one was asked."""
+    if history.at is not None:
+        return np.asarray(history.at.max(initial=0.0) - history.at)
+    return history.ages - 1
+
+
 def _is_seen(history: History) -> NDArray[np.bool_]:
     """Which duels had been heard when the last one was asked."""
-    return np.asarray(history.is_heard & (np.nan_to_num(history.delay) < history.ages))
+    return np.asarray(history.is_heard & (np.nan_to_num(history.delay) <= _ages_seen(history)))
 
 
 def of_shares(wins: Floats, error: float) -> tuple[Floats, Floats]:
@@ -85,7 +100,7 @@ def of_censored(history: History, assumed: Any, error: float) -> tuple[Floats, F
     The mixture is uniform.
     """
     n_arms, first, second = history.n_arms, history.first, history.second
-    is_heard, ages = _is_seen(history), history.ages - 1
+    is_heard, ages = _is_seen(history), _ages_seen(history)
     if isinstance(assumed, Bets):
         is_heard &= np.nan_to_num(history.delay) <= assumed.window  # later, its silence stands
     least = math.log(n_arms * (n_arms - 1) / 2 / error)
@@ -110,6 +125,8 @@ def _heard_by(assumed: Any, i: int, j: int, ages: NDArray[np.int64]) -> Floats:
     if isinstance(assumed, AssumedGeometric):
         missing = np.maximum(assumed.stay ** ages.astype(np.float64), assumed.last)
         return np.asarray(assumed.answered * (1.0 - missing))
+    if isinstance(assumed, Law | ByPair):
+        return np.asarray(assumed.at(i, j).cdf(ages))
     if isinstance(assumed, Bets):
         told = assumed.told
         return np.asarray(told.tau[told.law[i, j], np.minimum(ages, told.tau.shape[1] - 1)])

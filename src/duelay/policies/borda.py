@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from duelay._core import checks
 from duelay.delays import Delay
-from duelay.ledger.learned import WAYS
+from duelay.delays.units import WAYS
 from duelay.policies.policy import AnyLedgerPolicy
 from duelay.rules.borda import BordaRule, borda_rule
 from duelay.text import named

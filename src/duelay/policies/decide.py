@@ -8,10 +8,9 @@ from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
-from duelay.delays.units import in_ticks
+from duelay.delays.units import WAYS, in_ticks, in_time
 from duelay.ledger import Ledger, open_ledger
 from duelay.ledger.bets import start_bets
-from duelay.ledger.learned import WAYS
 from duelay.policies.policy import CompiledPolicy
 from duelay.rules.decide import DecideRule
 from duelay.text import named
@@ -78,11 +77,21 @@ class Decide(CompiledPolicy):
             )
         return check_delay(self.delay)
 
-    def ledger(self, n_arms: int) -> Ledger:
+    def ledger(self, n_arms: int, *, by_clock: bool = False) -> Ledger:
         """Return an empty ledger that bets."""
+        if by_clock and self.delay is not None:
+            raise ValueError(
+                "delay must be None for a policy that decides by the clock: it needs no law, and "
+                "cannot use one there"
+            )
         law = None if self.delay is None else check_delay(self.delay, n_arms)
         bets = start_bets(
-            self.error, in_ticks(self.window), n_arms, winner_exists=self.winner_exists, delay=law
+            self.error,
+            in_time(self) if by_clock else in_ticks(self.window),
+            n_arms,
+            winner_exists=self.winner_exists,
+            delay=law,
+            by_clock=by_clock,
         )
         return open_ledger(bets, n_arms, self.order, self_duels=self.self_duels)
 

@@ -18,9 +18,9 @@ from duelay._core.duration import Duration
 from duelay._core.numba_parts import NumbaError
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
-from duelay.delays.units import in_ticks
-from duelay.ledger import Ledger, age_to, assume, open_ledger, record
-from duelay.ledger.learned import AGES, WAYS, check_learning
+from duelay.delays.units import AGES, WAYS, in_ticks, in_time
+from duelay.ledger import Ledger, age_to, assume, assume_by_clock, open_ledger, record
+from duelay.ledger.learned import check_learning
 from duelay.ledger.order import ORDERS, arrange
 from duelay.players.player import Player
 from duelay.rules.turn import explain, rival, take_turn
@@ -77,6 +77,7 @@ class Policy(ABC):
         *,
         feedback: str | None = None,
         corrects_position: bool = False,
+        clock: str | None = None,
     ) -> Player:
         """Put the policy to work on named arms, or on a number of them.
 
@@ -87,8 +88,13 @@ class Policy(ABC):
         answer. A policy with `counts_only` takes ``"counts"`` and nothing else.
 
         `corrects_position`, with votes, takes out what being shown first is worth.
+
+        `clock` is ``"wall"`` for a player that goes by the clock: delays, windows and laws are in
+        time, and any number of duels may be asked at one time. Without one, each ask is a tick.
         """
-        return Player(self, arms, seed, feedback=feedback, corrects_position=corrects_position)
+        return Player(
+            self, arms, seed, feedback=feedback, corrects_position=corrects_position, clock=clock
+        )
 
     @property
     def counts_only(self) -> bool:
@@ -106,10 +112,13 @@ class Policy(ABC):
         """
         return None
 
-    def ledger(self, n_arms: int) -> Ledger:
-        """Return an empty ledger under what the policy assumes."""
+    def ledger(self, n_arms: int, *, by_clock: bool = False) -> Ledger:
+        """Return an empty ledger under what the policy assumes, in ticks or in time."""
         order = self.order or "champion"
-        assumed = assume(self.delay, in_ticks(self.window), n_arms, order)
+        if by_clock:
+            assumed = assume_by_clock(self.delay, in_time(self), n_arms)
+        else:
+            assumed = assume(self.delay, in_ticks(self.window), n_arms, order)
         return open_ledger(assumed, n_arms, order, self_duels=self.self_duels)
 
     def state(self, n_arms: int) -> Any:
