@@ -8,8 +8,24 @@ import numbers
 import time
 from typing import Any
 
+from duelay.delays.units import check_clock
+from duelay.ledger import Ledger
+from duelay.rules.mrr_db import MRRDBRule
+
 CLOCKS = ("wall",)
 _SLACK = 1.0  # seconds: two machines' clocks may differ by as much
+
+
+def ledger_by_clock(policy: Any, n_arms: int) -> Ledger:
+    """Return an empty ledger in time; refuse a policy that cannot go by the clock."""
+    check_clock(policy, has_clock=True)
+    if isinstance(policy.rule(n_arms), MRRDBRule):
+        raise ValueError(
+            f"clock does not fit {policy}, whose rounds are counted in ticks: recommend() gives a "
+            "policy that goes by the clock"
+        )
+    ledger: Ledger = policy.ledger(n_arms, by_clock=True)
+    return ledger
 
 
 class Clock:

@@ -24,13 +24,12 @@ from duelay.ledger.bets import Bets
 from duelay.ledger.clock import ByClock, learned_curve
 from duelay.ledger.learned import LearnedLaw
 from duelay.ledger.order import ORDERS
-from duelay.players.clock import CLOCKS, Clock
+from duelay.players.clock import CLOCKS, Clock, ledger_by_clock
 from duelay.players.guarantee import find_guarantee
 from duelay.players.scores import score_bounds
 from duelay.players.sequences import at_all_times
 from duelay.players.standing import Standing, active_of, intervals, leader_of
 from duelay.problems import check_arms
-from duelay.rules.mrr_db import MRRDBRule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +79,8 @@ class Player:
         self.policy = policy
         if clock is not None:
             checks.one_of("clock", clock, CLOCKS)
-        check_clock(policy, has_clock=clock is not None)
+        else:
+            check_clock(policy, has_clock=False)
         if (caution := policy.caution(self.n_arms, None)) is not None:
             warnings.warn(caution, stacklevel=3)
         try:
@@ -90,12 +90,9 @@ class Player:
         self.feedback = _feedback(policy, feedback)
         self.corrects_position = check_correction(corrects_position, self.feedback)
         self._clock = None if clock is None else Clock()
-        if clock is not None and isinstance(policy.rule(self.n_arms), MRRDBRule):
-            raise ValueError(
-                f"clock does not fit {policy}, whose rounds are counted in ticks: recommend() "
-                "gives a policy that goes by the clock"
-            )
-        self._ledger = policy.ledger(self.n_arms, **({"by_clock": True} if clock else {}))
+        by_clock = clock is not None
+        k = self.n_arms
+        self._ledger = ledger_by_clock(policy, k) if by_clock else policy.ledger(k)
         if self.feedback == "votes":
             self._ledger = for_votes(self._ledger, corrects_position=corrects_position)
         self._rule = policy.rule(self.n_arms)
