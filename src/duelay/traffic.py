@@ -64,7 +64,7 @@ class Steady(Traffic):
 
     def times(self, n: int, rng: np.random.Generator) -> Floats:
         """The first duel comes at 0."""
-        return float(self.every) * np.arange(n)
+        return np.asarray(float(self.every) * np.arange(n))
 
 
 @text.named("traffic", "poisson")

@@ -145,7 +145,7 @@ def simulate(
         caution = policy.caution(problem.n_arms, horizon) if setting.is_cautious else None
         if caution is not None:
             warnings.warn(caution, stacklevel=3)  # past `takes_setting`
-    job = _Job(problem, policy, law, horizon, seed, ticks, gaps, setting)
+    job = Job(problem, policy, law, horizon, seed, ticks, gaps, setting)
     job.compile()
     progress = setting.progress
     name = progress if isinstance(progress, str) else None
@@ -258,7 +258,7 @@ def streams(seed: int, run: int) -> tuple[np.random.Generator, np.random.Generat
     return np.random.default_rng(world), np.random.default_rng(policy)
 
 
-class _Job:
+class Job:
     """What all runs share, and how one of them is done."""
 
     def __init__(
@@ -296,7 +296,7 @@ class _Job:
     def compile(self) -> None:
         """Compile, or load from disk, before the clock starts and the threads do."""
         if self.is_compiled:
-            rule, _, proceed, _ = self._compiled_run(
+            rule, _, proceed, _ = self.compiled_run(
                 new_tally(self.gaps, self.ticks, stops=self.stops), 0
             )
             try:
@@ -304,7 +304,7 @@ class _Job:
             except NumbaError as error:
                 raise explain(rule, error) from error
 
-    def _compiled_run(
+    def compiled_run(
         self, tally: Tally, number: int
     ) -> tuple[Any, Ledger, Callable[[int], None], NDArray[np.int64]]:
         """Return run r's rule and ledger, a function that plays until a tick, and its plays."""
@@ -348,10 +348,10 @@ class _Job:
         k = self.problem.n_arms
         tally = new_tally(self.gaps, self.ticks, self.setting.pairs, self.stops)
         if self.is_compiled:
-            rule, ledger, proceed, plays = self._compiled_run(tally, number)
+            rule, ledger, proceed, plays = self.compiled_run(tally, number)
         else:
             plays = np.zeros((k, k), dtype=np.int64)
-            player, proceed = self._player_run(tally, plays, number)
+            player, proceed = self.player_run(tally, plays, number)
         seconds = self._in_slices(proceed, tally, bar)
         if tally.stopped[0] > 0:
             stand_still(tally, plays)
@@ -368,7 +368,7 @@ class _Job:
         path = evidence_of(ledger.assumed) if bets else None
         return Outcome(tally.regret, final, leader, plays, tally.pairs, seconds, stopped, path)
 
-    def _player_run(
+    def player_run(
         self, tally: Tally, plays: NDArray[np.int64], number: int
     ) -> tuple[Any, Callable[[int], None]]:
         """Return run r's player, of a policy in plain Python, and a function that plays it."""
@@ -431,7 +431,7 @@ class _Job:
         return seconds
 
 
-def _spread(job: _Job, runs: range, workers: int, bar: Any) -> list[Outcome]:
+def _spread(job: Job, runs: range, workers: int, bar: Any) -> list[Outcome]:
     """Do all runs, in this thread or in several; stop them all when one fails, or at Ctrl-C."""
     if workers == 1:
         return [job.play(number, bar) for number in runs]
