@@ -60,8 +60,8 @@ _CLAIMS = ("none", "paper")
 _SWEEPS = ("delays", "problems", "grids")
 BUILT_IN = (
     "paper", "ablation", "arms", "batches", "by-pair", "datasets", "decide", "decide-arms",
-    "decide-delays", "decide-traffic", "gap", "mean-delay", "misspecified", "never", "position", "position-votes",
-    "stale", "tails", "traffic", "votes", "window", "winners",
+    "decide-delays", "decide-traffic", "gap", "mean-delay", "misspecified", "never", "position",
+    "position-votes", "stale", "tails", "traffic", "votes", "window", "winners",
 )  # fmt: skip
 
 
