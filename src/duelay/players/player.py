@@ -30,7 +30,6 @@ from duelay.players.scores import score_bounds
 from duelay.players.sequences import at_all_times
 from duelay.players.standing import Standing, active_of, intervals, leader_of
 from duelay.problems import check_arms
-from duelay.rules.mrr_db import MRRDBRule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,11 +89,6 @@ class Player:
         self.feedback = _feedback(policy, feedback)
         self.corrects_position = check_correction(corrects_position, self.feedback)
         self._clock = None if clock is None else Clock()
-        if clock is not None and isinstance(policy.rule(self.n_arms), MRRDBRule):
-            raise ValueError(
-                f"clock does not fit {policy}, whose rounds are counted in ticks: recommend() "
-                "gives a policy that goes by the clock"
-            )
         self._ledger = policy.ledger(self.n_arms, **({"by_clock": True} if clock else {}))
         if self.feedback == "votes":
             self._ledger = for_votes(self._ledger, corrects_position=corrects_position)
