@@ -80,6 +80,10 @@ class Curve(Law):
         return 1.0 - self.shares[-1]
 
     @property
+    def _top(self) -> float:
+        return self.shares[-1]  # 1 - never may be a little less
+
+    @property
     def support(self) -> float:
         """The first age by which all have come that ever do."""
         return float(self.ages[self.shares.index(self.shares[-1])])
