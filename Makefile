@@ -60,7 +60,7 @@ pictures: $(VENV)/.ready
 test-quick: $(VENV)/.ready-dev
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'not slow and not long'
 
-# What is not about kernels does the same compiled and interpreted: here only what is.
+# What is about compiled code, or long, or the same for all policies: golden duels and the contract.
 test-compiled: $(VENV)/.ready-dev
 	$(PYTEST) -m '(kernels or compiled) and not slow'
 
@@ -72,7 +72,7 @@ test-interpreted: $(VENV)/.ready-dev
 	    -m 'not slow and not long'
 	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage report
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'long and not slow'
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'long and not slow and (interpreted or not kernels)'
 
 # As with a release of Numba without the parts that it does not promise: slower, and not broken.
 test-plain-numba: $(VENV)/.ready-dev
@@ -94,7 +94,8 @@ levels: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/levels.py
 
 regrets: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest -q -n 2 -m slow tests/test_regret.py tests/test_advice.py
+	$(BIN)/python -m pytest -q -n 2 -m slow tests/test_regret.py tests/test_advice.py \
+	    tests/docs/test_numbers.py
 	$(BIN)/python benchmarks/recommended.py
 
 bench: $(VENV)/.ready

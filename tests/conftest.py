@@ -12,8 +12,10 @@ INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 
 TESTS = Path(__file__).parent
-KERNELS = ("engine", "policies", "test_advice.py")  # compiled whole, and interpreted
-PARTS = ("ledger", "players", "rules")  # what those are made of: interpreted, or compiled if long
+# Of the rooms with kernels, what is quick is run interpreted and what is long compiled. These are
+# run both ways: golden duels, and the contract of every policy.
+BOTH = ("engine/test_golden.py", "policies/test_contract.py")
+KERNELS = ("engine", "ledger", "players", "policies", "rules", "test_advice.py")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -26,7 +28,7 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if isinstance(item, pytest.DoctestItem):
             item.add_marker("compiled")  # an example is run as its reader runs it
-        elif _is_in(item, KERNELS) or (_is_in(item, PARTS) and item.get_closest_marker("long")):
+        elif _is_in(item, BOTH) or (_is_in(item, KERNELS) and item.get_closest_marker("long")):
             item.add_marker("kernels")
     marks = ["compiled" if INTERPRETED else "interpreted"] + ["kept"] * IS_PLAIN
     left = {item for item in items if any(map(item.get_closest_marker, marks))}

@@ -173,7 +173,8 @@ def test_what_a_recipe_gives_itself_is_left_out():
 
 
 def test_every_name_is_listed_with_its_parameters():
-    assert set(text.names("policy")) == {
+    ours = {name for name, cls in text.names("policy").items() if "policies" in cls.__module__}
+    assert ours == {
         "borda",
         "decide",
         "double-thompson",

@@ -378,7 +378,7 @@ def test_proposition_1_and_lemma_1_for_pairs_chosen_without_looking(law):
     from duelay.ledger import age_to, assume, open_ledger, record
 
     problem = duelay.Problem([[0.5, 0.8, 0.6], [0.2, 0.5, 0.35], [0.4, 0.65, 0.5]])
-    t, window, reps, alpha = 120, 25, 1500, 0.5
+    t, window, reps, alpha = 120, 25, 700, 0.5
     schedule = np.random.default_rng(7).integers(3, size=(t, 2))
     rng = np.random.default_rng(8)
     means = np.zeros((reps, 3, 3))

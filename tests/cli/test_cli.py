@@ -271,6 +271,7 @@ def test_simulate_may_stop_when_a_winner_is_declared(command, tmp_path):
         assert word in shown
     assert len((tmp_path / "stops.csv").read_text().splitlines()) == 3
     assert "evidence" in (tmp_path / "evidence.csv").read_text().splitlines()[0]
+    assert "share of runs declared" in (tmp_path / "stops.svg").read_text()
     status, _, complaints = command(*asked, "--stop", "0.1")
     assert (
         status == 2 and "stop must be the policy's own error, 0.05 of decide, got 0.1" in complaints

@@ -55,8 +55,17 @@ def test_the_commands_are_there():
             assert block.command.removeprefix("make ") in targets, block.name
 
 
+LONGEST = ("bias", "second-arm")  # more than ten seconds each
+
+
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", quick_numbers.quick())
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in LONGEST else ())
+        for name in quick_numbers.quick()
+    ],
+)
 def test_what_takes_seconds_is_made_anew(name):
     """After a change that is meant to give other numbers: `make numbers`."""
     assert pages.render(quick_numbers.make(name)) == pages.render(pages.kept(name)["parts"])

@@ -427,6 +427,10 @@ def test_an_incomplete_folder_cannot_be_loaded(tmp_path):
         (('"mslr", ', '"mslr", "mslr", '), "line 3: problems must differ from each other"),
         (('name = "small"', "name = 3"), "line 2: name must be a text of one line, got 3"),
         (("seed = 3", "seed = "), "small.toml: Invalid value"),
+        (
+            ("seed = 3", "seed = 3\nstop = 0.05"),
+            "line 4: stop needs a policy that declares a winner, such as decide, got rucb-delay",
+        ),
         (('{ policy = "rucb:alpha=1", label = "the baseline" }', "5"), "policies must be texts or"),
         (("seed = 3", "grid = 3"), r"grid must be written as \[\[grid\]\]"),
         (

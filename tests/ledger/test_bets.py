@@ -51,7 +51,7 @@ def test_the_evidence_is_the_product_of_its_bets(law, window):
 def test_where_the_law_is_told_the_evidence_is_the_likelihood_of_all_that_is_heard(
     law, winner_exists
 ):
-    policy = duelay.Decide(law, winner_exists=winner_exists)
+    policy = duelay.Decide(delay=law, winner_exists=winner_exists)
     leaders, looks = [], []
 
     def check(t, history, pair, player):
@@ -84,7 +84,7 @@ def test_a_told_law_by_pair_bets_with_the_law_of_the_pair():
             np.testing.assert_allclose(np.exp(bets.log_evidence[off]), expected[off], rtol=1e-9)
             looks.append(t)
 
-    play_beside(duelay.Decide(law), law, 90, check)
+    play_beside(duelay.Decide(delay=law), law, 90, check)
     assert len(looks) > 2
 
 
@@ -121,7 +121,7 @@ def test_under_a_told_law_nobody_looks_between_two_refreshments():
 
 @pytest.mark.parametrize("law", ["never:1,constant:1", "constant:1"])
 def test_a_told_law_that_never_or_at_once_answers_is_played(law):
-    player = duelay.Decide(law).start(2, seed=0)
+    player = duelay.Decide(delay=law).start(2, seed=0)
     for _ in range(50):
         player.ask()
     assert player.standing().winner is None or law == "constant:1"
@@ -247,7 +247,7 @@ def test_of_two_tied_arms_none_is_declared_more_often_than_promised(
     law, batch, winner_exists, told
 ):
     """Looked at after every tick; `make decide` has all laws, with 2000 runs."""
-    policy = duelay.Decide(told, error=0.2, winner_exists=winner_exists)
+    policy = duelay.Decide(delay=told, error=0.2, winner_exists=winner_exists)
     result = duelay.simulate(
         TIED, policy, delay=law, horizon=20_000, runs=150, seed=5, stop=0.2,
         setting=duelay.Setting(batch=batch),

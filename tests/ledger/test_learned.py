@@ -203,11 +203,10 @@ def play_live(policy, law, n, shows_self_duels, seed=0):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("order", ["coin", "alternate"])
 @pytest.mark.parametrize("share", [0.0, 0.3])
-def test_self_duels_that_nobody_shows_teach_nothing(order, share):
+def test_self_duels_that_nobody_shows_teach_nothing(share):
     law = delays.Never(share, delays.Geometric(0.05)) if share else delays.Geometric(0.05)
-    policy = duelay.DoubleThompson(delay="learn", order=order)
+    policy = duelay.DoubleThompson(delay="learn")
     player = play_live(policy, law, 20_000, shows_self_duels=False)
     standing = player.standing()
     assert standing.plays.diagonal().sum() > 10_000

@@ -166,7 +166,7 @@ def test_a_policy_that_decides_uses_a_law_that_is_told_and_says_so():
 
 
 def test_with_votes_a_law_that_is_told_is_of_no_use():
-    told = played(duelay.Decide("geometric:0.2"), ticks=300, feedback="votes")
+    told = played(duelay.Decide(delay="geometric:0.2"), ticks=300, feedback="votes")
     untold = played(duelay.Decide(), ticks=300, feedback="votes")
     assert told.standing().evidence.winner == untold.standing().evidence.winner
     np.testing.assert_allclose(

@@ -57,7 +57,7 @@ def test_with_a_law_silence_counts_by_its_age(told):
 
 @pytest.mark.parametrize("told", ["uniform:1,12", "geometric:0.2"])
 def test_a_policy_that_decides_has_the_intervals_of_the_law_that_it_is_told(told):
-    player = duelay.Decide(told, error=0.1).start(2, seed=0)
+    player = duelay.Decide(delay=told, error=0.1).start(2, seed=0)
     law, rng, due = duelay.delays.parse(told), np.random.default_rng(4), {}
     for t in range(300):
         for duel in due.pop(t, []):
@@ -79,9 +79,14 @@ def test_a_policy_that_decides_has_the_intervals_of_the_law_that_it_is_told(told
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "policy", [duelay.Decide(), duelay.RUCBDelay(delay="geometric:0.2"),
-               duelay.DoubleThompson(delay="geometric:0.2", order="champion")], ids=str
-)  # fmt: skip
+    "policy",
+    [
+        duelay.Decide(),
+        duelay.Decide(delay="geometric:0.2"),
+        duelay.RUCBDelay(delay="geometric:0.2"),
+    ],
+    ids=str,
+)
 def test_the_intervals_hold_at_every_look(policy):
     problem = duelay.Problem([[0.5, 0.6, 0.7], [0.4, 0.5, 0.55], [0.3, 0.45, 0.5]])
     mu, missed = problem.matrix, set()

@@ -76,13 +76,15 @@ class Comparison:
         return "\n".join([shown, *([""] if meant else []), *meant.values()])
 
     def write(self, folder: Path, band: str) -> None:
-        """Write regret.csv, regret.png and regret.svg; stops.csv and evidence.csv with `stop`."""
+        """Write regret.csv, regret.png and regret.svg; with `stop` also stops and evidence."""
         from duelay.show import plots
 
         if any(result.setting.stop is not None for result in self.results):
             write_stops(self.results, folder / "stops.csv", self.labels)
             write_paths(self.results, folder / "evidence.csv", self.labels)
-
+            stops = plots.stops_figure(self.results, self.labels[: len(self.results)])
+            for name in ("stops.png", "stops.svg"):
+                plots.save(stops, folder / name)
         write_csv(self.results, folder / "regret.csv", self.labels)
         figure = plots.regret_figure(self.results, self.labels, band=band)
         for name in ("regret.png", "regret.svg"):

@@ -134,7 +134,7 @@ def simulate(
         caution = policy.caution(problem.n_arms, horizon) if setting.is_cautious else None
         if caution is not None:
             warnings.warn(caution, stacklevel=3)  # past `takes_setting`
-    _check_fits(policy, setting)
+    check_fits(policy, setting)
     world = make_world(
         problem, law, getattr(policy, "window", None), horizon,
         is_vote=setting.feedback == "votes",
@@ -186,7 +186,7 @@ def _gaps(problem: Problem, setting: Setting) -> NDArray[np.float64]:
         return np.full(problem.n_arms, np.nan)
 
 
-def _check_fits(policy: Any, setting: Setting) -> None:
+def check_fits(policy: Any, setting: Setting) -> None:
     """Refuse what a policy cannot do."""
     if setting.feedback == "votes" and getattr(policy, "counts_only", False):
         raise ValueError("feedback must be conversions for a policy that hears counts, got 'votes'")

@@ -217,14 +217,8 @@ def stops(results: Results, grid: Grid, law: str) -> Any:
         math.ceil(len(grid.problems) / columns), columns, len(grid.problems), grid.title
     )
     for axes, problem in zip(shown, grid.problems, strict=True):
-        for number, (label, result) in enumerate(results.panel(grid, problem.name, law).items()):
-            ticks = np.sort(result.measured[result.is_declared])
-            share = np.arange(1, len(ticks) + 1) / result.runs
-            axes.step(
-                [0, *ticks], [0, *share], where="post", label=in_figure(label),
-                **plots.style(number),
-            )  # fmt: skip
-        axes.set_ylim(0, 1.03)
+        panel = results.panel(grid, problem.name, law)
+        plots.draw_stops(axes, list(panel.values()), list(panel))
         axes.set_title(in_figure(problem.name), fontsize="medium")
     plots.name_axes(shown, columns, "duels", "share of runs declared")
     plots.one_legend(figure, shown[0])

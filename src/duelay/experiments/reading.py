@@ -30,6 +30,7 @@ from duelay._core import checks
 from duelay._core.modules import bring_in
 from duelay.engine import BANDS
 from duelay.engine.setting import ABOUT, Setting
+from duelay.engine.simulate import check_fits
 from duelay.experiments.spec import Choice, Grid, Specification, Sweep, slug
 from duelay.problems import Problem
 
@@ -214,7 +215,9 @@ class _Reader:
                 self.guard(
                     "policies",
                     choice.form,
-                    lambda choice=choice, law=law: choice.under(law, whole["horizon"]),
+                    lambda choice=choice, law=law: check_fits(
+                        choice.under(law, whole["horizon"]), setting
+                    ),
                 )
         for problem in problems:
             for law in laws:

@@ -187,9 +187,9 @@ def patience(bets: Any) -> Any:
 
 
 @kernel
-def answered_share(bets: Any) -> float:
+def answered_share(answered: int, matured: int) -> float:
     """F^ = 2 answered / (matured + 10): the share of answers that come by age W."""
-    return float(min(1.0, 2.0 * bets.answered[0] / (bets.matured[0] + 10.0)))
+    return float(min(1.0, 2.0 * answered / (matured + 10.0)))
 
 
 @kernel
@@ -199,14 +199,14 @@ def worth(bets: Any) -> float:
         return 1.0
     if bets.told.is_told:  # both together are kappa, if it is that of the law
         return float(max(bets.told.worth, 0.1))
-    half, kappa = 0.5 * answered_share(bets), bets.kappa[0]
+    half, kappa = 0.5 * answered_share(bets.answered[0], bets.matured[0]), bets.kappa[0]
     return float(max(half + (1.0 - half) * kappa * kappa, 0.1))
 
 
 @kernel
 def fix_kappa(bets: Any) -> None:
     """kappa = F^ / (2 - F^), for the silences to come; fixed anew after every 20th part more."""
-    share = answered_share(bets)
+    share = answered_share(bets.answered[0], bets.matured[0])
     kappa = share / (2.0 - share)
     bets.kappa[0] = kappa
     bets.refit[0] = bets.matured[0] + bets.matured[0] // 20 + 1
@@ -242,14 +242,14 @@ def bet_on_silence(bets: Any, slot: int, age: int, sign: float) -> None:
     told, i, j = bets.told, bets.first[slot], bets.second[slot]
     row = told.law[i, j]
     kappa, won, lost = told.kappa[row, age], told.won[row, age], told.lost[row, age]
-    bet(bets, j, i, kappa, won, lost, leader_of_duel(bets, slot), sign)
+    bet(bets, j, i, kappa, won, lost, leader_of(i, j, bets.state[slot]), sign)
 
 
 @kernel
 def refresh(bets: Any, t: int) -> None:
     """Bring the silence of every open duel up to tick t, under the law told."""
     for born in range(bets.oldest[0], t):
-        if is_open(bets, born):
+        if is_open(bets.oldest[0], bets.state, born):
             slot = born % bets.state.size
             bet_on_silence(bets, slot, age_booked(bets.told, born), -1.0)
             bet_on_silence(bets, slot, t - born, 1.0)
@@ -257,25 +257,24 @@ def refresh(bets: Any, t: int) -> None:
 
 
 @kernel
-def leave_open(bets: Any, i: int, j: int, n: int) -> None:
+def leave_open(n_open: Integers, i: int, j: int, n: int) -> None:
     """Count n more open duels of the pair."""
-    bets.n_open[i, j] += n
-    bets.n_open[j, i] += n
+    n_open[i, j] += n
+    n_open[j, i] += n
 
 
 @kernel
-def is_open(bets: Any, born: int) -> bool:
+def is_open(oldest: int, state: NDArray[np.int8], born: int) -> bool:
     """Whether the duel of tick `born` is not settled yet."""
-    if born < bets.oldest[0]:
+    if born < oldest:
         return False
-    state = bets.state[born % bets.state.size]
-    return bool(state in (_FIRST_LED, _SECOND_LED))
+    return bool(state[born % state.size] in (_FIRST_LED, _SECOND_LED))
 
 
 @kernel
-def leader_of_duel(bets: Any, slot: int) -> Any:
-    """Who led the open duel in a slot of the ring."""
-    return bets.first[slot] if bets.state[slot] == _FIRST_LED else bets.second[slot]
+def leader_of(i: int, j: int, state: int) -> Any:
+    """Who led an open duel of i, first, and j."""
+    return i if state == _FIRST_LED else j
 
 
 @enter.register(Bets)
@@ -286,21 +285,22 @@ def _enter(assumed: Bets, i: int, j: int, t: int) -> None:
     assumed.state[slot] = _NONE
     if i != j:
         assumed.state[slot] = _SECOND_LED if assumed.leader[0] == j else _FIRST_LED
-        leave_open(assumed, i, j, 1)
+        leave_open(assumed.n_open, i, j, 1)
 
 
 @convert.register(Bets)
 def _convert(assumed: Bets, born: int, t: int) -> None:
-    if not is_open(assumed, born):
+    if not is_open(assumed.oldest[0], assumed.state, born):
         return  # a self-duel, or settled by its silence: it stays in the ledger alone
     slot = born % assumed.state.size
-    i, j, led = assumed.first[slot], assumed.second[slot], leader_of_duel(assumed, slot)
+    i, j = assumed.first[slot], assumed.second[slot]
+    led = leader_of(i, j, assumed.state[slot])
     if assumed.told.is_told:
         bet_on_silence(assumed, slot, age_booked(assumed.told, born), -1.0)
     assumed.state[slot] = _CONVERTED
     assumed.n_heard[0] += 1
     assumed.delays[0] += t - born
-    leave_open(assumed, i, j, -1)
+    leave_open(assumed.n_open, i, j, -1)
     assumed.wins[i, j] += 1.0
     bet(assumed, i, j, 1.0, assumed.won, assumed.lost, led, 1.0)
 
@@ -310,13 +310,13 @@ def _vote(assumed: Bets, i: int, j: int, first_won: float, born: int, t: int) ->
     if i == j:
         return
     led = NOBODY
-    if is_open(assumed, born):
+    if is_open(assumed.oldest[0], assumed.state, born):
         slot = born % assumed.state.size
-        led = leader_of_duel(assumed, slot)
+        led = leader_of(i, j, assumed.state[slot])
         assumed.state[slot] = _CONVERTED
         assumed.n_heard[0] += 1
         assumed.delays[0] += t - born
-        leave_open(assumed, i, j, -1)
+        leave_open(assumed.n_open, i, j, -1)
     elif assumed.winner_exists:
         return  # who led is forgotten
     assumed.wins[i, j] += first_won
@@ -338,8 +338,9 @@ def _advance(assumed: Bets, t: int) -> None:
         slot = assumed.oldest[0] % assumed.state.size
         state = assumed.state[slot]
         if state in (_FIRST_LED, _SECOND_LED):
-            i, j, led = assumed.first[slot], assumed.second[slot], leader_of_duel(assumed, slot)
-            leave_open(assumed, i, j, -1)
+            i, j = assumed.first[slot], assumed.second[slot]
+            led = leader_of(i, j, state)
+            leave_open(assumed.n_open, i, j, -1)
             if told.is_told:  # silence speaks for the second
                 bet_on_silence(assumed, slot, age_booked(told, assumed.oldest[0]), -1.0)
                 bet_on_silence(assumed, slot, last_age(told), 1.0)

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from duelay._core.jit import kernel
+from duelay.ledger.assumption import Floats
 
 NOBODY = -1
 _CASH = 0.05  # where a winner exists: the share of a bettor's money that stays out of the bets
@@ -25,14 +26,14 @@ def touch(bets: Any, i: int, j: int) -> None:
 
 
 @kernel
-def mix(bets: Any, i: int, j: int) -> float:
+def mix(log_weight: Floats, wealth: Floats) -> float:
     """Log E_ij: the log of the sum over g of weight_g times the wealth."""
     most = -math.inf
-    for place in range(bets.gaps.size):
-        most = max(most, bets.log_weight[place] + bets.wealth[i, j, place])
+    for place in range(wealth.size):
+        most = max(most, log_weight[place] + wealth[place])
     total = 0.0
-    for place in range(bets.gaps.size):
-        total += math.exp(bets.log_weight[place] + bets.wealth[i, j, place] - most)
+    for place in range(wealth.size):
+        total += math.exp(log_weight[place] + wealth[place] - most)
     return most + math.log(total)
 
 
@@ -54,9 +55,8 @@ def less_entropy(p: float, q: float) -> float:
 
 
 @kernel
-def weigh(bets: Any, i: int, j: int) -> float:
+def weigh(n: float, lead: float) -> float:
     """N d(mu^, 1/2) if j seems to beat i, else 0."""
-    n, lead = bets.n[i, j], bets.lead[i, j]
     if lead >= 0.0 or n <= 0.0:
         return 0.0
     p = max(0.5 + 0.5 * lead / n, 0.0)
@@ -72,9 +72,9 @@ def look(bets: Any, t: int) -> None:
         bets.is_touched[low, high] = False
         for turn in range(2):
             i, j = (low, high) if turn == 0 else (high, low)
-            bets.log_evidence[i, j] = mix(bets, i, j)
+            bets.log_evidence[i, j] = mix(bets.log_weight, bets.wealth[i, j])
             bets.seen[i, j] = bets.wins[i, j]
-            bets.doubt[i, j] = weigh(bets, i, j)
+            bets.doubt[i, j] = weigh(bets.n[i, j], bets.lead[i, j])
             total = 0.0
             for rival in range(k):
                 total += bets.doubt[i, rival]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from duelay._core import checks
 from duelay._core.duration import Duration
@@ -50,7 +50,7 @@ class Decide(CompiledPolicy):
     'green'
     """
 
-    delay: Delay | str | None = field(default=None, kw_only=False)
+    delay: Delay | str | None = None
     order: str = "coin"
     window: int | Duration | None = None
     error: float = 0.05

@@ -97,6 +97,31 @@ def draw_regret(
     axes.grid(alpha=0.25, linewidth=0.6)
 
 
+def stops_figure(results: Sequence[Result], labels: Sequence[str]) -> Figure:
+    """Draw the share of runs that have declared a winner by then, a line a policy."""
+    figure: Figure = check()(figsize=(7.2, 4.5), layout="constrained")
+    axes = figure.subplots()
+    draw_stops(axes, results, labels)
+    axes.set_title(_title(results[0]))
+    axes.set(xlabel="duels", ylabel="share of runs declared")
+    axes.legend(frameon=False)
+    return figure
+
+
+def draw_stops(axes: Axes, results: Sequence[Result], labels: Sequence[str]) -> None:
+    """Draw when runs declare a winner; a line that stays below 1 goes on to the horizon."""
+    for number, (label, result) in enumerate(zip(labels, results, strict=True)):
+        ticks = np.sort(result.measured[result.is_declared])
+        share = np.arange(1, len(ticks) + 1) / result.runs
+        if len(ticks) < result.runs:
+            ticks, share = np.append(ticks, result.horizon), np.append(share, share[-1:] or [0.0])
+        axes.step(
+            [0, *ticks], [0, *share], where="post", label=in_figure(label), **style(number)
+        )  # fmt: skip
+    axes.set_ylim(0, 1.03)
+    axes.set_xlim(left=0)
+
+
 def draw_result(axes: Axes | None, result: Result, band: str = "sd") -> Axes:
     """Draw one result's mean regret and band; on new axes where none are given."""
     axes = _new_axes(6.0, 3.8) if axes is None else axes

@@ -16,6 +16,7 @@ import numpy as np
 import duelay
 from duelay.ledger import Ledger
 from duelay.rules.turn import declared, only_one, select, upper_bound, wins_and_count
+from duelay.text import named
 
 
 class PlainRUCBRule(NamedTuple):
@@ -231,6 +232,7 @@ def _savage_declared(rule: SAVAGERule, ledger: Ledger) -> int:
     return only_one(rule.active)
 
 
+@named("policy", "savage")
 @dataclass(frozen=True)
 class SAVAGE(duelay.RRDBDelay):
     """SAVAGE (Urvoy, Clerot, Feraud and Naamane, ICML 2013), its bounds put right.
