@@ -59,8 +59,8 @@ class Curve(Law):
     def of(cls, delays: Any, never: float = 0.0) -> Curve:
         """The law of observed delays, in any order; a share `never` of all never comes.
 
-        >>> Curve.of([60, 120, 120, 240], never=0.2)
-        Curve(ages=(Duration('1m'), Duration('2m'), Duration('4m')), shares=(0.2, 0.6, 0.8))
+        >>> Curve.of([60, 120, 120, 240], never=0.5)
+        Curve(ages=(Duration('1m'), Duration('2m'), Duration('4m')), shares=(0.125, 0.375, 0.5))
         """
         never = checks.number("never", never, least=0, most=1)
         ages, counts = np.unique(_ages("delays", delays), return_counts=True)
