@@ -405,7 +405,7 @@ def test_an_incomplete_folder_cannot_be_loaded(tmp_path):
         (("geometric:0.1", "geometric:7"), "line 5: .*p must be greater than 0 and at most 1"),
         (
             ("geometric:0.1", "exponential:1h"),
-            "line 5: delay exponential:1h is in time, .* a clock",
+            "line 5: delay exponential:1h is in time, .*clock",
         ),
         (("window=50", "window=50s"), "line 4: window 50s is in time, .* needs a clock"),
         (("horizon = 300", "horizon = 0"), "line 6: horizon must be a whole number of at least 1"),

@@ -17,6 +17,7 @@ from duelay.delays._law import Floats, Law, _like, ages_of
 from duelay.text import named
 
 _SHOWN = 50  # points that are printed
+_NO_TEXT = {"has_text": False}
 
 
 @named("law", "curve")
@@ -39,8 +40,12 @@ class Curve(Law):
 
     ages: tuple[Duration, ...]
     shares: tuple[float, ...]
-    lower: tuple[float, ...] | None = field(default=None, compare=False, kw_only=True)
-    upper: tuple[float, ...] | None = field(default=None, compare=False, kw_only=True)
+    lower: tuple[float, ...] | None = field(
+        default=None, compare=False, kw_only=True, metadata=_NO_TEXT, repr=False
+    )
+    upper: tuple[float, ...] | None = field(
+        default=None, compare=False, kw_only=True, metadata=_NO_TEXT, repr=False
+    )
 
     def __post_init__(self) -> None:
         ages = _ages("ages", self.ages)
