@@ -11,7 +11,7 @@ from duelay._core.jit import kernel
 from duelay.assumptions.history import History
 from duelay.ledger.assumption import advance, convert, enter, set_clock, vote
 from duelay.ledger.bets import Bets, start_bets, with_room
-from duelay.ledger.declare import NOBODY, arm_evidence
+from duelay.ledger.declare import NOBODY, arm_evidence, needed
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +61,10 @@ def _is_out(bets: Bets) -> NDArray[np.bool_]:
     """(K,): arms that are not the winner, each at the level of a declaration."""
     if bets.winner_exists:
         return np.asarray(bets.against >= bets.level)
-    return np.asarray((bets.best >= bets.level).any(axis=0))
+    k = len(bets.present)
+    is_passed = [[i != j and bets.best[i, j] >= needed(bets, i, j) for j in range(k)]
+                 for i in range(k)]  # fmt: skip
+    return np.asarray(np.array(is_passed)[bets.present].any(axis=0) | ~bets.present)
 
 
 def _hoped_worth(bets: Bets) -> float:
