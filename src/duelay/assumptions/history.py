@@ -106,7 +106,8 @@ class History:
             raise ValueError(f"first_won must be {words}")
         most = self.ages if self.window is None else np.minimum(self.ages, self.window)
         least = 1 if self.at is None else 0
-        wrong = np.flatnonzero(heard & ~((self.delay >= least) & (self.delay <= most)))
+        slack = 0.0 if self.at is None else 1e-6  # a window need not be whole microseconds
+        wrong = np.flatnonzero(heard & ~((self.delay >= least) & (self.delay <= most + slack)))
         if wrong.size:
             k = int(wrong[0])
             raise ValueError(
