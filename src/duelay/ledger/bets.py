@@ -44,6 +44,7 @@ from duelay.ledger.assumption import (
     evidence,
     expected,
     set_clock,
+    set_leader,
     settles,
     vote,
 )
@@ -372,6 +373,11 @@ def widen(rings: dict[str, Any], oldest: int, t: int) -> dict[str, Any]:
 def _set_clock(assumed: Bets, now: float) -> None:
     if assumed.by_clock and now > assumed.now[0]:
         assumed.now[0] = now
+
+
+@set_leader.register(Bets)
+def _set_leader(assumed: Bets, arm: int) -> None:
+    assumed.leader[0] = arm
 
 
 @enter.register(Bets)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import datetime
 import math
-import numbers
 import time
 from typing import Any
+
+from duelay._core import times
 
 CLOCKS = ("wall",)
 _SLACK = 1.0  # seconds: two machines' clocks may differ by as much
 
 
 class Clock:
-    """Seconds since the epoch; it never runs backwards, and counts how often somebody tried."""
+    """Seconds since the epoch, in whole microseconds.
+
+    It never runs backwards, and counts how often somebody tried.
+    """
 
     def __init__(self) -> None:
         self.now = -math.inf  # the latest time known
@@ -25,7 +28,7 @@ class Clock:
         One before the latest time known is taken for that.
         """
         wall = time.time()
-        seconds = wall if at is None else _seconds(at)
+        seconds = round(wall, 6) if at is None else times.seconds("at", at)
         if seconds > wall + _SLACK:
             raise ValueError(
                 f"at must not lie in the future, got {at!r}, {seconds - wall:,.0f} seconds from "
@@ -35,19 +38,3 @@ class Clock:
             self.backwards += 1
         self.now = max(self.now, seconds)
         return self.now
-
-
-def _seconds(at: Any) -> float:
-    if isinstance(at, datetime.datetime):
-        if at.tzinfo is None:
-            raise ValueError(
-                f"at must be a datetime with its time zone, such as datetime.now(timezone.utc), "
-                f"got {at!r}"
-            )
-        return at.timestamp()
-    is_number = isinstance(at, numbers.Real) and not isinstance(at, bool)
-    if not is_number or not math.isfinite(at):
-        raise ValueError(
-            f"at must be seconds since the epoch, an aware datetime, or None for now, got {at!r}"
-        )
-    return float(at)
