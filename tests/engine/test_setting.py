@@ -69,7 +69,7 @@ def test_what_belongs_to_the_setting_is_refused_with_how_to_write_it(astray, wri
 def test_simulate_has_few_parameters_and_any_other_is_pythons_to_refuse():
     assert list(inspect.signature(duelay.simulate).parameters) == [
         "problem", "policy", "delay", "horizon", "runs", "seed", "workers", "checkpoints",
-        "stop", "setting",
+        "stop", "traffic", "setting",
     ]  # fmt: skip
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
         duelay.simulate(arithmetic(3, 0.1), duelay.RUCB(), delay="constant", horizon=5, colour=1)

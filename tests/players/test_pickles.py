@@ -12,7 +12,7 @@ from duelay.players import player as player_module
 def test_a_pickle_of_another_version_is_one_sentence(monkeypatch):
     stored = pickle.dumps(duelay.RUCBDelay().start(3, seed=0))
     monkeypatch.setattr(player_module, "__version__", "7.0")
-    sentence = rf"pickled by duelay {duelay.__version__}, and this is duelay 7\.0.*start a new one"
+    sentence = rf"by duelay {duelay.__version__}, and this is duelay 7\.0.*and replay it here"
     with pytest.raises(ValueError, match=sentence):
         pickle.loads(stored)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._core import checks
+from duelay._core import checks, times
 from duelay._core.duration import Duration
 from duelay._core.feedback import check_feedback
-from duelay._core.files import write_whole
+from duelay.assumptions import csv_log, merging, parquet
 from duelay.delays.units import in_ticks
 from duelay.ledger.order import ORDERS
 from duelay.problems import check_arms
@@ -26,7 +25,8 @@ class History:
 
     With ``feedback="conversions"`` only wins of the first arm are ever heard, and silence may mean
     that the second won, that the answer is late, or that it never comes. With ``"votes"`` both
-    outcomes are heard, and silence is no answer. Delays are in ticks, or by the clock in seconds.
+    outcomes are heard, and silence is no answer. Delays are in ticks, or by the clock in seconds,
+    whole microseconds.
 
     Examples
     --------
@@ -46,6 +46,7 @@ class History:
     arms: tuple[str, ...] = ()  # their names; "0", "1", ... where none are given
     at: NDArray[np.float64] | None = None  # (n,): by the clock, when each was asked: seconds
     now: float | None = None  # by the clock: the time of the history
+    chosen_by: str = ""  # the policy that chose the pairs, as text; empty where nobody says
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -74,15 +75,26 @@ class History:
         if self.at is None:
             in_ticks(self.window)  # refuses one in time
             return
+        if self.window is not None and not isinstance(self.window, Duration):
+            raise ValueError(
+                f"window must be a duration such as '14d' where `at` is given, got {self.window!r}"
+            )
         at = np.asarray(self.at, dtype=np.float64)
         if at.shape != self.first.shape or not np.isfinite(at).all() or (np.diff(at) < 0).any():
             raise ValueError("at must hold the time of each duel in seconds, none before the last")
-        heard = at + np.nan_to_num(self.delay)
-        now = float(max(at.max(initial=-np.inf), heard.max(initial=-np.inf)))
-        if self.now is not None and self.now < now:
-            raise ValueError(f"now must not be before the last time, {now!r}, got {self.now!r}")
-        object.__setattr__(self, "at", at)
-        object.__setattr__(self, "now", now if self.now is None else float(self.now))
+        if (np.abs(at) > times.FURTHEST).any() or (self.delay > times.FURTHEST).any():
+            raise ValueError("at and delay must be in seconds, and not in milliseconds")
+        object.__setattr__(self, "at", times.whole(at))
+        object.__setattr__(self, "delay", times.whole(self.delay))
+        if not at.size and self.now is None:
+            return
+        last = float(
+            max(self.asked.max(initial=-np.inf), np.nanmax(self.answered, initial=-np.inf))
+        )
+        now = last if self.now is None else times.seconds("now", self.now)
+        if now < last:
+            raise ValueError(f"now must not be before the last time, {last!r}, got {self.now!r}")
+        object.__setattr__(self, "now", now)
 
     def _check_answers(self) -> None:
         heard = self.is_heard
@@ -94,7 +106,7 @@ class History:
             raise ValueError(f"first_won must be {words}")
         most = self.ages if self.window is None else np.minimum(self.ages, self.window)
         least = 1 if self.at is None else 0
-        slack = 0.0 if self.at is None else 1e-6 * (1.0 + np.abs(most))  # of rounded differences
+        slack = 0.0 if self.at is None else 1e-6  # a window need not be whole microseconds
         wrong = np.flatnonzero(heard & ~((self.delay >= least) & (self.delay <= most + slack)))
         if wrong.size:
             k = int(wrong[0])
@@ -105,73 +117,63 @@ class History:
 
     @classmethod
     def from_csv(
-        cls, path: str | Path, *, window: int | None = None, order: str | None = None
+        cls,
+        path: str | Path,
+        *,
+        window: int | str | Duration | None = None,
+        order: str | None = None,
+        arms: Iterable[str] = (),
+        now: Any = None,
+        chosen_by: str = "",
     ) -> History:
         """Read a history from a CSV: a row a duel, with the columns first, second and delay.
 
-        Arms are given by their names. An empty delay is silence, and so is an answer that came
-        after the window, or after the last duel. With a column winner ("first", "second" or "tie")
-        the answers are votes. Other columns are ignored.
+        By the clock the columns are shown_at, first, second and answered_at, with times as ISO 8601
+        in any time zone. Arms are given by their names. An empty delay or answered_at is silence,
+        and so is an answer that came after the window, after the last duel or, by the clock, after
+        `now`. With a column winner ("first", "second" or "tie") the answers are votes. Other
+        columns are ignored.
+
+        What a CSV does not say is told here: the `window`, the `order`, all `arms` in their order,
+        the time of the history, `now`, and the text of the policy that has `chosen_by` it the
+        pairs. A file of `to_parquet` has it all.
         """
-        path = Path(path)
-        try:
-            with path.open(newline="", encoding="utf-8-sig") as lines:
-                table = csv.DictReader(lines)
-                rows = list(table)
-                columns = list(table.fieldnames or ())
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise ValueError(f"cannot read duels from {path}: {reason}") from None
-        for column in ("first", "second", "delay"):
-            if column not in columns:
-                found = ", ".join(columns) or "none"
-                raise ValueError(f"{path}: the column {column!r} is missing; it has: {found}")
-        is_vote = "winner" in columns
-        for column in columns:
-            if not is_vote and checks.nearest(column, ["winner"]):
-                raise ValueError(f"{path}: unknown column {column!r} (did you mean winner?)")
-        if not rows:
-            raise ValueError(f"{path}: there are no duels in it")
-        places: dict[str, int] = {}
-        delay, won = [], []
-        for number, row in enumerate(rows):
-            age = len(rows) - number
-            longest = age if window is None else min(age, window)
-            late, winner = _answer(row, is_vote, longest, f"{path}, line {number + 2}")
-            delay.append(late)
-            won.append(winner)
-            for side in ("first", "second"):
-                places.setdefault(str(row[side]), len(places))
-        if len(places) < 2:
-            raise ValueError(f"{path}: there must be two arms, got {next(iter(places))!r} alone")
-        try:
-            return cls(
-                n_arms=len(places),
-                first=np.array([places[str(row["first"])] for row in rows], dtype=np.int64),
-                second=np.array([places[str(row["second"])] for row in rows], dtype=np.int64),
-                delay=np.array(delay),
-                first_won=np.array(won),
-                window=window,
-                feedback="votes" if is_vote else "conversions",
-                order=order,
-                arms=tuple(places),
-            )
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
+        told = {"order": order, "window": checks.window(window), "chosen_by": chosen_by}
+        at = None if now is None else times.seconds("now", now)
+        fields = csv_log.read(Path(path), window=told["window"], arms=tuple(arms), now=at)
+        return cls._from_file(path, fields | told)
 
     def to_csv(self, path: str | Path) -> None:
         """Write a CSV that `from_csv` and `duelay check` read: a row a duel, arms by name."""
-        lines = io.StringIO()
-        writer = csv.writer(lines, lineterminator="\n")
-        is_vote = self.feedback == "votes"
-        writer.writerow(["first", "second", "delay", *(["winner"] if is_vote else [])])
-        words = {0.0: "second", 0.5: "tie", 1.0: "first"}
-        for first, second, delay, won in zip(
-            self.first, self.second, self.delay, self.first_won, strict=True
-        ):
-            row = [self.arms[first], self.arms[second], "" if np.isnan(delay) else f"{delay:g}"]
-            writer.writerow([*row, words.get(float(won), "")] if is_vote else row)
-        write_whole(Path(path), lines.getvalue().encode())
+        csv_log.write(self, Path(path))
+
+    @classmethod
+    def from_parquet(cls, path: str | Path) -> History:
+        """Read what `to_parquet` has written; needs pyarrow."""
+        return cls._from_file(path, parquet.read(Path(path)))
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write all of it as Parquet; needs pyarrow.
+
+        The columns are those of `to_csv`; what is not of a duel is in the metadata of the file.
+        """
+        parquet.write(self, Path(path))
+
+    @classmethod
+    def _from_file(cls, path: str | Path, fields: dict[str, Any]) -> History:
+        try:
+            return cls(**fields)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+
+    @classmethod
+    def merge(cls, *histories: History) -> History:
+        """Return the duels of several histories by the clock, in the order of time, as one.
+
+        They have the same arms, feedback and window. Of two duels at one time, the one of the
+        history that is named first comes first. `player.replay` of it has the evidence of all.
+        """
+        return cls(**merging.merge(histories))
 
     @property
     def n(self) -> int:
@@ -182,35 +184,24 @@ class History:
     def ages(self) -> NDArray[Any]:
         """(n,): the age of each duel at the next ask; by the clock, now."""
         if self.at is not None and self.now is not None:
-            return np.asarray(self.now - self.at)
+            return times.whole(self.now - self.at)
         return np.arange(self.n, 0, -1)
+
+    @property
+    def asked(self) -> NDArray[np.float64]:
+        """(n,): when each duel was asked: the tick, by the clock the time."""
+        return np.arange(1.0, self.n + 1.0) if self.at is None else self.at
+
+    @property
+    def answered(self) -> NDArray[np.float64]:
+        """(n,): when each answer was heard: the tick, by the clock the time; nan for silence."""
+        answered = self.asked + self.delay
+        return answered if self.at is None else times.whole(answered)
 
     @property
     def is_heard(self) -> NDArray[np.bool_]:
         """(n,): whether an answer has been heard."""
         return ~np.isnan(self.delay)
-
-
-def _answer(row: dict[str, Any], is_vote: bool, longest: int, where: str) -> tuple[float, float]:
-    """Return delay and who won of one row; nan for silence, or what came after `longest` ticks."""
-    if None in row.values():
-        raise ValueError(f"{where}: the row is too short")
-    said, winner = row["delay"].strip(), row["winner"].strip() if is_vote else "first"
-    words = {"first": 1.0, "second": 0.0, "tie": 0.5}
-    if is_vote and (winner not in words if said else winner != ""):
-        needs = "first, second or tie" if said else "empty where delay is"
-        raise ValueError(f"{where}: winner must be {needs}, got {winner!r}")
-    if not said:
-        return float("nan"), float("nan")
-    try:
-        delay = float(said)
-    except ValueError:
-        raise ValueError(
-            f"{where}: delay must be a number of ticks or empty, got {said!r}"
-        ) from None
-    if delay > longest:
-        return float("nan"), float("nan")
-    return delay, words[winner]
 
 
 def _arms(name: str, given: Any, n_arms: int) -> NDArray[np.int64]:

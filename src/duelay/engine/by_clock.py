@@ -27,6 +27,7 @@ from duelay.rules.turn import pick
 from duelay.traffic import Traffic, draw_times
 
 NOBODY = 0  # duels have numbers from 1 on
+_MICRO = 1e6  # microseconds in a second
 
 
 class Hours(NamedTuple):
@@ -63,7 +64,7 @@ def draw_hours(
     pairs = [delay.at(i, j) for i in range(k) for j in range(k)]
     laws = list(dict.fromkeys(pairs))
     place = {law: number for number, law in enumerate(laws)}
-    at = draw_times(traffic, horizon, rng)
+    at = _in_whole(draw_times(traffic, horizon, rng))
     longest = in_time(policy) if by_clock else None
     ticks = None if by_clock else in_ticks(getattr(policy, "window", None))
     return Hours(
@@ -71,7 +72,7 @@ def draw_hours(
         law=np.array([place[law] for law in pairs], dtype=np.int64).reshape(k, k),
         at=at,
         uniform=rng.random(horizon),
-        delay=np.stack([np.asarray(law.sample(horizon, seed=rng)) for law in laws]),
+        delay=np.stack([_in_whole(law.sample(horizon, seed=rng)) for law in laws]),
         window=math.inf if longest is None else float(longest),
         ticks=FOREVER if ticks is None else ticks,
         is_vote=is_vote,
@@ -81,6 +82,11 @@ def draw_hours(
         number=np.zeros(horizon, dtype=np.int64),
         size=np.zeros(1, dtype=np.int64),
     )
+
+
+def _in_whole(seconds: Any) -> NDArray[np.float64]:
+    """Return seconds in whole microseconds, as players keep them; infinite ones stay."""
+    return np.asarray(np.rint(np.asarray(seconds) * _MICRO) / _MICRO)
 
 
 @entry
@@ -140,7 +146,7 @@ def let_answer(hours: Hours, i: int, j: int, t: int) -> None:
     if not (hours.is_vote or first_won(hours, t)):
         return
     at = hours.at[t - 1]
-    due = at + hours.delay[hours.law[i, j], t - 1]
+    due = np.rint((at + hours.delay[hours.law[i, j], t - 1]) * _MICRO) / _MICRO
     if due > hours.at[hours.at.size - 1] or due - at > hours.window:
         return  # after the last duel, too late, or never
     place = hours.size[0]

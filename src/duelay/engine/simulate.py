@@ -32,7 +32,6 @@ from duelay.engine.tick import Tally, is_over, new_tally, regret_so_far, stand_s
 from duelay.engine.world import make_world, with_empty_queue
 from duelay.ledger import Ledger, age_to, for_votes, with_room
 from duelay.ledger.bets import Bets
-from duelay.players.clock import ledger_by_clock
 from duelay.players.evidence import Evidence, evidence_of
 from duelay.players.standing import active_of, leader_of
 from duelay.policies.policy import CompiledPolicy, Policy
@@ -236,15 +235,14 @@ def _check_traffic(policy: Any, setting: Setting, n_arms: int) -> None:
             f"traffic does not fit {policy}, which hears counts: whose answers they are is not said"
         )
     if isinstance(policy, Policy):
-        if isinstance(policy.rule(n_arms), MRRDBRule):
+        if not policy.goes_by_clock:
             raise ValueError(
                 f"traffic does not fit {policy}, whose rounds are counted in ticks: recommend() "
                 f"gives a policy that goes by the clock"
             )
+        check_clock(policy, has_clock=setting.by_clock)
         if setting.by_clock:
-            ledger_by_clock(policy, n_arms)
-        else:
-            check_clock(policy, has_clock=False)
+            policy.ledger(n_arms, by_clock=True)  # refuses what it cannot keep in time
     elif setting.by_clock and "clock" not in inspect.signature(policy.start).parameters:
         raise ValueError(
             f"traffic needs a policy whose start takes clock='wall', or by_clock=False in the "
@@ -310,7 +308,7 @@ class Job:
         """Return run r's rule and ledger, a function that plays until a tick, and its plays."""
         k = self.problem.n_arms
         rule = self.policy.rule(k)
-        ledger = ledger_by_clock(self.policy, k) if self.by_clock else self.policy.ledger(k)
+        ledger = self.policy.ledger(k, **({"by_clock": True} if self.by_clock else {}))
         if self.is_vote:
             ledger = for_votes(ledger, corrects_position=self.setting.corrects_position)
         rngs = streams(self.seed, number)

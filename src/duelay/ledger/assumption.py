@@ -46,6 +46,11 @@ def set_clock(assumed: Any, now: float) -> None:
 
 
 @generic
+def set_leader(assumed: Any, arm: int) -> None:
+    """Note who leads the next duel, for one that no rule has chosen; most do not care."""
+
+
+@generic
 def enter(assumed: Any, i: int, j: int, t: int) -> None:
     """Note that i and j duel at tick t."""
     raise TypeError(f"no ledger keeps {type(assumed).__name__}")

@@ -46,6 +46,15 @@ def start_order(order: str, n_arms: int) -> Any:
     return Champion(0)
 
 
+def weaker(one: str | None, other: str | None) -> str | None:
+    """Return the order that duels of two orders have together; None where one is not known."""
+    if one == other:
+        return one
+    if one is None or other is None:
+        return None
+    return "champion" if "champion" in (one, other) else "alternate"
+
+
 @generic
 def arrange(order: Any, i: int, j: int, rng: np.random.Generator) -> Any:
     """Return i and j in the order in which they are shown."""

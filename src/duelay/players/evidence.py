@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._core.jit import kernel
 from duelay.assumptions.history import History
-from duelay.ledger.assumption import advance, convert, enter, set_clock, vote
-from duelay.ledger.bets import Bets, start_bets, with_room
-from duelay.ledger.declare import NOBODY, arm_evidence
+from duelay.ledger import open_ledger, with_room
+from duelay.ledger.bets import Bets, start_bets
+from duelay.ledger.declare import NOBODY, arm_evidence, needed
+from duelay.players.booking import book
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +61,10 @@ def _is_out(bets: Bets) -> NDArray[np.bool_]:
     """(K,): arms that are not the winner, each at the level of a declaration."""
     if bets.winner_exists:
         return np.asarray(bets.against >= bets.level)
-    return np.asarray((bets.best >= bets.level).any(axis=0))
+    k = len(bets.present)
+    is_passed = [[i != j and bets.best[i, j] >= needed(bets, i, j) for j in range(k)]
+                 for i in range(k)]  # fmt: skip
+    return np.asarray(np.array(is_passed)[bets.present].any(axis=0) | ~bets.present)
 
 
 def _hoped_worth(bets: Bets) -> float:
@@ -81,44 +84,8 @@ def replay(history: History, error: float) -> Evidence:
     That is what a policy does that bets as it goes along. What was told after the last duel is left
     out: there may be more of it to come, and half of the news of a tick may all be one arm's.
     """
-    by_clock, n = history.at is not None, history.n
-    bets = start_bets(error, history.window, history.n_arms, by_clock=by_clock)
-    bets = with_room(bets._replace(is_vote=history.feedback == "votes"), n + 1)
-    at = np.arange(1.0, n + 1.0) if history.at is None else history.at
-    heard = np.where(history.is_heard, at + np.nan_to_num(history.delay), np.inf)
-    replay_duels(
-        bets,
-        history.first.astype(np.int64),
-        history.second.astype(np.int64),
-        np.nan_to_num(history.first_won, nan=1.0),
-        at,
-        heard,
-        np.argsort(heard, kind="stable"),
-    )
-    return evidence_of(bets)
-
-
-@kernel
-def replay_duels(
-    bets: Any,
-    first: NDArray[np.int64],
-    second: NDArray[np.int64],
-    first_won: Floats,
-    at: Floats,
-    heard: Floats,
-    order: NDArray[np.int64],
-) -> None:
-    """Hear, look and duel, one duel after the other; `order` is that in which they were heard."""
-    n, place = first.size, 0
-    for t in range(1, n + 1):
-        while place < n and heard[order[place]] <= at[t - 1]:
-            duel = order[place]
-            set_clock(bets, heard[duel])
-            if bets.is_vote:
-                vote(bets, first[duel], second[duel], first_won[duel], duel + 1, t)
-            else:
-                convert(bets, duel + 1, t)
-            place += 1
-        set_clock(bets, at[t - 1])
-        advance(bets, t)
-        enter(bets, first[t - 1], second[t - 1], t)
+    bets = start_bets(error, history.window, history.n_arms, by_clock=history.at is not None)
+    bets = bets._replace(is_vote=history.feedback == "votes")
+    ledger = with_room(open_ledger(bets, history.n_arms), history.n + 1)
+    book(ledger, history, all_of_it=False)
+    return evidence_of(ledger.assumed)

@@ -8,6 +8,7 @@ from duelay.ledger.bets import Bets
 from duelay.ledger.clock import ByClock
 from duelay.ledger.geometric import AssumedGeometric
 from duelay.ledger.table import AssumedTable
+from duelay.players.replay import Past
 
 # `make decide` measures it: false declarations of policies by coin and in turns, two arms tied.
 MEASURED = "at most 2.2 % false where 5 % were allowed"
@@ -28,10 +29,42 @@ class Guarantee(NamedTuple):
 
 
 NONE = Guarantee("none", "nobody says how the duels were chosen", bets=False)
+_TOLD = Guarantee("proved", "the delay law being as it was told", bets=False)
+_MEASURED = Guarantee(
+    "measured",
+    f"measured, not proved ({MEASURED}): the pairs may depend on the order of open duels",
+)
 
 
-def find_guarantee(assumed: Any, feedback: str, order: str | None) -> Guarantee:
-    """Return what holds for a ledger, a feedback, and the order in which arms are shown."""
+def find_guarantee(
+    assumed: Any, feedback: str, order: str | None, past: Past | None = None
+) -> Guarantee:
+    """Return what holds for a ledger, a feedback, and the order in which arms are shown.
+
+    `past` says how the duels came about that a player has replayed.
+    """
+    found = _of_policy(assumed, feedback, order)
+    is_told = isinstance(assumed, Bets) and assumed.told.is_told
+    if past is None or is_told or found.kind == "none" or found == _TOLD:
+        return found  # with a law told, it holds for pairs chosen by looking at anything
+    if feedback != "votes" and order not in ("coin", "alternate"):
+        return Guarantee(
+            "none",
+            "nobody says that a coin or turns decided the order of the duels that were replayed: "
+            "tell the law",
+            bets=False,
+        )
+    if not past.chosen_by:
+        return Guarantee(
+            "measured",
+            f"measured with policies of duelay, not proved ({MEASURED}): nobody says how the pairs "
+            "that were replayed were chosen",
+        )
+    is_fair = feedback == "votes" or (past.is_blind and order == "coin")
+    return found if is_fair else _MEASURED
+
+
+def _of_policy(assumed: Any, feedback: str, order: str | None) -> Guarantee:
     if feedback == "counts":
         return Guarantee("none", "nobody knows to which duel a conversion belongs", bets=False)
     if feedback == "votes":
@@ -43,7 +76,7 @@ def find_guarantee(assumed: Any, feedback: str, order: str | None) -> Guarantee:
                          "worth nothing")  # fmt: skip
     is_told = isinstance(assumed, ByClock) and not assumed.learns
     if is_told or isinstance(assumed, AssumedGeometric | AssumedTable):
-        return Guarantee("proved", "the delay law being as it was told", bets=False)
+        return _TOLD
     if isinstance(assumed, Bets) and assumed.told.is_told:
         words = "the delay law being as it was told"
         return Guarantee(
@@ -55,10 +88,7 @@ def find_guarantee(assumed: Any, feedback: str, order: str | None) -> Guarantee:
             "proved", words + (", if one arm beats all others" * assumed.winner_exists)
         )
     if order in ("coin", "alternate"):
-        return Guarantee(
-            "measured",
-            f"measured, not proved ({MEASURED}): the pairs may depend on the order of open duels",
-        )
+        return _MEASURED
     return Guarantee(
         "none",
         "with the champion first and no law told, silence speaks against the champion: show by "

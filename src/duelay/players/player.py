@@ -24,8 +24,9 @@ from duelay.ledger.bets import Bets
 from duelay.ledger.clock import ByClock, learned_curve
 from duelay.ledger.learned import LearnedLaw
 from duelay.ledger.order import ORDERS
-from duelay.players.clock import CLOCKS, Clock, ledger_by_clock
+from duelay.players.clock import CLOCKS, Clock
 from duelay.players.guarantee import find_guarantee
+from duelay.players.replay import Past, replay_into
 from duelay.players.scores import score_bounds
 from duelay.players.sequences import at_all_times
 from duelay.players.standing import Standing, active_of, intervals, leader_of
@@ -79,8 +80,7 @@ class Player:
         self.policy = policy
         if clock is not None:
             checks.one_of("clock", clock, CLOCKS)
-        else:
-            check_clock(policy, has_clock=False)
+        check_clock(policy, has_clock=clock is not None)
         if (caution := policy.caution(self.n_arms, None)) is not None:
             warnings.warn(caution, stacklevel=3)
         try:
@@ -90,9 +90,7 @@ class Player:
         self.feedback = _feedback(policy, feedback)
         self.corrects_position = check_correction(corrects_position, self.feedback)
         self._clock = None if clock is None else Clock()
-        by_clock = clock is not None
-        k = self.n_arms
-        self._ledger = ledger_by_clock(policy, k) if by_clock else policy.ledger(k)
+        self._ledger = policy.ledger(self.n_arms, **({"by_clock": True} if clock else {}))
         if self.feedback == "votes":
             self._ledger = for_votes(self._ledger, corrects_position=corrects_position)
         self._rule = policy.rule(self.n_arms)
@@ -103,6 +101,7 @@ class Player:
         self._asked = array("d")  # by the clock: when it was asked
         self._counted = 0  # conversions told by number alone
         self._late = 0  # answers told after their window
+        self._past: Past | None = None  # how the duels that it has replayed came about
         self._lock = forks.lock(self)  # a server's threads may share a player
 
     @property
@@ -213,7 +212,7 @@ class Player:
         if not is_deciding:
             age_to(ledger, tick + 1)
         estimates = ledger.estimates()
-        guarantee = find_guarantee(ledger.assumed, self.feedback, self._order())
+        guarantee = find_guarantee(ledger.assumed, self.feedback, self._order(), self._past)
         one_look = intervals(estimates, confidence)
         lower, upper = one_look
         if guarantee.holds and history is not None:
@@ -283,7 +282,25 @@ class Player:
             feedback=self.feedback,
             order=self._order(),
             arms=self.arms,
+            chosen_by=self._chosen_by(),
         )
+
+    def replay(self, history: History) -> Player:
+        """Take over every duel and answer of a history, and return the player, which goes on.
+
+        The player has just started. Its policy need not be the one that chose these pairs. Arms are
+        found by their names, and the history may have fewer of them. What came after the player's
+        window is not counted. A rule that remembers more than the ledger does begins anew.
+
+        The guarantee is that of the weaker part: it is "none" where the order of the history is
+        neither a coin's nor in turns and no law is told, and for `Decide` it is "proved" only where
+        `Decide`, without a law, has chosen the history, too (`History.chosen_by`), else "measured".
+        ``Decide(winner_exists=True)`` takes the arm of smaller number for the leader of each duel:
+        that is known before the coin is tossed, as its proof needs it.
+        """
+        with self._lock:
+            replay_into(self, history)
+        return self
 
     def learned_law(self) -> Empirical | Curve:
         """Return the delay law as the player knows it by now; only for ``delay="learn"``.
@@ -309,7 +326,13 @@ class Player:
     def _order(self) -> str | None:
         """Return in which order arms are shown; a policy of one's own need not say."""
         order = getattr(self.policy, "order", None)
-        return order if order in ORDERS else None
+        order = order if order in ORDERS else None
+        return order if self._past is None else self._past.order_until(self.tick, order)
+
+    def _chosen_by(self) -> str:
+        """Return who has chosen the pairs, as text."""
+        policy = str(self.policy)
+        return policy if self._past is None else self._past.chosen_until(self.tick, policy)
 
     def _won(self, winner: Any, first: int, second: int) -> float | None:
         """Return what a vote gives the first arm; None for a conversion."""
@@ -434,6 +457,7 @@ def _revive(cls: type[Player], version: str) -> Player:
     if version != __version__:
         raise ValueError(
             f"this player was pickled by duelay {version}, and this is duelay {__version__}, whose "
-            f"players remember other things: unpickle it with {version}, or start a new one"
+            f"players remember other things: unpickle it with {version}, write its history with "
+            "that version, player.history().to_parquet(...), and replay it here"
         )
     return cls.__new__(cls)

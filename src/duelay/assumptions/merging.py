@@ -1,0 +1,80 @@
+"""Several histories by the clock as one: the duels of all, in the order of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._core import checks
+from duelay.ledger.order import weaker
+
+if TYPE_CHECKING:
+    from duelay.assumptions.history import History
+
+
+def merge(histories: Sequence[History]) -> dict[str, Any]:
+    """Return the fields of the history that has the duels of all."""
+    if not histories:
+        raise ValueError("merge needs one history at least, got none")
+    one = histories[0]
+    for other in histories:
+        if other.at is None:
+            raise ValueError(
+                "histories must go by the clock to be merged: ticks of two players do not say "
+                "which came first"
+            )
+        for name in ("feedback", "window"):
+            if getattr(other, name) != getattr(one, name):
+                raise ValueError(
+                    f"histories must have the same {name} to be merged, got "
+                    f"{getattr(one, name)} and {getattr(other, name)}"
+                )
+        if set(other.arms) != set(one.arms):
+            name = sorted(set(other.arms) ^ set(one.arms))[0]
+            raise ValueError(
+                f"histories must have the same arms to be merged, got {name!r} in one alone"
+            )
+    at = np.concatenate([history.asked for history in histories])
+    order = np.argsort(at, kind="stable")
+    rows = {
+        name: np.concatenate([getattr(history, name) for history in histories])[order]
+        for name in ("delay", "first_won")
+    }
+    for name in ("first", "second"):
+        arms = [places(h.arms, one.arms)[getattr(h, name)] for h in histories]
+        rows[name] = np.concatenate(arms)[order]
+    times = [history.now for history in histories if history.now is not None]
+    chosen_by = [history.chosen_by for history in histories]
+    shown = one.order
+    for other in histories[1:]:
+        shown = weaker(shown, other.order)
+    return rows | {
+        "n_arms": one.n_arms,
+        "arms": one.arms,
+        "at": at[order],
+        "now": max(times, default=None),
+        "window": one.window,
+        "feedback": one.feedback,
+        "order": shown,
+        "chosen_by": merged_choice(chosen_by),
+    }
+
+
+def merged_choice(chosen_by: list[str]) -> str:
+    """Who chose the pairs of them all; it begins with "merge", as none alone knew the others'."""
+    if len(chosen_by) == 1 or not all(chosen_by):
+        return chosen_by[0] if len(chosen_by) == 1 else ""
+    return "merge of " + " and ".join(dict.fromkeys(chosen_by))
+
+
+def places(names: Sequence[str], among: Sequence[str]) -> NDArray[np.int64]:
+    """Return the place of each name among others; refuse one that is unknown."""
+    place = {name: number for number, name in enumerate(among)}
+    for name in names:
+        if name not in place:
+            hint = checks.nearest(name, among)
+            raise ValueError(f"no arm is called {name!r}{hint}: there are {', '.join(among)}")
+    return np.array([place[name] for name in names], dtype=np.int64)

@@ -1,0 +1,110 @@
+"""A history as Parquet: the columns of the CSV, and what is not of a duel as metadata."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from duelay._core import times
+from duelay._core.duration import Duration
+from duelay._core.files import write_whole
+from duelay._version import __version__
+from duelay.assumptions.csv_log import WORDS, winners
+
+if TYPE_CHECKING:
+    from duelay.assumptions.history import History
+
+_KEY = b"duelay"
+
+
+def write(history: History, path: Path) -> None:
+    """Write a history, nothing left out."""
+    pa = _pyarrow("to_parquet")
+    by_clock, window = history.at is not None, history.window
+    columns = {
+        side: pa.DictionaryArray.from_arrays(
+            pa.array(getattr(history, side), type=pa.int32()), pa.array(history.arms, pa.string())
+        )
+        for side in ("first", "second")
+    }
+    if by_clock:
+        kind, silent = pa.timestamp("us", tz="UTC"), ~history.is_heard
+        answered = times.microseconds(np.nan_to_num(history.answered))
+        columns["shown_at"] = pa.array(times.microseconds(history.asked), type=kind)
+        columns["answered_at"] = pa.array(answered, type=kind, mask=silent)
+    else:
+        columns["delay"] = pa.array(history.delay, mask=~history.is_heard)
+    if history.feedback == "votes":
+        columns["winner"] = pa.array(winners(history), type=pa.string())
+    about = {
+        "version": __version__,
+        "clock": "wall" if by_clock else None,
+        "arms": history.arms,
+        "window": str(window) if isinstance(window, Duration) else window,
+        "feedback": history.feedback,
+        "order": history.order,
+        "now": None if history.now is None else times.write(np.array([history.now]))[0],
+        "chosen_by": history.chosen_by,
+    }
+    table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(about).encode()})
+    into = pa.BufferOutputStream()
+    pa.parquet.write_table(table, into)
+    write_whole(path, into.getvalue().to_pybytes())
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return the fields of a history that `write` has written."""
+    pa = _pyarrow("from_parquet")
+    try:
+        table = pa.parquet.read_table(path)
+    except (OSError, ValueError) as error:  # of pyarrow, too
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"cannot read duels from {path}: {reason}") from None
+    about = (table.schema.metadata or {}).get(_KEY)
+    if about is None:
+        raise ValueError(f"{path}: it is not of History.to_parquet, whose metadata it lacks")
+    told = json.loads(about)
+    by_clock, is_vote = told["clock"] is not None, told["feedback"] == "votes"
+    fields = {name: told[name] for name in ("window", "feedback", "order", "chosen_by")}
+    fields |= {"arms": tuple(told["arms"]), "n_arms": len(told["arms"])}
+    for side in ("first", "second"):
+        names = table[side].cast(pa.string())
+        found = pa.compute.index_in(names, value_set=pa.array(told["arms"], pa.string()))
+        fields[side] = found.fill_null(-1).to_numpy().astype(np.int64)
+    if by_clock:
+        shown, answered = (_microseconds(pa, table[name]) for name in ("shown_at", "answered_at"))
+        silent = table["answered_at"].is_null().to_numpy()
+        fields["at"] = shown / 1e6
+        fields["delay"] = np.where(silent, np.nan, (answered - shown) / 1e6)
+        fields["now"] = None if told["now"] is None else times.read("now", told["now"]) / 1e6
+    else:
+        silent = table["delay"].is_null().to_numpy()
+        fields["delay"] = np.where(silent, np.nan, table["delay"].fill_null(0).to_numpy())
+    fields["first_won"] = np.where(silent, np.nan, 1.0)
+    if is_vote:
+        fields["first_won"] = np.array(
+            [WORDS.get(word, np.nan) for word in table["winner"].to_pylist()]
+        )
+    return fields
+
+
+def _microseconds(pa: Any, column: Any) -> Any:
+    return column.cast(pa.int64()).fill_null(0).to_numpy()
+
+
+def _pyarrow(name: str) -> Any:
+    """Return pyarrow, or say what to install."""
+    try:
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.parquet
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            f"{name} needs pyarrow: install it with pip install 'duelay[experiments]', or use a "
+            "CSV",
+            name="pyarrow",
+        ) from None
+    return pyarrow

@@ -1,0 +1,130 @@
+"""Replaying a history: a player that has just started is brought to where it ends."""
+
+from __future__ import annotations
+
+import dataclasses
+from array import array
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from duelay.assumptions.history import History
+from duelay.assumptions.merging import places
+from duelay.delays.units import in_ticks, in_time
+from duelay.ledger import with_room
+from duelay.ledger.order import Alternate, weaker
+from duelay.players.booking import book
+
+if TYPE_CHECKING:
+    from duelay.players.player import Player
+
+_THEN = " then "  # between the policies that have chosen one after the other
+
+
+class Past(NamedTuple):
+    """How the duels came about that a player has replayed."""
+
+    n: int
+    order: str | None
+    chosen_by: str  # the text of a policy; empty where nobody says
+    has_window: bool  # whether its window was the player's own
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether no pair was chosen by looking at the order of a duel that was not settled.
+
+        So it is with `Decide`, unless it is told a law: then it looks at every silence.
+        """
+        policies = self.chosen_by.split(_THEN)
+        is_decide = all(f"{p}:".startswith("decide:") and "delay=" not in p for p in policies)
+        return is_decide and self.has_window
+
+    def order_until(self, tick: int, order: str | None) -> str | None:
+        """Return the order of all duels up to a tick; `order` is that of the player's own."""
+        return self.order if tick == self.n else weaker(self.order, order)
+
+    def chosen_until(self, tick: int, policy: str) -> str:
+        """Return who has chosen the duels up to a tick; `policy` chose the player's own."""
+        if tick == self.n or not self.chosen_by or self.chosen_by.split(_THEN)[-1] == policy:
+            return self.chosen_by
+        return self.chosen_by + _THEN + policy
+
+
+def replay_into(player: Player, history: History) -> None:
+    """Book a history into a player; for who holds its lock."""
+    by_clock = player._clock is not None
+    _check(player, history, by_clock=by_clock)
+    history = _for(player, history)
+    window = in_time(player.policy) if by_clock else in_ticks(player.policy.window)
+    is_late = history.answered - history.asked > (np.inf if window is None else window)
+    past = Past(history.n, history.order, history.chosen_by, history.window == window)
+    history = dataclasses.replace(
+        history,
+        delay=np.where(is_late, np.nan, history.delay),
+        first_won=np.where(is_late, np.nan, history.first_won),
+        window=window,
+    )
+    if player._clock is not None and history.now is not None:
+        player._clock.read(history.now)  # refuses one in the future
+    player._ledger = with_room(player._ledger, history.n + 1)
+    book(player._ledger, history)
+    _keep_turns(player._ledger.order, history)
+    _remember(player, history)
+    player._late = int(is_late.sum())
+    player._past = past if history.n else None
+
+
+def _check(player: Player, history: History, *, by_clock: bool) -> None:
+    if not isinstance(history, History):
+        raise ValueError(f"history must be a duelay.History, got {history!r}")
+    if player.tick:
+        raise ValueError(
+            f"replay needs a player that has just started, and {player.tick} duels have been "
+            "asked of this one: start another"
+        )
+    if player.feedback != history.feedback:
+        raise ValueError(
+            f"history must have feedback={player.feedback!r} as the player has, got "
+            f"{history.feedback!r}"
+        )
+    if by_clock != (history.at is not None):
+        ways = ("in ticks", "by the clock")
+        raise ValueError(
+            f"history must go {ways[by_clock]} as the player does, got one that goes "
+            f"{ways[not by_clock]}: start the player {'without' if by_clock else 'with'} "
+            'clock="wall"'
+        )
+
+
+def _for(player: Player, history: History) -> History:
+    """Return the history by the numbers of the player's arms, found by name."""
+    number = places(history.arms, player.arms)
+    return dataclasses.replace(
+        history,
+        n_arms=player.n_arms,
+        arms=player.arms,
+        first=number[history.first],
+        second=number[history.second],
+    )
+
+
+def _keep_turns(order: Any, history: History) -> None:
+    """Note who of each pair was shown first the last time, where they take turns."""
+    if isinstance(order, Alternate):
+        two = history.first != history.second
+        first, second = history.first[two], history.second[two]
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        order.last[low, high] = np.where(first == low, 1, 2)  # of several, the last one stays
+
+
+def _remember(player: Player, history: History) -> None:
+    """Give the player every duel, and when it was heard, as `ask` and `tell` write them down."""
+    heard = history.is_heard
+    player._pairs = array("q", (history.first * player.n_arms + history.second).tobytes())
+    player._told = bytearray(np.where(heard, 1 + 2 * history.first_won, 0).astype(np.uint8))
+    if player._clock is None:
+        ticks = np.where(heard, np.ceil(history.answered), 0)
+        player._heard = array("q", ticks.astype(np.int64).tobytes())
+    else:
+        player._heard = array("d", history.answered.tobytes())
+        player._asked = array("d", history.asked.tobytes())
