@@ -8,6 +8,7 @@ import pages
 from duelay import experiments
 from duelay.advice import recommend
 from duelay.experiments import sweep
+from duelay.experiments.cells import cells_of
 from duelay.experiments.reading import BUILT_IN, parse
 
 POLICIES = 'policies = ["rucb:alpha=1", "double-thompson"]\nhorizon = 60\nruns = 3\n'
@@ -133,7 +134,7 @@ def test_a_report_without_a_condorcet_winner(tmp_path):
          "line 6: corrects_position needs feedback='votes'"),
         ('problems = ["mslr"]\nbulk = false', "line 5: unknown key 'bulk'"),
         ('problems = ["mslr"]\ntraffic = "poison:10s"', "line 5: unknown traffic 'poison'"),
-        ('problems = ["mslr"]\ntraffic = "poisson:10s"', "delay geometric:0.01 is in ticks, and tr"),
+        ('problems = ["mslr"]\ntraffic = "poisson:10s"', "delay geometric:0.01 is in ticks"),
         ('problems = ["mslr"]\ndelays = ["exponential:1h"]', "line 5: delay .* is in time"),
         ('problems = ["mslr"]\ntraffic = "poisson:10s"\nbatch = 2', "batch does not fit traffic"),
         ('problems = ["first-bonus:x,mslr"]', "first-bonus must be a number, got 'x'"),
@@ -179,3 +180,51 @@ def test_a_folder_of_results_may_have_the_name_of_its_study(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     (tmp_path / "never").mkdir()
     assert experiments.read("never").name == "never"
+
+
+TRAFFIC = """
+horizon = 60
+runs = 2
+problems = ["arithmetic:3,0.2"]
+delays = ["exponential:1m", "never:0.3,exponential:1m"]
+policies = [
+    { policy = "double-thompson", label = "by the clock" },
+    { policy = "double-thompson", label = "in ticks", by_clock = false },
+]
+[sweep]
+over = "delays"
+axis = "never"
+ticks = ["0", "30 %"]
+[[grid]]
+name = "steady"
+traffic = "steady:10s"
+[[grid]]
+name = "bursts"
+traffic = "bursts:20,1h"
+"""
+
+
+def test_a_study_by_the_clock_has_a_panel_a_grid_and_names_its_traffic(tmp_path):
+    spec = parse(TRAFFIC, "mine.toml", Path())
+    cells = cells_of(spec)
+    assert len({cell.file_name for cell in cells}) == 8  # two grids, laws and policies
+    assert {cell.asked["setting"] for cell in cells} == {
+        "traffic=steady:10s",
+        "traffic=steady:10s, by_clock=False",
+        "traffic=bursts:20,1h,10ms",
+        "traffic=bursts:20,1h,10ms, by_clock=False",
+    }
+    experiments.run(spec, tmp_path, quiet=True)
+    results = experiments.load(spec, tmp_path)
+    assert list(sweep.panels_of(results)) == [
+        "steady, arithmetic:3,0.2",
+        "bursts, arithmetic:3,0.2",
+    ]
+    assert "traffic=bursts:20,1h,10ms" in (tmp_path / "report.md").read_text()
+    assert '"traffic=steady:10s, by_clock=False"' in (tmp_path / "results.csv").read_text()
+
+
+def test_grids_by_the_clock_without_a_sweep_have_their_figures(tmp_path):
+    source = TRAFFIC.replace(TRAFFIC[TRAFFIC.index("[sweep]") :], 'traffic = "steady:10s"\n')
+    experiments.run(parse(source, "mine.toml", Path()), tmp_path, quiet=True)
+    assert (tmp_path / "figures").is_dir()
