@@ -74,12 +74,13 @@ def by_player(policy, seed, n, times=at_noon, votes=False):
     rng = np.random.default_rng(seed)
     feedback = "votes" if votes else "conversions"
     player, due = policy.start(3, seed=seed, clock="wall", feedback=feedback), []
-    for at in times(rng, n):
+    moments = times(rng, n)
+    for at, late in zip(moments, LAW.sample(len(moments), seed=rng).tolist(), strict=True):
         while due and due[0][0] <= at:
             when, duel, won = heapq.heappop(due)
             player.tell(duel, *([("second", "first")[won]] if votes else []), at=when)
         duel = player.ask(at=at)
-        won, late = rng.random() < MU[duel.first, duel.second], float(LAW.sample(1, seed=rng)[0])
+        won = rng.random() < MU[duel.first, duel.second]
         if (won or votes) and math.isfinite(late):
             heapq.heappush(due, (at + late, duel, int(won)))
     return player.history()
