@@ -193,8 +193,8 @@ def _check_kind(name: str, kind: Any, value: Any) -> None:
 
 
 def _fields(recipe: Any) -> list[Any]:
-    """The fields that make a recipe what it is: those that count when two are compared."""
-    return [field for field in dataclasses.fields(recipe) if field.compare]
+    """The fields that have text: all but those whose metadata says that they have none."""
+    return [f for f in dataclasses.fields(recipe) if f.metadata.get("has_text", True)]
 
 
 def _argument(field: Any) -> str:

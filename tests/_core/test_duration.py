@@ -92,7 +92,7 @@ def test_a_window_is_none_or_ticks_or_a_duration():
     for day in ("1d", Duration("24h"), datetime.timedelta(1)):
         assert checks.window(day) == Duration("1d")
     with pytest.raises(
-        ValueError, match=r"None \(wait for ever\), a duration .* at least 1, got 0"
+        ValueError, match=r"window must be None \(wait for ever\) or a whole .* got 0"
     ):
         checks.window(0)
     with pytest.raises(ValueError, match="window must be a duration such as .* got 'soon'"):

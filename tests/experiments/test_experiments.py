@@ -403,6 +403,11 @@ def test_an_incomplete_folder_cannot_be_loaded(tmp_path):
         (("window=50", "windw=50"), r"line 4: .*no parameter 'windw' \(did you mean window\?\)"),
         (("alpha=1", "alpha=0.1"), "line 4: .*alpha must be greater than 0.5"),
         (("geometric:0.1", "geometric:7"), "line 5: .*p must be greater than 0 and at most 1"),
+        (
+            ("geometric:0.1", "exponential:1h"),
+            "line 5: delay exponential:1h is in time, .*clock",
+        ),
+        (("window=50", "window=50s"), "line 4: window 50s is in time, .* needs a clock"),
         (("horizon = 300", "horizon = 0"), "line 6: horizon must be a whole number of at least 1"),
         (("runs = 5", 'runs = "many"'), "line 7: runs must be a whole number"),
         (("runs = 5", "runs = 1_000_000_000"), "runs and block must give at most a million cells"),

@@ -235,4 +235,6 @@ def test_chances_are_those_of_the_posterior():
                             n_open=np.zeros((2, 2), dtype=int))  # fmt: skip
     precision = 4 * n[0, 1] + 0.15**-2
     expected = 0.5 * math.erfc(-2 * lead[0, 1] / precision * math.sqrt(precision / 2))
-    assert opinions(lead, n, 0, two).chances[0] == pytest.approx(expected, abs=0.04)
+    assert opinions(lead, n, 0, two, np.ones(len(lead), dtype=bool)).chances[0] == pytest.approx(
+        expected, abs=0.04
+    )

@@ -133,7 +133,10 @@ def test_mrr_needs_a_horizon_to_start_and_warns_when_it_is_short():
         (lambda: duelay.RUCB().start(3, seed="x"), "seed must be a number, .* got 'x'"),
         (lambda: duelay.RUCBDelay(window=0), r"window must be None \(wait for ever\) .* got 0"),
         (lambda: duelay.RRDBDelay(window=2.5), "window must be None .* got 2.5"),
-        (lambda: duelay.RUCB(window="long"), "window must be None .* got 'long'"),
+        (
+            lambda: duelay.RUCB(window="long"),
+            "window must be a duration such as '14d', .* got 'long'",
+        ),
         (lambda: duelay.RRDBDelay(delta=0), "delta must be greater than 0 and less than 1, got 0"),
         (lambda: duelay.RUCB(counting="all"), "counting must be one of corrected, append-only"),
         (lambda: duelay.RUCBDelay(delay=0.01), "delay must be a delay law"),

@@ -31,7 +31,7 @@ def window(value: Any) -> int | Duration | None:
     """Return a window: None, a whole number of ticks, or a duration."""
     if value is None or is_duration(value):
         return None if value is None else duration("window", value)
-    return whole("window", value, also="None (wait for ever), a duration such as '14d' or ")
+    return whole("window", value, also="None (wait for ever) or ")
 
 
 def duration(name: str, value: Any) -> Duration:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import numbers
 import re
 from fractions import Fraction
 from typing import Any
@@ -119,11 +120,10 @@ def seconds(name: str, ages: Any) -> NDArray[np.float64]:
         return np.asarray(found / np.timedelta64(1, "s"))
     if found.dtype.kind not in "UO":
         return found.astype(np.float64)
-    read_all = [_seconds(age) if is_duration(age) else age for age in found.reshape(-1).tolist()]
-    try:
-        return np.array(read_all, dtype=np.float64).reshape(found.shape)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be seconds or {SUCH_AS}, got {ages!r}") from None
+    each = [_seconds(age) if is_duration(age) else age for age in found.reshape(-1).tolist()]
+    if not all(isinstance(age, numbers.Real) for age in each):
+        raise ValueError(f"{name} must be seconds or {SUCH_AS}, got {ages!r}")
+    return np.array(each, dtype=np.float64).reshape(found.shape)
 
 
 def _seconds(value: Any) -> float | None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay import text
-from duelay._core.duration import Duration, is_duration
+from duelay._core.duration import Duration
 from duelay.delays._law import Law
 from duelay.delays.by_pair import ByPair
 from duelay.delays.continuous import Exponential, Gamma, LogNormal, Weibull
@@ -76,11 +76,11 @@ def _refuse_number(delay: Any) -> None:
 
     The same for a duration.
     """
-    if is_duration(delay):
-        try:
-            time = Duration(delay)
-        except ValueError:
-            return
+    try:
+        time = Duration(delay)
+    except ValueError:
+        pass
+    else:
         raise ValueError(
             f"delay must be a delay law, got the duration {time}: write exponential:{time} for a "
             f"mean of {time}, constant:{time} for {time} every time"

@@ -76,6 +76,11 @@ class Law(ABC):
             return integrate_survival(lambda x: 1.0 - self.cdf(x), self.quantile(0.5), 2.0**50)
         return sum_survival(lambda x: 1.0 - self.cdf(x), 2.0**50)
 
+    @property
+    def _top(self) -> float:
+        """What tau rises to."""
+        return 1.0 - self.never
+
     def pmf(self, t: ArrayLike) -> Any:
         """P(D = t), for a law in ticks."""
         if self.in_time:
@@ -93,7 +98,7 @@ class Law(ABC):
         q = np.asarray(q, dtype=np.float64)
         if not ((q >= 0) & (q <= 1)).all():  # also refuses nan
             raise ValueError(f"q must be at least 0 and at most 1, got {q}")
-        top = 1.0 - self.never
+        top = self._top
         reached = (q < top) | ((q <= top) & (self.support < math.inf))
         if self.in_time:
             return _like(q, np.where(reached, self.invert(np.where(reached, q, 0.0)), np.inf))

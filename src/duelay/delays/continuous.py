@@ -177,8 +177,8 @@ class Exponential(ContinuousLaw):
 class Gamma(ContinuousLaw):
     """A gamma time rounded up: the sum of `shape` exponential times, each of mean `scale`.
 
-    >>> Gamma(2, "10m").mean, Gamma(1, 100).cdf(100) == Weibull(1, 100).cdf(100)
-    (1200.0, True)
+    >>> Gamma(2, "10m").mean, round(Gamma(1, 100).cdf(100), 4)
+    (1200.0, 0.6321)
     """
 
     shape: float

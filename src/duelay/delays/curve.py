@@ -17,6 +17,7 @@ from duelay.delays._law import Floats, Law, _like, ages_of
 from duelay.text import named
 
 _SHOWN = 50  # points that are printed
+_NO_TEXT = {"has_text": False}
 
 
 @named("law", "curve")
@@ -39,8 +40,12 @@ class Curve(Law):
 
     ages: tuple[Duration, ...]
     shares: tuple[float, ...]
-    lower: tuple[float, ...] | None = field(default=None, compare=False, kw_only=True)
-    upper: tuple[float, ...] | None = field(default=None, compare=False, kw_only=True)
+    lower: tuple[float, ...] | None = field(
+        default=None, compare=False, kw_only=True, metadata=_NO_TEXT, repr=False
+    )
+    upper: tuple[float, ...] | None = field(
+        default=None, compare=False, kw_only=True, metadata=_NO_TEXT, repr=False
+    )
 
     def __post_init__(self) -> None:
         ages = _ages("ages", self.ages)
@@ -59,8 +64,8 @@ class Curve(Law):
     def of(cls, delays: Any, never: float = 0.0) -> Curve:
         """The law of observed delays, in any order; a share `never` of all never comes.
 
-        >>> Curve.of([60, 120, 120, 240], never=0.2)
-        Curve(ages=(Duration('1m'), Duration('2m'), Duration('4m')), shares=(0.2, 0.6, 0.8))
+        >>> Curve.of([60, 120, 120, 240], never=0.5)
+        Curve(ages=(Duration('1m'), Duration('2m'), Duration('4m')), shares=(0.125, 0.375, 0.5))
         """
         never = checks.number("never", never, least=0, most=1)
         ages, counts = np.unique(_ages("delays", delays), return_counts=True)
@@ -78,6 +83,10 @@ class Curve(Law):
     def never(self) -> float:
         """1 - the last share."""
         return 1.0 - self.shares[-1]
+
+    @property
+    def _top(self) -> float:
+        return self.shares[-1]  # 1 - never may be a little less
 
     @property
     def support(self) -> float:

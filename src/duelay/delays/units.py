@@ -25,6 +25,11 @@ def check_clock(policy: Any, *, has_clock: bool) -> None:
         refuse_time("window", window)
         refuse_time("delay", delay)
         return
+    if not getattr(policy, "goes_by_clock", True):
+        raise ValueError(
+            f"clock does not fit {policy}, whose rounds are counted in ticks: recommend() gives a "
+            "policy that goes by the clock"
+        )
     if window is not None and not is_in_time(window) and not _is_default(policy):
         raise ValueError(
             f"window {window} is in ticks, and there is a clock: write a duration, such as "

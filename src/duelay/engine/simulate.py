@@ -119,8 +119,6 @@ def simulate(
         )
     law = check_delay(delay, problem.n_arms)
     refuse_time("delay", law)
-    if isinstance(policy, Policy):
-        check_clock(policy, has_clock=False)
     horizon = checks.whole("horizon", horizon)
     runs = checks.whole("runs", runs)
     seed = checks.whole("seed", seed, least=0)
@@ -188,6 +186,8 @@ def _gaps(problem: Problem, setting: Setting) -> NDArray[np.float64]:
 
 def check_fits(policy: Any, setting: Setting) -> None:
     """Refuse what a policy cannot do."""
+    if isinstance(policy, Policy):
+        check_clock(policy, has_clock=False)
     if setting.feedback == "votes" and getattr(policy, "counts_only", False):
         raise ValueError("feedback must be conversions for a policy that hears counts, got 'votes'")
     if setting.stale and not isinstance(policy, CompiledPolicy):

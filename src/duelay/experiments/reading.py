@@ -28,6 +28,8 @@ from typing import Any, NoReturn
 from duelay import datasets, delays
 from duelay._core import checks
 from duelay._core.modules import bring_in
+from duelay.delays import Delay
+from duelay.delays.units import refuse_time
 from duelay.engine import BANDS
 from duelay.engine.setting import ABOUT, Setting
 from duelay.engine.simulate import check_fits
@@ -194,7 +196,7 @@ class _Reader:
             self.start = 0  # from here on the faulty line may be at the top
         problems = [self.problem(form) for form in self.items(given, "problems")]
         laws = [
-            self.guard("delays", form, lambda form=form: delays.check(form))
+            self.guard("delays", form, lambda form=form: _law(form))
             for form in self.items(given, "delays")
         ]
         for problem in problems if setting.stop is None else ():
@@ -327,3 +329,10 @@ class _Reader:
             self.refuse("policies", f"policies must be texts or {{ policy, label }}, got {item!r}")
         self.keys(item, ("policy", "label"))
         return Choice(item["policy"], self.word(item, "label", item["policy"]))
+
+
+def _law(form: Any) -> Delay:
+    """Return a law in ticks: what is simulated has no clock."""
+    law = delays.check(form)
+    refuse_time("delay", law)
+    return law

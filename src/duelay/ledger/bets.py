@@ -60,6 +60,14 @@ ROOM = 1024  # duels that are not settled, at first, where time is in seconds
 PATH = 256  # moments of the past that are kept, at the most
 
 
+_PAIR, _ARM = (0, 1), (0,)
+_BY_ARM = {  # which axes of an array go by arm
+    "joined": _ARM, "present": _ARM, "against": _ARM, "doubts": _ARM, "path": (1,), "wealth": _PAIR,
+    "log_evidence": _PAIR, "best": _PAIR, "wins": _PAIR, "seen": _PAIR, "lead": _PAIR, "n": _PAIR,
+    "doubt": _PAIR, "n_open": _PAIR, "is_touched": _PAIR,
+}  # fmt: skip
+
+
 class Bets(NamedTuple):
     """The evidence of every ordered pair, the duels that are not settled, and who is declared."""
 
@@ -69,7 +77,10 @@ class Bets(NamedTuple):
     told: Told  # what silence is worth by age, where a law is told
     is_vote: bool  # whether both outcomes are told
     winner_exists: bool  # whether a Condorcet winner is taken for granted
-    level: float  # log of the evidence that is needed
+    level: float  # log of the evidence that the first arms need
+    joined: Integers  # (K,): 0 for the first arms, n for the n-th that joined later
+    present: NDArray[np.bool_]  # (K,): whether an arm has not been retired
+    has_changed: bool  # whether an arm has ever come or gone
     gaps: Floats  # (G,): g
     log_weight: Floats  # (G,): of each g
     won: Floats  # (G,): log (1 + 2 g)
@@ -82,7 +93,6 @@ class Bets(NamedTuple):
     log_evidence: Floats  # (K, K): log E_ij at the last look
     best: Floats  # (K, K): the largest log E_ij at any look
     against: Floats  # (K,): where a winner exists: the largest log evidence that j is not it
-    n_passed: Integers  # (K,): opponents over whom the evidence of i has reached the level
     wins: Floats  # (K, K): conversions of i over j in bets, a tied vote as one half
     seen: Floats  # (K, K): the same at the last look
     lead: Floats  # (K, K): conversions of i less those of j, a silence counting kappa
@@ -129,8 +139,9 @@ def start_bets(
 ) -> Bets:
     """Return the state before the first duel; `delay` is the law, where it is told.
 
-    A winner is declared once its evidence over each opponent has reached K / error. Where one
-    exists, a loser is told by all evidence against it together, at 1 / error.
+    A winner is declared once its evidence over each opponent has reached K / error; by the clock,
+    where arms may join, (K + 1) / error (`duelay.ledger.declare`). Where a winner exists, a loser
+    is told by all evidence against it together, at 1 / error.
     """
     size = _LONGEST if window is None else int(min(window, _LONGEST))
     told = start_told(delay, size, n_arms, GAPS)
@@ -147,7 +158,10 @@ def start_bets(
         told=told,
         is_vote=False,
         winner_exists=winner_exists,
-        level=math.log((1 if winner_exists else n_arms) / error),
+        level=math.log((1 if winner_exists else n_arms + by_clock) / error),
+        joined=np.zeros(n_arms, dtype=np.int64),
+        present=np.ones(n_arms, dtype=np.bool_),
+        has_changed=False,
         gaps=GAPS,
         log_weight=np.log(evidence_weights()),
         won=np.log1p(2 * GAPS),
@@ -160,7 +174,6 @@ def start_bets(
         log_evidence=np.zeros(pairs),
         best=np.zeros(pairs),
         against=np.zeros(n_arms),
-        n_passed=np.zeros(n_arms, dtype=np.int64),
         wins=np.zeros(pairs),
         seen=np.zeros(pairs),
         lead=np.zeros(pairs),
@@ -300,6 +313,36 @@ def delay_of(bets: Any, born: int, t: int) -> float:
     if bets.by_clock:
         return float(bets.now[0] - bets.born[born % bets.state.size])
     return float(t - born)
+
+
+def with_arm(bets: Bets, error: float) -> Bets:
+    """Return the same with one arm more, the next to join; nobody is declared any longer.
+
+    That a winner exists is not taken for granted any more.
+    """
+    k = len(bets.joined)
+    wider: dict[str, Any] = {"touched": np.zeros((k + 1) ** 2, dtype=np.int64)}
+    for name, axes in _BY_ARM.items():
+        value = getattr(bets, name)
+        room = [(0, 1) if axis in axes else (0, 0) for axis in range(value.ndim)]
+        wider[name] = np.pad(value, room)
+    bets = bets._replace(**wider)
+    bets.joined[k] = bets.joined.max() + 1
+    bets.present[k] = True
+    return reopen(bets, error)
+
+
+def reopen(bets: Bets, error: float) -> Bets:
+    """Return the same after an arm came or went: all pairs have news, and nobody is declared."""
+    k, first = len(bets.joined), int((bets.joined == 0).sum())
+    bets.winner[0] = NOBODY
+    bets.n_touched[0] = 0
+    bets.is_touched[:] = False
+    for i in range(k):
+        for j in range(i):
+            touch(bets, i, j)
+    level = math.log((first + 1) / error)
+    return bets._replace(winner_exists=False, level=level, has_changed=True)
 
 
 def with_room(bets: Bets, t: int) -> Bets:

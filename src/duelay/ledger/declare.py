@@ -1,6 +1,12 @@
 """Looking at bets: the evidence of every pair, who is declared, and how it came to that.
 
 Everything here happens at the end of a tick, when all its news is booked: see `duelay.ledger.bets`.
+
+**Arms that come and go.** Let K0 be the number of the first arms. By the clock they need
+L = (K0 + 1) / error, and the n-th arm to join needs L n (n + 1): the shares of `error` that each
+may use add up to `error` at most. An arm that has passed every retired arm must pass those present.
+One that has not may owe its place to who was retired, and needs more: K0 + 1 times as much over one
+of the first arms, (K0 + 1) n (n + 1) times over the n-th to join. docs/theory.md has the proof.
 """
 
 from __future__ import annotations
@@ -85,11 +91,9 @@ def look(bets: Any, t: int) -> None:
             i, j = (low, high) if turn == 0 else (high, low)
             if bets.winner_exists:
                 reject(bets, j, t)
-            elif bets.log_evidence[i, j] > bets.best[i, j]:
-                passes = bets.best[i, j] < bets.level <= bets.log_evidence[i, j]
-                bets.best[i, j] = bets.log_evidence[i, j]
-                bets.n_passed[i] += int(passes)
-                if bets.n_passed[i] == k - 1:
+            else:
+                bets.best[i, j] = max(bets.best[i, j], bets.log_evidence[i, j])
+                if bets.best[i, j] >= bets.level and passes_all(bets, i):
                     declare(bets, i, t)
     bets.n_touched[0] = 0
     bets.looked[0] = t - 1
@@ -136,16 +140,51 @@ def is_passed(bets: Any, i: int, j: int) -> bool:
     """Whether there is enough evidence of i over j; where a winner exists, that it is not j."""
     if bets.winner_exists:
         return bool(bets.against[j] >= bets.level)
-    return bool(bets.best[i, j] >= bets.level)
+    return bool(bets.best[i, j] >= needed(bets, i, j))
+
+
+@kernel
+def late(joined: int) -> float:
+    """Log n (n + 1) for the n-th arm to join, 0 for the first arms."""
+    return math.log(joined * (joined + 1.0)) if joined > 0 else 0.0
+
+
+@kernel
+def needed(bets: Any, i: int, j: int) -> float:
+    """Return the log evidence over j that i needs: more where i has not passed who is retired."""
+    if not bets.has_changed:
+        return float(bets.level)
+    level = bets.level + late(bets.joined[i])
+    first, owes = 0, False
+    for other in range(bets.joined.size):
+        first += int(bets.joined[other] == 0)
+        owes = owes or (other != i and not bets.present[other] and bets.best[i, other] < level)
+    return float(level + (math.log(first + 1.0) + late(bets.joined[j]) if owes else 0.0))
+
+
+@kernel
+def passes_all(bets: Any, i: int) -> bool:
+    """Whether i has enough evidence over every other arm that is present."""
+    if not bets.present[i]:
+        return False
+    for j in range(bets.joined.size):
+        if j != i and bets.present[j] and bets.best[i, j] < needed(bets, i, j):
+            return False
+    return True
 
 
 @kernel
 def arm_evidence(bets: Any, i: int) -> float:
-    """The log evidence of arm i: the least that it has, or has had, over an opponent."""
+    """The log evidence of arm i: the least that it has, or has had, over an opponent present.
+
+    What it needs above the level is taken off.
+    """
     least = math.inf
     for j in range(bets.doubts.size):
-        if j != i:
-            least = min(least, bets.against[j] if bets.winner_exists else bets.best[i, j])
+        if j != i and bets.winner_exists:
+            least = min(least, bets.against[j])
+        elif j != i and bets.present[j]:
+            least = min(least, bets.best[i, j] - (needed(bets, i, j) - bets.level))
     return least
 
 

@@ -36,6 +36,15 @@ class Alternate(NamedTuple):
     last: NDArray[np.int8]  # (K, K): for i < j, 1 if i was shown first the last time, 2 if j was
 
 
+def keep_turns(order: Any, first: NDArray[np.int64], second: NDArray[np.int64]) -> None:
+    """Note who of each pair was shown first the last time, where they take turns."""
+    if isinstance(order, Alternate):
+        two = first != second
+        first, second = first[two], second[two]
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        order.last[low, high] = np.where(first == low, 1, 2)  # of several, the last one stays
+
+
 def start_order(order: str, n_arms: int) -> Any:
     """Return the state that keeps an order."""
     checks.one_of("order", order, ORDERS)

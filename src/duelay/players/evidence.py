@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from duelay.assumptions.history import History
 from duelay.ledger import open_ledger, with_room
-from duelay.ledger.bets import Bets, start_bets
-from duelay.ledger.declare import NOBODY, arm_evidence
+from duelay.ledger.bets import Bets, reopen, start_bets
+from duelay.ledger.declare import NOBODY, arm_evidence, needed
 from duelay.players.booking import book
 
 Floats = NDArray[np.float64]
@@ -61,7 +61,10 @@ def _is_out(bets: Bets) -> NDArray[np.bool_]:
     """(K,): arms that are not the winner, each at the level of a declaration."""
     if bets.winner_exists:
         return np.asarray(bets.against >= bets.level)
-    return np.asarray((bets.best >= bets.level).any(axis=0))
+    k = len(bets.present)
+    is_passed = [[i != j and bets.best[i, j] >= needed(bets, i, j) for j in range(k)]
+                 for i in range(k)]  # fmt: skip
+    return np.asarray(np.array(is_passed)[bets.present].any(axis=0) | ~bets.present)
 
 
 def _hoped_worth(bets: Bets) -> float:
@@ -75,14 +78,22 @@ def _hoped_worth(bets: Bets) -> float:
     return 0.5 * share + (1.0 - 0.5 * share) * (share / (2.0 - share)) ** 2
 
 
-def replay(history: History, error: float) -> Evidence:
+def replay(
+    history: History,
+    error: float,
+    joined: NDArray[np.int64] | None = None,
+    present: NDArray[np.bool_] | None = None,
+) -> Evidence:
     """Bet on the duels of a history from its first to its last, with a look at every tick.
 
     That is what a policy does that bets as it goes along. What was told after the last duel is left
     out: there may be more of it to come, and half of the news of a tick may all be one arm's.
+    `joined` and `present` say which arms came later, and which have not been retired.
     """
     bets = start_bets(error, history.window, history.n_arms, by_clock=history.at is not None)
     bets = bets._replace(is_vote=history.feedback == "votes")
+    if joined is not None and present is not None and (joined.any() or not present.all()):
+        bets = reopen(bets._replace(joined=joined, present=present), error)
     ledger = with_room(open_ledger(bets, history.n_arms), history.n + 1)
     book(ledger, history, all_of_it=False)
     return evidence_of(ledger.assumed)

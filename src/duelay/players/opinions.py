@@ -39,9 +39,16 @@ class Opinions(NamedTuple):
     duels_left: DuelsLeft | None  # None where it cannot be told
 
 
-def opinions(lead: Floats, n: Floats, leader: int, evidence: Evidence | None) -> Opinions:
-    """Return what the posterior says, of `lead` more wins than losses in n duels of each pair."""
+def opinions(
+    lead: Floats, n: Floats, leader: int, evidence: Evidence | None, present: NDArray[np.bool_]
+) -> Opinions:
+    """Return what the posterior says, of `lead` more wins than losses in n duels of each pair.
+
+    A retired arm neither wins nor is in the way.
+    """
     gaps = _draw_gaps(lead, n)
+    gaps[:, :, ~present] = 1.0
+    gaps[:, ~present, :] = -1.0
     is_winner = np.asarray((gaps + np.eye(gaps.shape[1]) > 0).all(axis=2))
     chances = is_winner.mean(axis=0)
     if evidence is not None and evidence.winner_exists:

@@ -18,20 +18,29 @@ from duelay._version import __version__
 from duelay.assumptions.history import History
 from duelay.delays import Curve, Empirical
 from duelay.delays.units import check_clock, in_ticks, in_time
-from duelay.ledger import age_to, assumes_delay, clock_to, for_votes, hear, hear_vote, with_room
+from duelay.ledger import (
+    Ledger,
+    age_to,
+    assumes_delay,
+    clock_to,
+    for_votes,
+    hear,
+    hear_vote,
+    with_room,
+)
 from duelay.ledger.assumption import is_known
 from duelay.ledger.bets import Bets
 from duelay.ledger.clock import ByClock, learned_curve
 from duelay.ledger.learned import LearnedLaw
 from duelay.ledger.order import ORDERS
+from duelay.players.cast import Cast, add_arm, among, copy_of, retire_arm
 from duelay.players.clock import CLOCKS, Clock
 from duelay.players.guarantee import find_guarantee
 from duelay.players.replay import Past, replay_into
-from duelay.players.scores import score_bounds
+from duelay.players.scores import Scores, score_bounds
 from duelay.players.sequences import at_all_times
 from duelay.players.standing import Standing, active_of, intervals, leader_of
 from duelay.problems import check_arms
-from duelay.rules.mrr_db import MRRDBRule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,16 +100,8 @@ class Player:
         self.feedback = _feedback(policy, feedback)
         self.corrects_position = check_correction(corrects_position, self.feedback)
         self._clock = None if clock is None else Clock()
-        if clock is not None and isinstance(policy.rule(self.n_arms), MRRDBRule):
-            raise ValueError(
-                f"clock does not fit {policy}, whose rounds are counted in ticks: recommend() "
-                "gives a policy that goes by the clock"
-            )
-        self._ledger = policy.ledger(self.n_arms, **({"by_clock": True} if clock else {}))
-        if self.feedback == "votes":
-            self._ledger = for_votes(self._ledger, corrects_position=corrects_position)
-        self._rule = policy.rule(self.n_arms)
-        active_of(policy, self._rule, self.n_arms)  # refuses a wrong one before the first duel
+        self._ledger, self._rule = self._open(self.n_arms)
+        self._cast = Cast(self.n_arms)
         self._pairs = array("q")  # i K + j of every duel: a late conversion needs it
         self._told = bytearray()  # of every duel, 0 silent, 1 the second won, 2 a tie, 3 the first
         self._heard: Any = array("d" if clock else "q")  # its tick or time, 0 and nan for silence
@@ -110,9 +111,19 @@ class Player:
         self._past: Past | None = None  # how the duels that it has replayed came about
         self._lock = forks.lock(self)  # a server's threads may share a player
 
+    def _open(self, n_arms: int) -> tuple[Ledger, Any]:
+        """Return an empty ledger and a rule that has chosen nothing; refuse what cannot be."""
+        policy = self.policy
+        ledger = policy.ledger(n_arms, **({} if self._clock is None else {"by_clock": True}))
+        if self.feedback == "votes":
+            ledger = for_votes(ledger, corrects_position=self.corrects_position)
+        rule = policy.rule(n_arms)
+        active_of(policy, rule, n_arms)  # refuses a wrong one before the first duel
+        return ledger, rule
+
     @property
     def n_arms(self) -> int:
-        """K."""
+        """K, the arms that are retired included."""
         return len(self.arms)
 
     @property
@@ -132,13 +143,14 @@ class Player:
             if now is not None:
                 self._ledger = with_room(self._ledger, t)
                 clock_to(self._ledger, now)
-            first, second = self.policy.turn(self._rule, self._ledger, t, self._rng)
+            pair = self.policy.turn(self._rule, self._ledger, t, self._rng)
+            first, second = (int(self._cast.shown[arm]) for arm in pair)
             self._pairs.append(first * self.n_arms + second)
             self._told.append(0)
             self._heard.append(0 if now is None else math.nan)
             if now is not None:
                 self._asked.append(now)
-            return Duel(t - 1, int(first), int(second))
+            return Duel(t - 1, first, second)
 
     def tell(self, duel: Duel | int, winner: str | int | None = None, at: Any = None) -> str:
         """Say that the duel's first arm won: now, later, in any order, or never.
@@ -172,11 +184,31 @@ class Player:
                 clock_to(self._ledger, now)
             self._told[number] = 3 if first_won is None else int(1 + 2 * first_won)
             self._heard[number] = self.tick + 1 if now is None else now
-            if first_won is None:
-                hear(self._ledger, first, second, number + 1, self.tick + 1)
+            i, j = (int(self._cast.place[arm]) for arm in (first, second))
+            if min(i, j) < 0:
+                pass  # of a retired arm: it counts when the arm comes back
+            elif first_won is None:
+                hear(self._ledger, i, j, number + 1, self.tick + 1)
             else:
-                hear_vote(self._ledger, first, second, first_won, number + 1, self.tick + 1)
+                hear_vote(self._ledger, i, j, first_won, number + 1, self.tick + 1)
             return "counted"
+
+    def add_arm(self, name: str) -> None:
+        """Let an arm join, under a name that is new, or come back under its own, with its past.
+
+        The evidence of the others stays. For a policy that decides the player must go by the clock;
+        its guarantee is kept by a dearer threshold (`duelay.ledger.declare`).
+        """
+        with self._lock:
+            add_arm(self, name)
+
+    def retire_arm(self, name: str) -> None:
+        """Ask an arm no more; its duels that are still open are still heard.
+
+        Its number stays its own. Two arms must stay.
+        """
+        with self._lock:
+            retire_arm(self, name)
 
     def tell_count(self, n: int) -> None:
         """Say that n conversions arrived since the last ask, from whichever duels (Appendix C).
@@ -206,15 +238,15 @@ class Player:
         all one arm's, and counts from the next ask on.
         """
         is_deciding = isinstance(self._ledger.assumed, Bets)
-        error = getattr(self.policy, "error", None) if is_deciding else None
+        error = self._error() if is_deciding else None
         if confidence is None:
             confidence = 0.95 if error is None else 1.0 - error
         confidence = checks.number("confidence", confidence, above=0, below=1)
         with self._lock:
             tick, pending = self.tick, self._pending()
             history = None if self.feedback == "counts" else self._history()
-            ledger = copy.deepcopy(self._ledger)
-            active = active_of(self.policy, self._rule, self.n_arms)
+            ledger, cast = copy.deepcopy(self._ledger), copy_of(self._cast)
+            active = active_of(self.policy, self._rule, len(cast.shown))
         if not is_deciding:
             age_to(ledger, tick + 1)
         estimates = ledger.estimates()
@@ -222,7 +254,11 @@ class Player:
         one_look = intervals(estimates, confidence)
         lower, upper = one_look
         if guarantee.holds and history is not None:
-            lower, upper = at_all_times(ledger, history, 1.0 - confidence, self.policy.delay)
+            heard = among(history, cast) if cast.has_changed else history
+            lower, upper = at_all_times(ledger, heard, 1.0 - confidence, self.policy.delay)
+        plays, conversions = ledger.plays, ledger.conversions
+        if len(cast.shown) < len(cast.place) and history is not None:
+            plays, conversions = _counts(history)
         target = self.policy.target
         is_learned = isinstance(ledger.assumed, LearnedLaw) or (
             isinstance(ledger.assumed, ByClock) and ledger.assumed.learns
@@ -231,15 +267,19 @@ class Player:
             arms=self.arms,
             tick=tick,
             target=target,
-            leader=leader_of(ledger, active, target),
-            scores=score_bounds(ledger, confidence) if target == "borda" else None,
-            mean=estimates.mean,
-            lower=lower,
-            upper=upper,
-            plays=ledger.plays,
-            conversions=ledger.conversions,
+            leader=int(cast.shown[leader_of(ledger, active, target)]),
+            scores=_spread_scores(score_bounds(ledger, confidence), cast)
+            if target == "borda"
+            else None,
+            mean=cast.spread(estimates.mean, math.nan),
+            lower=cast.spread(lower, -math.inf),
+            upper=cast.spread(upper, math.inf),
+            plays=plays,
+            conversions=conversions,
             pending=pending,
-            active=active,
+            active=cast.spread(active, False),
+            present=cast.present,
+            joined=cast.joined,
             confidence=confidence,
             takes_silence_for_defeat=not assumes_delay(ledger),
             is_learning=not is_known(ledger.assumed),
@@ -252,8 +292,8 @@ class Player:
             backwards=0 if self._clock is None else self._clock.backwards,
             guarantee=guarantee,
             policy_error=error,
-            counted=estimates.expected**2 / np.maximum(estimates.n, 1.0),
-            one_look=one_look,
+            counted=cast.spread(estimates.expected**2 / np.maximum(estimates.n, 1.0), 0.0),
+            one_look=(cast.spread(one_look[0], -math.inf), cast.spread(one_look[1], math.inf)),
             bets=ledger.assumed if is_deciding else None,
             history=history,
         )
@@ -328,6 +368,11 @@ class Player:
             )
         with self._lock:
             return Empirical(np.diff(assumed.tau[0, : assumed.tells.size + 1]))
+
+    def _error(self) -> float:
+        """Return the error of a policy that decides; twice, if a winner was taken for granted."""
+        is_doubled = getattr(self.policy, "winner_exists", False) and self._cast.has_changed
+        return float(self.policy.error) * (2.0 if is_doubled else 1.0)  # type: ignore[attr-defined]
 
     def _order(self) -> str | None:
         """Return in which order arms are shown; a policy of one's own need not say."""
@@ -416,6 +461,7 @@ class Player:
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
             state = {**self.__dict__, "_pairs": self._pairs[:], "_told": self._told[:]}
+            state["_cast"] = copy_of(self._cast)
             state = {**state, "_asked": self._asked[:], "_clock": copy.copy(self._clock)}
             state = {**state, "_heard": self._heard[:], "_ledger": copy.deepcopy(self._ledger)}
             state = {**state, "_rule": copy.deepcopy(self._rule), "_rng": copy.deepcopy(self._rng)}
@@ -446,6 +492,21 @@ class Player:
         how += ", corrects_position=True" if self.corrects_position else ""
         how += ', clock="wall"' if self._clock is not None else ""
         return f"Player({self.policy}, n_arms={self.n_arms}, tick={self.tick}{how})"
+
+
+def _counts(history: History) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return plays and conversions by ordered pair."""
+    k = history.n_arms
+    plays, conversions = np.zeros((k, k), dtype=np.int64), np.zeros((k, k), dtype=np.int64)
+    np.add.at(plays, (history.first, history.second), 1)
+    won = history.is_heard & (history.first_won == 1.0)
+    np.add.at(conversions, (history.first[won], history.second[won]), 1)
+    return plays, conversions
+
+
+def _spread_scores(scores: Scores, cast: Cast) -> Scores:
+    fills = (math.nan, -math.inf, math.inf, False)
+    return Scores(*(cast.spread(part, fill) for part, fill in zip(scores, fills, strict=True)))
 
 
 def _feedback(policy: Policy, given: str | None) -> str:

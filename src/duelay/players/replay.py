@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from array import array
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from duelay.assumptions.history import History
 from duelay.assumptions.merging import places
 from duelay.delays.units import in_ticks, in_time
 from duelay.ledger import with_room
-from duelay.ledger.order import Alternate, weaker
+from duelay.ledger.order import keep_turns, weaker
 from duelay.players.booking import book
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def replay_into(player: Player, history: History) -> None:
         player._clock.read(history.now)  # refuses one in the future
     player._ledger = with_room(player._ledger, history.n + 1)
     book(player._ledger, history)
-    _keep_turns(player._ledger.order, history)
+    keep_turns(player._ledger.order, history.first, history.second)
     _remember(player, history)
     player._late = int(is_late.sum())
     player._past = past if history.n else None
@@ -106,15 +106,6 @@ def _for(player: Player, history: History) -> History:
         first=number[history.first],
         second=number[history.second],
     )
-
-
-def _keep_turns(order: Any, history: History) -> None:
-    """Note who of each pair was shown first the last time, where they take turns."""
-    if isinstance(order, Alternate):
-        two = history.first != history.second
-        first, second = history.first[two], history.second[two]
-        low, high = np.minimum(first, second), np.maximum(first, second)
-        order.last[low, high] = np.where(first == low, 1, 2)  # of several, the last one stays
 
 
 def _remember(player: Player, history: History) -> None:

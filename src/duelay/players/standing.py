@@ -75,6 +75,8 @@ class Standing:
     conversions: NDArray[np.int64]  # (K, K): heard and counted
     pending: NDArray[np.int64] | None  # (K, K): silent and still open; None if it cannot be known
     active: NDArray[np.bool_]  # (K,): arms that the policy has not dropped
+    present: NDArray[np.bool_]  # (K,): arms that have not been retired
+    joined: NDArray[np.int64]  # (K,): 0 for the first arms, n for the n-th that joined later
     confidence: float
     takes_silence_for_defeat: bool  # whether the policy assumes that nothing is late
     is_learning: bool = False  # whether the delay law is still to be learned
@@ -107,7 +109,9 @@ class Standing:
         """
         if not self.guarantee.bets or self.scores is not None or self.history is None:
             return None
-        return replay(self.history, self.error) if self.bets is None else evidence_of(self.bets)
+        if self.bets is not None:
+            return evidence_of(self.bets)
+        return replay(self.history, self.error, self.joined, self.present)
 
     @property
     def winner(self) -> int | None:
@@ -116,7 +120,7 @@ class Standing:
             return self.evidence.winner
         if not self.guarantee.holds or self.scores is not None:
             return None
-        others = np.arange(len(self.arms)) != self.leader
+        others = (np.arange(len(self.arms)) != self.leader) & self.present
         is_clear = bool((self.lower[self.leader][others] > 0.5).all())
         return self.leader if is_clear else None  # by the intervals, where the law is told
 
@@ -130,7 +134,7 @@ class Standing:
         """
         if self.scores is not None:
             return self.scores.is_candidate
-        found = np.asarray((self.upper >= 0.5).all(axis=1))
+        found = np.asarray((self.upper[:, self.present] >= 0.5).all(axis=1) & self.present)
         if self.evidence is not None:
             found &= ~self.evidence.is_out
             if self.evidence.winner is not None:
@@ -149,10 +153,10 @@ class Standing:
     def _opinions(self) -> Opinions:
         evidence = self.evidence
         if evidence is not None:
-            return opinions(evidence.lead, evidence.n, self.leader, evidence)
+            return opinions(evidence.lead, evidence.n, self.leader, evidence, self.present)
         n = np.zeros_like(self.mean) if self.counted is None else self.counted
         lead = n * np.where(n > 0, np.clip(2.0 * self.mean - 1.0, -1.0, 1.0), 0.0)
-        return opinions(lead, n, self.leader, None)
+        return opinions(lead, n, self.leader, None, self.present)
 
     @property
     def chances(self) -> NDArray[np.float64]:
@@ -308,7 +312,11 @@ class Standing:
             elif math.isnan(row.mean):
                 share = "unheard"
             waits = "?" if row.pending is None else str(row.pending)
-            name = self.arms[row.arm] + ("" if self.active[row.arm] else " (dropped)")
+            name = self.arms[row.arm]
+            if not self.present[row.arm]:
+                name += " (retired)"
+            elif not self.active[row.arm]:
+                name += " (dropped)"
             counts = [f"{row.beats:g}", str(row.duels), str(row.conversions), waits]
             rows.append([name, share, *counts])
         shown = "leader beats it" if self.scores is None else "Borda score"
@@ -369,7 +377,7 @@ def leader_of(ledger: Ledger, active: NDArray[np.bool_], target: str) -> int:
     """Return the active arm that leads on the way to a target; of bets, who is declared."""
     if isinstance(ledger.assumed, Bets):
         bets = ledger.assumed
-        is_rejected = bets.winner_exists & (bets.against >= bets.level)
+        is_rejected = ~bets.present | (bets.winner_exists & (bets.against >= bets.level))
         doubts = np.where(is_rejected, np.inf, bets.doubts)
         return int(bets.winner[0] if bets.winner[0] != NOBODY else np.argmin(doubts))
     estimates = ledger.estimates()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,7 @@ class MRRDBDelay(CompiledPolicy):
     Yi, Kang, Li. TMLR 2024, Algorithm 2, Appendices B and C.
     """
 
+    goes_by_clock: ClassVar[bool] = False
     mean_delay: float = field(default=100.0, metadata={"of_the_world": True})
     horizon: int | None = None
     _: KW_ONLY

@@ -59,6 +59,7 @@ class Policy(ABC):
     order: str | None = None
     window: int | Duration | None = None
     self_duels: bool = True  # whether an arm may duel itself; if not, the strongest rival steps in
+    goes_by_clock: ClassVar[bool] = True  # whether it can: not where a rule counts ticks
     target: ClassVar[str] = "condorcet"  # the winner that is sought, and that leads the standing
 
     @abstractmethod

@@ -44,6 +44,8 @@ def find_leader(bets: Any, rng: np.random.Generator) -> int:
     leader, least, n_ties = 0, math.inf, 0
     for i in range(bets.doubts.size):
         doubts = bets.doubts[i]
+        if not bets.present[i]:
+            continue
         if bets.winner_exists and bets.against[i] >= bets.level:
             doubts = 1e300
         if doubts < least:
@@ -58,10 +60,10 @@ def find_leader(bets: Any, rng: np.random.Generator) -> int:
 @kernel
 def find_rival(bets: Any, leader: int, rng: np.random.Generator) -> int:
     """Return, of the opponents not passed yet, the one with the least 2 N g^2."""
-    rival, least, n_ties = 0 if leader else 1, math.inf, 0
+    rival, least, n_ties = leader, math.inf, 0
     each = worth(bets)
     for j in range(bets.doubts.size):
-        if j == leader or is_passed(bets, leader, j):
+        if j == leader or not bets.present[j] or is_passed(bets, leader, j):
             continue
         n, still_open = bets.n[leader, j], each * bets.n_open[leader, j]
         cost = still_open - 1.0  # before anything is told, whoever waits for the least

@@ -1,0 +1,111 @@
+"""Bets while arms come and go: what each arm needs, and false declarations by retiring."""
+
+import math
+
+import numpy as np
+import pytest
+
+from duelay._core.jit import kernel
+from duelay.ledger.assumption import advance, convert, enter
+from duelay.ledger.bets import reopen, start_bets, with_arm
+from duelay.ledger.declare import NOBODY, needed, passes_all
+from duelay.rules.decide import find_leader, find_rival
+
+ERROR = 0.05
+
+
+def test_by_the_clock_there_is_room_for_arms_to_join_from_the_start():
+    assert start_bets(ERROR, None, 4).level == pytest.approx(math.log(4 / ERROR))
+    assert start_bets(ERROR, None, 4, by_clock=True).level == pytest.approx(math.log(5 / ERROR))
+
+
+def test_a_late_comer_needs_more_and_the_others_keep_what_they_have():
+    bets = start_bets(ERROR, None, 3, by_clock=True)
+    bets.wealth[:] = np.arange(bets.wealth.size).reshape(bets.wealth.shape)
+    bets.best[0, 1], bets.winner[0] = 2.5, 0
+    wider = with_arm(with_arm(bets, ERROR), ERROR)
+    np.testing.assert_array_equal(wider.wealth[:3, :3], bets.wealth)
+    assert (wider.wealth[3:] == 0).all() and (wider.wealth[:, 3:] == 0).all()
+    assert wider.best[0, 1] == 2.5 and wider.winner[0] == NOBODY
+    assert wider.joined.tolist() == [0, 0, 0, 1, 2] and wider.present.all()
+    base = math.log(4 / ERROR)
+    for i, more in ((0, 0.0), (2, 0.0), (3, math.log(2)), (4, math.log(6))):
+        for j in range(5):
+            assert needed(wider, i, j) == pytest.approx(base + more)
+    shares = [math.exp(-needed(wider, i, 0)) for i in range(5)]
+    assert sum(shares) <= ERROR
+    assert wider.path.shape[1] == wider.doubts.size == 5 and wider.touched.size == 25
+    assert wider.n_touched[0] == 10
+
+
+def test_who_has_not_passed_a_retired_arm_needs_more_over_each_that_is_left():
+    bets = with_arm(start_bets(ERROR, None, 3, by_clock=True), ERROR)
+    bets.present[2] = False
+    bets = reopen(bets, ERROR)
+    base, more = math.log(4 / ERROR), math.log(4)
+    assert needed(bets, 0, 1) == pytest.approx(base + more)
+    assert needed(bets, 0, 3) == pytest.approx(base + more + math.log(2))
+    assert needed(bets, 3, 0) == pytest.approx(base + math.log(2) + more)
+    chances = [math.exp(base - needed(bets, 0, j)) for j in (1, 2, 3)]
+    assert sum(chances) <= 1  # of any arm as good as the first, together
+    bets.best[0, 2] = base
+    assert needed(bets, 0, 1) == pytest.approx(base)
+    bets.best[0, 1] = bets.best[0, 3] = base
+    assert passes_all(bets, 0) and not passes_all(bets, 1)
+    bets.present[2] = True  # it is back, and passed
+    assert passes_all(bets, 0)
+
+
+def test_a_winner_is_not_taken_for_granted_once_arms_change():
+    bets = start_bets(ERROR, None, 3, by_clock=True, winner_exists=True)
+    assert bets.level == pytest.approx(math.log(1 / ERROR))
+    assert not with_arm(bets, ERROR).winner_exists
+    assert reopen(bets, ERROR).level == pytest.approx(math.log(4 / ERROR))
+
+
+def test_a_retired_arm_neither_leads_nor_is_a_rival():
+    rng = np.random.default_rng(0)
+    bets = start_bets(ERROR, None, 4, by_clock=True)
+    bets.present[[0, 2]] = False
+    chosen = set()
+    for _ in range(50):
+        leader = find_leader(bets, rng)
+        chosen |= {leader, find_rival(bets, leader, rng)}
+    assert chosen == {1, 3}
+
+
+@kernel
+def play(bets, start, until, rng):
+    """Duels of two arms that are present, all tied, chosen at random and answered at once."""
+    k = bets.present.size
+    for t in range(start, until):
+        bets.now[0] = t
+        advance(bets, t)
+        i = j = 0
+        while i == j or not (bets.present[i] and bets.present[j]):
+            i, j = int(rng.random() * k), int(rng.random() * k)
+        enter(bets, i, j, t)
+        if rng.random() < 0.5:
+            bets.now[0] = t + 1
+            convert(bets, t, t + 1)
+
+
+@pytest.mark.compiled
+def test_retiring_by_looking_declares_nobody_more_often_than_promised():
+    """Ten tied arms; when one is ahead of another by chance, all the others are retired."""
+    k, runs, lucky, declared = 10, 60, 0, 0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        bets = start_bets(ERROR, None, k, by_clock=True)
+        for t in range(1, 40_000, 200):
+            play(bets, t, t + 200, rng)
+            ahead = np.argwhere(bets.best >= bets.level)
+            if len(ahead) and not bets.has_changed:
+                lucky += 1
+                bets.present[:] = np.isin(np.arange(k), ahead[0])
+                bets = reopen(bets, ERROR)
+            if bets.winner[0] != NOBODY:
+                break
+        declared += bets.winner[0] != NOBODY
+    assert lucky > 2 * ERROR * runs  # who would have been declared at the level of the start
+    assert declared / runs <= ERROR + 3 * math.sqrt(ERROR * (1 - ERROR) / runs)

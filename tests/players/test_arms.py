@@ -1,0 +1,151 @@
+"""Arms that come and go: who is asked, what stays, and what a standing says of it."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import duelay
+from duelay import delays
+
+STRENGTH = {"a": 4.0, "b": 2.0, "c": 1.0, "d": 6.0}
+
+
+def play(player, n, start, rng, law="exponential:1m"):
+    """Ask n duels a second apart; `due` of the player's own keeps what is still to be told."""
+    law = delays.check(law)
+    due = player.__dict__.setdefault("_due", [])
+    for now in start + np.arange(n, dtype=float):
+        for heard, number in sorted(one for one in due if one[0] <= now):
+            player.tell(number, at=heard)
+        due[:] = [one for one in due if one[0] > now]
+        duel = player.ask(at=now)
+        one, other = (STRENGTH[player.arms[arm]] for arm in (duel.first, duel.second))
+        if rng.random() < one / (one + other):
+            due.append((now + float(law.sample(seed=rng)), duel.id))
+    return start + n
+
+
+POLICIES = ["decide", "decide:winner_exists=true", "double-thompson:delay=learn", "double-thompson",
+            "double-thompson:delay=exponential:1m", "rmed", "rucb:order=coin", "borda",
+            "double-thompson:order=alternate"]  # fmt: skip
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_arm_joins_another_is_retired_and_comes_back_with_its_past(policy):
+    rng = np.random.default_rng(1)
+    player = duelay.policies.parse(policy).start(["a", "b", "c"], seed=0, clock="wall")
+    now = play(player, 150, 0.0, rng)
+    before = player.standing()
+    player.add_arm("d")
+    after = player.standing()
+    assert player.arms == ("a", "b", "c", "d") and after.present.all()
+    assert after.joined.tolist() == [0, 0, 0, 1]
+    np.testing.assert_array_equal(after.plays[:3, :3], before.plays)
+    np.testing.assert_array_equal(after.conversions[:3, :3], before.conversions)
+    if before.winner is None:
+        np.testing.assert_allclose(after.mean[:3, :3], before.mean, atol=0.05)
+    now = play(player, 150, now, rng)
+    assert player.standing().plays[3].sum() + player.standing().plays[:, 3].sum() > 10
+    player.retire_arm("a")
+    last = player.tick
+    now = play(player, 100, now, rng)
+    history = player.history()
+    assert 0 not in history.first[last:] and 0 not in history.second[last:]
+    standing = player.standing()
+    assert standing.present.tolist() == [False, True, True, True]
+    assert not standing.candidates[0] and standing.leader != 0
+    assert standing.plays.sum() == 400
+    assert "a (retired)" in str(standing)
+    player.add_arm("a")
+    standing = player.standing()
+    assert standing.present.all() and standing.joined.tolist() == [0, 0, 0, 1]
+    np.testing.assert_array_equal(standing.plays[:3, :3] >= before.plays, True)
+    now = play(player, 100, now, rng)
+    copy = pickle.loads(pickle.dumps(player))
+    assert copy.ask(at=now) == player.ask(at=now)
+    assert copy.standing().present.all()
+
+
+@pytest.mark.parametrize("policy", ["decide", "double-thompson:delay=learn"])
+def test_an_open_duel_of_a_retired_arm_is_still_heard(policy):
+    player = duelay.policies.parse(policy).start(["a", "b", "c"], seed=0, clock="wall")
+    duels = [player.ask(at=0.0) for _ in range(30)]
+    mine = next(duel for duel in duels if 0 in (duel.first, duel.second))
+    player.retire_arm("a")
+    assert player.tell(mine, at=5.0) == "counted"
+    assert player.tell(mine, at=5.0) == "repeated"
+    assert player.standing().conversions[mine.first, mine.second] == 1
+    player.add_arm("a")
+    assert player.standing().conversions[mine.first, mine.second] == 1
+    assert player._ledger.conversions[mine.first, mine.second] == 1
+
+
+def test_in_ticks_arms_come_and_go_too_but_not_for_a_policy_that_decides():
+    player = duelay.DoubleThompson().start(["a", "b", "c"], seed=0)
+    for _ in range(40):
+        player.tell(player.ask())
+    player.retire_arm("b")
+    assert all(1 not in tuple(player.ask())[1:] for _ in range(40))
+    player.add_arm("d")
+    assert player.standing().plays.sum() == 80
+    deciding = duelay.Decide().start(["a", "b", "c"], seed=0)
+    with pytest.raises(ValueError, match='threshold has no room for more arms.*clock="wall"'):
+        deciding.add_arm("d")
+    deciding.retire_arm("c")
+    assert all(2 not in tuple(deciding.ask())[1:] for _ in range(20))
+
+
+def test_a_late_comer_can_win_and_a_winner_is_declared_anew():
+    rng = np.random.default_rng(3)
+    player = duelay.Decide().start(["a", "b", "c"], seed=0, clock="wall")
+    now = play(player, 700, 0.0, rng)
+    assert player.standing().winner == 0
+    player.add_arm("d")
+    assert player.standing().winner is None
+    play(player, 2500, now, rng)
+    assert player.arms[player.standing().winner] == "d"
+    assert player.standing().guarantee.kind == "proved" and player.standing().error == 0.05
+
+
+def test_once_arms_change_a_winner_that_was_taken_for_granted_costs_twice_the_error():
+    player = duelay.Decide(winner_exists=True).start(["a", "b", "c"], seed=0, clock="wall")
+    assert player.standing().error == 0.05
+    player.retire_arm("c")
+    assert player.standing().error == 0.1
+    assert "if one arm beats all others" not in player.standing().guarantee.words
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda player: player.add_arm("a"), "name must be that of an arm that is not there yet"),
+        (lambda player: player.add_arm(""), "name must be a text"),
+        (lambda player: player.add_arm(3), "name must be a text"),
+        (lambda player: player.retire_arm("z"), "name must be that of an arm that is there"),
+        (lambda player: (player.retire_arm("a"), player.retire_arm("a")), "an arm that is there"),
+        (lambda player: (player.retire_arm("a"), player.retire_arm("b")), "two arms must stay"),
+    ],
+)
+@pytest.mark.parametrize("policy", ["decide", "double-thompson"])
+def test_a_change_that_cannot_be_is_refused_and_changes_nothing(policy, change, words):
+    player = duelay.policies.parse(policy).start(["a", "b", "c"], seed=0, clock="wall")
+    with pytest.raises(ValueError, match=words):
+        change(player)
+    assert player.arms == ("a", "b", "c") and player.standing().present.sum() >= 2
+    player.ask(at=5.0)
+
+
+def test_a_law_by_pair_has_no_room_for_another_arm():
+    law = delays.ByPair.of(3, lambda i, j: delays.Exponential("1m"))
+    player = duelay.DoubleThompson(delay=law).start(["a", "b", "c"], seed=0, clock="wall")
+    with pytest.raises(ValueError, match="delay must have laws for 4 arms"):
+        player.add_arm("d")
+    assert player.arms == ("a", "b", "c") and player.ask(at=1.0).id == 0
+
+
+def test_rounds_do_not_change_their_arms():
+    with pytest.warns(UserWarning, match="horizon"):
+        player = duelay.MRRDBDelay(mean_delay=2, horizon=50).start(["a", "b", "c"], seed=0)
+    with pytest.raises(ValueError, match="cannot change: its rounds or its law rest on them"):
+        player.add_arm("d")

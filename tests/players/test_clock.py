@@ -1,0 +1,188 @@
+"""Players by the clock: what a time may be, bursts and pauses, windows, and restarts."""
+
+import datetime
+import heapq
+import pickle
+import time
+
+import numpy as np
+import pytest
+
+import duelay
+from duelay import delays
+
+NOON = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.UTC)
+PROBLEM = duelay.Problem([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]], ["a", "b", "c"])
+
+
+def live(policy, law, at, seed=0, problem=PROBLEM, **started):
+    """Play through the clock: duels asked at the times `at`, answers told when they come."""
+    rng = np.random.default_rng(seed)
+    law = delays.check(law)
+    player = policy.start(problem.arms, seed=seed, clock="wall", **started)
+    due = []
+    for now in at:
+        while due and due[0][0] <= now:
+            then, number, winner = heapq.heappop(due)
+            told = {"winner": winner} if player.feedback == "votes" else {}
+            player.tell(number, at=then, **told)
+        duel = player.ask(at=now)
+        won = rng.random() < problem.matrix[duel.first, duel.second]
+        late = float(law.sample(seed=rng))
+        if (won or player.feedback == "votes") and np.isfinite(late):
+            heapq.heappush(due, (now + late, duel.id, "first" if won else "second"))
+    return player
+
+
+def bursts(n, rng, size=100, apart=3600.0):
+    """Bursts of duels a hundredth of a second apart, at about hourly times."""
+    starts = np.cumsum(rng.exponential(apart, n // size + 1))
+    return NOON.timestamp() + np.sort((starts[:, None] + 0.01 * np.arange(size)).ravel())[:n]
+
+
+def test_a_time_is_seconds_an_aware_datetime_or_now():
+    player = duelay.DoubleThompson().start(3, seed=0, clock="wall")
+    first = player.ask(at=NOON)
+    player.ask(at=NOON.timestamp() + 60)
+    assert player.tell(first, at=NOON + datetime.timedelta(minutes=2)) == "counted"
+    before = time.time()
+    player.ask()
+    history = player.history()
+    assert history.at[:2].tolist() == [NOON.timestamp(), NOON.timestamp() + 60]
+    assert history.delay[0] == 120 and np.isnan(history.delay[1:]).all()
+    assert before <= history.at[2] <= history.now <= time.time()
+    assert repr(player) == 'Player(double-thompson, n_arms=3, tick=3, clock="wall")'
+
+
+@pytest.mark.parametrize(
+    "at, words",
+    [
+        (datetime.datetime(2026, 3, 1, 12), "at must be a datetime with its time zone"),
+        (float("nan"), "at must be seconds since the epoch"),
+        ("noon", "at must be seconds since the epoch, an aware datetime, or None for now"),
+        (True, "at must be seconds since the epoch"),
+        (1.7e12, "at must not lie in the future, .* and not milliseconds"),
+    ],
+)
+def test_what_is_no_time_is_refused_and_changes_nothing(at, words):
+    player = duelay.DoubleThompson().start(3, seed=0, clock="wall")
+    duel = player.ask(at=5.0)
+    for call in (lambda: player.ask(at=at), lambda: player.tell(duel, at=at)):
+        with pytest.raises(ValueError, match=words):
+            call()
+    assert player.tick == 1 and not player.history().is_heard.any()
+    assert player.tell(duel, at=6.0) == "counted"
+
+
+def test_a_time_in_the_near_future_is_refused_too():
+    player = duelay.DoubleThompson().start(3, seed=0, clock="wall")
+    duel = player.ask()
+    with pytest.raises(ValueError, match="must not lie in the future"):
+        player.tell(duel, at=time.time() + 5)
+
+
+def test_without_a_clock_there_is_no_time():
+    player = duelay.DoubleThompson().start(3, seed=0)
+    with pytest.raises(ValueError, match='start it with clock="wall"'):
+        player.ask(at=5.0)
+    duel = player.ask()
+    with pytest.raises(ValueError, match='start it with clock="wall"'):
+        player.tell(duel, at=5.0)
+
+
+def test_time_that_runs_backwards_is_the_latest_known_and_is_counted():
+    player = duelay.Decide().start(3, seed=0, clock="wall")
+    duels = [player.ask(at=now) for now in (100.0, 90.0, 110.0)]
+    player.tell(duels[0], at=105.0)
+    history = player.history()
+    assert history.at.tolist() == [100.0, 100.0, 110.0]
+    assert history.delay[0] == 10.0 and player.standing().backwards == 2
+    for _ in range(8):
+        player.ask(at=1.0)
+    assert "a time before the latest one known was given 10 times" in player.standing().warnings[-1]
+
+
+def test_an_answer_after_the_window_is_late():
+    player = duelay.DoubleThompson(window="10m").start(3, seed=0, clock="wall")
+    first, second = player.ask(at=0.0), player.ask(at=0.0)
+    assert player.tell(first, at=600.0) == "counted"
+    assert player.tell(second, at=600.5) == "late"
+    assert player.standing().pending.sum() == 0 and player.standing().late == 1
+    assert str(player.history().window) == "10m"
+
+
+@pytest.mark.parametrize("policy", ["decide", "double-thompson:delay=learn", "rmed"])
+def test_in_a_burst_any_number_of_duels_is_asked_at_one_time(policy):
+    player = duelay.policies.parse(policy).start(3, seed=1, clock="wall")
+    duels = [player.ask(at=1000.0) for _ in range(300)]
+    for duel in duels[::3]:
+        player.tell(duel, at=1000.0)
+    standing = player.standing()
+    assert standing.plays.sum() == 300 and standing.conversions.sum() == 100
+    assert player.ask(at=1e9).id == 300
+
+
+@pytest.mark.parametrize(
+    "policy", ["decide", "decide:winner_exists=true", "double-thompson:delay=learn", "rmed",
+               "rucb:order=coin", "double-thompson:delay=exponential:20m", "borda"]
+)  # fmt: skip
+def test_a_player_pickles_and_goes_on_by_the_clock(policy):
+    policy = duelay.policies.parse(policy)
+    at = bursts(240, np.random.default_rng(5), size=40)
+    player = live(policy, "exponential:20m", at[:200])
+    copy = pickle.loads(pickle.dumps(player))
+    assert [tuple(player.ask(at=now)) for now in at[200:]] == [
+        tuple(copy.ask(at=now)) for now in at[200:]
+    ]
+    assert copy.history().now == player.history().now
+
+
+@pytest.mark.compiled
+def test_under_bursts_the_law_and_the_estimates_are_right():
+    law = "never:0.2,(log-normal:10m,1)"
+    at = bursts(40_000, np.random.default_rng(2), size=2000, apart=7200.0)
+    player = live(duelay.recommend().policy, law, at, seed=3)
+    learned, standing = player.learned_law(), player.standing()
+    assert learned.never == pytest.approx(0.2, abs=0.03)
+    assert learned.cdf("10m") == pytest.approx(0.4, abs=0.03)
+    often = (standing.plays + standing.plays.T) >= 500
+    assert np.abs(standing.mean - PROBLEM.matrix)[often].max() < 0.05
+    assert standing.leader == 0 and not standing.warnings and not standing.alarms
+
+
+@pytest.mark.compiled
+def test_of_two_tied_arms_none_is_declared_by_the_clock_more_often_than_promised():
+    tied = duelay.Problem([[0.5, 0.5, 0.8], [0.5, 0.5, 0.7], [0.2, 0.3, 0.5]])
+    declared = 0
+    for seed in range(60):
+        at = bursts(1500, np.random.default_rng(seed), size=50)
+        player = live(duelay.Decide(error=0.2), "never:0.3,(log-normal:30m,1)", at, seed, tied)
+        declared += player.standing().winner is not None
+    assert declared / 60 <= 0.2 + 3 * (0.2 * 0.8 / 60) ** 0.5
+
+
+def test_a_policy_that_decides_does_so_by_the_clock():
+    player = live(duelay.Decide(), "exponential:5m", bursts(900, np.random.default_rng(0), size=30))
+    standing = player.standing()
+    assert standing.winner == 0 and standing.guarantee.kind == "proved"
+    assert standing.evidence.declared < 900
+
+
+def test_replayed_evidence_by_the_clock_is_what_the_player_has_kept():
+    from duelay.players.evidence import replay
+
+    for started in ({}, {"feedback": "votes"}):
+        player = live(duelay.Decide(), "exponential:5m", bursts(300, np.random.default_rng(1), 30),
+                      **started)  # fmt: skip
+        kept, found = player.standing().evidence, replay(player.history(), 0.05)
+        np.testing.assert_allclose(found.log_evidence, kept.log_evidence, atol=1e-9)
+        assert (found.winner, found.declared) == (kept.winner, kept.declared)
+
+
+def test_with_a_law_in_time_that_is_told_the_intervals_are_proved():
+    law = "exponential:20m"
+    player = live(duelay.DoubleThompson(delay=law), law, bursts(600, np.random.default_rng(4), 50))
+    standing = player.standing()
+    assert standing.guarantee.words == "the delay law being as it was told"
+    assert ((standing.lower <= PROBLEM.matrix) & (PROBLEM.matrix <= standing.upper)).all()
+    assert standing.upper[0, 2] - standing.lower[0, 2] < 0.6
