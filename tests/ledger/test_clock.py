@@ -104,6 +104,12 @@ def test_the_law_is_learned_from_the_duels_of_two_arms_that_have_passed_a_bucket
     assert bucket_error(assumed) < 0.05
 
 
+def test_buckets_of_a_learned_law_are_as_fine_as_the_page_says():
+    ages = assume_by_clock("learn", None, 2).ages
+    assert np.diff(delays.Exponential("1h").cdf(ages)).max() / 2 == pytest.approx(0.011, abs=5e-4)
+    assert (ages[2:-1] / ages[1:-2]).max() == pytest.approx(1.06)
+
+
 def test_before_enough_is_heard_silence_is_taken_for_defeat():
     at = 1.7e9 + np.arange(80.0)
     ledger, pairs = play(assume_by_clock("learn", None, 2), at, np.full(80, np.inf), 2)

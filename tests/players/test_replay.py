@@ -1,18 +1,23 @@
 """A history replayed: the player stands where the one stood that the history came from."""
 
+import copy
 import heapq
 import math
+import pickle
+import time
 
 import numpy as np
 import pytest
 
 import duelay
-from duelay import delays
+from duelay import History, delays
+from duelay.ledger import age_to, clock_to
 
 MU = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
 ARMS = ("red", "green", "blue")
 EPOCH = 1.7e9
 LAW = delays.Never(0.2, delays.LogNormal("10m", 1.0))
+LEARNS = duelay.DoubleThompson(delay="learn")
 IN_TICKS = {
     "none": duelay.DoubleThompson(),
     "append-only": duelay.RUCB(counting="append-only"),
@@ -135,3 +140,241 @@ def test_by_the_clock_a_replayed_player_stands_where_the_first_one_stood(kind, f
         assert found.learned_law() == player.learned_law()
     found.tell(found.ask(), winner="first" if feedback == "votes" else None)
     assert found.tick == player.tick + 1
+
+
+def log(n=300, *, at=None, order="coin", chosen_by="", feedback="conversions", arms=ARMS, seed=0):
+    """A history that nobody of duelay has asked for: pairs at random."""
+    rng = np.random.default_rng(seed)
+    first = rng.integers(3, size=n)
+    second = (first + rng.integers(1, 3, size=n)) % 3
+    heard = rng.random(n) < MU[first, second]
+    delay = rng.integers(1, 5, size=n).astype(float)
+    heard &= delay <= np.arange(n, 0, -1)
+    return History(
+        n_arms=3,
+        first=first,
+        second=second,
+        delay=np.where(heard, delay, np.nan),
+        first_won=np.where(heard, 1.0, np.nan),
+        order=order,
+        arms=arms,
+        at=at,
+        chosen_by=chosen_by,
+        feedback=feedback,
+    )
+
+
+@pytest.mark.parametrize(
+    "policy, past, kind",
+    [
+        (duelay.Decide(), {"chosen_by": "decide"}, "proved"),
+        (duelay.Decide(), {"chosen_by": "decide:error=0.1"}, "proved"),
+        (duelay.Decide(winner_exists=True), {"chosen_by": "decide"}, "proved"),
+        (duelay.Decide(window=9), {"chosen_by": "decide"}, "measured"),  # it settles sooner
+        (duelay.Decide(), {"chosen_by": "decide:delay=geometric:0.1"}, "measured"),
+        (duelay.Decide(), {"chosen_by": "decide", "order": "alternate"}, "measured"),
+        (duelay.Decide(), {"chosen_by": "decider"}, "measured"),
+        (duelay.Decide(), {"chosen_by": "double-thompson"}, "measured"),
+        (duelay.Decide(), {"chosen_by": "merge of decide"}, "measured"),
+        (duelay.Decide(), {"chosen_by": "decide then rmed"}, "measured"),
+        (duelay.Decide(), {}, "measured"),
+        (duelay.Decide(), {"order": None, "chosen_by": "decide"}, "none"),
+        (duelay.Decide(), {"order": "champion", "chosen_by": "rucb"}, "none"),
+        (duelay.Decide(delay="geometric:0.1"), {"order": None}, "proved"),
+        (duelay.DoubleThompson(), {"chosen_by": "rmed"}, "measured"),
+        (duelay.DoubleThompson(), {}, "measured"),
+        (duelay.DoubleThompson(), {"order": None}, "none"),
+        (duelay.RUCBDelay(delay="geometric:0.1"), {"order": None}, "proved"),
+        (duelay.RUCB(), {}, "none"),
+        (duelay.Decide(), {"feedback": "votes"}, "measured"),
+        (duelay.Decide(), {"feedback": "votes", "chosen_by": "rmed"}, "proved"),
+        (duelay.RMED(), {"feedback": "votes", "chosen_by": "rmed", "order": None}, "proved"),
+    ],
+    ids=str,
+)
+def test_a_replayed_player_promises_what_the_weaker_part_does(policy, past, kind):
+    history = log(**past)
+    player = policy.start(ARMS, seed=0, feedback=history.feedback).replay(history)
+    for _ in range(2):
+        standing = player.standing()
+        promised = standing.guarantee.kind
+        if policy == duelay.RUCB():
+            kind = "measured" if player.tick == history.n else "none"  # its own duels are not even
+        assert promised == kind and standing.guarantee.words and str(standing)
+        if kind == "none":
+            assert standing.winner is None and "(not guaranteed)" in standing.headline
+        player.ask()
+
+
+def test_unknown_pairs_are_said_to_be_unknown():
+    standing = duelay.Decide().start(ARMS).replay(log()).standing()
+    assert "nobody says how the pairs that were replayed were chosen" in str(standing)
+    standing = duelay.Decide().start(ARMS).replay(log(order=None)).standing()
+    assert "not guaranteed: nobody says that a coin or turns decided the order" in str(standing)
+
+
+def test_a_history_says_who_has_chosen_its_pairs_and_in_which_order():
+    assert duelay.RMED(window=9).start(2).history().chosen_by == "rmed:window=9"
+    player = duelay.Decide().start(ARMS, seed=0).replay(log(chosen_by="rmed", order="alternate"))
+    assert (player.history().chosen_by, player.history().order) == ("rmed", "alternate")
+    player.ask()
+    assert (player.history().chosen_by, player.history().order) == (
+        "rmed then decide",
+        "alternate",
+    )
+    more = duelay.Decide().start(ARMS, seed=0).replay(player.history())
+    more.ask()
+    assert more.history().chosen_by == "rmed then decide"
+    unknown = duelay.RUCB().start(ARMS, seed=0).replay(log())
+    unknown.ask()
+    assert (unknown.history().chosen_by, unknown.history().order) == ("", "champion")
+
+
+def test_an_empty_history_changes_nothing():
+    player = duelay.Decide().start(ARMS, seed=0)
+    player.replay(log(0, order=None))
+    assert player.standing().guarantee.kind == "proved" and player.history().order == "coin"
+    clock = duelay.Decide().start(ARMS, seed=0, clock="wall").replay(log(0, at=[]))
+    clock.ask()
+    assert clock.tick == 1
+
+
+def test_arms_are_found_by_their_names():
+    history = log(arms=("c", "a", "b"))
+    player = duelay.DoubleThompson().start(["a", "b", "c", "d"], seed=0).replay(history)
+    plays = player.standing().plays
+    want = np.zeros((4, 4), dtype=int)
+    np.add.at(want, (np.array([2, 0, 1])[history.first], np.array([2, 0, 1])[history.second]), 1)
+    np.testing.assert_array_equal(plays, want)
+
+
+def test_what_came_after_the_players_window_is_late():
+    history = log()
+    player = duelay.DoubleThompson(window=2).start(ARMS, seed=0).replay(history)
+    late = int((history.delay > 2).sum())
+    standing = player.standing()
+    assert standing.late == late > 0
+    assert standing.conversions.sum() == history.is_heard.sum() - late
+    assert player.tell(int(np.flatnonzero(history.delay > 2)[0])) == "late"
+    assert player.tell(int(np.flatnonzero(history.delay == 1)[0])) == "repeated"
+
+
+def test_turns_go_on_where_the_history_ends():
+    history = log()
+    player = duelay.DoubleThompson(order="alternate").start(ARMS, seed=0).replay(history)
+    last = {}
+    for i, j in zip(history.first, history.second, strict=True):
+        last[frozenset((i, j))] = i
+    for _ in range(20):
+        duel = player.ask()
+        if duel.first != duel.second:
+            pair = frozenset((duel.first, duel.second))
+            assert last[pair] != duel.first
+            last[pair] = duel.first
+
+
+def test_where_a_winner_is_taken_for_granted_the_arm_of_smaller_number_has_led():
+    history = log(chosen_by="decide")
+    bets = duelay.Decide(winner_exists=True).start(ARMS).replay(history)._ledger.assumed
+    low = np.minimum(history.first, history.second)
+    for number in range(int(bets.oldest[0]), history.n + 1):
+        state = int(bets.state[number % bets.state.size])
+        if state in (1, 2):
+            assert (history.first, history.second)[state - 1][number - 1] == low[number - 1]
+    assert bets.wealth[2, 0].any() == 0 and bets.wealth[0, 2].any()
+
+
+def test_an_answer_at_the_time_of_its_own_question_is_heard():
+    """And many duels at that time."""
+    first, one = np.arange(200) % 2, np.ones(200)
+    history = History(
+        n_arms=2, first=first, second=1 - first, delay=0 * one, first_won=one,
+        at=EPOCH + np.arange(200) // 50, order="coin", chosen_by="decide",
+    )  # fmt: skip
+    for policy in (duelay.Decide(), LEARNS, duelay.DoubleThompson()):
+        player = policy.start(2, clock="wall").replay(history)
+        assert player.standing().conversions.sum() == 200
+        evidence = player.standing().evidence
+        assert evidence is None or evidence.n[0, 1] >= 199  # as of the last ask
+    player = LEARNS.start(2, clock="wall").replay(history)
+    assert player._ledger.assumed.told[0] == 200
+
+
+@pytest.mark.parametrize(
+    "history, started, message",
+    [
+        (log(), {"feedback": "votes"}, "history must have feedback='votes' as the player has, got"),
+        (log(), {"clock": "wall"}, "history must go by the clock as the player does, got one that"),
+        (log(at=EPOCH + np.arange(300)), {}, "ticks as the player .* start the player with clock="),
+        (log(arms=("red", "gren", "blue")), {}, r"no arm is called 'gren' \(did you mean green"),
+        (log(at=4e9 + np.arange(300)), {"clock": "wall"}, "at must not lie in the future"),
+        ("duels.csv", {}, "history must be a duelay.History, got 'duels.csv'"),
+    ],
+)
+def test_a_history_that_does_not_fit_is_refused_and_nothing_is_booked(history, started, message):
+    player = duelay.DoubleThompson().start(ARMS, seed=0, **started)
+    with pytest.raises(ValueError, match=message):
+        player.replay(history)
+    assert player.tick == 0 and player.standing().plays.sum() == 0
+
+
+def test_only_a_player_that_has_just_started_replays():
+    player = duelay.DoubleThompson().start(ARMS, seed=0)
+    player.ask()
+    with pytest.raises(ValueError, match="just started, and 1 duels have been asked of this one"):
+        player.replay(log())
+    counts = duelay.MRRDBDelay(schedule=(20, 80), feedback="counts").start(ARMS)
+    with pytest.raises(ValueError, match="history must have feedback='counts'"):
+        counts.replay(log())
+
+
+def test_a_replayed_player_pickles_and_copies():
+    player = again(by_clock(LEARNS, n=200))
+    for one in (copy.deepcopy(player), pickle.loads(pickle.dumps(player))):
+        assert_same_history(one.history(), player.history())
+        assert one.standing().guarantee == player.standing().guarantee
+
+
+@pytest.mark.parametrize("kind", ["learned", "told"])
+def test_counts_of_merged_players_are_the_sums_of_theirs(kind):
+    policy = BY_CLOCK[kind]
+    one = by_clock(policy, seed=1, n=300)
+    other = by_clock(policy, seed=2, n=250, arms=("blue", "red", "green"), start=EPOCH + 777)
+    merged = History.merge(one.history(), other.history())
+    assert merged.n == 550 and merged.arms == ARMS
+    assert merged.chosen_by == f"merge of {policy}" and merged.order == "coin"
+    both = policy.start(ARMS, seed=0, clock="wall").replay(merged)
+    turned = policy.start(ARMS, seed=0, clock="wall").replay(other.history())
+    ledgers = [aged(player, merged.now + 60) for player in (both, one, turned)]
+    for name in ("plays", "conversions"):
+        of_both, *parts = [getattr(ledger, name) for ledger in ledgers]
+        np.testing.assert_array_equal(of_both, sum(parts))
+    for name in ("duels", "events", "at_risk", "told"):
+        of_both, *parts = [getattr(ledger.assumed, name) for ledger in ledgers]
+        np.testing.assert_array_equal(of_both, sum(parts), err_msg=name)
+
+
+def aged(player, now):
+    """The ledger at a time."""
+    ledger = copy.deepcopy(player._ledger)
+    clock_to(ledger, now)
+    age_to(ledger, player.tick + 1)
+    return ledger
+
+
+def test_merged_evidence_is_measured_and_of_both():
+    players = [by_clock(duelay.Decide(), seed=seed, n=200) for seed in (1, 2)]
+    merged = History.merge(*(player.history() for player in players))
+    standing = duelay.Decide().start(ARMS, clock="wall").replay(merged).standing()
+    assert standing.guarantee.kind == "measured" and standing.tick == 400
+    assert standing.conversions.sum() == sum(p.standing().conversions.sum() for p in players)
+
+
+@pytest.mark.compiled
+def test_a_history_is_booked_compiled_as_interpreted():
+    """And fast: some 100,000 duels in less than the time of their asking."""
+    player = by_clock(BY_CLOCK["learned"], n=1100)
+    assert_same_standing(again(player).standing(), player.standing())
+    history, started = log(100_000, chosen_by="decide"), time.perf_counter()
+    found = duelay.DoubleThompson().start(ARMS).replay(history)
+    assert found.tick == 100_000 and time.perf_counter() - started < 20

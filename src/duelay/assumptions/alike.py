@@ -23,10 +23,8 @@ def cut(history: History) -> tuple[NDArray[np.bool_], NDArray[np.bool_], float]:
     age: float = 1
     if delays.size:
         age = float(delays[math.ceil(_SHARE * delays.size) - 1])
-        if history.at is None:
-            age = min(int(age), max(1, history.n // 2))
-        else:
-            age = min(age, float(np.median(history.ages)))
+        half = float(history.ages.max()) / 2  # of the time so far, however many duels are in it
+        age = min(int(age), max(1, int(half))) if history.at is None else min(age, half)
     old = (history.ages > age) & two  # answers due at the next ask may not all have been told
     return old, old & (history.delay <= age), age
 

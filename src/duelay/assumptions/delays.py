@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from duelay._core.duration import in_brief
 from duelay.assumptions.alike import cut, pairs_of, part_of_time
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
 from duelay.assumptions.history import History
@@ -51,7 +52,8 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
         )
     words = "No sign of it: answers take as long whoever wins."
     if p < level:
-        slowest = spread(winner, delay, [f"arm {name}" for name in history.arms])
+        labels = [f"arm {name}" for name in history.arms]
+        slowest = spread(winner, delay, labels, in_time=history.at is not None)
         words = (
             f"Answers take longer for some winners: {slowest}. The coin does "
             "not cancel this: compare arms by duels old enough that slow answers have come too, "
@@ -91,10 +93,11 @@ def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
         labels = [f"the pair {history.arms[a]} and {history.arms[b]}" for a, b in both]
         if kinds[0] < 0:
             labels[0] = "the others"
-        answers_of = pair[heard[old]]
+        answers_of, in_time = pair[heard[old]], history.at is not None
+        slowest = spread(answers_of, history.delay[heard], labels, in_time=in_time)
         words = (
             "Pairs differ in how long, or how often, they answer; how long: "
-            f"{spread(answers_of, history.delay[heard], labels)}. It does no harm to the coin "
+            f"{slowest}. It does no harm to the coin "
             "without a law; where a law is assumed, give one for each pair (delays.ByPair)."
         )
     return Finding(name, statistic, p, n, p < level, words)
@@ -124,11 +127,13 @@ def law_drift(history: History, *, level: float = 0.05) -> Finding:
     words = "No sign of it: answers take as long late as early."
     if p < level:
         delay, half = history.delay[heard], n // 2
+        in_time = history.at is not None
+        early, late = (float(np.median(part)) for part in (delay[:half], delay[half:]))
         words = (
-            f"The delay law changes: by age {age} the median delay went from "
-            f"{np.median(delay[:half]):g} to {np.median(delay[half:]):g} ticks from the first half "
-            "of the answers to the second. Assume no fixed law: use the coin with delay=None, or "
-            "fit the law to recent duels."
+            f"The delay law changes: by age {in_words(age, in_time, unit='')} the median delay "
+            f"went from {in_words(early, in_time, unit='')} to {in_words(late, in_time)} from "
+            "the first half of the answers to the second. Assume no fixed law: use the coin with "
+            "delay=None, or fit the law to recent duels."
         )
     return Finding(name, statistic, p, n, p < level, words)
 
@@ -152,7 +157,7 @@ def when_and_whether(
     return (statistic, tail(statistic, df)) if df else (math.nan, math.nan)
 
 
-def spread(group: Ints, delay: Floats, labels: list[str]) -> str:
+def spread(group: Ints, delay: Floats, labels: list[str], *, in_time: bool = False) -> str:
     """Say which groups are slowest and quickest, among those with enough answers."""
     codes = [int(c) for c in np.unique(group) if (group == c).sum() >= LEAST // 2]
     if len(codes) < 2:
@@ -160,6 +165,11 @@ def spread(group: Ints, delay: Floats, labels: list[str]) -> str:
     median = {c: float(np.median(delay[group == c])) for c in codes}
     slow, quick = max(codes, key=median.__getitem__), min(codes, key=median.__getitem__)
     return (
-        f"a median of {median[slow]:g} ticks for {labels[slow]}, "
-        f"{median[quick]:g} for {labels[quick]}"
+        f"a median of {in_words(median[slow], in_time)} for {labels[slow]}, "
+        f"{in_words(median[quick], in_time, unit='')} for {labels[quick]}"
     )
+
+
+def in_words(length: float, in_time: bool, *, unit: str = " ticks") -> str:
+    """Return a delay or an age as a person says it: ticks with their unit, or a duration."""
+    return in_brief(length) if in_time else f"{length:g}{unit}"

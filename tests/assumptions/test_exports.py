@@ -1,0 +1,296 @@
+"""Histories written and read: CSV and Parquet, in ticks and by the clock; and merged."""
+
+import datetime
+import math
+import sys
+
+import numpy as np
+import pytest
+
+import duelay
+from duelay import History
+from duelay._core import times
+
+NAN = math.nan
+START = 1_763_294_400.123456  # 2025-11-16, noon
+UTC = datetime.UTC
+
+
+def by_clock(n=200, seed=0, *, votes=False, **more):
+    """Duels at times to the microsecond, many at one time; a fourth arm is never shown."""
+    rng = np.random.default_rng(seed)
+    at = START + np.sort(rng.integers(0, 50, size=n) * 1800.333333)
+    first, second = rng.integers(3, size=(2, n))
+    heard = rng.random(n) < 0.6
+    won = rng.choice([0.0, 0.5, 1.0], size=n) if votes else np.ones(n)
+    delay = rng.exponential(600, size=n)
+    given = {
+        "window": "2h",
+        "order": "coin",
+        "now": at[-1] + 7000.5,
+        "chosen_by": "decide:window=2h",
+        "feedback": "votes" if votes else "conversions",
+        "arms": ("red", "grün, hell", 'the "new"\none', "4"),
+    }
+    heard &= delay <= 7000
+    return History(
+        n_arms=4,
+        first=first,
+        second=second,
+        delay=np.where(heard, delay, NAN),
+        first_won=np.where(heard, won, NAN),
+        at=at,
+        **given | more,
+    )
+
+
+def in_ticks(*, votes=False, window=None, delay=(3.0, NAN, 100_001.5, 0.1 + 1.1, 1)):
+    n = 100_100
+    rows = np.zeros(n, dtype=np.int64)
+    heard = np.full(n, NAN)
+    heard[: len(delay)] = delay
+    return History(
+        n_arms=3,
+        first=rows,
+        second=rows + 1,
+        delay=heard,
+        first_won=np.where(np.isnan(heard), NAN, 0.5 if votes else 1.0),
+        feedback="votes" if votes else "conversions",
+        window=window,
+        arms=("a", "b", "c"),
+    )
+
+
+def assert_same(found, wanted):
+    for name in ("first", "second", "delay", "first_won", "at"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
+    for name in ("n_arms", "arms", "window", "feedback", "order", "now", "chosen_by"):
+        one, other = getattr(found, name), getattr(wanted, name)
+        assert one == other and type(one) is type(other), name
+
+
+def told_of(history):
+    """What a CSV does not say."""
+    return {
+        name: getattr(history, name) for name in ("window", "order", "arms", "now", "chosen_by")
+    }
+
+
+@pytest.mark.parametrize("votes", [False, True])
+def test_by_the_clock_a_csv_and_parquet_give_the_same_history_back(tmp_path, votes):
+    history = by_clock(votes=votes)
+    history.to_csv(tmp_path / "duels.csv")
+    assert_same(History.from_csv(tmp_path / "duels.csv", **told_of(history)), history)
+    history.to_parquet(tmp_path / "duels.parquet")
+    assert_same(History.from_parquet(tmp_path / "duels.parquet"), history)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("votes", [False, True])
+def test_in_ticks_a_csv_and_parquet_give_the_same_history_back(tmp_path, votes):
+    """Delays that six digits would not hold, too."""
+    history = in_ticks(votes=votes)
+    history.to_parquet(tmp_path / "duels.parquet")
+    assert_same(History.from_parquet(tmp_path / "duels.parquet"), history)
+    history.to_csv(tmp_path / "duels.csv")
+    assert_same(History.from_csv(tmp_path / "duels.csv", **told_of(history)), history)
+
+
+def test_what_is_not_said_is_not_made_up(tmp_path):
+    for history in (
+        by_clock(window=None, order=None, now=None, chosen_by="", arms=()),
+        History(n_arms=2, first=[0, 1], second=[1, 0], delay=[1, NAN], first_won=[1, NAN]),
+        History(n_arms=2, first=[], second=[], delay=[], first_won=[], at=[]),
+        by_clock(1),
+    ):
+        history.to_parquet(tmp_path / "duels.parquet")
+        assert_same(History.from_parquet(tmp_path / "duels.parquet"), history)
+
+
+def test_a_players_history_is_the_same_after_a_csv(tmp_path):
+    player = duelay.DoubleThompson(delay="learn").start(["a", "b"], seed=0, clock="wall")
+    for _ in range(50):
+        duel = player.ask()
+        if duel.first == 0:
+            player.tell(duel)
+    history = player.history()
+    history.to_csv(tmp_path / "duels.csv")
+    assert_same(History.from_csv(tmp_path / "duels.csv", **told_of(history)), history)
+
+
+def test_a_csv_by_the_clock_reads_like_this(tmp_path):
+    history = History(
+        n_arms=2, first=[0, 1], second=[1, 0], delay=[90.5, NAN], first_won=[0, NAN],
+        feedback="votes", at=[0.25, 60], arms=("old", "new"),
+    )  # fmt: skip
+    history.to_csv(tmp_path / "duels.csv")
+    assert (tmp_path / "duels.csv").read_text() == (
+        "shown_at,first,second,answered_at,winner\n"
+        "1970-01-01T00:00:00.250000Z,old,new,1970-01-01T00:01:30.750000Z,second\n"
+        "1970-01-01T00:01:00.000000Z,new,old,,\n"
+    )
+
+
+def write(path, *rows, header="shown_at,first,second,answered_at"):
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return path
+
+
+def test_times_of_any_zone_are_read(tmp_path):
+    path = write(
+        tmp_path / "duels.csv",
+        "2026-11-16T12:00:00+01:00,a,b,2026-11-16 11:00:01.5Z",
+        "2026-11-16T11:00:00Z,b,a,",
+    )
+    history = History.from_csv(path)
+    noon = datetime.datetime(2026, 11, 16, 11, tzinfo=UTC).timestamp()
+    assert history.at.tolist() == [noon, noon] and history.now == noon + 1.5
+    np.testing.assert_array_equal(history.delay, [1.5, NAN])
+    later = datetime.datetime(2026, 11, 16, 12, tzinfo=UTC)
+    assert History.from_csv(path, now=later).ages.tolist() == [3600, 3600]
+    assert not History.from_csv(path, now=noon + 1).is_heard.any()
+    assert not History.from_csv(path, window="1s").is_heard.any()
+    assert History.from_csv(path, window="1s500ms").is_heard.sum() == 1
+
+
+def test_a_column_of_delays_in_ticks_goes_before_times(tmp_path):
+    path = write(tmp_path / "duels.csv", "a,b,1,noon", header="first,second,delay,shown_at")
+    assert History.from_csv(path).at is None
+
+
+T = "2026-11-16T12:00:0"
+
+
+@pytest.mark.parametrize(
+    "rows, message",
+    [
+        ([f"{T}0Z,a,b,", "soon,a,b,"], "line 3: shown_at must be a time with .* got 'soon'"),
+        ([f"{T}0,a,b,"], "line 2: shown_at must be a time with its time zone"),
+        ([f"{T}0Z,a,b,{T}1"], "line 2: answered_at must be a time with its time zone"),
+        ([",a,b,"], "line 2: shown_at must be a time with its time zone, .* got ''"),
+        ([f"{T}0Z,a,b,2026-11-16"], "line 2: answered_at must be a time"),
+        ([f"{T}1Z,a,b,{T}0Z"], "line 2: answered_at must not be before shown_at, got"),
+        ([f"{T}1Z,a,b,", f"{T}0Z,b,a,"], "line 3: shown_at must not be before that of the row"),
+        ([f"{T}1Z,a,b"], "line 2: the row is too short, answered_at is missing"),
+        ([f"{T}1Z,a,b,,,"], "line 2: the row is longer than the first line"),
+        ([f'{T}1Z,"a\n1",b,', f"{T}x,b,b,"], "line 4: shown_at must be"),
+    ],
+)
+def test_a_bad_row_is_refused_with_its_line_and_column(tmp_path, rows, message):
+    with pytest.raises(ValueError, match=message):
+        History.from_csv(write(tmp_path / "duels.csv", *rows))
+
+
+@pytest.mark.parametrize(
+    "header, told, message",
+    [
+        ("first,second,answered_at", {}, "the column 'shown_at' is missing"),
+        ("shown_at,first,second", {}, "the column 'answered_at' is missing"),
+        ("first,second,delay", {"now": 5}, "now needs times, and this log counts ticks"),
+        ("first,second,delay", {"window": "2h"}, "window 2h is in time, and ticks are counted"),
+        ("first,second,delay", {"arms": ("x", "1")}, "first must be one of the arms given, got"),
+    ],
+)
+def test_a_log_that_does_not_fit_what_is_told_is_refused(tmp_path, header, told, message):
+    row = ",".join(["1"] * 3)
+    path = write(tmp_path / "duels.csv", row.replace("1", "a", 1), header=header)
+    with pytest.raises(ValueError, match=message):
+        History.from_csv(path, **told)
+
+
+def test_a_duel_after_now_is_refused(tmp_path):
+    path = write(tmp_path / "duels.csv", f"{T}1Z,a,b,")
+    with pytest.raises(ValueError, match="line 2: shown_at must not be after now"):
+        History.from_csv(path, now=1.7e9)
+    with pytest.raises(ValueError, match="window must be a duration such as '14d'"):
+        History.from_csv(write(path, f"{T}1Z,a,b,"), window=5)
+
+
+def test_another_parquet_is_refused(tmp_path):
+    import pyarrow
+    import pyarrow.parquet
+
+    with pytest.raises(ValueError, match="cannot read duels from .*none.parquet"):
+        History.from_parquet(tmp_path / "none.parquet")
+    (tmp_path / "text.parquet").write_text("no table")
+    with pytest.raises(ValueError, match="cannot read duels from"):
+        History.from_parquet(tmp_path / "text.parquet")
+    pyarrow.parquet.write_table(pyarrow.table({"first": [1]}), tmp_path / "other.parquet")
+    with pytest.raises(ValueError, match="other.parquet: it is not of History.to_parquet"):
+        History.from_parquet(tmp_path / "other.parquet")
+
+
+def test_without_pyarrow_it_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for call in (by_clock().to_parquet, History.from_parquet):
+        with pytest.raises(ModuleNotFoundError, match=r"pyarrow: install .*duelay\[experiments\]"):
+            call(tmp_path / "duels.parquet")
+
+
+def test_times_are_whole_microseconds_and_say_so_exactly():
+    rng = np.random.default_rng(0)
+    at = times.whole(rng.uniform(-1e9, 4e9, size=10_000))
+    np.testing.assert_array_equal(times.whole(at), at)
+    read = [times.read("at", text) / 1e6 for text in times.write(at)]
+    np.testing.assert_array_equal(read, at)
+    for second in at[:100].tolist():
+        moment = datetime.datetime.fromtimestamp(0, UTC) + datetime.timedelta(seconds=second)
+        assert times.seconds("at", second) == times.seconds("at", moment) == second
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"at": [0.0]}, "at must hold the time of each duel in seconds"),
+        ({"at": [5.0, 4.0]}, "at must hold the time of each duel in seconds, none before"),
+        ({"at": [1.7e12, 1.7e12]}, "at and delay must be in seconds, and not in milliseconds"),
+        ({"now": 1.0}, "now must not be before the last time, 4.0, got 1.0"),
+        ({"now": "noon"}, "now must be seconds since the epoch, an aware datetime"),
+        ({"now": datetime.datetime(2026, 1, 1)}, "now must be a datetime with its time zone"),
+        ({"window": 5}, "window must be a duration such as '14d' where `at` is given, got 5"),
+        ({"window": "1s"}, "duel 0 may have at most 1.0, got 2"),
+        ({"delay": [-1.0, NAN]}, "delay must be from 0 to the duel's age"),
+    ],
+)
+def test_a_wrong_history_by_the_clock_is_refused(wrong, message):
+    right = {"n_arms": 2, "first": [0, 1], "second": [1, 0], "at": [0.0, 4.0]}
+    right |= {"delay": [2.0, NAN], "first_won": [1.0, NAN]}
+    History(**right)
+    with pytest.raises(ValueError, match=message):
+        History(**right | wrong)
+
+
+def test_merged_histories_are_in_the_order_of_time():
+    one = History(
+        n_arms=2, first=[0, 1], second=[1, 1], delay=[1.0, NAN], first_won=[1, NAN],
+        at=[0, 10], arms=("a", "b"), order="coin", chosen_by="rmed",
+    )  # fmt: skip
+    other = History(
+        n_arms=2, first=[0, 0], second=[1, 0], delay=[NAN, 3.0], first_won=[NAN, 1],
+        at=[10, 20], arms=("b", "a"), order="alternate", chosen_by="decide", now=99.0,
+    )  # fmt: skip
+    found = History.merge(one, other)
+    assert found.at.tolist() == [0, 10, 10, 20] and found.now == 99
+    assert found.first.tolist() == [0, 1, 1, 1] and found.second.tolist() == [1, 1, 0, 1]
+    np.testing.assert_array_equal(found.delay, [1, NAN, NAN, 3])
+    assert (found.order, found.chosen_by) == ("alternate", "merge of rmed and decide")
+    assert_same(History.merge(one), one)
+
+
+@pytest.mark.parametrize(
+    "other, message",
+    [
+        (by_clock(arms=("red", "x", "y", "z")), "must have the same arms to be merged, got"),
+        (by_clock(window="3h"), "must have the same window to be merged, got 2h and 3h"),
+        (by_clock(votes=True), "must have the same feedback to be merged"),
+        (
+            History(n_arms=2, first=[0], second=[1], delay=[NAN], first_won=[NAN]),
+            "must go by the clock to be merged",
+        ),
+    ],
+)
+def test_what_cannot_be_merged_is_refused(other, message):
+    with pytest.raises(ValueError, match=message):
+        History.merge(by_clock(), other)
+    with pytest.raises(ValueError, match="merge needs one history at least"):
+        History.merge()
