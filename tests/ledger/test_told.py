@@ -21,6 +21,7 @@ LONG = 1 << 16
         (delays.Uniform(1, 200), 198),
         (delays.Geometric(0.1), math.ceil(math.log(0.01) / math.log(0.9))),
         (delays.Empirical([0.5, 0.489, 0.001, 0.01]), 3),
+        (delays.Empirical([0.995, 0.002, 0.003]), 1),
     ],
     ids=str,
 )
