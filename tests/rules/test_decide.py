@@ -1,5 +1,6 @@
 """Decide's choices: who leads, who is its rival, and that both are blind to open orders."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -178,6 +179,26 @@ def test_no_winner_and_no_self_duel_before_the_declaration():
         duel = player.ask()
         assert duel.first != duel.second
     assert player.standing().winner is None
+
+
+@pytest.mark.parametrize("told, duels_itself", [({}, True), ({"self_duels": False}, False)])
+def test_a_player_shows_the_winner_alone_unless_self_duels_are_forbidden(told, duels_itself):
+    player = duelay.Decide(**told).start(2, seed=0)
+    for _ in range(200):
+        duel = player.ask()
+        if duel.first == 1 and duel.second == 0:
+            player.tell(duel)
+    assert player.standing().winner == 1
+    duels = [player.ask() for _ in range(9)]
+    assert {duel.first == duel.second for duel in duels} == {duels_itself}
+    assert all(1 in (duel.first, duel.second) for duel in duels)
+
+
+def test_the_policy_is_a_recipe_that_nobody_changes():
+    policy = duelay.Decide()
+    assert hash(policy) == hash(duelay.Decide(error=0.05))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        policy.error = 0.1
 
 
 def test_an_order_other_than_the_coin_is_refused():
