@@ -49,6 +49,7 @@ def calls(horizon, batch, feedback, delay=2):
     return expected
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("feedback", ["conversions", "votes", "counts"])
 @pytest.mark.parametrize("batch", [1, 2, 4])
 @pytest.mark.parametrize("slices", [(12,), (1, 5, 6, 12)])

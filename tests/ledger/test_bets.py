@@ -246,6 +246,7 @@ def test_a_winner_needs_k_over_the_error_and_one_over_it_where_one_exists():
     assert start_bets(0.1, None, 4, winner_exists=True).level == pytest.approx(math.log(10))
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("window, longest", [(None, 65536), (12, 12), (70_000, 65536)])
 def test_no_silence_is_waited_for_longer_than_the_window(window, longest):
     bets = start_bets(0.1, window, 2)

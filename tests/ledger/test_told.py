@@ -10,6 +10,7 @@ from duelay.ledger.bets import GAPS
 from duelay.ledger.told import age_booked, last_age, start_told
 
 LONG = 1 << 16
+pytestmark = pytest.mark.interpreted
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,6 @@ def test_what_a_silence_is_worth_grows_with_the_answers_that_should_have_come():
     assert told.worth == pytest.approx(kappa[3])
 
 
-@pytest.mark.interpreted
 def test_the_age_booked_is_that_of_the_last_refreshment():
     told = start_told(delays.Constant(9), LONG, 2, GAPS)
     assert age_booked(told, 1) == 0

@@ -140,6 +140,7 @@ def test_where_a_winner_exists_an_arm_that_is_rejected_leads_no_more():
     assert find_leader(bets._replace(winner_exists=False), Middle()) == 0
 
 
+@pytest.mark.interpreted
 def test_nothing_is_calm_before_a_declaration_and_all_is_after_it():
     rule = DecideRule(0)
     ledger, t = settled(2, {(1, 0): 20, (0, 1): 19})
