@@ -10,7 +10,16 @@ import duelay
 import naive
 from duelay import delays
 from duelay.ledger import age_to, hear, hear_vote, open_ledger, record
-from duelay.ledger.bets import GAPS, evidence_weights, start_bets
+from duelay.ledger.assumption import evidence, expected, settles, vote
+from duelay.ledger.bets import (
+    GAPS,
+    answered_share,
+    evidence_weights,
+    fix_kappa,
+    patience,
+    start_bets,
+    worth,
+)
 from duelay.ledger.declare import NOBODY
 from duelay.problems import Problem
 from helpers import play_beside
@@ -222,6 +231,131 @@ def test_votes_bet_on_either_outcome_and_ties_on_none():
         age_to(ledger, t)
         record(ledger, 0, 1, t)
     assert bets.lead[0, 1] == 1.0
+
+
+def test_the_weight_of_a_gap_is_the_stretch_around_it_on_a_bell():
+    stretch = [0.01, *((GAPS[g + 1] - GAPS[g - 1]) / 2 for g in range(1, 10)), 0.1]
+    weight = np.array(
+        [math.exp(-0.5 * (gap / 0.1) ** 2) * s for gap, s in zip(GAPS, stretch, strict=True)]
+    )
+    np.testing.assert_allclose(evidence_weights(), weight / weight.sum(), rtol=1e-12)
+
+
+def test_a_winner_needs_k_over_the_error_and_one_over_it_where_one_exists():
+    assert start_bets(0.1, None, 4).level == pytest.approx(math.log(40))
+    assert start_bets(0.1, None, 4, winner_exists=True).level == pytest.approx(math.log(10))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("window, longest", [(None, 65536), (12, 12), (70_000, 65536)])
+def test_no_silence_is_waited_for_longer_than_the_window(window, longest):
+    bets = start_bets(0.1, window, 2)
+    assert bets.window == settles(bets) == longest
+
+
+@pytest.mark.interpreted
+def test_silence_is_settled_at_four_mean_delays_and_later_while_little_is_heard():
+    bets = start_bets(0.05, 500, 2)
+    for n, total, age in (
+        (0, 0, 500),
+        (9, 90, 500),
+        (10, 105, 127),
+        (40, 403, 61),
+        (20, 9999, 500),
+    ):
+        bets.n_heard[0], bets.delays[0] = n, total
+        assert patience(bets) == age
+    told = start_bets(0.05, 500, 2, delay=delays.Constant(7))
+    told.n_heard[0], told.delays[0] = 40, 80
+    assert patience(told) == 7
+
+
+@pytest.mark.interpreted
+def test_the_share_that_answers_is_guessed_low_while_little_is_known():
+    assert answered_share(0, 0) == 0.0
+    assert answered_share(3, 10) == pytest.approx(0.3)
+    assert answered_share(200, 390) == 1.0
+
+
+@pytest.mark.interpreted
+def test_an_open_duel_is_worth_what_it_will_tell():
+    bets = start_bets(0.05, None, 2)
+    assert worth(bets) == 0.1  # before anything is known
+    bets.answered[0], bets.matured[0], bets.kappa[0] = 30, 90, 0.4
+    assert worth(bets) == pytest.approx(0.3 + 0.7 * 0.4**2)
+    assert worth(bets._replace(is_vote=True)) == 1.0
+    for never, told in ((0.2, 0.8 / 1.2), (0.95, 0.1)):
+        law = delays.Never(never, delays.Constant(3))
+        assert worth(start_bets(0.05, None, 2, delay=law)) == pytest.approx(told)
+
+
+@pytest.mark.interpreted
+def test_kappa_is_fixed_anew_after_every_20th_part_more():
+    bets = start_bets(0.05, None, 2)
+    bets.answered[0], bets.matured[0] = 30, 110
+    fix_kappa(bets)
+    kappa = 0.5 / 1.5
+    assert bets.kappa[0] == pytest.approx(kappa) and bets.refit[0] == 116
+    np.testing.assert_allclose(np.exp(bets.silent_won), 1 + 2 * kappa * GAPS)
+    np.testing.assert_allclose(np.exp(bets.silent_lost), 1 - 2 * kappa * GAPS)
+
+
+@pytest.mark.interpreted
+def test_a_silence_leads_by_kappa_and_counts_its_square():
+    bets = start_bets(0.05, 5, 3)
+    bets.refit[0] = 99
+    bets.kappa[0] = 0.4
+    ledger = open_ledger(bets, 3, "coin")
+    for t, pair in enumerate([(0, 1), (0, 1), (1, 0), (2, 2)], start=1):
+        age_to(ledger, t)
+        record(ledger, *pair, t)
+    assert bets.n_open.tolist() == [[0, 3, 0], [3, 0, 0], [0, 0, 0]]
+    hear(ledger, 0, 1, 1, 5)
+    for t in range(5, 11):
+        age_to(ledger, t)
+    assert not bets.n_open.any() and (bets.matured[0], bets.answered[0]) == (3, 1)
+    assert (bets.n_heard[0], bets.delays[0], bets.oldest[0]) == (1, 4, 6)
+    lead, n = 1 - 0.4 + 0.4, 1 + 2 * 0.4**2
+    assert bets.lead[0, 1] == -bets.lead[1, 0] == pytest.approx(lead)
+    assert bets.n[0, 1] == bets.n[1, 0] == pytest.approx(n)
+    plays = ledger.plays
+    assert evidence(bets, plays, plays, 0, 1) == pytest.approx((n, n, (n + lead) / 2))
+    assert evidence(bets, plays, plays, 1, 0) == pytest.approx((n, n, (n - lead) / 2))
+    assert expected(bets, plays, 0, 1) == pytest.approx(n / 2)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("winner_exists", [False, True])
+def test_a_vote_after_the_window_is_a_bet_unless_it_matters_who_led(winner_exists):
+    bets = start_bets(0.05, 3, 2, winner_exists=winner_exists)._replace(is_vote=True)
+    ledger = open_ledger(bets, 2, "coin")
+    record(ledger, 0, 1, 1)
+    for t in range(2, 7):
+        age_to(ledger, t)
+    assert not bets.n_open.any() and not bets.n.any()
+    vote(bets, 0, 1, 0.0, 1, 6)
+    assert bets.lead[1, 0] == bets.n[0, 1] == bets.wins[1, 0] == (0 if winner_exists else 1)
+    assert bets.n_heard[0] == 0 and not bets.n_open.any()
+
+
+@pytest.mark.interpreted
+def test_votes_close_their_duels_and_a_tie_counts_without_a_lead():
+    bets = start_bets(0.05, None, 3, winner_exists=True)._replace(is_vote=True)
+    ledger = open_ledger(bets, 3, "coin")
+    for t, (pair, led) in enumerate([((0, 1), 0), ((1, 0), 0), ((0, 2), 2), ((1, 1), 1)], start=1):
+        bets.leader[0] = led
+        record(ledger, *pair, t)
+    assert bets.n_open.sum() == 6
+    for born, pair, first_won in ((1, (0, 1), 1.0), (2, (1, 0), 0.0), (3, (0, 2), 0.5)):
+        vote(bets, *pair, first_won, born, 6)
+    vote(bets, 1, 1, 1.0, 4, 6)
+    assert not bets.n_open.any() and (bets.n_heard[0], bets.delays[0]) == (3, 5 + 4 + 3)
+    assert bets.wins.tolist() == [[0, 2, 0.5], [0, 0, 0], [0.5, 0, 0]]
+    assert bets.lead.tolist() == [[0, 2, 0], [-2, 0, 0], [0, 0, 0]]
+    assert bets.n.tolist() == [[0, 2, 1], [2, 0, 0], [1, 0, 0]]
+    np.testing.assert_allclose(bets.wealth[0, 1], 2 * np.log1p(2 * GAPS))
+    assert not bets.wealth[1].any() and not bets.wealth[2].any()  # nobody else led
+    assert np.argwhere(bets.is_touched).tolist() == [[0, 1], [0, 2]]
 
 
 def test_the_path_keeps_the_past_in_little_room():

@@ -8,9 +8,11 @@ import pytest
 
 import duelay
 import naive
+from duelay import delays
 from duelay.assumptions.history import History
-from duelay.ledger import assume
-from duelay.players.sequences import of_censored, of_shares
+from duelay.ledger import assume, open_ledger
+from duelay.ledger.bets import start_bets
+from duelay.players.sequences import _lower_censored, at_all_times, of_censored, of_shares
 from helpers import play_beside
 
 
@@ -53,6 +55,95 @@ def test_with_a_law_silence_counts_by_its_age(told):
     kept = grid[mixed - total < math.log(1 / 0.1)]
     assert lower[0, 1] == pytest.approx(kept[0], abs=2e-4)
     assert upper[0, 1] == pytest.approx(kept[-1], abs=2e-4)
+
+
+def grid_interval(mine, theirs, pairs, error):
+    """The ends of the interval of mu_ij on a grid; each side is a list of silences' tau and None.
+
+    `mine` are the duels with i first: None for a conversion, else tau at the age of the silence.
+    """
+    grid = (np.arange(20_000) + 0.5) / 20_000
+    total = np.zeros_like(grid)
+    for mu, duels in ((grid, mine), (1 - grid, theirs)):
+        for tau in duels:
+            total += np.log(mu) if tau is None else np.log1p(-mu * tau)
+    mixed = total.max() + math.log(np.exp(total - total.max()).mean())
+    kept = grid[mixed - total < math.log(pairs / error)]
+    return kept[0], kept[-1]
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        delays.Uniform(1, 12),
+        delays.Geometric(0.2),
+        delays.Never(0.3, delays.Geometric(0.2)),
+        delays.ByPair.of(4, lambda i, j: delays.Geometric(0.05 + 0.1 * (2 * i + j))),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("decides", [False, True])
+def test_all_pairs_share_the_error_and_one_without_duels_is_unknown(law, decides):
+    """Of four arms the last duels itself alone."""
+    rng = np.random.default_rng(5)
+    n, window, k = 150, 9, 4
+    first = rng.integers(k - 1, size=n)
+    second = np.where(np.arange(n) % 10 == 0, first, (first + rng.integers(1, 3, size=n)) % 3)
+    first, second = np.append(first, [3, 3]), np.append(second, [3, 3])
+    n, born = n + 2, np.arange(1, n + 3)
+    delay = np.array([law.at(i, j).sample(seed=rng) for i, j in zip(first, second, strict=True)])
+    heard = (rng.random(n) < 0.5) & (delay <= window) & (born + delay <= n)
+    history = History(
+        n_arms=k, first=first, second=second, delay=np.where(heard, delay, np.nan),
+        first_won=np.where(heard, 1.0, np.nan), window=window,
+    )  # fmt: skip
+    assumed = start_bets(0.1, window, k, delay=law) if decides else assume(law, window, k)
+    last = assumed.window if decides else window
+    lower, upper = at_all_times(open_ledger(assumed, k, "coin"), history, 0.1)
+    for i in range(k):
+        for j in range(k):
+            if i == j:
+                assert lower[i, j] == upper[i, j] == 0.5
+                continue
+            if 3 in (i, j):
+                assert (lower[i, j], upper[i, j]) == (-math.inf, math.inf)
+                continue
+            sides = []
+            for one, other in ((i, j), (j, i)):
+                duels = np.flatnonzero((first == one) & (second == other))
+                tau = law.at(one, other).cdf(np.minimum(n - born, last))
+                sides.append([None if heard[s] and delay[s] <= last else tau[s] for s in duels])
+            expected = grid_interval(*sides, 6, 0.1)
+            assert (lower[i, j], upper[i, j]) == pytest.approx(expected, abs=2e-4)
+
+
+@pytest.mark.parametrize("mine", [(0, 0), (1, 0), (6, 0), (0, 5), (900, 700), (3, 400)])
+@pytest.mark.parametrize("theirs", [(0, 1), (4, 0), (0, 30), (1000, 300)])
+@pytest.mark.parametrize("tau", [0.3, 1.0])
+def test_an_interval_with_silence_is_right_for_few_duels_and_for_many(mine, theirs, tau):
+    """Each side has conversions and silences."""
+    sides = [(wins, np.full(min(n, 1), tau), np.full(min(n, 1), n)) for wins, n in (mine, theirs)]
+    duels = [[None] * wins + [tau] * n for wins, n in (mine, theirs)]
+    expected = grid_interval(*duels, 3, 0.1)
+    found = _lower_censored(*sides, math.log(30)), 1 - _lower_censored(*sides[::-1], math.log(30))
+    assert found == pytest.approx(expected, abs=2e-4)
+
+
+@pytest.mark.parametrize("feedback", ["conversions", "votes"])
+def test_without_a_law_what_was_heard_by_the_last_ask_counts(feedback):
+    """Ties are half a win for either; what came after the last ask is left out."""
+    won = [1.0, 1.0, 1.0, 1.0, 1.0] if feedback == "conversions" else [1.0, 0.0, 0.5, 1.0, 0.0]
+    history = History(
+        n_arms=3, first=[0, 0, 1, 2, 0, 1], second=[1, 1, 2, 0, 1, 0],
+        delay=[1, 4, 2, 2, 2, np.nan], first_won=[*won, np.nan], feedback=feedback,
+    )  # fmt: skip
+    wins = np.zeros((3, 3))  # but for the fifth, told a tick after the last ask
+    for i, j, share in zip([0, 0, 1, 2], [1, 1, 2, 0], won, strict=False):
+        wins[i, j] += share
+        wins[j, i] += 1 - share
+    player = duelay.RUCB(order="coin").start(3, feedback=feedback)
+    found = at_all_times(player._ledger, history, 0.2)
+    np.testing.assert_allclose(found, of_shares(wins, 0.2))
 
 
 @pytest.mark.parametrize("told", ["uniform:1,12", "geometric:0.2"])

@@ -1,5 +1,6 @@
 """Decide's choices: who leads, who is its rival, and that both are blind to open orders."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -7,9 +8,10 @@ import pytest
 
 import duelay
 from duelay.ledger import age_to, hear, open_ledger, record
-from duelay.ledger.bets import start_bets
+from duelay.ledger.assumption import FOREVER
+from duelay.ledger.bets import start_bets, worth
 from duelay.rules.decide import DecideRule, find_leader, find_rival
-from duelay.rules.turn import declared, select
+from duelay.rules.turn import calm_until, declared, select
 
 
 class Middle:
@@ -64,6 +66,96 @@ def test_the_rival_is_the_one_with_the_least_to_show_for_its_duels():
     assert find_rival(ledger.assumed, 0, Middle()) == 3  # of whom nothing is known
 
 
+class Scripted:
+    """A generator with normal numbers from a list, which breaks no tie."""
+
+    def __init__(self, normals):
+        self.normals = iter(normals)
+
+    def random(self):
+        return 0.999
+
+    def standard_normal(self):
+        return next(self.normals)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("seed", range(12))
+def test_the_rival_has_the_least_evidence_to_expect_under_a_gap_drawn_from_its_posterior(seed):
+    """With few duels, so that some rivals are unknown, and some are passed."""
+    rng, k = np.random.default_rng(seed), 6
+    bets = start_bets(0.05, None, k)
+    bets.answered[0], bets.matured[0], bets.kappa[0] = 30, 90, 0.4
+    chosen = set()
+    for _ in range(30):
+        leader = int(rng.integers(k))
+        bets.n[:] = rng.integers(8, size=(k, k)) * (rng.random((k, k)) < 0.9)
+        bets.lead[:] = np.round(bets.n * rng.uniform(-1, 1, size=(k, k)))
+        bets.n_open[:] = rng.integers(12, size=(k, k))
+        bets.best[:] = bets.level * rng.choice([0.5, 0.999, 1.0], size=(k, k))
+        normals = rng.normal(1.0, 1.0, size=k)
+        draws, cost = iter(normals), {}
+        for j in range(k):
+            if j == leader or bets.best[leader, j] >= bets.level:
+                continue
+            n, lead, n_open = bets.n[leader, j], bets.lead[leader, j], bets.n_open[leader, j]
+            still_open = worth(bets) * n_open
+            if n == 0:
+                cost[j] = still_open - 1
+                continue
+            gap = max(lead / (2 * n) + next(draws) / (2 * math.sqrt(n)), 0)
+            cost[j] = 2 * (n + still_open) * gap * gap
+        if cost:
+            expected = min(cost, key=cost.get)
+            assert find_rival(bets, leader, Scripted(normals)) == expected
+            chosen.add(expected)
+    assert len(chosen) == k
+
+
+@pytest.mark.interpreted
+def test_whoever_has_passed_all_others_still_has_a_rival():
+    bets = start_bets(0.05, None, 3)
+    bets.best[:] = bets.level
+    assert [find_rival(bets, leader, Middle()) for leader in range(3)] == [1, 0, 0]
+
+
+@pytest.mark.interpreted
+def test_of_several_that_are_alike_any_leads_and_any_is_the_rival():
+    bets, rng = start_bets(0.05, None, 5), np.random.default_rng(0)
+    bets.doubts[1] = 0.1
+    leaders = np.bincount([find_leader(bets, rng) for _ in range(2000)], minlength=5)
+    rivals = np.bincount([find_rival(bets, 2, rng) for _ in range(2000)], minlength=5)
+    for counts, nobody in ((leaders, 1), (rivals, 2)):
+        assert counts[nobody] == 0
+        assert np.abs(np.delete(counts, nobody) - 500).max() < 4 * math.sqrt(2000 * 0.25 * 0.75)
+
+
+@pytest.mark.interpreted
+def test_where_a_winner_exists_an_arm_that_is_rejected_leads_no_more():
+    bets = start_bets(0.05, None, 3, winner_exists=True)
+    bets.doubts[:] = [0.0, 3.0, 5.0]
+    assert find_leader(bets, Middle()) == 0
+    bets.against[0] = bets.level
+    assert find_leader(bets, Middle()) == 1
+    assert find_leader(bets._replace(winner_exists=False), Middle()) == 0
+
+
+@pytest.mark.interpreted
+def test_nothing_is_calm_before_a_declaration_and_all_is_after_it():
+    rule = DecideRule(0)
+    ledger, t = settled(2, {(1, 0): 20, (0, 1): 19})
+    assert declared(rule, ledger) < 0 and calm_until(rule, ledger, 1, t) == t
+    ledger, t = settled(2, {(1, 0): 200})
+    assert calm_until(rule, ledger, 1, t) == FOREVER
+
+
+@pytest.mark.interpreted
+def test_the_leader_is_written_down_for_the_bets():
+    ledger, t = settled(3, {(0, 1): 2, (2, 0): 9, (2, 1): 9})
+    leader, rival = select(DecideRule(0), ledger, t, np.random.default_rng(0))
+    assert leader == 2 == ledger.assumed.leader[0] and rival in (0, 1)
+
+
 def test_the_choice_does_not_look_at_the_order_of_an_open_duel():
     counts = {(0, 1): 9, (1, 0): 7, (1, 2): 8, (2, 0): 6}
     seen = set()
@@ -88,6 +180,26 @@ def test_no_winner_and_no_self_duel_before_the_declaration():
         duel = player.ask()
         assert duel.first != duel.second
     assert player.standing().winner is None
+
+
+@pytest.mark.parametrize("told, duels_itself", [({}, True), ({"self_duels": False}, False)])
+def test_a_player_shows_the_winner_alone_unless_self_duels_are_forbidden(told, duels_itself):
+    player = duelay.Decide(**told).start(2, seed=0)
+    for _ in range(200):
+        duel = player.ask()
+        if duel.first == 1 and duel.second == 0:
+            player.tell(duel)
+    assert player.standing().winner == 1
+    duels = [player.ask() for _ in range(9)]
+    assert {duel.first == duel.second for duel in duels} == {duels_itself}
+    assert all(1 in (duel.first, duel.second) for duel in duels)
+
+
+def test_the_policy_is_a_recipe_that_nobody_changes():
+    policy = duelay.Decide()
+    assert hash(policy) == hash(duelay.Decide(error=0.05))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        policy.error = 0.1
 
 
 def test_an_order_other_than_the_coin_is_refused():

@@ -199,9 +199,6 @@ def keep_path(bets: Any, t: int) -> None:
             for i in range(bets.doubts.size):
                 bets.path[place, i] = bets.path[2 * place, i]
         bets.stride[0] *= 2
-        bets.path_size[0] = size
-        if (t - 1) // bets.stride[0] == bets.path_tick[size - 1] // bets.stride[0]:
-            return
     bets.path_tick[size] = t - 1
     for i in range(bets.doubts.size):
         bets.path[size, i] = arm_evidence(bets, i)

@@ -47,9 +47,8 @@ def start_told(delay: Delay | None, longest: int, n_arms: int, gaps: Floats) -> 
     tau, law = np.zeros((1, 1)), np.zeros((n_arms, n_arms), dtype=np.int64)
     if delay is not None:
         tau, law = tables(delay, n_arms, longest)
-        most = np.maximum(tau[:, -1:], 1e-300) * _MOST
-        last = min(int((tau < most).sum(axis=1).max()), max(longest // len(tau), 1))
-        tau = np.pad(tau, ((0, 0), (0, 1)), mode="edge")[:, : last + 1]
+        last = int((tau < _MOST * tau[:, -1:]).sum(axis=1).max())  # 0 where nothing ever comes
+        tau = tau[:, : min(max(last, 1), max(longest // len(tau), 1)) + 1]
     kappa = tau / (2.0 - tau)
     return Told(
         is_told=delay is not None,

@@ -23,9 +23,9 @@ from duelay.ledger.geometric import AssumedGeometric
 from duelay.ledger.table import AssumedTable
 
 Floats = NDArray[np.float64]
-_STEPS = 60  # of a bisection
+_STEPS, _ROUGH = 60, 30  # of a bisection, and of one whose result is only about right
 _NODES = np.polynomial.legendre.leggauss(80)  # of an integral around the mode, and their weights
-_AROUND = 9.0  # standard errors on either side: the rest is left out, which widens the interval
+_BELOW = 40.0  # the mode, in log likelihood: the rest is left out, which widens the interval
 
 
 def at_all_times(
@@ -149,20 +149,17 @@ def _lower_censored(mine: Any, theirs: Any, least: float) -> float:
 
     mode = _edge(lambda mu: slope(mu) > 0, 0.0, 1.0)
     top = log_likelihood(mode)
-    nearby = 1e-4
-    bend = (2 * top - log_likelihood(max(mode - nearby, 1e-12))
-            - log_likelihood(min(mode + nearby, 1 - 1e-12))) / nearby**2  # fmt: skip
-    width = _AROUND / math.sqrt(bend) if bend > 0 and math.isfinite(bend) else 1.0
-    low, high = max(mode - width, 0.0), min(mode + width, 1.0)
+    low = _edge(lambda mu: log_likelihood(mu) < top - _BELOW, 0.0, mode, _ROUGH)
+    high = _edge(lambda mu: log_likelihood(mu) >= top - _BELOW, mode, 1.0, _ROUGH)
     nodes = low + (high - low) * (_NODES[0] + 1.0) / 2.0
     values = np.exp(np.array([log_likelihood(node) for node in nodes]) - top)
     mixed = top + math.log(float((_NODES[1] * values).sum()) * (high - low) / 2.0)
     return _edge(lambda mu: mixed - log_likelihood(mu) >= least, 0.0, mode)
 
 
-def _edge(is_before: Any, low: float, high: float) -> float:
+def _edge(is_before: Any, low: float, high: float, steps: int = _STEPS) -> float:
     """Bisect for where a condition stops to hold; return the last point at which it did."""
-    for _ in range(_STEPS):
+    for _ in range(steps):
         middle = (low + high) / 2.0
         if middle in (low, high):
             break
