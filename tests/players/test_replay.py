@@ -230,6 +230,16 @@ def test_a_history_says_who_has_chosen_its_pairs_and_in_which_order():
     assert (unknown.history().chosen_by, unknown.history().order) == ("", "champion")
 
 
+def test_where_an_arm_has_joined_the_history_says_so_and_nothing_is_proved_of_it():
+    player = duelay.Decide().start(ARMS, seed=0, clock="wall")
+    player.ask(at=EPOCH)
+    player.add_arm("white")
+    player.ask(at=EPOCH + 1)
+    assert player.history().chosen_by == "decide with arms that joined"
+    assert player.standing().guarantee.kind == "proved"
+    assert again(player).standing().guarantee.kind == "measured"
+
+
 def test_an_empty_history_changes_nothing():
     player = duelay.Decide().start(ARMS, seed=0)
     player.replay(log(0, order=None))
