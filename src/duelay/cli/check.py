@@ -19,7 +19,7 @@ from duelay.ledger.order import ORDERS
 @click.command("check", cls=Command)
 @click.argument("duels", metavar="CSV", type=click.Path(path_type=Path))
 @click.option("--window", type=Window(), metavar="M",
-              help="Ticks, or a duration such as 14d, after which an answer is not counted.")  # fmt: skip
+              help="Ticks, or 14d, after which an answer is not counted.")  # fmt: skip
 @click.option("--order", type=click.Choice(ORDERS),
               help="How the order was decided.  [default: not known]")  # fmt: skip
 @click.option("--level", type=float, default=0.05, show_default=True,
@@ -37,8 +37,9 @@ def check_command(
 ) -> None:
     """Say whether what policies take for granted holds in an experiment's own data.
 
-    CSV has a row a duel: first, second, delay (empty for silence) and, for votes, winner; or with
-    times shown_at, first, second, answered_at (empty for silence), in the order of time. The status is 1 where a test alarms, 0 where none does.
+    CSV has a row a duel: first, second, delay (empty for silence) and, for votes, winner. With
+    times: shown_at, first, second, answered_at, in the order of time. The status is 1 where a test
+    alarms, 0 where none does.
     """
     history = History.from_csv(duels, window=window, order=order)
     findings = assumptions.check_assumptions(history, level=level)
