@@ -240,6 +240,22 @@ def test_where_an_arm_has_joined_the_history_says_so_and_nothing_is_proved_of_it
     assert again(player).standing().guarantee.kind == "measured"
 
 
+def test_a_retired_arm_keeps_its_past_before_and_after():
+    history = log()
+    for policy in (duelay.DoubleThompson(), duelay.Decide()):
+        before = policy.start(ARMS, seed=0)
+        before.retire_arm("blue")
+        before.replay(history)
+        after = policy.start(ARMS, seed=0).replay(history)
+        after.retire_arm("blue")
+        for name in ("plays", "conversions", "mean", "present"):
+            np.testing.assert_array_equal(
+                getattr(before.standing(), name), getattr(after.standing(), name), err_msg=name
+            )
+        assert_same_history(before.history(), after.history())
+        assert all(2 not in before.ask()[1:] for _ in range(20))
+
+
 def test_an_empty_history_changes_nothing():
     player = duelay.Decide().start(ARMS, seed=0)
     player.replay(log(0, order=None))
