@@ -29,6 +29,7 @@ TYPES = {
     ("show", "experiments"): "it shows their results",
     ("show", "players"): "it shows them",
     ("show", "problems"): "it shows them",
+    ("show", "traffic"): "it draws it",
 }
 
 

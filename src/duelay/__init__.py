@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from duelay import assumptions, datasets, delays, rules, theory
+from duelay import assumptions, datasets, delays, rules, theory, traffic
 from duelay._version import __version__
 from duelay.advice import Recommendation, recommend
 from duelay.assumptions.history import History
@@ -58,4 +58,5 @@ __all__ = [
     "rules",
     "simulate",
     "theory",
+    "traffic",
 ]

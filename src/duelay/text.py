@@ -1,4 +1,6 @@
-"""The one text form of laws and policies: ``geometric:0.01``, ``rucb-delay:alpha=1,window=500``.
+"""The one text form of laws, policies and traffic.
+
+``geometric:0.01``, ``rucb-delay:alpha=1,window=500``, ``poisson:10s``.
 
 The command line, specification files and the service all speak it; it is parsed and printed here
 and nowhere else. The grammar::
@@ -31,8 +33,8 @@ from duelay._core.sources import is_outside, sources_of_class
 C = TypeVar("C", bound=type)
 M = TypeVar("M", bound=Callable[[], Any])
 
-_KINDS: dict[str, dict[str, type]] = {"law": {}, "policy": {}}
-_ALIASES: dict[str, dict[str, Callable[[], Any]]] = {"law": {}, "policy": {}}
+_KINDS: dict[str, dict[str, type]] = {"law": {}, "policy": {}, "traffic": {}}
+_ALIASES: dict[str, dict[str, Callable[[], Any]]] = {"law": {}, "policy": {}, "traffic": {}}
 _INTEGER = re.compile(r"[+-]?\d+")
 DEEPEST = 20  # laws within laws; a policy and `by-pair` may stand around them
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
@@ -75,7 +77,7 @@ def aliases(kind: str) -> dict[str, Any]:
 
 
 def names(kind: str) -> dict[str, type]:
-    """Return every class of a kind ("law" or "policy") by its name in text."""
+    """Return every class of a kind ("law", "policy" or "traffic") by its name in text."""
     return dict(_KINDS[kind])
 
 
@@ -91,7 +93,7 @@ def parameters(cls: type) -> list[str]:
 def parse(
     kind: str, text: str, defaults: Mapping[str, Any] | None = None, *, is_nested: bool = False
 ) -> Any:
-    """Make a law or a policy from its text form.
+    """Make a law, a policy or traffic from its text form.
 
     `defaults` fills in parameters that the text leaves out, if their field's metadata says that
     they are of the world. The command line tells policies the simulated law in this way.
@@ -152,18 +154,19 @@ def parse(
 
 
 def form(recipe: Any, *, is_full: bool = False) -> str:
-    """Return the text form of a law or a policy; `parse` reads it back as an equal one.
+    """Return the text form of a law, a policy or traffic; `parse` reads it back as an equal one.
 
-    A law's parameters stand in order, without names. A policy's stand with their names: those that
-    differ from their default or are of the world (a field's metadata says so), or all if `is_full`.
+    The parameters of a law or of traffic stand in order, without names. A policy's stand with
+    their names: those that differ from their default or are of the world (a field's metadata says
+    so), or all if `is_full`.
     """
     if not recipe.text_name:  # a user's own, not named: its repr cannot be parsed
         return repr(recipe)
     arguments = []
-    is_law = type(recipe) in _KINDS["law"].values()
+    in_order = type(recipe) in [*_KINDS["law"].values(), *_KINDS["traffic"].values()]
     for field in _fields(recipe):
         value = getattr(recipe, field.name)
-        if is_law:
+        if in_order:
             arguments.append(_print(value))
         elif is_full or not _is_implied(recipe, field) or field.metadata.get("of_the_world"):
             arguments.append(f"{_argument(field)}={_print(value)}")

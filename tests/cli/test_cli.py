@@ -284,3 +284,16 @@ def test_recommend_has_a_goal(command):
     assert command("recommend", "--goal", "decide", "--error", "0.01")[1].startswith(
         "decide:error=0.01"
     )
+
+
+def test_policies_are_simulated_as_traffic_brings_their_duels(command):
+    asked = ["simulate", "--dataset", "mslr", "--policy", "double-thompson", "--horizon", "30",
+             "--runs", "2", "--delay", "exponential:1m", "--quiet"]  # fmt: skip
+    status, shown, _ = command(*asked, "--traffic", "bursts:10,1h")
+    assert status == 0 and "seed 0, traffic=bursts:10,1h,10ms\n" in shown
+    status, shown, _ = command(*asked, "--traffic", "poisson:10s", "--in-ticks")
+    assert status == 0 and "traffic=poisson:10s, by_clock=False" in shown
+    status, _, complaint = command(*asked, "--in-ticks")
+    assert status == 2 and complaint.startswith("duelay: --in-ticks needs --traffic")
+    status, _, complaint = command(*asked, "--traffic", "steady:10s", "--batch", "2")
+    assert status == 2 and complaint.startswith("duelay: --batch does not fit traffic")

@@ -12,7 +12,7 @@ from duelay.engine.world import make_world
 
 PROBLEM = duelay.Problem([[0.5, 0.6], [0.4, 0.5]])
 LAW = delays.Exponential("2h")
-WINDOW = r'^window 14d is in time, .* a window in time needs a clock, start\(..., clock="wall"\)$'
+WINDOW = r'^window 14d is in time, .* a window in time needs a clock, start\(..., clock="wall"\) or'
 DELAY = r"^delay .*exponential:2h.* is in time, .* a delay in time needs a clock, start\(..., clock"
 
 IN_TIME = [
@@ -38,7 +38,6 @@ def test_a_policy_in_time_is_made_but_not_started_or_simulated_in_ticks(policy, 
         policy.ledger(2)
     with pytest.raises(ValueError, match=message):
         check_clock(policy, has_clock=False)
-    check_clock(policy, has_clock=True)
 
 
 def test_a_policy_of_ones_own_in_time_is_refused_too():

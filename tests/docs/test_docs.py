@@ -25,6 +25,7 @@ from duelay import (
     testing,
     text,
     theory,
+    traffic,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +45,8 @@ KNOWN = CODE | {part for name in CODE for part in name.split(".")}
         delays,
         policies,
         theory,
+        traffic,
+        traffic,
         datasets,
         engine,
         testing,

@@ -12,7 +12,7 @@ from duelay.problems import arithmetic
 
 HOW = {"first_run": 3, "pairs": True, "progress": "a bar", "is_cautious": False, "bulk": False}
 WHAT = {"target": "borda", "feedback": "votes", "corrects_position": True, "stale": 7, "batch": 2,
-        "stop": 0.05}  # fmt: skip
+        "stop": 0.05, "traffic": "poisson:10s", "by_clock": False}  # fmt: skip
 
 
 def test_every_field_is_either_what_or_how():
@@ -27,7 +27,7 @@ def test_how_runs_are_done_makes_no_other_setting(name):
     assert str(setting) == "" and repr(setting) == f"Setting({name}={HOW[name]!r})"
 
 
-@pytest.mark.parametrize("name", ["target", "feedback", "stale", "batch"])
+@pytest.mark.parametrize("name", ["target", "feedback", "stale", "batch", "traffic"])
 def test_what_it_is_about_does(name):
     setting = duelay.Setting(**{name: WHAT[name]})
     assert setting != duelay.Setting() and str(setting) == f"{name}={WHAT[name]}"
@@ -40,7 +40,7 @@ def test_evidence_is_held_back_where_it_is_old_or_asked_for_in_batches():
 
 def test_a_setting_prints_and_pickles():
     assert str(duelay.Setting()) == "" and repr(duelay.Setting()) == "Setting()"
-    setting = duelay.Setting(**WHAT, **HOW)
+    setting = duelay.Setting(**{**WHAT, "traffic": None, "by_clock": True}, **HOW)
     about = "target=borda, feedback=votes, corrects_position=True, stale=7, batch=2, stop=0.05"
     assert str(setting) == about
     again = pickle.loads(pickle.dumps(setting))
@@ -69,7 +69,7 @@ def test_what_belongs_to_the_setting_is_refused_with_how_to_write_it(astray, wri
 def test_simulate_has_few_parameters_and_any_other_is_pythons_to_refuse():
     assert list(inspect.signature(duelay.simulate).parameters) == [
         "problem", "policy", "delay", "horizon", "runs", "seed", "workers", "checkpoints",
-        "stop", "setting",
+        "stop", "traffic", "setting",
     ]  # fmt: skip
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
         duelay.simulate(arithmetic(3, 0.1), duelay.RUCB(), delay="constant", horizon=5, colour=1)

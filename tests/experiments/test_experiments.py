@@ -15,10 +15,10 @@ import pytest
 
 import duelay
 from duelay import cli, experiments
+from duelay.delays.units import WAYS
 from duelay.experiments import cells as cells_module
 from duelay.experiments import reading, work
 from duelay.experiments.cells import cells_of, compute, read, write
-from duelay.ledger.learned import WAYS
 from helpers import SMALL, fingerprint, spec
 
 pytestmark = pytest.mark.long

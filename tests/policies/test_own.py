@@ -326,7 +326,9 @@ def test_a_name_is_a_word_and_not_one_of_ours(monkeypatch):
     for name in ("=cmd", "a b", "a:b", "", "1st", None, "<b>"):
         with pytest.raises(ValueError, match="name must be of letters, digits and dashes"):
             text.named("policy", name)
-    with pytest.raises(ValueError, match=r"kind must be one of law, policy \(did you mean policy"):
+    with pytest.raises(
+        ValueError, match=r"kind must be one of law, policy, traffic \(did you mean policy"
+    ):
         text.named("polcy", "mine")
     with pytest.raises(ValueError, match="name must not be one of duelay's own, got 'rucb'"):
         text.named("policy", "rucb")(Fixed)

@@ -78,6 +78,10 @@ from duelay.problems import TARGETS
               help="Duels that are asked before anything is heard.")  # fmt: skip
 @click.option("--stop", type=float, metavar="ERROR", help="End a run when its policy declares a "
               "winner, with this probability of error: 0.05 for decide.")  # fmt: skip
+@click.option("--traffic", metavar="TRAFFIC", help="When duels come: steady:10s, poisson:10s, "
+              "daily:10s,0.9 or bursts:100,1h,10ms. Delays are then in time.")  # fmt: skip
+@click.option("--in-ticks", is_flag=True, help="With --traffic, play policies that count ticks, a "
+              "duel each, and hear at the next duel what has come.")  # fmt: skip
 @import_option
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def simulate_command(
@@ -97,6 +101,8 @@ def simulate_command(
     stale: int,
     batch: int,
     stop: float | None,
+    traffic: str | None,
+    in_ticks: bool,
     modules: tuple[str, ...],
     quiet: bool,
 ) -> None:
@@ -107,6 +113,8 @@ def simulate_command(
     that are finished are kept.
     """
     import_modules(modules)
+    if in_ticks and traffic is None:
+        raise ValueError("--in-ticks needs --traffic: without it all is in ticks anyway")
     setting = Setting(
         target=target,
         feedback=feedback,
@@ -114,6 +122,8 @@ def simulate_command(
         stale=stale,
         batch=batch,
         stop=stop,
+        traffic=traffic,
+        by_clock=not in_ticks,
     )
     problem = datasets.find(dataset)
     law = delays.check(delay, problem.n_arms)

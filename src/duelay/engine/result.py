@@ -22,6 +22,8 @@ from duelay.engine.setting import Setting
 from duelay.engine.spread import BANDS, half_width, spread
 from duelay.players.evidence import Evidence
 from duelay.problems import NoWinnerError, Problem
+from duelay.traffic import Traffic
+from duelay.traffic import check as check_traffic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,6 +49,12 @@ class Result:
     stopped: NDArray[np.int64] | None = None  # (runs,): duels until a winner was declared and the
     # run ended; horizon + 1 where none was
     paths: tuple[Evidence, ...] = ()  # with `stop`: how the evidence grew in each run, of `Decide`
+
+    @property
+    def traffic(self) -> Traffic | None:
+        """When duels came; None where ticks were counted."""
+        traffic = self.setting.traffic
+        return None if traffic is None else check_traffic(traffic)
 
     @property
     def runs(self) -> int:

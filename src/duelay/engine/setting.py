@@ -11,6 +11,8 @@ from typing import Any, ParamSpec, TypeVar
 from duelay._core import checks
 from duelay._core.feedback import check_correction, check_feedback
 from duelay.problems import TARGETS
+from duelay.traffic import Traffic
+from duelay.traffic import check as check_traffic
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,8 +22,8 @@ R = TypeVar("R")
 class Setting:
     """Whose regret, how answers come, and how the runs are done.
 
-    The first six fields say what a simulation is about. The others say how it is done, and do not
-    count when settings are compared. `str` names those of the first six that differ from the
+    The first eight fields say what a simulation is about. The others say how it is done, and do not
+    count when settings are compared. `str` names those of the first eight that differ from the
     paper's.
 
     Parameters
@@ -37,6 +39,10 @@ class Setting:
     batch : the number of duels asked at a time; answers are heard only between batches.
     stop : end a run when its policy declares a winner: the policy's own `error`. `simulate` takes
         it as an argument, too.
+    traffic : when duels come, such as ``"poisson:10s"`` (`duelay.traffic`); delays are then in
+        time. None counts ticks. `simulate` takes it as an argument, too.
+    by_clock : with traffic, whether the policy goes by the clock. False plays one that counts
+        ticks, a duel each, and hears at the next duel what has come since the last.
     first_run : the number of the first run, where runs are done in several goes.
     pairs : also record how often each pair has been played by each checkpoint.
     progress : True draws a bar on standard error; None draws it only on a terminal, and after two
@@ -58,6 +64,8 @@ class Setting:
     stale: int = 0
     batch: int = 1
     stop: float | None = None
+    traffic: Traffic | str | None = None
+    by_clock: bool = True
     first_run: int = field(default=0, compare=False)
     pairs: bool = field(default=False, compare=False)
     progress: bool | str | None = field(default=None, compare=False)
@@ -73,10 +81,23 @@ class Setting:
             object.__setattr__(self, name, checks.whole(name, getattr(self, name), least=least))
         if self.stop is not None:
             object.__setattr__(self, "stop", checks.number("stop", self.stop, above=0, below=1))
-        for name in ("pairs", "is_cautious", "bulk"):
+        for name in ("by_clock", "pairs", "is_cautious", "bulk"):
             checks.yes_or_no(name, getattr(self, name))
+        self._check_traffic()
         if not isinstance(self.progress, bool | str | None):
             raise ValueError(f"progress must be True, False, None or a text, got {self.progress!r}")
+
+    def _check_traffic(self) -> None:
+        """Read the traffic; refuse what does not go with it."""
+        if self.traffic is None:
+            return
+        object.__setattr__(self, "traffic", check_traffic(self.traffic))
+        for name, unit in (("stale", "ticks"), ("batch", "duels")):
+            if getattr(self, name) != getattr(Setting, name):
+                raise ValueError(
+                    f"{name} does not fit traffic: it counts {unit}, and traffic is in time; leave "
+                    f"one of the two out"
+                )
 
     @property
     def is_held(self) -> bool:
@@ -102,7 +123,10 @@ ABOUT = tuple(field.name for field in dataclasses.fields(Setting) if field.compa
 
 def takes_setting(function: Callable[P, R]) -> Callable[P, R]:
     """Refuse a field of `Setting` given to the function as a keyword; say how to write it."""
-    names = {field.name for field in dataclasses.fields(Setting)} - {"stop"}  # an argument, too
+    names = {field.name for field in dataclasses.fields(Setting)} - {
+        "stop",
+        "traffic",
+    }  # arguments, too
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import os
 import threading
 import time
@@ -22,13 +23,14 @@ from duelay.delays import check as check_delay
 from duelay.delays.units import check_clock, refuse_time
 from duelay.engine import by_player
 from duelay.engine.bulk import nothing_late, run_rounds
+from duelay.engine.by_clock import Hours, draw_hours, run_by_clock
 from duelay.engine.held import hold, run_held
 from duelay.engine.loop import run
 from duelay.engine.result import Result
 from duelay.engine.setting import Setting, takes_setting
 from duelay.engine.tick import Tally, is_over, new_tally, regret_so_far, stand_still
-from duelay.engine.world import World, make_world, with_empty_queue
-from duelay.ledger import Ledger, age_to, for_votes
+from duelay.engine.world import make_world, with_empty_queue
+from duelay.ledger import Ledger, age_to, for_votes, with_room
 from duelay.ledger.bets import Bets
 from duelay.players.evidence import Evidence, evidence_of
 from duelay.players.standing import active_of, leader_of
@@ -36,6 +38,8 @@ from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.problems import NoWinnerError, Problem
 from duelay.rules.mrr_db import MRRDBRule
 from duelay.rules.turn import explain
+from duelay.traffic import Traffic
+from duelay.traffic import check as check_traffic
 
 _SLICE_SECONDS = 0.05  # how long Ctrl-C and the progress bar wait for a compiled loop
 _FIRST_SLICE = 256
@@ -70,6 +74,7 @@ def simulate(
     workers: int | None = None,
     checkpoints: int | Sequence[int] = 200,
     stop: float | None = None,
+    traffic: Traffic | str | None = None,
     setting: Setting = Setting(),  # noqa: B008, it is frozen
 ) -> Result:
     """Run a policy on a problem whose conversions are delayed, and record its regret.
@@ -89,6 +94,9 @@ def simulate(
     stop : end a run when its policy declares a winner: the policy's own `error`, such as 0.05 for
         `Decide()`. `Result.stopped` then has the number of duels asked. The problem need not have a
         winner.
+    traffic : when duels come, such as ``"poisson:10s"`` (`duelay.traffic`). Delays are then in
+        time, and the policy goes by the clock; horizon and checkpoints still count duels. Without
+        it one duel is one tick.
     setting : whose regret, how answers come, and how the runs are done: a `Setting`.
 
     Examples
@@ -106,6 +114,10 @@ def simulate(
         if setting.stop not in (None, stop):
             raise ValueError(f"stop must be given once, got {stop!r} and {setting.stop!r}")
         setting = dataclasses.replace(setting, stop=stop)
+    if traffic is not None:
+        if setting.traffic not in (None, check_traffic(traffic)):
+            raise ValueError(f"traffic must be given once, got {traffic} and {setting.traffic}")
+        setting = dataclasses.replace(setting, traffic=traffic)
     if not isinstance(problem, Problem):
         raise ValueError(f"problem must be a duelay.Problem, got {problem!r}")
     if isinstance(policy, type) or not callable(getattr(policy, "start", None)):
@@ -118,7 +130,6 @@ def simulate(
             f"got {policy!r}"
         )
     law = check_delay(delay, problem.n_arms)
-    refuse_time("delay", law)
     horizon = checks.whole("horizon", horizon)
     runs = checks.whole("runs", runs)
     seed = checks.whole("seed", seed, least=0)
@@ -127,18 +138,13 @@ def simulate(
     gaps = _gaps(problem, setting)
     if hasattr(policy, "for_horizon"):
         policy = policy.for_horizon(horizon)
-
+    check_units(law, setting)
+    check_fits(policy, setting, problem.n_arms)
     if isinstance(policy, Policy):
         caution = policy.caution(problem.n_arms, horizon) if setting.is_cautious else None
         if caution is not None:
             warnings.warn(caution, stacklevel=3)  # past `takes_setting`
-    check_fits(policy, setting)
-    world = make_world(
-        problem, law, getattr(policy, "window", None), horizon,
-        is_vote=setting.feedback == "votes",
-        hold=setting.stale + setting.batch if setting.is_held else 0,
-    )  # fmt: skip
-    job = _Job(problem, policy, world, horizon, seed, ticks, gaps, setting)
+    job = Job(problem, policy, law, horizon, seed, ticks, gaps, setting)
     job.compile()
     progress = setting.progress
     name = progress if isinstance(progress, str) else None
@@ -184,9 +190,24 @@ def _gaps(problem: Problem, setting: Setting) -> NDArray[np.float64]:
         return np.full(problem.n_arms, np.nan)
 
 
-def check_fits(policy: Any, setting: Setting) -> None:
+def check_units(delay: Delay, setting: Setting) -> None:
+    """Refuse a law in time without traffic, and one in ticks with it."""
+    if setting.traffic is None:
+        refuse_time("delay", delay)
+        if not setting.by_clock:
+            raise ValueError("by_clock=False needs traffic: without it all is in ticks anyway")
+    elif not delay.in_time:
+        raise ValueError(
+            f"delay {delay} is in ticks, and traffic is in time: write a law in time, such as "
+            f"'exponential:2h' or 'never:0.2,(log-normal:10m,1)'"
+        )
+
+
+def check_fits(policy: Any, setting: Setting, n_arms: int = 2) -> None:
     """Refuse what a policy cannot do."""
-    if isinstance(policy, Policy):
+    if setting.traffic is not None:
+        _check_traffic(policy, setting, n_arms)
+    elif isinstance(policy, Policy):
         check_clock(policy, has_clock=False)
     if setting.feedback == "votes" and getattr(policy, "counts_only", False):
         raise ValueError("feedback must be conversions for a policy that hears counts, got 'votes'")
@@ -207,35 +228,64 @@ def check_fits(policy: Any, setting: Setting) -> None:
         )
 
 
+def _check_traffic(policy: Any, setting: Setting, n_arms: int) -> None:
+    """Refuse a policy that cannot be played as traffic brings its duels."""
+    if getattr(policy, "counts_only", False):
+        raise ValueError(
+            f"traffic does not fit {policy}, which hears counts: whose answers they are is not said"
+        )
+    if isinstance(policy, Policy):
+        if not policy.goes_by_clock:
+            raise ValueError(
+                f"traffic does not fit {policy}, whose rounds are counted in ticks: recommend() "
+                f"gives a policy that goes by the clock"
+            )
+        check_clock(policy, has_clock=setting.by_clock)
+        if setting.by_clock:
+            policy.ledger(n_arms, by_clock=True)  # refuses what it cannot keep in time
+    elif setting.by_clock and "clock" not in inspect.signature(policy.start).parameters:
+        raise ValueError(
+            f"traffic needs a policy whose start takes clock='wall', or by_clock=False in the "
+            f"setting, got {policy}"
+        )
+
+
 def streams(seed: int, run: int) -> tuple[np.random.Generator, np.random.Generator]:
     """Return run r's two generators: one for the world, one for the policy."""
     world, policy = np.random.SeedSequence(seed, spawn_key=(run,)).spawn(2)
     return np.random.default_rng(world), np.random.default_rng(policy)
 
 
-class _Job:
+class Job:
     """What all runs share, and how one of them is done."""
 
     def __init__(
         self,
         problem: Problem,
         policy: Any,
-        world: World,
+        delay: Delay,
         horizon: int,
         seed: int,
         ticks: NDArray[np.int64],
         gaps: NDArray[np.float64],
         setting: Setting,
     ) -> None:
-        self.problem, self.policy, self.world = problem, policy, world
+        self.problem, self.policy, self.delay = problem, policy, delay
         self.horizon, self.seed, self.ticks, self.gaps = horizon, seed, ticks, gaps
         self.setting, self.stops = setting, setting.stop is not None
         self.is_compiled = isinstance(policy, CompiledPolicy)
+        self.is_vote = setting.feedback == "votes"
+        self.by_clock = setting.traffic is not None and setting.by_clock
+        self.world = None if setting.traffic is not None else make_world(
+            problem, delay, getattr(policy, "window", None), horizon,
+            is_vote=self.is_vote,
+            hold=setting.stale + setting.batch if setting.is_held else 0,
+        )  # fmt: skip
         self.counts_only = bool(getattr(policy, "counts_only", False))
         rule = policy.rule(problem.n_arms) if self.is_compiled else None
         if self.is_compiled:
             active_of(policy, rule, problem.n_arms)  # refuses a wrong one before the runs
-        is_plain = not self.counts_only and not setting.is_held and not world.is_vote
+        is_plain = not self.counts_only and not setting.is_held and not self.is_vote
         is_plain = is_plain and getattr(policy, "self_duels", True)
         self.in_bulk = setting.bulk and isinstance(rule, MRRDBRule) and is_plain
         self.stop = threading.Event()
@@ -244,7 +294,7 @@ class _Job:
     def compile(self) -> None:
         """Compile, or load from disk, before the clock starts and the threads do."""
         if self.is_compiled:
-            rule, _, proceed, _ = self._compiled_run(
+            rule, _, proceed, _ = self.compiled_run(
                 new_tally(self.gaps, self.ticks, stops=self.stops), 0
             )
             try:
@@ -252,16 +302,25 @@ class _Job:
             except NumbaError as error:
                 raise explain(rule, error) from error
 
-    def _compiled_run(
+    def compiled_run(
         self, tally: Tally, number: int
     ) -> tuple[Any, Ledger, Callable[[int], None], NDArray[np.int64]]:
         """Return run r's rule and ledger, a function that plays until a tick, and its plays."""
         k = self.problem.n_arms
-        rule, ledger = self.policy.rule(k), self.policy.ledger(k)
-        if self.world.is_vote:
+        rule = self.policy.rule(k)
+        ledger = self.policy.ledger(k, **({"by_clock": True} if self.by_clock else {}))
+        if self.is_vote:
             ledger = for_votes(ledger, corrects_position=self.setting.corrects_position)
-        world, rngs = with_empty_queue(self.world), streams(self.seed, number)
+        rngs = streams(self.seed, number)
         counts_only, plays = self.counts_only, ledger.plays
+        if self.world is None:
+            ledger, hours = with_room(ledger, self.horizon + 1), self._hours(rngs[0])
+
+            def proceed(until: int) -> None:
+                run_by_clock(rule, ledger, hours, tally, until, rngs[1])
+
+            return rule, ledger, proceed, plays
+        world = with_empty_queue(self.world)
         if self.in_bulk:
             late = nothing_late(world)
 
@@ -287,20 +346,10 @@ class _Job:
         k = self.problem.n_arms
         tally = new_tally(self.gaps, self.ticks, self.setting.pairs, self.stops)
         if self.is_compiled:
-            rule, ledger, proceed, plays = self._compiled_run(tally, number)
+            rule, ledger, proceed, plays = self.compiled_run(tally, number)
         else:
-            world_rng, policy_rng = streams(self.seed, number)
-            world = with_empty_queue(self.world)
-            player = self._player(policy_rng)
-            asked: list[Any] = []
             plays = np.zeros((k, k), dtype=np.int64)
-
-            def proceed(until: int) -> None:
-                by_player.play(
-                    player, self.counts_only, world, tally, plays, until, world_rng, asked,
-                    self.setting.batch,
-                )  # fmt: skip
-
+            player, proceed = self.player_run(tally, plays, number)
         seconds = self._in_slices(proceed, tally, bar)
         if tally.stopped[0] > 0:
             stand_still(tally, plays)
@@ -317,11 +366,44 @@ class _Job:
         path = evidence_of(ledger.assumed) if bets else None
         return Outcome(tally.regret, final, leader, plays, tally.pairs, seconds, stopped, path)
 
+    def player_run(
+        self, tally: Tally, plays: NDArray[np.int64], number: int
+    ) -> tuple[Any, Callable[[int], None]]:
+        """Return run r's player, of a policy in plain Python, and a function that plays it."""
+        world_rng, policy_rng = streams(self.seed, number)
+        player = self._player(policy_rng)
+        asked: list[Any] = []
+        if self.world is None:
+            hours = self._hours(world_rng)
+
+            def proceed(until: int) -> None:
+                by_player.play_by_clock(player, self.by_clock, hours, tally, plays, until, asked)
+
+            return player, proceed
+        world = with_empty_queue(self.world)
+
+        def proceed_in_ticks(until: int) -> None:
+            by_player.play(
+                player, self.counts_only, world, tally, plays, until, world_rng, asked,
+                self.setting.batch,
+            )  # fmt: skip
+
+        return player, proceed_in_ticks
+
+    def _hours(self, rng: np.random.Generator) -> Hours:
+        """Draw the world of a run in time."""
+        return draw_hours(
+            self.problem, self.delay, check_traffic(self.setting.traffic), self.horizon, rng,
+            policy=self.policy, by_clock=self.by_clock, is_vote=self.is_vote,
+        )  # fmt: skip
+
     def _player(self, rng: np.random.Generator) -> Any:
         """Start a policy in plain Python."""
-        told: dict[str, Any] = {"feedback": "votes"} if self.world.is_vote else {}
+        told: dict[str, Any] = {"feedback": "votes"} if self.is_vote else {}
         if self.setting.corrects_position:
             told["corrects_position"] = True
+        if self.by_clock:
+            told["clock"] = "wall"
         return self.policy.start(self.problem.arms, rng, **told)  # not every `start` takes these
 
     def _in_slices(self, proceed: Any, tally: Tally, bar: Any) -> float:
@@ -347,7 +429,7 @@ class _Job:
         return seconds
 
 
-def _spread(job: _Job, runs: range, workers: int, bar: Any) -> list[Outcome]:
+def _spread(job: Job, runs: range, workers: int, bar: Any) -> list[Outcome]:
     """Do all runs, in this thread or in several; stop them all when one fails, or at Ctrl-C."""
     if workers == 1:
         return [job.play(number, bar) for number in runs]

@@ -57,9 +57,14 @@ class Cell:
     setting: Setting = Setting()
 
     @property
+    def recipes(self) -> tuple[Any, ...]:
+        """What may be somebody's own: the policy, the law and the traffic."""
+        return self.policy, self.delay, self.setting.traffic
+
+    @property
     def made_by(self) -> dict[str, str]:
         """Digests of the sources of its numbers, by module: duelay's and the user's."""
-        theirs = sources_of(self.policy, self.delay)
+        theirs = sources_of(*self.recipes)
         return {"duelay": _OURS, **{name: sources.digest for name, sources in theirs.items()}}
 
     @property
@@ -94,7 +99,7 @@ class Cell:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the user's modules first: a worker needs them to read the rest."""
-        sent = tuple(s for s in sources_of(self.policy, self.delay).values() if s.is_sent)
+        sent = tuple(s for s in sources_of(*self.recipes).values() if s.is_sent)
         fields = [getattr(self, field.name) for field in dataclasses.fields(self)]
         return _unpickle, (sent, *fields)
 
@@ -122,7 +127,7 @@ def blocks_of(grid: Grid, problem: Problem, law: Delay, choice: Choice) -> list[
             grid.seed,
             start,
             min(start + grid.block, grid.runs),
-            grid.setting,
+            choice.within(grid.setting),
         )
         for start in range(0, grid.runs, grid.block)
     ]
@@ -151,7 +156,7 @@ def compute(cell: Cell) -> dict[str, Any]:
     try:
         result = _simulate(cell)
     except Exception as error:
-        if not sources_of(cell.policy, cell.delay):
+        if not sources_of(*cell.recipes):
             raise
         raise PolicyFailedError(f"{cell.policy} failed: {explain(error)}") from error
     return {name: np.asarray(getattr(result, name)) for name in _ARRAYS}

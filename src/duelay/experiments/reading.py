@@ -8,8 +8,9 @@
     runs = 20
 
 A problem may also be ``first-bonus:0.1,PROBLEM``, one with a bonus for being shown first. `target`,
-`feedback`, `corrects_position`, `stale` and `batch` are those of a `Setting`. ``[sweep]`` with
-`over`, `axis` and `ticks` draws the regret over the laws, the problems or the grids.
+`feedback`, `corrects_position`, `stale`, `batch`, `stop`, `traffic` and `by_clock` are those of a
+`Setting`; a policy may have a `by_clock` of its own. ``[sweep]`` with `over`, `axis` and `ticks`
+draws the regret over the laws, the problems or the grids.
 ``import = ["mine"]`` imports modules that name your own policies or laws. ``band = "mean"`` draws
 an interval for the mean in figures, in place of the spread of the runs.
 
@@ -29,10 +30,9 @@ from duelay import datasets, delays
 from duelay._core import checks
 from duelay._core.modules import bring_in
 from duelay.delays import Delay
-from duelay.delays.units import refuse_time
 from duelay.engine import BANDS
 from duelay.engine.setting import ABOUT, Setting
-from duelay.engine.simulate import check_fits
+from duelay.engine.simulate import check_fits, check_units
 from duelay.experiments.spec import Choice, Grid, Specification, Sweep, slug
 from duelay.problems import Problem
 
@@ -51,6 +51,8 @@ _SHARED: dict[str, Any] = {
     "stale": 0,
     "batch": 1,
     "stop": None,
+    "traffic": None,
+    "by_clock": True,
 }
 _TOP = ("name", "title", "import", "claims", "band", "sweep", "grid", *_SHARED)
 _GRID = ("name", "title", *_SHARED)
@@ -58,8 +60,8 @@ _CLAIMS = ("none", "paper")
 _SWEEPS = ("delays", "problems", "grids")
 BUILT_IN = (
     "paper", "ablation", "arms", "batches", "by-pair", "datasets", "decide", "decide-arms",
-    "decide-delays", "gap", "mean-delay", "misspecified", "never", "position", "position-votes",
-    "stale", "tails", "votes", "window", "winners",
+    "decide-delays", "decide-traffic", "gap", "mean-delay", "misspecified", "never", "position",
+    "position-votes", "stale", "tails", "traffic", "votes", "window", "winners",
 )  # fmt: skip
 
 
@@ -196,7 +198,7 @@ class _Reader:
             self.start = 0  # from here on the faulty line may be at the top
         problems = [self.problem(form) for form in self.items(given, "problems")]
         laws = [
-            self.guard("delays", form, lambda form=form: _law(form))
+            self.guard("delays", form, lambda form=form: self.law(form, setting))
             for form in self.items(given, "delays")
         ]
         for problem in problems if setting.stop is None else ():
@@ -218,7 +220,9 @@ class _Reader:
                     "policies",
                     choice.form,
                     lambda choice=choice, law=law: check_fits(
-                        choice.under(law, whole["horizon"]), setting
+                        choice.under(law, whole["horizon"]),
+                        choice.within(setting),
+                        problems[0].n_arms,
                     ),
                 )
         for problem in problems:
@@ -259,6 +263,8 @@ class _Reader:
         if not isinstance(ticks, list) or len(ticks) != n:
             self.refuse("ticks", f"ticks must be a list of {n} words or numbers, one for each of "
                         f"the {over}, got {ticks!r}")  # fmt: skip
+        if over == "delays" and len({len(grid.delays) for grid in grids}) > 1:
+            self.refuse("over", "over = 'delays' needs as many delays in each grid")
         labels = {tuple(choice.label for choice in grid.policies) for grid in grids}
         if over == "grids" and len(labels) > 1:
             self.refuse("over", "over = 'grids' needs the same labels of policies in each grid")
@@ -278,7 +284,8 @@ class _Reader:
             for problem in grid.problems:
                 for law in grid.delays:
                     for choice in grid.policies:
-                        key = (problem.name, choice.form, str(law), str(grid.setting))
+                        setting = str(choice.within(grid.setting))
+                        key = (problem.name, choice.form, str(law), setting)
                         means = (problem, grid.seed, grid.horizon, grid.checkpoints)
                         if seen.setdefault(key, means) != means:
                             self.refuse(
@@ -327,12 +334,14 @@ class _Reader:
             return Choice(item, item)
         if not isinstance(item, dict) or not isinstance(item.get("policy"), str):
             self.refuse("policies", f"policies must be texts or {{ policy, label }}, got {item!r}")
-        self.keys(item, ("policy", "label"))
-        return Choice(item["policy"], self.word(item, "label", item["policy"]))
+        self.keys(item, ("policy", "label", "by_clock"))
+        by_clock = item.get("by_clock")
+        if by_clock is not None:
+            self.guard("by_clock", None, lambda: checks.yes_or_no("by_clock", by_clock))
+        return Choice(item["policy"], self.word(item, "label", item["policy"]), by_clock)
 
-
-def _law(form: Any) -> Delay:
-    """Return a law in ticks: what is simulated has no clock."""
-    law = delays.check(form)
-    refuse_time("delay", law)
-    return law
+    def law(self, form: Any, setting: Setting) -> Delay:
+        """Return a law, in time where there is traffic and in ticks where there is none."""
+        law = delays.check(form)
+        check_units(law, setting)
+        return law

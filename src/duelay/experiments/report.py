@@ -63,7 +63,8 @@ def compose(results: Results, checked: list[claims.Claim], drawn: Drawn) -> str:
         parts.append(_grid(results, grid, drawn.get(grid.name, [])))
     for number, claim in enumerate(checked, start=1):
         parts.append(_claim(number, claim))
-    if spec.grids[0].setting.target == "condorcet" and spec.grids[0].setting.stop is None:
+    first = spec.grids[0].setting
+    if first.target == "condorcet" and first.stop is None and first.traffic is None:
         parts.append(_bounds(results, spec.grids[0]))
     return "\n\n".join(parts) + "\n"
 
@@ -73,7 +74,7 @@ def _what_was_run(results: Results) -> str:
     for grid in results.spec.grids:
         laws = ", ".join(_code(str(law)) for law in grid.delays)
         names = ", ".join(_text(problem.name) for problem in grid.problems)
-        setting = f"; {grid.setting}" if str(grid.setting) else ""
+        setting = f"; {_text(str(grid.setting))}" if str(grid.setting) else ""
         lines.append(
             f"- **{_text(grid.title)}**: {names}; delay {laws}; {grid.horizon:,} duels a run, "
             f"{grid.runs} runs, seed {grid.seed}{setting}."

@@ -67,7 +67,7 @@ def load(spec: Specification, folder: str | Path) -> Results:
                         t=blocks[0]["t"],
                         pairs=np.sum([block["pairs"] for block in blocks], axis=0),
                         seconds=0.0,
-                        setting=grid.setting,
+                        setting=cells[0].setting,
                         paths=(),
                         **{
                             name: np.concatenate([block[name] for block in blocks])

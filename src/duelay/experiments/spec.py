@@ -24,6 +24,18 @@ class Choice:
 
     form: str
     label: str
+    by_clock: bool | None = None  # with traffic, whether it goes by the clock; as its grid if None
+
+    @property
+    def text(self) -> str:
+        """Its form, and that it counts ticks or not where it says so."""
+        return self.form if self.by_clock is None else f"{self.form}, by_clock={self.by_clock}"
+
+    def within(self, setting: Setting) -> Setting:
+        """The setting of a grid, for this policy."""
+        if self.by_clock is None:
+            return setting
+        return dataclasses.replace(setting, by_clock=self.by_clock)
 
     def under(self, law: Delay, horizon: int) -> Any:
         """The policy, told the true law (or its largest mean) and the horizon where it asks."""
@@ -126,7 +138,7 @@ class Specification:
                     "problems": {
                         problem.name: problem_digest(problem) for problem in grid.problems
                     },
-                    "policies": {choice.label: choice.form for choice in grid.policies},
+                    "policies": {choice.label: choice.text for choice in grid.policies},
                     "delays": [text.form(law) for law in grid.delays],
                     "horizon": grid.horizon,
                     "runs": grid.runs,

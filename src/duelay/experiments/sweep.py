@@ -28,13 +28,16 @@ def panels_of(results: Results) -> dict[str, dict[str, list[Result]]]:
                 for label in labels
             }
     elif spec.sweep.over == "delays":
-        for problem in first.problems:
-            panels[problem.name] = {
-                label: [
-                    results.get(first.name, problem.name, label, str(law)) for law in first.delays
-                ]
-                for label in labels
-            }
+        for grid in spec.grids:
+            for problem in grid.problems:
+                among = f"{grid.title}, {problem.name}" if len(spec.grids) > 1 else problem.name
+                panels[among] = {
+                    choice.label: [
+                        results.get(grid.name, problem.name, choice.label, str(law))
+                        for law in grid.delays
+                    ]
+                    for choice in grid.policies
+                }
     else:
         for number in range(len(first.problems)):
             panels[_common([grid.problems[number].name for grid in spec.grids])] = {

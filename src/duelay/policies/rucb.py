@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from duelay._core import checks
 from duelay._core.duration import Duration
+from duelay.delays.units import in_ticks
 from duelay.ledger import Ledger, assume, open_ledger
 from duelay.ledger.order import ORDERS
 from duelay.policies.policy import CompiledPolicy
@@ -69,7 +70,8 @@ class RUCB(CompiledPolicy):
     def ledger(self, n_arms: int, *, by_clock: bool = False) -> Ledger:
         """Return a ledger that counts a conversion as soon as it comes."""
         reading = None if self.counting == "corrected" else self.counting
-        assumed = assume(reading, None, n_arms)  # what comes after the window it is never told
+        window = None if by_clock else in_ticks(self.window)  # what comes later it is never told
+        assumed = assume(reading, window, n_arms)
         return open_ledger(assumed, n_arms, self.order, self_duels=self.self_duels)
 
     def rule(self, n_arms: int) -> RUCBRule:

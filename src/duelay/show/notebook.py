@@ -212,8 +212,13 @@ def span(laws: Iterable[Law]) -> Span:
     if not in_time:
         return Span(math.ceil(last), is_log)
     last = last or 1.0
-    unit, size = next(((u, s) for u, s in _CLOCK.items() if last >= 2 * s), ("milliseconds", 1e-3))
+    unit, size = unit_of(last)
     return Span(last, is_log and 0 < first < last, first, unit, size)
+
+
+def unit_of(length: float) -> tuple[str, float]:
+    """The unit in which to draw a length of time, and its seconds."""
+    return next(((u, s) for u, s in _CLOCK.items() if length >= 2 * s), ("milliseconds", 1e-3))
 
 
 def final_regret(result: Result) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from duelay.engine.result import Result
     from duelay.players.standing import Standing
     from duelay.problems import Problem
+    from duelay.traffic import Traffic
 
 # Okabe and Ito's colours, safe for the colour-blind, and two more that differ from them in
 # lightness; each has a dash of its own for grey print.
@@ -281,6 +282,22 @@ def draw_delay(axes: Axes | None, laws: Sequence[Law]) -> Axes:
     axes.grid(alpha=0.25, linewidth=0.6)
     if len(shown) <= 6:
         axes.legend(frameon=False, fontsize="small")
+    return axes
+
+
+def draw_traffic(axes: Axes | None, traffic: Traffic) -> Axes:
+    """Draw how many of the first thousand duels have come by when, in one draw of them."""
+    axes = _new_axes(6.0, 3.8) if axes is None else axes
+    times = traffic.times(1000, np.random.default_rng(0))
+    unit, size = notebook.unit_of(float(times[-1]))
+    axes.plot(times / size, np.arange(1, len(times) + 1), linewidth=1.5, drawstyle="steps-post")
+    axes.set_title(_short(str(traffic)))
+    axes.set_xlabel(unit)
+    axes.set_ylabel("duels so far")
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25, linewidth=0.6)
     return axes
 
 

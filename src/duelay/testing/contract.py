@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
 import warnings
 from collections.abc import Sequence
@@ -19,10 +20,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from duelay import delays
-from duelay.engine import loop, simulate, streams
-from duelay.engine.by_player import play
+from duelay.engine import Setting, simulate
+from duelay.engine.simulate import Job
 from duelay.engine.tick import Tally, new_tally
-from duelay.engine.world import make_world
 from duelay.ledger.order import ORDERS
 from duelay.policies.policy import CompiledPolicy
 from duelay.problems import Problem, arithmetic
@@ -31,29 +31,52 @@ __all__ = ["PolicyContract", "compiled_duels", "live_duels"]
 
 
 def live_duels(
-    policy: Any, problem: Problem, delay: delays.Delay, horizon: int, seed: int = 0, run: int = 0
+    policy: Any,
+    problem: Problem,
+    delay: delays.Delay,
+    horizon: int,
+    seed: int = 0,
+    run: int = 0,
+    setting: Setting = Setting(),  # noqa: B008, it is frozen
 ) -> list[tuple[int, int]]:
-    """Return the duels of one run, played through `ask` and `tell`."""
-    world_rng, policy_rng = streams(seed, run)
-    world = make_world(problem, delay, getattr(policy, "window", None), horizon)
-    asked: list[Any] = []
-    counts_only = bool(getattr(policy, "counts_only", False))
-    player = policy.start(problem.arms, policy_rng)
+    """Return the duels of one run, played through `ask` and `tell`.
+
+    With a setting that has traffic, each is asked and told at its time.
+    """
+    tally = _tally(problem, horizon)
     plays = np.zeros((problem.n_arms, problem.n_arms), dtype=np.int64)
-    play(player, counts_only, world, _tally(problem, horizon), plays, horizon, world_rng, asked)
-    return [(duel.first, duel.second) for duel in asked]
+    job = _job(policy, problem, delay, horizon, seed, setting)
+    return _one_by_one(job.player_run(tally, plays, run)[1], tally, horizon)
 
 
 def compiled_duels(
-    policy: Any, problem: Problem, delay: delays.Delay, horizon: int, seed: int = 0, run: int = 0
+    policy: Any,
+    problem: Problem,
+    delay: delays.Delay,
+    horizon: int,
+    seed: int = 0,
+    run: int = 0,
+    setting: Setting = Setting(),  # noqa: B008, it is frozen
 ) -> list[tuple[int, int]]:
     """Return the duels of one run of a compiled policy, played by the simulator's loop."""
-    world_rng, policy_rng = streams(seed, run)
-    world = make_world(problem, delay, policy.window, horizon)
-    rule, ledger = policy.rule(problem.n_arms), policy.ledger(problem.n_arms)
-    tally, duels = _tally(problem, horizon), []
-    for t in range(1, horizon + 1):  # tick by tick, to see each
-        loop.run(rule, ledger, policy.counts_only, world, tally, t, world_rng, policy_rng)
+    tally = _tally(problem, horizon)
+    job = _job(policy, problem, delay, horizon, seed, setting)
+    return _one_by_one(job.compiled_run(tally, run)[2], tally, horizon)
+
+
+def _job(
+    policy: Any, problem: Problem, delay: delays.Delay, horizon: int, seed: int, setting: Setting
+) -> Job:
+    setting = dataclasses.replace(setting, bulk=False)  # a round at once cannot be seen
+    ticks = np.array([horizon])
+    return Job(problem, policy, delay, horizon, seed, ticks, problem.gaps, setting)
+
+
+def _one_by_one(proceed: Any, tally: Tally, horizon: int) -> list[tuple[int, int]]:
+    """Play duel by duel, to see each."""
+    duels = []
+    for t in range(1, horizon + 1):
+        proceed(t)
         duels.append((int(tally.first[0]), int(tally.second[0])))
     return duels
 

@@ -1,0 +1,181 @@
+"""When duels come, in time: steadily, at random, by the hour of the day, or in bursts.
+
+For `duelay.simulate` with delays in time: ``simulate(..., delay="exponential:2h",
+traffic="poisson:10s")``.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay import text
+from duelay._core import checks
+from duelay._core.duration import Duration, read
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+__all__ = ["Bursts", "Daily", "Poisson", "Steady", "Traffic", "check", "parse"]
+
+_DAY = 86_400.0  # seconds
+_MINUTES = 1440  # of a day
+
+
+class Traffic(ABC):
+    """When duels come; a frozen dataclass with one method, `times`."""
+
+    text_name: str = ""
+
+    @abstractmethod
+    def times(self, n: int, rng: np.random.Generator) -> Floats:
+        """(n,): when the first n duels come, in seconds, from 0 on and never falling."""
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw how many duels have come by when, in one draw of them; needs matplotlib."""
+        from duelay.show import plots
+
+        return plots.draw_traffic(ax, self)
+
+    def __str__(self) -> str:
+        return text.form(self)
+
+
+@text.named("traffic", "steady")
+@dataclass(frozen=True)
+class Steady(Traffic):
+    """One duel every so often, by the clock.
+
+    >>> Steady("10s").times(3, np.random.default_rng(0))
+    array([ 0., 10., 20.])
+    """
+
+    every: Duration
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "every", read("every", self.every))
+
+    def times(self, n: int, rng: np.random.Generator) -> Floats:
+        """The first duel comes at 0."""
+        return np.asarray(float(self.every) * np.arange(n))
+
+
+@text.named("traffic", "poisson")
+@dataclass(frozen=True)
+class Poisson(Traffic):
+    """Duels come at random, on average `every` apart, whenever the last one came.
+
+    >>> str(Poisson("90s"))
+    'poisson:1m30s'
+    """
+
+    every: Duration
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "every", read("every", self.every))
+
+    def times(self, n: int, rng: np.random.Generator) -> Floats:
+        """A Poisson process of rate 1 / every."""
+        return float(self.every) * np.cumsum(rng.standard_exponential(n))
+
+
+@text.named("traffic", "daily")
+@dataclass(frozen=True)
+class Daily(Traffic):
+    """Duels come at random, more of them at noon than at night.
+
+    The rate is (1 + swing sin(2 pi time / 24h)) / every: `every` apart over a whole day. It is
+    the highest after 6 and the lowest after 18 hours. It changes from minute to minute.
+
+    >>> Daily("10s")
+    Daily(every=Duration('10s'), swing=0.9)
+    """
+
+    every: Duration
+    swing: float = 0.9
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "every", read("every", self.every))
+        object.__setattr__(self, "swing", checks.number("swing", self.swing, least=0, most=1))
+
+    def times(self, n: int, rng: np.random.Generator) -> Floats:
+        """A Poisson process of rate 1, its time bent by the duels to be expected by each minute."""
+        angle = np.linspace(0.0, 2.0 * math.pi, _MINUTES + 1)
+        expected = _DAY / (2.0 * math.pi) * (angle + self.swing * (1.0 - np.cos(angle)))
+        expected[-1] = _DAY  # not a rounding error less: days follow each other
+        days, rest = np.divmod(float(self.every) * np.cumsum(rng.standard_exponential(n)), _DAY)
+        return np.asarray(days * _DAY + np.interp(rest, expected, angle * _DAY / (2.0 * math.pi)))
+
+
+@text.named("traffic", "bursts")
+@dataclass(frozen=True)
+class Bursts(Traffic):
+    """Bursts of `size` duels, `apart` from each other, and nothing between two bursts.
+
+    There is one burst in each stretch of `every`, anywhere in it with equal probability.
+
+    >>> Bursts(100, "1h").times(200, np.random.default_rng(0))[[0, 99, 100]].round()
+    array([2292., 2293., 4571.])
+    """
+
+    size: int
+    every: Duration
+    apart: Duration = Duration("10ms")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", checks.whole("size", self.size))
+        for name in ("every", "apart"):
+            object.__setattr__(self, name, read(name, getattr(self, name)))
+        if self.size * float(self.apart) > self.every:
+            raise ValueError(
+                f"every must be long enough for a burst of {self.size} duels {self.apart} apart, "
+                f"got {self.every}"
+            )
+
+    def times(self, n: int, rng: np.random.Generator) -> Floats:
+        """All bursts begin by a draw of their own."""
+        bursts = np.arange(-(-n // self.size), dtype=np.float64)
+        room = float(self.every) - self.size * float(self.apart)
+        begins = bursts * float(self.every) + room * rng.random(bursts.size)
+        within = float(self.apart) * np.arange(self.size)
+        return np.asarray((begins[:, None] + within).reshape(-1)[:n])
+
+
+def parse(form: str) -> Traffic:
+    """Make traffic from its text form.
+
+    >>> parse("bursts:100,1h")
+    Bursts(size=100, every=Duration('1h'), apart=Duration('10ms'))
+    """
+    traffic: Traffic = text.parse("traffic", form)
+    return traffic
+
+
+def check(traffic: Any) -> Traffic:
+    """Return traffic, given as such or as its text; refuse anything else."""
+    if isinstance(traffic, str):
+        traffic = parse(traffic)
+    if not isinstance(traffic, Traffic):
+        raise ValueError(
+            f"traffic must be duelay.traffic, such as 'poisson:10s' for a duel each 10 seconds on "
+            f"average, got {traffic!r}"
+        )
+    return traffic
+
+
+def draw_times(traffic: Traffic, n: int, rng: np.random.Generator) -> Floats:
+    """Return when n duels come; refuse times of somebody's own that do not fit."""
+    times = np.ascontiguousarray(traffic.times(n, rng), dtype=np.float64)
+    if times.shape != (n,) or not np.isfinite(times).all() or (np.diff(times) < 0).any():
+        raise ValueError(
+            f"traffic must have times(n, rng) with n finite seconds that never fall, got "
+            f"{times.shape} of them from {traffic}"
+        )
+    return times
