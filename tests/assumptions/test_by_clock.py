@@ -105,7 +105,7 @@ NULLS = {
 
 @functools.cache
 def nulls(name):
-    return [NULLS[name](seed) for seed in range(RUNS)]
+    return [NULLS[name](seed) for seed in range(RUNS // 2 if "learn" in name else RUNS)]
 
 
 def is_held(test, name, runs, found):
@@ -114,14 +114,14 @@ def is_held(test, name, runs, found):
     if test is position_effect and name != "votes":
         return alarmed == 0  # conversions cannot tell
     level = 0.06 if test is preference_drift and "learn" in name else 0.05
-    return told > 0.8 * runs and alarmed <= level * told + 4 * math.sqrt(0.05 * 0.95 * told)
+    return told > 0.7 * runs and alarmed <= level * told + 4 * math.sqrt(0.05 * 0.95 * told)
 
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", NULLS)
 @pytest.mark.parametrize("test", TESTS, ids=lambda test: test.__name__)
 def test_the_level_is_held_under_bursts_and_daily_cycles(test, name):
-    assert is_held(test, name, RUNS, alarms(test, nulls(name)))
+    assert is_held(test, name, len(nulls(name)), alarms(test, nulls(name)))
 
 
 def test_the_level_is_held_at_noon_quickly():

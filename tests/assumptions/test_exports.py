@@ -1,6 +1,8 @@
 """Histories written and read: CSV and Parquet, in ticks and by the clock; and merged."""
 
+import contextlib
 import datetime
+import json
 import math
 import sys
 
@@ -8,7 +10,7 @@ import numpy as np
 import pytest
 
 import duelay
-from duelay import History
+from duelay import History, cli
 from duelay._core import times
 
 NAN = math.nan
@@ -294,3 +296,17 @@ def test_what_cannot_be_merged_is_refused(other, message):
         History.merge(by_clock(), other)
     with pytest.raises(ValueError, match="merge needs one history at least"):
         History.merge()
+
+
+def test_the_command_checks_a_log_with_times(tmp_path, monkeypatch, capsys):
+    by_clock(votes=True).to_csv(tmp_path / "duels.csv")
+    asked = ["duelay", "check", str(tmp_path / "duels.csv"), "--window", "1h30m", "--json"]
+    monkeypatch.setattr("sys.argv", asked)
+    with contextlib.suppress(SystemExit):
+        cli.run()
+    told = json.loads(capsys.readouterr().out)
+    assert (told["duels"], told["window"], told["feedback"]) == (200, "1h30m", "votes")
+    monkeypatch.setattr("sys.argv", [*asked[:4], "soon"])
+    with pytest.raises(SystemExit):
+        cli.run()
+    assert "--window must be a duration such as '14d'" in capsys.readouterr().err

@@ -43,6 +43,7 @@ BY_CLOCK = {
     "borda": duelay.Borda(),
 }
 SIZES = {"learned": 1100, "bets": 1100}  # more than there is room for at first
+LONG = [pytest.param(kind, marks=[pytest.mark.long] * (kind in SIZES)) for kind in BY_CLOCK]
 
 
 def in_ticks(policy, n=400, seed=0, feedback="conversions"):
@@ -62,11 +63,10 @@ def by_clock(policy, n=500, seed=0, feedback="conversions", arms=ARMS, start=EPO
     rng = np.random.default_rng(seed)
     player, due = policy.start(arms, seed=seed, feedback=feedback, clock="wall"), []
     at = start + np.cumsum(rng.choice([0.0, 0.01, 300.0], p=[0.5, 0.4, 0.1], size=n))
-    for now in at:
+    for now, late in zip(at, LAW.sample(n, seed=rng).tolist(), strict=True):
         while due and due[0][0] <= now:
             when, *what = heapq.heappop(due)
             tell(player, *what, at=when)
-        late = float(LAW.sample(1, seed=rng)[0])
         ask(player, rng, due, now + late, at=now)
     while due and due[0][0] <= at[-1] + 400:
         when, *what = heapq.heappop(due)
@@ -129,9 +129,9 @@ def test_in_ticks_a_replayed_player_stands_where_the_first_one_stood(kind, feedb
 
 
 @pytest.mark.parametrize("feedback", ["conversions", "votes"])
-@pytest.mark.parametrize("kind", BY_CLOCK)
+@pytest.mark.parametrize("kind", LONG)
 def test_by_the_clock_a_replayed_player_stands_where_the_first_one_stood(kind, feedback):
-    player = by_clock(BY_CLOCK[kind], n=SIZES.get(kind, 300), feedback=feedback)
+    player = by_clock(BY_CLOCK[kind], n=SIZES.get(kind, 200), feedback=feedback)
     found = again(player)
     assert_same_standing(found.standing(), player.standing())
     assert_same_history(found.history(), player.history())
@@ -228,6 +228,32 @@ def test_a_history_says_who_has_chosen_its_pairs_and_in_which_order():
     unknown = duelay.RUCB().start(ARMS, seed=0).replay(log())
     unknown.ask()
     assert (unknown.history().chosen_by, unknown.history().order) == ("", "champion")
+
+
+def test_where_an_arm_has_joined_the_history_says_so_and_nothing_is_proved_of_it():
+    player = duelay.Decide().start(ARMS, seed=0, clock="wall")
+    player.ask(at=EPOCH)
+    player.add_arm("white")
+    player.ask(at=EPOCH + 1)
+    assert player.history().chosen_by == "decide with arms that joined"
+    assert player.standing().guarantee.kind == "proved"
+    assert again(player).standing().guarantee.kind == "measured"
+
+
+def test_a_retired_arm_keeps_its_past_before_and_after():
+    history = log()
+    for policy in (duelay.DoubleThompson(), duelay.Decide()):
+        before = policy.start(ARMS, seed=0)
+        before.retire_arm("blue")
+        before.replay(history)
+        after = policy.start(ARMS, seed=0).replay(history)
+        after.retire_arm("blue")
+        for name in ("plays", "conversions", "mean", "present"):
+            np.testing.assert_array_equal(
+                getattr(before.standing(), name), getattr(after.standing(), name), err_msg=name
+            )
+        assert_same_history(before.history(), after.history())
+        assert all(2 not in before.ask()[1:] for _ in range(20))
 
 
 def test_an_empty_history_changes_nothing():
@@ -338,10 +364,10 @@ def test_a_replayed_player_pickles_and_copies():
 @pytest.mark.parametrize("kind", ["learned", "told"])
 def test_counts_of_merged_players_are_the_sums_of_theirs(kind):
     policy = BY_CLOCK[kind]
-    one = by_clock(policy, seed=1, n=300)
-    other = by_clock(policy, seed=2, n=250, arms=("blue", "red", "green"), start=EPOCH + 777)
+    one = by_clock(policy, seed=1, n=120)
+    other = by_clock(policy, seed=2, n=100, arms=("blue", "red", "green"), start=EPOCH + 777)
     merged = History.merge(one.history(), other.history())
-    assert merged.n == 550 and merged.arms == ARMS
+    assert merged.n == 220 and merged.arms == ARMS
     assert merged.chosen_by == f"merge of {policy}" and merged.order == "coin"
     both = policy.start(ARMS, seed=0, clock="wall").replay(merged)
     turned = policy.start(ARMS, seed=0, clock="wall").replay(other.history())

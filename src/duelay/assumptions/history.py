@@ -82,7 +82,7 @@ class History:
         at = np.asarray(self.at, dtype=np.float64)
         if at.shape != self.first.shape or not np.isfinite(at).all() or (np.diff(at) < 0).any():
             raise ValueError("at must hold the time of each duel in seconds, none before the last")
-        if (np.abs(at) > times.FURTHEST).any() or (self.delay > times.FURTHEST).any():
+        if (np.abs(at) > times.FURTHEST).any() or (np.abs(self.delay) > times.FURTHEST).any():
             raise ValueError("at and delay must be in seconds, and not in milliseconds")
         object.__setattr__(self, "at", times.whole(at))
         object.__setattr__(self, "delay", times.whole(self.delay))

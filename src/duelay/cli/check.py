@@ -9,16 +9,17 @@ from pathlib import Path
 import click
 
 from duelay import assumptions
+from duelay._core.duration import Duration
 from duelay._core.files import write_whole
 from duelay.assumptions.history import History
-from duelay.cli.shell import Command, Whole, wrapped
+from duelay.cli.shell import Command, Window, wrapped
 from duelay.ledger.order import ORDERS
 
 
 @click.command("check", cls=Command)
 @click.argument("duels", metavar="CSV", type=click.Path(path_type=Path))
-@click.option("--window", type=Whole(), metavar="M",
-              help="Ticks after which an answer is not counted.")  # fmt: skip
+@click.option("--window", type=Window(), metavar="M",
+              help="Ticks, or 14d, after which an answer is not counted.")  # fmt: skip
 @click.option("--order", type=click.Choice(ORDERS),
               help="How the order was decided.  [default: not known]")  # fmt: skip
 @click.option("--level", type=float, default=0.05, show_default=True,
@@ -28,7 +29,7 @@ from duelay.ledger.order import ORDERS
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def check_command(
     duels: Path,
-    window: int | None,
+    window: int | Duration | None,
     order: str | None,
     level: float,
     out: Path | None,
@@ -36,8 +37,9 @@ def check_command(
 ) -> None:
     """Say whether what policies take for granted holds in an experiment's own data.
 
-    CSV has a row a duel: first, second, delay (empty for silence) and, for votes, winner. The
-    status is 1 where a test alarms, 0 where none does.
+    CSV has a row a duel: first, second, delay (empty for silence) and, for votes, winner. With
+    times: shown_at, first, second, answered_at, in the order of time. The status is 1 where a test
+    alarms, 0 where none does.
     """
     history = History.from_csv(duels, window=window, order=order)
     findings = assumptions.check_assumptions(history, level=level)
@@ -46,7 +48,8 @@ def check_command(
         write_whole(out, assumptions.report(history, level=level).encode())
     if as_json:
         about = {"duels": history.n, "arms": history.arms, "answers": heard, "level": level,
-                 "feedback": history.feedback, "window": window, "order": order}  # fmt: skip
+                 "feedback": history.feedback, "order": order,
+                 "window": str(window) if isinstance(window, Duration) else window}  # fmt: skip
         told = {"findings": [finding.as_data() for finding in findings]}
         click.echo(json.dumps(about | told, indent=2, ensure_ascii=False))
     else:

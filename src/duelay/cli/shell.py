@@ -46,6 +46,18 @@ class Whole(_Kind):
         return checks.whole(param.opts[0] if param else "number", number, least=self.least)
 
 
+class Window(Whole):
+    """A whole number of ticks, or a duration such as 14d."""
+
+    name = "window"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> Any:
+        """Return the window, or refuse it by the name of its option."""
+        if checks.is_number(str(value)):
+            return super().convert(value, param, ctx)
+        return checks.duration(param.opts[0] if param else "window", value)
+
+
 class Command(click.Command):
     """A command whose errors name its options where Python would name arguments."""
 

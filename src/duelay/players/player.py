@@ -382,7 +382,7 @@ class Player:
 
     def _chosen_by(self) -> str:
         """Return who has chosen the pairs, as text."""
-        policy = str(self.policy)
+        policy = str(self.policy) + " with arms that joined" * bool(self._cast.joined.any())
         return policy if self._past is None else self._past.chosen_until(self.tick, policy)
 
     def _won(self, winner: Any, first: int, second: int) -> float | None:

@@ -14,6 +14,7 @@ from duelay.delays.units import in_ticks, in_time
 from duelay.ledger import with_room
 from duelay.ledger.order import keep_turns, weaker
 from duelay.players.booking import book
+from duelay.players.cast import among
 
 if TYPE_CHECKING:
     from duelay.players.player import Player
@@ -66,9 +67,10 @@ def replay_into(player: Player, history: History) -> None:
     )
     if player._clock is not None and history.now is not None:
         player._clock.read(history.now)  # refuses one in the future
+    booked = among(history, player._cast)
     player._ledger = with_room(player._ledger, history.n + 1)
-    book(player._ledger, history)
-    keep_turns(player._ledger.order, history.first, history.second)
+    book(player._ledger, booked)
+    keep_turns(player._ledger.order, booked.first, booked.second)
     _remember(player, history)
     player._late = int(is_late.sum())
     player._past = past if history.n else None

@@ -62,7 +62,7 @@ def _ages_seen(history: History) -> NDArray[Any]:
 
 def _is_seen(history: History) -> NDArray[np.bool_]:
     """Which duels had been heard when the last one was asked."""
-    return np.asarray(history.is_heard & (np.nan_to_num(history.delay) <= _ages_seen(history)))
+    return np.asarray(history.answered <= history.asked.max(initial=-np.inf))
 
 
 def of_shares(wins: Floats, error: float) -> tuple[Floats, Floats]:
