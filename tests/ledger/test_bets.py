@@ -314,7 +314,7 @@ def test_a_silence_leads_by_kappa_and_counts_its_square():
     for t in range(5, 11):
         age_to(ledger, t)
     assert not bets.n_open.any() and (bets.matured[0], bets.answered[0]) == (3, 1)
-    assert (bets.n_heard[0], bets.delays[0], bets.oldest[0]) == (1, 4, 6)
+    assert (bets.n_heard[0], bets.delays[0], bets.oldest[0]) == (1, 4, 10)
     lead, n = 1 - 0.4 + 0.4, 1 + 2 * 0.4**2
     assert bets.lead[0, 1] == -bets.lead[1, 0] == pytest.approx(lead)
     assert bets.n[0, 1] == bets.n[1, 0] == pytest.approx(n)

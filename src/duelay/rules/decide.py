@@ -63,7 +63,11 @@ def find_rival(bets: Any, leader: int, rng: np.random.Generator) -> int:
     rival, least, n_ties = leader, math.inf, 0
     each = worth(bets)
     for j in range(bets.doubts.size):
-        if j == leader or not bets.present[j] or is_passed(bets, leader, j):
+        if j == leader or not bets.present[j]:
+            continue
+        if rival == leader:
+            rival = j  # where all are passed
+        if is_passed(bets, leader, j):
             continue
         n, still_open = bets.n[leader, j], each * bets.n_open[leader, j]
         cost = still_open - 1.0  # before anything is told, whoever waits for the least
