@@ -204,6 +204,7 @@ traffic = "bursts:20,1h"
 """
 
 
+@pytest.mark.long
 def test_a_study_by_the_clock_has_a_panel_a_grid_and_names_its_traffic(tmp_path):
     spec = parse(TRAFFIC, "mine.toml", Path())
     cells = cells_of(spec)
@@ -224,6 +225,7 @@ def test_a_study_by_the_clock_has_a_panel_a_grid_and_names_its_traffic(tmp_path)
     assert '"traffic=steady:10s, by_clock=False"' in (tmp_path / "results.csv").read_text()
 
 
+@pytest.mark.long
 def test_grids_by_the_clock_without_a_sweep_have_their_figures(tmp_path):
     source = TRAFFIC.replace(TRAFFIC[TRAFFIC.index("[sweep]") :], 'traffic = "steady:10s"\n')
     experiments.run(parse(source, "mine.toml", Path()), tmp_path, quiet=True)

@@ -45,7 +45,7 @@ def play(assumed, at, heard, n_arms, seed=0):
 @pytest.mark.parametrize("law", LAWS)
 def test_expected_is_the_sum_of_tau_but_for_the_error_that_is_stated(law, window):
     law, limit = delays.parse(law), math.inf if window is None else 1800.0
-    at = times(500, np.random.default_rng(1))
+    at = times(250, np.random.default_rng(1))
     assumed = assume_by_clock(law, None if window is None else limit, 3)
     ledger, pairs = play(assumed, at, np.full(len(at), np.inf), 3)
     error = bucket_error(ledger.assumed, law)
@@ -64,7 +64,7 @@ def test_expected_is_the_sum_of_tau_but_for_the_error_that_is_stated(law, window
 
 def test_a_law_by_pair_has_each_pairs_own_quantiles():
     law = delays.ByPair.of(3, lambda i, j: delays.Exponential(f"{1 + 10 * (i + j)}m"))
-    at = times(600, np.random.default_rng(2))
+    at = times(300, np.random.default_rng(2))
     ledger, pairs = play(assume_by_clock(law, None, 3), at, np.full(len(at), np.inf), 3)
     error = bucket_error(ledger.assumed, law)
     assert error <= 0.02
@@ -89,8 +89,8 @@ def kaplan_meier(delay, age, boundaries):
 
 def test_the_law_is_learned_from_the_duels_of_two_arms_that_have_passed_a_bucket():
     rng = np.random.default_rng(3)
-    at = 1.7e9 + np.cumsum(rng.exponential(2.0, 1500))
-    delay = np.where(rng.random(1500) < 0.4, rng.exponential(120.0, 1500), np.inf)
+    at = 1.7e9 + np.cumsum(rng.exponential(2.0, 900))
+    delay = np.where(rng.random(900) < 0.4, rng.exponential(120.0, 900), np.inf)
     ledger, pairs = play(assume_by_clock("learn", None, 3), at, at + delay, 3)
     assumed = ledger.assumed
     two = pairs[:, 0] != pairs[:, 1]
@@ -119,8 +119,8 @@ def test_before_enough_is_heard_silence_is_taken_for_defeat():
 
 def test_what_has_been_learned_reaches_the_duels_counted_before():
     rng = np.random.default_rng(4)
-    at = 1.7e9 + np.cumsum(rng.exponential(1.0, 1200))
-    delay = np.where(rng.random(1200) < 0.5, rng.exponential(60.0, 1200), np.inf)
+    at = 1.7e9 + np.cumsum(rng.exponential(1.0, 700))
+    delay = np.where(rng.random(700) < 0.5, rng.exponential(60.0, 700), np.inf)
     ledger, _ = play(assume_by_clock("learn", None, 2), at, at + delay, 2)
     assumed = ledger.assumed
     by_hand = (assumed.duels * assumed.worth[0]).sum(axis=2)
@@ -132,9 +132,9 @@ def test_counts_of_two_players_add_up():
     rng = np.random.default_rng(5)
     parts = []
     for _ in range(2):
-        at = np.sort(1.7e9 + 1000 * rng.random(300))
-        delay = np.where(rng.random(300) < 0.5, rng.exponential(60.0, 300), np.inf)
-        parts.append((at, delay, rng.integers(2, size=300)))
+        at = np.sort(1.7e9 + 1000 * rng.random(150))
+        delay = np.where(rng.random(150) < 0.5, rng.exponential(60.0, 150), np.inf)
+        parts.append((at, delay, rng.integers(2, size=150)))
     at, delay, first = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.argsort(at, kind="stable")
 
@@ -168,11 +168,11 @@ def test_counts_of_two_players_add_up():
 
 
 def test_time_never_runs_backwards_and_rings_grow_without_a_trace():
-    at = 1.7e9 + np.arange(3000.0)
-    ledger, _ = play(assume_by_clock("exponential:1h", None, 2), at, np.full(3000, np.inf), 2)
+    at = 1.7e9 + np.arange(1100.0)
+    ledger, _ = play(assume_by_clock("exponential:1h", None, 2), at, np.full(1100, np.inf), 2)
     clock_to(ledger, 5.0)
     assert ledger.assumed.now[0] == at[-1]
-    assert ledger.assumed.born.size == 4096
+    assert ledger.assumed.born.size == 2048
     assert ledger.assumed.duels.sum() == ledger.plays.sum() - ledger.plays.trace()
 
 

@@ -35,7 +35,7 @@ POLICIES = ["decide", "decide:winner_exists=true", "double-thompson:delay=learn"
 def test_an_arm_joins_another_is_retired_and_comes_back_with_its_past(policy):
     rng = np.random.default_rng(1)
     player = duelay.policies.parse(policy).start(["a", "b", "c"], seed=0, clock="wall")
-    now = play(player, 150, 0.0, rng)
+    now = play(player, 80, 0.0, rng)
     before = player.standing()
     player.add_arm("d")
     after = player.standing()
@@ -44,24 +44,24 @@ def test_an_arm_joins_another_is_retired_and_comes_back_with_its_past(policy):
     np.testing.assert_array_equal(after.plays[:3, :3], before.plays)
     np.testing.assert_array_equal(after.conversions[:3, :3], before.conversions)
     if before.winner is None:
-        np.testing.assert_allclose(after.mean[:3, :3], before.mean, atol=0.05)
-    now = play(player, 150, now, rng)
-    assert player.standing().plays[3].sum() + player.standing().plays[:, 3].sum() > 10
+        np.testing.assert_allclose(after.mean[:3, :3], before.mean, atol=0.1)
+    now = play(player, 80, now, rng)
+    assert player.standing().plays[3].sum() + player.standing().plays[:, 3].sum() > 5
     player.retire_arm("a")
     last = player.tick
-    now = play(player, 100, now, rng)
+    now = play(player, 40, now, rng)
     history = player.history()
     assert 0 not in history.first[last:] and 0 not in history.second[last:]
     standing = player.standing()
     assert standing.present.tolist() == [False, True, True, True]
     assert not standing.candidates[0] and standing.leader != 0
-    assert standing.plays.sum() == 400
+    assert standing.plays.sum() == 200
     assert "a (retired)" in str(standing)
     player.add_arm("a")
     standing = player.standing()
     assert standing.present.all() and standing.joined.tolist() == [0, 0, 0, 1]
     np.testing.assert_array_equal(standing.plays[:3, :3] >= before.plays, True)
-    now = play(player, 100, now, rng)
+    now = play(player, 30, now, rng)
     copy = pickle.loads(pickle.dumps(player))
     assert copy.ask(at=now) == player.ask(at=now)
     assert copy.standing().present.all()

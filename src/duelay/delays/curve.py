@@ -112,7 +112,8 @@ class Curve(Law):
         after = np.clip(np.searchsorted(shares, q), 1, len(shares) - 1)
         rise = shares[after] - shares[after - 1]
         part = np.divide(q - shares[after - 1], rise, out=np.zeros(q.shape), where=rise > 0)
-        return np.asarray(ages[after - 1] + part * (ages[after] - ages[after - 1]))
+        found = ages[after - 1] + part * (ages[after] - ages[after - 1])
+        return np.minimum(found, ages[after])  # rounding may lead past the end
 
     def _points(self) -> tuple[Floats, Floats]:
         return np.array((0.0, *self.ages)), np.array((0.0, *self.shares))
