@@ -17,7 +17,7 @@ STUDIES = [name for name in BUILT_IN if name not in ("paper", "ablation")]
 
 def advised(grid):
     """The label under which a grid has what `recommend` gives for its target and its window."""
-    (label,) = [
+    label, *_ = [  # played in ticks as well it comes second
         choice.label
         for choice in grid.policies
         if (policy := choice.under(grid.delays[0], grid.horizon))
