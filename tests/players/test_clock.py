@@ -20,15 +20,14 @@ def live(policy, law, at, seed=0, problem=PROBLEM, **started):
     rng = np.random.default_rng(seed)
     law = delays.check(law)
     player = policy.start(problem.arms, seed=seed, clock="wall", **started)
-    due = []
-    for now in at:
+    due, chance, delay = [], rng.random(len(at)), law.sample(len(at), seed=rng)
+    for now, luck, late in zip(at, chance, delay, strict=True):
         while due and due[0][0] <= now:
             then, number, winner = heapq.heappop(due)
             told = {"winner": winner} if player.feedback == "votes" else {}
             player.tell(number, at=then, **told)
         duel = player.ask(at=now)
-        won = rng.random() < problem.matrix[duel.first, duel.second]
-        late = float(law.sample(seed=rng))
+        won = luck < problem.matrix[duel.first, duel.second]
         if (won or player.feedback == "votes") and np.isfinite(late):
             heapq.heappush(due, (now + late, duel.id, "first" if won else "second"))
     return player
@@ -140,13 +139,13 @@ def test_a_player_pickles_and_goes_on_by_the_clock(policy):
 @pytest.mark.compiled
 def test_under_bursts_the_law_and_the_estimates_are_right():
     law = "never:0.2,(log-normal:10m,1)"
-    at = bursts(40_000, np.random.default_rng(2), size=2000, apart=7200.0)
+    at = bursts(15_000, np.random.default_rng(2), size=1000, apart=7200.0)
     player = live(duelay.recommend().policy, law, at, seed=3)
     learned, standing = player.learned_law(), player.standing()
-    assert learned.never == pytest.approx(0.2, abs=0.03)
-    assert learned.cdf("10m") == pytest.approx(0.4, abs=0.03)
+    assert learned.never == pytest.approx(0.2, abs=0.05)
+    assert learned.cdf("10m") == pytest.approx(0.4, abs=0.04)
     often = (standing.plays + standing.plays.T) >= 500
-    assert np.abs(standing.mean - PROBLEM.matrix)[often].max() < 0.05
+    assert np.abs(standing.mean - PROBLEM.matrix)[often].max() < 0.06
     assert standing.leader == 0 and not standing.warnings and not standing.alarms
 
 
@@ -154,11 +153,11 @@ def test_under_bursts_the_law_and_the_estimates_are_right():
 def test_of_two_tied_arms_none_is_declared_by_the_clock_more_often_than_promised():
     tied = duelay.Problem([[0.5, 0.5, 0.8], [0.5, 0.5, 0.7], [0.2, 0.3, 0.5]])
     declared = 0
-    for seed in range(60):
-        at = bursts(1500, np.random.default_rng(seed), size=50)
+    for seed in range(40):
+        at = bursts(700, np.random.default_rng(seed), size=50)
         player = live(duelay.Decide(error=0.2), "never:0.3,(log-normal:30m,1)", at, seed, tied)
         declared += player.standing().winner is not None
-    assert declared / 60 <= 0.2 + 3 * (0.2 * 0.8 / 60) ** 0.5
+    assert declared / 40 <= 0.2 + 3 * (0.2 * 0.8 / 40) ** 0.5
 
 
 def test_a_policy_that_decides_does_so_by_the_clock():
