@@ -102,7 +102,8 @@ def recommend(
             raise ValueError("target borda needs conversions that say from which duel they are")
         return _by_counts(known, self_duels)
     if goal == "decide":
-        law = None if is_vote or isinstance(known, float) else known
+        is_law = not is_vote and known is not None and not isinstance(known, float)
+        law = known if is_law and not known.in_time else None  # by the clock it needs none
         return _to_decide(law, is_order_free, target, window, self_duels, error)
     order = "coin" if is_order_free else "champion"
     law = _law(known, is_order_free, is_vote, target, self_duels)

@@ -149,3 +149,28 @@ def test_rounds_do_not_change_their_arms():
         player = duelay.MRRDBDelay(mean_delay=2, horizon=50).start(["a", "b", "c"], seed=0)
     with pytest.raises(ValueError, match="cannot change: its rounds or its law rest on them"):
         player.add_arm("d")
+
+
+@pytest.mark.parametrize("is_by_clock", [True, False])
+def test_duels_of_a_retired_arm_still_teach_the_law(is_by_clock):
+    policy = duelay.DoubleThompson(delay="learn", window=None if is_by_clock else 50)
+    player = policy.start(["a", "b", "c"], seed=0, **({"clock": "wall"} if is_by_clock else {}))
+    rng = np.random.default_rng(0)
+
+    def ask_and_tell(n, start):
+        for k in range(n):
+            at = {"at": start + 10.0 * k} if is_by_clock else {}
+            duel = player.ask(**at)
+            if rng.random() < 0.5:
+                player.tell(duel, **({"at": at["at"] + 5.0} if is_by_clock else {}))
+
+    ask_and_tell(300, 0.0)
+    open_duel = next(d for d in range(290, 300) if not player._told[d])
+    before = int(player._ledger.assumed.told[0])
+    player.retire_arm("a")
+    assert int(player._ledger.assumed.told[0]) == before
+    player.tell(open_duel, **({"at": 3001.0} if is_by_clock else {}))
+    is_of_two = len({*divmod(player._pairs[open_duel], 3)}) == 2
+    assert int(player._ledger.assumed.told[0]) == before + is_of_two
+    ask_and_tell(60, 3010.0)
+    assert np.diag(player.standing().mean).tolist() == [0.5, 0.5, 0.5]

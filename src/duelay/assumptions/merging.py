@@ -15,10 +15,25 @@ if TYPE_CHECKING:
     from duelay.assumptions.history import History
 
 
+def _refuse_twice(histories: Sequence[History]) -> None:
+    """Refuse a history that is the beginning of another, or that is given twice."""
+    for place, one in enumerate(histories):
+        for other in histories[:place]:
+            n = min(one.n, other.n)
+            same = (one.asked[:n] == other.asked[:n]) & (one.first[:n] == other.first[:n])
+            if n and bool((same & (one.second[:n] == other.second[:n])).all()):
+                raise ValueError(
+                    "histories must be of different players to be merged: of two, one has all the "
+                    "duels of the other"
+                )
+
+
 def merge(histories: Sequence[History]) -> dict[str, Any]:
     """Return the fields of the history that has the duels of all."""
     if not histories:
         raise ValueError("merge needs one history at least, got none")
+    if any(not hasattr(history, "chosen_by") for history in histories):
+        raise ValueError(f"merge takes histories, merge(one, other), got {histories!r}")
     one = histories[0]
     for other in histories:
         if other.at is None:
@@ -37,6 +52,7 @@ def merge(histories: Sequence[History]) -> dict[str, Any]:
             raise ValueError(
                 f"histories must have the same arms to be merged, got {name!r} in one alone"
             )
+    _refuse_twice(histories)
     at = np.concatenate([history.asked for history in histories])
     order = np.argsort(at, kind="stable")
     rows = {

@@ -57,6 +57,11 @@ def enter(assumed: Any, i: int, j: int, t: int) -> None:
 
 
 @generic
+def teach(assumed: Any, t: int) -> None:
+    """Let the duel with number t teach the law and nothing else: one of its arms is retired."""
+
+
+@generic
 def expected(assumed: Any, plays: Integers, i: int, j: int) -> float:
     """Sum tau(min(age, window)) over the duels with i first and j second."""
     raise TypeError(f"no ledger keeps {type(assumed).__name__}")

@@ -42,6 +42,7 @@ from duelay.ledger.assumption import (
     is_known,
     set_clock,
     settles,
+    teach,
 )
 from duelay.ledger.bets import widen
 from duelay.ledger.learned import ENOUGH
@@ -224,6 +225,12 @@ def _enter(assumed: ByClock, i: int, j: int, t: int) -> None:
         assumed.total[i, j] += assumed.worth[assumed.law[i, j], 0]
 
 
+@teach.register(ByClock)
+def _teach(assumed: ByClock, t: int) -> None:
+    if assumed.learns:
+        assumed.heard[t % assumed.born.size] = _SILENT
+
+
 @convert.register(ByClock)
 def _convert(assumed: ByClock, born: int, t: int) -> None:
     if born < assumed.reached[assumed.ages.size - 1]:
@@ -239,7 +246,8 @@ def _convert(assumed: ByClock, born: int, t: int) -> None:
 def _advance(assumed: ByClock, t: int) -> None:
     if assumed.now[0] > assumed.seen[0]:
         pass_all(assumed, t)
-    if assumed.learns and t >= assumed.look[0]:
+    is_first = assumed.n_looks[0] == 0 and assumed.told[0] >= ENOUGH
+    if assumed.learns and (is_first or t >= assumed.look[0]):
         assumed.look[0] = t + max(_FIRST, t // 20)
         if assumed.told[0] >= ENOUGH:
             assumed.n_looks[0] += 1
@@ -264,16 +272,15 @@ def pass_all(assumed: Any, t: int) -> None:
 def pass_on(assumed: Any, slot: int, place: int) -> None:
     """Let a duel pass from the bucket before `place` into that one."""
     i, j, heard = assumed.first[slot], assumed.second[slot], assumed.heard[slot]
-    if i == j:
-        return
-    assumed.duels[i, j, place - 1] -= 1
-    assumed.duels[i, j, place] += 1
-    row = assumed.law[i, j]
-    assumed.total[i, j] += assumed.worth[row, place] - assumed.worth[row, place - 1]
     if heard == _SILENT or heard >= place - 1:
         assumed.at_risk[place - 1] += 1
         if heard == place - 1:
             assumed.events[place - 1] += 1
+    if i != j:
+        assumed.duels[i, j, place - 1] -= 1
+        assumed.duels[i, j, place] += 1
+        row = assumed.law[i, j]
+        assumed.total[i, j] += assumed.worth[row, place] - assumed.worth[row, place - 1]
 
 
 @kernel

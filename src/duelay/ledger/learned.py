@@ -41,6 +41,7 @@ from duelay.ledger.assumption import (
     is_settled,
     next_look,
     settles,
+    teach,
 )
 from duelay.ledger.table import (
     age_open,
@@ -159,6 +160,12 @@ def _enter(assumed: LearnedLaw, i: int, j: int, t: int) -> None:
         assumed.tells[t % assumed.tells.size] = 0
     if i != j:
         push(assumed, i, j, t)
+
+
+@teach.register(LearnedLaw)
+def _teach(assumed: LearnedLaw, t: int) -> None:
+    if not assumed.from_self_duels:
+        assumed.tells[t % assumed.tells.size] = 0
 
 
 @advance.register(LearnedLaw)

@@ -184,6 +184,12 @@ def hear(ledger: Ledger, i: int, j: int, born: int, t: int) -> None:
 
 
 @kernel
+def hear_away(ledger: Ledger, born: int, t: int) -> None:
+    """Write down that the duel of tick `born` converted, which does no more than teach the law."""
+    convert(ledger.assumed, born, t)
+
+
+@kernel
 def hear_vote(ledger: Ledger, i: int, j: int, first_won: float, born: int, t: int) -> None:
     """Write down the answer to the duel of tick `born`, heard at t: both outcomes are reported."""
     if first_won == 1.0:

@@ -3,7 +3,7 @@
 An arm keeps its number for ever. A policy that decides keeps all arms in its ledger, and does not
 ask those that are retired (`duelay.ledger.declare`). The ledger and the rule of any other policy
 know the arms that are present and no other: when one comes or goes they are made anew, and all
-duels of arms that are present are booked again.
+duels of arms that are present are booked again; the others still teach the law.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ class Cast:
         k, axes = len(self.place), values.ndim
         found = np.full((k,) * axes, fill, dtype=np.result_type(values, type(fill)))
         found[np.ix_(*[self.shown] * axes)] = values
+        if axes == 2:
+            np.fill_diagonal(found, values[0, 0])  # an arm against itself is the same for all
         return found
 
 
@@ -136,17 +138,25 @@ def _rebuild(player: Player) -> None:
     """Make ledger and rule anew for the arms that are present, and book their duels."""
     cast = player._cast
     ledger, rule = player._open(len(cast.shown))
-    history = among(player._history(), cast)
+    past = player._history()
+    history = among(past, cast)
+    is_away = ~is_among(past, cast) & (past.first != past.second)
     ledger = with_room(ledger, history.n + 1)
-    book(ledger, history)
+    history = dataclasses.replace(history, delay=past.delay, first_won=past.first_won)
+    book(ledger, history, is_away=is_away)  # what those away have told teaches the law
     keep_turns(ledger.order, history.first, history.second)
     player._ledger, player._rule = ledger, rule
+
+
+def is_among(history: History, cast: Cast) -> NDArray[np.bool_]:
+    """Which duels are of arms that have a place in the ledger."""
+    return np.asarray((cast.place[history.first] >= 0) & (cast.place[history.second] >= 0))
 
 
 def among(history: History, cast: Cast) -> History:
     """Return a history by places of the ledger; a duel of an arm without one tells nothing."""
     first, second = cast.place[history.first], cast.place[history.second]
-    is_away = (first < 0) | (second < 0)
+    is_away = ~is_among(history, cast)
     return dataclasses.replace(
         history,
         n_arms=len(cast.shown),

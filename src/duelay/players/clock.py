@@ -21,6 +21,7 @@ class Clock:
     def __init__(self) -> None:
         self.now = -math.inf  # the latest time known
         self.backwards = 0
+        self.furthest = 0.0  # seconds: the most that somebody was behind
 
     def read(self, at: Any) -> float:
         """Return a time: seconds since the epoch, an aware datetime, or None for now.
@@ -31,10 +32,12 @@ class Clock:
         seconds = round(wall, 6) if at is None else times.seconds("at", at)
         if seconds > wall + _SLACK:
             raise ValueError(
-                f"at must not lie in the future, got {at!r}, {seconds - wall:,.0f} seconds from "
-                "now: it is seconds since the epoch, and not milliseconds"
+                f"at must not lie in the future, got {at!r}, {seconds - wall:,.1f} seconds from "
+                "now: it is seconds since the epoch, and not milliseconds, by a clock that is at "
+                f"most {_SLACK:g} second ahead"
             )
         if seconds < self.now:
             self.backwards += 1
+            self.furthest = max(self.furthest, self.now - seconds)
         self.now = max(self.now, seconds)
         return self.now

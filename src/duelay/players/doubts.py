@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from duelay._core.duration import in_brief
 from duelay.ledger.learned import ENOUGH
 
 if TYPE_CHECKING:
     from duelay.players.standing import Standing
 
+_BEHIND = 10.0  # seconds: clocks of several servers may differ by less, and nobody minds
 _LATE = 0.05  # share of the answers; if fewer come after the window, no warning
 
 
@@ -82,18 +84,21 @@ def _is_late(standing: Standing) -> str:
     counted = int(standing.conversions.sum())
     if standing.late < 10 or standing.late < _LATE * (counted + standing.late):
         return ""
+    is_by_clock = standing.history is not None and standing.history.at is not None
     return (
         f"{standing.late} answers came after the window and were not counted ({counted} were): "
-        "take a longer window, and remember that each ask is a tick, shown or not"
+        "take a longer window"
+        + ("" if is_by_clock else ", and remember that each ask is a tick, shown or not")
     )
 
 
 def _runs_backwards(standing: Standing) -> str:
-    if standing.backwards < 10:
+    if standing.backwards < 10 or standing.backwards_by < _BEHIND:
         return ""
     return (
-        f"a time before the latest one known was given {standing.backwards} times, and taken for "
-        "that: tell and ask in the order of time, by one clock"
+        f"a time before the latest one known was given {standing.backwards} times, up to "
+        f"{in_brief(standing.backwards_by)} before it, and taken for that: tell and ask in the "
+        "order of time, by one clock"
     )
 
 

@@ -89,6 +89,13 @@ def _of_policy(assumed: Any, feedback: str, order: str | None) -> Guarantee:
         )
     if order in ("coin", "alternate"):
         return _MEASURED
+    if order is None:
+        return Guarantee(
+            "none",
+            "nobody says in which order the two arms were shown: say order='coin' where a coin "
+            "decided it, or tell the law",
+            bets=False,
+        )
     return Guarantee(
         "none",
         "with the champion first and no law told, silence speaks against the champion: show by "

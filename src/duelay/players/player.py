@@ -25,6 +25,7 @@ from duelay.ledger import (
     clock_to,
     for_votes,
     hear,
+    hear_away,
     hear_vote,
     with_room,
 )
@@ -185,8 +186,8 @@ class Player:
             self._told[number] = 3 if first_won is None else int(1 + 2 * first_won)
             self._heard[number] = self.tick + 1 if now is None else now
             i, j = (int(self._cast.place[arm]) for arm in (first, second))
-            if min(i, j) < 0:
-                pass  # of a retired arm: it counts when the arm comes back
+            if min(i, j) < 0:  # of a retired arm: it counts when the arm comes back
+                hear_away(self._ledger, number + 1, self.tick + 1)
             elif first_won is None:
                 hear(self._ledger, i, j, number + 1, self.tick + 1)
             else:
@@ -290,6 +291,7 @@ class Player:
             told=int(ledger.assumed.told[0]) if is_learned else 0,
             late=self._late,
             backwards=0 if self._clock is None else self._clock.backwards,
+            backwards_by=0.0 if self._clock is None else self._clock.furthest,
             guarantee=guarantee,
             policy_error=error,
             counted=cast.spread(estimates.expected**2 / np.maximum(estimates.n, 1.0), 0.0),
