@@ -288,6 +288,7 @@ GIVEN = {
     "howto/clock.md": "400 6 % 0.011",  # clock._STEPS, clock._RATIO, and test_clock.py
     "howto/stopping.md": "160 2,200 10 %",  # the picture; what one arm's answers may lack
     "paper.md": "20,000 500 60 52 0.999",  # settings, people, and what the paper says
+    "players.md": "60",  # bytes of a pickle, a duel
     "reproduction.md": "4.5 54 350",  # figures.py's limit; one machine
     "simulator.md": "130",
     "studies.md": "0.5 1.5 20,000 300,000 2000 5000",  # settings
