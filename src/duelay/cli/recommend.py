@@ -6,9 +6,10 @@ import click
 
 from duelay import delays
 from duelay._core import checks
+from duelay._core.duration import Duration
 from duelay._core.feedback import FEEDBACKS
 from duelay.advice import GOALS, recommend
-from duelay.cli.shell import EPILOG, Command, Whole, feedback_option, wrapped
+from duelay.cli.shell import EPILOG, Command, Whole, Window, feedback_option, wrapped
 from duelay.problems import TARGETS
 
 
@@ -19,8 +20,8 @@ from duelay.problems import TARGETS
               help="The mean of the delay, where that alone is known.")  # fmt: skip
 @click.option("--order-given", is_flag=True, help="The champion must be shown first.")
 @click.option("--arms", type=Whole(2), metavar="K", help="The number of arms.")
-@click.option("--window", type=Whole(), metavar="M", help="Ticks after which a conversion is no "
-              "longer counted.  [default: 10000 where the law is learned]")  # fmt: skip
+@click.option("--window", type=Window(), metavar="M", help="Ticks, or 14d, after which a "
+              "conversion does not count.  [default: 10000 where the law is learned]")  # fmt: skip
 @click.option("--target", type=click.Choice(TARGETS), default="condorcet", show_default=True,
               help="The winner that is sought.")  # fmt: skip
 @feedback_option(FEEDBACKS, "What is told: wins of the first, who won, or only how many wins of "
@@ -35,7 +36,7 @@ def recommend_command(
     mean_delay: float | None,
     order_given: bool,
     arms: int | None,
-    window: int | None,
+    window: int | Duration | None,
     target: str,
     feedback: str,
     goal: str,
