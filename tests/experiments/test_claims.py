@@ -261,6 +261,7 @@ def test_on_tennis_one_rival_must_be_ahead(below, holds):
     assert verdict == ("holds" if holds else "does not hold")
 
 
+@pytest.mark.long
 def test_a_rival_that_does_exactly_as_well_is_not_outperformed():
     def ahead(grid, problem, label):
         return 1000 if label == claims.RUCB_DELAY else 800 if problem.name == "tennis" else 1200

@@ -47,6 +47,7 @@ def test_every_study_has_every_policy_and_a_hundred_runs(name):
         assert advised(grid)  # and what is recommended, once
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "varies, panels",
     [
@@ -152,6 +153,7 @@ def test_what_is_wrong_in_a_study_is_said_with_its_line(source, message):
         parse(POLICIES + source, "mine.toml", Path())
 
 
+@pytest.mark.long
 def test_the_advice_agrees_with_the_page():
     """In most columns of the tables, what `recommend` gives has the least regret, or may have."""
     cells = []
