@@ -272,6 +272,10 @@ def test_simulate_may_stop_when_a_winner_is_declared(command, tmp_path):
     assert len((tmp_path / "stops.csv").read_text().splitlines()) == 3
     assert "evidence" in (tmp_path / "evidence.csv").read_text().splitlines()[0]
     assert "share of runs declared" in (tmp_path / "stops.svg").read_text()
+    nobody = command("simulate", "--dataset", "cyclic:3,0.1", "--policy", "decide", "--delay",
+                     "constant:1", "--horizon", 50, "--runs", 2, "--stop", "0.05",
+                     "--out", tmp_path / "nobody")  # fmt: skip
+    assert nobody[0] == 0 and (tmp_path / "nobody" / "stops.svg").exists()
     status, _, complaints = command(*asked, "--stop", "0.1")
     assert (
         status == 2 and "stop must be the policy's own error, 0.05 of decide, got 0.1" in complaints

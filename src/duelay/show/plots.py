@@ -115,7 +115,8 @@ def draw_stops(axes: Axes, results: Sequence[Result], labels: Sequence[str]) -> 
         ticks = np.sort(result.measured[result.is_declared])
         share = np.arange(1, len(ticks) + 1) / result.runs
         if len(ticks) < result.runs:
-            ticks, share = np.append(ticks, result.horizon), np.append(share, share[-1:] or [0.0])
+            share = np.append(share, len(ticks) / result.runs)
+            ticks = np.append(ticks, result.horizon)
         axes.step(
             [0, *ticks], [0, *share], where="post", label=in_figure(label), **style(number)
         )  # fmt: skip
