@@ -157,6 +157,7 @@ def test_a_policy_that_decides_uses_a_law_that_is_told_and_says_so():
     assert standing.winner == 0 and standing.evidence is not None
     assert standing.guarantee == Guarantee("proved", "the delay law being as it was told")
     assert "intervals are from conversions alone" not in str(standing)
+    assert "however often you look, if the law is as told)" in standing.headline
     untold = played(duelay.RUCBDelay(delay="geometric:0.2"), ticks=700).standing()
     assert untold.guarantee.words == standing.guarantee.words
     with pytest.raises(ValueError, match="delay must be None or a law for a policy that decides"):

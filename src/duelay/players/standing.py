@@ -243,6 +243,8 @@ class Standing:
         measured = ", measured, not proved" if self.guarantee.kind == "measured" else ""
         exists = self.bets is not None and self.bets.winner_exists
         wrong = f"wrong in at most {100 * self.error:g} % of experiments, however often you look"
+        is_told = self.bets is not None and self.bets.told.is_told
+        wrong += ", if the law is as told" * is_told
         wrong += ", if one arm beats all others" * exists + measured
         if self.winner is not None and evidence is None:
             return f"{self.arms[self.winner]} wins by its intervals, after {duels} ({wrong})"
