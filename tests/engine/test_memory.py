@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import duelay
-from duelay.engine import simulate
 
 PROBLEM = duelay.datasets.load("mslr")
 
@@ -37,7 +36,7 @@ class Made:
 
     def __init__(self, monkeypatch):
         self.all = []
-        module = sys.modules[simulate.__module__]
+        module = sys.modules["duelay.engine.job"]
         make = module.streams
 
         def remember(seed, run):

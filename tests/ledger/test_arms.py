@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from duelay._core.jit import kernel
+from duelay.ledger.arms import reopen, with_arm
 from duelay.ledger.assumption import advance, convert, enter
-from duelay.ledger.bets import reopen, start_bets, with_arm
+from duelay.ledger.bets import start_bets
 from duelay.ledger.declare import NOBODY, needed, passes_all
 from duelay.rules.decide import find_leader, find_rival
 

@@ -11,16 +11,9 @@ import naive
 from duelay import delays
 from duelay.ledger import age_to, hear, hear_vote, open_ledger, record
 from duelay.ledger.assumption import evidence, expected, settles, vote
-from duelay.ledger.bets import (
-    GAPS,
-    answered_share,
-    evidence_weights,
-    fix_kappa,
-    patience,
-    start_bets,
-    worth,
-)
+from duelay.ledger.bets import GAPS, evidence_weights, start_bets
 from duelay.ledger.declare import NOBODY
+from duelay.ledger.patience import answered_share, fix_kappa, patience, worth
 from duelay.problems import Problem
 from helpers import play_beside
 

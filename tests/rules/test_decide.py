@@ -9,7 +9,8 @@ import pytest
 import duelay
 from duelay.ledger import age_to, hear, open_ledger, record
 from duelay.ledger.assumption import FOREVER
-from duelay.ledger.bets import start_bets, worth
+from duelay.ledger.bets import start_bets
+from duelay.ledger.patience import worth
 from duelay.rules.decide import DecideRule, find_leader, find_rival
 from duelay.rules.turn import calm_until, declared, select
 

@@ -25,11 +25,7 @@ def check_clock(policy: Any, *, has_clock: bool) -> None:
         refuse_time("window", window)
         refuse_time("delay", delay)
         return
-    if not getattr(policy, "goes_by_clock", True):
-        raise ValueError(
-            f"clock does not fit {policy}, whose rounds are counted in ticks: recommend() gives a "
-            "policy that goes by the clock"
-        )
+    refuse_rounds("clock", policy)
     if window is not None and not is_in_time(window) and not _is_default(policy):
         raise ValueError(
             f"window {window} is in ticks, and there is a clock: write a duration, such as "
@@ -39,6 +35,15 @@ def check_clock(policy: Any, *, has_clock: bool) -> None:
         raise ValueError(
             f"delay {delay} is in ticks, and there is a clock: write a law in time, such as "
             "'exponential:2h' or 'never:0.2,(log-normal:10m,1)'"
+        )
+
+
+def refuse_rounds(name: str, policy: Any) -> None:
+    """Refuse a policy that counts ticks whatever happens, where there is a clock or traffic."""
+    if not getattr(policy, "goes_by_clock", True):
+        raise ValueError(
+            f"{name} does not fit {policy}, whose rounds are counted in ticks: recommend() gives a "
+            "policy that goes by the clock"
         )
 
 

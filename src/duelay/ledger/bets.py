@@ -49,23 +49,16 @@ from duelay.ledger.assumption import (
     vote,
 )
 from duelay.ledger.declare import NOBODY, look, touch
+from duelay.ledger.patience import fix_kappa, patience
+from duelay.ledger.rings import widen
 from duelay.ledger.told import Told, age_booked, last_age, start_told
 
 GAPS = np.array([0.01, 0.02, 0.035, 0.055, 0.08, 0.11, 0.15, 0.2, 0.27, 0.35, 0.45])
 _SCALE = 0.1  # of the weight of a gap, exp(-g^2 / (2 * 0.1^2))
 _LONGEST = 1 << 16  # ticks: the most that W is
-_ENOUGH = 10  # conversions heard; before, no silence is settled
 _NONE, _FIRST_LED, _SECOND_LED, _CONVERTED = 0, 1, 2, 3
 ROOM = 1024  # duels that are not settled, at first, where time is in seconds
 PATH = 256  # moments of the past that are kept, at the most
-
-
-_PAIR, _ARM = (0, 1), (0,)
-_BY_ARM = {  # which axes of an array go by arm
-    "joined": _ARM, "present": _ARM, "against": _ARM, "doubts": _ARM, "path": (1,), "wealth": _PAIR,
-    "log_evidence": _PAIR, "best": _PAIR, "wins": _PAIR, "seen": _PAIR, "lead": _PAIR, "n": _PAIR,
-    "doubt": _PAIR, "n_open": _PAIR, "is_touched": _PAIR,
-}  # fmt: skip
 
 
 class Bets(NamedTuple):
@@ -205,47 +198,6 @@ def start_bets(
 
 
 @kernel
-def patience(bets: Any) -> Any:
-    """W: four times the mean delay heard, and somewhat longer while little is heard."""
-    n = bets.n_heard[0]
-    if n < _ENOUGH or bets.told.is_told:
-        return bets.window
-    w = 4.0 * bets.delays[0] / n * (1.0 + 2.0 * _ENOUGH / n)
-    if not bets.by_clock:
-        w = math.floor(w) + 1.0
-    return min(w, bets.window)
-
-
-@kernel
-def answered_share(answered: int, matured: int) -> float:
-    """F^ = 2 answered / (matured + 10): the share of answers that come by age W."""
-    return float(min(1.0, 2.0 * answered / (matured + 10.0)))
-
-
-@kernel
-def worth(bets: Any) -> float:
-    """What an open duel will tell, in conversions: 1 for an answer, kappa^2 for a silence."""
-    if bets.is_vote:
-        return 1.0
-    if bets.told.is_told:  # both together are kappa, if it is that of the law
-        return float(max(bets.told.worth, 0.1))
-    half, kappa = 0.5 * answered_share(bets.answered[0], bets.matured[0]), bets.kappa[0]
-    return float(max(half + (1.0 - half) * kappa * kappa, 0.1))
-
-
-@kernel
-def fix_kappa(bets: Any) -> None:
-    """kappa = F^ / (2 - F^), for the silences to come; fixed anew after every 20th part more."""
-    share = answered_share(bets.answered[0], bets.matured[0])
-    kappa = share / (2.0 - share)
-    bets.kappa[0] = kappa
-    bets.refit[0] = bets.matured[0] + bets.matured[0] // 20 + 1
-    for place in range(bets.gaps.size):
-        bets.silent_won[place] = math.log1p(2.0 * kappa * bets.gaps[place])
-        bets.silent_lost[place] = math.log1p(-2.0 * kappa * bets.gaps[place])
-
-
-@kernel
 def bet(
     bets: Any, i: int, j: int, size: float, won: Floats, lost: Floats, led: int, sign: float
 ) -> None:
@@ -315,36 +267,6 @@ def delay_of(bets: Any, born: int, t: int) -> float:
     return float(t - born)
 
 
-def with_arm(bets: Bets, error: float) -> Bets:
-    """Return the same with one arm more, the next to join; nobody is declared any longer.
-
-    That a winner exists is not taken for granted any more.
-    """
-    k = len(bets.joined)
-    wider: dict[str, Any] = {"touched": np.zeros((k + 1) ** 2, dtype=np.int64)}
-    for name, axes in _BY_ARM.items():
-        value = getattr(bets, name)
-        room = [(0, 1) if axis in axes else (0, 0) for axis in range(value.ndim)]
-        wider[name] = np.pad(value, room)
-    bets = bets._replace(**wider)
-    bets.joined[k] = bets.joined.max() + 1
-    bets.present[k] = True
-    return reopen(bets, error)
-
-
-def reopen(bets: Bets, error: float) -> Bets:
-    """Return the same after an arm came or went: all pairs have news, and nobody is declared."""
-    k, first = len(bets.joined), int((bets.joined == 0).sum())
-    bets.winner[0] = NOBODY
-    bets.n_touched[0] = 0
-    bets.is_touched[:] = False
-    for i in range(k):
-        for j in range(i):
-            touch(bets, i, j)
-    level = math.log((first + 1) / error)
-    return bets._replace(winner_exists=False, level=level, has_changed=True)
-
-
 def with_room(bets: Bets, t: int) -> Bets:
     """Return the same with room for the duel with number t, where time is in seconds."""
     size = bets.state.size
@@ -353,20 +275,6 @@ def with_room(bets: Bets, t: int) -> Bets:
     names = ("born", "first", "second", "state")
     rings = {name: getattr(bets, name) for name in names}
     return bets._replace(**widen(rings, int(bets.oldest[0]), t))
-
-
-def widen(rings: dict[str, Any], oldest: int, t: int) -> dict[str, Any]:
-    """Return rings with twice the room, or more: for the duels from number `oldest` to t."""
-    size = next(iter(rings.values())).size
-    wide = 2 * size
-    while t - oldest >= wide:
-        wide *= 2
-    numbers = np.arange(oldest, min(t, oldest + size))
-    found = {}
-    for name, old in rings.items():
-        found[name] = np.zeros(wide, dtype=old.dtype)
-        found[name][numbers % wide] = old[numbers % size]
-    return found
 
 
 @set_clock.register(Bets)

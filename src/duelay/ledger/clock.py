@@ -44,8 +44,8 @@ from duelay.ledger.assumption import (
     settles,
     teach,
 )
-from duelay.ledger.bets import widen
 from duelay.ledger.learned import ENOUGH
+from duelay.ledger.rings import widen
 
 ROOM = 1024  # duels in the list, at first
 _STEPS = 400  # buckets of a law that is told: each has a 400th part of its answers

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from duelay.assumptions.history import History
 from duelay.ledger import with_room
-from duelay.ledger.bets import Bets, reopen, with_arm
+from duelay.ledger.arms import reopen, with_arm
+from duelay.ledger.bets import Bets
 from duelay.ledger.order import keep_turns
 from duelay.players.booking import book
 from duelay.problems import check_arms

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from duelay.assumptions.history import History
 from duelay.ledger import open_ledger, with_room
-from duelay.ledger.bets import Bets, reopen, start_bets
+from duelay.ledger.arms import reopen
+from duelay.ledger.bets import Bets, start_bets
 from duelay.ledger.declare import NOBODY, arm_evidence, needed
 from duelay.players.booking import book
 

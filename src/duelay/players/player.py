@@ -20,8 +20,6 @@ from duelay.delays import Curve, Empirical
 from duelay.delays.units import check_clock, in_ticks, in_time
 from duelay.ledger import (
     Ledger,
-    age_to,
-    assumes_delay,
     clock_to,
     for_votes,
     hear,
@@ -29,18 +27,15 @@ from duelay.ledger import (
     hear_vote,
     with_room,
 )
-from duelay.ledger.assumption import is_known
-from duelay.ledger.bets import Bets
 from duelay.ledger.clock import ByClock, learned_curve
 from duelay.ledger.learned import LearnedLaw
 from duelay.ledger.order import ORDERS
-from duelay.players.cast import Cast, add_arm, among, copy_of, retire_arm
+from duelay.players.cast import Cast, add_arm, copy_of, retire_arm
 from duelay.players.clock import CLOCKS, Clock
-from duelay.players.guarantee import find_guarantee
+from duelay.players.leading import active_of
+from duelay.players.looking import look_at
 from duelay.players.replay import Past, replay_into
-from duelay.players.scores import Scores, score_bounds
-from duelay.players.sequences import at_all_times
-from duelay.players.standing import Standing, active_of, intervals, leader_of
+from duelay.players.standing import Standing
 from duelay.problems import check_arms
 
 if TYPE_CHECKING:
@@ -238,67 +233,7 @@ class Player:
         winner and intervals are as of the last ask: what was told since may be half of some news,
         all one arm's, and counts from the next ask on.
         """
-        is_deciding = isinstance(self._ledger.assumed, Bets)
-        error = self._error() if is_deciding else None
-        if confidence is None:
-            confidence = 0.95 if error is None else 1.0 - error
-        confidence = checks.number("confidence", confidence, above=0, below=1)
-        with self._lock:
-            tick, pending = self.tick, self._pending()
-            history = None if self.feedback == "counts" else self._history()
-            ledger, cast = copy.deepcopy(self._ledger), copy_of(self._cast)
-            active = active_of(self.policy, self._rule, len(cast.shown))
-        if not is_deciding:
-            age_to(ledger, tick + 1)
-        estimates = ledger.estimates()
-        guarantee = find_guarantee(ledger.assumed, self.feedback, self._order(), self._past)
-        one_look = intervals(estimates, confidence)
-        lower, upper = one_look
-        if guarantee.holds and history is not None:
-            heard = among(history, cast) if cast.has_changed else history
-            lower, upper = at_all_times(ledger, heard, 1.0 - confidence, self.policy.delay)
-        plays, conversions = ledger.plays, ledger.conversions
-        if len(cast.shown) < len(cast.place) and history is not None:
-            plays, conversions = _counts(history)
-        target = self.policy.target
-        is_learned = isinstance(ledger.assumed, LearnedLaw) or (
-            isinstance(ledger.assumed, ByClock) and ledger.assumed.learns
-        )
-        return Standing(
-            arms=self.arms,
-            tick=tick,
-            target=target,
-            leader=int(cast.shown[leader_of(ledger, active, target)]),
-            scores=_spread_scores(score_bounds(ledger, confidence), cast)
-            if target == "borda"
-            else None,
-            mean=cast.spread(estimates.mean, math.nan),
-            lower=cast.spread(lower, -math.inf),
-            upper=cast.spread(upper, math.inf),
-            plays=plays,
-            conversions=conversions,
-            pending=pending,
-            active=cast.spread(active, False),
-            present=cast.present,
-            joined=cast.joined,
-            confidence=confidence,
-            takes_silence_for_defeat=not assumes_delay(ledger),
-            is_learning=not is_known(ledger.assumed),
-            feedback=self.feedback,
-            corrects_position=self.corrects_position,
-            order=self._order(),
-            learns_from=str(self.policy.delay) if is_learned else None,
-            told=int(ledger.assumed.told[0]) if is_learned else 0,
-            late=self._late,
-            backwards=0 if self._clock is None else self._clock.backwards,
-            backwards_by=0.0 if self._clock is None else self._clock.furthest,
-            guarantee=guarantee,
-            policy_error=error,
-            counted=cast.spread(estimates.expected**2 / np.maximum(estimates.n, 1.0), 0.0),
-            one_look=(cast.spread(one_look[0], -math.inf), cast.spread(one_look[1], math.inf)),
-            bets=ledger.assumed if is_deciding else None,
-            history=history,
-        )
+        return look_at(self, confidence)
 
     def history(self) -> History:
         """Return every duel so far and when its conversion was heard, for `duelay.assumptions`."""
@@ -494,21 +429,6 @@ class Player:
         how += ", corrects_position=True" if self.corrects_position else ""
         how += ', clock="wall"' if self._clock is not None else ""
         return f"Player({self.policy}, n_arms={self.n_arms}, tick={self.tick}{how})"
-
-
-def _counts(history: History) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return plays and conversions by ordered pair."""
-    k = history.n_arms
-    plays, conversions = np.zeros((k, k), dtype=np.int64), np.zeros((k, k), dtype=np.int64)
-    np.add.at(plays, (history.first, history.second), 1)
-    won = history.is_heard & (history.first_won == 1.0)
-    np.add.at(conversions, (history.first[won], history.second[won]), 1)
-    return plays, conversions
-
-
-def _spread_scores(scores: Scores, cast: Cast) -> Scores:
-    fills = (math.nan, -math.inf, math.inf, False)
-    return Scores(*(cast.spread(part, fill) for part, fill in zip(scores, fills, strict=True)))
 
 
 def _feedback(policy: Policy, given: str | None) -> str:

@@ -20,14 +20,13 @@ from duelay.assumptions import (
 )
 from duelay.assumptions.finding import Finding
 from duelay.assumptions.history import History
-from duelay.ledger import Estimates, Ledger
 from duelay.ledger.bets import Bets
-from duelay.ledger.declare import NOBODY
 from duelay.players.doubts import find_doubts
 from duelay.players.evidence import Evidence, evidence_of, replay
 from duelay.players.guarantee import NONE, Guarantee
+from duelay.players.leading import beaten
 from duelay.players.opinions import DuelsLeft, Opinions, opinions
-from duelay.players.scores import Scores, scores_of
+from duelay.players.scores import Scores
 from duelay.show.table import table
 
 _ENDANGER = (order_balance, delay_by_winner, delay_by_pair, preference_drift, independence)
@@ -35,8 +34,6 @@ _ALARM = 0.01  # the level of these tests together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from duelay.policies.policy import Policy
 
 
 class Row(NamedTuple):
@@ -265,7 +262,7 @@ class Standing:
 
         With Borda's winner for a target, by score.
         """
-        leader, beats = self.leader, _beaten(self.mean)
+        leader, beats = self.leader, beaten(self.mean)
         mean, lower, upper, rank = (
             self.estimate[leader], self.lower[leader], self.upper[leader], beats
         ) if self.scores is None else (*self.scores[:3], self.scores.score)  # fmt: skip
@@ -337,69 +334,9 @@ class Standing:
         return "\n".join([*lines, *(f"warning: {words}" for words in self.warnings)])
 
 
-def _beaten(mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How many arms each one beats by the estimates; an unheard or even pair counts one half."""
-    wins = np.where(np.isnan(mean), 0.5, np.where(mean > 0.5, 1.0, np.where(mean < 0.5, 0.0, 0.5)))
-    return np.asarray(wins.sum(axis=1) - 0.5)
-
-
 def _cut_off(mean: float, lower: float, upper: float) -> tuple[float, float, float]:
     """Cut an estimate and its interval off at 0 and 1; not where it lies outside altogether."""
     if lower > 1.0 or upper < 0.0:
         return float(mean), float(lower), float(upper)
     mean, lower, upper = np.clip([mean, lower, upper], 0.0, 1.0)  # nan stays nan
     return float(mean), float(lower), float(upper)
-
-
-def find_leader(
-    mean: NDArray[np.float64],
-    active: NDArray[np.bool_],
-    scores: NDArray[np.float64] | None = None,
-) -> int:
-    """Return the active arm with the best score; without scores, the one that beats the most.
-
-    Ties go to the larger sum of estimates.
-    """
-    total = np.where(np.isnan(mean), 0.5, mean).sum(axis=1)
-    first = _beaten(mean) if scores is None else scores
-    return max(range(len(mean)), key=lambda arm: (active[arm], first[arm], total[arm]))
-
-
-def active_of(policy: Policy, rule: Any, n_arms: int) -> NDArray[np.bool_]:
-    """Return which arms a policy has not dropped; refuse anything but one value for each arm."""
-    active = np.array(policy.active(rule, n_arms), dtype=np.bool_)
-    if active.shape != (n_arms,):
-        raise ValueError(
-            f"active must hold True or False for each of the {n_arms} arms, got an array of shape "
-            f"{active.shape} from {type(policy).__name__}"
-        )
-    return active
-
-
-def leader_of(ledger: Ledger, active: NDArray[np.bool_], target: str) -> int:
-    """Return the active arm that leads on the way to a target; of bets, who is declared."""
-    if isinstance(ledger.assumed, Bets):
-        bets = ledger.assumed
-        is_rejected = ~bets.present | (bets.winner_exists & (bets.against >= bets.level))
-        doubts = np.where(is_rejected, np.inf, bets.doubts)
-        return int(bets.winner[0] if bets.winner[0] != NOBODY else np.argmin(doubts))
-    estimates = ledger.estimates()
-    return find_leader(estimates.mean, active, scores_of(estimates) if target == "borda" else None)
-
-
-def intervals(
-    estimates: Estimates, confidence: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the ends of Hoeffding's intervals for all K (K - 1) / 2 pairs together.
-
-    P(|Z - E Z| > r N~) <= 2 exp(-2 (r N~)^2 / N), as in Lemma 1's proof.
-    """
-    confidence = checks.number("confidence", confidence, above=0, below=1)
-    k = len(estimates.mean)
-    log = math.log(k * (k - 1) / (1.0 - confidence))  # 2 / error, the error shared by all pairs
-    known = estimates.expected > 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        width = np.where(known, np.sqrt(estimates.n * log / 2) / estimates.expected, np.inf)
-    mean = np.where(known, estimates.mean, 0.5)
-    np.fill_diagonal(width, 0.0)
-    return mean - width, mean + width

@@ -17,8 +17,8 @@ import numpy as np
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger
 from duelay.ledger.assumption import FOREVER
-from duelay.ledger.bets import worth
 from duelay.ledger.declare import NOBODY, is_passed
+from duelay.ledger.patience import worth
 from duelay.rules.turn import calm_until, declared, select
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from duelay import delays
 from duelay.engine import Setting, simulate
-from duelay.engine.simulate import Job
+from duelay.engine.job import Job
 from duelay.engine.tick import Tally, new_tally
 from duelay.ledger.order import ORDERS
 from duelay.policies.policy import CompiledPolicy

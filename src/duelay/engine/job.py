@@ -1,0 +1,251 @@
+"""One run of a simulation, and many at once: what all runs share, and how each is done."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._core.numba_parts import NumbaError
+from duelay.delays import Delay
+from duelay.engine import by_player
+from duelay.engine.bulk import nothing_late, run_rounds
+from duelay.engine.by_clock import Hours, draw_hours, run_by_clock
+from duelay.engine.held import hold, run_held
+from duelay.engine.loop import run
+from duelay.engine.setting import Setting
+from duelay.engine.tick import Tally, is_over, new_tally, regret_so_far, stand_still
+from duelay.engine.world import make_world, with_empty_queue
+from duelay.ledger import Ledger, age_to, for_votes, with_room
+from duelay.ledger.bets import Bets
+from duelay.players.evidence import Evidence, evidence_of
+from duelay.players.leading import active_of, leader_of
+from duelay.policies.policy import CompiledPolicy
+from duelay.problems import Problem
+from duelay.rules.mrr_db import MRRDBRule
+from duelay.rules.turn import explain
+from duelay.traffic import check as check_traffic
+
+_SLICE_SECONDS = 0.05  # how long Ctrl-C and the progress bar wait for a compiled loop
+_FIRST_SLICE = 256
+
+
+class StoppedError(Exception):
+    """Another run failed, or somebody pressed Ctrl-C."""
+
+
+class Outcome(NamedTuple):
+    """What is left of one run."""
+
+    regret: NDArray[np.float64]
+    final: float
+    leader: int
+    plays: NDArray[np.int64]
+    pairs: Any
+    seconds: float
+    stopped: int
+    path: Evidence | None
+
+
+def streams(seed: int, run: int) -> tuple[np.random.Generator, np.random.Generator]:
+    """Return run r's two generators: one for the world, one for the policy."""
+    world, policy = np.random.SeedSequence(seed, spawn_key=(run,)).spawn(2)
+    return np.random.default_rng(world), np.random.default_rng(policy)
+
+
+class Job:
+    """What all runs share, and how one of them is done."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        policy: Any,
+        delay: Delay,
+        horizon: int,
+        seed: int,
+        ticks: NDArray[np.int64],
+        gaps: NDArray[np.float64],
+        setting: Setting,
+    ) -> None:
+        self.problem, self.policy, self.delay = problem, policy, delay
+        self.horizon, self.seed, self.ticks, self.gaps = horizon, seed, ticks, gaps
+        self.setting, self.stops = setting, setting.stop is not None
+        self.is_compiled = isinstance(policy, CompiledPolicy)
+        self.is_vote = setting.feedback == "votes"
+        self.by_clock = setting.traffic is not None and setting.by_clock
+        self.world = None if setting.traffic is not None else make_world(
+            problem, delay, getattr(policy, "window", None), horizon,
+            is_vote=self.is_vote,
+            hold=setting.stale + setting.batch if setting.is_held else 0,
+        )  # fmt: skip
+        self.counts_only = bool(getattr(policy, "counts_only", False))
+        rule = policy.rule(problem.n_arms) if self.is_compiled else None
+        if self.is_compiled:
+            active_of(policy, rule, problem.n_arms)  # refuses a wrong one before the runs
+        is_plain = not self.counts_only and not setting.is_held and not self.is_vote
+        is_plain = is_plain and getattr(policy, "self_duels", True)
+        self.in_bulk = setting.bulk and isinstance(rule, MRRDBRule) and is_plain
+        self.stop = threading.Event()
+        self.lock = threading.Lock()
+
+    def compile(self) -> None:
+        """Compile, or load from disk, before the clock starts and the threads do."""
+        if self.is_compiled:
+            rule, _, proceed, _ = self.compiled_run(
+                new_tally(self.gaps, self.ticks, stops=self.stops), 0
+            )
+            try:
+                proceed(0)
+            except NumbaError as error:
+                raise explain(rule, error) from error
+
+    def compiled_run(
+        self, tally: Tally, number: int
+    ) -> tuple[Any, Ledger, Callable[[int], None], NDArray[np.int64]]:
+        """Return run r's rule and ledger, a function that plays until a tick, and its plays."""
+        k = self.problem.n_arms
+        rule = self.policy.rule(k)
+        ledger = self.policy.ledger(k, **({"by_clock": True} if self.by_clock else {}))
+        if self.is_vote:
+            ledger = for_votes(ledger, corrects_position=self.setting.corrects_position)
+        rngs = streams(self.seed, number)
+        counts_only, plays = self.counts_only, ledger.plays
+        if self.world is None:
+            ledger, hours = with_room(ledger, self.horizon + 1), self._hours(rngs[0])
+
+            def proceed(until: int) -> None:
+                run_by_clock(rule, ledger, hours, tally, until, rngs[1])
+
+            return rule, ledger, proceed, plays
+        world = with_empty_queue(self.world)
+        if self.in_bulk:
+            late = nothing_late(world)
+
+            def proceed(until: int) -> None:
+                run_rounds(rule, ledger, world, late, tally, until, *rngs)
+
+        elif self.setting.is_held:
+            held = hold(self.setting.stale, self.setting.batch, self.policy.window, k)
+            plays = held.plays
+
+            def proceed(until: int) -> None:
+                run_held(rule, ledger, counts_only, world, held, tally, until, *rngs)
+
+        else:
+
+            def proceed(until: int) -> None:
+                run(rule, ledger, counts_only, world, tally, until, *rngs)
+
+        return rule, ledger, proceed, plays
+
+    def play(self, number: int, bar: Any) -> Outcome:
+        """Do one run, in slices."""
+        k = self.problem.n_arms
+        tally = new_tally(self.gaps, self.ticks, self.setting.pairs, self.stops)
+        if self.is_compiled:
+            rule, ledger, proceed, plays = self.compiled_run(tally, number)
+        else:
+            plays = np.zeros((k, k), dtype=np.int64)
+            player, proceed = self.player_run(tally, plays, number)
+        seconds = self._in_slices(proceed, tally, bar)
+        if tally.stopped[0] > 0:
+            stand_still(tally, plays)
+        if self.is_compiled:
+            if not self.setting.is_held and tally.stopped[0] == 0:
+                age_to(ledger, self.horizon + 1)
+                is_over(tally, rule, ledger, self.horizon + 1)
+            leader = leader_of(ledger, active_of(self.policy, rule, k), self.policy.target)
+        else:
+            leader = player.standing().leader if hasattr(player, "standing") else -1
+        stopped = int(tally.stopped[0]) or self.horizon + 1
+        final = regret_so_far(tally)
+        bets = self.stops and isinstance(ledger.assumed, Bets)
+        path = evidence_of(ledger.assumed) if bets else None
+        return Outcome(tally.regret, final, leader, plays, tally.pairs, seconds, stopped, path)
+
+    def player_run(
+        self, tally: Tally, plays: NDArray[np.int64], number: int
+    ) -> tuple[Any, Callable[[int], None]]:
+        """Return run r's player, of a policy in plain Python, and a function that plays it."""
+        world_rng, policy_rng = streams(self.seed, number)
+        player = self._player(policy_rng)
+        asked: list[Any] = []
+        if self.world is None:
+            hours = self._hours(world_rng)
+
+            def proceed(until: int) -> None:
+                by_player.play_by_clock(player, self.by_clock, hours, tally, plays, until, asked)
+
+            return player, proceed
+        world = with_empty_queue(self.world)
+
+        def proceed_in_ticks(until: int) -> None:
+            by_player.play(
+                player, self.counts_only, world, tally, plays, until, world_rng, asked,
+                self.setting.batch,
+            )  # fmt: skip
+
+        return player, proceed_in_ticks
+
+    def _hours(self, rng: np.random.Generator) -> Hours:
+        """Draw the world of a run in time."""
+        return draw_hours(
+            self.problem, self.delay, check_traffic(self.setting.traffic), self.horizon, rng,
+            policy=self.policy, by_clock=self.by_clock, is_vote=self.is_vote,
+        )  # fmt: skip
+
+    def _player(self, rng: np.random.Generator) -> Any:
+        """Start a policy in plain Python."""
+        told: dict[str, Any] = {"feedback": "votes"} if self.is_vote else {}
+        if self.setting.corrects_position:
+            told["corrects_position"] = True
+        if self.by_clock:
+            told["clock"] = "wall"
+        return self.policy.start(self.problem.arms, rng, **told)  # not every `start` takes these
+
+    def _in_slices(self, proceed: Any, tally: Tally, bar: Any) -> float:
+        """Play to the horizon in slices, with a look at Ctrl-C and the bar after each.
+
+        Return the seconds it took.
+        """
+        done, step, seconds = 0, _FIRST_SLICE, 0.0
+        if self.in_bulk:
+            step = self.horizon  # a round takes no longer than a slice, however many its duels
+        while done < self.horizon:
+            if self.stop.is_set():
+                raise StoppedError
+            until = min(done + step, self.horizon)
+            start, busy = time.perf_counter(), time.thread_time()
+            proceed(until)
+            took = time.perf_counter() - start
+            seconds += time.thread_time() - busy  # of this thread alone, without waiting
+            with self.lock:
+                bar.update((until if tally.stopped[0] == 0 else self.horizon) - done)
+            done = until if tally.stopped[0] == 0 else self.horizon
+            step = max(1, min(4 * step, int(step * _SLICE_SECONDS / max(took, 1e-6))))
+        return seconds
+
+
+def do_all(job: Job, runs: range, workers: int, bar: Any) -> list[Outcome]:
+    """Do all runs, in this thread or in several; stop them all when one fails, or at Ctrl-C."""
+    if workers == 1:
+        return [job.play(number, bar) for number in runs]
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(job.play, number, bar) for number in runs]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
+            job.stop.set()  # too late to matter, unless something went wrong
+            for future in futures:
+                future.cancel()
+        for future in futures:  # the first real failure, not those that were told to stop
+            if future.done() and not future.cancelled():
+                error = future.exception()
+                if error is not None and not isinstance(error, StoppedError):
+                    raise error
+        return [future.result() for future in futures]

@@ -1,0 +1,107 @@
+"""Looking at a player: its standing, put together from its ledger and its history."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._core import checks
+from duelay.assumptions.history import History
+from duelay.ledger import age_to, assumes_delay
+from duelay.ledger.assumption import is_known
+from duelay.ledger.bets import Bets
+from duelay.ledger.clock import ByClock
+from duelay.ledger.learned import LearnedLaw
+from duelay.players.cast import Cast, among, copy_of
+from duelay.players.guarantee import find_guarantee
+from duelay.players.leading import active_of, intervals, leader_of
+from duelay.players.scores import Scores, score_bounds
+from duelay.players.sequences import at_all_times
+from duelay.players.standing import Standing
+
+if TYPE_CHECKING:
+    from duelay.players.player import Player
+
+
+def look_at(player: Player, confidence: float | None) -> Standing:
+    """Return what a player knows, as `Player.standing` says."""
+    is_deciding = isinstance(player._ledger.assumed, Bets)
+    error = player._error() if is_deciding else None
+    if confidence is None:
+        confidence = 0.95 if error is None else 1.0 - error
+    confidence = checks.number("confidence", confidence, above=0, below=1)
+    with player._lock:
+        tick, pending = player.tick, player._pending()
+        history = None if player.feedback == "counts" else player._history()
+        ledger, cast = copy.deepcopy(player._ledger), copy_of(player._cast)
+        active = active_of(player.policy, player._rule, len(cast.shown))
+    if not is_deciding:
+        age_to(ledger, tick + 1)
+    estimates = ledger.estimates()
+    guarantee = find_guarantee(ledger.assumed, player.feedback, player._order(), player._past)
+    one_look = intervals(estimates, confidence)
+    lower, upper = one_look
+    if guarantee.holds and history is not None:
+        heard = among(history, cast) if cast.has_changed else history
+        lower, upper = at_all_times(ledger, heard, 1.0 - confidence, player.policy.delay)
+    plays, conversions = ledger.plays, ledger.conversions
+    if len(cast.shown) < len(cast.place) and history is not None:
+        plays, conversions = _counts(history)
+    target = player.policy.target
+    is_learned = isinstance(ledger.assumed, LearnedLaw) or (
+        isinstance(ledger.assumed, ByClock) and ledger.assumed.learns
+    )
+    return Standing(
+        arms=player.arms,
+        tick=tick,
+        target=target,
+        leader=int(cast.shown[leader_of(ledger, active, target)]),
+        scores=_spread_scores(score_bounds(ledger, confidence), cast)
+        if target == "borda"
+        else None,
+        mean=cast.spread(estimates.mean, math.nan),
+        lower=cast.spread(lower, -math.inf),
+        upper=cast.spread(upper, math.inf),
+        plays=plays,
+        conversions=conversions,
+        pending=pending,
+        active=cast.spread(active, False),
+        present=cast.present,
+        joined=cast.joined,
+        confidence=confidence,
+        takes_silence_for_defeat=not assumes_delay(ledger),
+        is_learning=not is_known(ledger.assumed),
+        feedback=player.feedback,
+        corrects_position=player.corrects_position,
+        order=player._order(),
+        learns_from=str(player.policy.delay) if is_learned else None,
+        told=int(ledger.assumed.told[0]) if is_learned else 0,
+        late=player._late,
+        backwards=0 if player._clock is None else player._clock.backwards,
+        backwards_by=0.0 if player._clock is None else player._clock.furthest,
+        guarantee=guarantee,
+        policy_error=error,
+        counted=cast.spread(estimates.expected**2 / np.maximum(estimates.n, 1.0), 0.0),
+        one_look=(cast.spread(one_look[0], -math.inf), cast.spread(one_look[1], math.inf)),
+        bets=ledger.assumed if is_deciding else None,
+        history=history,
+    )
+
+
+def _counts(history: History) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return plays and conversions by ordered pair."""
+    k = history.n_arms
+    plays, conversions = np.zeros((k, k), dtype=np.int64), np.zeros((k, k), dtype=np.int64)
+    np.add.at(plays, (history.first, history.second), 1)
+    won = history.is_heard & (history.first_won == 1.0)
+    np.add.at(conversions, (history.first[won], history.second[won]), 1)
+    return plays, conversions
+
+
+def _spread_scores(scores: Scores, cast: Cast) -> Scores:
+    fills = (math.nan, -math.inf, math.inf, False)
+    return Scores(*(cast.spread(part, fill) for part, fill in zip(scores, fills, strict=True)))
