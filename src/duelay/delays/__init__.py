@@ -19,6 +19,7 @@ from duelay.delays.continuous import Exponential, Gamma, LogNormal, Weibull
 from duelay.delays.curve import Curve
 from duelay.delays.empirical import Empirical
 from duelay.delays.families import Constant, Geometric, NegativeBinomial, Uniform, Zipf
+from duelay.delays.fitting import fit
 from duelay.delays.never import Never
 from duelay.delays.units import refuse_time
 
@@ -42,6 +43,7 @@ __all__ = [
     "Weibull",
     "Zipf",
     "check",
+    "fit",
     "parse",
     "tables",
 ]

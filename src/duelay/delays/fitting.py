@@ -1,0 +1,261 @@
+"""The delay law of a log: the curve as it is learned, and laws with few parameters fitted to it.
+
+A law has the share that is ever answered, p, and the delays F of these. Ages are cut into many
+short stretches. An answer in one of them has the likelihood p (F(end) - F(beginning)), silence up
+to an age a 1 - chance p F(a), chance being how likely the duel's answer could be heard at all
+(`duelay.delays.survival`). So delays that are rounded, or zero, do no harm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from duelay._core import checks
+from duelay._core.duration import Duration
+from duelay.delays._law import Law
+from duelay.delays.continuous import Exponential, Gamma, LogNormal, Weibull
+from duelay.delays.curve import Curve
+from duelay.delays.empirical import Empirical
+from duelay.delays.never import Never
+from duelay.delays.survival import Floats, Learned, Watched, learn_curve, watch
+from duelay.delays.without_coin import Joint, estimate_jointly
+
+LEAST = 30  # answers, to fit anything
+_GRID = 800  # stretches of ages
+_POINTS = 400  # of a curve
+_BAND = 1.96  # standard errors of a 95 % interval
+_CHI = 1.92  # half of what a chi-squared with one degree of freedom exceeds in 5 %
+_FAR = (4.0, 0.01)  # standard errors, and a share: a law that is further off does not fit
+_NONE = 1e-4  # a share that never answers, and is taken for none
+_SHARES = 100  # kinds of chance, where it is not the same for all duels
+
+
+class Family(NamedTuple):
+    """A family of laws."""
+
+    n_shapes: int  # parameters beside the scale
+    make: Callable[..., Law]  # from a scale and a shape
+
+
+FAMILIES: dict[str, Family] = {
+    "exponential": Family(0, lambda scale, _: Exponential(scale)),
+    "weibull": Family(1, lambda scale, shape: Weibull(shape, scale)),
+    "log-normal": Family(1, lambda scale, shape: LogNormal(scale, shape)),
+    "gamma": Family(1, lambda scale, shape: Gamma(shape, scale)),
+}
+
+
+class Fit(NamedTuple):
+    """A law that was fitted."""
+
+    name: str  # of its family
+    law: Law  # with the share that never answers
+    never: float
+    never_range: tuple[float, float] | None  # a 95 % interval, by the likelihood; of the best alone
+    log_likelihood: float
+    aic: float  # 2 parameters - 2 log likelihood: the least is the best
+    distance: float  # from the learned curve, at the most
+    fits: bool  # whether it is as close to the curve as chance explains
+
+
+class DelayEstimate(NamedTuple):
+    """What a log says about its delays."""
+
+    learned: Learned
+    fits: tuple[Fit, ...]  # the best first; empty where there are too few answers
+    joint: Joint | None  # preferences with them, where no coin decided the order
+    in_time: bool
+
+    @property
+    def curve(self) -> Law:
+        """The learned curve as a law, in time with a 95 % band."""
+        return as_law(self.learned, in_time=self.in_time)
+
+    @property
+    def best(self) -> Law:
+        """The law that fits best, and the curve where none fits."""
+        return self.fits[0].law if self.fits and self.fits[0].fits else self.curve
+
+
+def fit(log: Any, family: str | None = None) -> Law:
+    """Return the delay law of a history; needs SciPy.
+
+    The best of exponential, Weibull, log-normal and gamma, with the share that never answers; or
+    the one that is named by `family`. Where none is as close to the learned curve as chance
+    explains, or with ``family="curve"``, the curve itself.
+
+    Conversions tell it by a coin, or in turns. In another order, or one that nobody says, it is
+    estimated together with the preferences: that needs pairs that were shown in both orders.
+    """
+    if family is not None:
+        checks.one_of("family", family, (*FAMILIES, "curve"))
+    found = estimate_delays(log)
+    if family is None:
+        return found.best
+    if family == "curve":
+        return found.curve
+    named = {one.name: one.law for one in found.fits}
+    if family not in named:
+        raise ValueError(f"{LEAST} answers are needed to fit a law: write family='curve'")
+    return named[family]
+
+
+def estimate_delays(log: Any, *, with_fits: bool = True) -> DelayEstimate:
+    """Return what a history says about its delays."""
+    watched = watch(log)
+    if not watched.is_heard.any():
+        raise ValueError("the delay law needs answers, and none has been heard")
+    joint = None
+    if log.feedback == "votes":
+        chance: Any = 1.0
+    elif log.order in ("coin", "alternate"):
+        chance = 0.5
+    else:
+        joint = estimate_jointly(watched, log.n_arms)
+        chance = joint.mean[watched.first, watched.second]
+    learned = learn_curve(watched, chance) if joint is None else joint.law
+    enough = with_fits and int(watched.is_heard.sum()) >= LEAST and learned.last > 0
+    fits = _fit_all(watched, chance, learned) if enough else ()
+    return DelayEstimate(learned, fits, joint, watched.in_time)
+
+
+def as_law(learned: Learned, *, in_time: bool) -> Law:
+    """Return a learned curve as a law; what is missing from 1 at its last age never comes."""
+    if not in_time:
+        ages = np.arange(1, int(max(learned.last, 1)) + 1)
+        tau = np.minimum(np.maximum.accumulate(learned.at(ages)[0]), 1.0)
+        return Empirical(np.diff(tau, prepend=0.0))
+    ages = np.maximum(np.append(learned.ages, learned.last), 1e-6)
+    place = np.unique(np.linspace(0, ages.size - 1, min(_POINTS, ages.size)).astype(np.int64))
+    ages = np.unique(ages[place])
+    tau, error = learned.at(ages)
+    middle = np.clip(np.maximum.accumulate(tau), 0.0, 1.0)
+    lower, upper = (np.clip(tau + sign * _BAND * error, 0.0, 1.0) for sign in (-1, 1))
+    return Curve(
+        tuple(Duration.of(age) for age in ages.tolist()),
+        tuple(middle.tolist()),
+        lower=tuple(lower.tolist()),
+        upper=tuple(upper.tolist()),
+    )
+
+
+class _Sums(NamedTuple):
+    """Answers and silences in stretches of ages."""
+
+    edges: Floats  # (B + 1,): a stretch is after its beginning, up to its end
+    answers: Floats  # (B,)
+    chance: Floats  # (m,): of silent duels that are alike, how likely the answer could be heard ...
+    age: Floats  # (m,): ... up to which age they were silent ...
+    silences: Floats  # (m,): ... and how many they are
+    in_time: bool
+
+
+def _fit_all(watched: Watched, chance: Any, learned: Learned) -> tuple[Fit, ...]:
+    """Fit every family; the best by Akaike's criterion first."""
+    sums = _add_up(watched, chance)
+    fits = sorted((_fit_one(name, sums, learned) for name in FAMILIES), key=lambda one: one.aic)
+    return (fits[0]._replace(never_range=_range(fits[0], sums)), *fits[1:])
+
+
+def _add_up(watched: Watched, chance: Any) -> _Sums:
+    delays = watched.exit[watched.is_heard]
+    if watched.in_time:
+        shortest = max(float(delays[delays > 0].min(initial=math.inf)), 1e-6)
+        longest = max(float(delays.max()), 2.0 * min(shortest, 1e12))
+        edges = np.append(-1.0, np.geomspace(min(shortest, longest / 2.0), longest, _GRID))
+        edges[-1] = max(edges[-1], longest)
+    else:
+        edges = np.unique(np.geomspace(1.0, max(float(delays.max()), 2.0), _GRID).round())
+        edges = np.append(0.0, edges)
+    place = np.clip(np.searchsorted(edges, delays, side="left") - 1, 0, edges.size - 2)
+    answers = np.bincount(place, minlength=edges.size - 1).astype(np.float64)
+    silent = ~watched.is_heard
+    age = watched.exit[silent]
+    share = np.broadcast_to(np.asarray(chance, dtype=np.float64), watched.exit.shape)[silent]
+    steps = np.geomspace(edges[1], max(float(age.max(initial=0.0)), 2.0 * edges[1]), 4 * _GRID)
+    code = np.searchsorted(steps, age) * (_SHARES + 1) + np.rint(share * _SHARES).astype(np.int64)
+    _, group = np.unique(code, return_inverse=True)
+    n = np.bincount(group).astype(np.float64)
+    mean_age = np.bincount(group, weights=age) / np.maximum(n, 1)
+    mean_share = np.bincount(group, weights=share) / np.maximum(n, 1)
+    return _Sums(edges, answers, mean_share, mean_age, n, watched.in_time)
+
+
+def _fit_one(name: str, sums: _Sums, learned: Learned) -> Fit:
+    middle = np.sqrt(np.maximum(sums.edges[:-1], sums.edges[1] / 2.0) * sums.edges[1:])
+    half = np.searchsorted(np.cumsum(sums.answers), sums.answers.sum() / 2.0)
+    tau = float(np.clip(learned.tau[-1], 0.05, 0.98))
+    start = [math.log(middle[half]), *[0.0] * FAMILIES[name].n_shapes, math.log(tau / (1.0 - tau))]
+
+    def cost(theta: Any) -> float:
+        return -_log_likelihood(_law(name, theta, sums.in_time), _share(theta[-1]), sums)
+
+    found = _minimize(cost, start)
+    found = _minimize(cost, found.x.tolist())  # once more, from there: a simplex may have shrunk
+    never = 1.0 - _share(found.x[-1])
+    never = float(f"{never:.4g}") if never > _NONE else 0.0
+    inner = _law(name, found.x, sums.in_time, digits=4)
+    law = Never(never, inner) if never else inner
+    ages = learned.ages[np.unique(np.linspace(0, learned.ages.size - 1, 50).astype(np.int64))]
+    told, error = learned.at(ages)
+    off = np.abs(np.asarray(law.cdf(ages)) - told)
+    fits = bool((off <= _FAR[0] * error + _FAR[1]).all())
+    aic = 2.0 * len(start) + 2.0 * float(found.fun)
+    return Fit(name, law, never, None, -float(found.fun), aic, float(off.max()), fits)
+
+
+def _minimize(cost: Callable[[Any], float], start: list[float]) -> Any:
+    from scipy import optimize
+
+    options = {"xatol": 1e-5, "fatol": 1e-6, "maxiter": 2000}
+    return optimize.minimize(cost, start, method="Nelder-Mead", options=options)
+
+
+def _range(fit: Fit, sums: _Sums) -> tuple[float, float]:
+    """Bisect for the shares that never answer which cost too much likelihood, the law adapting."""
+    inner: Any = fit.law.law if isinstance(fit.law, Never) else fit.law
+    shape = next((getattr(inner, name) for name in ("shape", "sigma") if hasattr(inner, name)), 1.0)
+    start = [math.log(inner.unit), math.log(shape)][: 1 + FAMILIES[fit.name].n_shapes]
+
+    def is_out(never: float) -> bool:
+        def cost(theta: Any) -> float:
+            return -_log_likelihood(_law(fit.name, theta, sums.in_time), 1.0 - never, sums)
+
+        return float(_minimize(cost, start).fun) + fit.log_likelihood > _CHI
+
+    ends = []
+    for end in (0.0, 1.0):
+        inside, outside = fit.never, end
+        if end < 1.0 and not is_out(end):
+            outside, inside = end, end
+        for _ in range(8 if inside != outside else 0):
+            middle = (inside + outside) / 2.0
+            inside, outside = (inside, middle) if is_out(middle) else (middle, outside)
+        ends.append(outside)
+    return ends[0], ends[1]
+
+
+def _share(x: float) -> float:
+    return 1.0 / (1.0 + math.exp(-min(max(x, -30.0), 30.0)))
+
+
+def _law(name: str, theta: Any, in_time: bool, digits: int = 17) -> Law:
+    scale = float(f"{math.exp(min(max(theta[0], -30.0), 50.0)):.{digits}g}")
+    shape = 1.0
+    if FAMILIES[name].n_shapes:
+        shape = float(f"{math.exp(min(max(theta[1], -4.0), 6.0)):.{digits}g}")
+    return FAMILIES[name].make(Duration.of(scale) if in_time else scale, shape)
+
+
+def _log_likelihood(law: Law, p: float, sums: _Sums) -> float:
+    """Of answers by stretch, and of silence; without what does not depend on the law."""
+    come = np.asarray(law.cdf(np.maximum(sums.edges, 0.0)))
+    grown = np.maximum(np.diff(come), 1e-300)
+    silent = np.asarray(law.cdf(np.maximum(sums.age, 0.0)))
+    total = (sums.answers * np.log(p * grown))[sums.answers > 0].sum()
+    missing = np.maximum(1.0 - sums.chance * p * silent, 1e-300)
+    return float(total + (sums.silences * np.log(missing)).sum())

@@ -1,0 +1,80 @@
+"""What a log says about its delays: how long each duel was watched, and the curve of its answers.
+
+A duel is watched until its answer is heard, or up to its age: it is right-censored there. Of all
+duels, a part has an answer that could be heard, the *chance*: all of them where both outcomes are
+told (votes); one half where only wins of the first are, and a coin or turns decided who that is,
+since mu_ij + mu_ji = 1. Their Kaplan-Meier curve KM is then 1 - chance tau, and tau is
+(1 - KM) / chance. Greenwood's formula gives its standard error.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+LEAST_AT_RISK = 30  # duels watched at an age; the curve goes no further than there are so many
+
+
+class Watched(NamedTuple):
+    """How long each duel of two arms was watched."""
+
+    age: Floats  # (n,): how old it is, up to the window: silence is known up to there
+    exit: Floats  # (n,): the age at which it was answered, or up to which it was silent
+    is_heard: NDArray[np.bool_]  # (n,)
+    first: NDArray[np.int64]  # (n,): the arms
+    second: NDArray[np.int64]  # (n,)
+    in_time: bool  # whether ages are seconds; else they are ticks
+
+
+class Learned(NamedTuple):
+    """Tau as far as it is known, at the ages at which answers came."""
+
+    ages: Floats  # (m,), rising
+    tau: Floats  # (m,): not cut off at 1
+    error: Floats  # (m,): its standard error
+    last: float  # the age up to which it is known: tau stays as it is from the last of `ages` on
+    in_steps: bool = True  # whether tau is what it was at the age before, or grows evenly between
+
+    def at(self, ages: Any) -> tuple[Floats, Floats]:
+        """Return tau and its standard error at some ages."""
+        points, tau = np.append(0.0, self.ages), np.append(0.0, self.tau)
+        error = np.append(0.0, self.error)
+        if not self.in_steps:
+            return np.interp(ages, points, tau), np.interp(ages, points, error)
+        place = np.searchsorted(self.ages, ages, side="right")
+        return np.asarray(tau[place]), np.asarray(error[place])
+
+
+def watch(log: Any) -> Watched:
+    """Return how long each duel of a history was watched.
+
+    Self-duels are left out: such an arm may have been shown alone. In ticks, the answers of an age
+    are told by the tick after it.
+    """
+    in_time, two = log.at is not None, log.first != log.second
+    age = np.asarray(log.ages, dtype=np.float64) - (0.0 if in_time else 1.0)
+    if log.window is not None:
+        age = np.minimum(age, float(log.window))
+    heard = log.is_heard
+    left = np.where(heard, log.delay, age)
+    age = np.maximum(age, left)  # in ticks, an answer may be told as soon as its duel is so old
+    return Watched(age[two], left[two], heard[two], log.first[two], log.second[two], in_time)
+
+
+def learn_curve(watched: Watched, chance: float) -> Learned:
+    """Return (1 - KM) / chance, at every age at which an answer came."""
+    ages, events = np.unique(watched.exit[watched.is_heard], return_counts=True)
+    at_risk = watched.exit.size - np.searchsorted(np.sort(watched.exit), ages, side="left")
+    least = min(LEAST_AT_RISK, int(at_risk.max(initial=0)))
+    known = at_risk >= least
+    ages, events, at_risk = ages[known], events[known], at_risk[known]
+    survival = np.cumprod(1.0 - events / at_risk)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(events < at_risk, events / (at_risk * (at_risk - events)), 0.0)
+    error = survival * np.sqrt(np.cumsum(terms)) / chance
+    longest = np.partition(watched.exit, -least)[-least] if watched.exit.size else 0.0
+    last = float(max(longest, ages.max(initial=0.0)))
+    return Learned(ages, np.asarray((1.0 - survival) / chance), np.asarray(error), last)
