@@ -12,8 +12,8 @@ from __future__ import annotations
 from duelay import assumptions, datasets, delays, rules, theory, traffic
 from duelay._version import __version__
 from duelay.advice import Recommendation, recommend
-from duelay.assumptions.history import History
 from duelay.engine import Result, Setting, simulate
+from duelay.logs.history import History
 from duelay.players.player import Duel, Player, UnknownDuelError
 from duelay.players.standing import Standing
 from duelay.policies import (

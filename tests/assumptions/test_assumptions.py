@@ -24,11 +24,11 @@ from duelay.assumptions import (
     preference_drift,
 )
 from duelay.assumptions.alike import cut
-from duelay.assumptions.history import History
 from duelay.assumptions.scores import ranks, tail
 from duelay.engine import streams
 from duelay.engine.world import NOBODY, duel, make_world, take_due, with_empty_queue
 from duelay.ledger import hear
+from duelay.logs.history import History
 from duelay.rules.turn import turn
 
 MU = np.array([[0.5, 0.6, 0.7], [0.4, 0.5, 0.6], [0.3, 0.4, 0.5]])

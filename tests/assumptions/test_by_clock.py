@@ -20,7 +20,7 @@ from duelay.assumptions import (
     preference_drift,
     report,
 )
-from duelay.assumptions.history import History
+from duelay.logs.history import History
 
 MU = np.array([[0.5, 0.55, 0.6], [0.45, 0.5, 0.55], [0.4, 0.45, 0.5]])
 EPOCH = 1.7e9 - 1.7e9 % 86_400

@@ -20,8 +20,8 @@ from duelay.assumptions import (
 from duelay.assumptions.alike import cut, part_of_time
 from duelay.assumptions.delays import spread
 from duelay.assumptions.finding import Finding, silent
-from duelay.assumptions.history import History
 from duelay.assumptions.scores import add_up, chi_squared
+from duelay.logs.history import History
 
 NAN = math.nan
 

@@ -9,9 +9,9 @@ import pytest
 import duelay
 import naive
 from duelay import delays
-from duelay.assumptions.history import History
 from duelay.ledger import assume, open_ledger
 from duelay.ledger.bets import start_bets
+from duelay.logs.history import History
 from duelay.players.sequences import _lower_censored, at_all_times, of_censored, of_shares
 from helpers import play_beside
 

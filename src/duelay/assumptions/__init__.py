@@ -18,10 +18,10 @@ from collections.abc import Callable
 from duelay._core.words import in_markdown
 from duelay.assumptions.delays import delay_by_pair, delay_by_winner, law_drift
 from duelay.assumptions.finding import Finding, check_level
-from duelay.assumptions.history import History
 from duelay.assumptions.independence import independence
 from duelay.assumptions.order import order_balance, position_effect
 from duelay.assumptions.preferences import preference_drift
+from duelay.logs.history import History
 
 __all__ = [
     "Finding",

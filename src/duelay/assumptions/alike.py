@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.assumptions.history import History
 from duelay.assumptions.scores import Ints
+from duelay.logs.history import History
 
 _SHARE = 0.95  # of the answers heard come by age A
 

@@ -9,7 +9,6 @@ import numpy as np
 from duelay._core.duration import in_brief
 from duelay.assumptions.alike import cut, pairs_of, part_of_time
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
-from duelay.assumptions.history import History
 from duelay.assumptions.order import is_even
 from duelay.assumptions.scores import (
     Floats,
@@ -22,6 +21,7 @@ from duelay.assumptions.scores import (
     scores,
     tail,
 )
+from duelay.logs.history import History
 
 _BLOCKS = 10  # parts of the time within which pairs are compared
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from duelay.assumptions.alike import cut, pairs_of
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
-from duelay.assumptions.history import History
 from duelay.assumptions.order import is_even
+from duelay.logs.history import History
 
 
 def independence(history: History, *, level: float = 0.05) -> Finding:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from duelay.assumptions.alike import cut
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
-from duelay.assumptions.history import History
 from duelay.assumptions.scores import chi_squared, one_hot
+from duelay.logs.history import History
 
 
 def order_balance(history: History, *, level: float = 0.05) -> Finding:

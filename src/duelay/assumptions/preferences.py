@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from duelay.assumptions.alike import cut, pairs_of, part_of_time
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
-from duelay.assumptions.history import History
 from duelay.assumptions.order import is_even
 from duelay.assumptions.scores import Floats, add_up, chi_squared, one_hot, scores
+from duelay.logs.history import History
 
 
 def preference_drift(history: History, *, level: float = 0.05) -> Finding:

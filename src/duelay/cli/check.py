@@ -11,9 +11,9 @@ import click
 from duelay import assumptions
 from duelay._core.duration import Duration
 from duelay._core.files import write_whole
-from duelay.assumptions.history import History
 from duelay.cli.shell import Command, Window, wrapped
 from duelay.ledger.order import ORDERS
+from duelay.logs.history import History
 
 
 @click.command("check", cls=Command)

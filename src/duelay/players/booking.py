@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit import kernel
-from duelay.assumptions.history import History
 from duelay.ledger import Ledger, age_to, clock_to, hear, hear_away, hear_vote, record
 from duelay.ledger.assumption import set_leader, teach
+from duelay.logs.history import History
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.assumptions.history import History
 from duelay.ledger import with_room
 from duelay.ledger.arms import reopen, with_arm
 from duelay.ledger.bets import Bets
 from duelay.ledger.order import keep_turns
+from duelay.logs.history import History
 from duelay.players.booking import book
 from duelay.problems import check_arms
 

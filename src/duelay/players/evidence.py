@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.assumptions.history import History
 from duelay.ledger import open_ledger, with_room
 from duelay.ledger.arms import reopen
 from duelay.ledger.bets import Bets, start_bets
 from duelay.ledger.declare import NOBODY, arm_evidence, needed
+from duelay.logs.history import History
 from duelay.players.booking import book
 
 Floats = NDArray[np.float64]

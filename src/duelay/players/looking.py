@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core import checks
-from duelay.assumptions.history import History
 from duelay.ledger import age_to, assumes_delay
 from duelay.ledger.assumption import is_known
 from duelay.ledger.bets import Bets
 from duelay.ledger.clock import ByClock
 from duelay.ledger.learned import LearnedLaw
+from duelay.logs.history import History
 from duelay.players.cast import Cast, among, copy_of
 from duelay.players.guarantee import find_guarantee
 from duelay.players.leading import active_of, intervals, leader_of

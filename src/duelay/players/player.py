@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from duelay._core import checks, forks
 from duelay._core.feedback import check_correction, check_feedback
 from duelay._version import __version__
-from duelay.assumptions.history import History
 from duelay.delays import Curve, Empirical
 from duelay.delays.units import check_clock, in_ticks, in_time
 from duelay.ledger import (
@@ -30,6 +29,7 @@ from duelay.ledger import (
 from duelay.ledger.clock import ByClock, learned_curve
 from duelay.ledger.learned import LearnedLaw
 from duelay.ledger.order import ORDERS
+from duelay.logs.history import History
 from duelay.players.cast import Cast, add_arm, copy_of, retire_arm
 from duelay.players.clock import CLOCKS, Clock
 from duelay.players.leading import active_of

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from duelay.assumptions.history import History
-from duelay.assumptions.merging import places
 from duelay.delays.units import in_ticks, in_time
 from duelay.ledger import with_room
 from duelay.ledger.order import keep_turns, weaker
+from duelay.logs.history import History
+from duelay.logs.merging import places
 from duelay.players.booking import book
 from duelay.players.cast import among
 

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.assumptions.history import History
 from duelay.delays import ByPair, Law
 from duelay.ledger import Ledger
 from duelay.ledger.bets import Bets
 from duelay.ledger.clock import ByClock
 from duelay.ledger.geometric import AssumedGeometric
 from duelay.ledger.table import AssumedTable
+from duelay.logs.history import History
 
 Floats = NDArray[np.float64]
 _STEPS, _ROUGH = 60, 30  # of a bisection, and of one whose result is only about right

@@ -19,8 +19,8 @@ from duelay.assumptions import (
     preference_drift,
 )
 from duelay.assumptions.finding import Finding
-from duelay.assumptions.history import History
 from duelay.ledger.bets import Bets
+from duelay.logs.history import History
 from duelay.players.doubts import find_doubts
 from duelay.players.evidence import Evidence, evidence_of, replay
 from duelay.players.guarantee import NONE, Guarantee

@@ -12,10 +12,10 @@ from duelay._core import times
 from duelay._core.duration import Duration
 from duelay._core.files import write_whole
 from duelay._version import __version__
-from duelay.assumptions.csv_log import WORDS, winners
+from duelay.logs.csv_log import WORDS, winners
 
 if TYPE_CHECKING:
-    from duelay.assumptions.history import History
+    from duelay.logs.history import History
 
 _KEY = b"duelay"
 

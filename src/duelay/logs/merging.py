@@ -12,7 +12,7 @@ from duelay._core import checks
 from duelay.ledger.order import weaker
 
 if TYPE_CHECKING:
-    from duelay.assumptions.history import History
+    from duelay.logs.history import History
 
 
 def _refuse_twice(histories: Sequence[History]) -> None:

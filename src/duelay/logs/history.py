@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from duelay._core import checks, times
 from duelay._core.duration import Duration
 from duelay._core.feedback import check_feedback
-from duelay.assumptions import csv_log, merging, parquet
 from duelay.delays.units import in_ticks
 from duelay.ledger.order import ORDERS
+from duelay.logs import csv_log, merging, parquet
 from duelay.problems import check_arms
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import duelay
 from duelay import cli
-from duelay.assumptions.history import History
+from duelay.logs.history import History
 
 
 def run_cli(monkeypatch, *arguments):

@@ -15,7 +15,7 @@ from duelay._core import checks, times
 from duelay._core.files import write_whole
 
 if TYPE_CHECKING:
-    from duelay.assumptions.history import History
+    from duelay.logs.history import History
 
 WORDS = {"first": 1.0, "second": 0.0, "tie": 0.5}
 TICKS = ("first", "second", "delay")
