@@ -544,7 +544,7 @@ def test_a_history_needs_to_know_which_duel_was_heard():
         ({"delay": [2.0, NAN], "window": 1}, "duel 0 may have at most 1, got 2"),
         ({"delay": [0.0, NAN]}, "delay must be from 1 to the duel's age"),
         ({"first_won": [0.0, NAN]}, "first_won must be 1 or nan under conversions"),
-        ({"first_won": [0.7, NAN], "feedback": "votes"}, "first_won must be 0, 1/2, 1 or nan"),
+        ({"first_won": [1.2, NAN], "feedback": "votes"}, "first_won must be from 0 to 1, or nan"),
         ({"feedback": "vote"}, r"feedback must be one of .*did you mean votes"),
         ({"order": "toss"}, "order must be one of champion, coin, alternate"),
         ({"window": 0}, "window must be None"),

@@ -104,8 +104,8 @@ def fit(log: Any, family: str | None = None) -> Law:
     return named[family]
 
 
-def estimate_delays(log: Any, *, with_fits: bool = True) -> DelayEstimate:
-    """Return what a history says about its delays."""
+def estimate_delays(log: Any, error: float = 0.05) -> DelayEstimate:
+    """Return what a history says about its delays; `error` is for preferences, if they come too."""
     watched = watch(log)
     if not watched.is_heard.any():
         raise ValueError("the delay law needs answers, and none has been heard")
@@ -115,10 +115,10 @@ def estimate_delays(log: Any, *, with_fits: bool = True) -> DelayEstimate:
     elif log.order in ("coin", "alternate"):
         chance = 0.5
     else:
-        joint = estimate_jointly(watched, log.n_arms)
+        joint = estimate_jointly(watched, log.n_arms, error)
         chance = joint.mean[watched.first, watched.second]
     learned = learn_curve(watched, chance) if joint is None else joint.law
-    enough = with_fits and int(watched.is_heard.sum()) >= LEAST and learned.last > 0
+    enough = int(watched.is_heard.sum()) >= LEAST and learned.last > 0
     fits = _fit_all(watched, chance, learned) if enough else ()
     return DelayEstimate(learned, fits, joint, watched.in_time)
 

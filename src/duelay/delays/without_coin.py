@@ -20,6 +20,7 @@ both orders, and the others' mu follows from it.
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +40,8 @@ class Joint(NamedTuple):
 
     mean: Floats  # (K, K): mu_ij; nan where a pair never met
     error: Floats  # (K, K): its standard error, that of the law included
-    alone: Floats  # (K, K): its standard error if the law were known
+    lower: Floats  # (K, K): the ends of intervals for all pairs together, at one look
+    upper: Floats
     law: Learned
 
 
@@ -52,8 +54,13 @@ class _Counts(NamedTuple):
     silences_back: Floats
 
 
-def estimate_jointly(watched: Watched, n_arms: int) -> Joint:
-    """Return preferences and the law of duels in any order; refuse where these cannot tell."""
+def estimate_jointly(watched: Watched, n_arms: int, error: float = 0.05) -> Joint:
+    """Return preferences and the law of duels in any order; refuse where these cannot tell.
+
+    All intervals hold together but for a share `error` of experiments, where there are many
+    answers. Each keeps the mu whose likelihood under the law is not too small, with a limit that is
+    larger by how much the law's own error adds to the variance.
+    """
     edges = _edges(watched)
     low = np.minimum(watched.first, watched.second)
     high = np.maximum(watched.first, watched.second)
@@ -72,15 +79,20 @@ def estimate_jointly(watched: Watched, n_arms: int) -> Joint:
     all_mu[enough] = mu
     covariance = _law_covariance(told, mu, q)
     law = _learned(edges, q, covariance, watched)
-    alone, error = _errors(counts, all_mu, q, covariance)
+    alone, full = _errors(counts, all_mu, q, covariance)
+    limit = NormalDist().inv_cdf(1.0 - error / (n_arms * (n_arms - 1))) ** 2 / 2.0
+    low_end, high_end = _ranges(counts, all_mu, q, limit * (full / alone) ** 2)
     i, j = np.divmod(kinds, n_arms)
-    mean, full, part = (np.full((n_arms, n_arms), np.nan) for _ in range(3))
+    shape = (n_arms, n_arms)
+    mean, spread = np.full(shape, np.nan), np.full(shape, np.nan)
+    lower, upper = np.full(shape, -np.inf), np.full(shape, np.inf)
     mean[i, j], mean[j, i] = all_mu, 1.0 - all_mu
-    for matrix, values in ((full, error), (part, alone)):
-        matrix[i, j] = matrix[j, i] = values
-        np.fill_diagonal(matrix, 0.0)
-    np.fill_diagonal(mean, 0.5)
-    return Joint(mean, full, part, law)
+    spread[i, j] = spread[j, i] = full
+    lower[i, j], upper[i, j] = low_end, high_end
+    lower[j, i], upper[j, i] = 1.0 - high_end, 1.0 - low_end
+    for matrix, fill in ((mean, 0.5), (spread, 0.0), (lower, 0.5), (upper, 0.5)):
+        np.fill_diagonal(matrix, fill)
+    return Joint(mean, spread, lower, upper, law)
 
 
 def _edges(watched: Watched) -> Floats:
@@ -174,6 +186,28 @@ def _preferences(counts: _Counts, q: Floats) -> Floats:
     return (low + high) / 2.0
 
 
+def _ranges(counts: _Counts, mu: Floats, q: Floats, limit: Floats) -> tuple[Floats, Floats]:
+    """Bisect for where the log likelihood under a law is less than the largest by the limit."""
+    come = _beginnings(q)[None, :]
+
+    def log_likelihood(mu: Floats) -> Floats:
+        m = np.clip(mu, 1e-12, 1.0 - 1e-12)[:, None]
+        total = counts.answers.sum(axis=1) * np.log(m[:, 0])
+        total += counts.answers_back.sum(axis=1) * np.log1p(-m[:, 0])
+        total += (counts.silences * np.log1p(-m * come)).sum(axis=1)
+        return np.asarray(total + (counts.silences_back * np.log1p(-(1.0 - m) * come)).sum(axis=1))
+
+    least, ends = log_likelihood(mu) - limit, []
+    for end in (0.0, 1.0):
+        inside, outside = mu.copy(), np.full_like(mu, end)
+        for _ in range(40):
+            middle = (inside + outside) / 2.0
+            is_out = log_likelihood(middle) < least
+            inside, outside = np.where(is_out, inside, middle), np.where(is_out, middle, outside)
+        ends.append(outside)
+    return ends[0], ends[1]
+
+
 def _information(counts: _Counts, mu: Floats, q: Floats) -> tuple[Floats, Floats, Floats]:
     """Return minus the second derivatives: in each mu (P,), in mu and q (P, B), in q (B, B)."""
     come, size = _beginnings(q)[None, :], q.size
@@ -190,7 +224,7 @@ def _information(counts: _Counts, mu: Floats, q: Floats) -> tuple[Floats, Floats
     answers = counts.answers.sum(axis=0) + counts.answers_back.sum(axis=0)
     place = np.arange(size)
     law = later[np.maximum.outer(place, place)]
-    law[place, place] += answers / np.maximum(q, 1e-300) ** 2
+    law[place, place] += np.where(answers > 0, answers / np.maximum(q, 1e-30) ** 2, 0.0)
     return both, cross, law
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,6 @@ import numpy as np
 from duelay import __version__, text, theory
 from duelay._core.files import write_whole
 from duelay._core.words import in_code as _code
-from duelay._core.words import in_html
 from duelay._core.words import in_markdown as _text
 from duelay.engine import Result
 from duelay.engine.result import until_declared
@@ -22,22 +19,7 @@ from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid
 from duelay.experiments.statistics import late_share
 from duelay.policies import MRRDBDelay, RUCBDelay
-
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
-       color: #1a1a1a; background: #fff; }
-table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
-th, td { border-bottom: 1px solid #ddd; padding: .3rem .7rem; text-align: left;
-         font-size: .9rem; white-space: nowrap; font-variant-numeric: tabular-nums; }
-blockquote { border-left: 3px solid #999; margin-left: 0; padding-left: 1rem; color: #444; }
-img { max-width: 100%; height: auto; }
-code { background: #f3f3f3; padding: 0 .2rem; overflow-wrap: anywhere; }
-@media print { body { margin: 0; max-width: none; } }
-"""
-
-
-# The page fetches and runs nothing, even if some text should be read as markup.
-_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+from duelay.show.page import page
 
 Drawn = dict[str, list[tuple[str, str]]]
 
@@ -47,7 +29,7 @@ def write(results: Results, folder: Path, drawn: Drawn) -> list[claims.Claim]:
     checked = claims.check(results) if results.spec.claims == "paper" else []
     source = compose(results, checked, drawn)
     write_whole(folder / "report.md", source.encode())
-    write_whole(folder / "report.html", _page(source, results.spec.title, folder).encode())
+    write_whole(folder / "report.html", page(source, results.spec.title, folder).encode())
     return checked
 
 
@@ -253,22 +235,3 @@ def _number(value: float) -> str:
 def _table(columns: list[str], rows: list[list[str]]) -> str:
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _page(source: str, title: str, folder: Path) -> str:
-    """Return the report as one HTML file with its pictures inside."""
-    import markdown
-
-    def inside(picture: re.Match[str]) -> str:
-        data = base64.b64encode((folder / picture[2]).read_bytes()).decode()
-        return f'{picture[1]}data:image/svg+xml;base64,{data}"'
-
-    body = markdown.markdown(source, extensions=["tables", "sane_lists"])
-    body = re.sub(r'(<img [^<>]*src=")(figures/[^"/]+\.svg)"', inside, body)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-        f"<title>{in_html(title)}</title>\n<style>{_STYLE}</style>\n</head>\n"
-        f"<body>\n{body}\n</body>\n</html>\n"
-    )

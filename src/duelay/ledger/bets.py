@@ -18,7 +18,8 @@ A duel is settled once: by its conversion, or by silence at age W. Nobody looks 
 duel before it is settled: a choice that did would tell what the coin showed. And nobody looks at
 the evidence before all news of a tick is booked.
 
-With votes there is no silence to bet on: a vote for i is 1 + 2 g, one for j 1 - 2 g, a tie 1.
+With votes there is no silence to bet on: a vote for i is 1 + 2 g, one for j 1 - 2 g, a tie 1; the
+mean of several of one visitor, x for i, is 1 + 2 g (2 x - 1).
 
 Where a delay law is told, silence is a bet at every age, and no coin is needed: see
 `duelay.ledger.told`.
@@ -333,14 +334,16 @@ def _vote(assumed: Bets, i: int, j: int, first_won: float, born: int, t: int) ->
         return  # who led is forgotten
     assumed.wins[i, j] += first_won
     assumed.wins[j, i] += 1.0 - first_won
-    if first_won > 0.5:
+    if first_won == 1.0:
         bet(assumed, i, j, 1.0, assumed.won, assumed.lost, led, 1.0)
-    elif first_won < 0.5:
+    elif first_won == 0.0:
         bet(assumed, j, i, 1.0, assumed.won, assumed.lost, led, 1.0)
-    else:
-        touch(assumed, i, j)
-        assumed.n[i, j] += 1.0  # half a win for either
-        assumed.n[j, i] += 1.0
+    else:  # a tie, or the mean of several: a smaller bet, and still one answer
+        size = 2.0 * first_won - 1.0
+        won, lost = np.log1p(2.0 * size * assumed.gaps), np.log1p(-2.0 * size * assumed.gaps)
+        bet(assumed, i, j, size, won, lost, led, 1.0)
+        assumed.n[i, j] += 1.0 - size * size
+        assumed.n[j, i] += 1.0 - size * size
 
 
 @advance.register(Bets)

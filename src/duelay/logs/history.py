@@ -39,7 +39,8 @@ class History:
     first: NDArray[np.int64]  # (n,): the arm shown first in duel 0, 1, ...; duel k is tick k + 1
     second: NDArray[np.int64]  # (n,)
     delay: NDArray[np.float64]  # (n,): until its answer was heard; nan for silence
-    first_won: NDArray[np.float64]  # (n,): 1 first won, 0 second won, 1/2 a tie; nan for silence
+    # (n,): 1 first won, 0 second won, 1/2 a tie, or the mean of several votes; nan for silence
+    first_won: NDArray[np.float64]
     window: int | Duration | None = None
     feedback: str = "conversions"
     order: str | None = None  # as the policy has it; None where that is not known
@@ -100,9 +101,9 @@ class History:
         heard = self.is_heard
         if (heard != ~np.isnan(self.first_won)).any():
             raise ValueError("delay and first_won must be nan for the same duels")
-        allowed = [1.0] if self.feedback == "conversions" else [0.0, 0.5, 1.0]
-        if not np.isin(self.first_won[heard], allowed).all():
-            words = "1 or nan under conversions" if len(allowed) == 1 else "0, 1/2, 1 or nan"
+        won, is_vote = self.first_won[heard], self.feedback == "votes"
+        if not ((won >= 0.0) & (won <= 1.0) if is_vote else won == 1.0).all():
+            words = "from 0 to 1, or nan" if is_vote else "1 or nan under conversions"
             raise ValueError(f"first_won must be {words}")
         most = self.ages if self.window is None else np.minimum(self.ages, self.window)
         least = 1 if self.at is None else 0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.ledger import open_ledger, with_room
+from duelay.ledger import age_to, clock_to, open_ledger, with_room
 from duelay.ledger.arms import reopen
 from duelay.ledger.bets import Bets, start_bets
 from duelay.ledger.declare import NOBODY, arm_evidence, needed
@@ -84,17 +84,24 @@ def replay(
     error: float,
     joined: NDArray[np.int64] | None = None,
     present: NDArray[np.bool_] | None = None,
+    *,
+    is_whole: bool = False,
 ) -> Evidence:
     """Bet on the duels of a history from its first to its last, with a look at every tick.
 
     That is what a policy does that bets as it goes along. What was told after the last duel is left
     out: there may be more of it to come, and half of the news of a tick may all be one arm's.
-    `joined` and `present` say which arms came later, and which have not been retired.
+    `joined` and `present` say which arms came later, and which have not been retired. Where the
+    history `is_whole`, all that was told up to its time is in it: the last look is at that time.
     """
     bets = start_bets(error, history.window, history.n_arms, by_clock=history.at is not None)
     bets = bets._replace(is_vote=history.feedback == "votes")
     if joined is not None and present is not None and (joined.any() or not present.all()):
         bets = reopen(bets._replace(joined=joined, present=present), error)
     ledger = with_room(open_ledger(bets, history.n_arms), history.n + 1)
-    book(ledger, history, all_of_it=False)
+    is_whole &= history.at is not None
+    book(ledger, history, all_of_it=is_whole)
+    if is_whole and history.now is not None:
+        clock_to(ledger, history.now)
+        age_to(ledger, history.n + 1)
     return evidence_of(ledger.assumed)

@@ -89,6 +89,8 @@ def _check(player: Player, history: History, *, by_clock: bool) -> None:
             f"history must have feedback={player.feedback!r} as the player has, got "
             f"{history.feedback!r}"
         )
+    if not np.isin(history.first_won[history.is_heard], (0.0, 0.5, 1.0)).all():
+        raise ValueError("history must hold single votes, and not means of several, to be replayed")
     if by_clock != (history.at is not None):
         ways = ("in ticks", "by the clock")
         raise ValueError(

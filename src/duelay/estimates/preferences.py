@@ -1,0 +1,166 @@
+"""The preference matrix of a log, with intervals of the kind that its order allows."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay.delays import Delay
+from duelay.delays.without_coin import Joint
+from duelay.logs.history import History
+from duelay.players.sequences import of_censored, of_shares
+
+Floats = NDArray[np.float64]
+
+
+class Preferences(NamedTuple):
+    """Each (K, K), of the row's arm over the column's; nan where a pair tells nothing."""
+
+    mean: Floats  # mu_ij
+    error: Floats  # its standard error
+    lower: Floats  # the ends of intervals that hold together
+    upper: Floats
+    naive: Floats  # what it would be if silence were a win of the second; for votes, as they stand
+
+
+class Counts(NamedTuple):
+    """Each (K, K), by the arm that was first and the one that was second."""
+
+    duels: Floats
+    answers: Floats
+    wins: Floats  # of the first; a tie is one half
+
+
+class Position(NamedTuple):
+    """What being shown first adds to the chance of winning; of votes alone."""
+
+    bonus: float
+    error: float  # its standard error
+
+
+def count(history: History) -> Counts:
+    """Count duels, answers and wins of the first."""
+    k, heard = history.n_arms, history.is_heard
+    code = history.first * k + history.second
+    tables = (
+        np.bincount(code, minlength=k * k),
+        np.bincount(code[heard], minlength=k * k),
+        np.bincount(code[heard], weights=history.first_won[heard], minlength=k * k),
+    )
+    return Counts(*(np.asarray(t, dtype=np.float64).reshape(k, k) for t in tables))
+
+
+def find_naive(history: History) -> Floats:
+    """Return preferences as a naive reader has them: silence is a win of the second.
+
+    With votes silence is no answer, and the naive reader counts the votes as they stand.
+    """
+    counts = count(history)
+    n = counts.answers if history.feedback == "votes" else counts.duels
+    wins = counts.wins + (n - counts.wins).T
+    return _ratio(wins, n + n.T)
+
+
+def of_coin(counts: Counts, error: float, naive: Floats) -> Preferences:
+    """Return preferences from what was heard alone: conversions by coin, or votes.
+
+    Each conversion heard of a pair is i's with probability mu_ij, whatever the delays are.
+    """
+    wins = counts.wins + (counts.answers - counts.wins).T
+    if (counts.wins == counts.answers).all():  # conversions: an answer is a win of the first
+        wins = counts.wins.copy()
+    np.fill_diagonal(wins, 0.0)
+    n = wins + wins.T
+    mean = _ratio(wins, n)
+    spread = np.sqrt(np.maximum(mean * (1.0 - mean), 0.0) / np.maximum(n, 1.0))
+    lower, upper = of_shares(wins, error)
+    return Preferences(mean, _hide(spread, n), lower, upper, naive)
+
+
+def of_votes(counts: Counts, position: Position, error: float, naive: Floats) -> Preferences:
+    """Return preferences from votes in an order that no coin decided.
+
+    What the first place is worth, the same for all arms, is taken out of each pair by how often
+    either was first. The intervals are wider by what is not known of it.
+    """
+    plain = of_coin(counts, error, naive)
+    n = counts.answers + counts.answers.T
+    tilt = np.divide(counts.answers - counts.answers.T, n, out=np.zeros_like(n), where=n > 0)
+    shift, wide = position.bonus * tilt, 2.0 * position.error * np.abs(tilt)
+    spread = np.sqrt(plain.error**2 + (position.error * tilt) ** 2)
+    return Preferences(
+        np.clip(plain.mean - shift, 0.0, 1.0),
+        spread,
+        np.maximum(plain.lower - shift - wide, -np.inf),
+        plain.upper - shift + wide,
+        naive,
+    )
+
+
+def of_joint(joint: Joint, naive: Floats) -> Preferences:
+    """Return preferences that were estimated together with the law."""
+    return Preferences(joint.mean, joint.error, joint.lower, joint.upper, naive)
+
+
+def of_told_law(history: History, delay: Delay, error: float, naive: Floats) -> Preferences:
+    """Return preferences under a law that is told: mu = S / N~, as every policy with a law has it.
+
+    The intervals are those of the censored likelihood, for any order and at all times.
+    """
+    counts, k = count(history), history.n_arms
+    ages = history.ages - (0 if history.at is not None else 1)
+    if history.window is not None:
+        ages = np.minimum(ages, float(history.window))
+    expected = np.zeros((k, k))
+    code = history.first * k + history.second
+    for which in np.unique(code):
+        i, j = divmod(int(which), k)
+        mine = code == which
+        expected[i, j] = float(np.sum(delay.at(i, j).cdf(np.asarray(ages[mine]))))
+    np.fill_diagonal(expected, 0.0)
+    both, wins = expected + expected.T, counts.wins + (expected - counts.wins).T
+    mean = _ratio(wins, both)
+    plays = counts.duels + counts.duels.T
+    spread = np.sqrt(plays * 0.25) / np.where(both > 0, both, 1.0)
+    lower, upper = of_censored(history, delay, error)
+    return Preferences(mean, _hide(spread, both), lower, upper, naive)
+
+
+def find_position(history: History, *, is_even: bool) -> Position | None:
+    """Return what the votes tell about being shown first; None where there are none.
+
+    Where either arm is first as often, the share of wins of the first; in another order, the pairs
+    that were shown in both. Answers of one unit count as alike.
+    """
+    used = history.is_heard & (history.first != history.second)
+    if history.feedback != "votes" or not used.any():
+        return None
+    won = history.first_won[used]
+    if is_even:
+        off = won - won.mean()
+        if history.unit is not None:
+            _, unit = np.unique(history.unit[used], return_inverse=True)
+            off = np.bincount(unit, weights=off)
+        return Position(float(won.mean() - 0.5), float(np.sqrt((off**2).sum()) / won.size))
+    counts = count(history)
+    n, m = counts.answers, counts.answers.T
+    both = np.triu((n > 0) & (m > 0), 1)
+    if not both.any():
+        return None
+    weight = 16.0 * (n * m)[both] / (n + m)[both]  # as in `duelay.ledger.votes`
+    rate = counts.wins / np.maximum(n, 1.0)
+    told = 0.5 * (rate + rate.T - 1.0)[both]
+    return Position(float((weight * told).sum() / weight.sum()), 1.0 / math.sqrt(weight.sum()))
+
+
+def _ratio(wins: Floats, n: Floats) -> Floats:
+    share = np.divide(wins, n, out=np.full_like(wins, np.nan), where=n > 0)
+    np.fill_diagonal(share, 0.5)
+    return share
+
+
+def _hide(spread: Floats, n: Floats) -> Floats:
+    return np.where(n > 0, spread, np.nan)

@@ -1,0 +1,100 @@
+"""One answer a unit: a visitor, or a prompt, that answers a pair again and again tells it once.
+
+Answers of one unit are alike. Five of them are worth little more than one, and evidence that counts
+them as five is too sure of itself. So each unit counts once a pair.
+
+What is left out becomes a self-duel that nobody heard: it keeps its place in time, and nothing
+learns from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay.assumptions.alike import pairs_of
+from duelay.logs.history import History
+
+
+class Repeated(NamedTuple):
+    """How often units came back to a pair."""
+
+    units: int  # the number of units; 0 where nobody says
+    duels: int  # duels beyond a unit's first of a pair
+    answers: int  # answers to a pair beyond a unit's first
+
+
+def count_repeated(history: History) -> Repeated:
+    """Count what units have said of a pair more than once."""
+    if history.unit is None:
+        return Repeated(0, 0, 0)
+    two = history.first != history.second
+    group = _groups(history)
+    duels = int(two.sum()) - np.unique(group[two]).size
+    heard = two & history.is_heard
+    answers = int(heard.sum()) - np.unique(group[heard]).size
+    return Repeated(np.unique(history.unit).size, duels, answers)
+
+
+def once(history: History) -> History:
+    """Return the history with one duel a unit and pair, drawn by lot: nobody looks at answers.
+
+    A lot, and not the first: where a unit meets each pair in both orders, the first is always the
+    same order.
+    """
+    if history.unit is None:
+        return history
+    lot = np.random.default_rng(0).permutation(history.n)
+    group = _groups(history)
+    drawn = np.zeros(history.n, dtype=bool)
+    drawn[lot[np.unique(group[lot], return_index=True)[1]]] = True
+    return _leave_out(history, ~drawn)
+
+
+def together(history: History) -> History:
+    """Return a history of votes in which each unit's on a pair are one: their mean.
+
+    Where the unit met both orders, each order counts one half: what the first place is worth
+    cancels. It is heard when the last of them is.
+    """
+    if history.unit is None or history.feedback != "votes":
+        return once(history)
+    heard = history.is_heard & (history.first != history.second)
+    rows = np.flatnonzero(heard)
+    kinds, group = np.unique(_groups(history)[rows], return_inverse=True)
+    low_first = history.first[rows] < history.second[rows]
+    low_won = np.where(low_first, history.first_won[rows], 1.0 - history.first_won[rows])
+    n, won = np.zeros((2, kinds.size)), np.zeros((2, kinds.size))
+    for side in (0, 1):
+        mine = low_first == bool(side)
+        n[side] = np.bincount(group[mine], minlength=kinds.size)
+        won[side] = np.bincount(group[mine], weights=low_won[mine], minlength=kinds.size)
+    mean = (won / np.maximum(n, 1)).sum(axis=0) / (n > 0).sum(axis=0)
+    by_time = np.argsort(history.answered[rows], kind="stable")
+    last = np.zeros(kinds.size, dtype=np.int64)
+    last[group[by_time]] = by_time  # the last one written stays
+    stays = rows[last]
+    first_won = history.first_won.copy()
+    first_won[stays] = np.where(low_first[last], mean, 1.0 - mean)
+    is_out = np.ones(history.n, dtype=bool)
+    is_out[stays] = False
+    return _leave_out(dataclasses.replace(history, first_won=first_won), is_out)
+
+
+def _groups(history: History) -> NDArray[np.int64]:
+    """A number for each unit and pair."""
+    assert history.unit is not None
+    _, unit = np.unique(history.unit, return_inverse=True)
+    return np.asarray(unit * history.n_arms**2 + pairs_of(history), dtype=np.int64)
+
+
+def _leave_out(history: History, is_out: NDArray[np.bool_]) -> History:
+    return dataclasses.replace(
+        history,
+        second=np.where(is_out, history.first, history.second),
+        delay=np.where(is_out, np.nan, history.delay),
+        first_won=np.where(is_out, np.nan, history.first_won),
+    )
