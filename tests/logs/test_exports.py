@@ -1,6 +1,7 @@
 """Histories written and read: CSV and Parquet, in ticks and by the clock; and merged."""
 
 import contextlib
+import dataclasses
 import datetime
 import json
 import math
@@ -64,9 +65,9 @@ def in_ticks(*, votes=False, window=None, delay=(3.0, NAN, 100_001.5, 0.1 + 1.1,
 
 
 def assert_same(found, wanted):
-    for name in ("first", "second", "delay", "first_won", "at"):
+    for name in ("first", "second", "delay", "first_won", "at", "unit"):
         np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
-    for name in ("n_arms", "arms", "window", "feedback", "order", "now", "chosen_by"):
+    for name in ("n_arms", "arms", "window", "feedback", "order", "now", "chosen_by", "skipped"):
         one, other = getattr(found, name), getattr(wanted, name)
         assert one == other and type(one) is type(other), name
 
@@ -103,6 +104,7 @@ def test_what_is_not_said_is_not_made_up(tmp_path):
         by_clock(window=None, order=None, now=None, chosen_by="", arms=()),
         History(n_arms=2, first=[0, 1], second=[1, 0], delay=[1, NAN], first_won=[1, NAN]),
         History(n_arms=2, first=[], second=[], delay=[], first_won=[], at=[]),
+        by_clock(3, unit=[2**60, -1, 0], skipped=("line 3: a", "line 9: b")),
         by_clock(1),
     ):
         history.to_parquet(tmp_path / "duels.parquet")
@@ -277,6 +279,22 @@ def test_merged_histories_are_in_the_order_of_time():
     np.testing.assert_array_equal(found.delay, [1, NAN, NAN, 3])
     assert (found.order, found.chosen_by) == ("alternate", "merge of rmed and decide")
     assert_same(History.merge(one), one)
+
+
+def test_merged_units_are_different_ones_and_none_where_one_does_not_say():
+    one, other = by_clock(4, unit=[7, 7, 2, 7], skipped=("line 3",)), by_clock(3, seed=1)
+    both = History.merge(one, dataclasses.replace(other, unit=[2, 7, 2]))
+    assert both.skipped == ("line 3",)
+    shown = [sorted(np.flatnonzero(both.unit == number)) for number in range(4)]
+    assert sorted(map(len, shown)) == [1, 1, 2, 3]
+    assert History.merge(one, other).unit is None
+    assert_same(History.merge(one), one)
+
+
+@pytest.mark.parametrize("unit", [[1], [0.5] * 4, ["a"] * 4])
+def test_units_are_a_whole_number_for_each_duel(unit):
+    with pytest.raises(ValueError, match="unit must hold a whole number for each of the 4 duels"):
+        by_clock(4, unit=unit)
 
 
 @pytest.mark.parametrize(

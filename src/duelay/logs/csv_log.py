@@ -25,7 +25,7 @@ SILENCE = (math.nan, math.nan)
 
 def write(history: History, path: Path) -> None:
     """Write a history; numbers and times are such that `read` gives the same ones."""
-    names, columns = history.arms, {}
+    names, columns = history.arms, dict[str, list[Any]]()
     columns["first"] = [names[arm] for arm in history.first.tolist()]
     columns["second"] = [names[arm] for arm in history.second.tolist()]
     if history.at is None:
@@ -37,6 +37,8 @@ def write(history: History, path: Path) -> None:
     columns["winner"] = [winner or "" for winner in winners(history)]
     header = TICKS if history.at is None else CLOCK
     header = (*header, "winner") if history.feedback == "votes" else header
+    if history.unit is not None:
+        columns["unit"], header = history.unit.tolist(), (*header, "unit")
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(header)

@@ -48,6 +48,8 @@ class History:
     at: NDArray[np.float64] | None = None  # (n,): by the clock, when each was asked: seconds
     now: float | None = None  # by the clock: the time of the history
     chosen_by: str = ""  # the policy that chose the pairs, as text; empty where nobody says
+    unit: NDArray[np.int64] | None = None  # (n,): the same number for duels of one visitor, prompt
+    skipped: tuple[str, ...] = ()  # a sentence for each bad row that `read` has left out
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -69,6 +71,9 @@ class History:
         check_feedback(self.feedback, counts="which duel was heard must be known")
         if self.order is not None:
             checks.one_of("order", self.order, ORDERS)
+        if self.unit is not None:
+            set_(self, "unit", _units(self.unit, self.n))
+        set_(self, "skipped", tuple(map(str, self.skipped)))
         self._check_times()
         self._check_answers()
 
@@ -213,3 +218,11 @@ def _arms(name: str, given: Any, n_arms: int) -> NDArray[np.int64]:
     if arms.dtype.kind not in "iu" or arms.min() < 0 or arms.max() >= n_arms:
         raise ValueError(f"{name} must hold arms from 0 to {n_arms - 1}")
     return arms.astype(np.int64)
+
+
+def _units(given: Any, n: int) -> NDArray[np.int64]:
+    """Return a whole number for each duel."""
+    units = np.asarray(given)
+    if units.shape != (n,) or (n and units.dtype.kind not in "iu"):
+        raise ValueError(f"unit must hold a whole number for each of the {n} duels, or be None")
+    return units.astype(np.int64)

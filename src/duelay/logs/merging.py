@@ -76,7 +76,28 @@ def merge(histories: Sequence[History]) -> dict[str, Any]:
         "feedback": one.feedback,
         "order": shown,
         "chosen_by": merged_choice(chosen_by),
+        "unit": _units([history.unit for history in histories], order),
+        "skipped": tuple(sentence for history in histories for sentence in history.skipped),
     }
+
+
+def _units(
+    each: Sequence[NDArray[np.int64] | None], order: NDArray[np.int64]
+) -> NDArray[np.int64] | None:
+    """Return the units of all, or None where one does not say.
+
+    Numbers are of one history alone: units of two are taken for different ones.
+    """
+    if len(each) == 1:
+        return each[0]
+    numbers, n = [], 0
+    for units in each:
+        if units is None:
+            return None
+        found, place = np.unique(units, return_inverse=True)
+        numbers.append(n + place)
+        n += len(found)
+    return np.concatenate(numbers)[order]
 
 
 def merged_choice(chosen_by: list[str]) -> str:

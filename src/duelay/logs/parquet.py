@@ -39,6 +39,8 @@ def write(history: History, path: Path) -> None:
         columns["delay"] = pa.array(history.delay, mask=~history.is_heard)
     if history.feedback == "votes":
         columns["winner"] = pa.array(winners(history), type=pa.string())
+    if history.unit is not None:
+        columns["unit"] = pa.array(history.unit)
     about = {
         "version": __version__,
         "clock": "wall" if by_clock else None,
@@ -48,6 +50,7 @@ def write(history: History, path: Path) -> None:
         "order": history.order,
         "now": None if history.now is None else times.write(np.array([history.now]))[0],
         "chosen_by": history.chosen_by,
+        "skipped": history.skipped,
     }
     table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(about).encode()})
     into = pa.BufferOutputStream()
@@ -70,6 +73,8 @@ def read(path: Path) -> dict[str, Any]:
     by_clock, is_vote = told["clock"] is not None, told["feedback"] == "votes"
     fields = {name: told[name] for name in ("window", "feedback", "order", "chosen_by")}
     fields |= {"arms": tuple(told["arms"]), "n_arms": len(told["arms"])}
+    fields["skipped"] = tuple(told.get("skipped", ()))  # older files have none
+    fields["unit"] = table["unit"].to_numpy() if "unit" in table.column_names else None
     for side in ("first", "second"):
         names = table[side].cast(pa.string())
         found = pa.compute.index_in(names, value_set=pa.array(told["arms"], pa.string()))
