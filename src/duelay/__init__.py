@@ -13,6 +13,7 @@ from duelay import assumptions, datasets, delays, rules, theory, traffic
 from duelay._version import __version__
 from duelay.advice import Recommendation, recommend
 from duelay.engine import Result, Setting, simulate
+from duelay.estimates import Estimate, estimate
 from duelay.logs.history import History
 from duelay.players.player import Duel, Player, UnknownDuelError
 from duelay.players.standing import Standing
@@ -35,6 +36,7 @@ __all__ = [
     "Decide",
     "DoubleThompson",
     "Duel",
+    "Estimate",
     "History",
     "MRRDBDelay",
     "NoWinnerError",
@@ -54,6 +56,7 @@ __all__ = [
     "assumptions",
     "datasets",
     "delays",
+    "estimate",
     "recommend",
     "rules",
     "simulate",

@@ -220,6 +220,21 @@ def bet(
 
 
 @kernel
+def bet_on_mean(bets: Any, i: int, j: int, size: float, led: int) -> None:
+    """Settle a tie (size 0), or a mean of several votes: a smaller bet, and still one answer."""
+    for place in range(bets.gaps.size):
+        if not bets.winner_exists or led == i:
+            bets.wealth[i, j, place] += math.log1p(2.0 * size * bets.gaps[place])
+        if not bets.winner_exists or led == j:
+            bets.wealth[j, i, place] += math.log1p(-2.0 * size * bets.gaps[place])
+    bets.lead[i, j] += size
+    bets.lead[j, i] -= size
+    bets.n[i, j] += 1.0
+    bets.n[j, i] += 1.0
+    touch(bets, i, j)
+
+
+@kernel
 def bet_on_silence(bets: Any, slot: int, age: int, sign: float) -> None:
     """Bet, or take back, what the silence of a duel is worth at an age under the law told."""
     told, i, j = bets.told, bets.first[slot], bets.second[slot]
@@ -338,12 +353,8 @@ def _vote(assumed: Bets, i: int, j: int, first_won: float, born: int, t: int) ->
         bet(assumed, i, j, 1.0, assumed.won, assumed.lost, led, 1.0)
     elif first_won == 0.0:
         bet(assumed, j, i, 1.0, assumed.won, assumed.lost, led, 1.0)
-    else:  # a tie, or the mean of several: a smaller bet, and still one answer
-        size = 2.0 * first_won - 1.0
-        won, lost = np.log1p(2.0 * size * assumed.gaps), np.log1p(-2.0 * size * assumed.gaps)
-        bet(assumed, i, j, size, won, lost, led, 1.0)
-        assumed.n[i, j] += 1.0 - size * size
-        assumed.n[j, i] += 1.0 - size * size
+    else:
+        bet_on_mean(assumed, i, j, 2.0 * first_won - 1.0, led)
 
 
 @advance.register(Bets)

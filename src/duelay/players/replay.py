@@ -19,6 +19,7 @@ from duelay.players.cast import among
 if TYPE_CHECKING:
     from duelay.players.player import Player
 
+DESIGN = "design"  # `chosen_by` of pairs that nobody chose by looking at answers
 _THEN = " then "  # between the policies that have chosen one after the other
 
 
@@ -34,10 +35,12 @@ class Past(NamedTuple):
     def is_blind(self) -> bool:
         """Whether no pair was chosen by looking at the order of a duel that was not settled.
 
-        So it is with `Decide`, unless it is told a law: then it looks at every silence.
+        So it is with `Decide`, unless it is told a law: then it looks at every silence; and with
+        pairs that were fixed or drawn by lot before anything was heard, "design".
         """
         policies = self.chosen_by.split(_THEN)
-        is_decide = all(f"{p}:".startswith("decide:") and "delay=" not in p for p in policies)
+        is_decide = all(f"{p}:".startswith("decide:") and "delay=" not in p or p == DESIGN
+                        for p in policies)  # fmt: skip
         return is_decide and self.has_window
 
     def order_until(self, tick: int, order: str | None) -> str | None:

@@ -135,36 +135,40 @@ def draw_result(axes: Axes | None, result: Result, band: str = "sd") -> Axes:
 
 def draw_problem(axes: Axes | None, problem: Problem) -> Axes:
     """Draw the preferences: blue where the row's arm wins, orange where it loses."""
+    winner = problem.winner if problem.has_winner else None
+    axes = draw_matrix(axes, problem.matrix, problem.arms, winner)
+    found = f"{problem.arms[winner]} wins" if winner is not None else "no Condorcet winner"
+    axes.set_title(_short(f"{problem.name}: {found}"))
+    return axes
+
+
+def draw_matrix(axes: Axes | None, matrix: Any, arms: Sequence[str], bold: int | None) -> Axes:
+    """Draw a preference matrix; nan is white, and the names of one arm are bold."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    k = problem.n_arms
+    k = len(arms)
     side = min(9.0, 2.4 + 0.42 * k)
     axes = _new_axes(side + 0.8, side) if axes is None else axes
-    most = max(float(np.abs(problem.matrix - 0.5).max()), 1e-9)
+    most = max(float(np.nanmax(np.abs(matrix - 0.5))), 1e-9)
     colours = LinearSegmentedColormap.from_list("duelay", ("#D55E00", "#F7F7F7", "#0072B2"))
-    image = axes.imshow(problem.matrix, cmap=colours, vmin=0.5 - most, vmax=0.5 + most)
+    image = axes.imshow(matrix, cmap=colours, vmin=0.5 - most, vmax=0.5 + most)
     bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
     bar.set_label("how often the row's arm beats the column's", fontsize="small")
-    winner = problem.winner if problem.has_winner else None
-    axes.set_title(
-        _short(f"{problem.name}: " + (f"{problem.arms[winner]} wins" if winner is not None else
-                                      "no Condorcet winner"))
-    )  # fmt: skip
     if k > _NAMED:
         return axes
-    names = [_name(arm) for arm in problem.arms]
-    is_upright = max(len(arm) for arm in problem.arms) > 3
+    names = [_name(arm) for arm in arms]
+    is_upright = max(len(arm) for arm in arms) > 3
     axes.set_xticks(range(k), names, rotation=90 if is_upright else 0, fontsize="small")
     axes.set_yticks(range(k), names, fontsize="small")
-    if winner is not None:
+    if bold is not None:
         for ticks in (axes.get_xticklabels(), axes.get_yticklabels()):
-            ticks[winner].set_fontweight("bold")
+            ticks[bold].set_fontweight("bold")
     for i in range(k if k <= notebook.MOST else 0):
         for j in range(k):
-            share = float(problem.matrix[i, j])
+            share = float(matrix[i, j])
             is_dark = abs(share - 0.5) > 0.6 * most
-            axes.text(j, i, f"{share:.2f}", ha="center", va="center", fontsize="x-small",
-                      color="white" if is_dark else "black")  # fmt: skip
+            axes.text(j, i, "" if np.isnan(share) else f"{share:.2f}", ha="center", va="center",
+                      fontsize="x-small", color="white" if is_dark else "black")  # fmt: skip
     return axes
 
 

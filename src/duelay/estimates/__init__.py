@@ -1,0 +1,7 @@
+"""Logs of the past: one call from a table to an answer."""
+
+from __future__ import annotations
+
+from duelay.estimates.estimate import Estimate, estimate
+
+__all__ = ["Estimate", "estimate"]
