@@ -174,7 +174,6 @@ T = "2026-11-16T12:00:0"
         ([",a,b,"], "line 2: shown_at must be a time with its time zone, .* got ''"),
         ([f"{T}0Z,a,b,2026-11-16"], "line 2: answered_at must be a time"),
         ([f"{T}1Z,a,b,{T}0Z"], "line 2: answered_at must not be before shown_at, got"),
-        ([f"{T}1Z,a,b,", f"{T}0Z,b,a,"], "line 3: shown_at must not be before that of the row"),
         ([f"{T}1Z,a,b"], "line 2: the row is too short, answered_at is missing"),
         ([f"{T}1Z,a,b,,,"], "line 2: the row is longer than the first line"),
         ([f'{T}1Z,"a\n1",b,', f"{T}x,b,b,"], "line 4: shown_at must be"),
@@ -206,7 +205,7 @@ def test_a_duel_after_now_is_refused(tmp_path):
     path = write(tmp_path / "duels.csv", f"{T}1Z,a,b,")
     with pytest.raises(ValueError, match="line 2: shown_at must not be after now"):
         History.from_csv(path, now=1.7e9)
-    with pytest.raises(ValueError, match="window must be a duration such as '14d'"):
+    with pytest.raises(ValueError, match="window must be a duration .* such as window='14d'"):
         History.from_csv(write(path, f"{T}1Z,a,b,"), window=5)
 
 
@@ -220,7 +219,7 @@ def test_another_parquet_is_refused(tmp_path):
     with pytest.raises(ValueError, match="cannot read duels from"):
         History.from_parquet(tmp_path / "text.parquet")
     pyarrow.parquet.write_table(pyarrow.table({"first": [1]}), tmp_path / "other.parquet")
-    with pytest.raises(ValueError, match="other.parquet: it is not of History.to_parquet"):
+    with pytest.raises(ValueError, match="other.parquet: the column 'second' is missing"):
         History.from_parquet(tmp_path / "other.parquet")
 
 

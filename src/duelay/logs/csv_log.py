@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import gzip
 import io
-import math
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 import numpy as np
 
-from duelay._core import checks, times
+from duelay._core import times
 from duelay._core.files import write_whole
+from duelay.logs.table import ROWS, Chunk, Table, begins, unreadable
 
 if TYPE_CHECKING:
     from duelay.logs.history import History
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
 WORDS = {"first": 1.0, "second": 0.0, "tie": 0.5}
 TICKS = ("first", "second", "delay")
 CLOCK = ("shown_at", "first", "second", "answered_at")
-SILENCE = (math.nan, math.nan)
 
 
 def write(history: History, path: Path) -> None:
@@ -52,124 +54,76 @@ def winners(history: History) -> list[str | None]:
     return [words.get(won) for won in history.first_won.tolist()]
 
 
-def read(path: Path, *, window: Any, arms: tuple[str, ...], now: float | None) -> dict[str, Any]:
-    """Return the fields of a history; refuse a bad row with its line and column."""
-    rows, columns = _rows(path)
-    by_clock = "delay" not in columns and not {"shown_at", "answered_at"}.isdisjoint(columns)
-    for column in CLOCK if by_clock else TICKS:
-        if column not in columns:
-            found = ", ".join(columns) or "none"
-            raise ValueError(f"{path}: the column {column!r} is missing; it has: {found}")
-    is_vote = "winner" in columns
-    for column in columns:
-        if not is_vote and checks.nearest(column, ["winner"]):
-            raise ValueError(f"{path}: unknown column {column!r} (did you mean winner?)")
-    if not rows:
-        raise ValueError(f"{path}: there are no duels in it")
-    if now is not None and not by_clock:
-        raise ValueError(f"{path}: now needs times, and this log counts ticks")
-    places = {name: place for place, name in enumerate(arms)}
-    for line, row in rows:
-        for side in ("first", "second"):
-            if arms and row[side] not in places:
-                hint = checks.nearest(row[side], arms)
-                raise ValueError(
-                    f"{path}, line {line}: {side} must be one of the arms given{hint}, got "
-                    f"{row[side]!r}"
-                )
-            places.setdefault(row[side], len(places))
-    if len(places) < 2:
-        raise ValueError(f"{path}: there must be two arms, got {next(iter(places))!r} alone")
-    longest = math.inf if window is None else float(window)
-    reader = _by_clock(path, rows, is_vote, longest, now) if by_clock else None
-    answers = list(reader or _in_ticks(path, rows, is_vote, longest))
-    at, delay, won = (np.array(column, dtype=np.float64) for column in zip(*answers, strict=True))
-    return {
-        "n_arms": len(places),
-        "first": np.array([places[row["first"]] for _, row in rows], dtype=np.int64),
-        "second": np.array([places[row["second"]] for _, row in rows], dtype=np.int64),
-        "delay": delay,
-        "first_won": won,
-        "feedback": "votes" if is_vote else "conversions",
-        "arms": tuple(places),
-        "at": at if by_clock else None,
-        "now": now,
-    }
+def table(path: Path) -> Table:
+    """Return the table of a CSV, which may be packed by gzip.
+
+    Cells are parted by comma, semicolon or tab: by which, the first line says.
+    """
+    with _lines(path) as lines:
+        header, _ = _reader(lines)
+    columns = [name.strip() for name in header]
+    return Table(str(path), columns, "line", lambda wanted: _chunks(path, columns, wanted))
 
 
-def _rows(path: Path) -> tuple[list[tuple[int, dict[str, str]]], list[str]]:
-    """Return every row with the number of its last line, and the columns."""
-    rows = []
+def _chunks(path: Path, columns: list[str], wanted: Sequence[str]) -> Iterator[Chunk]:
+    places = [columns.index(name) for name in wanted]
+    with _lines(path) as lines:
+        _, rows = _reader(lines)
+        while True:
+            start = rows.line_num
+            some = list(itertools.islice(rows, ROWS))
+            if not some:
+                return
+            numbers: Sequence[int] = range(start + 1, start + 1 + len(some))
+            if rows.line_num != start + len(some):  # a cell has a line break
+                breaks = [1 + sum(map(_breaks, row)) for row in some]
+                numbers = (start + np.cumsum(breaks)).tolist()
+            faults = {}
+            if set(map(len, some)) != {len(columns)}:
+                numbers = [number for number, row in zip(numbers, some, strict=True) if row]
+                some = [row for row in some if row]  # an empty line is no row
+                faults = {k: _fault(row, columns) for k, row in enumerate(some)}
+                faults = {k: words for k, words in faults.items() if words}
+                for k in faults:
+                    some[k] = (some[k] + [""] * len(columns))[: len(columns)]
+            cells = list(zip(*some, strict=True)) or [()] * len(columns)
+            found = {name: list(cells[place]) for name, place in zip(wanted, places, strict=True)}
+            yield Chunk(numbers, found, faults)
+
+
+def _fault(row: list[str], columns: list[str]) -> str:
+    if len(row) < len(columns):
+        return f"the row is too short, {columns[len(row)]} is missing"
+    return "the row is longer than the first line" if len(row) > len(columns) else ""
+
+
+def _breaks(cell: str) -> int:
+    """Count the ends of lines within a cell, as files do."""
+    return cell.count("\n") + cell.count("\r") - cell.count("\r\n")
+
+
+def _reader(lines: TextIO) -> tuple[list[str], Any]:
+    """Return the columns, and a reader of the rows below."""
+    first = lines.readline()
+    counts = {mark: len(next(csv.reader([first], delimiter=mark), [])) for mark in ",;\t"}
+    mark = max(counts, key=lambda mark: counts[mark])
+    has_blanks = first.count(f"{mark} ") == first.count(mark) > 0
+    whole = itertools.chain([first] if first else [], lines)
+    rows = csv.reader(whole, delimiter=mark, skipinitialspace=has_blanks)
+    return next(rows, []), rows
+
+
+@contextlib.contextmanager
+def _lines(path: Path) -> Iterator[TextIO]:
+    """Open a CSV; whatever cannot be read is refused in one sentence."""
+    most = csv.field_size_limit(2**31 - 1)  # logs of language models have long cells
     try:
-        with path.open(newline="", encoding="utf-8-sig") as lines:
-            table = csv.DictReader(lines)
-            for row in table:
-                rows.append((table.line_num, row))
-            columns = list(table.fieldnames or ())
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ValueError(f"cannot read duels from {path}: {reason}") from None
-    for line, row in rows:
-        for column, value in row.items():
-            if value is None:
-                raise ValueError(f"{path}, line {line}: the row is too short, {column} is missing")
-            if column is None:
-                raise ValueError(f"{path}, line {line}: the row is longer than the first line")
-    return rows, columns
-
-
-def _in_ticks(path: Path, rows: Any, is_vote: bool, window: float) -> Iterator[Any]:
-    """Yield the tick, the delay and who won of each duel."""
-    for number, (line, row) in enumerate(rows):
-        where = f"{path}, line {line}"
-        won = _winner(row, "delay", is_vote, where)
-        delay = _delay(row["delay"].strip(), where)
-        is_late = math.isnan(delay) or delay > min(len(rows) - number, window)
-        yield number + 1, *(SILENCE if is_late else (delay, won))
-
-
-def _delay(said: str, where: str) -> float:
-    if not said:
-        return math.nan
-    try:
-        delay = float(said)
-    except ValueError:
-        raise ValueError(
-            f"{where}: delay must be a number of ticks or empty, got {said!r}"
-        ) from None
-    if not delay >= 1:  # also refuses nan
-        raise ValueError(f"{where}: delay must be from 1 to the duel's age, or empty, got {said!r}")
-    return delay
-
-
-def _by_clock(
-    path: Path, rows: Any, is_vote: bool, window: float, now: float | None
-) -> Iterator[Any]:
-    """Yield the time, the delay and who won of each duel."""
-    last, end = -math.inf, math.inf if now is None else round(now * 1e6)
-    for line, row in rows:
-        where = f"{path}, line {line}"
-        won = _winner(row, "answered_at", is_vote, where)
-        at = times.read(f"{where}: shown_at", row["shown_at"])
-        if at < last or at > end:
-            why = "that of the row before" if at < last else "now"
-            side = "before" if at < last else "after"
-            raise ValueError(f"{where}: shown_at must not be {side} {why}, got {row['shown_at']!r}")
-        last, said = at, row["answered_at"].strip()
-        heard = times.read(f"{where}: answered_at", said) if said else end + 1
-        if heard < at:
-            raise ValueError(f"{where}: answered_at must not be before shown_at, got {said!r}")
-        delay = (heard - at) / 1e6
-        is_late = not said or heard > end or delay > window
-        yield at / 1e6, *(SILENCE if is_late else (delay, won))
-
-
-def _winner(row: dict[str, str], answer: str, is_vote: bool, where: str) -> float:
-    """Return who won; `answer` is the column that is empty for silence."""
-    if not is_vote:
-        return 1.0
-    said, winner = row[answer].strip(), row["winner"].strip()
-    if winner not in WORDS if said else winner != "":
-        needs = "first, second or tie" if said else f"empty where {answer} is"
-        raise ValueError(f"{where}: winner must be {needs}, got {winner!r}")
-    return WORDS.get(winner, math.nan)
+        with (
+            gzip.open(path, "rb") if begins(path)[:2] == b"\x1f\x8b" else path.open("rb") as file,
+            io.TextIOWrapper(cast(BinaryIO, file), encoding="utf-8-sig", newline="") as lines,
+        ):
+            yield lines
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        raise unreadable(path, error) from None
+    finally:
+        csv.field_size_limit(most)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import datetime
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from duelay._core.duration import Duration
 from duelay._core.feedback import check_feedback
 from duelay.delays.units import in_ticks
 from duelay.ledger.order import ORDERS
-from duelay.logs import csv_log, merging, parquet
+from duelay.logs import csv_log, merging, parquet, reading
+from duelay.logs.moments import Reader
 from duelay.problems import check_arms
 
 
@@ -122,41 +124,67 @@ class History:
             )
 
     @classmethod
-    def from_csv(
+    def read(
         cls,
-        path: str | Path,
+        source: Any,
         *,
+        columns: Mapping[str, str | None] | None = None,
+        time_format: str | None = None,
+        zone: str | datetime.tzinfo | None = None,
         window: int | str | Duration | None = None,
         order: str | None = None,
         arms: Iterable[str] = (),
         now: Any = None,
         chosen_by: str = "",
+        skip_bad: bool = False,
     ) -> History:
-        """Read a history from a CSV: a row a duel, with the columns first, second and delay.
+        """Read a history from a table: a row a duel, in any order of time.
 
-        By the clock the columns are shown_at, first, second and answered_at, with times as ISO 8601
-        in any time zone. Arms are given by their names. An empty delay or answered_at is silence,
-        and so is an answer that came after the window, after the last duel or, by the clock, after
-        `now`. With a column winner ("first", "second" or "tie") the answers are votes. Other
-        columns are ignored.
+        `source` is the path of a CSV or Parquet file, a pandas or polars DataFrame, a pyarrow
+        Table, or a mapping of columns. The columns are shown_at, first, second and answered_at,
+        for votes winner, and unit where somebody may answer twice; in ticks first, second and
+        delay, in the order of the duels. `columns` says which have other names, as in
+        ``{"shown_at": "ts"}``; those that are not needed are ignored.
 
-        What a CSV does not say is told here: the `window`, the `order`, all `arms` in their order,
-        the time of the history, `now`, and the text of the policy that has `chosen_by` it the
-        pairs. A file of `to_parquet` has it all.
+        Times are ISO 8601, as strptime's `time_format` has them, or numbers since the epoch. Those
+        without a time zone are local times of the `zone`. An empty answered_at or delay is
+        silence, and so is an answer after the window, after the last duel in ticks, or after
+        `now`. Without answered_at and delay, winners are heard at once.
+
+        What a table does not say is told here: the `window`, the `order`, all `arms` in their
+        order, the time of the history, `now`, and the policy that has `chosen_by` it the pairs.
+        A file of `to_parquet` has it all, and is read as it was written. A bad row is refused with
+        its line and column; with `skip_bad` it is left out, and `skipped` has a sentence for each.
         """
-        told = {"order": order, "window": checks.window(window), "chosen_by": chosen_by}
-        at = None if now is None else times.seconds("now", now)
-        fields = csv_log.read(Path(path), window=told["window"], arms=tuple(arms), now=at)
-        return cls._from_file(path, fields | told)
+        fields = reading.read(
+            source,
+            columns=columns,
+            moments=Reader(time_format, zone),
+            window=checks.window(window),
+            arms=tuple(arms),
+            now=now,
+            skip_bad=checks.yes_or_no("skip_bad", skip_bad),
+        )
+        told = {"order": order, "chosen_by": chosen_by}
+        fields |= {name: value for name, value in told.items() if value}
+        try:
+            return cls(**fields)
+        except ValueError as error:
+            raise ValueError(f"{reading.name_of(source)}: {error}") from None
+
+    @classmethod
+    def from_csv(cls, path: str | Path, **told: Any) -> History:
+        """Read a history from a CSV; `told` is what `read` may be told."""
+        return cls.read(path, **told)
 
     def to_csv(self, path: str | Path) -> None:
         """Write a CSV that `from_csv` and `duelay check` read: a row a duel, arms by name."""
         csv_log.write(self, Path(path))
 
     @classmethod
-    def from_parquet(cls, path: str | Path) -> History:
-        """Read what `to_parquet` has written; needs pyarrow."""
-        return cls._from_file(path, parquet.read(Path(path)))
+    def from_parquet(cls, path: str | Path, **told: Any) -> History:
+        """Read what `to_parquet` has written, or any Parquet that `read` takes; needs pyarrow."""
+        return cls.read(path, **told)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write all of it as Parquet; needs pyarrow.
@@ -164,13 +192,6 @@ class History:
         The columns are those of `to_csv`; what is not of a duel is in the metadata of the file.
         """
         parquet.write(self, Path(path))
-
-    @classmethod
-    def _from_file(cls, path: str | Path, fields: dict[str, Any]) -> History:
-        try:
-            return cls(**fields)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
 
     @classmethod
     def merge(cls, *histories: History) -> History:

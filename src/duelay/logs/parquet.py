@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from duelay._core.duration import Duration
 from duelay._core.files import write_whole
 from duelay._version import __version__
 from duelay.logs.csv_log import WORDS, winners
+from duelay.logs.table import ROWS, Chunk, Table, unreadable
 
 if TYPE_CHECKING:
     from duelay.logs.history import History
@@ -58,17 +61,44 @@ def write(history: History, path: Path) -> None:
     write_whole(path, into.getvalue().to_pybytes())
 
 
+def table(path: Path) -> Table:
+    """Return the table of a Parquet file that anybody has written."""
+    with _opened(path) as file:
+        columns = list(file.schema_arrow.names)
+    return Table(str(path), columns, "row", lambda wanted: _chunks(path, wanted))
+
+
+def _chunks(path: Path, wanted: Sequence[str]) -> Iterator[Chunk]:
+    start = 0
+    with _opened(path) as file:
+        for batch in file.iter_batches(batch_size=ROWS, columns=list(wanted)):
+            lines = range(start, start + batch.num_rows)
+            yield Chunk(lines, {name: batch.column(name) for name in wanted}, {})
+            start = lines.stop
+
+
+def is_own(path: Path) -> bool:
+    """Whether `write` has written a file."""
+    with _opened(path) as file:
+        return _KEY in (file.schema_arrow.metadata or {})
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    pa = _pyarrow("from_parquet")
+    try:
+        with pa.parquet.ParquetFile(path) as file:
+            yield file
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable(path, error) from None
+
+
 def read(path: Path) -> dict[str, Any]:
     """Return the fields of a history that `write` has written."""
     pa = _pyarrow("from_parquet")
-    try:
-        table = pa.parquet.read_table(path)
-    except (OSError, ValueError) as error:  # of pyarrow, too
-        reason = getattr(error, "strerror", None) or error
-        raise ValueError(f"cannot read duels from {path}: {reason}") from None
-    about = (table.schema.metadata or {}).get(_KEY)
-    if about is None:
-        raise ValueError(f"{path}: it is not of History.to_parquet, whose metadata it lacks")
+    with _opened(path) as file:
+        table = file.read()
+    about = table.schema.metadata[_KEY]
     told = json.loads(about)
     by_clock, is_vote = told["clock"] is not None, told["feedback"] == "votes"
     fields = {name: told[name] for name in ("window", "feedback", "order", "chosen_by")}
