@@ -8,8 +8,10 @@ to an age a 1 - chance p F(a), chance being how likely the duel's answer could b
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +27,7 @@ from duelay.delays.survival import Floats, Learned, Watched, learn_curve, watch
 from duelay.delays.without_coin import Joint, estimate_jointly
 
 LEAST = 30  # answers, to fit anything
-_GRID = 800  # stretches of ages
+_GRID = 500  # stretches of ages
 _POINTS = 400  # of a curve
 _BAND = 1.96  # standard errors of a 95 % interval
 _CHI = 1.92  # half of what a chi-squared with one degree of freedom exceeds in 5 %
@@ -62,13 +64,26 @@ class Fit(NamedTuple):
     fits: bool  # whether it is as close to the curve as chance explains
 
 
-class DelayEstimate(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class DelayEstimate:
     """What a log says about its delays."""
 
+    watched: Watched
+    chance: Any  # of each duel: how likely its answer could be heard
     learned: Learned
-    fits: tuple[Fit, ...]  # the best first; empty where there are too few answers
     joint: Joint | None  # preferences with them, where no coin decided the order
-    in_time: bool
+
+    @property
+    def in_time(self) -> bool:
+        """Whether ages are seconds; else they are ticks."""
+        return self.watched.in_time
+
+    @functools.cached_property
+    def fits(self) -> tuple[Fit, ...]:
+        """The laws that were fitted, the best first; none where there are too few answers."""
+        if int(self.watched.is_heard.sum()) < LEAST or not self.learned.last > 0:
+            return ()
+        return _fit_all(self.watched, self.chance, self.learned)
 
     @property
     def curve(self) -> Law:
@@ -94,10 +109,10 @@ def fit(log: Any, family: str | None = None) -> Law:
     if family is not None:
         checks.one_of("family", family, (*FAMILIES, "curve"))
     found = estimate_delays(log)
-    if family is None:
-        return found.best
     if family == "curve":
         return found.curve
+    if family is None:
+        return found.best
     named = {one.name: one.law for one in found.fits}
     if family not in named:
         raise ValueError(f"{LEAST} answers are needed to fit a law: write family='curve'")
@@ -118,9 +133,7 @@ def estimate_delays(log: Any, error: float = 0.05) -> DelayEstimate:
         joint = estimate_jointly(watched, log.n_arms, error)
         chance = joint.mean[watched.first, watched.second]
     learned = learn_curve(watched, chance) if joint is None else joint.law
-    enough = int(watched.is_heard.sum()) >= LEAST and learned.last > 0
-    fits = _fit_all(watched, chance, learned) if enough else ()
-    return DelayEstimate(learned, fits, joint, watched.in_time)
+    return DelayEstimate(watched, chance, learned, joint)
 
 
 def as_law(learned: Learned, *, in_time: bool) -> Law:
@@ -164,10 +177,10 @@ def _fit_all(watched: Watched, chance: Any, learned: Learned) -> tuple[Fit, ...]
 def _add_up(watched: Watched, chance: Any) -> _Sums:
     delays = watched.exit[watched.is_heard]
     if watched.in_time:
-        shortest = max(float(delays[delays > 0].min(initial=math.inf)), 1e-6)
-        longest = max(float(delays.max()), 2.0 * min(shortest, 1e12))
-        edges = np.append(-1.0, np.geomspace(min(shortest, longest / 2.0), longest, _GRID))
-        edges[-1] = max(edges[-1], longest)
+        shortest = min(max(float(delays[delays > 0].min(initial=math.inf)), 1e-6), 1e12)
+        longest = max(float(delays.max()), 1.1 * shortest)
+        edges = np.append(-1.0, np.geomspace(0.97 * shortest, longest, _GRID))
+        edges[-1] = longest  # rounding may have made it less
     else:
         edges = np.unique(np.geomspace(1.0, max(float(delays.max()), 2.0), _GRID).round())
         edges = np.append(0.0, edges)
@@ -176,7 +189,7 @@ def _add_up(watched: Watched, chance: Any) -> _Sums:
     silent = ~watched.is_heard
     age = watched.exit[silent]
     share = np.broadcast_to(np.asarray(chance, dtype=np.float64), watched.exit.shape)[silent]
-    steps = np.geomspace(edges[1], max(float(age.max(initial=0.0)), 2.0 * edges[1]), 4 * _GRID)
+    steps = np.geomspace(edges[1], max(float(age.max(initial=0.0)), 2.0 * edges[1]), 2 * _GRID)
     code = np.searchsorted(steps, age) * (_SHARES + 1) + np.rint(share * _SHARES).astype(np.int64)
     _, group = np.unique(code, return_inverse=True)
     n = np.bincount(group).astype(np.float64)

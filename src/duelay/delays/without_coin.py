@@ -103,10 +103,11 @@ def _edges(watched: Watched) -> Floats:
     if not delays.size:
         raise ValueError("the law cannot be told from these duels: nothing has been heard")
     n = _STRETCHES if delays.size < _MANY else 4 * _STRETCHES
-    shares = np.append(np.arange(1, n + 1) / n, 1.0 - 0.5 ** np.arange(1, 9) / n)
-    # A stretch is after its beginning, up to its end. The last ones are short in answers: the tail
-    # is long in time.
-    return np.append(-1.0, np.unique(np.quantile(delays, shares)))
+    # Short in answers at both ends: the curve is flat there, and its tail is long in time.
+    ends = 0.5 ** np.arange(1, 9) / n
+    shares = np.concatenate([np.arange(1, n + 1) / n, ends, 1.0 - ends])
+    parts = np.unique(np.quantile(delays, shares, method="higher"))
+    return np.append(-1.0, parts)  # a stretch is after its beginning, up to its end
 
 
 def _count(

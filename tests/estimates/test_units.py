@@ -1,0 +1,97 @@
+"""Answers of one unit count once a pair."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+import duelay
+from duelay import History
+from duelay.estimates.units import count_repeated, once, together
+
+NAN = math.nan
+
+
+def judged(n_prompts, seed, *, judges=1, bonus=0.0, taste=None, mu=0.5):
+    """Each prompt in both orders, by several judges; a prompt may have a taste of its own."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for prompt in range(n_prompts):
+        share = mu if taste is None else float(rng.random() < mu) * taste + (1 - taste) * mu
+        for first in (0, 1):
+            for _ in range(judges):
+                p = (share if first == 0 else 1 - share) + bonus
+                rows.append((first, 1 - first, float(rng.random() < p), prompt))
+    first, second, won, unit = (np.array(column) for column in zip(*rows, strict=True))
+    n = len(rows)
+    return History(n_arms=2, first=first, second=second, delay=np.zeros(n), first_won=won,
+                   feedback="votes", at=1e9 + np.arange(n), unit=unit)  # fmt: skip
+
+
+def slow_means(log):
+    """For each unit and pair the mean over orders of the means of each, of the arm of less number."""
+    answers = defaultdict(lambda: defaultdict(list))
+    for i, j, won, unit in zip(log.first, log.second, log.first_won, log.unit, strict=True):
+        if i != j and not math.isnan(won):
+            answers[unit, min(i, j), max(i, j)][i < j].append(won if i < j else 1 - won)
+    return {key: np.mean([np.mean(side) for side in sides.values()])
+            for key, sides in answers.items()}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_votes_of_a_unit_are_one_their_mean(seed):
+    rng = np.random.default_rng(seed)
+    n = 200
+    first = rng.integers(3, size=n)
+    second = rng.integers(3, size=n)
+    won = rng.choice([0.0, 0.5, 1.0, NAN], n)
+    log = History(n_arms=3, first=first, second=second, delay=np.where(np.isnan(won), NAN, 0.0),
+                  first_won=won, feedback="votes", at=1e9 + np.arange(n) // 3.0,
+                  unit=rng.integers(20, size=n))  # fmt: skip
+    found, slow = together(log), slow_means(log)
+    heard = found.is_heard
+    assert heard.sum() == len(slow)
+    for i, j, won, unit in zip(*(getattr(found, name)[heard]
+                                 for name in ("first", "second", "first_won", "unit")),
+                               strict=True):  # fmt: skip
+        assert (won if i < j else 1 - won) == pytest.approx(slow[unit, min(i, j), max(i, j)])
+    repeated = count_repeated(log)
+    both = (first != second) & log.is_heard
+    assert repeated.answers == both.sum() - len(slow)
+
+
+def test_one_duel_a_unit_and_pair_is_left_and_none_is_chosen_by_its_answer():
+    log = judged(300, seed=0, judges=2)
+    left = once(log)
+    two = left.first != left.second
+    assert two.sum() == 300 and len(np.unique(left.unit[two])) == 300
+    silent = once(duelay.History(**{**vars(log), "delay": np.full(log.n, NAN),
+                                    "first_won": np.full(log.n, NAN)}))  # fmt: skip
+    assert (two == (silent.first != silent.second)).all()
+    assert 100 < left.first[two].sum() < 200  # either order
+
+
+def test_the_first_place_cancels_where_each_prompt_meets_both_orders():
+    found = duelay.estimate(judged(400, seed=1, bonus=0.2, mu=0.5))
+    assert found.mean[0, 1] == pytest.approx(0.5, abs=0.05)
+    assert found.position.bonus == pytest.approx(0.2, abs=4 * found.position.error)
+    assert found.repeated.units == 400 and found.repeated.answers == 400
+
+
+def test_repeated_answers_do_not_make_it_surer():
+    """Prompts of a fixed taste, asked by five judges in both orders: ten answers are worth one."""
+    once_asked = duelay.estimate(judged(60, seed=2, taste=1.0, judges=1))
+    often = duelay.estimate(judged(60, seed=2, taste=1.0, judges=5))
+    assert often.upper[0, 1] - often.lower[0, 1] == pytest.approx(
+        once_asked.upper[0, 1] - once_asked.lower[0, 1], rel=0.2
+    )
+
+
+def test_without_units_nothing_is_left_out():
+    log = judged(10, seed=0)
+    plain = History(**{**vars(log), "unit": None})
+    assert once(plain) is plain and together(plain) is plain
+    assert count_repeated(plain).units == 0
