@@ -67,7 +67,8 @@ def report(history: History, *, level: float = 0.05) -> str:
         "",
         f"{history.n} duels of {history.n_arms} arms, {int(history.is_heard.sum())} answers "
         f"({history.feedback}). {alarms} of {len(told)} tests alarm; in a sound experiment the "
-        f"probability of any alarm is {level:g} at most.",
+        f"probability of any alarm is {level:g} at most."
+        + (f" {len(history.skipped)} bad rows are left out." if history.skipped else ""),
         "",
         "| test | statistic | p | n | |",
         "|---|---|---|---|---|",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -72,7 +73,8 @@ class Command(click.Command):
         """Return a sentence about arguments as one about options.
 
         An argument is the first word of its sentence, or stands with a value as Python writes it:
-        ``target='borda'`` becomes ``--target borda``, and a flag's ``=True`` is left out.
+        ``target='borda'`` becomes ``--target borda``, ``columns={'first': 'left'}`` becomes
+        ``--column first=left``, and a flag's ``=True`` is left out.
         """
         own = [param for param in self.params if isinstance(param, click.Option)]
         options = {str(option.name): option.opts[0] for option in own}
@@ -82,7 +84,17 @@ class Command(click.Command):
         names = "|".join(re.escape(name) for name in options)
         sentence = re.sub(rf"\A({names})\b(?=[ ,])", lambda m: options[m[1]], sentence)
         sentence = re.sub(rf"\b({names})=True\b", lambda m: options[m[1]], sentence)
-        return re.sub(rf"\b({names})='([\w-]+)'", lambda m: f"{options[m[1]]} {m[2]}", sentence)
+        sentence = re.sub(
+            rf"\b({names})=(?:'([\w/-]+)'|(\d+))",
+            lambda m: f"{options[m[1]]} {m[2] or m[3]}",
+            sentence,
+        )
+
+        def pair(found: re.Match[str]) -> str:
+            name = "" if found[3] == "None" else found[3].strip("'")
+            return f"{options[found[1]]} {shlex.quote(f'{found[2]}={name}')}"
+
+        return re.sub(rf"\b({names})=\{{'(\w+)': ('[^']*'|None)\}}", pair, sentence)
 
 
 def feedback_option(words: Sequence[str], what: str) -> Callable[[C], C]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,9 @@ from duelay._core.duration import Duration
 from duelay.logs import csv_log, parquet, votes
 from duelay.logs.cells import as_list, as_numbers, as_texts, nothings
 from duelay.logs.moments import Reader
+from duelay.logs.roles import find_roles
 from duelay.logs.table import Chunk, Table, begins, is_path, of_columns, part
 from duelay.logs.units import Numbers
-
-ROLES = ("shown_at", "first", "second", "answered_at", "winner", "unit", "delay")
-_NEAR = 0.8  # how like a role's name the name of a column is that was meant to be it
 
 
 def read(
@@ -117,71 +115,6 @@ def _check_window(window: Any, *, by_clock: bool) -> None:
         )
 
 
-def find_roles(table: Table, told: Mapping[str, str | None] | None) -> dict[str, str]:
-    """Return the column of each role; refuse a table that lacks one."""
-    roles, told = {}, dict(told or {})
-    for role, name in told.items():
-        checks.one_of("a role in columns", role, ROLES)
-        if name is not None and name not in table.columns:
-            hint = checks.nearest(name, table.columns)
-            raise ValueError(
-                f"{table.name}: it has no column {name!r}{hint} for {role}; {_has(table)}"
-            )
-    for role in ROLES:
-        if role in told:
-            found = [name for name in table.columns if name == told[role]]
-        else:
-            found = [name for name in table.columns if name == role]
-            found = found or [name for name in table.columns if name.lower() == role]
-        if len(found) > 1:
-            raise ValueError(f"{table.name}: there are two columns for {role}, {found[0]!r}")
-        if found:
-            roles[role] = found[0]
-    if "delay" in roles and {"shown_at", "answered_at"} <= roles.keys() and "delay" not in told:
-        del roles["delay"]  # an extra column: times say more
-    _refuse_near_misses(table, roles, told)
-    by_clock = "delay" not in roles and not roles.keys().isdisjoint({"shown_at", "answered_at"})
-    answer = "winner" if "winner" in roles else "answered_at" if by_clock else "delay"
-    for role in (*(["shown_at"] if by_clock else []), "first", "second", answer):
-        if role not in roles:
-            raise ValueError(_missing(table, role, roles))
-    unused = {"shown_at", "answered_at"} if not by_clock else set()
-    return {role: name for role, name in roles.items() if role not in unused}
-
-
-def _has(table: Table) -> str:
-    return f"it has: {', '.join(table.columns) or 'none'}"
-
-
-def _missing(table: Table, role: str, roles: dict[str, str]) -> str:
-    """Say that a column is missing, and how another may be named."""
-    free = [name for name in table.columns if name not in roles.values()]
-    near = difflib.get_close_matches(role, free, n=1, cutoff=0.0)
-    such = {role: near[0]} if near else {role: "..."}
-    return (
-        f"{table.name}: the column {role!r} is missing; {_has(table)}. If another has it, name it, "
-        f"such as columns={such!r}"
-    )
-
-
-def _refuse_near_misses(table: Table, roles: dict[str, str], told: Mapping[str, Any]) -> None:
-    """Refuse a column whose name is nearly that of a role that may be left out.
-
-    Left out by mistake, votes would be taken for conversions, or every visitor for another one.
-    """
-    for role in ("winner", "unit", "answered_at"):
-        if role in roles or role in told or (role == "answered_at" and "delay" in roles):
-            continue
-        for name in table.columns:
-            if name not in roles.values() and difflib.get_close_matches(
-                name.lower(), [role], cutoff=_NEAR
-            ):
-                raise ValueError(
-                    f"{table.name}: unknown column {name!r} (did you mean {role}?): write "
-                    f"columns={ {role: name}!r}, or columns={ {role: None}!r} if it is another"
-                )
-
-
 class _Log:
     """The duels of a table, chunk by chunk."""
 
@@ -206,60 +139,57 @@ class _Log:
 
     def add(self, chunk: Chunk) -> dict[int, str]:
         """Take the good rows of a chunk; return a sentence for each bad one, by its place."""
-        n = len(chunk.lines)
-        bad = {k: f"{self.table.word} {chunk.lines[k]}: {why}" for k, why in chunk.faults.items()}
-        cells = {role: chunk.columns[name] for role, name in self.roles.items()}
-
-        def note(wrong: Mapping[int, str], role: str) -> None:
-            """Keep the first fault of each row."""
-            column = self.roles[role]
-            name = role if column == role else f"{column} ({role})"
-            for k in [k for k in wrong if k not in bad]:
-                (said,) = as_list(part(cells[role], k, k + 1))
-                shown = "" if said is None else str(said)
-                bad[k] = (
-                    f"{self.table.word} {chunk.lines[k]}: {name} must {wrong[k]}, got {shown!r}"
-                )
-
-        rows: dict[str, Any] = {}
-        sides = [as_texts(cells[side]) for side in ("first", "second")]
-        shown = np.zeros(n, dtype=np.int64)
+        rows = _Rows(chunk, self.table.word, self.roles)
+        sides = {side: as_texts(rows.cells[side]) for side in ("first", "second")}
+        values: dict[str, Any] = {}
         if self.by_clock:
-            shown = self._shown(cells, note)
-            rows["at"] = shown / 1e6
-        for side, names in zip(("first", "second"), sides, strict=True):
-            note(self._unknown_arms(names), side)
-        delay = self._delays(cells, shown, n, note)
-        rows["delay"], rows["first_won"] = self._winners(cells, sides, delay, note)
-        units = as_texts(cells["unit"]) if "unit" in cells else []
+            shown = self._shown(rows)
+            values["at"] = shown / 1e6
+        for side, names in sides.items():
+            rows.note(side, self._unknown_arms(names))
+        delay = self._heard(rows, shown) if self.by_clock else _ticks(rows)
+        values["delay"], values["first_won"] = _winners(rows, sides, delay)
+        units = as_texts(rows.cells["unit"]) if "unit" in self.roles else []
         if nobody := nothings(set(units)):
-            note({k: "not be empty" for k, unit in enumerate(units) if unit in nobody}, "unit")
+            empty = {k: "not be empty" for k, unit in enumerate(units) if unit in nobody}
+            rows.note("unit", empty)
 
-        good = np.ones(n, dtype=np.bool_)
-        good[list(bad)] = False
-        if bad:
-            kept = np.flatnonzero(good).tolist()
-            sides = [[names[k] for k in kept] for names in sides]
-            units = [units[k] for k in kept] if units else []
-        self._meet(*sides)
-        for side, names in zip(("first", "second"), sides, strict=True):
-            self._parts[side].append(
-                np.array([self.places[name] for name in names], dtype=np.int32)
-            )
-        for name, values in rows.items():
-            self._parts[name].append(values[good])
+        good = np.ones(rows.n, dtype=np.bool_)
+        good[list(rows.bad)] = False
+        if rows.bad:
+            sides = {side: list(compress(names, good)) for side, names in sides.items()}
+            units = list(compress(units, good))
+        self._meet(**sides)
+        for side, names in sides.items():
+            values[side] = np.array([self.places[name] for name in names], dtype=np.int32)
+        for name, column in values.items():
+            self._parts[name].append(column if name in sides else column[good])
         self.units.add(units)
         self.n += int(good.sum())
-        return bad
+        return rows.bad
 
-    def _shown(self, cells: dict[str, Any], note: Any) -> NDArray[np.int64]:
-        found = self.moments.column(cells["shown_at"])
-        wrong = _be(found.wrong)
-        wrong |= dict.fromkeys(np.flatnonzero(~found.known).tolist(), f"be {self.moments.needs}")
+    def _shown(self, rows: _Rows) -> NDArray[np.int64]:
+        """Return when the duels were shown."""
+        found = self.moments.column(rows.cells["shown_at"])
         late = np.flatnonzero(found.early > self.end).tolist()
-        wrong |= dict.fromkeys([k for k in late if k not in wrong], "not be after now")
-        note(wrong, "shown_at")
+        empty = np.flatnonzero(~found.known).tolist()
+        wrong = dict.fromkeys(late, "not be after now") | _be(found.wrong)
+        rows.note("shown_at", wrong | dict.fromkeys(empty, f"be {self.moments.needs}"))
         return found.early
+
+    def _heard(self, rows: _Rows, shown: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the delays by the clock, nan for silence; without a column, answers are at once.
+
+        In an hour that the clock shows twice, an answer that would precede its duel is of the
+        second.
+        """
+        if "answered_at" not in rows.cells:
+            return np.zeros(rows.n)
+        found = self.moments.column(rows.cells["answered_at"])
+        heard = np.where(found.early < shown, found.late, found.early)
+        early = np.flatnonzero(found.known & (heard < shown)).tolist()
+        rows.note("answered_at", dict.fromkeys(early, "not be before shown_at") | _be(found.wrong))
+        return np.where(found.known, (heard - shown) / 1e6, np.nan)
 
     def _unknown_arms(self, names: Sequence[str]) -> dict[int, str]:
         wrong = {}
@@ -270,48 +200,6 @@ class _Log:
                 hint = checks.nearest(name, self.places)
                 wrong[name] = f"be one of the arms given{hint}"
         return {k: wrong[name] for k, name in enumerate(names) if name in wrong} if wrong else {}
-
-    def _delays(
-        self, cells: dict[str, Any], shown: NDArray[np.int64], n: int, note: Any
-    ) -> NDArray[np.float64]:
-        """Return the delays, nan for silence; where only a winner is told, it came at once."""
-        if "answered_at" in cells:
-            found = self.moments.column(cells["answered_at"])
-            heard = np.where(found.early < shown, found.late, found.early)
-            early = np.flatnonzero(found.known & (heard < shown)).tolist()
-            wrong = dict.fromkeys(early, "not be before shown_at") | _be(found.wrong)
-            note(wrong, "answered_at")
-            return np.where(found.known, (heard - shown) / 1e6, np.nan)
-        if "delay" in cells:
-            delay, strange = as_numbers(cells["delay"])
-            low = np.flatnonzero(delay < 1).tolist()
-            wrong = dict.fromkeys(low, "be from 1 to the duel's age, or empty")
-            note(wrong | dict.fromkeys(strange, "be a number of ticks or empty"), "delay")
-            return delay
-        return np.full(n, 0.0 if self.by_clock else 1.0)
-
-    def _winners(
-        self, cells: dict[str, Any], sides: list[list[str]], delay: NDArray[np.float64], note: Any
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return delays and who won, nan for silence in both."""
-        is_silent = np.isnan(delay)
-        if "winner" not in cells:
-            return delay, np.where(is_silent, np.nan, 1.0)
-        columns = (self.roles["first"], self.roles["second"])
-        won, wrong = votes.read(as_texts(cells["winner"]), sides, columns)
-        nobody = np.isnan(won)
-        answer = next((role for role in ("answered_at", "delay") if role in cells), None)
-        if answer is None:
-            delay = np.where(nobody, np.nan, delay)
-        else:
-            both = np.flatnonzero(is_silent & ~nobody).tolist()
-            neither = np.flatnonzero(~is_silent & nobody).tolist()
-            wrong = dict.fromkeys(neither, votes.NEEDS) | wrong
-        wrong = _be(wrong)
-        if answer is not None:
-            wrong |= dict.fromkeys(both, f"be empty where {self.roles[answer]} is")
-        note(wrong, "winner")
-        return delay, won
 
     def _meet(self, first: list[str], second: list[str]) -> None:
         """Give arms that are new their places, in the order of the table."""
@@ -339,6 +227,59 @@ class _Log:
             "arms": tuple(self.places),
             "feedback": "votes" if "winner" in self.roles else "conversions",
         }
+
+
+class _Rows:
+    """The cells of some rows by their roles, and a sentence for each bad row."""
+
+    def __init__(self, chunk: Chunk, word: str, roles: dict[str, str]) -> None:
+        self.n, self._lines, self._word, self.roles = len(chunk.lines), chunk.lines, word, roles
+        self.cells = {role: chunk.columns[name] for role, name in roles.items()}
+        self.bad = {k: f"{self._where(k)}: {why}" for k, why in chunk.faults.items()}
+
+    def note(self, role: str, wrong: Mapping[int, str]) -> None:
+        """Say what cells must be that are wrong; the first fault of a row is kept."""
+        column = self.roles[role]
+        name = role if column == role else f"{column} ({role})"
+        for k in [k for k in wrong if k not in self.bad]:
+            (said,) = as_list(part(self.cells[role], k, k + 1))
+            shown = "" if said is None else str(said)
+            self.bad[k] = f"{self._where(k)}: {name} must {wrong[k]}, got {shown!r}"
+
+    def _where(self, place: int) -> str:
+        return f"{self._word} {self._lines[place]}"
+
+
+def _ticks(rows: _Rows) -> NDArray[np.float64]:
+    """Return the delays in ticks, nan for silence; without a column, answers are at once."""
+    if "delay" not in rows.cells:
+        return np.ones(rows.n)
+    delay, strange = as_numbers(rows.cells["delay"])
+    low = np.flatnonzero(delay < 1).tolist()
+    wrong = dict.fromkeys(low, "be from 1 to the duel's age, or empty")
+    rows.note("delay", wrong | dict.fromkeys(strange, "be a number of ticks or empty"))
+    return delay
+
+
+def _winners(
+    rows: _Rows, sides: dict[str, list[str]], delay: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return delays and who won, nan for silence in both."""
+    is_silent = np.isnan(delay)
+    if "winner" not in rows.cells:
+        return delay, np.where(is_silent, np.nan, 1.0)
+    columns = (rows.roles["first"], rows.roles["second"])
+    won, wrong = votes.read(as_texts(rows.cells["winner"]), list(sides.values()), columns)
+    nobody = np.isnan(won)
+    answer = next((role for role in ("answered_at", "delay") if role in rows.cells), None)
+    if answer is None:  # who says nothing has not answered
+        rows.note("winner", _be(wrong))
+        return np.where(nobody, np.nan, delay), won
+    wrong = dict.fromkeys(np.flatnonzero(~is_silent & nobody).tolist(), votes.NEEDS) | wrong
+    too_much = np.flatnonzero(is_silent & ~nobody).tolist()
+    words = f"be empty where {rows.roles[answer]} is"
+    rows.note("winner", _be(wrong) | dict.fromkeys(too_much, words))
+    return delay, won
 
 
 def _be(wrong: Mapping[int, str]) -> dict[int, str]:

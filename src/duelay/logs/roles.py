@@ -1,0 +1,80 @@
+"""Which column of a table is which: shown_at, first, second, answered_at, winner, unit, delay."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from duelay._core import checks
+from duelay.logs.table import Table
+
+ROLES = ("shown_at", "first", "second", "answered_at", "winner", "unit", "delay")
+_NEAR = 0.8  # how like a role's name the name of a column is that was meant to be it
+
+
+def find_roles(table: Table, told: Mapping[str, str | None] | None) -> dict[str, str]:
+    """Return the column of each role; refuse a table that lacks one."""
+    roles, told = {}, dict(told or {})
+    for role, name in told.items():
+        if role not in ROLES:
+            hint = checks.nearest(role, ROLES)
+            raise ValueError(f"columns must be of {', '.join(ROLES)}{hint}, got {role!r}")
+        if name is not None and name not in table.columns:
+            hint = checks.nearest(name, table.columns)
+            raise ValueError(
+                f"{table.name}: it has no column {name!r}{hint} for {role}; {_has(table)}"
+            )
+    for role in ROLES:
+        if role in told:
+            found = [name for name in table.columns if name == told[role]]
+        else:
+            found = [name for name in table.columns if name == role]
+            found = found or [name for name in table.columns if name.lower() == role]
+        if len(found) > 1:
+            raise ValueError(f"{table.name}: there are two columns for {role}, {found[0]!r}")
+        if found:
+            roles[role] = found[0]
+    if "delay" in roles and {"shown_at", "answered_at"} <= roles.keys() and "delay" not in told:
+        del roles["delay"]  # an extra column: times say more
+    _refuse_near_misses(table, roles, told)
+    by_clock = "delay" not in roles and not roles.keys().isdisjoint({"shown_at", "answered_at"})
+    answer = "winner" if "winner" in roles else "answered_at" if by_clock else "delay"
+    for role in (*(["shown_at"] if by_clock else []), "first", "second", answer):
+        if role not in roles:
+            raise ValueError(_missing(table, role, roles))
+    unused = {"shown_at", "answered_at"} if not by_clock else set()
+    return {role: name for role, name in roles.items() if role not in unused}
+
+
+def _has(table: Table) -> str:
+    return f"it has: {', '.join(table.columns) or 'none'}"
+
+
+def _missing(table: Table, role: str, roles: dict[str, str]) -> str:
+    """Say that a column is missing, and how another may be named."""
+    free = [name for name in table.columns if name not in roles.values()]
+    near = difflib.get_close_matches(role, free, n=1, cutoff=0.0)
+    such = {role: near[0]} if near else {role: "..."}
+    return (
+        f"{table.name}: the column {role!r} is missing; {_has(table)}. If another has it, name it, "
+        f"such as columns={such!r}"
+    )
+
+
+def _refuse_near_misses(table: Table, roles: dict[str, str], told: Mapping[str, Any]) -> None:
+    """Refuse a column whose name is nearly that of a role that may be left out.
+
+    Left out by mistake, votes would be taken for conversions, or every visitor for another one.
+    """
+    for role in ("winner", "unit", "answered_at"):
+        if role in roles or role in told or (role == "answered_at" and "delay" in roles):
+            continue
+        for name in table.columns:
+            if name not in roles.values() and difflib.get_close_matches(
+                name.lower(), [role], cutoff=_NEAR
+            ):
+                raise ValueError(
+                    f"{table.name}: unknown column {name!r} (did you mean {role}?): write "
+                    f"columns={ {role: name}!r}, or columns={ {role: None}!r} if it is another"
+                )
