@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-import made_logs
 import numpy as np
 import pytest
 from scipy import optimize
 
 import duelay
+import made_logs
 from duelay import History, delays
 from duelay.delays.fitting import FAMILIES, estimate_delays
 from duelay.delays.survival import learn_curve, watch

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-
-import made_logs
 import numpy as np
 import pytest
 
 import duelay
-from duelay import History
-from duelay.delays.fitting import estimate_delays
+import made_logs
 
 AGES = [120.0, 600.0, 1800.0, 7200.0, 36_000.0]
 

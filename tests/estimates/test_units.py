@@ -32,7 +32,7 @@ def judged(n_prompts, seed, *, judges=1, bonus=0.0, taste=None, mu=0.5):
 
 
 def slow_means(log):
-    """For each unit and pair the mean over orders of the means of each, of the arm of less number."""
+    """For each unit and pair, the mean over orders of the means of each."""
     answers = defaultdict(lambda: defaultdict(list))
     for i, j, won, unit in zip(log.first, log.second, log.first_won, log.unit, strict=True):
         if i != j and not math.isnan(won):

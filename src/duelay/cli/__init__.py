@@ -10,6 +10,7 @@ import click
 
 from duelay import __version__
 from duelay.cli.check import check_command
+from duelay.cli.estimate import estimate_command
 from duelay.cli.experiments import reproduce_command, run_command
 from duelay.cli.lists import datasets_command, delays_command, policies_command
 from duelay.cli.recommend import recommend_command
@@ -53,6 +54,7 @@ for command in (
     run_command,
     reproduce_command,
     check_command,
+    estimate_command,
     recommend_command,
     datasets_command,
     policies_command,

@@ -11,30 +11,35 @@ import click
 
 from duelay.cli.logs import log_options, read_log, skipped
 from duelay.cli.shell import Command
-from duelay.estimates import estimate
+from duelay.estimates import estimate, report
 
 
+# fmt: off
 @click.command("estimate", cls=Command)
 @log_options
 @click.option("--chosen-by", default="", metavar="TEXT",
               help="Who chose the pairs: 'design' where they were fixed or drawn by lot before "
-                   "anything was heard, or the text of a policy.  [default: not known]")  # fmt: skip
+                   "anything was heard, or the text of a policy.  [default: not known]")
 @click.option("--delay", metavar="LAW",
-              help="The delay law, where it is known, such as never:0.2,(log-normal:10m,1).")  # fmt: skip
+              help="The delay law, where it is known, such as never:0.2,(log-normal:10m,1).")
 @click.option("--error", type=float, default=0.05, show_default=True,
               help="The share of experiments in which the intervals, or the winner, may be wrong.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              help="Write report.html, estimate.json, and tables as CSV and Parquet there.")  # fmt: skip
+              help="Write report.html, estimate.json, and tables as CSV and Parquet there.")
 @click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
+# fmt: on
 def estimate_command(
     log: Path, delay: str | None, error: float, out: Path | None, as_json: bool, **told: Any
 ) -> None:
     """Say who is best in a log of duels, how sure that is, and how long answers take.
 
     LOG is a CSV or Parquet file with a row a duel: shown_at, first, second, answered_at (empty for
-    silence) and, for votes, winner; perhaps unit, the visitor or prompt. --column gives other names,
-    --zone the zone of local times. Where a coin decided who is shown first, say --order coin.
+    silence) and, for votes, winner; perhaps unit, the visitor or prompt. --column gives other
+    names, --zone the zone of local times. Where a coin decided who is shown first, say --order
+    coin.
     """
+    if out is not None:
+        report.check()
     found = estimate(read_log(log, **told), delay=delay, error=error)
     if as_json:
         click.echo(json.dumps(found.as_data(), indent=2, ensure_ascii=False, allow_nan=False))

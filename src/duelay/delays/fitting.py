@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from duelay._core import checks
+from duelay._core import checks, extras
 from duelay._core.duration import Duration
 from duelay.delays._law import Law
 from duelay.delays.continuous import Exponential, Gamma, LogNormal, Weibull
@@ -222,6 +222,7 @@ def _fit_one(name: str, sums: _Sums, learned: Learned) -> Fit:
 
 
 def _minimize(cost: Callable[[Any], float], start: list[float]) -> Any:
+    extras.need("laws that are fitted", ["scipy"], "logs")
     from scipy import optimize
 
     options = {"xatol": 1e-5, "fatol": 1e-6, "maxiter": 2000}

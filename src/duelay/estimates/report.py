@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from duelay._core import extras
 from duelay._core.duration import in_brief
 from duelay._core.files import write_whole
 from duelay._core.words import in_cell, in_code, in_markdown
@@ -25,8 +26,14 @@ Table = dict[str, list[Any]]
 _ROWS = 60  # of a table on the page; the files have them all
 
 
+def check() -> None:
+    """Say what to install, where a package for reports is missing."""
+    extras.need("reports", ["markdown", "matplotlib", "pyarrow", "scipy"], "logs")
+
+
 def write(estimate: Estimate, folder: Path) -> list[Path]:
     """Write everything; the page comes last, so that where it is, all is."""
+    check()
     from duelay.estimates import figures
     from duelay.show import plots
 
