@@ -79,7 +79,7 @@ def _times(kind: str, rng: np.random.Generator, n: int, days: float) -> NDArray[
 
 
 def _by_champion(rng, matrix, at, delay):  # type: ignore[no-untyped-def]
-    """Show the champion of what was heard so far first, against anybody; and sometimes two others."""
+    """Show the champion of what was heard so far first, against anybody; sometimes two others."""
     n, k = len(at), len(matrix)
     first, second = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     won, plays, champion = np.zeros(n, dtype=bool), np.zeros((k, k)), 0

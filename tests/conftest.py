@@ -15,7 +15,7 @@ TESTS = Path(__file__).parent
 # Of the rooms with kernels, what is quick is run interpreted and what is long compiled. These are
 # run both ways: golden duels, and the contract of every policy.
 BOTH = ("engine/test_golden.py", "policies/test_contract.py")
-KERNELS = ("engine", "ledger", "players", "policies", "rules", "test_advice.py")
+KERNELS = ("engine", "estimates", "ledger", "players", "policies", "rules", "test_advice.py")
 
 
 def pytest_collection_modifyitems(config, items):

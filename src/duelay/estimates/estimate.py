@@ -50,6 +50,10 @@ _JOINT = (
     "one delay law for all pairs, the place helping no arm, and an order that was chosen without "
     "knowing how the duel ends; for one look, where there are many answers"
 )
+_BONUS = (
+    "the first place being worth the same to every arm, as the pairs tell that were shown in both "
+    "orders; for one look"
+)
 _SEEMS = ", if a coin decided who was first: nobody says so, and the log does not contradict it"
 Bools = NDArray[np.bool_]
 
@@ -290,19 +294,17 @@ def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any
     if told is not None and not is_vote:
         preferences = of_told_law(counted, told, error, naive)
         guarantee = Guarantee("proved", "the delay law being as it was told", bets=False)
+    elif is_vote and order is None and position is not None:
+        preferences = of_votes(counts, position, error, naive)
+        guarantee = Guarantee("measured", _BONUS, bets=False)
     elif is_vote or order is not None:
-        preferences = (
-            of_votes(counts, position, error, naive)
-            if is_vote and order is None and position is not None
-            else of_coin(counts, error, naive)
-        )
+        preferences = of_coin(counts, error, naive)
         guarantee = _guarantee(history, order, seems)
     elif found is not None and found.joint is not None:
         preferences = of_joint(found.joint, naive)
         guarantee = Guarantee("measured", _JOINT, bets=False)
     else:
         raise ValueError(why)
-    is_fair = guarantee.bets and (order is not None or (is_vote and position is None))
     return Estimate(
         history=history,
         error=error,
@@ -313,7 +315,7 @@ def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any
         preferences=preferences,
         position=position,
         guarantee=guarantee,
-        evidence=replay(counted, error, is_whole=True) if is_fair else None,
+        evidence=replay(counted, error, is_whole=True) if guarantee.bets else None,
         repeated=count_repeated(history),
         findings=tuple(check_assumptions(_as_shown(single, order))),
         why_no_law=why,
