@@ -1,11 +1,15 @@
 """Logs in the shell: the options say what a log does not, errors name them."""
 
 import json
+import re
+from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 
 from duelay import History, cli
+from duelay.cli.check import check_command
 
 
 @pytest.fixture
@@ -54,6 +58,13 @@ def test_a_log_of_somebody_else_is_checked(command, tmp_path):
     path = local_log(tmp_path / "duels.csv", first_share=0.7)
     status, out, _ = command(path, *LOCAL, "--order", "coin")
     assert status == 1 and "\n! order balance" in out
+
+
+def test_the_options_of_a_log_are_in_the_docs():
+    page = (Path(__file__).parents[2] / "docs" / "simulator.md").read_text("utf-8")
+    table = page.split("test_the_options_of_a_log_are_in_the_docs -->")[1]
+    options = [o.opts[0] for o in check_command.params if isinstance(o, click.Option)]
+    assert re.findall(r"^\| `(--[\w-]+)` \|", table, re.MULTILINE) == options
 
 
 def test_a_parquet_file_is_checked(command, tmp_path):
