@@ -14,7 +14,7 @@ from duelay.logs.csv_log import WORDS
 
 _TIES = ("tie", "draw")
 NEEDS = "first, second, tie or the name of an arm of the duel"
-_BOTH = "one that says which arm: this one may mean either, write first or second"
+_EITHER = "one that says which arm: this one may mean either, write first or second"
 
 
 class Votes(NamedTuple):
@@ -30,45 +30,33 @@ def read(said: list[str], sides: Sequence[list[str]], columns: tuple[str, str]) 
     A cell is "first", "second" or "tie" in any case, a word that begins with "tie" or "draw", the
     name of an arm of its duel, or that of the column that has the arm, such as "model_a".
     """
-    words = {cell: _word(cell, columns) for cell in set(said)}
-    first, second = sides
-    arms = {name.strip() for name in {*first, *second}}
-    if arms.isdisjoint(cell.strip() for cell in words):
-        won, wrong = [words[cell] for cell in said], dict[int, str]()
-    else:
-        won, wrong = _by_arm(said, first, second, words)
-    unknown = {cell for cell, meant in words.items() if math.isnan(meant) and not is_nothing(cell)}
-    if unknown:
-        cells = enumerate(zip(said, won, strict=True))
-        wrong |= {k: NEEDS for k, (cell, meant) in cells if cell in unknown and math.isnan(meant)}
-    return Votes(np.array(won, dtype=np.float64), wrong)
+    stripped = {cell: cell.strip() for cell in {*said, *sides[0], *sides[1]}}
+    number = {name: k for k, name in enumerate(set(stripped.values()))}
+    code = {cell: number[name] for cell, name in stripped.items()}
+    winner, first, second = (
+        np.array([code[cell] for cell in cells], dtype=np.int64) for cells in (said, *sides)
+    )
+    words = np.array([_word(name, columns) for name in number], dtype=np.float64).reshape(-1, 3)
+    by_word, is_exact, is_empty = words[winner].T
+    is_first, is_second = winner == first, winner == second
+    is_named = (is_first | is_second) & (winner != number.get("", -1))
+    won = np.where(is_named, is_first, by_word)
+    is_either = is_named & np.where(is_exact, by_word != won, is_first & is_second)
+    is_unknown = np.isnan(won) & (is_empty == 0)
+    wrong = dict.fromkeys(np.flatnonzero(is_unknown).tolist(), NEEDS)
+    return Votes(won, wrong | dict.fromkeys(np.flatnonzero(is_either).tolist(), _EITHER))
 
 
-def _by_arm(
-    said: list[str], first: list[str], second: list[str], words: dict[str, float]
-) -> tuple[list[float], dict[int, str]]:
-    """Return who won where cells may be names of arms, and which of them may mean either arm."""
-    won, wrong = [], {}
-    for place, (cell, one, other) in enumerate(zip(said, first, second, strict=True)):
-        name, by_word = cell.strip(), words[cell]
-        is_first, is_second = name == one.strip(), name == other.strip()
-        if not name or not (is_first or is_second):
-            won.append(by_word)
-            continue
-        by_arm = 1.0 if is_first else 0.0
-        is_exact = not math.isnan(by_word) and not (by_word == 0.5 and name.lower() not in _TIES)
-        won.append(by_arm)
-        if by_word != by_arm if is_exact else is_first and is_second:
-            wrong[place] = _BOTH
-    return won, wrong
+def _word(name: str, columns: tuple[str, str]) -> tuple[float, bool, bool]:
+    """Return who won by the words alone, whether they can mean no other, and whether it is empty.
 
-
-def _word(cell: str, columns: tuple[str, str]) -> float:
-    """Return who won by the words alone; nan where they do not say."""
-    name = cell.strip()
+    Who won is nan where the words do not say. What merely begins like a tie may be an arm.
+    """
     word = name.lower()
     if word in WORDS:
-        return WORDS[word]
+        return WORDS[word], True, False
     if name in columns:
-        return 1.0 - columns.index(name)
-    return 0.5 if word.startswith(_TIES) else math.nan
+        return 1.0 - columns.index(name), True, False
+    if word.startswith(_TIES):
+        return 0.5, word in _TIES, False
+    return math.nan, False, is_nothing(name)
