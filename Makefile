@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo check test lint docs pictures test-quick test-compiled test-interpreted \
     test-wheel test-matrix test-plain-numba golden clean \
-    numbers regrets levels bench reproduction studies tried turns decide mutants
+    numbers regrets levels bench reproduction studies tried turns decide mutants logs
 
 help:
 	@echo 'make demo      install, compare six policies, draw the figure: demo/regret.png'
@@ -27,6 +27,7 @@ help:
 	@echo 'make turns     coin or turns, 1000 runs of either (half an hour)'
 	@echo 'make tried     what was tried for recommend(), on generated problems (half an hour)'
 	@echo 'make decide    how soon a winner is declared, and how often wrongly (a quarter of an hour)'
+	@echo 'make logs      how often intervals from a log cover the truth (a quarter of an hour)'
 	@echo 'make studies   every study, into studies/ (an hour)'
 	@echo 'make mutants MODULE=ledger/votes  changes to a module that no test notices (minutes)'
 	@echo 'make clean     remove what these have made'
@@ -115,6 +116,10 @@ tried: $(VENV)/.ready
 # Coin or turns: 1000 runs of either.
 turns: $(VENV)/.ready
 	$(BIN)/python benchmarks/coin_or_turns.py
+
+# How often intervals that are estimated from logs cover the truth.
+logs: $(VENV)/.ready
+	$(BIN)/python benchmarks/logs.py --write
 
 # How soon a winner is declared, how often wrongly, and whether the intervals hold.
 decide: $(VENV)/.ready
