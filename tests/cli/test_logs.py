@@ -62,7 +62,7 @@ def test_a_log_of_somebody_else_is_checked(command, tmp_path):
 
 def test_the_options_of_a_log_are_in_the_docs():
     page = (Path(__file__).parents[2] / "docs" / "simulator.md").read_text("utf-8")
-    table = page.split("test_the_options_of_a_log_are_in_the_docs -->")[1]
+    table = page.split("it is told what the log does not say:")[1]
     options = [o.opts[0] for o in check_command.params if isinstance(o, click.Option)]
     assert re.findall(r"^\| `(--[\w-]+)` \|", table, re.MULTILINE) == options
 
@@ -114,7 +114,7 @@ def test_errors_name_options(command, tmp_path, arguments, message):
 def test_what_is_missing_is_said_as_the_shell_has_it(command, tmp_path):
     path = tmp_path / "duels.csv"
     path.write_text("ts,first,second,answered_at\n2026-05-01 12:00,a,b,\n")
-    assert "name it, such as --column shown_at=ts\n" in command(path)[2]
+    assert "say so, such as --column shown_at=ts\n" in command(path)[2]
     told = command(path, "--column", "shown_at=ts")[2]
     assert "or name the zone of them all, --zone Europe/Berlin, got" in told
     path.write_text("first,second,delay,my winner\na,b,1,tie\n")

@@ -219,7 +219,7 @@ def test_another_parquet_is_refused(tmp_path):
     with pytest.raises(ValueError, match="cannot read duels from"):
         History.from_parquet(tmp_path / "text.parquet")
     pyarrow.parquet.write_table(pyarrow.table({"first": [1]}), tmp_path / "other.parquet")
-    with pytest.raises(ValueError, match="other.parquet: the column 'second' is missing"):
+    with pytest.raises(ValueError, match="other.parquet: the columns .* are missing"):
         History.from_parquet(tmp_path / "other.parquet")
 
 

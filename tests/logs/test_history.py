@@ -50,7 +50,7 @@ def test_a_log_is_read_from_a_csv(tmp_path):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("first,second\na,b\n", "the column 'delay' is missing"),
+        ("first,second\na,b\n", r"'shown_at', 'answered_at' are missing \(or delay, in ticks\)"),
         ("first,second,delay\n", "there are no duels in it"),
         ("first,second,delay\na,b,soon\n", "line 2: delay must be a number of ticks or empty"),
         ("first,second,delay\na,b\n", "line 2: the row is too short"),

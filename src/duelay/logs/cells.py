@@ -57,6 +57,12 @@ def as_texts(column: Any) -> list[str]:
     return cells if _all_are(str, cells) else [_text(cell) for cell in cells]
 
 
+def as_text(cells: Any) -> str:
+    """Return the one cell of a slice as a person reads it."""
+    (cell,) = cells if isinstance(cells, np.ndarray) else as_list(cells)
+    return "" if cell is None else str(cell)
+
+
 def _text(cell: Any) -> str:
     if isinstance(cell, str):
         return cell

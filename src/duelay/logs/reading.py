@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay.logs import csv_log, parquet, votes
-from duelay.logs.cells import as_list, as_numbers, as_texts, nothings
+from duelay.logs.cells import as_numbers, as_text, as_texts, nothings
 from duelay.logs.moments import Reader
 from duelay.logs.roles import find_roles
 from duelay.logs.table import Chunk, Table, begins, is_path, of_columns, part
@@ -242,9 +242,8 @@ class _Rows:
         column = self.roles[role]
         name = role if column == role else f"{column} ({role})"
         for k in [k for k in wrong if k not in self.bad]:
-            (said,) = as_list(part(self.cells[role], k, k + 1))
-            shown = "" if said is None else str(said)
-            self.bad[k] = f"{self._where(k)}: {name} must {wrong[k]}, got {shown!r}"
+            said = as_text(part(self.cells[role], k, k + 1))
+            self.bad[k] = f"{self._where(k)}: {name} must {wrong[k]}, got {said!r}"
 
     def _where(self, place: int) -> str:
         return f"{self._word} {self._lines[place]}"

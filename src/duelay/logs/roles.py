@@ -39,10 +39,12 @@ def find_roles(table: Table, told: Mapping[str, str | None] | None) -> dict[str,
         del roles["delay"]  # an extra column: times say more
     _refuse_near_misses(table, roles, told)
     by_clock = "delay" not in roles and not roles.keys().isdisjoint({"shown_at", "answered_at"})
-    answer = "winner" if "winner" in roles else "answered_at" if by_clock else "delay"
-    for role in (*(["shown_at"] if by_clock else []), "first", "second", answer):
-        if role not in roles:
-            raise ValueError(_missing(table, role, roles))
+    is_timed = by_clock or roles.keys().isdisjoint({"delay", "winner"})
+    answers = {"winner", "answered_at", "delay"} & roles.keys()
+    needed = ["shown_at"] * is_timed + ["first", "second"] + ["answered_at"] * (not answers)
+    missing = [role for role in needed if role not in roles]
+    if missing:
+        raise ValueError(_missing(table, missing, roles))
     unused = {"shown_at", "answered_at"} if not by_clock else set()
     return {role: name for role, name in roles.items() if role not in unused}
 
@@ -51,14 +53,17 @@ def _has(table: Table) -> str:
     return f"it has: {', '.join(table.columns) or 'none'}"
 
 
-def _missing(table: Table, role: str, roles: dict[str, str]) -> str:
-    """Say that a column is missing, and how another may be named."""
+def _missing(table: Table, missing: list[str], roles: dict[str, str]) -> str:
+    """Say which columns are missing, and how others may be named."""
     free = [name for name in table.columns if name not in roles.values()]
-    near = difflib.get_close_matches(role, free, n=1, cutoff=0.0)
-    such = {role: near[0]} if near else {role: "..."}
+    role = missing[0]
+    near = (difflib.get_close_matches(role, free, n=1) or free)[:1]
+    hint = f". If others have them, say so, such as columns={ {role: near[0]}!r}" if near else ""
+    are = "columns {} are" if len(missing) > 1 else "column {} is"
+    ticks = " (or delay, in ticks)" if "shown_at" in missing and "answered_at" in missing else ""
     return (
-        f"{table.name}: the column {role!r} is missing; {_has(table)}. If another has it, name it, "
-        f"such as columns={such!r}"
+        f"{table.name}: the {are.format(', '.join(map(repr, missing)))} missing{ticks}; "
+        f"{_has(table)}{hint}"
     )
 
 
