@@ -286,6 +286,8 @@ GIVEN = {
     "datasets.md": "28 0.06 0.04 0.55 0.45 135 107 27 0.52 0.48 0.0714 0.05 0.0167 2973 45 25 "
     "0.145 5000 0.0005",  # of the sources
     "howto/clock.md": "400 6 % 0.011",  # clock._STEPS, clock._RATIO, and test_clock.py
+    "howto/interleaving.md": "0.62 62 % 38 %",  # an example
+    "howto/judges.md": "1800 450",  # the example's prompts, pairs, orders and judges
     "howto/log.md": "8601 1.3",  # ISO; one machine, units that are texts
     "howto/stopping.md": "160 2,200 10 %",  # the picture; what one arm's answers may lack
     "paper.md": "20,000 500 60 52 0.999",  # settings, people, and what the paper says

@@ -15,6 +15,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 LATER = {
     "duelay._core.modules.receive": "modules read sources; a pickle alone leads the other way",
     "duelay.cli.run": "click is an extra",
+    "duelay.estimates.figures": "matplotlib is an extra",
+    "duelay.estimates.report": "it is imported by what it reports on",
     "duelay.experiments": "pyarrow, joblib and others are an extra",
     "duelay.experiments.figures": "matplotlib takes half a second to load",
     "duelay.experiments.report": "matplotlib takes half a second to load",
