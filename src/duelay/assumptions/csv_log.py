@@ -13,6 +13,7 @@ import numpy as np
 
 from duelay._core import checks, times
 from duelay._core.files import write_whole
+from duelay.assumptions import changes
 
 if TYPE_CHECKING:
     from duelay.assumptions.history import History
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 WORDS = {"first": 1.0, "second": 0.0, "tie": 0.5}
 TICKS = ("first", "second", "delay")
 CLOCK = ("shown_at", "first", "second", "answered_at")
+ABOUT = "duelay"  # a column: what a history says beside its duels
 SILENCE = (math.nan, math.nan)
 
 
@@ -37,6 +39,10 @@ def write(history: History, path: Path) -> None:
     columns["winner"] = [winner or "" for winner in winners(history)]
     header = TICKS if history.at is None else CLOCK
     header = (*header, "winner") if history.feedback == "votes" else header
+    if history.first_led is not None:
+        header, columns["led"] = (*header, "led"), [word or "" for word in leaders(history)]
+    if happened := changes.to_text(history):  # in the first row, so that a row is still a duel
+        header, columns[ABOUT] = (*header, ABOUT), [happened, *[""] * history.n][: history.n]
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(header)
@@ -48,6 +54,17 @@ def winners(history: History) -> list[str | None]:
     """Return who won each duel, in words; None for silence."""
     words = {won: word for word, won in WORDS.items()}
     return [words.get(won) for won in history.first_won.tolist()]
+
+
+def leaders(history: History) -> list[str | None]:
+    """Return who led each duel, in words; None where nobody says."""
+    led = [] if history.first_led is None else history.first_led.tolist()
+    return [{1.0: "first", 0.0: "second"}.get(one) for one in led]
+
+
+def read_leaders(words: list[str | None]) -> Any:
+    """Return `History.first_led` of words."""
+    return np.array([{"first": 1.0, "second": 0.0}.get(word or "", math.nan) for word in words])
 
 
 def read(path: Path, *, window: Any, arms: tuple[str, ...], now: float | None) -> dict[str, Any]:
@@ -78,11 +95,16 @@ def read(path: Path, *, window: Any, arms: tuple[str, ...], now: float | None) -
             places.setdefault(row[side], len(places))
     if len(places) < 2:
         raise ValueError(f"{path}: there must be two arms, got {next(iter(places))!r} alone")
+    told = changes.from_text(f"{path}: {ABOUT}", rows[0][1].get(ABOUT, ""))
+    for change in told.get("changes", ()):
+        places.setdefault(change.arm, len(places))
     longest = math.inf if window is None else float(window)
     reader = _by_clock(path, rows, is_vote, longest, now) if by_clock else None
     answers = list(reader or _in_ticks(path, rows, is_vote, longest))
     at, delay, won = (np.array(column, dtype=np.float64) for column in zip(*answers, strict=True))
-    return {
+    if ABOUT in columns and "led" in columns:
+        told["first_led"] = read_leaders([row["led"] for _, row in rows])
+    return told | {
         "n_arms": len(places),
         "first": np.array([places[row["first"]] for _, row in rows], dtype=np.int64),
         "second": np.array([places[row["second"]] for _, row in rows], dtype=np.int64),

@@ -14,6 +14,14 @@ from duelay._core import checks, times
 from duelay._core.duration import Duration
 from duelay._core.feedback import check_feedback
 from duelay.assumptions import csv_log, merging, parquet
+from duelay.assumptions.changes import (
+    Change,
+    Declaration,
+    check_changes,
+    check_declared,
+    joined_of,
+    present_of,
+)
 from duelay.delays.units import in_ticks
 from duelay.ledger.order import ORDERS
 from duelay.problems import check_arms
@@ -47,6 +55,11 @@ class History:
     at: NDArray[np.float64] | None = None  # (n,): by the clock, when each was asked: seconds
     now: float | None = None  # by the clock: the time of the history
     chosen_by: str = ""  # the policy that chose the pairs, as text; empty where nobody says
+    changes: tuple[Change, ...] = ()  # arms that joined or were retired, in their order
+    declared: Declaration | None = None  # who is declared the winner, if anybody is
+    first_led: NDArray[np.float64] | None = None  # (n,): 1 the first arm led, 0 the second; nan
+    #     where nobody says. Kept where a winner is taken for granted, whose evidence rests on it
+    numbers: tuple[NDArray[np.int64], ...] = ()  # of `merge`: where the duels of each are now
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -70,6 +83,12 @@ class History:
             checks.one_of("order", self.order, ORDERS)
         self._check_times()
         self._check_answers()
+        set_(self, "changes", check_changes(self))
+        set_(self, "declared", check_declared(self))
+        if self.first_led is not None:
+            set_(self, "first_led", np.asarray(self.first_led, dtype=np.float64))
+            if self.first_led.shape != self.first.shape:
+                raise ValueError(f"first_led must be a row of {self.n} numbers, one a duel")
 
     def _check_times(self) -> None:
         if self.at is None:
@@ -179,6 +198,16 @@ class History:
     def n(self) -> int:
         """The number of duels."""
         return len(self.first)
+
+    @property
+    def joined(self) -> NDArray[np.int64]:
+        """(K,): 0 for the first arms, n for the n-th that joined later."""
+        return joined_of(self.arms, self.changes)
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """(K,): whether each arm has not been retired."""
+        return present_of(self.arms, self.changes)
 
     @property
     def ages(self) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from duelay.ledger.assumption import is_known
 from duelay.ledger.bets import Bets
 from duelay.ledger.clock import ByClock
 from duelay.ledger.learned import LearnedLaw
-from duelay.players.cast import Cast, among, copy_of
+from duelay.players.cast import Cast, among
 from duelay.players.guarantee import find_guarantee
 from duelay.players.leading import active_of, intervals, leader_of
 from duelay.players.scores import Scores, score_bounds
@@ -37,7 +37,7 @@ def look_at(player: Player, confidence: float | None) -> Standing:
     with player._lock:
         tick, pending = player.tick, player._pending()
         history = None if player.feedback == "counts" else player._history()
-        ledger, cast = copy.deepcopy(player._ledger), copy_of(player._cast)
+        ledger, cast = copy.deepcopy(player._ledger), player._cast
         active = active_of(player.policy, player._rule, len(cast.shown))
     if not is_deciding:
         age_to(ledger, tick + 1)
