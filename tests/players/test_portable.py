@@ -22,6 +22,10 @@ POLICIES = {
     "learns": duelay.DoubleThompson(delay="learn"),
     "saves regret": duelay.RMED(order="alternate"),
 }
+KEPT = (
+    "wealth", "best", "against", "kappa", "wins", "n", "lead", "path", "level", "winner_exists",
+    "has_changed", "winner", "matured", "answered", "n_open",
+)  # fmt: skip
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("ask"), st.integers(1, 6)),
@@ -147,22 +151,26 @@ def assert_same_standing(player, before):
         assert getattr(found, name) == getattr(wanted, name), name
     if isinstance(before._ledger.assumed, Bets):
         one, other = player._ledger.assumed, before._ledger.assumed
-        for name in ("wealth", "best", "against", "kappa", "wins", "n", "lead", "path", "level",
-                     "winner_exists", "has_changed", "winner", "matured", "answered", "n_open"):  # fmt: skip
+        for name in KEPT:
             np.testing.assert_allclose(
                 getattr(one, name), getattr(other, name), rtol=1e-9, atol=1e-9, err_msg=name
             )
         assert found.evidence.declared == wanted.evidence.declared
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("feedback", ["conversions", "votes"])
 @pytest.mark.parametrize("kind", POLICIES)
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=STEPS)
 @example(steps=[("play", 40), ("move", "parquet"), ("play", 9), ("move", "csv")])
 @example(steps=[("add", "d"), ("play", 40), ("move", "csv"), ("retire", "b"), ("move", "parquet")])
-@example(steps=[("ask", 6), ("retire", "a"), ("tell", 2), ("move", "csv"), ("add", "a"), ("play", 20)])
-@example(steps=[("play", 20), ("add", "e"), ("tell", 3), ("retire", "c"), ("play", 30), ("add", "c")])
+@example(
+    steps=[("ask", 6), ("retire", "a"), ("tell", 2), ("move", "csv"), ("add", "a"), ("play", 20)]
+)
+@example(
+    steps=[("play", 20), ("add", "e"), ("tell", 3), ("retire", "c"), ("play", 30), ("add", "c")]
+)
 def test_whoever_comes_and_goes_a_moved_player_stands_where_it_stood(
     kind, feedback, steps, tmp_path
 ):

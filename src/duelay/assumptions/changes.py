@@ -59,6 +59,8 @@ def check_changes(history: History) -> tuple[Change, ...]:
     found: list[Change] = []
     late = late_comers([Change(*change) for change in history.changes])
     present = set(history.arms) - set(late)
+    if len(present) < 2:
+        raise ValueError("changes must be what can have been: two arms must stay, and be the first")
     for given in history.changes:
         change = Change(*given)
         tick = checks.whole("the tick of a change", change.tick, least=0)

@@ -191,6 +191,9 @@ class History:
 
         They have the same arms, feedback and window. Of two duels at one time, the one of the
         history that is named first comes first. `player.replay` of it has the evidence of all.
+
+        Duels are numbered anew: ``numbers[k][id]`` is where duel `id` of the k-th history is now,
+        and so where its answer is told. An arm is there as long as it is in any of them.
         """
         return cls(**merging.merge(histories))
 

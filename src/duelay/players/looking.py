@@ -32,7 +32,7 @@ def look_at(player: Player, confidence: float | None) -> Standing:
     is_deciding = isinstance(player._ledger.assumed, Bets)
     error = player._error() if is_deciding else None
     if confidence is None:
-        confidence = 0.95 if error is None else 1.0 - error
+        confidence = 0.95 if error is None else 1.0 - player.policy.error  # type: ignore[attr-defined]
     confidence = checks.number("confidence", confidence, above=0, below=1)
     with player._lock:
         tick, pending = player.tick, player._pending()
@@ -83,6 +83,7 @@ def look_at(player: Player, confidence: float | None) -> Standing:
         late=player._late,
         backwards=0 if player._clock is None else player._clock.backwards,
         backwards_by=0.0 if player._clock is None else player._clock.furthest,
+        is_frozen=player._clock is not None and player._clock.is_own,
         guarantee=guarantee,
         policy_error=error,
         counted=cast.spread(estimates.expected**2 / np.maximum(estimates.n, 1.0), 0.0),
