@@ -20,7 +20,7 @@ from duelay.players.cast import Cast, among
 from duelay.players.guarantee import find_guarantee
 from duelay.players.leading import active_of, intervals, leader_of
 from duelay.players.scores import Scores, score_bounds
-from duelay.players.sequences import at_all_times
+from duelay.players.sequences import at_all_times, shares
 from duelay.players.standing import Standing
 
 if TYPE_CHECKING:
@@ -47,7 +47,14 @@ def look_at(player: Player, confidence: float | None) -> Standing:
     lower, upper = one_look
     if guarantee.holds and history is not None:
         heard = among(history, cast) if cast.has_changed else history
-        lower, upper = at_all_times(ledger, heard, 1.0 - confidence, player.policy.delay)
+        share = shares(cast.joined, has_room=player._clock is not None)
+        lower, upper = at_all_times(
+            ledger,
+            heard,
+            1.0 - confidence,
+            player.policy.delay,
+            share[np.ix_(cast.shown, cast.shown)],
+        )
     plays, conversions = ledger.plays, ledger.conversions
     if len(cast.shown) < len(cast.place) and history is not None:
         plays, conversions = _counts(history)
