@@ -7,6 +7,7 @@ import pytest
 
 import duelay
 from duelay import delays
+from duelay.ledger.declare import needed
 
 STRENGTH = {"a": 4.0, "b": 2.0, "c": 1.0, "d": 6.0}
 
@@ -94,6 +95,30 @@ def test_in_ticks_arms_come_and_go_too_but_not_for_a_policy_that_decides():
         deciding.add_arm("d")
     deciding.retire_arm("c")
     assert all(2 not in tuple(deciding.ask())[1:] for _ in range(20))
+
+
+def test_the_duels_left_are_those_to_the_dearer_threshold():
+    rng = np.random.default_rng(0)
+    player = duelay.Decide().start(["a", "b", "c"], seed=0, clock="wall")
+    now = play(player, 600, 0.0, rng)
+    assert player.standing().duels_left == (0, 0, 0) and player.standing().winner == 0
+    player.retire_arm("c")  # passed: the next ask declares anew
+    assert player.standing().winner is None and player.standing().duels_left == (0, 0, 0)
+    player.ask(at=now)
+    assert player.standing().winner == 0
+    early = duelay.Decide().start(["a", "b", "c"], seed=0, clock="wall")
+    play(early, 60, 0.0, rng)
+    bets = early._ledger.assumed
+    before = early.standing().evidence
+    early.retire_arm("b")  # not passed: a needs more over c
+    after = early.standing().evidence
+    more = needed(early._ledger.assumed, 0, 2) - bets.level
+    assert more == pytest.approx(np.log(4))
+    assert after.lacks[0, 2] == pytest.approx(before.lacks[0, 2] + more)
+    assert (after.lacks[:, 1] == 0).all() and (np.diag(after.lacks) == 0).all()
+    copy = duelay.Decide().start(early.arms, clock="wall").replay(early.history())
+    np.testing.assert_allclose(copy.standing().evidence.lacks, after.lacks)
+    assert copy.standing().duels_left == early.standing().duels_left
 
 
 def test_a_late_comer_can_win_and_a_winner_is_declared_anew():
