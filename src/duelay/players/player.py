@@ -208,7 +208,8 @@ class Player:
         """Let an arm join, under a name that is new, or come back under its own, with its past.
 
         The evidence of the others stays. For a policy that decides the player must go by the clock;
-        its guarantee is kept by a dearer threshold (`duelay.ledger.declare`).
+        its guarantee is kept by a dearer threshold (`duelay.ledger.declare`). Of an arm that is
+        there, it changes nothing: a program that starts again may say it again.
         """
         with self._lock:
             add_arm(self, name)
@@ -216,7 +217,7 @@ class Player:
     def retire_arm(self, name: str) -> None:
         """Ask an arm no more; its duels that are still open are still heard.
 
-        Its number stays its own. Two arms must stay.
+        Its number stays its own. Two arms must stay. Of an arm that is retired, it changes nothing.
         """
         with self._lock:
             retire_arm(self, name)
@@ -291,14 +292,16 @@ class Player:
         """Take over every duel and answer of a history, and return the player, which goes on.
 
         The player has just started. Its policy need not be the one that chose these pairs. Arms are
-        found by their names, and the history may have fewer of them. What came after the player's
-        window is not counted. A rule that remembers more than the ledger does begins anew.
+        found by their names, and the history may have fewer of them; those that joined later join
+        again, each at its time, and need not be named at the start. What came after the player's
+        window is not counted. A rule that remembers more than the ledger does begins anew. A
+        declaration is kept by the policy that has made it, and by no other.
 
         The guarantee is that of the weaker part: it is "none" where the order of the history is
         neither a coin's nor in turns and no law is told, and for `Decide` it is "proved" only where
         `Decide`, without a law, has chosen the history, too (`History.chosen_by`), else "measured".
-        ``Decide(winner_exists=True)`` takes the arm of smaller number for the leader of each duel:
-        that is known before the coin is tossed, as its proof needs it.
+        Where the history does not say who led a duel, ``Decide(winner_exists=True)`` takes the arm
+        of smaller number for it: that is known before the coin is tossed, as its proof needs it.
         """
         with self._lock:
             replay_into(self, history)
