@@ -13,6 +13,7 @@ import pytest
 import duelay
 from duelay import History, delays
 from duelay.ledger import age_to, clock_to
+from duelay.ledger.declare import needed
 
 MU = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
 ARMS = ("red", "green", "blue")
@@ -271,6 +272,22 @@ def test_arms_that_joined_need_not_be_named_at_the_start():
             )
     with pytest.raises(ValueError, match="no arm is called 'white'"):
         duelay.Decide().start(("red", "blue"), clock="wall").replay(history)
+
+
+def test_in_ticks_the_room_for_arms_that_joined_is_kept_from_the_start():
+    player = LEARNS.start(ARMS, seed=0, feedback="votes")
+    for _ in range(200):
+        player.tell(player.ask(), winner="first")
+    player.add_arm("white")
+    for _ in range(200):
+        duel = player.ask()
+        player.tell(duel, winner="first" if 3 in duel[1:] and duel.first == 3 else "second")
+    assert again(player).standing().joined.tolist() == [0, 0, 0, 1]
+    found = again(player, duelay.Decide())
+    bets = found._ledger.assumed
+    assert bets.has_changed and bets.level == pytest.approx(math.log(4 / 0.05))
+    assert needed(bets, 3, 0) == pytest.approx(math.log(8 / 0.05))
+    assert_same_standing(again(found).standing(), found.standing())
 
 
 def test_a_declaration_is_kept_by_the_policy_that_made_it_and_no_other():

@@ -13,6 +13,7 @@ from duelay.assumptions.history import History
 from duelay.assumptions.merging import places
 from duelay.delays.units import in_ticks, in_time
 from duelay.ledger import Ledger, with_room
+from duelay.ledger.arms import reopen
 from duelay.ledger.bets import Bets
 from duelay.ledger.order import keep_turns, weaker
 from duelay.players.booking import book
@@ -86,6 +87,10 @@ def replay_into(player: Player, history: History) -> None:
 def _decided(player: Player, ledger: Ledger, history: History) -> Ledger:
     """Return the ledger of a policy that decides, with the arms of each moment."""
     policy, arms = player.policy, history.arms
+    if player._clock is None and late_comers(history.changes):
+        # In ticks no room is kept for arms that join. Nobody has been declared yet: keep it now.
+        bets = reopen(ledger.assumed, float(policy.error))  # type: ignore[attr-defined]
+        ledger = ledger._replace(assumed=bets)
     ledger = book(
         with_room(ledger, history.n + 1),
         history,
