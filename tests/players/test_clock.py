@@ -126,6 +126,9 @@ def test_a_forgotten_time_that_freezes_the_clock_is_said():
     player.tell(duel, at=NOON + datetime.timedelta(minutes=2))  # warned once
     words = player.standing().warnings[-1]
     assert "given 2 times" in words and "start anew and give `at` in every call" in words
+    told = duelay.DoubleThompson().start(3, seed=0, clock="wall")
+    told.tell(told.ask(at=NOON), at=NOON - datetime.timedelta(days=2))  # nothing was forgotten
+    assert told.standing().backwards == 1 and not told.standing().is_frozen
     crossing = duelay.DoubleThompson().start(3, seed=0, clock="wall")
     duel = crossing.ask()
     crossing.tell(duel, at=time.time() - 60)
