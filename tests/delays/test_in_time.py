@@ -275,3 +275,24 @@ def test_laws_in_ticks_are_not_in_time():
     for law in (Weibull(0.5, 30.0), LogNormal(20, 1), Constant(3), Uniform(1, 4), Gamma(2, 3.0),
                 Empirical((0.5,)), Never(0.1, Geometric(0.1))):  # fmt: skip
         assert not law.in_time
+
+
+@pytest.mark.parametrize(
+    "text", ["log-normal:{},1.5", "gamma:0.3,{}", "gamma:40,{}", "weibull:0.5,{}", "exponential:{}"]
+)
+@pytest.mark.parametrize("never", ["{}", "never:0.3,({})"])
+def test_a_quantile_is_where_the_law_reaches_it(text, never):
+    """In ticks the smallest such age, found without a guess; in time to twelve digits."""
+    top = 1.0 if never == "{}" else 0.7
+    q = top * np.array([1e-9, 1e-3, 0.1, 0.5, 0.9, 1 - 1e-9, 1 - 2.0**-53])
+    ticks = delays.parse(never.format(text.format(20)))
+    found = ticks.quantile(q[:-1])
+    assert (ticks.cdf(found) >= q[:-1]).all()
+    assert ((ticks.cdf(found - 1) < q[:-1]) | (found == 1)).all()
+    law = delays.parse(never.format(text.format("20s")))
+    found = law.quantile(q)
+    assert law.quantile(0.0) == 0.0 and law.quantile(1.0) == math.inf
+    assert (law.cdf(found[:6] * (1 + 1e-11)) >= q[:6]).all()
+    assert (law.cdf(found[:6] * (1 - 1e-11)) <= q[:6]).all()
+    assert found[6] > found[5]
+    assert float(law.sample(seed=3)) == law.sample(1, seed=3)[0]

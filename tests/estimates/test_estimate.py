@@ -6,11 +6,11 @@ import dataclasses
 import json
 import math
 
-import made_logs
 import numpy as np
 import pytest
 
 import duelay
+import made_logs
 from duelay import History
 from duelay.players.sequences import of_shares
 
@@ -127,8 +127,9 @@ def test_a_log_in_ticks():
     first, delay = rng.integers(2, size=n), rng.geometric(0.05, n).astype(float)
     won = rng.random(n) < np.where(first == 0, 0.7, 0.3)
     heard = won & (delay <= np.arange(n, 0, -1))
+    delay = np.where(heard, delay, NAN)
     log = History(n_arms=2, first=first, second=1 - first, order="coin", chosen_by="design",
-                  delay=np.where(heard, delay, NAN), first_won=np.where(heard, 1.0, NAN))  # fmt: skip
+                  delay=delay, first_won=np.where(heard, 1.0, NAN))  # fmt: skip
     found = duelay.estimate(log)
     assert found.winner == 0 and "ticks" in found.delay_words
     tau, error = found.delays.learned.at([10, 40])

@@ -8,6 +8,7 @@ import math
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import duelay
@@ -65,9 +66,10 @@ def in_ticks(*, votes=False, window=None, delay=(3.0, NAN, 100_001.5, 0.1 + 1.1,
 
 
 def assert_same(found, wanted):
-    for name in ("first", "second", "delay", "first_won", "at", "unit"):
+    for name in ("first", "second", "delay", "first_won", "at", "unit", "first_led"):
         np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
-    for name in ("n_arms", "arms", "window", "feedback", "order", "now", "chosen_by", "skipped"):
+    for name in ("n_arms", "arms", "window", "feedback", "order", "now", "chosen_by", "skipped",
+                 "changes", "declared"):  # fmt: skip
         one, other = getattr(found, name), getattr(wanted, name)
         assert one == other and type(one) is type(other), name
 
@@ -97,6 +99,79 @@ def test_in_ticks_a_csv_and_parquet_give_the_same_history_back(tmp_path, votes):
     assert_same(History.from_parquet(tmp_path / "duels.parquet"), history)
     history.to_csv(tmp_path / "duels.csv")
     assert_same(History.from_csv(tmp_path / "duels.csv", **told_of(history)), history)
+
+
+def come_and_gone():
+    """Arms with names that a CSV must quote join, one that is never shown, too."""
+    history = by_clock(100)
+    number = np.flatnonzero((history.first != 1) & (history.second != 1))[0]
+    changes = [(0, "4", "retired"), (number, "grün, hell", "retired", START),
+               (number + 1, "grün, hell", "joined", START + 1), (100, "4", "joined")]  # fmt: skip
+    return dataclasses.replace(
+        history,
+        changes=changes,
+        declared=("red", 100, "decide:window=2h"),
+        first_led=np.resize([1.0, 0.0, NAN], 100),
+    )
+
+
+def test_who_came_and_went_is_the_same_after_a_csv_and_parquet(tmp_path):
+    history = come_and_gone()
+    assert history.joined.tolist() == [0, 0, 0, 0] and history.present.all()
+    history.to_csv(tmp_path / "duels.csv")
+    told = told_of(history)
+    assert_same(History.from_csv(tmp_path / "duels.csv", **told), history)
+    nameless = History.from_csv(tmp_path / "duels.csv", **told | {"arms": ()})
+    assert set(nameless.arms) == set(history.arms) and nameless.changes == history.changes
+    history.to_parquet(tmp_path / "duels.parquet")
+    assert_same(History.from_parquet(tmp_path / "duels.parquet"), history)
+
+
+def test_a_csv_in_which_arms_come_and_go_has_still_a_row_a_duel(tmp_path):
+    history = come_and_gone()
+    history.to_csv(tmp_path / "duels.csv")
+    table = pd.read_csv(tmp_path / "duels.csv")
+    assert list(table) == ["shown_at", "first", "second", "answered_at", "led", "duelay"]
+    assert len(table) == history.n and table["duelay"].notna().tolist() == [True] + [False] * 99
+    assert History.from_csv(tmp_path / "duels.csv").n == 100
+    text = (tmp_path / "duels.csv").read_text()
+    (tmp_path / "duels.csv").write_text(text.replace("declared", "deklared"))
+    with pytest.raises(ValueError, match="duels.csv: duelay must be as History.to_csv writes it"):
+        History.from_csv(tmp_path / "duels.csv")
+
+
+@pytest.mark.parametrize(
+    "fields, words",
+    [
+        ({"changes": [(3, "z", "joined")]}, "'z' joined after 3 duels, and no arm is called so"),
+        ({"changes": [(3, "c", "left")]}, "kind of a change must be one of joined, retired"),
+        ({"changes": [(9, "c", "joined")]}, "after 9 duels, of 4, must not come before"),
+        ({"changes": [(4, "c", "joined"), (3, "c", "retired")]}, "must not come before the last"),
+        ({"changes": [(3, "c", "joined"), (3, "c", "joined")]}, "which was there before"),
+        ({"changes": [(3, "c", "retired"), (3, "c", "retired")]}, "which was away before"),
+        ({"changes": [(0, "b", "joined"), (0, "c", "joined")]}, "two arms must stay, and be the"),
+        ({"changes": [(4, "b", "retired"), (4, "c", "retired")]}, "after 4 duels, and two arms"),
+        ({"changes": [(1, "b", "joined")]}, "duel 0 shows 'b', which was away"),
+        ({"changes": [(1, "b", "retired"), (3, "b", "joined")]}, "duel 1 shows 'b'"),
+        ({"changes": [(1.5, "c", "retired")]}, "tick of a change must be a whole number"),
+        ({"declared": ("z", 1, "decide")}, "declared must name an arm that is there, got 'z'"),
+        (
+            {"changes": [(2, "c", "retired")], "declared": ("c", 2, "decide")},
+            "declared must name an arm that is there, got 'c'",
+        ),
+        (
+            {"changes": [(2, "c", "retired")], "declared": ("a", 1, "decide")},
+            "from the last change, after 2 duels, to the last of 4, got 1",
+        ),
+        ({"first_led": [1, 0]}, "first_led must be a row of 4 numbers"),
+    ],
+)
+def test_changes_that_cannot_have_been_are_refused(fields, words):
+    with pytest.raises(ValueError, match=words):
+        History(
+            n_arms=3, first=[0, 1, 0, 0], second=[1, 0, 1, 0], delay=[NAN] * 4,
+            first_won=[NAN] * 4, arms=("a", "b", "c"), **fields,
+        )  # fmt: skip
 
 
 def test_what_is_not_said_is_not_made_up(tmp_path):
@@ -294,6 +369,49 @@ def test_merged_units_are_different_ones_and_none_where_one_does_not_say():
 def test_units_are_a_whole_number_for_each_duel(unit):
     with pytest.raises(ValueError, match="unit must hold a whole number for each of the 4 duels"):
         by_clock(4, unit=unit)
+
+
+def test_a_merged_history_says_where_each_duel_went():
+    parts = [by_clock(60, seed=seed) for seed in (1, 2, 3)]
+    found = History.merge(*parts)
+    assert len(found.numbers) == 3
+    for part, number in zip(parts, found.numbers, strict=True):
+        for name in ("first", "second", "at", "delay"):
+            np.testing.assert_array_equal(getattr(found, name)[number], getattr(part, name))
+    assert sorted(np.concatenate(found.numbers)) == list(range(180))
+
+
+def test_an_open_duel_is_told_to_the_player_that_has_replayed_both():
+    players = [duelay.Decide().start(2, seed=seed, clock="wall") for seed in (0, 1)]
+    duels = [player.ask(at=START + n) for n in range(10) for player in players]
+    both = History.merge(*(player.history() for player in players))
+    merged = duelay.Decide().start(2, seed=0, clock="wall").replay(both)
+    duel = duels[7]  # the fourth of the second player
+    assert duel.id == 3 and merged.tell(both.numbers[1][duel.id], at=START + 50) == "counted"
+    heard = np.flatnonzero(merged.history().is_heard)
+    assert heard.tolist() == [7] and merged.history().at[7] == round(START + 3, 6)
+    assert (merged.history().first[7], merged.history().second[7]) == duel[1:]
+
+
+def test_in_a_merged_history_an_arm_is_there_as_long_as_it_is_in_any():
+    rows = {"second": [1] * 4, "delay": [NAN] * 4, "first_won": [NAN] * 4}
+    one = History(
+        n_arms=4, first=[0, 0, 2, 0], at=START + np.array([0, 2, 4, 6.0]), arms=tuple("abcd"),
+        changes=[(1, "c", "joined"), (1, "d", "retired"), (3, "c", "retired")], **rows,
+    )  # fmt: skip
+    other = History(
+        n_arms=4, first=[0, 0, 2, 3], at=START + np.array([1, 3, 5, 7.0]), arms=tuple("abcd"),
+        changes=[(2, "c", "joined"), (4, "d", "retired")], **rows,
+    )  # fmt: skip
+    found = History.merge(one, other)
+    assert [change[:3] for change in found.changes] == [(1, "c", "joined"), (8, "d", "retired")]
+    assert found.joined.tolist() == [0, 0, 1, 0] and found.declared is None
+    without = History(
+        n_arms=3, first=[0] * 4, at=START + np.arange(4.0), arms=("a", "b", "d"), **rows
+    )
+    assert History.merge(without, one).arms == ("a", "b", "d", "c")
+    with pytest.raises(ValueError, match="got 'd' not in all"):
+        History.merge(one, dataclasses.replace(without, arms=("a", "b", "c")))
 
 
 @pytest.mark.parametrize(

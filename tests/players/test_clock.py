@@ -4,6 +4,7 @@ import datetime
 import heapq
 import pickle
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -60,7 +61,9 @@ def test_a_time_is_seconds_an_aware_datetime_or_now():
         (float("nan"), "at must be seconds since the epoch"),
         ("noon", "at must be seconds since the epoch, an aware datetime, or None for now"),
         (True, "at must be seconds since the epoch"),
-        (1.7e12, "at must not lie in the future, .* and not milliseconds"),
+        (1.7e12, "seconds since the epoch, got .* looks like milliseconds: divide by 1000"),
+        (1.7e15, "looks like microseconds: divide by 1e6"),
+        (1e10, "at must not lie in the future, .* it is seconds since the epoch"),
     ],
 )
 def test_what_is_no_time_is_refused_and_changes_nothing(at, words):
@@ -99,6 +102,38 @@ def test_time_that_runs_backwards_is_the_latest_known_and_is_counted():
     for _ in range(8):
         player.ask(at=1.0)
     assert "a time before the latest one known was given 10 times" in player.standing().warnings[-1]
+
+
+@pytest.mark.parametrize("at", [5, 1.7e6, datetime.datetime(1970, 2, 1, tzinfo=datetime.UTC)])
+def test_a_time_of_1970_is_doubted_once(at):
+    player = duelay.DoubleThompson().start(3, seed=0, clock="wall")
+    with pytest.warns(UserWarning, match="at=.* is in 1970, .* start the player without a clock"):
+        player.ask(at=at)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        player.ask(at=at)
+        duelay.DoubleThompson().start(3, seed=0, clock="wall").ask(at=1e8)
+
+
+def test_a_forgotten_time_that_freezes_the_clock_is_said():
+    """To fill in the past, and to leave out `at` once, takes all that follows for now."""
+    player = duelay.DoubleThompson().start(3, seed=0, clock="wall")
+    duel = player.ask(at=NOON)
+    player.tell(duel)
+    assert player.standing().warnings == () or "before" not in player.standing().warnings[-1]
+    with pytest.warns(UserWarning, match="a call without `at`, .* has set the clock to 20"):
+        duel = player.ask(at=NOON + datetime.timedelta(minutes=1))
+    player.tell(duel, at=NOON + datetime.timedelta(minutes=2))  # warned once
+    words = player.standing().warnings[-1]
+    assert "given 2 times" in words and "start anew and give `at` in every call" in words
+    told = duelay.DoubleThompson().start(3, seed=0, clock="wall")
+    told.tell(told.ask(at=NOON), at=NOON - datetime.timedelta(days=2))  # nothing was forgotten
+    assert told.standing().backwards == 1 and not told.standing().is_frozen
+    crossing = duelay.DoubleThompson().start(3, seed=0, clock="wall")
+    duel = crossing.ask()
+    crossing.tell(duel, at=time.time() - 60)
+    assert crossing.standing().backwards == 1
+    assert not any("clock" in words for words in crossing.standing().warnings)
 
 
 def test_an_answer_after_the_window_is_late():

@@ -232,7 +232,7 @@ def test_chances_are_those_of_the_posterior():
     """Two arms: P(gap > 0) of a normal posterior, to the error of 2000 draws."""
     evidence = played(duelay.Decide(), ticks=80).standing().evidence
     lead, n = evidence.lead[:2, :2], evidence.n[:2, :2]
-    two = evidence._replace(lead=lead, n=n, log_evidence=np.zeros((2, 2)), winner=None,
+    two = evidence._replace(lead=lead, n=n, lacks=np.ones((2, 2)), winner=None,
                             n_open=np.zeros((2, 2), dtype=int))  # fmt: skip
     precision = 4 * n[0, 1] + 0.15**-2
     expected = 0.5 * math.erfc(-2 * lead[0, 1] / precision * math.sqrt(precision / 2))

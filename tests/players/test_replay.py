@@ -1,6 +1,7 @@
 """A history replayed: the player stands where the one stood that the history came from."""
 
 import copy
+import dataclasses
 import heapq
 import math
 import pickle
@@ -12,6 +13,7 @@ import pytest
 import duelay
 from duelay import History, delays
 from duelay.ledger import age_to, clock_to
+from duelay.ledger.declare import needed
 
 MU = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
 ARMS = ("red", "green", "blue")
@@ -230,30 +232,71 @@ def test_a_history_says_who_has_chosen_its_pairs_and_in_which_order():
     assert (unknown.history().chosen_by, unknown.history().order) == ("", "champion")
 
 
-def test_where_an_arm_has_joined_the_history_says_so_and_nothing_is_proved_of_it():
+def test_what_is_proved_stays_proved_where_an_arm_has_joined():
     player = duelay.Decide().start(ARMS, seed=0, clock="wall")
     player.ask(at=EPOCH)
     player.add_arm("white")
     player.ask(at=EPOCH + 1)
-    assert player.history().chosen_by == "decide with arms that joined"
+    assert player.history().chosen_by == "decide"
+    assert again(player).standing().guarantee == player.standing().guarantee
     assert player.standing().guarantee.kind == "proved"
-    assert again(player).standing().guarantee.kind == "measured"
 
 
-def test_a_retired_arm_keeps_its_past_before_and_after():
-    history = log()
-    for policy in (duelay.DoubleThompson(), duelay.Decide()):
-        before = policy.start(ARMS, seed=0)
-        before.retire_arm("blue")
-        before.replay(history)
-        after = policy.start(ARMS, seed=0).replay(history)
-        after.retire_arm("blue")
-        for name in ("plays", "conversions", "mean", "present"):
-            np.testing.assert_array_equal(
-                getattr(before.standing(), name), getattr(after.standing(), name), err_msg=name
+def test_arms_change_after_a_replay_and_not_before():
+    player = duelay.DoubleThompson().start(ARMS, seed=0)
+    player.retire_arm("blue")
+    with pytest.raises(ValueError, match="replay needs a player whose arms have not changed"):
+        player.replay(log())
+    player = duelay.DoubleThompson().start(ARMS, seed=0).replay(log())
+    player.retire_arm("blue")
+    assert player.standing().plays.sum() == 300
+    assert all(2 not in player.ask()[1:] for _ in range(20))
+
+
+def test_arms_that_joined_need_not_be_named_at_the_start():
+    changes = [(0, "green", "joined"), (300, "blue", "retired")]
+    names, at = ("green", "red", "blue"), EPOCH + np.arange(300.0)
+    history = log(arms=names, at=at, chosen_by="decide")
+    history = dataclasses.replace(history, n_arms=4, arms=(*names, "white"), changes=changes)
+    for arms in (("red", "blue", "white"), ("white", "green", "red", "blue")):
+        for policy in (duelay.Decide(), LEARNS):
+            player = policy.start(arms, seed=0, clock="wall").replay(history)
+            assert player.arms[-1] == "green" and set(player.arms) == {*ARMS, "white"}
+            standing = player.standing()
+            assert standing.joined.tolist() == [0, 0, 0, 1]
+            assert [arm for arm, there in zip(player.arms, standing.present, strict=True)
+                    if not there] == ["blue"]  # fmt: skip
+            one, other = player.arms.index("red"), player.arms.index("blue")
+            assert (
+                standing.plays[one, other] == ((history.first == 1) & (history.second == 2)).sum()
             )
-        assert_same_history(before.history(), after.history())
-        assert all(2 not in before.ask()[1:] for _ in range(20))
+    with pytest.raises(ValueError, match="no arm is called 'white'"):
+        duelay.Decide().start(("red", "blue"), clock="wall").replay(history)
+
+
+def test_in_ticks_the_room_for_arms_that_joined_is_kept_from_the_start():
+    player = LEARNS.start(ARMS, seed=0, feedback="votes")
+    for _ in range(200):
+        player.tell(player.ask(), winner="first")
+    player.add_arm("white")
+    for _ in range(200):
+        duel = player.ask()
+        player.tell(duel, winner="first" if 3 in duel[1:] and duel.first == 3 else "second")
+    assert again(player).standing().joined.tolist() == [0, 0, 0, 1]
+    found = again(player, duelay.Decide())
+    bets = found._ledger.assumed
+    assert bets.has_changed and bets.level == pytest.approx(math.log(4 / 0.05))
+    assert needed(bets, 3, 0) == pytest.approx(math.log(8 / 0.05))
+    assert_same_standing(again(found).standing(), found.standing())
+
+
+def test_a_declaration_is_kept_by_the_policy_that_made_it_and_no_other():
+    history = dataclasses.replace(
+        log(30, chosen_by="decide:error=0.2"), declared=("blue", 17, "decide:error=0.2")
+    )
+    kept = duelay.Decide(error=0.2).start(ARMS, seed=0).replay(history).standing()
+    assert kept.winner == 2 and kept.evidence.declared == 17
+    assert duelay.Decide().start(ARMS, seed=0).replay(history).standing().winner is None
 
 
 def test_an_empty_history_changes_nothing():

@@ -12,7 +12,7 @@ from duelay import delays
 from duelay.ledger import assume, open_ledger
 from duelay.ledger.bets import start_bets
 from duelay.logs.history import History
-from duelay.players.sequences import _lower_censored, at_all_times, of_censored, of_shares
+from duelay.players.sequences import _lower_censored, at_all_times, of_censored, of_shares, shares
 from helpers import play_beside
 
 
@@ -26,6 +26,35 @@ def test_an_interval_is_where_the_mixture_is_not_much_likelier(wins, losses):
     assert lower[1, 0] == pytest.approx(1 - upper[0, 1])
     assert lower[0, 2] == -math.inf and upper[0, 2] == math.inf
     assert lower[2, 2] == upper[2, 2] == 0.5
+
+
+def test_while_arms_join_the_pairs_of_all_share_the_error():
+    for first in (2, 3, 7):
+        joined = np.append(np.zeros(first, dtype=int), np.arange(1, 400))
+        above = np.triu_indices(len(joined), 1)
+        total = shares(joined, has_room=True)[above].sum()
+        assert 1 - 1 / (300 * first) < total <= 1
+        assert shares(joined, has_room=False)[above].sum() <= 1 + 1 / (first + 1)
+        early = shares(joined[: first + 3], has_room=True)
+        np.testing.assert_allclose(shares(joined, has_room=True)[: first + 3, : first + 3], early)
+    wins = np.array([[0.0, 30.0], [10.0, 0.0]])
+    for error, share in ((0.05, None), (0.05, shares(np.zeros(2, dtype=int), has_room=False))):
+        np.testing.assert_allclose(of_shares(wins, error, share), of_shares(wins, 0.05))
+    late = of_shares(wins, 0.06, np.full((2, 2), 0.5))
+    np.testing.assert_allclose(late, of_shares(wins, 0.03))
+
+
+def test_who_joins_or_is_retired_makes_no_interval_narrower():
+    player = duelay.DoubleThompson().start(["a", "b", "c"], seed=0, clock="wall", feedback="votes")
+    for n in range(60):
+        player.tell(player.ask(at=1e9 + n), winner="first", at=1e9 + n)
+    player.ask(at=1e9 + 60)
+    before = player.standing()
+    for change in (lambda: player.retire_arm("c"), lambda: player.add_arm("d")):
+        change()
+        after = player.standing()
+        np.testing.assert_allclose(after.lower[:2, :2], before.lower[:2, :2])
+        np.testing.assert_allclose(after.upper[:2, :2], before.upper[:2, :2])
 
 
 @pytest.mark.parametrize("told", ["uniform:1,12", "geometric:0.2", "never:0.3,geometric:0.2"])

@@ -62,6 +62,11 @@ def read(name: str, text: str) -> int:
     return (at - _EPOCH) // _TICK
 
 
+def iso(at: float) -> str:
+    """Return a time as text, to the second."""
+    return str(np.datetime_as_string(np.datetime64(math.floor(at), "s"), timezone="UTC"))
+
+
 def write(at: NDArray[np.float64]) -> list[str]:
     """Return seconds as texts, and nan as an empty one."""
     known = ~np.isnan(at)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,10 @@ from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay._core.jit import kernel
 from duelay.delays._law import Floats, Law, _like, ages_of, sum_survival
-from duelay.delays.incomplete_gamma import gamma_tails
+from duelay.delays.incomplete_gamma import gamma_tails, invert_gamma
 from duelay.text import named
 
+_ALMOST = 1.0 - 2.0**-53  # the largest share below one
 _LARGEST_SHAPE = 1e6  # beyond it a gamma time spreads by less than 0.1 %: it is a constant
 
 
@@ -47,9 +49,9 @@ class ContinuousLaw(Law):
     def arrived(self, x: Floats) -> Floats:
         """P(X <= x) for x > 0, with all its digits where it is small."""
 
-    def is_short(self, age: Floats, q: Floats) -> Any:
-        """Whether fewer than a share q have come: by the tail that has more digits."""
-        return np.where(q < 0.5, self.arrived(age) < q, self.survival(age) > 1.0 - q)
+    def guess(self, q: Floats) -> Floats:
+        """The tick in which X falls."""
+        return np.asarray(np.ceil(self.invert(q)))
 
     def cdf(self, t: ArrayLike) -> Any:
         """tau_t = P(X <= t)."""
@@ -207,6 +209,12 @@ class Gamma(ContinuousLaw):
         """P(X <= x) = P(shape, x / scale)."""
         return self._tail(x, False)
 
+    def invert(self, q: Floats) -> Floats:
+        """scale times the inverse of P(shape, ·)."""
+        answer = np.array(q, dtype=np.float64, order="C")
+        invert_gamma(self.shape, float(self.scale), answer.reshape(-1))
+        return answer
+
     def _tail(self, x: Floats, is_upper: bool) -> Floats:
         answer = np.array(x / self.scale, dtype=np.float64, order="C")
         gamma_tails(self.shape, answer.reshape(-1), is_upper)
@@ -247,6 +255,13 @@ class LogNormal(ContinuousLaw):
     def arrived(self, x: Floats) -> Floats:
         """P(X <= x) = Phi(log(x / median) / sigma)."""
         return self._tail(x, -1.0)
+
+    def invert(self, q: Floats) -> Floats:
+        """median · exp(sigma · Phi^-1(q))."""
+        inverse, shares = NormalDist().inv_cdf, np.minimum(q, _ALMOST).reshape(-1).tolist()
+        z = [inverse(share) if share > 0.0 else -math.inf for share in shares]
+        with np.errstate(over="ignore"):
+            return np.asarray(self.median * np.exp(self.sigma * np.array(z).reshape(q.shape)))
 
     def _tail(self, x: Floats, sign: float) -> Floats:
         z = sign * np.log(x / self.median) / (self.sigma * math.sqrt(2.0))

@@ -25,6 +25,36 @@ def gamma_tails(a: float, x: NDArray[np.float64], is_upper: bool) -> None:
 
 
 @kernel
+def invert_gamma(a: float, scale: float, q: NDArray[np.float64]) -> None:
+    """Put scale times the x with P(a, x) = q in the place of q, by bisection, to 1e-12 of it."""
+    for index in range(q.size):
+        share = q[index]
+        if share <= 0.0:
+            continue
+        high = 1.0
+        while high < 2.0**1000 and _is_short(a, high / scale, share):
+            high *= 2.0
+        low = high / 2.0
+        while low > 2.0**-1000 and not _is_short(a, low / scale, share):
+            low, high = low / 2.0, low
+        for _ in range(40):
+            middle = low + (high - low) / 2.0
+            if _is_short(a, middle / scale, share):
+                low = middle
+            else:
+                high = middle
+        q[index] = high
+
+
+@kernel
+def _is_short(a: float, x: float, q: float) -> bool:
+    """Whether P(a, x) < q: by the tail that has more digits."""
+    if q < 0.5:
+        return bool(_gamma_tail(a, x, False) < q)
+    return bool(_gamma_tail(a, x, True) > 1.0 - q)
+
+
+@kernel
 def _gamma_tail(a: float, x: float, is_upper: bool) -> float:
     """Q(a, x) or P(a, x): by a series below a + 1, by a continued fraction above."""
     if x <= 0.0:

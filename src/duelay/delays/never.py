@@ -67,6 +67,14 @@ class Never(Law):
         """tau_t = (1 - share) · tau_t of the inner law."""
         return (1.0 - self.share) * self.law.cdf(t)
 
+    def guess(self, q: Floats) -> Floats:
+        """About the smallest tick with tau >= q."""
+        return self.law.guess(self._of_law(q))
+
     def invert(self, q: Floats) -> Floats:
         """The inner law's, for q / (1 - share)."""
-        return self.law.invert(np.minimum(q / (1.0 - self.share or 1.0), 1.0 - self.law.never))
+        return self.law.invert(self._of_law(q))
+
+    def _of_law(self, q: Floats) -> Floats:
+        """The share of those that come."""
+        return np.minimum(q / (1.0 - self.share or 1.0), 1.0 - self.law.never)

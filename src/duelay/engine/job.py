@@ -23,6 +23,7 @@ from duelay.engine.tick import Tally, is_over, new_tally, regret_so_far, stand_s
 from duelay.engine.world import make_world, with_empty_queue
 from duelay.ledger import Ledger, age_to, for_votes, with_room
 from duelay.ledger.bets import Bets
+from duelay.players.clock import OLD, Clock
 from duelay.players.evidence import Evidence, evidence_of
 from duelay.players.leading import active_of, leader_of
 from duelay.policies.policy import CompiledPolicy
@@ -206,7 +207,10 @@ class Job:
             told["corrects_position"] = True
         if self.by_clock:
             told["clock"] = "wall"
-        return self.policy.start(self.problem.arms, rng, **told)  # not every `start` takes these
+        player = self.policy.start(self.problem.arms, rng, **told)  # not every one takes these
+        if isinstance(clock := getattr(player, "_clock", None), Clock):
+            clock.warned = (OLD,)  # the hours of a simulation begin at 0
+        return player
 
     def _in_slices(self, proceed: Any, tally: Tally, bar: Any) -> float:
         """Play to the horizon in slices, with a look at Ctrl-C and the bar after each.

@@ -15,6 +15,7 @@ import numpy as np
 
 from duelay._core import times
 from duelay._core.files import write_whole
+from duelay.logs import changes
 from duelay.logs.table import ROWS, Chunk, Table, begins, unreadable
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 WORDS = {"first": 1.0, "second": 0.0, "tie": 0.5}
 TICKS = ("first", "second", "delay")
 CLOCK = ("shown_at", "first", "second", "answered_at")
+ABOUT, LED = "duelay", "led"  # columns: what a history says beside its duels, and who led each
 
 
 def write(history: History, path: Path) -> None:
@@ -41,6 +43,10 @@ def write(history: History, path: Path) -> None:
     header = (*header, "winner") if history.feedback == "votes" else header
     if history.unit is not None:
         columns["unit"], header = history.unit.tolist(), (*header, "unit")
+    if history.first_led is not None:
+        header, columns[LED] = (*header, LED), [word or "" for word in leaders(history)]
+    if happened := changes.to_text(history):  # in the first row, so that a row is still a duel
+        header, columns[ABOUT] = (*header, ABOUT), [happened, *[""] * history.n][: history.n]
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(header)
@@ -52,6 +58,17 @@ def winners(history: History) -> list[str | None]:
     """Return who won each duel, in words; None for silence."""
     words = {won: word for word, won in WORDS.items()}
     return [words.get(won) for won in history.first_won.tolist()]
+
+
+def leaders(history: History) -> list[str | None]:
+    """Return who led each duel, in words; None where nobody says."""
+    led = [] if history.first_led is None else history.first_led.tolist()
+    return [{1.0: "first", 0.0: "second"}.get(one) for one in led]
+
+
+def read_leaders(words: Sequence[str | None]) -> Any:
+    """Return `History.first_led` of words."""
+    return np.array([{"first": 1.0, "second": 0.0}.get(word or "", np.nan) for word in words])
 
 
 def table(path: Path) -> Table:

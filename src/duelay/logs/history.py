@@ -17,6 +17,14 @@ from duelay._core.feedback import check_feedback
 from duelay.delays.units import in_ticks
 from duelay.ledger.order import ORDERS
 from duelay.logs import csv_log, merging, parquet, reading
+from duelay.logs.changes import (
+    Change,
+    Declaration,
+    check_changes,
+    check_declared,
+    joined_of,
+    present_of,
+)
 from duelay.logs.moments import Reader
 from duelay.problems import check_arms
 
@@ -52,6 +60,11 @@ class History:
     chosen_by: str = ""  # the policy that chose the pairs, as text; empty where nobody says
     unit: NDArray[np.int64] | None = None  # (n,): the same number for duels of one visitor, prompt
     skipped: tuple[str, ...] = ()  # a sentence for each bad row that `read` has left out
+    changes: tuple[Change, ...] = ()  # arms that joined or were retired, in their order
+    declared: Declaration | None = None  # who is declared the winner, if anybody is
+    first_led: NDArray[np.float64] | None = None  # (n,): 1 the first arm led, 0 the second; nan
+    #     where nobody says. Kept where a winner is taken for granted, whose evidence rests on it
+    numbers: tuple[NDArray[np.int64], ...] = ()  # of `merge`: where the duels of each are now
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -78,6 +91,12 @@ class History:
         set_(self, "skipped", tuple(map(str, self.skipped)))
         self._check_times()
         self._check_answers()
+        set_(self, "changes", check_changes(self))
+        set_(self, "declared", check_declared(self))
+        if self.first_led is not None:
+            set_(self, "first_led", np.asarray(self.first_led, dtype=np.float64))
+            if self.first_led.shape != self.first.shape:
+                raise ValueError(f"first_led must be a row of {self.n} numbers, one a duel")
 
     def _check_times(self) -> None:
         if self.at is None:
@@ -199,6 +218,9 @@ class History:
 
         They have the same arms, feedback and window. Of two duels at one time, the one of the
         history that is named first comes first. `player.replay` of it has the evidence of all.
+
+        Duels are numbered anew: ``numbers[k][id]`` is where duel `id` of the k-th history is now,
+        and so where its answer is told. An arm is there as long as it is in any of them.
         """
         return cls(**merging.merge(histories))
 
@@ -206,6 +228,16 @@ class History:
     def n(self) -> int:
         """The number of duels."""
         return len(self.first)
+
+    @property
+    def joined(self) -> NDArray[np.int64]:
+        """(K,): 0 for the first arms, n for the n-th that joined later."""
+        return joined_of(self.arms, self.changes)
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """(K,): whether each arm has not been retired."""
+        return present_of(self.arms, self.changes)
 
     @property
     def ages(self) -> NDArray[Any]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from duelay._core import checks
 from duelay.ledger.order import weaker
+from duelay.logs.changes import Change, late_comers
 
 if TYPE_CHECKING:
     from duelay.logs.history import History
@@ -47,29 +48,29 @@ def merge(histories: Sequence[History]) -> dict[str, Any]:
                     f"histories must have the same {name} to be merged, got "
                     f"{getattr(one, name)} and {getattr(other, name)}"
                 )
-        if set(other.arms) != set(one.arms):
-            name = sorted(set(other.arms) ^ set(one.arms))[0]
-            raise ValueError(
-                f"histories must have the same arms to be merged, got {name!r} in one alone"
-            )
+    everybody = _arms(histories)
     _refuse_twice(histories)
     at = np.concatenate([history.asked for history in histories])
     order = np.argsort(at, kind="stable")
+    numbers = _numbers(order, [history.n for history in histories])
     rows = {
         name: np.concatenate([getattr(history, name) for history in histories])[order]
         for name in ("delay", "first_won")
     }
     for name in ("first", "second"):
-        arms = [places(h.arms, one.arms)[getattr(h, name)] for h in histories]
+        arms = [places(h.arms, everybody)[getattr(h, name)] for h in histories]
         rows[name] = np.concatenate(arms)[order]
+    if any(history.first_led is not None for history in histories):
+        led = [np.full(h.n, np.nan) if h.first_led is None else h.first_led for h in histories]
+        rows["first_led"] = np.concatenate(led)[order]
     times = [history.now for history in histories if history.now is not None]
     chosen_by = [history.chosen_by for history in histories]
     shown = one.order
     for other in histories[1:]:
         shown = weaker(shown, other.order)
     return rows | {
-        "n_arms": one.n_arms,
-        "arms": one.arms,
+        "n_arms": len(everybody),
+        "arms": everybody,
         "at": at[order],
         "now": max(times, default=None),
         "window": one.window,
@@ -78,6 +79,9 @@ def merge(histories: Sequence[History]) -> dict[str, Any]:
         "chosen_by": merged_choice(chosen_by),
         "unit": _units([history.unit for history in histories], order),
         "skipped": tuple(sentence for history in histories for sentence in history.skipped),
+        "changes": _changes(everybody, histories, numbers),
+        "declared": one.declared if len(histories) == 1 else None,  # of its own evidence alone
+        "numbers": numbers,
     }
 
 
@@ -98,6 +102,49 @@ def _units(
         numbers.append(n + place)
         n += len(found)
     return np.concatenate(numbers)[order]
+
+
+def _numbers(order: NDArray[np.int64], sizes: list[int]) -> tuple[NDArray[np.int64], ...]:
+    """Return where the duels of each are among all, which are in the given order."""
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return tuple(np.split(place, np.cumsum(sizes)[:-1]))
+
+
+def _arms(histories: Sequence[History]) -> tuple[str, ...]:
+    """Return the arms of all; only one that joined later may be missing in others."""
+    everybody = tuple(dict.fromkeys(arm for history in histories for arm in history.arms))
+    for arm in everybody:
+        has = [history for history in histories if arm in history.arms]
+        if len(has) < len(histories) and any(arm not in late_comers(h.changes) for h in has):
+            raise ValueError(
+                f"histories must have the same arms to be merged, got {arm!r} not in all"
+            )
+    return everybody
+
+
+def _changes(
+    arms: Sequence[str],
+    histories: Sequence[History],
+    numbers: Sequence[NDArray[np.int64]],
+) -> tuple[Change, ...]:
+    """Return when arms came and went: one is there as long as it is there in any history."""
+    count = dict.fromkeys(arms, 0)
+    happened = []
+    for history, number in zip(histories, numbers, strict=True):
+        late = late_comers(history.changes)
+        for arm in history.arms:
+            count[arm] += arm not in late
+        for change in history.changes:
+            tick = int(number[change.tick - 1]) + 1 if change.tick else 0
+            happened.append(change._replace(tick=tick))
+    found = []
+    for change in sorted(happened, key=lambda change: change.tick):
+        before = count[change.arm]
+        count[change.arm] += 1 if change.kind == "joined" else -1
+        if min(before, count[change.arm]) == 0:
+            found.append(change)
+    return tuple(found)
 
 
 def merged_choice(chosen_by: list[str]) -> str:

@@ -14,7 +14,8 @@ from duelay._core import times
 from duelay._core.duration import Duration
 from duelay._core.files import write_whole
 from duelay._version import __version__
-from duelay.logs.csv_log import WORDS, winners
+from duelay.logs import changes
+from duelay.logs.csv_log import WORDS, leaders, read_leaders, winners
 from duelay.logs.table import ROWS, Chunk, Table, unreadable
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def write(history: History, path: Path) -> None:
         columns["winner"] = pa.array(winners(history), type=pa.string())
     if history.unit is not None:
         columns["unit"] = pa.array(history.unit)
+    if history.first_led is not None:
+        columns["led"] = pa.array(leaders(history), type=pa.string())
     about = {
         "version": __version__,
         "clock": "wall" if by_clock else None,
@@ -54,6 +57,7 @@ def write(history: History, path: Path) -> None:
         "now": None if history.now is None else times.write(np.array([history.now]))[0],
         "chosen_by": history.chosen_by,
         "skipped": history.skipped,
+        "happened": changes.to_text(history),
     }
     table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(about).encode()})
     into = pa.BufferOutputStream()
@@ -123,6 +127,9 @@ def read(path: Path) -> dict[str, Any]:
         fields["first_won"] = np.array(
             [WORDS.get(word, np.nan) for word in table["winner"].to_pylist()]
         )
+    fields |= changes.from_text(f"{path}: its metadata", told.get("happened", ""))
+    if "led" in table.column_names:
+        fields["first_led"] = read_leaders(table["led"].to_pylist())
     return fields
 
 

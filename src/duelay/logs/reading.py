@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from duelay._core import checks
 from duelay._core.duration import Duration
-from duelay.logs import csv_log, parquet, votes
+from duelay.logs import changes, csv_log, parquet, votes
 from duelay.logs.cells import as_numbers, as_text, as_texts, nothings
 from duelay.logs.moments import Reader
 from duelay.logs.roles import find_roles
@@ -54,8 +54,23 @@ def read(
     if len(log.places) < 2:
         alone = next(iter(log.places))
         raise ValueError(f"{table.name}: there must be two arms, got {alone!r} alone")
-    fields = log.fields() | {"skipped": tuple(skipped)}
+    told = {} if skipped else _happened(table)
+    for change in told.get("changes", ()):
+        log.places.setdefault(change.arm, len(log.places))
+    fields = log.fields() | {"skipped": tuple(skipped)} | told
     return cut(fields, window=window, now=end)
+
+
+def _happened(table: Table) -> dict[str, Any]:
+    """Return what a CSV that duelay has written says beside its duels; rows are in their order."""
+    if csv_log.ABOUT not in table.columns:
+        return {}
+    first = next(iter(table.chunks([csv_log.ABOUT]))).columns[csv_log.ABOUT][0]
+    told = changes.from_text(f"{table.name}: {csv_log.ABOUT}", as_text([first]))
+    if told and csv_log.LED in table.columns:
+        chunks = [as_texts(chunk.columns[csv_log.LED]) for chunk in table.chunks([csv_log.LED])]
+        told["first_led"] = csv_log.read_leaders([word for words in chunks for word in words])
+    return told
 
 
 def _own(path: Path, *, window: Any, arms: tuple[str, ...], now: float | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger, age_to, clock_to, hear, hear_away, hear_vote, record
 from duelay.ledger.assumption import set_leader, teach
+from duelay.logs.changes import Change
 from duelay.logs.history import History
 
 Floats = NDArray[np.float64]
@@ -22,27 +24,42 @@ def book(
     *,
     all_of_it: bool = True,
     is_away: NDArray[np.bool_] | None = None,
-) -> None:
-    """Book a history into a ledger that has room for it.
+    changed: Callable[[Ledger, Change], Ledger] | None = None,
+) -> Ledger:
+    """Book a history into a ledger that has room for it, and return the ledger.
 
     If not `all_of_it`, what was told after the last duel was asked is left out. By the clock, an
     answer of the time at which a duel was asked is heard before it. Where `is_away`, a duel is
     written as a self-duel, since one of its arms is not in the ledger: it teaches the law alone.
+    `changed` returns the ledger after an arm has come or gone; None leaves the arms as they are.
     """
     asked, answered = history.asked, history.answered
     if history.at is None:
         answered = np.ceil(answered)
-    book_duels(
-        ledger,
+    first_led = np.full(history.n, np.nan) if history.first_led is None else history.first_led
+    leader = np.where(first_led == 0, history.second, history.first)
+    unknown = np.isnan(first_led)
+    leader[unknown] = np.minimum(history.first, history.second)[unknown]
+    rows = (
         history.feedback == "votes",
         history.first,
         history.second,
         np.nan_to_num(history.first_won),
-        np.append(asked, np.inf) if all_of_it else asked,
+        asked,
         np.nan_to_num(answered),
         np.argsort(answered, kind="stable")[: int(history.is_heard.sum())],  # nan is last
         np.zeros(history.n, dtype=np.bool_) if is_away is None else is_away,
+        leader,
     )
+    start, place = 1, 0
+    for change in history.changes:
+        if changed is None:
+            break
+        last = -np.inf if change.at is None else change.at
+        place = book_duels(ledger, *rows, place, start, change.tick + 1, last)
+        ledger, start = changed(ledger, change), change.tick + 1
+    book_duels(ledger, *rows, place, start, history.n + 1, np.inf if all_of_it else -np.inf)
+    return ledger
 
 
 @kernel
@@ -56,16 +73,19 @@ def book_duels(
     answered: Floats,
     order: Integers,
     is_away: NDArray[np.bool_],
-) -> None:
-    """Hear, age and record, duel by duel; a time in `asked` after all duels is to hear the rest.
+    leader: Integers,
+    place: int,
+    start: int,
+    stop: int,
+    last: float,
+) -> int:
+    """Hear, age and record, from duel number `start` until before `stop`; then hear up to `last`.
 
-    `order` has the duels that are heard, in the order in which they are; an answer may have the
-    time of its own question. Who led a duel is not known: it is taken for the arm of smaller
-    number, which the coin does not change.
+    `order` has the duels that are heard, in the order in which they are, and the first `place` of
+    them have been; an answer may have the time of its own question. Return how many are heard.
     """
-    place = 0
-    for t in range(1, asked.size + 1):
-        now = asked[t - 1]
+    for t in range(start, stop + 1):
+        now = asked[t - 1] if t < stop else last
         while place < order.size and order[place] < t - 1 and answered[order[place]] <= now:
             duel = order[place]
             clock_to(ledger, answered[duel])
@@ -76,11 +96,12 @@ def book_duels(
             else:
                 hear(ledger, first[duel], second[duel], duel + 1, t)
             place += 1
-        if t <= first.size:
+        if t < stop:
             i, j = first[t - 1], second[t - 1]
             clock_to(ledger, now)
             age_to(ledger, t)
-            set_leader(ledger.assumed, min(i, j))
+            set_leader(ledger.assumed, leader[t - 1])
             record(ledger, i, j, t)
             if is_away[t - 1]:
                 teach(ledger.assumed, t)
+    return place

@@ -1,5 +1,7 @@
 """The arms of a player, which may come and go while it plays.
 
+A cast is made anew at every change, and never written to.
+
 An arm keeps its number for ever. A policy that decides keeps all arms in its ledger, and does not
 ask those that are retired (`duelay.ledger.declare`). The ledger and the rule of any other policy
 know the arms that are present and no other: when one comes or goes they are made anew, and all
@@ -9,42 +11,45 @@ duels of arms that are present are booked again; the others still teach the law.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.ledger import with_room
+from duelay.ledger import Ledger, with_room
 from duelay.ledger.arms import reopen, with_arm
 from duelay.ledger.bets import Bets
 from duelay.ledger.order import keep_turns
+from duelay.logs.changes import Change, joined_of, present_of
 from duelay.logs.history import History
 from duelay.players.booking import book
 from duelay.problems import check_arms
 
 if TYPE_CHECKING:
     from duelay.players.player import Player
+    from duelay.policies.policy import Policy
 
 
 class Cast:
     """Which arms are present, when they joined, and where the ledger has them."""
 
-    def __init__(self, n_arms: int) -> None:
-        self.joined = np.zeros(n_arms, dtype=np.int64)  # 0 for the first, n for the n-th to join
-        self.present = np.ones(n_arms, dtype=np.bool_)
-        self.shown = np.arange(n_arms)  # the arm of each place of the ledger
-        self.place = np.arange(n_arms)  # the place of each arm; -1 where it has none
+    def __init__(
+        self, arms: Sequence[str], changes: tuple[Change, ...] = (), *, of_all: bool = True
+    ) -> None:
+        """Give a place in the ledger to all arms, or to those that are present."""
+        self.changes = changes  # arms that have come or gone
+        self.joined = joined_of(arms, changes)  # 0 for the first, n for the n-th to join
+        self.present = present_of(arms, changes)
+        everybody = np.arange(len(self.present))
+        self.shown = everybody if of_all else np.flatnonzero(self.present)  # of each place
+        self.place = np.full(len(self.present), -1)  # of each arm; -1 where it has none
+        self.place[self.shown] = np.arange(len(self.shown))
 
     @property
     def has_changed(self) -> bool:
         """Whether an arm has ever come or gone."""
-        return bool(self.joined.any() or not self.present.all())
-
-    def with_places(self, *, of_all: bool) -> None:
-        """Give a place in the ledger to all arms, or to those that are present."""
-        self.shown = np.arange(len(self.present)) if of_all else np.flatnonzero(self.present)
-        self.place = np.full(len(self.present), -1)
-        self.place[self.shown] = np.arange(len(self.shown))
+        return bool(self.changes)
 
     def spread(self, values: NDArray[Any], fill: Any) -> NDArray[Any]:
         """Return what the ledger has by place, by arm; `fill` where an arm has none."""
@@ -58,84 +63,74 @@ class Cast:
 
 def add_arm(player: Player, name: str) -> None:
     """Let an arm join, or come back; for who holds the player's lock."""
-    _check_changeable(player)
-    cast, ledger = player._cast, player._ledger
     if not isinstance(name, str) or not name:
         raise ValueError(f"name must be a text, the name of an arm, got {name!r}")
-    if name in player.arms and cast.present[player.arms.index(name)]:
-        raise ValueError(f"name must be that of an arm that is not there yet, got {name!r}")
-    if name in player.arms:
-        _change(player, player.arms.index(name), is_present=True)
+    if name not in player.arms:
+        check_arms((*player.arms, name))
+    elif player._cast.present[player.arms.index(name)]:
         return
-    arms = check_arms((*player.arms, name))
-    if isinstance(ledger.assumed, Bets) and player._clock is None:
-        raise ValueError(
-            "add_arm needs a player that goes by the clock where the policy decides: in ticks its "
-            'threshold has no room for more arms; start it with clock="wall"'
-        )
-    before = copy_of(cast)
-    cast.joined = np.append(cast.joined, cast.joined.max() + 1)
-    cast.present = np.append(cast.present, True)
-    try:
-        if isinstance(ledger.assumed, Bets):
-            cast.with_places(of_all=True)
-            player._ledger = ledger._replace(
-                plays=np.pad(ledger.plays, (0, 1)),
-                conversions=np.pad(ledger.conversions, (0, 1)),
-                news=np.pad(ledger.news, (0, 1)),
-                assumed=with_arm(ledger.assumed, _error(player)),
+    if isinstance(player._ledger.assumed, Bets) and player._clock is None:
+        if name not in player.arms:
+            raise ValueError(
+                "add_arm needs a player that goes by the clock where the policy decides: in ticks "
+                "its threshold, K / error, leaves nothing of `error` to an arm that joins; start "
+                'it with clock="wall", where it is (K + 1) / error'
             )
-        else:
-            cast.with_places(of_all=False)
-            player._open(len(cast.shown))  # refuses what cannot be
-    except ValueError:
-        player._cast = before
-        raise
-    first, second = np.divmod(np.array(player._pairs, dtype=np.int64), player.n_arms)
-    player.arms = arms
-    player._pairs = type(player._pairs)("q", (first * player.n_arms + second).tobytes())
-    if not isinstance(ledger.assumed, Bets):
-        _rebuild(player)
+    _change(player, name, "joined")
 
 
 def retire_arm(player: Player, name: str) -> None:
     """Ask an arm no more; for who holds the player's lock."""
-    _check_changeable(player)
-    cast = player._cast
-    present = [arm for arm, is_there in zip(player.arms, cast.present, strict=True) if is_there]
+    present = [arm for arm, is_there in zip(player.arms, player._cast.present, strict=True)
+               if is_there]  # fmt: skip
+    if name not in player.arms:
+        raise ValueError(f"name must be that of an arm, {present} are there, got {name!r}")
     if name not in present:
-        raise ValueError(f"name must be that of an arm that is there, {present}, got {name!r}")
+        return
     if len(present) == 2:
         raise ValueError(f"two arms must stay, and {present} are all that is left")
-    _change(player, player.arms.index(name), is_present=False)
+    _change(player, name, "retired")
 
 
-def copy_of(cast: Cast) -> Cast:
-    """Return a cast of its own."""
-    copy = Cast(0)
-    copy.__dict__.update(cast.__dict__)
-    return copy
-
-
-def _change(player: Player, arm: int, *, is_present: bool) -> None:
-    cast, ledger = player._cast, player._ledger
-    cast.present = cast.present.copy()
-    cast.present[arm] = is_present
-    if isinstance(ledger.assumed, Bets):
-        ledger.assumed.present[arm] = is_present
-        player._ledger = ledger._replace(assumed=reopen(ledger.assumed, _error(player)))
-    else:
-        cast.with_places(of_all=False)
-        _rebuild(player)
-
-
-def _check_changeable(player: Player) -> None:
+def _change(player: Player, name: str, kind: str) -> None:
     policy = player.policy
     if not policy.goes_by_clock or policy.delay == "learn-from-self-duels":
         raise ValueError(f"the arms of {policy} cannot change: its rounds or its law rest on them")
+    before = {key: getattr(player, key) for key in ("arms", "_cast", "_pairs")}
+    arms = player.arms if name in player.arms else (*player.arms, name)
+    first, second = np.divmod(np.array(player._pairs, dtype=np.int64), player.n_arms)
+    at = None if player._clock is None or player.tick == 0 else player._clock.now
+    changes = (*player._cast.changes, Change(player.tick, name, kind, at))
+    ledger = player._ledger
+    is_deciding = isinstance(ledger.assumed, Bets)
+    player.arms = arms
+    player._pairs = type(player._pairs)("q", (first * player.n_arms + second).tobytes())
+    player._cast = Cast(arms, changes, of_all=is_deciding)
+    try:
+        if is_deciding:
+            player._ledger = changed(ledger, arms.index(name), kind, policy)
+        else:
+            rebuild(player)
+    except ValueError:
+        player.__dict__.update(before)
+        raise
 
 
-def _rebuild(player: Player) -> None:
+def changed(ledger: Ledger, arm: int, kind: str, policy: Policy) -> Ledger:
+    """Return a ledger that bets after an arm, by its number, has come or gone."""
+    bets, error = ledger.assumed, float(policy.error)  # type: ignore[attr-defined]
+    if arm < len(bets.present):
+        bets.present[arm] = kind == "joined"
+        return ledger._replace(assumed=reopen(bets, error))
+    return ledger._replace(
+        plays=np.pad(ledger.plays, (0, 1)),
+        conversions=np.pad(ledger.conversions, (0, 1)),
+        news=np.pad(ledger.news, (0, 1)),
+        assumed=with_arm(bets, error),
+    )
+
+
+def rebuild(player: Player) -> None:
     """Make ledger and rule anew for the arms that are present, and book their duels."""
     cast = player._cast
     ledger, rule = player._open(len(cast.shown))
@@ -160,6 +155,8 @@ def among(history: History, cast: Cast) -> History:
     is_away = ~is_among(history, cast)
     return dataclasses.replace(
         history,
+        changes=(),
+        declared=None,
         n_arms=len(cast.shown),
         arms=tuple(history.arms[arm] for arm in cast.shown),
         first=np.where(is_away, 0, first),
@@ -167,8 +164,3 @@ def among(history: History, cast: Cast) -> History:
         delay=np.where(is_away, np.nan, history.delay),
         first_won=np.where(is_away, np.nan, history.first_won),
     )
-
-
-def _error(player: Player) -> float:
-    policy: Any = player.policy
-    return float(policy.error)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from typing import Any
 
 from duelay._core import times
+from duelay._core.duration import in_brief
 
 CLOCKS = ("wall",)
 _SLACK = 1.0  # seconds: two machines' clocks may differ by as much
+_OLDEST = 1e8  # seconds: March 1973, before which nobody asked; small numbers are something else
+_DAY = 86_400.0  # seconds: nobody's clock is so much behind
+OLD = "old"
+_UNITS = {1: "milliseconds: divide by 1000", 2: "microseconds: divide by 1e6"}
 
 
 class Clock:
@@ -20,8 +26,10 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = -math.inf  # the latest time known
+        self.is_own = False  # whether that was read here, since none was given
         self.backwards = 0
         self.furthest = 0.0  # seconds: the most that somebody was behind
+        self.warned: tuple[str, ...] = ()  # what has been warned of
 
     def read(self, at: Any) -> float:
         """Return a time: seconds since the epoch, an aware datetime, or None for now.
@@ -31,13 +39,46 @@ class Clock:
         wall = time.time()
         seconds = round(wall, 6) if at is None else times.seconds("at", at)
         if seconds > wall + _SLACK:
-            raise ValueError(
-                f"at must not lie in the future, got {at!r}, {seconds - wall:,.1f} seconds from "
-                "now: it is seconds since the epoch, and not milliseconds, by a clock that is at "
-                f"most {_SLACK:g} second ahead"
+            _refuse(at, seconds, wall)
+        if seconds < _OLDEST:
+            self._doubt(
+                OLD,
+                f"at={at!r} is in {times.iso(seconds)[:4]}, as seconds since the epoch: give "
+                "time.time() or an aware datetime; for ticks, start the player without a clock",
             )
         if seconds < self.now:
             self.backwards += 1
             self.furthest = max(self.furthest, self.now - seconds)
-        self.now = max(self.now, seconds)
+            if self.is_own and self.now - seconds > _DAY:
+                self._doubt(
+                    "behind",
+                    f"at={at!r} is {in_brief(self.now - seconds)} before the latest time known, "
+                    f"and taken for that: {what_froze(self.now)}",
+                )
+        elif seconds > self.now:
+            self.now, self.is_own = seconds, at is None
         return self.now
+
+    def _doubt(self, what: str, words: str) -> None:
+        """Warn once."""
+        if what not in self.warned:
+            self.warned += (what,)
+            warnings.warn(words, stacklevel=5)
+
+
+def what_froze(now: float) -> str:
+    """Say why a time is taken for now, and what to do."""
+    return (
+        f"a call without `at`, which is then now, has set the clock to {times.iso(now)}; to fill "
+        "in the past start anew and give `at` in every call"
+    )
+
+
+def _refuse(at: Any, seconds: float, wall: float) -> None:
+    unit = _UNITS.get(round(math.log(seconds / wall, 1000)))
+    if unit is not None and seconds > 100 * wall:
+        raise ValueError(f"at must be seconds since the epoch, got {at!r}, which looks like {unit}")
+    raise ValueError(
+        f"at must not lie in the future, got {at!r}, {seconds - wall:,.1f} seconds from now: it is "
+        f"seconds since the epoch, by a clock that is at most {_SLACK:g} second ahead"
+    )

@@ -9,11 +9,13 @@ import numpy as np
 
 from duelay._core.duration import in_brief
 from duelay.ledger.learned import ENOUGH
+from duelay.players.clock import what_froze
 
 if TYPE_CHECKING:
     from duelay.players.standing import Standing
 
 _BEHIND = 10.0  # seconds: clocks of several servers may differ by less, and nobody minds
+_DAY = 86_400.0  # seconds: no clock is so far behind
 _LATE = 0.05  # share of the answers; if fewer come after the window, no warning
 
 
@@ -93,13 +95,17 @@ def _is_late(standing: Standing) -> str:
 
 
 def _runs_backwards(standing: Standing) -> str:
-    if standing.backwards < 10 or standing.backwards_by < _BEHIND:
+    history, is_frozen = standing.history, standing.is_frozen and standing.backwards_by > _DAY
+    if not is_frozen and (standing.backwards < 10 or standing.backwards_by < _BEHIND):
         return ""
-    return (
-        f"a time before the latest one known was given {standing.backwards} times, up to "
-        f"{in_brief(standing.backwards_by)} before it, and taken for that: tell and ask in the "
-        "order of time, by one clock"
+    often = "once" if standing.backwards == 1 else f"{standing.backwards} times"
+    words = (
+        f"a time before the latest one known was given {often}, up to "
+        f"{in_brief(standing.backwards_by)} before it, and taken for that: "
     )
+    if is_frozen and history is not None and history.now is not None:
+        return words + what_froze(history.now)
+    return words + "tell and ask in the order of time, by one clock"
 
 
 def _leaves_nobody(standing: Standing) -> str:

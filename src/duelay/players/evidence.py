@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ class Evidence(NamedTuple):
     is_out: NDArray[
         np.bool_
     ]  # (K,): arms for which there is enough evidence that another is better
+    lacks: Floats  # (K, K): the log evidence that i still needs over j, 0 if none or j is retired
     lead: Floats  # (K, K): conversions of i less those of j, a silence counting kappa
     n: Floats  # (K, K): the number of conversions that tell as much
     n_open: NDArray[np.int64]  # (K, K): duels of the pair that are not settled
@@ -50,6 +52,7 @@ def evidence_of(bets: Bets) -> Evidence:
         tick=np.append(bets.path_tick[:n], bets.looked),
         path=np.concatenate([bets.path[:n], arm[None]]),
         is_out=_is_out(bets),
+        lacks=_lacks(bets),
         lead=bets.lead.copy(),
         n=bets.n.copy(),
         n_open=bets.n_open.copy(),
@@ -62,10 +65,27 @@ def _is_out(bets: Bets) -> NDArray[np.bool_]:
     """(K,): arms that are not the winner, each at the level of a declaration."""
     if bets.winner_exists:
         return np.asarray(bets.against >= bets.level)
+    is_passed = bets.best >= _needed(bets)
+    return np.asarray(is_passed[bets.present].any(axis=0) | ~bets.present)
+
+
+def _needed(bets: Bets) -> Floats:
+    """(K, K): the log evidence that i needs over j; infinite over itself."""
     k = len(bets.present)
-    is_passed = [[i != j and bets.best[i, j] >= needed(bets, i, j) for j in range(k)]
-                 for i in range(k)]  # fmt: skip
-    return np.asarray(np.array(is_passed)[bets.present].any(axis=0) | ~bets.present)
+    return np.array([[math.inf if i == j else needed(bets, i, j) for j in range(k)]
+                     for i in range(k)])  # fmt: skip
+
+
+def _lacks(bets: Bets) -> Floats:
+    """(K, K): what is missing to `_needed`, for opponents that are present and not passed."""
+    if bets.winner_exists:
+        lacks = np.maximum(bets.level - bets.log_evidence, 0.0)
+    else:
+        wanted = _needed(bets)
+        lacks = np.where(bets.best < wanted, np.maximum(wanted - bets.log_evidence, 0.0), 0.0)
+        lacks[:, ~bets.present] = 0.0
+    np.fill_diagonal(lacks, 0.0)
+    return lacks
 
 
 def _hoped_worth(bets: Bets) -> float:

@@ -16,11 +16,11 @@ from duelay.ledger.bets import Bets
 from duelay.ledger.clock import ByClock
 from duelay.ledger.learned import LearnedLaw
 from duelay.logs.history import History
-from duelay.players.cast import Cast, among, copy_of
+from duelay.players.cast import Cast, among
 from duelay.players.guarantee import find_guarantee
 from duelay.players.leading import active_of, intervals, leader_of
 from duelay.players.scores import Scores, score_bounds
-from duelay.players.sequences import at_all_times
+from duelay.players.sequences import at_all_times, shares
 from duelay.players.standing import Standing
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ def look_at(player: Player, confidence: float | None) -> Standing:
     is_deciding = isinstance(player._ledger.assumed, Bets)
     error = player._error() if is_deciding else None
     if confidence is None:
-        confidence = 0.95 if error is None else 1.0 - error
+        confidence = 0.95 if error is None else 1.0 - player.policy.error  # type: ignore[attr-defined]
     confidence = checks.number("confidence", confidence, above=0, below=1)
     with player._lock:
         tick, pending = player.tick, player._pending()
         history = None if player.feedback == "counts" else player._history()
-        ledger, cast = copy.deepcopy(player._ledger), copy_of(player._cast)
+        ledger, cast = copy.deepcopy(player._ledger), player._cast
         active = active_of(player.policy, player._rule, len(cast.shown))
     if not is_deciding:
         age_to(ledger, tick + 1)
@@ -47,7 +47,14 @@ def look_at(player: Player, confidence: float | None) -> Standing:
     lower, upper = one_look
     if guarantee.holds and history is not None:
         heard = among(history, cast) if cast.has_changed else history
-        lower, upper = at_all_times(ledger, heard, 1.0 - confidence, player.policy.delay)
+        share = shares(cast.joined, has_room=player._clock is not None)
+        lower, upper = at_all_times(
+            ledger,
+            heard,
+            1.0 - confidence,
+            player.policy.delay,
+            share[np.ix_(cast.shown, cast.shown)],
+        )
     plays, conversions = ledger.plays, ledger.conversions
     if len(cast.shown) < len(cast.place) and history is not None:
         plays, conversions = _counts(history)
@@ -83,6 +90,7 @@ def look_at(player: Player, confidence: float | None) -> Standing:
         late=player._late,
         backwards=0 if player._clock is None else player._clock.backwards,
         backwards_by=0.0 if player._clock is None else player._clock.furthest,
+        is_frozen=player._clock is not None and player._clock.is_own,
         guarantee=guarantee,
         policy_error=error,
         counted=cast.spread(estimates.expected**2 / np.maximum(estimates.n, 1.0), 0.0),

@@ -83,8 +83,6 @@ def _duels_left(evidence: Evidence, gaps: Floats, is_winner: NDArray[np.bool_]) 
     if len(draws) < 20:
         return None
     gap = gaps[draws, winner]
-    lacks = np.maximum(evidence.level - evidence.log_evidence[winner], 0.0)
-    lacks[np.arange(len(winner)), winner] = 0.0
     speed = 2.0 * np.maximum(gap, _LEAST_GAP) ** 2 * evidence.worth
-    needed = np.maximum(lacks / speed - evidence.n_open[winner], 0.0).sum(axis=1)
+    needed = np.maximum(evidence.lacks[winner] / speed - evidence.n_open[winner], 0.0).sum(axis=1)
     return DuelsLeft(*(int(float(f"{n:.2g}")) for n in np.percentile(needed, [10, 50, 90])))

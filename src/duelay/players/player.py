@@ -26,11 +26,14 @@ from duelay.ledger import (
     hear_vote,
     with_room,
 )
+from duelay.ledger.bets import Bets
 from duelay.ledger.clock import ByClock, learned_curve
+from duelay.ledger.declare import NOBODY
 from duelay.ledger.learned import LearnedLaw
 from duelay.ledger.order import ORDERS
+from duelay.logs.changes import Declaration
 from duelay.logs.history import History
-from duelay.players.cast import Cast, add_arm, copy_of, retire_arm
+from duelay.players.cast import Cast, add_arm, retire_arm
 from duelay.players.clock import CLOCKS, Clock
 from duelay.players.leading import active_of
 from duelay.players.looking import look_at
@@ -42,6 +45,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from duelay.policies.policy import Policy
+
+
+_FIRST, _SECOND = 1, 2  # who led a duel
 
 
 class Duel(NamedTuple):
@@ -97,11 +103,12 @@ class Player:
         self.corrects_position = check_correction(corrects_position, self.feedback)
         self._clock = None if clock is None else Clock()
         self._ledger, self._rule = self._open(self.n_arms)
-        self._cast = Cast(self.n_arms)
+        self._cast = Cast(self.arms)
         self._pairs = array("q")  # i K + j of every duel: a late conversion needs it
         self._told = bytearray()  # of every duel, 0 silent, 1 the second won, 2 a tie, 3 the first
         self._heard: Any = array("d" if clock else "q")  # its tick or time, 0 and nan for silence
         self._asked = array("d")  # by the clock: when it was asked
+        self._led = bytearray()  # who led each duel, where the evidence rests on it: 1 the first
         self._counted = 0  # conversions told by number alone
         self._late = 0  # answers told after their window
         self._past: Past | None = None  # how the duels that it has replayed came about
@@ -127,6 +134,11 @@ class Player:
         """The number of duels asked so far."""
         return len(self._pairs)
 
+    @property
+    def _keeps_leaders(self) -> bool:
+        """Whether the evidence rests on who led each duel, as where a winner exists."""
+        return bool(getattr(self.policy, "winner_exists", False))
+
     def ask(self, at: Any = None) -> Duel:
         """Choose the next duel: show its `first` and `second` arm, in this order.
 
@@ -146,6 +158,9 @@ class Player:
             self._heard.append(0 if now is None else math.nan)
             if now is not None:
                 self._asked.append(now)
+            if self._keeps_leaders:
+                led = int(self._ledger.assumed.leader[0])
+                self._led.append(_SECOND if led == second else _FIRST)
             return Duel(t - 1, first, second)
 
     def tell(self, duel: Duel | int, winner: str | int | None = None, at: Any = None) -> str:
@@ -193,7 +208,8 @@ class Player:
         """Let an arm join, under a name that is new, or come back under its own, with its past.
 
         The evidence of the others stays. For a policy that decides the player must go by the clock;
-        its guarantee is kept by a dearer threshold (`duelay.ledger.declare`).
+        its guarantee is kept by a dearer threshold (`duelay.ledger.declare`). Of an arm that is
+        there, it changes nothing: a program that starts again may say it again.
         """
         with self._lock:
             add_arm(self, name)
@@ -201,7 +217,7 @@ class Player:
     def retire_arm(self, name: str) -> None:
         """Ask an arm no more; its duels that are still open are still heard.
 
-        Its number stays its own. Two arms must stay.
+        Its number stays its own. Two arms must stay. Of an arm that is retired, it changes nothing.
         """
         with self._lock:
             retire_arm(self, name)
@@ -252,6 +268,7 @@ class Player:
         told = np.array(self._told, dtype=np.float64)
         heard = told > 0
         by_clock = self._clock is not None
+        led = np.array(self._led, dtype=np.float64)
         asked = np.array(self._asked) if by_clock else np.arange(1.0, len(tick) + 1.0)
         return History(
             n_arms=self.n_arms,
@@ -266,20 +283,25 @@ class Player:
             order=self._order(),
             arms=self.arms,
             chosen_by=self._chosen_by(),
+            changes=self._cast.changes,
+            declared=self._declared(),
+            first_led=np.where(led > 0, led == _FIRST, np.nan) if len(led) else None,
         )
 
     def replay(self, history: History) -> Player:
         """Take over every duel and answer of a history, and return the player, which goes on.
 
         The player has just started. Its policy need not be the one that chose these pairs. Arms are
-        found by their names, and the history may have fewer of them. What came after the player's
-        window is not counted. A rule that remembers more than the ledger does begins anew.
+        found by their names, and the history may have fewer of them; those that joined later join
+        again, each at its time, and need not be named at the start. What came after the player's
+        window is not counted. A rule that remembers more than the ledger does begins anew. A
+        declaration is kept by the policy that has made it, and by no other.
 
         The guarantee is that of the weaker part: it is "none" where the order of the history is
         neither a coin's nor in turns and no law is told, and for `Decide` it is "proved" only where
         `Decide`, without a law, has chosen the history, too (`History.chosen_by`), else "measured".
-        ``Decide(winner_exists=True)`` takes the arm of smaller number for the leader of each duel:
-        that is known before the coin is tossed, as its proof needs it.
+        Where the history does not say who led a duel, ``Decide(winner_exists=True)`` takes the arm
+        of smaller number for it: that is known before the coin is tossed, as its proof needs it.
         """
         with self._lock:
             replay_into(self, history)
@@ -308,7 +330,7 @@ class Player:
 
     def _error(self) -> float:
         """Return the error of a policy that decides; twice, if a winner was taken for granted."""
-        is_doubled = getattr(self.policy, "winner_exists", False) and self._cast.has_changed
+        is_doubled = self._keeps_leaders and self._cast.has_changed
         return float(self.policy.error) * (2.0 if is_doubled else 1.0)  # type: ignore[attr-defined]
 
     def _order(self) -> str | None:
@@ -319,8 +341,15 @@ class Player:
 
     def _chosen_by(self) -> str:
         """Return who has chosen the pairs, as text."""
-        policy = str(self.policy) + " with arms that joined" * bool(self._cast.joined.any())
+        policy = str(self.policy)
         return policy if self._past is None else self._past.chosen_until(self.tick, policy)
+
+    def _declared(self) -> Declaration | None:
+        """Return whom a policy that decides has declared; None for any other."""
+        bets = self._ledger.assumed
+        if not isinstance(bets, Bets) or bets.winner[0] == NOBODY:
+            return None
+        return Declaration(self.arms[int(bets.winner[0])], int(bets.declared[0]), str(self.policy))
 
     def _won(self, winner: Any, first: int, second: int) -> float | None:
         """Return what a vote gives the first arm; None for a conversion."""
@@ -398,7 +427,7 @@ class Player:
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
             state = {**self.__dict__, "_pairs": self._pairs[:], "_told": self._told[:]}
-            state["_cast"] = copy_of(self._cast)
+            state["_led"] = self._led[:]
             state = {**state, "_asked": self._asked[:], "_clock": copy.copy(self._clock)}
             state = {**state, "_heard": self._heard[:], "_ledger": copy.deepcopy(self._ledger)}
             state = {**state, "_rule": copy.deepcopy(self._rule), "_rng": copy.deepcopy(self._rng)}

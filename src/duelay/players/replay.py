@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from duelay.delays.units import in_ticks, in_time
-from duelay.ledger import with_room
+from duelay.ledger import Ledger, with_room
+from duelay.ledger.arms import reopen
+from duelay.ledger.bets import Bets
 from duelay.ledger.order import keep_turns, weaker
+from duelay.logs.changes import late_comers
 from duelay.logs.history import History
 from duelay.logs.merging import places
 from duelay.players.booking import book
-from duelay.players.cast import among
+from duelay.players.cast import Cast, changed, rebuild
 
 if TYPE_CHECKING:
     from duelay.players.player import Player
@@ -68,15 +71,39 @@ def replay_into(player: Player, history: History) -> None:
         first_won=np.where(is_late, np.nan, history.first_won),
         window=window,
     )
+    is_deciding = isinstance(player._ledger.assumed, Bets)
+    cast = Cast(history.arms, history.changes, of_all=is_deciding)
+    n_places = int((cast.joined == 0).sum()) if is_deciding else len(cast.shown)
+    ledger, _ = player._open(n_places)  # refuses what cannot be
     if player._clock is not None and history.now is not None:
         player._clock.read(history.now)  # refuses one in the future
-    booked = among(history, player._cast)
-    player._ledger = with_room(player._ledger, history.n + 1)
-    book(player._ledger, booked)
-    keep_turns(player._ledger.order, booked.first, booked.second)
+    player.arms, player._cast = history.arms, cast
     _remember(player, history)
+    if is_deciding:
+        player._ledger = _decided(player, ledger, history)
+    else:
+        rebuild(player)
     player._late = int(is_late.sum())
     player._past = past if history.n else None
+
+
+def _decided(player: Player, ledger: Ledger, history: History) -> Ledger:
+    """Return the ledger of a policy that decides, with the arms of each moment."""
+    policy, arms = player.policy, history.arms
+    if player._clock is None and late_comers(history.changes):
+        # In ticks no room is kept for arms that join. Nobody has been declared yet: keep it now.
+        bets = reopen(ledger.assumed, float(policy.error))  # type: ignore[attr-defined]
+        ledger = ledger._replace(assumed=bets)
+    ledger = book(
+        with_room(ledger, history.n + 1),
+        history,
+        changed=lambda ledger, c: changed(ledger, arms.index(c.arm), c.kind, policy),
+    )
+    keep_turns(ledger.order, history.first, history.second)
+    if history.declared is not None and history.declared.policy == str(policy):
+        ledger.assumed.winner[0] = arms.index(history.declared.arm)
+        ledger.assumed.declared[0] = history.declared.tick
+    return ledger
 
 
 def _check(player: Player, history: History, *, by_clock: bool) -> None:
@@ -86,6 +113,11 @@ def _check(player: Player, history: History, *, by_clock: bool) -> None:
         raise ValueError(
             f"replay needs a player that has just started, and {player.tick} duels have been "
             "asked of this one: start another"
+        )
+    if player._cast.changes:
+        raise ValueError(
+            "replay needs a player whose arms have not changed: replay first, then let arms join "
+            "or retire them; a history has its own changes"
         )
     if player.feedback != history.feedback:
         raise ValueError(
@@ -104,12 +136,17 @@ def _check(player: Player, history: History, *, by_clock: bool) -> None:
 
 
 def _for(player: Player, history: History) -> History:
-    """Return the history by the numbers of the player's arms, found by name."""
-    number = places(history.arms, player.arms)
+    """Return the history by the numbers of the player's arms, found by name.
+
+    Arms that joined later come after the first ones, in their order.
+    """
+    late = late_comers(history.changes)
+    arms = (*(arm for arm in player.arms if arm not in late), *late)
+    number = places(history.arms, arms)
     return dataclasses.replace(
         history,
-        n_arms=player.n_arms,
-        arms=player.arms,
+        n_arms=len(arms),
+        arms=arms,
         first=number[history.first],
         second=number[history.second],
     )
@@ -126,3 +163,6 @@ def _remember(player: Player, history: History) -> None:
     else:
         player._heard = array("d", history.answered.tobytes())
         player._asked = array("d", history.asked.tobytes())
+    if player._keeps_leaders:
+        led = np.zeros(history.n) if history.first_led is None else 2 - history.first_led
+        player._led = bytearray(np.nan_to_num(led).astype(np.uint8))

@@ -28,29 +28,49 @@ _NODES = np.polynomial.legendre.leggauss(80)  # of an integral around the mode, 
 _BELOW = 40.0  # the mode, in log likelihood: the rest is left out, which widens the interval
 
 
+def shares(joined: NDArray[np.int64], *, has_room: bool) -> Floats:
+    """(K, K): the part of the error that each pair may use, while arms come and go.
+
+    `joined` is 0 for the K0 first arms, n for the n-th that joined later. A (K0 + 1)-th part is for
+    those who join, 1 / (n (n + 1)) of it for the n-th, shared by its pairs with the arms before it;
+    the first pairs share what is left, or all of it where nobody has kept room (`has_room`).
+    """
+    first = int((joined == 0).sum())
+    n = np.maximum(joined[:, None], joined[None, :]).astype(np.float64)
+    room = 1.0 / (first + 1)
+    own = (1.0 - room if has_room else 1.0) / (first * (first - 1) / 2)
+    late = np.maximum(n, 1.0)
+    return np.where(n == 0, own, room / (late * (late + 1.0) * (first + late - 1.0)))
+
+
 def at_all_times(
-    ledger: Ledger, history: History, error: float, delay: Any = None
+    ledger: Ledger,
+    history: History,
+    error: float,
+    delay: Any = None,
+    share: Floats | None = None,
 ) -> tuple[Floats, Floats]:
     """Return the ends of the intervals that fit what a ledger is told and assumes.
 
-    `delay` is the law that is told, which by the clock the ledger does not keep.
+    `delay` is the law that is told, which by the clock the ledger does not keep. `share` is the
+    part of the error that each pair may use, (K, K); all pairs have the same where it is left out.
 
     Where a law is told, from conversions and silence; else from conversions, or votes, alone. What
     was told after the last duel was asked is left out, as in `duelay.players.evidence.replay`.
     """
     assumed = ledger.assumed
     if isinstance(assumed, Bets) and not assumed.told.is_told:
-        return of_shares(assumed.seen, error)
+        return of_shares(assumed.seen, error, share)
     if isinstance(assumed, AssumedGeometric | AssumedTable | Bets):
-        return of_censored(history, assumed, error)
+        return of_censored(history, assumed, error, share)
     if isinstance(assumed, ByClock) and not assumed.learns:
-        return of_censored(history, delay, error)
+        return of_censored(history, delay, error, share)
     seen, k = _is_seen(history), history.n_arms
     wins = np.zeros((k, k))
     first, second, won = history.first[seen], history.second[seen], history.first_won[seen]
     np.add.at(wins, (first, second), won)
     np.add.at(wins, (second, first), 1.0 - won)
-    return of_shares(wins, error)
+    return of_shares(wins, error, share)
 
 
 def _ages_seen(history: History) -> NDArray[Any]:
@@ -65,21 +85,26 @@ def _is_seen(history: History) -> NDArray[np.bool_]:
     return np.asarray(history.answered <= history.asked.max(initial=-np.inf))
 
 
-def of_shares(wins: Floats, error: float) -> tuple[Floats, Floats]:
+def _least(k: int, error: float, share: Floats | None) -> Floats:
+    """(K, K): the log of the ratio at which a value is left out."""
+    equal = np.full((k, k), 2.0 / (k * (k - 1)))
+    return np.asarray(-np.log(error * (equal if share is None else share)))
+
+
+def of_shares(wins: Floats, error: float, share: Floats | None = None) -> tuple[Floats, Floats]:
     """Return the ends of the intervals from wins of i over j, each (K, K), a tie as half a win.
 
     The mixture is Jeffreys's, Beta(1/2, 1/2). A tied vote is less extreme than a win or a loss, so
     that the ratio is a supermartingale with it, too.
     """
     k = len(wins)
-    least = math.log(k * (k - 1) / 2 / error)  # the error is shared by all pairs
-    lower = np.zeros((k, k))
+    least, lower = _least(k, error, share), np.zeros((k, k))
     known = (wins > 0) & ~np.eye(k, dtype=bool)
-    lower[known] = _lower_shares(wins[known], wins.T[known], least)
+    lower[known] = _lower_shares(wins[known], wins.T[known], least[known])
     return _both_sides(lower, wins + wins.T > 0)
 
 
-def _lower_shares(wins: Floats, losses: Floats, least: float) -> Floats:
+def _lower_shares(wins: Floats, losses: Floats, least: Floats) -> Floats:
     """The least mu at which the mixture is not yet exp(least) times likelier, by bisection."""
     mixed = _log_gamma(wins + 0.5) + _log_gamma(losses + 0.5) - _log_gamma(wins + losses + 1.0)
     mixed -= 2.0 * math.lgamma(0.5)
@@ -92,7 +117,9 @@ def _lower_shares(wins: Floats, losses: Floats, least: float) -> Floats:
     return low
 
 
-def of_censored(history: History, assumed: Any, error: float) -> tuple[Floats, Floats]:
+def of_censored(
+    history: History, assumed: Any, error: float, share: Floats | None = None
+) -> tuple[Floats, Floats]:
     """Return the ends of the intervals where the law is told, from all duels so far.
 
     A conversion with i first is worth mu, a silence at age a 1 - mu tau(a). That is the likelihood
@@ -103,7 +130,7 @@ def of_censored(history: History, assumed: Any, error: float) -> tuple[Floats, F
     is_heard, ages = _is_seen(history), _ages_seen(history)
     if isinstance(assumed, Bets):
         is_heard &= np.nan_to_num(history.delay) <= assumed.window  # later, its silence stands
-    least = math.log(n_arms * (n_arms - 1) / 2 / error)
+    least = _least(n_arms, error, share)
     lower, known = np.zeros((n_arms, n_arms)), np.zeros((n_arms, n_arms), dtype=bool)
     for i in range(n_arms):
         for j in range(i):
@@ -115,8 +142,8 @@ def of_censored(history: History, assumed: Any, error: float) -> tuple[Floats, F
                 sides.append((int((mine & is_heard).sum()), values, counts))
             if any(wins or values.size for wins, values, _ in sides):
                 known[i, j] = known[j, i] = True
-                lower[i, j] = _lower_censored(sides[0], sides[1], least)
-                lower[j, i] = _lower_censored(sides[1], sides[0], least)
+                lower[i, j] = _lower_censored(sides[0], sides[1], float(least[i, j]))
+                lower[j, i] = _lower_censored(sides[1], sides[0], float(least[i, j]))
     return _both_sides(lower, known)
 
 

@@ -87,6 +87,7 @@ class Standing:
     late: int = 0  # answers that came after the window
     backwards: int = 0  # how often a time was given that was before the latest one known ...
     backwards_by: float = 0.0  # ... and by how many seconds, at the most
+    is_frozen: bool = False  # whether the latest one known is of a call that gave none
     guarantee: Guarantee = NONE  # what holds however often somebody looks
     policy_error: float | None = None  # of a policy that decides
     counted: NDArray[np.float64] | None = None  # (K, K): N~^2 / N, answers that tell as much
