@@ -83,7 +83,8 @@ class DelayEstimate:
         """The laws that were fitted, the best first; none where there are too few answers."""
         if int(self.watched.is_heard.sum()) < LEAST or not self.learned.last > 0:
             return ()
-        return _fit_all(self.watched, self.chance, self.learned)
+        spread = 1.0 if self.joint is None else self.joint.spread
+        return _fit_all(self.watched, self.chance, self.learned, spread)
 
     @property
     def curve(self) -> Law:
@@ -167,11 +168,15 @@ class _Sums(NamedTuple):
     in_time: bool
 
 
-def _fit_all(watched: Watched, chance: Any, learned: Learned) -> tuple[Fit, ...]:
-    """Fit every family; the best by Akaike's criterion first."""
+def _fit_all(watched: Watched, chance: Any, learned: Learned, spread: float) -> tuple[Fit, ...]:
+    """Fit every family; the best by Akaike's criterion first.
+
+    The likelihood takes each chance for known; where it is not, `spread` says by how much more the
+    share that never answers varies.
+    """
     sums = _add_up(watched, chance)
     fits = sorted((_fit_one(name, sums, learned) for name in FAMILIES), key=lambda one: one.aic)
-    return (fits[0]._replace(never_range=_range(fits[0], sums)), *fits[1:])
+    return (fits[0]._replace(never_range=_range(fits[0], sums, _CHI * spread)), *fits[1:])
 
 
 def _add_up(watched: Watched, chance: Any) -> _Sums:
@@ -229,7 +234,7 @@ def _minimize(cost: Callable[[Any], float], start: list[float]) -> Any:
     return optimize.minimize(cost, start, method="Nelder-Mead", options=options)
 
 
-def _range(fit: Fit, sums: _Sums) -> tuple[float, float]:
+def _range(fit: Fit, sums: _Sums, limit: float) -> tuple[float, float]:
     """Bisect for the shares that never answer which cost too much likelihood, the law adapting."""
     inner: Any = fit.law.law if isinstance(fit.law, Never) else fit.law
     shape = next((getattr(inner, name) for name in ("shape", "sigma") if hasattr(inner, name)), 1.0)
@@ -239,7 +244,7 @@ def _range(fit: Fit, sums: _Sums) -> tuple[float, float]:
         def cost(theta: Any) -> float:
             return -_log_likelihood(_law(fit.name, theta, sums.in_time), 1.0 - never, sums)
 
-        return float(_minimize(cost, start).fun) + fit.log_likelihood > _CHI
+        return float(_minimize(cost, start).fun) + fit.log_likelihood > limit
 
     ends = []
     for end in (0.0, 1.0):

@@ -43,6 +43,7 @@ class Joint(NamedTuple):
     lower: Floats  # (K, K): the ends of intervals for all pairs together, at one look
     upper: Floats
     law: Learned
+    spread: float  # the variance of tau at its end, in terms of what it were if mu were known
 
 
 class _Counts(NamedTuple):
@@ -77,7 +78,7 @@ def estimate_jointly(watched: Watched, n_arms: int, error: float = 0.05) -> Join
     mu, q = _maximize(told)
     all_mu = _preferences(counts, q)
     all_mu[enough] = mu
-    covariance = _law_covariance(told, mu, q)
+    covariance, known = _law_covariance(told, mu, q)
     law = _learned(edges, q, covariance, watched)
     alone, full = _errors(counts, all_mu, q, covariance)
     limit = NormalDist().inv_cdf(1.0 - error / (n_arms * (n_arms - 1))) ** 2 / 2.0
@@ -92,7 +93,8 @@ def estimate_jointly(watched: Watched, n_arms: int, error: float = 0.05) -> Join
     lower[j, i], upper[j, i] = 1.0 - high_end, 1.0 - low_end
     for matrix, fill in ((mean, 0.5), (spread, 0.0), (lower, 0.5), (upper, 0.5)):
         np.fill_diagonal(matrix, fill)
-    return Joint(mean, spread, lower, upper, law)
+    wider = max(float(covariance.sum() / known.sum()), 1.0) if known.sum() > 0 else 1.0
+    return Joint(mean, spread, lower, upper, law, wider)
 
 
 def _edges(watched: Watched) -> Floats:
@@ -234,12 +236,13 @@ def _after(values: Floats) -> Floats:
     return np.asarray(np.cumsum(values[:, ::-1], axis=1)[:, ::-1][:, 1:])
 
 
-def _law_covariance(counts: _Counts, mu: Floats, q: Floats) -> Floats:
-    """(B, B): the covariance of q, all mu being estimated as well."""
+def _law_covariance(counts: _Counts, mu: Floats, q: Floats) -> tuple[Floats, Floats]:
+    """Return covariances of q (B, B): all mu being estimated as well, and all mu being known."""
     both, cross, law = _information(counts, mu, q)
     left = law - (cross / np.maximum(both, 1e-300)[:, None]).T @ cross
     scale = np.outer(q, q)  # of very different sizes: inverted on a scale of their own
-    return np.asarray(np.linalg.pinv(left * scale, hermitian=True) * scale)
+    full, known = (np.linalg.pinv(part * scale, hermitian=True) * scale for part in (left, law))
+    return np.asarray(full), np.asarray(known)
 
 
 def _errors(counts: _Counts, mu: Floats, q: Floats, covariance: Floats) -> tuple[Floats, Floats]:
