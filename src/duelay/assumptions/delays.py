@@ -13,7 +13,6 @@ from duelay.assumptions.order import is_even
 from duelay.assumptions.scores import (
     Floats,
     Ints,
-    add_up,
     chi_squared,
     one_hot,
     quadratic,
@@ -23,6 +22,7 @@ from duelay.assumptions.scores import (
 )
 from duelay.logs.history import History
 
+_PAIRS = 300  # that are compared, of those with the most answers
 _BLOCKS = 10  # parts of the time within which pairs are compared
 
 
@@ -45,7 +45,7 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
     delay, n = history.delay[used], int(used.sum())
     if n < LEAST:
         return silent(name, n, f"needs {LEAST} answers of two arms, has {n}.")
-    statistic, p = chi_squared(*add_up(scores(x, ranks(delay), pairs_of(history)[used])))
+    statistic, p = chi_squared(*scores(x, ranks(delay), pairs_of(history)[used]))
     if math.isnan(p):
         return silent(
             name, n, "there is nothing to compare: in no pair do delays and winners vary."
@@ -79,7 +79,8 @@ def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
         return silent(name, n, f"needs {LEAST} answers by old duels, has {n}.")
     pairs = pairs_of(history)
     answers = np.bincount(pairs[heard], minlength=history.n_arms**2)
-    pairs = np.where(answers[pairs] >= LEAST, pairs, -1)  # -1: pairs with few answers, pooled
+    least = max(LEAST, int(np.sort(answers)[-_PAIRS:][0]))
+    pairs = np.where(answers[pairs] >= least, pairs, -1)  # -1: pairs with few answers, pooled
     block = part_of_time(history, age, _BLOCKS)
     kinds, pair = np.unique(pairs[old], return_inverse=True)
     group = np.zeros(history.n, dtype=np.int64)
@@ -147,9 +148,9 @@ def when_and_whether(
     chi-squared statistics add up.
     """
     old, heard, _ = cut(history)
-    parts = [add_up(scores(x[heard], ranks(history.delay[heard]), strata[heard]))]
+    parts = [scores(x[heard], ranks(history.delay[heard]), strata[heard])]
     if history.feedback == "votes" or is_even(history):
-        parts.append(add_up(scores(x[old], heard[old].astype(np.float64), share_strata[old])))
+        parts.append(scores(x[old], heard[old].astype(np.float64), share_strata[old]))
     statistic, df = 0.0, 0
     for score, variance in parts:
         more, more_df = quadratic(score, variance)

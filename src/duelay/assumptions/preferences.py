@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from duelay.assumptions.alike import cut, pairs_of, part_of_time
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
 from duelay.assumptions.order import is_even
-from duelay.assumptions.scores import Floats, add_up, chi_squared, one_hot, scores
+from duelay.assumptions.scores import Floats, chi_squared, one_hot, scores
 from duelay.logs.history import History
 
 
@@ -42,7 +42,7 @@ def preference_drift(history: History, *, level: float = 0.05) -> Finding:
     x = one_hot(low, history.n_arms) - one_hot(high, history.n_arms)
     x[~is_late] = 0.0
     y, ordered = _low_won(history, old, heard), history.first * history.n_arms + history.second
-    gain, variance = add_up(scores(x[used], y[used], ordered[used]))
+    gain, variance = scores(x[used], y[used], ordered[used])
     statistic, p = chi_squared(gain, variance)
     if math.isnan(p):
         return silent(name, n, "there is nothing to compare: no pair has answers early and late.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,32 +12,34 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class Part(NamedTuple):
-    """A stratum's score and its variance over all permutations."""
-
-    score: Floats  # (p,): sum of (x - its mean) y
-    variance: Floats  # (p, p)
+_ROWS = 200_000  # that are looked at together, so that a log of millions takes no more memory
 
 
-def scores(x: Floats | Ints, y: Floats, strata: Ints) -> list[Part]:
-    """Return each stratum's score of y (n,) on x, which is (n, p), or (n,) groups from 0."""
-    parts = []
+def scores(x: Floats | Ints, y: Floats, strata: Ints) -> tuple[Floats, Floats]:
+    """Return the score of y (n,) on x, and its variance, each added up over strata.
+
+    x is (n, p), or (n,) groups from 0. A stratum's score is the sum of (x - its mean) y; its
+    variance is that over all permutations of y within it, for an effect common to all strata.
+    """
+    p = x.shape[1] if x.ndim == 2 else int(x.max(initial=0)) + 1
+    score, variance = np.zeros(p), np.zeros((p, p))
     order = np.argsort(strata, kind="stable")
     _, begin = np.unique(strata[order], return_index=True)
-    for rows in np.split(order, begin[1:]):
-        if len(rows) > 1:
-            x_ = x[rows] if x.ndim == 2 else one_hot(x[rows], int(x.max()) + 1)
-            x_, y_ = x_ - x_.mean(axis=0), y[rows] - y[rows].mean()
-            parts.append(Part(x_.T @ y_, (x_.T @ x_) * (y_ @ y_) / (len(rows) - 1)))
-    return parts
-
-
-def add_up(parts: list[Part]) -> tuple[Floats, Floats]:
-    """Add up scores and variances over strata, for an effect common to all."""
-    if not parts:
-        return np.zeros(1), np.zeros((1, 1))
-    scores, variances = [part.score for part in parts], [part.variance for part in parts]
-    return np.asarray(np.sum(scores, axis=0)), np.asarray(np.sum(variances, axis=0))
+    ends = np.append(begin[1:], len(order))
+    place = 0
+    while place < len(begin):  # some strata at a time, none in parts
+        last = max(int(np.searchsorted(ends, begin[place] + _ROWS)), place + 1)
+        rows, n = order[begin[place] : ends[last - 1]], (ends - begin)[place:last]
+        x_ = x[rows] if x.ndim == 2 else one_hot(x[rows], p)
+        starts, stratum = begin[place:last] - begin[place], np.repeat(np.arange(len(n)), n)
+        mean = np.add.reduceat(x_, starts, axis=0) / n[:, None]
+        y_ = y[rows] - (np.add.reduceat(y[rows], starts) / n)[stratum]
+        spread = np.add.reduceat(y_ * y_, starts) / np.maximum(n - 1, 1)
+        x_ = x_ - mean[stratum]
+        score += x_.T @ y_
+        variance += (x_ * spread[stratum, None]).T @ x_
+        place = last
+    return score, variance
 
 
 def ranks(values: Floats) -> Floats:
@@ -48,7 +50,9 @@ def ranks(values: Floats) -> Floats:
 
 def one_hot(codes: NDArray[Any], n: int) -> Floats:
     """Return a column for each code: 1 where it occurs, 0 elsewhere."""
-    return np.asarray(np.eye(n)[codes])
+    found = np.zeros((len(codes), n))
+    found[np.arange(len(codes)), codes] = 1.0
+    return found
 
 
 def quadratic(score: Floats, variance: Floats) -> tuple[float, int]:
