@@ -189,7 +189,17 @@ def check_fits(policy: Any, setting: Setting, n_arms: int = 2) -> None:
     if setting.stop != error:
         raise ValueError(
             f"stop must be the policy's own error, {error:g} of {policy}, got {setting.stop:g}"
+            + _instead(policy, setting.stop)
         )
+
+
+def _instead(policy: CompiledPolicy, error: float) -> str:
+    """Name the policy with this error, where a knob of it says which."""
+    if not dataclasses.is_dataclass(policy):
+        return ""
+    knobs = {field.name for field in dataclasses.fields(policy)} & {"error", "delta"}
+    other = dataclasses.replace(policy, **dict.fromkeys(knobs, error))
+    return f": take {other}" if len(knobs) == 1 else ""
 
 
 def _check_traffic(policy: Any, setting: Setting, n_arms: int) -> None:
