@@ -84,7 +84,7 @@ def recommend(
     checks.one_of("goal", goal, GOALS)
     if error is not None and goal != "decide":
         raise ValueError(
-            f"error is for goal='decide': a policy with little regret declares nobody, got {error!r}"
+            f"error is for goal='decide': with little regret nobody is declared, got {error!r}"
         )
     is_vote = check_feedback(feedback) == "votes"
     if feedback == "counts":

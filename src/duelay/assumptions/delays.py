@@ -130,7 +130,7 @@ def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
     score, variance = add_up(scores(x[old], heard[old].astype(np.float64), block[old]))
     statistic, p = chi_squared(score, variance)
     if math.isnan(p):
-        return silent(name, n, "there is nothing to compare: two arms, or one that is in all duels.")
+        return silent(name, n, "there is nothing to compare: two arms, or one in all duels.")
     words = "No sign of it: duels of every arm are heard of as often."
     if p < level:
         z = score / np.sqrt(np.maximum(np.diag(variance), 1e-300))

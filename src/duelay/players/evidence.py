@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,13 @@ class Evidence(NamedTuple):
     n_open: NDArray[np.int64]  # (K, K): duels of the pair that are not settled
     worth: float  # what a duel tells, in conversions, hoping that most are answered
     winner_exists: bool
+
+    def __repr__(self) -> str:
+        arms = ", ".join(f"{value:.3g}" for value in np.exp(self.arm))
+        return (
+            f"Evidence(winner={self.winner}, declared={self.declared}, of {arms}, "
+            f"declared at {math.exp(self.level):.4g}, fields: {', '.join(self._fields)})"
+        )
 
 
 def evidence_of(bets: Bets) -> Evidence:

@@ -252,6 +252,14 @@ class Standing:
             more = ": it seems that no arm beats all others"
         return f"{leads} ({sure}{more})"
 
+    @property
+    def weighed(self) -> str:
+        """What was weighed for a declaration, where intervals are of less; else empty."""
+        bets = self.bets
+        if self.winner is None or bets is None or bets.is_vote or bets.told.is_told:
+            return ""
+        return "declared from conversions and silence; intervals are from conversions alone"
+
     def rows(self) -> list[Row]:
         """What the table shows: a row an arm, the leader first, then by how many each beats.
 
@@ -318,12 +326,7 @@ class Standing:
         columns = ["arm", shown, "beats", "duels", "conversions", "pending"]
         lines = [self.headline, table(columns, rows, left=(0, 1))]
         kind, words = self.guarantee.kind, self.guarantee.words
-        bets = self.bets
-        is_settled = bets is not None and not (bets.is_vote or bets.told.is_told)
-        if self.winner is not None and is_settled:
-            lines.append(
-                "declared from conversions and silence; intervals are from conversions alone"
-            )
+        lines += [self.weighed] if self.weighed else []
         if kind != "proved":
             lines.append(f"not guaranteed: {words}" if kind == "none" else words)
         return "\n".join([*lines, *(f"warning: {words}" for words in self.warnings)])
