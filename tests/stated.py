@@ -83,7 +83,7 @@ def share_in_brackets(name, title, row, column):
 # By page, the words of a sentence and what they say of the tables, to a share of 0.12.
 STATED = {
     "howto/stopping.md": {
-        "an eighth to a quarter fewer duels": lambda t: near(
+        "an eighth to a quarter fewer duels on the": lambda t: near(
             [
                 1 - r
                 for r in t.ratios(
@@ -91,6 +91,18 @@ STATED = {
                 )
             ],
             1 / 8, 1 / 4,
+        ),
+        "from none fewer with two arms to three eighths fewer": lambda t: near(
+            t.ratios("decide-arms", "Decide, a winner exists", "Decide", "2"), 1.0
+        ) and near(
+            [
+                min(
+                    ratio
+                    for name in ("decide", "decide-delays", "decide-arms")
+                    for ratio in t.ratios(name, "Decide, a winner exists", "Decide")
+                )
+            ],
+            5 / 8, by=0.03,
         ),
     },
     "policies.md": {

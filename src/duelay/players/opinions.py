@@ -39,11 +39,9 @@ class DuelsLeft(NamedTuple):
     def __str__(self) -> str:
         if self.high == 0 or (self.middle == 0 and self.high < _FEW):
             return "the open duels may be enough"
-        if self.low == 0:
-            return f"up to {self.high:,} more duels"
         if self.high <= _NEAR * self.low:
             return f"about {self.middle:,} more duels"
-        return f"{self.low:,} to {self.high:,} more duels"
+        return f"probably {self.low:,} to {self.high:,} more duels"
 
 
 class Opinions(NamedTuple):
