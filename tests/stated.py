@@ -52,7 +52,7 @@ class Tables:
 
 def number(cell):
     """The number that a cell begins with; None where there is none."""
-    found = re.match(r"\**([-\d.,]+)", cell)
+    found = re.match(r"\**(-?[\d.,]*\d)", cell)
     return float(found[1].replace(",", "")) if found else None
 
 
