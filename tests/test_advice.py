@@ -115,6 +115,7 @@ def test_who_wants_to_decide_is_given_the_policy_that_does():
         ({"is_order_free": False}, "needs an order that is free"),
         ({"feedback": "counts", "delay": 100}, "needs conversions that say from which duel"),
         ({"goal": "win"}, "goal must be"),
+        ({"goal": "regret", "error": 0.1}, "error is for goal='decide': with little regret nobody"),
     ):
         with pytest.raises(ValueError, match=words):
             duelay.recommend(**{"goal": "decide", **told})

@@ -41,7 +41,7 @@ def recommend(
     feedback: str = "conversions",
     self_duels: bool = True,
     goal: str = "regret",
-    error: float = 0.05,
+    error: float | None = None,
 ) -> Recommendation:
     """Return a policy for what is known about the delay, and the reason in a sentence.
 
@@ -63,7 +63,8 @@ def recommend(
     goal : ``"regret"``, to lose little on the way; or ``"decide"``, to find the winner in few duels
         and to say when it is sure. A policy with little regret stops asking once the winner seems
         clear, and is then almost never sure.
-    error : with ``"decide"``, the probability with which a declared winner may be wrong.
+    error : with ``"decide"``, the probability with which a declared winner may be wrong; None is
+        0.05.
 
     Examples
     --------
@@ -81,6 +82,10 @@ def recommend(
     window = checks.window(window)
     checks.one_of("target", target, TARGETS)
     checks.one_of("goal", goal, GOALS)
+    if error is not None and goal != "decide":
+        raise ValueError(
+            f"error is for goal='decide': with little regret nobody is declared, got {error!r}"
+        )
     is_vote = check_feedback(feedback) == "votes"
     if feedback == "counts":
         if goal == "decide":
@@ -104,6 +109,7 @@ def recommend(
     if goal == "decide":
         is_law = not is_vote and known is not None and not isinstance(known, float)
         law = known if is_law and not known.in_time else None  # by the clock it needs none
+        error = 0.05 if error is None else error
         return _to_decide(law, is_order_free, target, window, self_duels, error)
     order = "coin" if is_order_free else "champion"
     law = _law(known, is_order_free, is_vote, target, self_duels)
@@ -135,7 +141,8 @@ def _to_decide(
         )
     if not is_order_free:
         raise ValueError(
-            "goal='decide' needs an order that is free: the coin is what its guarantee rests on"
+            "goal='decide' needs an order that is free: its policy shows the two arms by coin, on "
+            "which its guarantee rests unless a law is told"
         )
     return Recommendation(
         Decide(delay=law, window=window, error=error, self_duels=self_duels),

@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 
@@ -271,15 +272,16 @@ def test_simulate_may_stop_when_a_winner_is_declared(command, tmp_path):
         assert word in shown
     assert len((tmp_path / "stops.csv").read_text().splitlines()) == 3
     assert "evidence" in (tmp_path / "evidence.csv").read_text().splitlines()[0]
-    assert "share of runs declared" in (tmp_path / "stops.svg").read_text()
+    assert "share of runs that have declared a winner" in (tmp_path / "stops.svg").read_text()
+    assert "wrote stops.csv, stops.png, stops.svg, evidence.csv, regret.csv" in shown
+    written = {path.name for path in tmp_path.iterdir() if path.is_file()}
+    assert written == set(re.findall(r"\w+\.(?:csv|png|svg)", shown.rpartition("wrote")[2]))
     nobody = command("simulate", "--dataset", "cyclic:3,0.1", "--policy", "decide", "--delay",
                      "constant:1", "--horizon", 50, "--runs", 2, "--stop", "0.05",
                      "--out", tmp_path / "nobody")  # fmt: skip
     assert nobody[0] == 0 and (tmp_path / "nobody" / "stops.svg").exists()
     status, _, complaints = command(*asked, "--stop", "0.1")
-    assert (
-        status == 2 and "stop must be the policy's own error, 0.05 of decide, got 0.1" in complaints
-    )
+    assert status == 2 and "error, 0.05 of decide, got 0.1: take decide:error=0.1" in complaints
 
 
 def test_recommend_has_a_goal(command):
@@ -288,6 +290,8 @@ def test_recommend_has_a_goal(command):
     assert command("recommend", "--goal", "decide", "--error", "0.01")[1].startswith(
         "decide:error=0.01"
     )
+    status, _, complaints = command("recommend", "--error", "0.01")
+    assert status == 2 and "--error is for --goal decide" in complaints
 
 
 def test_policies_are_simulated_as_traffic_brings_their_duels(command):

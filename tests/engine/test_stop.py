@@ -63,6 +63,9 @@ def test_nobody_declared_is_the_horizon_and_one():
 def test_a_problem_without_a_winner_may_be_stopped():
     result = stop(problem=problems.cyclic(3, 0.2), horizon=500)
     assert np.isnan(result.final).all() and not result.is_declared.any()
+    assert result.nobody.all()
+    assert not stop(problem=problems.cyclic(3, 0.2), horizon=50).nobody.any()  # too early to say
+    assert not stop().nobody.any()
     with pytest.raises(duelay.NoWinnerError):
         stop(problem=problems.cyclic(3, 0.2), stop=None)
 
@@ -83,9 +86,11 @@ def test_rr_db_delay_declares_the_arm_that_is_left():
 
 def test_stop_is_the_policys_own_error():
     with pytest.raises(
-        ValueError, match=r"stop must be the policy's own error, 0.1 of decide:error=0.1, got 0.05"
+        ValueError, match=r"own error, 0.1 of decide:error=0.1, got 0.05: take decide$"
     ):
         stop(policy=duelay.Decide(error=0.1))
+    with pytest.raises(ValueError, match=r"got 0.1: take rr-db-delay:.*delta=0.1$"):
+        stop(policy=duelay.RRDBDelay(delay="geometric:0.2"), stop=0.1)
     with pytest.raises(ValueError, match="stop needs a policy that declares a winner"):
         stop(policy=duelay.RUCB())
     with pytest.raises(ValueError, match="stop needs a policy that declares a winner"):

@@ -1,5 +1,6 @@
 """Studies: their specifications, the figure over what varies, and reports of other targets."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,16 @@ def test_a_study_of_stops_is_tabled_by_duels_until_declared(tmp_path):
     assert len(stops) == 1 + 2 * 2 * 3
     report = (tmp_path / "out" / "report.md").read_text()
     assert "duels until declared" in report and "nan" not in report
+    cells = {
+        (row[1], row[2]): row[3:-1]
+        for row in (re.split(r" *\| *", line) for line in report.splitlines())
+        if len(row) == 9
+    }
+    assert cells["dataset", "policy"][-1] == "no arm beats all"
+    mean, longest, *shares = cells["cyclic:3,0.2", "decide"]
+    assert mean == ">1,501" and longest == ">1,500"  # the horizon ended them: no spread
+    assert shares == ["0 %", "0 %", "100 %"]
+    assert f"± {decided.stopped.std(ddof=1):,.0f}" in cells["leader:3,9", "decide"][0]
 
 
 @pytest.mark.long

@@ -11,7 +11,7 @@ from duelay import delays
 from duelay.players import guarantee
 from duelay.players.evidence import replay
 from duelay.players.guarantee import Guarantee
-from duelay.players.opinions import opinions
+from duelay.players.opinions import DuelsLeft, _draw_gaps, opinions
 
 PROBLEM = duelay.Problem([[0.5, 0.85, 0.8], [0.15, 0.5, 0.7], [0.2, 0.3, 0.5]], ["a", "b", "c"])
 
@@ -72,7 +72,7 @@ def test_before_that_it_says_how_many_duels_it_may_take():
     assert standing.winner is None and not standing.is_sure
     left = standing.duels_left
     assert 0 <= left.low <= left.middle <= left.high and left.middle > 0
-    assert f"not yet sure at 95 %: about {left.middle:,} more duels" in standing.headline
+    assert f"not yet sure at 95 %: {left})" in standing.headline
     assert standing.chances.sum() <= 1 and standing.loss > 0
 
 
@@ -239,3 +239,71 @@ def test_chances_are_those_of_the_posterior():
     assert opinions(lead, n, 0, two, np.ones(len(lead), dtype=bool)).chances[0] == pytest.approx(
         expected, abs=0.04
     )
+
+
+def test_gaps_are_drawn_from_the_posterior_that_is_stated():
+    """Strengths of 0.1 and a pair's own 0.05, all pairs at once, to the error of 2000 draws."""
+    rng, k = np.random.default_rng(3), 4
+    low, high = np.triu_indices(k, 1)
+    n, lead = (np.triu(values, 1) for values in rng.integers(1, 200, size=(2, k, k)) / 1.0)
+    n[0, 1] = lead[0, 1] = 0.0
+    n, lead = n + n.T, (lead - lead.T) / 20
+    signs = np.zeros((len(low), k))
+    signs[np.arange(len(low)), low] = 1.0
+    signs[np.arange(len(low)), high] = -1.0
+    prior = 0.1**2 * signs @ signs.T + 0.05**2 * np.eye(len(low))
+    covariance = np.linalg.inv(np.linalg.inv(prior) + np.diag(4 * n[low, high]))
+    drawn = _draw_gaps(lead, n)[:, low, high]
+    sd = np.sqrt(np.diag(covariance))
+    np.testing.assert_array_less(
+        np.abs(drawn.mean(axis=0) - covariance @ (2 * lead[low, high])), 4 * sd / math.sqrt(2000)
+    )
+    np.testing.assert_allclose(np.cov(drawn.T), covariance, atol=6 * sd.max() ** 2 / 44)
+
+
+def test_of_many_arms_that_are_ordered_somebody_probably_wins():
+    """Eight arms in a row, each pair heard ten times: who leads is likely, but not certain."""
+    strength = np.arange(8.0)[::-1]
+    lead = np.clip(strength[:, None] - strength, -6, 6)
+    n = np.where(np.eye(8, dtype=bool), 0.0, 10.0)
+    chances = opinions(lead, n, 0, None, np.ones(8, dtype=bool)).chances
+    assert 0.3 < chances[0] < 0.95 and chances.sum() > 0.7 and np.argmax(chances) == 0
+
+
+@pytest.mark.parametrize(
+    "left, words",
+    [
+        ((0, 0, 0), "the open duels may be enough"),
+        ((0, 0, 30), "the open duels may be enough"),
+        ((0, 0, 400), "probably 0 to 400 more duels"),
+        ((900, 1500, 2700), "about 1,500 more duels"),
+        ((90, 1500, 9000), "probably 90 to 9,000 more duels"),
+    ],
+)
+def test_duels_that_are_left_are_a_range_unless_it_is_narrow(left, words):
+    assert str(DuelsLeft(*left)) == words
+
+
+def test_where_nobody_seems_to_win_it_says_so():
+    cycle = np.array([[0.5, 0.8, 0.2], [0.2, 0.5, 0.8], [0.8, 0.2, 0.5]])
+    player, rng = duelay.Decide().start(3, seed=0), np.random.default_rng(0)
+    while player.tick < 2000 and player.standing().duels_left is not None:
+        duel = player.ask()
+        if rng.random() < cycle[duel.first, duel.second]:
+            player.tell(duel)
+    standing = player.standing()
+    assert standing.winner is None and standing.duels_left is None
+    assert "no arm beats all others" in standing.headline
+
+
+def test_evidence_is_printed_in_a_line():
+    shown = repr(played(duelay.Decide()).standing().evidence)
+    assert shown.startswith("Evidence(winner=0, declared=") and len(shown) < 300
+    assert "log_evidence" in shown  # the names of what there is
+
+
+def test_before_anything_is_heard_nobody_leads_in_the_table():
+    player = duelay.Decide().start(2, seed=0)
+    assert "leads" not in str(player.standing()).partition("no arm leads yet")[2]
+    player.ask()
+    assert "leads" not in str(player.standing()).partition("no arm leads yet")[2]

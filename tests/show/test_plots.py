@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -58,3 +60,25 @@ def test_many_long_names_do_not_cover_the_curves(results):
 def test_nothing_to_draw_is_refused():
     with pytest.raises(ValueError, match="results must hold at least one result"):
         plots.regret_figure([])
+
+
+def test_a_figure_of_stops_shows_wrong_runs_the_horizon_and_the_error(results):
+    one = dataclasses.replace(
+        results[0], setting=duelay.Setting(stop=0.05), stopped=np.array([100, 200, 301]),
+        leader=np.array([0, 1, 0]),
+    )  # fmt: skip
+    figure = plots.stops_figure([one], ["mine"])
+    (axes,) = figure.axes
+    words = [text.get_text() for text in axes.texts]
+    assert " 5 % may be wrong" in words and "horizon" in words
+    assert "66.7 % declared, 33.3 % wrong" in figure.legends[0].get_texts()[0].get_text()
+    declared, wrong = (
+        line.get_xydata().tolist() for line in axes.lines if len(line.get_xdata()) > 2
+    )
+    assert declared == [[0, 0], [100, 1 / 3], [200, 2 / 3], [300, 2 / 3]]
+    assert wrong == [[0, 0], [200, 1 / 3], [300, 1 / 3]]
+    all_ = dataclasses.replace(
+        one, stopped=np.array([100, 200, 250]), leader=np.zeros(3, dtype=int)
+    )
+    axes = plots.stops_figure([all_], ["mine"]).axes[0]
+    assert "horizon" not in [text.get_text() for text in axes.texts]

@@ -16,11 +16,17 @@ import math
 from collections.abc import Callable
 
 from duelay._core.words import in_markdown
-from duelay.assumptions.delays import delay_by_pair, delay_by_winner, law_drift
+from duelay.assumptions.delays import (
+    delay_by_pair,
+    delay_by_winner,
+    law_drift,
+    share_by_arm,
+)
 from duelay.assumptions.finding import Finding, check_level
 from duelay.assumptions.independence import independence
 from duelay.assumptions.order import order_balance, position_effect
 from duelay.assumptions.preferences import preference_drift
+from duelay.assumptions.told_law import told_law
 from duelay.logs.history import History
 
 __all__ = [
@@ -35,6 +41,8 @@ __all__ = [
     "position_effect",
     "preference_drift",
     "report",
+    "share_by_arm",
+    "told_law",
 ]
 
 TESTS: tuple[Callable[..., Finding], ...] = (

@@ -54,7 +54,7 @@ class Comparison:
             [
                 label,
                 until_declared(result) if stops else f"{result.final.mean():,.1f}",
-                f"{result.measured.std(ddof=1):,.1f}" if result.runs > 1 else "-",
+                f"{result.measured.std(ddof=1):,.1f}" if _has_spread(result) else "-",
                 *(
                     [_percent(result.is_declared.mean()), _percent(result.is_wrong.mean())]
                     if stops
@@ -76,7 +76,7 @@ class Comparison:
         return "\n".join([shown, *([""] if meant else []), *meant.values()])
 
     def write(self, folder: Path, band: str) -> None:
-        """Write regret.csv, regret.png and regret.svg; with `stop` also stops and evidence."""
+        """Write a table of the regret and its figure; with `stop` also of stops, and evidence."""
         from duelay.show import plots
 
         if any(result.setting.stop is not None for result in self.results):
@@ -125,6 +125,11 @@ def compare(
         if sys.stderr is not None and sys.stderr.isatty():
             print(file=sys.stderr)  # after the terminal's ^C
     return Comparison([form for form, _ in chosen], results, failure)
+
+
+def _has_spread(result: Result) -> bool:
+    """Whether runs have a standard deviation: several, none of them ended by the horizon."""
+    return result.runs > 1 and (result.setting.stop is None or bool(result.is_declared.all()))
 
 
 def _is_alias(form: str) -> bool:

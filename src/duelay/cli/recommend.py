@@ -28,8 +28,8 @@ from duelay.problems import TARGETS
                  "the first there are.")  # fmt: skip
 @click.option("--goal", type=click.Choice(GOALS), default="regret", show_default=True,
               help="Lose little on the way, or find the winner soon and be sure.")  # fmt: skip
-@click.option("--error", type=float, default=0.05, show_default=True, metavar="SHARE",
-              help="With --goal decide: how often a declared winner may be wrong.")  # fmt: skip
+@click.option("--error", type=float, metavar="SHARE", help="With --goal decide: how often a "
+              "declared winner may be wrong.  [default: 0.05]")  # fmt: skip
 @click.option("--two-arms", is_flag=True, help="Two different arms must always be shown.")
 def recommend_command(
     delay: str | None,
@@ -40,7 +40,7 @@ def recommend_command(
     target: str,
     feedback: str,
     goal: str,
-    error: float,
+    error: float | None,
     two_arms: bool,
 ) -> None:
     """Say which policy to use, and why."""
@@ -58,6 +58,8 @@ def recommend_command(
             "--feedback counts needs --mean-delay, or --delay for the law: the policy's rounds are "
             "made from the mean"
         )
+    if error is not None and goal != "decide":
+        raise ValueError("--error is for --goal decide: with little regret nobody is declared")
     advice = recommend(
         mean_delay if delay is None else delays.check(delay),
         is_order_free=not order_given,

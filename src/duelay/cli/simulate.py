@@ -61,8 +61,8 @@ from duelay.problems import TARGETS
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Write regret.csv, regret.png and regret.svg there, with --stop also stops.csv and "
-    "evidence.csv.",
+    help="Write regret.csv, regret.png and regret.svg there, with --stop also stops.csv, "
+    "stops.png, stops.svg and evidence.csv.",
 )
 @click.option("--band", type=click.Choice(BANDS), default="sd", show_default=True,
               help="What the figure's bands show: one standard deviation of the runs, or a 95 % "
@@ -109,8 +109,9 @@ def simulate_command(
     """Simulate policies on a problem and compare their regret.
 
     Prints the mean and standard deviation of the regret over the runs, the share of runs that the
-    true winner leads in the end, and the microseconds that a duel takes. After Ctrl-C the policies
-    that are finished are kept.
+    true winner leads in the end, and the microseconds that a duel takes. With --stop: the duels
+    until a winner is declared, in how many runs one is, and in how many a wrong one. After Ctrl-C
+    the policies that are finished are kept.
     """
     import_modules(modules)
     if in_ticks and traffic is None:
@@ -159,7 +160,7 @@ def simulate_command(
     click.echo(compared.table())
     if out is not None:
         compared.write(out, band)
-        more = "stops.csv, evidence.csv, " if stop is not None else ""
+        more = "stops.csv, stops.png, stops.svg, evidence.csv, " if stop is not None else ""
         click.echo(f"\nwrote {more}regret.csv, regret.png and regret.svg to {out}")
     if compared.missing:
         done = f"{len(compared.results)} of {len(chosen)} policies"

@@ -48,6 +48,8 @@ class Result:
     setting: Setting = Setting()  # whose regret, and how answers came
     stopped: NDArray[np.int64] | None = None  # (runs,): duels until a winner was declared and the
     # run ended; horizon + 1 where none was
+    nobody: NDArray[np.bool_] | None = None  # (runs,): with `stop`, whether `Decide` was sure that
+    # no arm beats all others
     paths: tuple[Evidence, ...] = ()  # with `stop`: how the evidence grew in each run, of `Decide`
 
     @property
@@ -158,6 +160,11 @@ class Result:
             f"horizon={self.horizon}, runs={self.runs}{how}: regret {self.final.mean():.1f} "
             f"± {self.final.std(ddof=1 if self.runs > 1 else 0):.1f})"
         )
+
+
+def longest(result: Result) -> str:
+    """The duels of the longest run; ">" before the horizon where that ended it."""
+    return f"{result.measured.max():,.0f}" if result.is_declared.all() else f">{result.horizon:,}"
 
 
 def until_declared(result: Result) -> str:

@@ -20,6 +20,7 @@ from duelay.delays.units import check_clock, refuse_rounds, refuse_time
 from duelay.engine.job import Job, do_all
 from duelay.engine.result import Result
 from duelay.engine.setting import Setting, takes_setting
+from duelay.players.evidence import Evidence
 from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.problems import NoWinnerError, Problem
 from duelay.traffic import Traffic
@@ -140,6 +141,7 @@ def simulate(
         seconds=sum(outcome.seconds for outcome in outcomes),
         setting=setting,
         stopped=np.array([outcome.stopped for outcome in outcomes], dtype=np.int64),
+        nobody=np.array([_finds_nobody(outcome.path) for outcome in outcomes]),
         paths=tuple(outcome.path for outcome in outcomes if outcome.path is not None),
     )
 
@@ -189,7 +191,22 @@ def check_fits(policy: Any, setting: Setting, n_arms: int = 2) -> None:
     if setting.stop != error:
         raise ValueError(
             f"stop must be the policy's own error, {error:g} of {policy}, got {setting.stop:g}"
+            + _instead(policy, setting.stop)
         )
+
+
+def _instead(policy: CompiledPolicy, error: float) -> str:
+    """Name the policy with this error, where a knob of it says which."""
+    if not dataclasses.is_dataclass(policy):
+        return ""
+    knobs = {field.name for field in dataclasses.fields(policy)} & {"error", "delta"}
+    other = dataclasses.replace(policy, **dict.fromkeys(knobs, error))
+    return f": take {other}" if len(knobs) == 1 else ""
+
+
+def _finds_nobody(evidence: Evidence | None) -> bool:
+    """Whether every arm has lost to another one for certain."""
+    return evidence is not None and bool(evidence.is_out.all())
 
 
 def _check_traffic(policy: Any, setting: Setting, n_arms: int) -> None:

@@ -55,6 +55,8 @@ _BONUS = (
     "orders; for one look"
 )
 _SEEMS = ", if a coin decided who was first: nobody says so, and the log does not contradict it"
+_ON_THE_COIN = ("order balance", "delay by winner", "preference drift", "independence")
+_ON_A_LAW = ("delay by winner", "delay by pair", "law drift", "preference drift", "independence")
 Bools = NDArray[np.bool_]
 
 
@@ -157,6 +159,16 @@ class Estimate:
         return tuple(finding for finding in self.findings if finding.is_alarm)
 
     @property
+    def doubts(self) -> tuple[Finding, ...]:
+        """Those of them that find what the intervals, or the winner, rest on."""
+        rests_on = _ON_A_LAW if self.evidence is None and not self._is_vote else _ON_THE_COIN
+        return tuple(alarm for alarm in self.alarms if alarm.name in rests_on)
+
+    @property
+    def _is_vote(self) -> bool:
+        return self.history.feedback == "votes"
+
+    @property
     def headline(self) -> str:
         """Who wins or leads, and how sure that is, in a sentence."""
         if not self.history.is_heard.any():
@@ -175,8 +187,8 @@ class Estimate:
             some = ", ".join(rivals[:3]) + (f" and {len(rivals) - 3} more" * (len(rivals) > 3))
             open_ = f": {some} may still be as good" if rivals else ""
             words = f"{name} leads, not sure at {100 * (1 - self.error):g} %{open_}"
-        if self.alarms:
-            words += f"; but doubtful: {', '.join(alarm.name for alarm in self.alarms)}"
+        if self.doubts:
+            words += f"; but doubtful: {', '.join(doubt.name for doubt in self.doubts)}"
         return words
 
     @property
@@ -241,7 +253,9 @@ class Estimate:
             )
         if self.history.skipped:
             words.append(f"{len(self.history.skipped):,} bad rows were left out")
-        words += [f"warning: {alarm.sentence}" for alarm in self.alarms]
+        for alarm in self.alarms:
+            head = "warning" if alarm in self.doubts else "worth a look"
+            words.append(f"{head}: {alarm.name}: {alarm.sentence}")
         return "\n".join(words)
 
     def save(self, folder: str | Path) -> list[Path]:

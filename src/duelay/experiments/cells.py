@@ -26,7 +26,7 @@ from duelay.engine.setting import Setting
 from duelay.experiments.spec import Choice, Grid, Specification, problem_digest
 from duelay.problems import Problem
 
-_ARRAYS = ("t", "regret", "final", "leader", "plays", "pairs", "stopped")
+_ARRAYS = ("t", "regret", "final", "leader", "plays", "pairs", "stopped", "nobody")
 _OURS = own_digest(Path(__file__))
 
 

@@ -29,7 +29,8 @@ _CAPTIONS = {
     "without delay.",
     "pairs": "What {label} spends its duels on, delay {law}: share of the duels since the "
     "checkpoint before.",
-    "stops": "The share of runs that have declared a winner by then, delay {law}.",
+    "stops": "The share of runs that have declared a winner by then, thin a wrong one, delay "
+    "{law}.",
 }
 _BANDS = {"sd": "mean and standard deviation", "mean": "mean with its 95 % interval"}
 FORMATS = ("svg", "pdf", "png")

@@ -13,7 +13,7 @@ from duelay._core.files import write_whole
 from duelay._core.words import in_code as _code
 from duelay._core.words import in_markdown as _text
 from duelay.engine import Result
-from duelay.engine.result import until_declared
+from duelay.engine.result import longest, until_declared
 from duelay.experiments import claims, sweep
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid
@@ -89,7 +89,8 @@ def _sweep(results: Results) -> str:
         f"Mean regret at the horizon over {axis}, with 95 % intervals, on a logarithmic axis."
         if stop is None
         else f"Mean duels until declared over {axis}, with 95 % intervals, on a logarithmic axis; "
-        f"below, the share of runs that declare a wrong arm, and the {100 * stop:g} % promised."
+        f"below, the share of runs that declare a wrong arm, and the {100 * stop:g} % promised. "
+        "Where the horizon ended runs, the mean is more than is shown."
     )
     parts = [f"![{_text(caption)}](figures/sweep.svg)\n\n*{_text(caption)}*"]
     for title, (columns, rows) in sweep.tables(results).items():
@@ -117,16 +118,23 @@ def _verdicts(checked: list[claims.Claim], grid: Grid) -> str:
     return "## The paper's claims\n\n" + _table(["", "claim", "verdict"], rows) + f"\n\n{note}"
 
 
-def _mean(result: Result) -> str:
-    if result.setting.stop is not None:
-        return until_declared(result)
-    return f"{result.final.mean():,.0f}"
+def _means(result: Result) -> tuple[str, str]:
+    """Mean and standard deviation, and the worst run.
+
+    Of duels until declared, where the horizon ended a run, only how much they are at least.
+    """
+    spread = f"{result.measured.std(ddof=1):,.0f}" if result.runs > 1 else "-"
+    if result.setting.stop is None:
+        return f"{result.final.mean():,.0f} ± {spread}", f"{result.final.max():,.0f}"
+    is_whole = result.is_declared.all()
+    return until_declared(result) + (f" ± {spread}" if is_whole else ""), longest(result)
 
 
 def _ends(result: Result) -> list[str]:
     """How a policy's runs end: by whom they are led, or who is declared."""
     if result.setting.stop is not None:
-        shares = (result.is_declared.mean(), result.is_wrong.mean())
+        nobody = 0.0 if result.nobody is None else result.nobody.mean()
+        shares = (result.is_declared.mean(), result.is_wrong.mean(), nobody)
         return [f"{100 * share:.3g} %" for share in shares]
     late = late_share(result).value
     shown = "?" if math.isnan(late) else f"{late:.2f}"
@@ -141,21 +149,13 @@ def _grid(results: Results, grid: Grid, drawn: list[tuple[str, str]]) -> str:
         rows = []
         for problem in grid.problems:
             for label, result in results.panel(grid, problem.name, str(law)).items():
-                measured = result.measured
-                spread = f"{measured.std(ddof=1):,.0f}" if result.runs > 1 else "-"
-                rows.append(
-                    [
-                        _text(problem.name),
-                        _text(label),
-                        f"{_mean(result)} ± {spread}",
-                        f"{measured.max():,.0f}",
-                        *_ends(result),
-                    ]
-                )
+                words = (_text(problem.name), _text(label))
+                rows.append([*words, *_means(result), *_ends(result)])
         columns = ["dataset", "policy", "regret (mean ± sd)", "worst run", "share in second half",
                    "led by the winner"]  # fmt: skip
         if grid.setting.stop is not None:
-            columns[2:] = ["duels until declared (mean ± sd)", "longest run", "declared", "wrong"]
+            columns[2:] = ["duels until declared (mean ± sd)", "longest run", "declared", "wrong",
+                           "no arm beats all"]  # fmt: skip
         parts.append(f"Delay {_code(str(law))}:\n\n" + _table(columns, rows))
     return "\n\n".join(parts)
 

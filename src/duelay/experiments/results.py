@@ -71,7 +71,7 @@ def load(spec: Specification, folder: str | Path) -> Results:
                         paths=(),
                         **{
                             name: np.concatenate([block[name] for block in blocks])
-                            for name in ("regret", "final", "leader", "plays", "stopped")
+                            for name in ("regret", "final", "leader", "plays", "stopped", "nobody")
                         },
                     )
     return Results(spec, by_key)

@@ -38,6 +38,13 @@ class Evidence(NamedTuple):
     worth: float  # what a duel tells, in conversions, hoping that most are answered
     winner_exists: bool
 
+    def __repr__(self) -> str:
+        arms = ", ".join(f"{value:.3g}" for value in np.exp(self.arm))
+        return (
+            f"Evidence(winner={self.winner}, declared={self.declared}, of {arms}, "
+            f"declared at {math.exp(self.level):.4g}, fields: {', '.join(self._fields)})"
+        )
+
 
 def evidence_of(bets: Bets) -> Evidence:
     """Return what bets have come to."""

@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core import checks
+from duelay.delays import Delay
+from duelay.delays import check as check_delay
+from duelay.delays.units import WAYS
 from duelay.ledger import age_to, assumes_delay
 from duelay.ledger.assumption import is_known
 from duelay.ledger.bets import Bets
@@ -17,7 +20,7 @@ from duelay.ledger.clock import ByClock
 from duelay.ledger.learned import LearnedLaw
 from duelay.logs.history import History
 from duelay.players.cast import Cast, among
-from duelay.players.guarantee import find_guarantee
+from duelay.players.guarantee import Guarantee, find_guarantee
 from duelay.players.leading import active_of, intervals, leader_of
 from duelay.players.scores import Scores, score_bounds
 from duelay.players.sequences import at_all_times, shares
@@ -97,7 +100,15 @@ def look_at(player: Player, confidence: float | None) -> Standing:
         one_look=(cast.spread(one_look[0], -math.inf), cast.spread(one_look[1], math.inf)),
         bets=ledger.assumed if is_deciding else None,
         history=history,
+        law=_told(player, guarantee),
     )
+
+
+def _told(player: Player, guarantee: Guarantee) -> Delay | None:
+    """The law that the guarantee rests on; None where it rests on something else."""
+    law = player.policy.delay
+    is_told = guarantee.holds and player.feedback == "conversions"
+    return check_delay(law) if is_told and law is not None and law not in WAYS else None
 
 
 def _counts(history: History) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -31,7 +31,7 @@ class Decide(CompiledPolicy):
     ----------
     delay : the law, if it is known. It then takes fewer duels the longer the delays are, and the
         guarantee rests on the law being right. None, the default, rests on nothing of the kind.
-    order : ``"coin"``, and nothing else: the guarantee rests on it.
+    order : ``"coin"``, and nothing else: the guarantee rests on it, unless a law is told.
     window : ticks after which a conversion is no longer counted; None waits for ever.
     error : the probability that it may err with, 0.05 by default.
     winner_exists : take for granted that one arm beats all others (a Condorcet winner). It then
@@ -61,8 +61,8 @@ class Decide(CompiledPolicy):
             object.__setattr__(self, "delay", self._known_law())
         if self.order != "coin":
             raise ValueError(
-                f"order must be 'coin' for a policy that decides, since its guarantee rests on the "
-                f"coin, got {self.order!r}"
+                "order must be 'coin' for a policy that decides: its guarantee rests on the coin, "
+                f"unless a law is told, and the coin does no harm there, got {self.order!r}"
             )
         object.__setattr__(self, "window", checks.window(self.window))
         object.__setattr__(self, "error", checks.number("error", self.error, above=0, below=1))

@@ -102,26 +102,47 @@ def stops_figure(results: Sequence[Result], labels: Sequence[str]) -> Figure:
     """Draw the share of runs that have declared a winner by then, a line a policy."""
     figure: Figure = check()(figsize=(7.2, 4.5), layout="constrained")
     axes = figure.subplots()
-    draw_stops(axes, results, labels)
-    axes.set_title(_title(results[0]))
-    axes.set(xlabel="duels", ylabel="share of runs declared")
-    axes.legend(frameon=False)
+    shares = [
+        f"{_short(label)}: {_percent(one.is_declared)} declared, {_percent(one.is_wrong)} wrong"
+        for label, one in zip(labels, results, strict=True)
+    ]
+    draw_stops(axes, results, shares)
+    axes.set_title(f"{_title(results[0])} of at most {_tick(results[0].horizon)} duels")
+    axes.set(
+        xlabel="duels", ylabel="share of runs that have declared a winner\n(thin: a wrong one)"
+    )
+    one_legend(figure, axes, columns=1)
     return figure
 
 
 def draw_stops(axes: Axes, results: Sequence[Result], labels: Sequence[str]) -> None:
-    """Draw when runs declare a winner; a line that stays below 1 goes on to the horizon."""
+    """Draw when runs declare a winner, thinly a wrong one, and how often that may be.
+
+    Where some never declare, all lines go on to the horizon, which is marked.
+    """
+    is_cut = not all(result.is_declared.all() for result in results)
+    ends = [float(result.measured[result.is_declared].max(initial=1.0)) for result in results]
+    last = float(results[0].horizon) if is_cut else 1.03 * max(ends)
+    for error in sorted({float(result.setting.stop or 0.0) for result in results}):
+        axes.axhline(error, color="#000000", linewidth=0.8, linestyle=":")
+        axes.text(0.0, error, f" {100 * error:g} % may be wrong", va="bottom", fontsize="small")
+    if is_cut:
+        axes.axvline(last, color="#999999", linewidth=1)
+        axes.text(last, 0.5, "horizon", rotation=90, va="center", ha="right", fontsize="small")
     for number, (label, result) in enumerate(zip(labels, results, strict=True)):
-        ticks = np.sort(result.measured[result.is_declared])
-        share = np.arange(1, len(ticks) + 1) / result.runs
-        if len(ticks) < result.runs:
-            share = np.append(share, len(ticks) / result.runs)
-            ticks = np.append(ticks, result.horizon)
-        axes.step(
-            [0, *ticks], [0, *share], where="post", label=in_figure(label), **style(number)
-        )  # fmt: skip
+        thick = {"label": in_figure(label), "linewidth": 1.8}
+        for those, look in ((result.is_declared, thick), (result.is_wrong, {"linewidth": 0.9})):
+            ticks = np.sort(result.measured[those])
+            share = np.arange(len(ticks) + 1) / result.runs
+            if look is thick or len(ticks):
+                axes.step([0, *ticks, last], [*share, share[-1]], where="post", **look,
+                          **style(number))  # fmt: skip
     axes.set_ylim(0, 1.03)
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, 1.01 * last)
+    axes.xaxis.set_major_formatter(lambda value, _: _tick(value))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    axes.locator_params(axis="x", nbins=5)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def draw_result(axes: Axes | None, result: Result, band: str = "sd") -> Axes:
@@ -189,12 +210,11 @@ def draw_evidence(axes: Axes | None, standing: Standing) -> Axes:
     if evidence.declared is not None:
         axes.axvline(evidence.declared, color="#999999", linewidth=1)
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(lambda value, _: _tick(value))
     axes.set_ylim(0.9, 3 * np.exp(max(evidence.level, evidence.arm.max())))
     axes.set_xlim(0, max(1, int(evidence.tick[-1])))
     axes.set_xlabel("duels")
-    axes.set_ylabel(
-        "evidence, the highest so far: times likelier\nthan if its nearest rival were as good"
-    )
+    axes.set_ylabel("evidence, the highest so far,\nover the rival that it has the least over")
     handles, labels = axes.get_legend_handles_labels()
     if (grey := len(standing.arms) - len(labels)) > 0:
         axes.plot([], [], color="#CCCCCC", linewidth=0.8, label=f"{grey} more arms")
@@ -222,7 +242,7 @@ def draw_standing(axes: Axes | None, standing: Standing) -> Axes:
     is_borda = standing.scores is not None
     rows = [row for row in standing.rows() if is_borda or row.arm != standing.leader][:_NAMED]
     line = rows[0].lower if is_borda else 0.5
-    axes = _new_axes(6.0, 1.6 + 0.28 * len(rows)) if axes is None else axes
+    axes = _new_axes(6.0, 2.1 + 0.28 * len(rows)) if axes is None else axes
     heard = [(place, row) for place, row in enumerate(rows) if not np.isnan(row.mean)]
     places = [place for place, _ in heard]
     colours = ["#0072B2" if row.lower > 0.5 else "#D55E00" if row.upper < 0.5 else "#999999"
@@ -241,13 +261,25 @@ def draw_standing(axes: Axes | None, standing: Standing) -> Axes:
     axes.set_xlim(min(0.0, *lower, 1.0), max(1.0, *upper, 0.0))
     leader = _name(standing.arms[standing.leader]) if standing.is_heard else "the leader"
     beats = f"how often {leader} beats it"
-    axes.set_xlabel("Borda score: how often it beats another one" if is_borda else beats)
+    measured = "Borda score: how often it beats another one" if is_borda else beats
+    axes.set_xlabel(f"{measured}\n{_bars(standing)}", fontsize="small")
     left_out = len(standing.arms) - (0 if is_borda else 1) - len(rows)
     title = _headline(standing)
     title += [f"{left_out} more arms are left out"] if left_out else []
     axes.set_title("\n".join(title), fontsize="medium")
     axes.spines[["top", "right"]].set_visible(False)
     return axes
+
+
+def _bars(standing: Standing) -> str:
+    """What the bars of a standing are, and their colours."""
+    looks = "all at every look" if standing.guarantee.holds else "for one look"
+    words = [f"{100 * standing.confidence:g} % intervals, {looks}"]
+    if standing.scores is None:
+        words.append("blue: above 1/2, orange: below, grey: it may be either")
+    else:
+        words.append("blue: it may be the winner, orange: it is not")
+    return "\n".join([*words, *([standing.weighed] if standing.weighed else [])])
 
 
 def draw_delay(axes: Axes | None, laws: Sequence[Law]) -> Axes:
@@ -351,11 +383,11 @@ def log_numbers(axes: Axes) -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def one_legend(figure: Figure, axes: Axes) -> None:
+def one_legend(figure: Figure, axes: Axes, columns: int = 3) -> None:
     """One legend for all panels, below them."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(
-        handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize="small",
+        handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize="small",
         handlelength=3.5,
     )  # fmt: skip
 
@@ -400,6 +432,10 @@ def _new_axes(width: float, height: float) -> Axes:
 def _title(result: Result) -> str:
     runs = "1 run" if result.runs == 1 else f"{result.runs} runs"
     return _short(f"{result.problem.name}, delay {result.delay}, {runs}")
+
+
+def _percent(which: Any) -> str:
+    return f"{100 * np.mean(which):.3g} %"
 
 
 def _round(path: re.Match[str]) -> str:

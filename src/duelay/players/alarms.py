@@ -1,0 +1,92 @@
+"""Alarms: tests of what a guarantee rests on, run beside its verdict at every look.
+
+Who looks often sees a test at 5 % alarm sooner or later though all is well. So half of the level is
+spent once, on what was known when the winner was declared. The other half is for all looks: a
+sixth of 1 / (k (k + 1)) of it from 100 times 2^(k - 1) to 100 times 2^k duels, k = 1, 2, ..., which
+adds up to a sixth. All looks of such a stretch together alarm about six times as often as one of
+them. That is approximate, as the tests are; tests/players/test_alarms.py measures it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from duelay.assumptions import (
+    Finding,
+    delay_by_winner,
+    independence,
+    order_balance,
+    preference_drift,
+    share_by_arm,
+    told_law,
+)
+from duelay.delays import ByPair, Delay
+from duelay.logs.history import History
+
+LEVEL = 0.05  # the share of sound experiments in which any test alarms, at any look
+_FEWEST = 100  # duels of two arms before the first look
+_LOOKS = 6.0  # that many looks are all of a stretch worth
+# The guarantee allows what these find; but it may come from something that it does not allow.
+REMARKS = ("share by arm",)
+
+
+def find_alarms(
+    history: History, law: Delay | None = None, declared: int | None = None
+) -> tuple[Finding, ...]:
+    """Return what alarms now, or did when the winner was declared, after `declared` duels.
+
+    `law` is the one that is told, if the guarantee rests on it.
+    """
+    tests = _tests(history, law)
+    half = LEVEL / 2 / len(tests)
+    found: dict[str, Finding] = {}
+    if declared is not None:
+        then = _as_it_was(history, declared)
+        found = {name: test(then, level=half) for name, test in tests.items()}
+    n = int((history.first != history.second).sum())
+    if n >= _FEWEST:
+        k = int(math.log2(n / _FEWEST)) + 1
+        level = half / (_LOOKS * k * (k + 1))
+        for name, test in tests.items():
+            if name not in found or not found[name].is_alarm:
+                found[name] = test(history, level=level)
+    return tuple(finding for finding in found.values() if finding.is_alarm)
+
+
+def in_words(alarms: tuple[Finding, ...]) -> str:
+    """Say what alarms, to follow a verdict; empty where nothing does."""
+    doubts = [alarm.name for alarm in alarms if alarm.name not in REMARKS]
+    remarks = [alarm.name for alarm in alarms if alarm.name in REMARKS]
+    words = f"; but doubtful: {', '.join(doubts)}" if doubts else ""
+    return words + (f"; worth a look: {', '.join(remarks)}" if remarks else "")
+
+
+def _tests(history: History, law: Delay | None) -> dict[str, Callable[..., Finding]]:
+    """The tests of what the guarantee rests on: the law that is told, or the coin."""
+    both = (preference_drift, independence)
+    if law is None:
+        coin = (order_balance, delay_by_winner, *both, share_by_arm)
+        return {test.__name__: test for test in coin}
+    tests: dict[str, Callable[..., Finding]] = {test.__name__: test for test in both}
+    if not isinstance(law, ByPair) or law.n_arms == history.n_arms:
+        tests["told_law"] = functools.partial(told_law, delay=law)
+    return tests
+
+
+def _as_it_was(history: History, n: int) -> History:
+    """Return what was known after n duels, when the next one was asked."""
+    cut = {name: getattr(history, name)[:n] for name in ("first", "second")}
+    asked, answered, now = history.asked[:n], history.answered[:n], None
+    if history.at is None:
+        is_heard = answered <= n + 1
+    else:
+        now = history.now if n >= history.n else float(history.at[n])
+        is_heard = answered <= (math.inf if now is None else now)
+    for name in ("delay", "first_won"):
+        cut[name] = np.where(is_heard, getattr(history, name)[:n], np.nan)
+    return dataclasses.replace(history, **cut, at=None if now is None else asked, now=now)
