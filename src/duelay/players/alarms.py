@@ -13,6 +13,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -80,7 +81,11 @@ def _tests(history: History, law: Delay | None) -> dict[str, Callable[..., Findi
 
 def _as_it_was(history: History, n: int) -> History:
     """Return what was known after n duels, when the next one was asked."""
-    cut = {name: getattr(history, name)[:n] for name in ("first", "second")}
+    rows = [name for name in ("first", "second", "first_led", "unit")
+            if getattr(history, name) is not None]  # fmt: skip
+    cut: dict[str, Any] = {name: getattr(history, name)[:n] for name in rows}
+    cut["changes"] = tuple(change for change in history.changes if change.tick <= n)
+    cut |= {"declared": None, "numbers": ()}
     asked, answered, now = history.asked[:n], history.answered[:n], None
     if history.at is None:
         is_heard = answered <= n + 1
