@@ -102,9 +102,7 @@ def main() -> None:
     led = f"The winner leads in {sum(one.is_led for one in found)} of {seeds}."
     numbers = pages.table([f"{seeds} seeds", "least", "mean", "most"], rows)
     counts = np.sum([one.alarms for one in found], axis=0)
-    tests = [
-        [f"`{test.__name__}`", str(count)] for test, count in zip(TESTS, counts, strict=True)
-    ]
+    tests = [[f"`{test.__name__}`", str(count)] for test, count in zip(TESTS, counts, strict=True)]
     alarms = pages.table(["test, at 5 %", f"alarms of {seeds}"], tests)
     if seeds == SEEDS:
         pages.keep("noon", "make noon", [numbers, pages.text(led), alarms])

@@ -103,7 +103,7 @@ def recommend(
         return _by_counts(known, self_duels)
     if goal == "decide":
         is_law = not is_vote and known is not None and not isinstance(known, float)
-        law = known if is_law and not known.in_time else None  # by the clock it needs none
+        law = known if is_law else None
         return _to_decide(law, is_order_free, target, window, self_duels, error)
     order = "coin" if is_order_free else "champion"
     law = _law(known, is_order_free, is_vote, target, self_duels)

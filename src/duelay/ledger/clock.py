@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit import kernel
-from duelay.delays import Curve
+from duelay.delays import Curve, laws_of
 from duelay.ledger.assumption import (
     FOREVER,
     Floats,
@@ -39,6 +39,7 @@ from duelay.ledger.assumption import (
     enter,
     evidence,
     expected,
+    is_deaf,
     is_known,
     set_clock,
     settles,
@@ -84,8 +85,7 @@ class ByClock(NamedTuple):
 
 def start_told_by_clock(delay: Any, window: float | None, n_arms: int) -> ByClock:
     """Return the state for a law in time that is told, or one a pair."""
-    pairs = [delay.at(i, j) for i in range(n_arms) for j in range(n_arms)]
-    laws = list(dict.fromkeys(pairs))
+    laws, which = laws_of(delay, n_arms)
     longest = math.inf if window is None else float(window)
     ages = told_ages(laws, longest)
     start = np.stack([np.asarray(law.cdf(ages), dtype=np.float64) for law in laws])
@@ -94,8 +94,6 @@ def start_told_by_clock(delay: Any, window: float | None, n_arms: int) -> ByCloc
     top = np.array([1.0 - law.never if math.isinf(longest) else law.cdf(longest) for law in laws])
     worth = 0.5 * (start + np.concatenate([end, top[:, None]], axis=1))
     worth[:, 0] = 0.0
-    place = {law: number for number, law in enumerate(laws)}
-    which = np.array([place[law] for law in pairs], dtype=np.int64).reshape(n_arms, n_arms)
     return _start(ages, worth, which, n_arms, learns=False)
 
 
@@ -199,6 +197,11 @@ def _expected(assumed: ByClock, plays: Integers, i: int, j: int) -> float:
 @settles.register(ByClock)
 def _settles(assumed: ByClock) -> int:
     return FOREVER
+
+
+@is_deaf.register(ByClock)
+def _is_deaf(assumed: ByClock) -> bool:
+    return bool(assumed.told[0] == 0)
 
 
 @is_known.register(ByClock)

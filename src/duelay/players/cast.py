@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay.assumptions.history import History
+from duelay.delays import check as check_delay
 from duelay.ledger import with_room
 from duelay.ledger.arms import reopen, with_arm
 from duelay.ledger.bets import Bets
@@ -79,6 +80,8 @@ def add_arm(player: Player, name: str) -> None:
     try:
         if isinstance(ledger.assumed, Bets):
             cast.with_places(of_all=True)
+            if ledger.assumed.told.is_told:
+                check_delay(player.policy.delay, len(cast.present))  # refuses one law a pair
             player._ledger = ledger._replace(
                 plays=np.pad(ledger.plays, (0, 1)),
                 conversions=np.pad(ledger.conversions, (0, 1)),

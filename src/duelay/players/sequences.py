@@ -41,10 +41,11 @@ def at_all_times(
     assumed = ledger.assumed
     if isinstance(assumed, Bets) and not assumed.told.is_told:
         return of_shares(assumed.seen, error)
+    is_told = isinstance(assumed, Bets) or (isinstance(assumed, ByClock) and not assumed.learns)
+    if is_told and history.at is not None:
+        return of_censored(history, delay, error)
     if isinstance(assumed, AssumedGeometric | AssumedTable | Bets):
         return of_censored(history, assumed, error)
-    if isinstance(assumed, ByClock) and not assumed.learns:
-        return of_censored(history, delay, error)
     seen, k = _is_seen(history), history.n_arms
     wins = np.zeros((k, k))
     first, second, won = history.first[seen], history.second[seen], history.first_won[seen]
@@ -101,6 +102,8 @@ def of_censored(history: History, assumed: Any, error: float) -> tuple[Floats, F
     """
     n_arms, first, second = history.n_arms, history.first, history.second
     is_heard, ages = _is_seen(history), _ages_seen(history)
+    if history.at is not None and history.window is not None:
+        ages = np.minimum(ages, history.window)  # nothing is heard after it
     if isinstance(assumed, Bets):
         is_heard &= np.nan_to_num(history.delay) <= assumed.window  # later, its silence stands
     least = math.log(n_arms * (n_arms - 1) / 2 / error)

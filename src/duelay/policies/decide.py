@@ -79,11 +79,6 @@ class Decide(CompiledPolicy):
 
     def ledger(self, n_arms: int, *, by_clock: bool = False) -> Ledger:
         """Return an empty ledger that bets."""
-        if by_clock and self.delay is not None:
-            raise ValueError(
-                "delay must be None for a policy that decides by the clock: it needs no law, and "
-                "cannot use one there"
-            )
         law = None if self.delay is None else check_delay(self.delay, n_arms)
         bets = start_bets(
             self.error,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger
-from duelay.ledger.assumption import epoch, is_settled
+from duelay.ledger.assumption import epoch, is_deaf, is_settled
 from duelay.ledger.declare import divergence
 from duelay.rules.turn import select, wins_and_count
 
@@ -316,8 +316,26 @@ def first_arm(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: Any) -> int
     return first
 
 
+@kernel
+def least_asked(ledger: Ledger, rng: np.random.Generator) -> Any:
+    """Return two different arms that have duelled the least; of several pairs, any."""
+    first, second, least, ties = 0, 0, 0, 0
+    for i in range(ledger.plays.shape[0]):
+        for j in range(i):
+            n = ledger.plays[i, j] + ledger.plays[j, i]
+            if ties == 0 or n < least:
+                first, second, least, ties = i, j, n, 1
+            elif n == least:
+                ties += 1
+                if rng.random() * ties < 1.0:
+                    first, second = i, j
+    return first, second
+
+
 @select.register(DoubleThompsonRule)
 def _select(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
+    if is_deaf(ledger.assumed):  # silence is no opinion: a burst at launch goes to all pairs alike
+        return least_asked(ledger, rng)
     first = first_arm(rule, ledger, t, rng)
     if beats_all(rule, ledger, first, t, rng):  # lines 12 to 14: sample again who beats first
         return first, first
