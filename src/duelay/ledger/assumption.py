@@ -74,8 +74,8 @@ def evidence(assumed: Any, plays: Integers, conversions: Integers, i: int, j: in
 
 
 @generic
-def is_deaf(assumed: Any) -> bool:
-    """Whether no answer has come yet, so that nothing tells the arms apart; most cannot say."""
+def is_deaf(assumed: Any, t: int) -> bool:
+    """Whether too little has been heard by tick t to go by, where ages are in time."""
     return False
 
 

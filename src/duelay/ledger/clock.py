@@ -54,6 +54,7 @@ _SHORTEST, _LONGEST = 1e-3, 1e8  # seconds: the first and the last age of a law 
 _RATIO = 1.06  # of one age to the one before, where the law is learned
 _BAND = 1.96  # standard errors of a 95 % interval
 _SILENT, _TEACHES_NOTHING = -1, -2
+_FEW = 0.05  # of all duels are answered: too few to go by, while the law is not known
 _FIRST = 50  # duels between two looks at the law, at the least; later a twentieth of all so far
 
 
@@ -200,7 +201,9 @@ def _settles(assumed: ByClock) -> int:
 
 
 @is_deaf.register(ByClock)
-def _is_deaf(assumed: ByClock) -> bool:
+def _is_deaf(assumed: ByClock, t: int) -> bool:
+    if assumed.learns and assumed.n_looks[0] == 0:  # silence is taken for defeat
+        return bool(assumed.told[0] <= _FEW * (t - 1))
     return bool(assumed.told[0] == 0)
 
 

@@ -37,7 +37,6 @@ from duelay.ledger.assumption import (
     epoch,
     evidence,
     expected,
-    is_deaf,
     is_known,
     is_settled,
     next_look,
@@ -132,11 +131,6 @@ def _epoch(assumed: LearnedLaw) -> int:
 @next_look.register(LearnedLaw)
 def _next_look(assumed: LearnedLaw) -> int:
     return int(assumed.look[0])
-
-
-@is_deaf.register(LearnedLaw)
-def _is_deaf(assumed: LearnedLaw) -> bool:
-    return bool(assumed.told[0] == 0)
 
 
 @is_known.register(LearnedLaw)

@@ -5,6 +5,9 @@ since it was last seen therefore draws no Beta but a coin, with the chance P(the
 computed once. And an arm that beats all others in the sample is the first, whatever the rest of the
 sample says: one coin for all of its pairs decides that, and one more that nobody beats it in the
 second sample. The law of the duels is the algorithm's.
+
+By the clock, all pairs take turns before the first answer. A burst at launch is otherwise spent on
+the arm that the coin has favoured, against itself: silence, taken for defeat, is the coin's alone.
 """
 
 from __future__ import annotations
@@ -334,7 +337,7 @@ def least_asked(ledger: Ledger, rng: np.random.Generator) -> Any:
 
 @select.register(DoubleThompsonRule)
 def _select(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
-    if is_deaf(ledger.assumed):  # silence is no opinion: a burst at launch goes to all pairs alike
+    if is_deaf(ledger.assumed, t):  # by the clock a burst at launch goes to all pairs alike
         return least_asked(ledger, rng)
     first = first_arm(rule, ledger, t, rng)
     if beats_all(rule, ledger, first, t, rng):  # lines 12 to 14: sample again who beats first
