@@ -29,8 +29,9 @@ class Decide(CompiledPolicy):
 
     Parameters
     ----------
-    delay : the law, if it is known. It then takes fewer duels the longer the delays are, and the
-        guarantee rests on the law being right. None, the default, rests on nothing of the kind.
+    delay : the law, if it is known; by the clock, in time. It then takes fewer duels the longer the
+        delays are, and the guarantee rests on the law being right. None, the default, rests on
+        nothing of the kind.
     order : ``"coin"``, and nothing else: the guarantee rests on it.
     window : ticks after which a conversion is no longer counted; None waits for ever.
     error : the probability that it may err with, 0.05 by default.
