@@ -55,7 +55,8 @@ class Found(NamedTuple):
     """What a player knew in the end, beside the truth."""
 
     never: float  # the share that never answers, as learned
-    off: float  # the largest error of an estimate with at least `OFTEN` duels
+    errors: list[float]  # of each estimate with at least `OFTEN` duels ...
+    scores: list[float]  # ... and the same in standard errors
     is_led: bool  # whether the winner leads
     alarms: list[bool]  # of each test, at a level of 5 %
 
@@ -77,14 +78,23 @@ def measure(seed: int, n: int = 178_000, size: int = 9000) -> Found:
     """Play, and compare with the truth."""
     player = live(seed, n, size)
     standing, history = player.standing(), player.history()
-    often = standing.plays + standing.plays.T >= OFTEN
-    off = np.abs(standing.mean - PROBLEM.matrix)[often].max(initial=0.0)
+    often = np.triu(standing.plays + standing.plays.T >= OFTEN, 1)
+    errors = np.abs(standing.mean - PROBLEM.matrix)
     return Found(
         player.learned_law().never,
-        float(off),
+        errors[often].tolist(),
+        (errors / standard_error(standing.plays))[often].tolist(),
         standing.leader == PROBLEM.winner,
         [test(history, level=0.05).is_alarm for test in TESTS],
     )
+
+
+def standard_error(plays: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(K, K): of S / N~, once all answers that ever come have come: conversions are coins."""
+    chance = PROBLEM.matrix * (1.0 - NEVER)
+    variance = plays * chance * (1.0 - chance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.sqrt(variance + variance.T) / ((plays + plays.T) * (1.0 - NEVER)))
 
 
 def main() -> None:
@@ -94,13 +104,17 @@ def main() -> None:
         found = list(tqdm(pool.imap(measure, range(seeds)), total=seeds, leave=False, disable=None))
     for seed, one in enumerate(found):
         print(seed, one, flush=True)
-    never, off = (np.array([one[place] for one in found]) for place in (0, 1))
+    errors, scores = (sum((one[place] for one in found), []) for place in (1, 2))
     rows = [
-        ["learned share that never answers", *_three(never)],
-        ["largest error of an estimate", *_three(off)],
+        ["learned share that never answers", *_three([one.never for one in found])],
+        ["error of an estimate", *_three(errors)],
+        ["the same in standard errors", *_three(scores)],
     ]
-    led = f"The winner leads in {sum(one.is_led for one in found)} of {seeds}."
     numbers = pages.table([f"{seeds} seeds", "least", "mean", "most"], rows)
+    led = (
+        f"The winner leads in {sum(one.is_led for one in found)} of {seeds}. Of {len(errors)} "
+        f"estimates {sum(error <= 0.05 for error in errors)} are within 0.05 of the truth."
+    )
     counts = np.sum([one.alarms for one in found], axis=0)
     tests = [[f"`{test.__name__}`", str(count)] for test, count in zip(TESTS, counts, strict=True)]
     alarms = pages.table(["test, at 5 %", f"alarms of {seeds}"], tests)
@@ -108,8 +122,8 @@ def main() -> None:
         pages.keep("noon", "make noon", [numbers, pages.text(led), alarms])
 
 
-def _three(values: NDArray[np.float64]) -> list[str]:
-    return [f"{value:.3f}" for value in (values.min(), values.mean(), values.max())]
+def _three(values: list[float]) -> list[str]:
+    return [f"{value:.3f}" for value in (min(values), np.mean(values), max(values))]
 
 
 if __name__ == "__main__":

@@ -285,14 +285,15 @@ GIVEN = {
     "concepts.md": "60 80 40 20",  # the picture's settings, and a hundred duels by hand
     "datasets.md": "28 0.06 0.04 0.55 0.45 135 107 27 0.52 0.48 0.0714 0.05 0.0167 2973 45 25 "
     "0.145 5000 0.0005",  # of the sources
-    "howto/clock.md": "400 6 % 0.011",  # clock._STEPS, clock._RATIO, and test_clock.py
+    # clock._STEPS, clock._RATIO and test_clock.py; clock._FEW; noon.py, its sqrt(0.24 / 500) / 0.8
+    "howto/clock.md": "400 6 % 0.011 20 9000 90 178,000 500 0.027",
     "howto/stopping.md": "160 2,200 10 %",  # the picture; what one arm's answers may lack
     "paper.md": "20,000 500 60 52 0.999",  # settings, people, and what the paper says
     "players.md": "60",  # bytes of a pickle, a duel
     "reproduction.md": "4.5 54 350",  # figures.py's limit; one machine
     "simulator.md": "130",
     "studies.md": "0.5 1.5 20,000 300,000 2000 5000",  # settings
-    "theory.md": "81 243 0.95 99 %",
+    "theory.md": "81 243 0.95 99 % 4000",  # told._STEPS
 }
 
 

@@ -156,7 +156,7 @@ def test_at_noon_a_player_learns_what_is_true(seed):
     """A few thousand duels of `make noon`."""
     found = noon.measure(seed, n=5000, size=1000)
     assert found.is_led and found.never == pytest.approx(noon.NEVER, abs=0.08)
-    assert found.off < 0.1 and sum(found.alarms) <= 2
+    assert max(found.scores, default=0.0) < 4 and sum(found.alarms) <= 2
 
 
 @pytest.mark.parametrize("delay", ["learn", "never:0.2,(log-normal:10m,1)"])
