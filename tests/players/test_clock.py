@@ -159,16 +159,21 @@ def test_at_noon_a_player_learns_what_is_true(seed):
     assert max(found.scores, default=0.0) < 4 and sum(found.alarms) <= 2
 
 
-@pytest.mark.parametrize("delay", ["learn", "never:0.2,(log-normal:10m,1)"])
+LAW = "never:0.2,(log-normal:10m,1)"
+
+
+@pytest.mark.parametrize("delay, order", [("learn", "coin"), (LAW, "coin"), (LAW, "champion")])
 @pytest.mark.parametrize("n_arms", [2, 3, 6])
-def test_a_burst_at_launch_is_spread_over_all_pairs(delay, n_arms):
+def test_a_burst_at_launch_is_spread_over_all_pairs(delay, order, n_arms):
     """Before the first answer nothing tells the arms apart, and no arm duels itself."""
-    player = duelay.DoubleThompson(delay=delay).start(n_arms, seed=n_arms, clock="wall")
+    player = duelay.DoubleThompson(delay, order).start(n_arms, seed=n_arms, clock="wall")
     for n in range(90):
         player.ask(at=1000.0 + 0.01 * n)
     plays = player.standing().plays
     each = (plays + plays.T)[np.triu_indices(n_arms, 1)]
     assert not np.diag(plays).any() and each.max() - each.min() <= 1
+    if order == "champion":
+        assert np.abs(plays - plays.T).max() <= 1
 
 
 def test_a_burst_goes_on_being_spread_while_few_are_answered_and_the_law_is_not_known():

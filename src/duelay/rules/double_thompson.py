@@ -321,7 +321,10 @@ def first_arm(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: Any) -> int
 
 @kernel
 def least_asked(ledger: Ledger, rng: np.random.Generator) -> Any:
-    """Return two different arms that have duelled the least; of several pairs, any."""
+    """Return two different arms that have duelled the least; of several pairs, any.
+
+    Who was shown first less often comes first, for an order that keeps it so.
+    """
     first, second, least, ties = 0, 0, 0, 0
     for i in range(ledger.plays.shape[0]):
         for j in range(i):
@@ -332,6 +335,8 @@ def least_asked(ledger: Ledger, rng: np.random.Generator) -> Any:
                 ties += 1
                 if rng.random() * ties < 1.0:
                     first, second = i, j
+    if ledger.plays[first, second] > ledger.plays[second, first]:
+        return second, first
     return first, second
 
 
