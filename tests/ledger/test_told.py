@@ -181,7 +181,7 @@ def test_by_the_clock_an_arm_joins_under_a_law_that_is_told_for_all_pairs_alone(
 def test_of_two_tied_arms_none_is_declared_under_a_told_law_more_often_than_promised(traffic):
     law = delays.Never(0.3, delays.LogNormal("30m", 1.0))
     result = duelay.simulate(
-        TIED, duelay.Decide(delay=law, error=0.2), delay=law, traffic=traffic, horizon=20_000,
+        TIED, duelay.Decide(delay=law, error=0.2), delay=law, traffic=traffic, horizon=5000,
         runs=150, seed=5, stop=0.2,
     )  # fmt: skip
     assert result.is_wrong.mean() <= 0.2 + 3 * (0.2 * 0.8 / 150) ** 0.5
