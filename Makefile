@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo check test lint docs pictures test-quick test-compiled test-interpreted \
     test-wheel test-matrix test-plain-numba golden clean \
-    numbers regrets levels bench reproduction studies tried turns decide mutants logs
+    numbers regrets levels noon bench reproduction studies tried turns decide mutants logs
 
 help:
 	@echo 'make demo      install, compare six policies, draw the figure: demo/regret.png'
@@ -22,6 +22,7 @@ help:
 	@echo 'make numbers   those that take seconds'
 	@echo 'make bench     how long a simulated duel takes'
 	@echo 'make levels    how often a test of an assumption alarms where all is well (a minute)'
+	@echo 'make noon      what a player by the clock learns from bursts at noon (minutes)'
 	@echo 'make reproduction  the evaluation of the paper, into paper/ (two minutes)'
 	@echo 'make regrets   final regrets against independent programs, and what is recommended (minutes)'
 	@echo 'make turns     coin or turns, 1000 runs of either (half an hour)'
@@ -93,6 +94,10 @@ numbers: $(VENV)/.ready
 
 levels: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/levels.py
+
+# Bursts at noon and a duel a minute at night, 20 seeds.
+noon: $(VENV)/.ready
+	$(BIN)/python benchmarks/noon.py
 
 regrets: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -q -n 2 -m slow tests/test_regret.py tests/test_advice.py \

@@ -313,11 +313,11 @@ def borda_choice(n, n_tilde, s, active, error, t):
     return min(pairs, key=lambda pair: n[pair]), active
 
 
-def told_bets(history, t, n_arms, law, last_age, gaps, weights, leaders=None):
+def told_bets(history, t, n_arms, law, last_age, gaps, weights, leaders=None, asked=None):
     """E_ij at tick t under a law that is told: the likelihood of all duels, over that at 1/2.
 
     With `leaders`, the arm that led each duel, only bettors on it take part. What comes after
-    `last_age` is not heard.
+    `last_age` is not heard. By the clock t is a time, and `asked` has the times of the duels.
     """
     evidence = np.ones((n_arms, n_arms))
     for i in range(n_arms):
@@ -333,7 +333,8 @@ def told_bets(history, t, n_arms, law, last_age, gaps, weights, leaders=None):
                     if leaders is not None and leaders[s - 1] != i:
                         continue
                     mu = 0.5 + g if past.first == i else 0.5 - g
-                    age = min(t - s, last_age)
+                    born = s if asked is None else asked[s - 1]
+                    age = min(round(t - born, 6), last_age)
                     if past.won and past.delay <= age:
                         ratio *= mu / 0.5
                     else:

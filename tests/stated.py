@@ -300,7 +300,8 @@ GIVEN = {
     "concepts.md": "60 80 40 20",  # the picture's settings, and a hundred duels by hand
     "datasets.md": "28 0.06 0.04 0.55 0.45 135 107 27 0.52 0.48 0.0714 0.05 0.0167 2973 45 25 "
     "0.145 5000 0.0005",  # of the sources
-    "howto/clock.md": "400 6 % 0.011",  # clock._STEPS, clock._RATIO, and test_clock.py
+    # clock._STEPS, clock._RATIO and test_clock.py; clock._FEW; noon.py, its sqrt(0.24 / 500) / 0.8
+    "howto/clock.md": "400 6 % 0.011 20 9000 90 178,000 500 0.027",
     "howto/interleaving.md": "0.62 62 % 38 %",  # an example
     "howto/judges.md": "1800 450",  # the example's prompts, pairs, orders and judges
     "howto/log.md": "8601 1.3 4000 500",  # ISO; one machine; made_logs.py
@@ -311,7 +312,7 @@ GIVEN = {
     "reproduction.md": "4.5 54 350",  # figures.py's limit; one machine
     "simulator.md": "130",
     "studies.md": "0.5 1.5 20,000 300,000 2000 5000",  # settings
-    "theory.md": "81 243 0.95 99 %",
+    "theory.md": "81 243 0.95 99 % 4000",  # told._STEPS
 }
 
 

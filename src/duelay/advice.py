@@ -108,7 +108,7 @@ def recommend(
         return _by_counts(known, self_duels)
     if goal == "decide":
         is_law = not is_vote and known is not None and not isinstance(known, float)
-        law = known if is_law and not known.in_time else None  # by the clock it needs none
+        law = known if is_law else None
         error = 0.05 if error is None else error
         return _to_decide(law, is_order_free, target, window, self_duels, error)
     order = "coin" if is_order_free else "champion"

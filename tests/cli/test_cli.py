@@ -99,6 +99,7 @@ def test_lists(command):
             ("rucb-delay:delay=geometric:0.01,window=1000,alpha=1,order=champion", "mrr-db-delay"),
         ),
         ("delays", ("geometric:p", "never:share,law", "zipf:exponent,cutoff")),
+        ("traffic", ("bursts:size,every,apart=10ms", "daily:every,swing=0.9", "poisson:every")),
     ):
         status, shown, _ = command(what)
         assert status == 0
@@ -117,7 +118,7 @@ SIMULATE = ["simulate", "--dataset", "mslr", "--policy", "rucb", "--horizon", "1
         ([*SIMULATE, "--delay", "geometrik:0.1"], "(did you mean geometric?); there are:"),
         ([*SIMULATE, "--delay", "geometric:0"], "p must be greater than 0 and at most 1, got 0"),
         ([*SIMULATE, "--policy", "rucb:alpha=0.5"], "alpha must be greater than 0.5"),
-        ([*SIMULATE, "--policy", "rucb-delay:window=0"], "window must be None"),
+        ([*SIMULATE, "--policy", "rucb-delay:window=0"], "window must be none"),
         ([*SIMULATE, "--horizon", "0"], "horizon must be a whole number of at least 1, got 0"),
         ([*SIMULATE, "--horizon", "x"], "--horizon must be a whole number of at least 1, got 'x'"),
         ([*SIMULATE[:2], "none.csv", *SIMULATE[3:]], "cannot read a matrix from none.csv"),
@@ -305,3 +306,40 @@ def test_policies_are_simulated_as_traffic_brings_their_duels(command):
     assert status == 2 and complaint.startswith("duelay: --in-ticks needs --traffic")
     status, _, complaint = command(*asked, "--traffic", "steady:10s", "--batch", "2")
     assert status == 2 and complaint.startswith("duelay: --batch does not fit traffic")
+
+
+def test_with_traffic_the_time_until_a_winner_is_declared_is_told_in_days(command):
+    asked = ["simulate", "--dataset", "leader:3,9", "--policy", "decide", "--horizon", "400",
+             "--runs", "2", "--delay", "exponential:1m", "--quiet", "--stop", "0.05"]  # fmt: skip
+    _, shown, _ = command(*asked, "--traffic", "steady:6h")
+    head, _, row = shown.splitlines()[3:6]
+    assert head.split() == ["policy", "duels", "±", "sd", "days", "declared", "wrong", "µs", "a",
+                            "duel"]  # fmt: skip
+    cells = row.split()
+    assert cells[4:6] == ["100", "%"]
+    assert float(cells[3]) == pytest.approx((float(cells[1]) - 1) / 4, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    "more, words",
+    [
+        (["--policy", "decide", "--delay", "exponential:2h"],
+         "--delay exponential:2h is in time, and ticks are counted here: a delay in time needs a "
+         "clock, --traffic poisson:10s"),
+        (["--policy", "decide", "--traffic", "poisson:10s"],
+         "--delay geometric:0.01 is in ticks, and traffic is in time"),
+        (["--policy", "decide:window=14d"], "--policy decide:window=14d: window 14d is in time"),
+        (["--policy", "double-thompson:delay=exponential:2h"],
+         "--policy double-thompson:delay=exponential:2h: delay exponential:2h is in time"),
+        (["--policy", "decide:window=9", "--traffic", "poisson:1s", "--delay", "exponential:2h"],
+         "--policy decide:window=9: window 9 is in ticks, and there is a clock: write a duration, "
+         "such as window=14d, or none to wait for ever"),
+        (["--policy", "mrr-db-delay", "--traffic", "poisson:1s", "--delay", "exponential:2h"],
+         "ticks: `duelay recommend` gives a policy that goes by the clock"),
+        (["--policy", "double-thompson:delay=learn-from-self-duels", "--traffic", "poisson:1s",
+          "--delay", "exponential:2h"], "by the clock: write delay=learn and let a coin decide"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_the_unit_of_time_is_said_in_options(command, more, words):
+    status, _, complaint = command("simulate", "--dataset", "mslr", "--horizon", "9", *more)
+    assert status == 2 and words in complaint

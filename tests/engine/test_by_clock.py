@@ -24,6 +24,7 @@ POLICIES = {
     "rmed": duelay.RMED(),
     "rr": duelay.RRDBDelay(delay=LAW, window=None),
     "decide": duelay.Decide(),
+    "decide, told": duelay.Decide(delay=LAW, window="2h"),
 }
 IN_TICKS = {
     "learned": duelay.DoubleThompson(delay="learn"),
@@ -72,7 +73,7 @@ def test_live_and_simulated_runs_agree_in_ticks_in_the_same_traffic(name):
     assert live == compiled_duels(*args, seed=5, setting=setting)
 
 
-@pytest.mark.parametrize("name", ["learned", "told", "decide"])
+@pytest.mark.parametrize("name", ["learned", "told", "decide", "decide, told"])
 @pytest.mark.parametrize("law", [LAW, delays.Constant("2m")])
 def test_answers_come_in_the_order_of_time_and_of_duels_at_one_time(name, law):
     """The same draws, with Python's own heap."""
@@ -170,7 +171,6 @@ def test_a_result_says_its_traffic():
         ({"policy": duelay.MRRDBDelay(mean_delay=9)}, r"^traffic does not fit mrr-db-.*rounds"),
         ({"policy": duelay.MRRDBDelay(mean_delay=9, feedback="counts")}, r"which hears counts"),
         ({"policy": duelay.RUCBDelay()}, r"^(window 1000|delay geometric:0.01) is in ticks"),
-        ({"policy": duelay.Decide(delay=LAW)}, r"^delay must be None for a policy that decides"),
         ({"policy": duelay.DoubleThompson("learn-from-self-duels")}, r"does not go by the clock"),
         ({"policy": POLICIES["told"], "setting": {"by_clock": False}}, r"^window 1h is in time"),
     ],

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import duelay
+import noon
 from duelay import delays
 
 NOON = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.UTC)
@@ -185,6 +186,47 @@ def test_under_bursts_the_law_and_the_estimates_are_right():
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("seed", [0, 1])
+def test_at_noon_a_player_learns_what_is_true(seed):
+    """A few thousand duels of `make noon`."""
+    found = noon.measure(seed, n=5000, size=1000)
+    assert found.is_led and found.never == pytest.approx(noon.NEVER, abs=0.08)
+    assert max(found.scores, default=0.0) < 4 and sum(found.alarms) <= 2
+
+
+LAW = "never:0.2,(log-normal:10m,1)"
+
+
+@pytest.mark.parametrize("delay, order", [("learn", "coin"), (LAW, "coin"), (LAW, "champion")])
+@pytest.mark.parametrize("n_arms", [2, 3, 6])
+def test_a_burst_at_launch_is_spread_over_all_pairs(delay, order, n_arms):
+    """Before the first answer nothing tells the arms apart, and no arm duels itself."""
+    player = duelay.DoubleThompson(delay, order).start(n_arms, seed=n_arms, clock="wall")
+    for n in range(90):
+        player.ask(at=1000.0 + 0.01 * n)
+    plays = player.standing().plays
+    each = (plays + plays.T)[np.triu_indices(n_arms, 1)]
+    assert not np.diag(plays).any() and each.max() - each.min() <= 1
+    if order == "champion":
+        assert np.abs(plays - plays.T).max() <= 1
+
+
+def test_a_burst_goes_on_being_spread_while_few_are_answered_and_the_law_is_not_known():
+    player = duelay.DoubleThompson(delay="learn").start(2, seed=0, clock="wall")
+    duels = [player.ask(at=1000.0) for _ in range(100)]
+    for duel in duels[:5]:
+        player.tell(duel, at=1001.0)
+    for _ in range(300):
+        player.ask(at=1002.0)
+    assert not np.diag(player.standing().plays).any()
+    for duel in duels[5:40]:
+        player.tell(duel, at=1003.0)
+    for _ in range(300):
+        player.ask(at=1004.0)
+    assert np.diag(player.standing().plays).any()
+
+
+@pytest.mark.compiled
 def test_of_two_tied_arms_none_is_declared_by_the_clock_more_often_than_promised():
     tied = duelay.Problem([[0.5, 0.5, 0.8], [0.5, 0.5, 0.7], [0.2, 0.3, 0.5]])
     declared = 0
@@ -220,3 +262,21 @@ def test_with_a_law_in_time_that_is_told_the_intervals_are_proved():
     assert standing.guarantee.words == "the delay law being as it was told"
     assert ((standing.lower <= PROBLEM.matrix) & (PROBLEM.matrix <= standing.upper)).all()
     assert standing.upper[0, 2] - standing.lower[0, 2] < 0.6
+
+
+def test_intervals_under_a_law_that_is_told_do_not_take_silence_after_the_window_for_defeat():
+    """Half of the answers come after the window, and are not counted."""
+    policy = duelay.DoubleThompson(delay="exponential:1h", window="20m")
+    player = live(policy, "exponential:1h", bursts(900, np.random.default_rng(4), 50))
+    standing = player.standing()
+    assert ((standing.lower <= PROBLEM.matrix) & (PROBLEM.matrix <= standing.upper)).all()
+    assert standing.upper[0, 2] < 1
+
+
+def test_a_policy_that_decides_is_told_a_law_by_the_clock():
+    law = "exponential:20m"
+    player = live(duelay.Decide(delay=law), law, bursts(900, np.random.default_rng(0), size=30))
+    standing = player.standing()
+    assert standing.winner == 0 and standing.guarantee.kind == "proved"
+    assert "if the law is as told" in standing.headline
+    assert ((standing.lower <= PROBLEM.matrix) & (PROBLEM.matrix <= standing.upper)).all()

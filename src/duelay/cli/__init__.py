@@ -12,7 +12,12 @@ from duelay import __version__
 from duelay.cli.check import check_command
 from duelay.cli.estimate import estimate_command
 from duelay.cli.experiments import reproduce_command, run_command
-from duelay.cli.lists import datasets_command, delays_command, policies_command
+from duelay.cli.lists import (
+    datasets_command,
+    delays_command,
+    policies_command,
+    traffic_command,
+)
 from duelay.cli.recommend import recommend_command
 from duelay.cli.shell import EPILOG, complain
 from duelay.cli.simulate import simulate_command
@@ -59,5 +64,6 @@ for command in (
     datasets_command,
     policies_command,
     delays_command,
+    traffic_command,
 ):
     main.add_command(command)

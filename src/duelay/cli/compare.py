@@ -14,7 +14,7 @@ from duelay import text
 from duelay._core.modules import explain
 from duelay._core.sources import sources_of
 from duelay.engine import Result, Setting, simulate, write_csv
-from duelay.engine.result import until_declared, write_paths, write_stops
+from duelay.engine.result import days_until_declared, until_declared, write_paths, write_stops
 from duelay.policies.policy import Policy
 from duelay.problems import Problem
 from duelay.show.table import table
@@ -46,15 +46,17 @@ class Comparison:
     def table(self) -> str:
         """Regret, how often the winner leads, and what a duel costs; what each alias stands for.
 
-        Where runs end when a winner is declared: after how many duels, how often, and how often
-        wrongly.
+        Where runs end when a winner is declared: after how many duels, and days of traffic, how
+        often, and how often wrongly.
         """
         stops = any(result.setting.stop is not None for result in self.results)
+        days = stops and any(result.traffic is not None for result in self.results)
         rows = [
             [
                 label,
                 until_declared(result) if stops else f"{result.final.mean():,.1f}",
                 f"{result.measured.std(ddof=1):,.1f}" if _has_spread(result) else "-",
+                *([days_until_declared(result)] if days else []),
                 *(
                     [_percent(result.is_declared.mean()), _percent(result.is_wrong.mean())]
                     if stops
@@ -64,9 +66,9 @@ class Comparison:
             ]
             for label, result in zip(self.labels, self.results, strict=True)
         ]
-        means = (
-            ["duels", "± sd", "declared", "wrong"] if stops else ["regret", "± sd", "led by winner"]
-        )
+        means = ["regret", "± sd", "led by winner"]
+        if stops:
+            means = ["duels", "± sd", *(["days"] if days else []), "declared", "wrong"]
         shown = table(["policy", *means, "µs a duel"], rows, left=(0,))
         meant = {
             label: f"{label} is {result.policy}"

@@ -1,4 +1,4 @@
-"""`duelay datasets`, `policies` and `delays`: what there is."""
+"""`duelay datasets`, `policies`, `delays` and `traffic`: what there is."""
 
 from __future__ import annotations
 
@@ -42,6 +42,14 @@ def delays_command(modules: tuple[str, ...]) -> None:
     """List the delay laws and their parameters."""
     import_modules(modules)
     _list("law")
+
+
+@click.command("traffic", cls=Command)
+@import_option
+def traffic_command(modules: tuple[str, ...]) -> None:
+    """List the kinds of traffic and their parameters."""
+    import_modules(modules)
+    _list("traffic")
 
 
 def _list(kind: str) -> None:

@@ -14,6 +14,7 @@ import click
 
 from duelay._core import checks
 from duelay._core.modules import bring_in
+from duelay.delays.units import CLOCK
 
 if TYPE_CHECKING:
     _Kind = click.ParamType[int]
@@ -25,6 +26,7 @@ EPILOG = """
 Laws and policies are written name:argument,key=value, for example geometric:0.01,
 never:0.3,geometric:0.01 or rucb-delay:alpha=1,window=500.
 """
+_IN_THE_SHELL = {CLOCK: "--traffic poisson:10s", "recommend()": "`duelay recommend`"}
 _ARGUMENTS = {"n_arms": "--arms", "is_order_free": "--order-given"}
 
 
@@ -74,8 +76,14 @@ class Command(click.Command):
 
         An argument is the first word of its sentence, or stands with a value as Python writes it:
         ``target='borda'`` becomes ``--target borda``, ``columns={'first': 'left'}`` becomes
-        ``--column first=left``, and a flag's ``=True`` is left out.
+        ``--column first=left``, and a flag's ``=True`` is left out. What is said of a policy or a
+        law in text is about its own knobs: ``delay=learn``, as in text.
         """
+        for code, words in _IN_THE_SHELL.items():
+            sentence = sentence.replace(code, words)
+        if sentence.startswith(("--policy ", "policy '", "law '")):
+            sentence = re.sub(r"\bNone\b", "none", sentence)
+            return re.sub(r"\b(\w+)='([\w-]+)'", r"\1=\2", sentence)
         own = [param for param in self.params if isinstance(param, click.Option)]
         options = {str(option.name): option.opts[0] for option in own}
         options |= {name: word for name, word in _ARGUMENTS.items() if word in options.values()}

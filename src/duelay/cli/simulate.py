@@ -19,7 +19,10 @@ from duelay.cli.shell import (
     import_modules,
     import_option,
 )
+from duelay.delays.units import check_clock
 from duelay.engine import BANDS, Setting
+from duelay.engine.simulate import check_units
+from duelay.policies.policy import Policy
 from duelay.problems import TARGETS
 
 
@@ -46,7 +49,7 @@ from duelay.problems import TARGETS
     default="geometric:0.01",
     show_default=True,
     metavar="LAW",
-    help="The law that delays follow (see `duelay delays`).",
+    help="The law that delays follow (see `duelay delays`); in time with --traffic.",
 )
 @click.option("--horizon", type=Whole(), default=20_000, show_default=True, metavar="T",
               help="Duels in a run; 1e5 works too.")  # fmt: skip
@@ -78,8 +81,8 @@ from duelay.problems import TARGETS
               help="Duels that are asked before anything is heard.")  # fmt: skip
 @click.option("--stop", type=float, metavar="ERROR", help="End a run when its policy declares a "
               "winner, with this probability of error: 0.05 for decide.")  # fmt: skip
-@click.option("--traffic", metavar="TRAFFIC", help="When duels come: steady:10s, poisson:10s, "
-              "daily:10s,0.9 or bursts:100,1h,10ms. Delays are then in time.")  # fmt: skip
+@click.option("--traffic", metavar="TRAFFIC", help="When duels come, such as poisson:10s (see "
+              "`duelay traffic`). Delays are then in time.")  # fmt: skip
 @click.option("--in-ticks", is_flag=True, help="With --traffic, play policies that count ticks, a "
               "duel each, and hear at the next duel what has come.")  # fmt: skip
 @import_option
@@ -128,9 +131,12 @@ def simulate_command(
     )
     problem = datasets.find(dataset)
     law = delays.check(delay, problem.n_arms)
+    check_units(law, setting)
     # Where the law depends on the pair, the largest mean: n_m must be long enough for each.
     defaults = {"delay": law, "mean_delay": float(np.max(law.mean))}
     chosen = [policies.parse(form, defaults) for form in policy_forms]
+    for form, policy in zip(policy_forms, chosen, strict=True):
+        _check_time(form, policy, setting, problem.n_arms)
     if out is not None:
         from duelay.show import plots  # needs matplotlib: say so before the work, not after
 
@@ -167,3 +173,16 @@ def simulate_command(
         why = f": {compared.failure}" if compared.failure else ""
         complain(f"stopped after {done}{why}; missing: {', '.join(compared.missing)}")
         raise click.exceptions.Exit(2 if compared.failure else 130)
+
+
+def _check_time(form: str, policy: Policy, setting: Setting, n_arms: int) -> None:
+    """Refuse a policy whose own window or law is not in the unit of time, by its option."""
+    has_clock = setting.traffic is not None and setting.by_clock
+    if has_clock and not policy.goes_by_clock:
+        return  # `simulate` says so
+    try:
+        check_clock(policy, has_clock=has_clock)
+        if has_clock:
+            policy.ledger(n_arms, by_clock=True)
+    except ValueError as error:
+        raise ValueError(f"--policy {form}: {error}") from None

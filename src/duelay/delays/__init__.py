@@ -104,8 +104,7 @@ def tables(delay: Delay, n_arms: int, limit: int) -> tuple[NDArray[np.float64], 
     n is the age at which every law has settled, at most `limit`. A law in time is refused.
     """
     refuse_time("delay", delay)
-    laws = [delay.at(i, j) for i in range(n_arms) for j in range(n_arms)]
-    distinct = list(dict.fromkeys(laws))
+    distinct, which = laws_of(delay, n_arms)
     n = max(law.settled(limit) for law in distinct)
     tau = np.stack([np.asarray(law.cdf(np.arange(n + 1)), dtype=np.float64) for law in distinct])
     for law, row in zip(distinct, tau, strict=True):
@@ -114,6 +113,12 @@ def tables(delay: Delay, n_arms: int, limit: int) -> tuple[NDArray[np.float64], 
                 f"delay must have a cdf that is 0 at age 0 and rises to at most 1, got "
                 f"{row[:3]}... to {row[-1]:g} from {law}"
             )
-    place = {law: index for index, law in enumerate(distinct)}
-    which = np.array([place[law] for law in laws], dtype=np.int64).reshape(n_arms, n_arms)
     return tau, which
+
+
+def laws_of(delay: Delay, n_arms: int) -> tuple[list[Law], NDArray[np.int64]]:
+    """Return the different laws of all pairs, and which of them a pair has (K×K)."""
+    pairs = [delay.at(i, j) for i in range(n_arms) for j in range(n_arms)]
+    place = {law: number for number, law in enumerate(dict.fromkeys(pairs))}
+    which = np.array([place[law] for law in pairs], dtype=np.int64).reshape(n_arms, n_arms)
+    return list(place), which

@@ -12,7 +12,7 @@ from duelay.delays.by_pair import ByPair
 
 WAYS = ("learn", "learn-from-self-duels")  # to know a law without being told
 AGES = 10_000  # ticks: the window where a law is learned and none is given
-_CLOCK = 'start(..., clock="wall") or simulate(..., traffic="poisson:10s")'
+CLOCK = 'start(..., clock="wall") or simulate(..., traffic="poisson:10s")'
 
 
 def check_clock(policy: Any, *, has_clock: bool) -> None:
@@ -69,7 +69,7 @@ def refuse_time(name: str, value: Any) -> None:
     if is_in_time(value):
         raise ValueError(
             f"{name} {value} is in time, and ticks are counted here: a {name} in time needs a "
-            f"clock, {_CLOCK}"
+            f"clock, {CLOCK}"
         )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit import entry, kernel
-from duelay.delays import Delay
+from duelay.delays import Delay, laws_of
 from duelay.delays.units import in_ticks, in_time
 from duelay.engine.tick import Tally, is_over, pass_to, show
 from duelay.ledger import Ledger, age_to, clock_to, hear, hear_vote, record
@@ -60,16 +60,13 @@ def draw_hours(
     is_vote: bool,
 ) -> Hours:
     """Return the world of one run, before its first duel."""
-    k = problem.n_arms
-    pairs = [delay.at(i, j) for i in range(k) for j in range(k)]
-    laws = list(dict.fromkeys(pairs))
-    place = {law: number for number, law in enumerate(laws)}
+    laws, which = laws_of(delay, problem.n_arms)
     at = _in_whole(draw_times(traffic, horizon, rng))
     longest = in_time(policy) if by_clock else None
     ticks = None if by_clock else in_ticks(getattr(policy, "window", None))
     return Hours(
         mu=problem.chances,
-        law=np.array([place[law] for law in pairs], dtype=np.int64).reshape(k, k),
+        law=which,
         at=at,
         uniform=rng.random(horizon),
         delay=np.stack([_in_whole(law.sample(horizon, seed=rng)) for law in laws]),

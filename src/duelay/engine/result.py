@@ -18,12 +18,15 @@ from duelay._core import checks
 from duelay._core.files import write_whole
 from duelay._core.words import in_cell
 from duelay.delays import Delay
+from duelay.engine.job import streams
 from duelay.engine.setting import Setting
 from duelay.engine.spread import BANDS, half_width, spread
 from duelay.players.evidence import Evidence
 from duelay.problems import NoWinnerError, Problem
-from duelay.traffic import Traffic
+from duelay.traffic import Traffic, draw_times
 from duelay.traffic import check as check_traffic
+
+_DAY = 86_400.0  # seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,6 +98,19 @@ class Result:
         if self.setting.stop is None or self.stopped is None:
             return self.final
         return self.stopped.astype(np.float64)
+
+    @property
+    def stopped_after(self) -> NDArray[np.float64] | None:
+        """(runs,): seconds of traffic until the run ended; None where ticks were counted."""
+        if self.traffic is None or self.stopped is None:
+            return None
+        ends = np.minimum(self.stopped, self.horizon) - 1
+        first = self.setting.first_run
+        times = [
+            draw_times(self.traffic, self.horizon, streams(self.seed, first + run)[0])[end]
+            for run, end in enumerate(ends)  # the first that a world draws
+        ]
+        return np.array(times)
 
     @property
     def is_declared(self) -> NDArray[np.bool_]:
@@ -171,6 +187,14 @@ def until_declared(result: Result) -> str:
     """The mean number of duels until a winner was declared; ">" before it where some had none."""
     more = "" if result.is_declared.all() else ">"
     return f"{more}{result.measured.mean():,.0f}"
+
+
+def days_until_declared(result: Result) -> str:
+    """The same in days; empty where ticks were counted."""
+    if result.stopped_after is None:
+        return ""
+    more = "" if result.is_declared.all() else ">"
+    return f"{more}{result.stopped_after.mean() / _DAY:,.3g}"
 
 
 COLUMNS = ("problem", "policy", "label", "law", "setting", "run", "t", "regret")

@@ -29,7 +29,8 @@ def with_arm(bets: Bets, error: float) -> Bets:
         value = getattr(bets, name)
         room = [(0, 1) if axis in axes else (0, 0) for axis in range(value.ndim)]
         wider[name] = np.pad(value, room)
-    bets = bets._replace(**wider)
+    told = bets.told._replace(law=np.pad(bets.told.law, (0, 1)))  # one law for all pairs
+    bets = bets._replace(told=told, **wider)
     bets.joined[k] = bets.joined.max() + 1
     bets.present[k] = True
     return reopen(bets, error)

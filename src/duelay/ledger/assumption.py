@@ -74,6 +74,12 @@ def evidence(assumed: Any, plays: Integers, conversions: Integers, i: int, j: in
 
 
 @generic
+def is_deaf(assumed: Any, t: int) -> bool:
+    """Whether too little has been heard by tick t to go by, where ages are in time."""
+    return False
+
+
+@generic
 def convert(assumed: Any, born: int, t: int) -> None:
     """Note that the duel of tick `born` converted, heard at tick t."""
     raise TypeError(f"no ledger keeps {type(assumed).__name__}")

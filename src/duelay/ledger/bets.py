@@ -50,9 +50,16 @@ from duelay.ledger.assumption import (
     vote,
 )
 from duelay.ledger.declare import NOBODY, look, touch
-from duelay.ledger.patience import fix_kappa, patience
+from duelay.ledger.patience import fill_silent, fix_kappa, patience
 from duelay.ledger.rings import widen
-from duelay.ledger.told import Told, age_booked, last_age, start_told
+from duelay.ledger.told import (
+    Told,
+    age_booked,
+    kappa_at,
+    last_age,
+    start_told,
+    start_told_in_time,
+)
 
 GAPS = np.array([0.01, 0.02, 0.035, 0.055, 0.08, 0.11, 0.15, 0.2, 0.27, 0.35, 0.45])
 _SCALE = 0.1  # of the weight of a gap, exp(-g^2 / (2 * 0.1^2))
@@ -137,13 +144,16 @@ def start_bets(
     where arms may join, (K + 1) / error (`duelay.ledger.declare`). Where a winner exists, a loser
     is told by all evidence against it together, at 1 / error.
     """
-    size = _LONGEST if window is None else int(min(window, _LONGEST))
-    told = start_told(delay, size, n_arms, GAPS)
-    if told.is_told:
-        size = last_age(told)
-    longest = float(size)
+    longest = float(_LONGEST if window is None else min(int(window), _LONGEST))
     if by_clock:
-        size, longest = ROOM - 1, math.inf if window is None else float(window)
+        longest = math.inf if window is None else float(window)
+    if by_clock and delay is not None:
+        told = start_told_in_time(delay, longest, n_arms, GAPS)
+    else:
+        told = start_told(delay, 1 if by_clock else int(longest), n_arms, GAPS)
+    if told.is_told:
+        longest = last_age(told)
+    size = ROOM - 1 if by_clock else int(longest)
     pairs, one = (n_arms, n_arms), np.zeros(1, dtype=np.int64)
     return Bets(
         by_clock=by_clock,
@@ -235,23 +245,30 @@ def bet_on_mean(bets: Any, i: int, j: int, size: float, led: int) -> None:
 
 
 @kernel
-def bet_on_silence(bets: Any, slot: int, age: int, sign: float) -> None:
+def bet_on_silence(bets: Any, slot: int, age: float, sign: float) -> None:
     """Bet, or take back, what the silence of a duel is worth at an age under the law told."""
     told, i, j = bets.told, bets.first[slot], bets.second[slot]
-    row = told.law[i, j]
-    kappa, won, lost = told.kappa[row, age], told.won[row, age], told.lost[row, age]
-    bet(bets, j, i, kappa, won, lost, leader_of(i, j, bets.state[slot]), sign)
+    row, led = told.law[i, j], leader_of(i, j, bets.state[slot])
+    if bets.by_clock:
+        kappa = kappa_at(told, row, age)
+        fill_silent(bets, kappa)
+        bet(bets, j, i, kappa, bets.silent_won, bets.silent_lost, led, sign)
+    else:
+        tick = int(age)
+        kappa, won, lost = told.kappa[row, tick], told.won[row, tick], told.lost[row, tick]
+        bet(bets, j, i, kappa, won, lost, led, sign)
 
 
 @kernel
 def refresh(bets: Any, t: int) -> None:
-    """Bring the silence of every open duel up to tick t, under the law told."""
-    for born in range(bets.oldest[0], t):
-        if is_open(bets.oldest[0], bets.state, born):
-            slot = born % bets.state.size
+    """Bring the silence of every duel open before tick t up to now, under the law told."""
+    for number in range(bets.oldest[0], t):
+        if is_open(bets.oldest[0], bets.state, number):
+            slot = number % bets.state.size
+            born = bets.born[slot]
             bet_on_silence(bets, slot, age_booked(bets.told, born), -1.0)
-            bet_on_silence(bets, slot, t - born, 1.0)
-    bets.told.fresh[0] = t
+            bet_on_silence(bets, slot, bets.now[0] - born, 1.0)
+    bets.told.fresh[0] = bets.now[0]
 
 
 @kernel
@@ -324,7 +341,7 @@ def _convert(assumed: Bets, born: int, t: int) -> None:
     i, j = assumed.first[slot], assumed.second[slot]
     led = leader_of(i, j, assumed.state[slot])
     if assumed.told.is_told:
-        bet_on_silence(assumed, slot, age_booked(assumed.told, born), -1.0)
+        bet_on_silence(assumed, slot, age_booked(assumed.told, assumed.born[slot]), -1.0)
     assumed.state[slot] = _CONVERTED
     assumed.n_heard[0] += 1
     assumed.delays[0] += delay_of(assumed, born, t)
@@ -372,7 +389,7 @@ def _advance(assumed: Bets, t: int) -> None:
             led = leader_of(i, j, state)
             leave_open(assumed.n_open, i, j, -1)
             if told.is_told:  # silence speaks for the second
-                bet_on_silence(assumed, slot, age_booked(told, assumed.oldest[0]), -1.0)
+                bet_on_silence(assumed, slot, age_booked(told, assumed.born[slot]), -1.0)
                 bet_on_silence(assumed, slot, last_age(told), 1.0)
             elif not assumed.is_vote:
                 kappa, won, lost = assumed.kappa[0], assumed.silent_won, assumed.silent_lost
@@ -385,7 +402,7 @@ def _advance(assumed: Bets, t: int) -> None:
         assumed.state[slot] = _NONE
         assumed.oldest[0] += 1
     if told.is_told:
-        if t < told.fresh[0] + told.period:
+        if assumed.now[0] < told.fresh[0] + told.period:
             return  # until the silence of all is of one moment, nobody looks
         refresh(assumed, t)
     look(assumed, t)

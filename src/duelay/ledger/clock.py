@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit import kernel
-from duelay.delays import Curve
+from duelay.delays import Curve, laws_of
 from duelay.ledger.assumption import (
     FOREVER,
     Floats,
@@ -39,6 +39,7 @@ from duelay.ledger.assumption import (
     enter,
     evidence,
     expected,
+    is_deaf,
     is_known,
     set_clock,
     settles,
@@ -53,6 +54,7 @@ _SHORTEST, _LONGEST = 1e-3, 1e8  # seconds: the first and the last age of a law 
 _RATIO = 1.06  # of one age to the one before, where the law is learned
 _BAND = 1.96  # standard errors of a 95 % interval
 _SILENT, _TEACHES_NOTHING = -1, -2
+_FEW = 0.05  # of all duels are answered: too few to go by, while the law is not known
 _FIRST = 50  # duels between two looks at the law, at the least; later a twentieth of all so far
 
 
@@ -84,8 +86,7 @@ class ByClock(NamedTuple):
 
 def start_told_by_clock(delay: Any, window: float | None, n_arms: int) -> ByClock:
     """Return the state for a law in time that is told, or one a pair."""
-    pairs = [delay.at(i, j) for i in range(n_arms) for j in range(n_arms)]
-    laws = list(dict.fromkeys(pairs))
+    laws, which = laws_of(delay, n_arms)
     longest = math.inf if window is None else float(window)
     ages = told_ages(laws, longest)
     start = np.stack([np.asarray(law.cdf(ages), dtype=np.float64) for law in laws])
@@ -94,8 +95,6 @@ def start_told_by_clock(delay: Any, window: float | None, n_arms: int) -> ByCloc
     top = np.array([1.0 - law.never if math.isinf(longest) else law.cdf(longest) for law in laws])
     worth = 0.5 * (start + np.concatenate([end, top[:, None]], axis=1))
     worth[:, 0] = 0.0
-    place = {law: number for number, law in enumerate(laws)}
-    which = np.array([place[law] for law in pairs], dtype=np.int64).reshape(n_arms, n_arms)
     return _start(ages, worth, which, n_arms, learns=False)
 
 
@@ -199,6 +198,13 @@ def _expected(assumed: ByClock, plays: Integers, i: int, j: int) -> float:
 @settles.register(ByClock)
 def _settles(assumed: ByClock) -> int:
     return FOREVER
+
+
+@is_deaf.register(ByClock)
+def _is_deaf(assumed: ByClock, t: int) -> bool:
+    if assumed.learns and assumed.n_looks[0] == 0:  # silence is taken for defeat
+        return bool(assumed.told[0] <= _FEW * (t - 1))
+    return bool(assumed.told[0] == 0)
 
 
 @is_known.register(ByClock)

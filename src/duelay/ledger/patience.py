@@ -46,6 +46,12 @@ def fix_kappa(bets: Any) -> None:
     kappa = share / (2.0 - share)
     bets.kappa[0] = kappa
     bets.refit[0] = bets.matured[0] + bets.matured[0] // 20 + 1
+    fill_silent(bets, kappa)
+
+
+@kernel
+def fill_silent(bets: Any, kappa: float) -> None:
+    """Let a silence be worth kappa, for bettors on either side."""
     for place in range(bets.gaps.size):
         bets.silent_won[place] = math.log1p(2.0 * kappa * bets.gaps[place])
         bets.silent_lost[place] = math.log1p(-2.0 * kappa * bets.gaps[place])

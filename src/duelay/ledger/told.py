@@ -11,6 +11,9 @@ is the likelihood of all that was heard, censored at its age: it is a martingale
 order of the two arms, and for pairs chosen by looking at anything. It must be looked at when the
 silence of *every* open duel is of one moment: that is each 32nd part of W, the age at which almost
 all answers have come, from which on a silence stays as it is.
+
+By the clock it is the same, at ages in seconds. tau is then kept at some 4000 quantiles of the law,
+and is linear between two of them: it is wrong by less than 1/4000 for that.
 """
 
 from __future__ import annotations
@@ -21,25 +24,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from duelay._core.jit import kernel
-from duelay.delays import Delay, tables
+from duelay.delays import Delay, laws_of, tables
 from duelay.ledger.assumption import Floats, Integers
 
 _MOST = 0.99  # of the answers that ever come have come by W
 _REFRESHES = 32  # within W
+_STEPS = 4000  # quantiles at which tau is kept by the clock, of all laws together
+_HALF = 5e-7  # seconds: times are in whole microseconds, but for a rounding error
+_BEFORE = 2e-7  # seconds: where tau may jump, it is also kept so much before
 
 
 class Told(NamedTuple):
     """What a silence is worth by age, and when that was last brought up to date."""
 
     is_told: bool
-    tau: Floats  # (laws, W + 1): P(D <= age)
-    kappa: Floats  # (laws, W + 1): what a silence is worth at that age, in conversions
+    ages: Floats  # (A,): from 0 to W: every tick, or the quantiles in seconds
+    tau: Floats  # (laws, A): P(D <= age)
+    kappa: Floats  # (laws, A): what a silence is worth at that age, in conversions
     law: Integers  # (K, K): which row of them, for i first and j second
-    won: Floats  # (laws, W + 1, G): log (1 + 2 kappa g)
-    lost: Floats  # (laws, W + 1, G): log (1 - 2 kappa g)
+    won: Floats  # (laws, A, G): log (1 + 2 kappa g), in ticks
+    lost: Floats  # (laws, A, G): log (1 - 2 kappa g), in ticks
     worth: float  # what a duel will tell, in conversions: on average kappa(W)
-    period: int  # ticks between two looks
-    fresh: Integers  # (1,): the tick at which all silences were brought up to date
+    period: float  # the time between two looks
+    fresh: Floats  # (1,): when all silences were brought up to date
 
 
 def start_told(delay: Delay | None, longest: int, n_arms: int, gaps: Floats) -> Told:
@@ -52,24 +59,69 @@ def start_told(delay: Delay | None, longest: int, n_arms: int, gaps: Floats) -> 
     kappa = tau / (2.0 - tau)
     return Told(
         is_told=delay is not None,
+        ages=np.arange(tau.shape[1], dtype=np.float64),
         tau=tau,
         kappa=kappa,
         law=law,
         won=np.log1p(2.0 * kappa[:, :, None] * gaps),
         lost=np.log1p(-2.0 * kappa[:, :, None] * gaps),
         worth=float(kappa[law, -1].mean()),
-        period=max(1, math.ceil((tau.shape[1] - 1) / _REFRESHES)),
-        fresh=np.zeros(1, dtype=np.int64),
+        period=float(max(1, math.ceil((tau.shape[1] - 1) / _REFRESHES))),
+        fresh=np.zeros(1),
+    )
+
+
+def start_told_in_time(delay: Delay, longest: float, n_arms: int, gaps: Floats) -> Told:
+    """Return the state for a law in time, or one a pair, with W at most `longest` seconds."""
+    laws, which = laws_of(delay, n_arms)
+    steps = max(_STEPS // len(laws), 20)
+    heard = [1.0 - law.never for law in laws]
+    ends = [law.quantile(_MOST * top) for law, top in zip(laws, heard, strict=True) if top > 0.0]
+    last = min(max([float(end) for end in ends], default=1.0), longest)
+    found = [np.full(1, last)]
+    for law, top in zip(laws, heard, strict=True):
+        found.append(np.asarray(law.quantile(top * np.arange(1, steps) / steps)))
+    after = np.concatenate(found)
+    after = after[after <= last]
+    ages = np.concatenate([after, after - _BEFORE])
+    ages = np.unique(np.append(ages[ages > 0.0], 0.0))
+    tau = np.stack([np.asarray(law.cdf(ages), dtype=np.float64) for law in laws])
+    kappa = tau / (2.0 - tau)
+    nothing = np.zeros((1, 1, gaps.size))
+    return Told(
+        is_told=True,
+        ages=ages,
+        tau=tau,
+        kappa=kappa,
+        law=which,
+        won=nothing,
+        lost=nothing,
+        worth=float(kappa[which, -1].mean()),
+        period=last / _REFRESHES,
+        fresh=np.full(1, -math.inf),
     )
 
 
 @kernel
-def last_age(told: Any) -> int:
+def last_age(told: Any) -> float:
     """Return W, from which on a silence stays as it is."""
-    return int(told.tau.shape[1] - 1)
+    return float(told.ages[-1])
 
 
 @kernel
-def age_booked(told: Any, born: int) -> int:
+def age_booked(told: Any, born: float) -> float:
     """Return the age at which the silence of an open duel was last brought up to date."""
-    return int(max(told.fresh[0] - born, 0))
+    return float(max(told.fresh[0] - born, 0.0))
+
+
+@kernel
+def kappa_at(told: Any, row: int, age: float) -> float:
+    """Return what a silence is worth at an age in seconds, tau being linear between two ages."""
+    ages, last = told.ages, told.ages.size - 1
+    place = np.searchsorted(ages, age + _HALF, side="right") - 1
+    if place >= last:
+        return float(told.kappa[row, last])
+    low, high = told.tau[row, place], told.tau[row, place + 1]
+    share = (age + _HALF - ages[place]) / (ages[place + 1] - ages[place])
+    tau = low + (high - low) * share
+    return float(tau / (2.0 - tau))

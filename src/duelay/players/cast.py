@@ -122,6 +122,8 @@ def changed(ledger: Ledger, arm: int, kind: str, policy: Policy) -> Ledger:
     if arm < len(bets.present):
         bets.present[arm] = kind == "joined"
         return ledger._replace(assumed=reopen(bets, error))
+    if bets.told.is_told:
+        check_delay(policy.delay, len(bets.present) + 1)  # refuses one law a pair
     return ledger._replace(
         plays=np.pad(ledger.plays, (0, 1)),
         conversions=np.pad(ledger.conversions, (0, 1)),

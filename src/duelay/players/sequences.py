@@ -61,10 +61,11 @@ def at_all_times(
     assumed = ledger.assumed
     if isinstance(assumed, Bets) and not assumed.told.is_told:
         return of_shares(assumed.seen, error, share)
+    is_told = isinstance(assumed, Bets) or (isinstance(assumed, ByClock) and not assumed.learns)
+    if is_told and history.at is not None:
+        return of_censored(history, delay, error, share)
     if isinstance(assumed, AssumedGeometric | AssumedTable | Bets):
         return of_censored(history, assumed, error, share)
-    if isinstance(assumed, ByClock) and not assumed.learns:
-        return of_censored(history, delay, error, share)
     seen, k = _is_seen(history), history.n_arms
     wins = np.zeros((k, k))
     first, second, won = history.first[seen], history.second[seen], history.first_won[seen]
@@ -128,6 +129,8 @@ def of_censored(
     """
     n_arms, first, second = history.n_arms, history.first, history.second
     is_heard, ages = _is_seen(history), _ages_seen(history)
+    if history.at is not None and history.window is not None:
+        ages = np.minimum(ages, history.window)  # nothing is heard after it
     if isinstance(assumed, Bets):
         is_heard &= np.nan_to_num(history.delay) <= assumed.window  # later, its silence stands
     least = _least(n_arms, error, share)

@@ -29,8 +29,9 @@ class Decide(CompiledPolicy):
 
     Parameters
     ----------
-    delay : the law, if it is known. It then takes fewer duels the longer the delays are, and the
-        guarantee rests on the law being right. None, the default, rests on nothing of the kind.
+    delay : the law, if it is known; by the clock, in time. It then takes fewer duels the longer the
+        delays are, and the guarantee rests on the law being right. None, the default, rests on
+        nothing of the kind.
     order : ``"coin"``, and nothing else: the guarantee rests on it, unless a law is told.
     window : ticks after which a conversion is no longer counted; None waits for ever.
     error : the probability that it may err with, 0.05 by default.
@@ -79,11 +80,6 @@ class Decide(CompiledPolicy):
 
     def ledger(self, n_arms: int, *, by_clock: bool = False) -> Ledger:
         """Return an empty ledger that bets."""
-        if by_clock and self.delay is not None:
-            raise ValueError(
-                "delay must be None for a policy that decides by the clock: it needs no law, and "
-                "cannot use one there"
-            )
         law = None if self.delay is None else check_delay(self.delay, n_arms)
         bets = start_bets(
             self.error,

@@ -24,6 +24,9 @@ class DoubleThompson(AnyLedgerPolicy):
     With ``order="coin"``, the default, it needs to know nothing about the delays: late conversions
     speak against either arm alike, and pull estimates towards 1/2 but never across it.
 
+    By the clock, with a law that is told or learned, all pairs take turns while next to nothing has
+    been heard: a burst at launch is not spent on one arm.
+
     Parameters
     ----------
     delay : the law that is assumed; None, the default, takes a silent duel for a lost one;

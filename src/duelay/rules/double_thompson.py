@@ -5,6 +5,9 @@ since it was last seen therefore draws no Beta but a coin, with the chance P(the
 computed once. And an arm that beats all others in the sample is the first, whatever the rest of the
 sample says: one coin for all of its pairs decides that, and one more that nobody beats it in the
 second sample. The law of the duels is the algorithm's.
+
+By the clock, all pairs take turns before the first answer. A burst at launch is otherwise spent on
+the arm that the coin has favoured, against itself: silence, taken for defeat, is the coin's alone.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from numpy.typing import NDArray
 
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger
-from duelay.ledger.assumption import epoch, is_settled
+from duelay.ledger.assumption import epoch, is_deaf, is_settled
 from duelay.ledger.declare import divergence
 from duelay.rules.turn import select, wins_and_count
 
@@ -316,8 +319,31 @@ def first_arm(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: Any) -> int
     return first
 
 
+@kernel
+def least_asked(ledger: Ledger, rng: np.random.Generator) -> Any:
+    """Return two different arms that have duelled the least; of several pairs, any.
+
+    Who was shown first less often comes first, for an order that keeps it so.
+    """
+    first, second, least, ties = 0, 0, 0, 0
+    for i in range(ledger.plays.shape[0]):
+        for j in range(i):
+            n = ledger.plays[i, j] + ledger.plays[j, i]
+            if ties == 0 or n < least:
+                first, second, least, ties = i, j, n, 1
+            elif n == least:
+                ties += 1
+                if rng.random() * ties < 1.0:
+                    first, second = i, j
+    if ledger.plays[first, second] > ledger.plays[second, first]:
+        return second, first
+    return first, second
+
+
 @select.register(DoubleThompsonRule)
 def _select(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
+    if is_deaf(ledger.assumed, t):  # by the clock a burst at launch goes to all pairs alike
+        return least_asked(ledger, rng)
     first = first_arm(rule, ledger, t, rng)
     if beats_all(rule, ledger, first, t, rng):  # lines 12 to 14: sample again who beats first
         return first, first
