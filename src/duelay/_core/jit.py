@@ -69,7 +69,8 @@ def _folder_beside(parts: str) -> tuple[Path | None, str]:
 def kernel(function: F) -> F:
     """Compile a function with Numba, without the GIL, and keep it on disk.
 
-    That is done apart for Python and for the kernels that call it: see `numba_parts.APART`.
+    That is done apart for Python and for the kernels that call it: see `numba_parts.APART`. So one
+    of ours must not call itself.
     """
     compiled = _compile(function, _OPTIONS)
     if numba_parts.APART and not config.DISABLE_JIT and not is_outside(function):
@@ -106,8 +107,8 @@ def _compile(function: F, options: dict[str, Any], find: Any = _folder) -> F:
 def _compiling() -> str:
     """Return the line to show while kernels are compiled."""
     if _CACHE is None or _NOT_KEPT:
-        return f"duelay: compiling, at every start, since {_NOT_KEPT}: some 20 seconds"
-    return f"duelay: compiling, once: some 20 seconds, and kept in {_CACHE.parent}"
+        return f"duelay: compiling, at every start, since {_NOT_KEPT}: some 10 seconds"
+    return f"duelay: compiling, once: some 10 seconds, and kept in {_CACHE.parent}"
 
 
 announce(_compiling)
