@@ -130,3 +130,25 @@ duelay.Outside = Outside
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env
     )
     assert done.stdout == answer(NUMBA_CACHE_DIR=str(tmp_path))
+
+
+@pytest.mark.compiled
+def test_a_kernel_within_a_kernel_may_print_and_raise(monkeypatch, capfd):
+    monkeypatch.setattr(jit, "is_outside", lambda part: False)
+    monkeypatch.setattr(jit, "_CACHE", None)
+
+    @jit.kernel
+    def within(x):
+        if x > 2:
+            raise ValueError("more than two")
+        print("this is", x)
+        return x + 1
+
+    @jit.kernel
+    def around(x):
+        return within(x) + within(x)
+
+    assert around(1) == 4
+    assert capfd.readouterr().out == "this is 1\n" * 2
+    with pytest.raises(ValueError, match="more than two"):
+        around(3)

@@ -31,6 +31,7 @@ _BORDER: dict[str, Any] = {
     "error_model": "numpy",
     "forceinline": True,
     **numba_parts.WITHOUT_C,
+    **numba_parts.WHOLE,
 }
 _OPTIONS = {**_BORDER, **numba_parts.WITHOUT_RUNTIME}
 # Numba's cache checks a function's own file only: it would reuse a kernel after a change of another
@@ -55,14 +56,34 @@ def _folder(arguments: tuple[Any, ...]) -> Path | None:
     return folder
 
 
+def _folder_of_parts(arguments: tuple[Any, ...]) -> Path | None:
+    folder = _folder(arguments)
+    return None if folder is None else folder / "parts"
+
+
 @functools.cache
 def _folder_beside(parts: str) -> tuple[Path | None, str]:
     return find_folder(hashlib.sha256(parts.encode()).hexdigest()[:16])
 
 
 def kernel(function: F) -> F:
-    """Compile a function with Numba, without the GIL, and keep it on disk."""
-    return _compile(function, _OPTIONS)
+    """Compile a function with Numba, without the GIL, and keep it on disk.
+
+    That is done apart for Python and for the kernels that call it: see `numba_parts.APART`. So one
+    of ours must not call itself.
+    """
+    compiled = _compile(function, _OPTIONS)
+    if numba_parts.APART and not config.DISABLE_JIT and not is_outside(function):
+        numba_parts.use_within(compiled, _part(function))
+    return compiled
+
+
+def _part(function: Callable[..., Any]) -> Any:
+    """Compile a function for kernels alone: called by Python, it would crash."""
+    part = dict(numba_parts.PART)
+    if is_outside(function):
+        del part["pipeline_class"]  # it may do anything, and then needs code of its own
+    return _compile(function, {**_OPTIONS, **part}, _folder_of_parts)
 
 
 def entry(function: F) -> F:
@@ -74,20 +95,20 @@ def entry(function: F) -> F:
     return _compile(function, _BORDER)
 
 
-def _compile(function: F, options: dict[str, Any]) -> F:
+def _compile(function: F, options: dict[str, Any], find: Any = _folder) -> F:
     compiled: Any = numba.njit(function, **options)
     if is_outside(function):  # kept within those of ours that call it, and named by its sources
         sources_of_class(cast(Any, function))  # as they are now: the file may change later
     elif not config.DISABLE_JIT and _CACHE is not None:
-        numba_parts.use(compiled, KernelCache(function, _folder))
+        numba_parts.use(compiled, KernelCache(function, find))
     return cast(F, compiled)
 
 
 def _compiling() -> str:
     """Return the line to show while kernels are compiled."""
     if _CACHE is None or _NOT_KEPT:
-        return f"duelay: compiling, at every start, since {_NOT_KEPT}: some 20 seconds"
-    return f"duelay: compiling, once: some 20 seconds, and kept in {_CACHE.parent}"
+        return f"duelay: compiling, at every start, since {_NOT_KEPT}: some 10 seconds"
+    return f"duelay: compiling, once: some 10 seconds, and kept in {_CACHE.parent}"
 
 
 announce(_compiling)
@@ -121,6 +142,28 @@ def _name_apart(cls: type) -> None:
         cls.__name__ = f"{name} ({n})"
 
 
+class _Bodies:
+    """The bodies of a generic function as kernels: `overload` would not keep them on disk."""
+
+    is_compiling = False  # Numba asks: none calls itself
+
+    def __init__(self, body: Callable[..., Any]) -> None:
+        self._body = body
+        self._kernels: dict[Any, Any] = {}
+
+    def _kernel(self, types: Any) -> Any:
+        body = self._body(*types)
+        if body not in self._kernels:
+            self._kernels[body] = _part(body)
+        return self._kernels[body]
+
+    def get_call_template(self, types: Any, named: Any) -> Any:
+        return self._kernel(types).get_call_template(types, named)
+
+    def get_overload(self, types: Any) -> Any:
+        return self._kernel(types).get_overload(types)
+
+
 def generic(function: Callable[..., Any]) -> Generic:
     """Declare a function whose body depends on the type of its first argument, a NamedTuple.
 
@@ -134,7 +177,10 @@ def generic(function: Callable[..., Any]) -> Generic:
     def body(first: Any, *rest: Any) -> Any:
         return dispatcher.dispatch(getattr(first, "instance_class", object))
 
-    overload(dispatcher, strict=False, jit_options=_OPTIONS)(body)
+    if not numba_parts.APART:
+        overload(dispatcher, strict=False, jit_options=_OPTIONS)(body)
+    elif not config.DISABLE_JIT:
+        numba_parts.as_callee(dispatcher, _Bodies(body))
     outside.GENERICS.append(dispatcher)
     add = dispatcher.register
 

@@ -4,6 +4,8 @@
 - `FunctionCache`, `NullCache`, a dispatcher's ``_cache`` and ``config.CACHE_DIR``: kernels on disk,
   in folders of our own. Without them all is compiled at every start.
 - ``numba.core.event``: somebody who waits for the compiler is told. Without it we are silent.
+- `JITCodeLibrary`, a pipeline and a dispatcher's ``get_call_template``: a kernel is optimised
+  within its callers alone. Without them compiling takes twice the time.
 - `NumbaError`: a rule that cannot be compiled is explained. Without it Numba's own words stand.
 
 One more, ``instance_class`` of a NamedTuple's type, tells which rule a kernel is compiled for, and
@@ -48,6 +50,89 @@ WITHOUT_C: dict[str, Any] = (
 )
 # The options of a kernel that makes no arrays.
 WITHOUT_RUNTIME: dict[str, Any] = {"_nrt": False} if hasattr(_options, "_nrt") else {}
+_Library = _part("numba.core.codegen", "JITCodeLibrary", object)
+_Compiler = _part("numba.core.compiler", "Compiler", object)
+_environment_of = _part("numba.core.environment", "lookup_environment", None)
+
+
+class _Codegen:
+    """Numba's, except that an environment is left to the code of the caller."""
+
+    def __init__(self, codegen: Any) -> None:
+        self._codegen = codegen
+
+    def set_env(self, name: str, environment: Any) -> None: ...
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codegen, name)
+
+
+class _Part(_Library):  # type: ignore[misc,valid-type]
+    """The code of a kernel, to be linked into that of its callers: neither optimised nor run."""
+
+    @property
+    def codegen(self) -> Any:
+        return _Codegen(self._codegen)
+
+    def _optimize_final_module(self) -> None: ...
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0  # there is none
+
+    def serialize_using_object_code(self) -> Any:
+        return self.serialize_using_bitcode()
+
+
+class _Whole(_Library):  # type: ignore[misc,valid-type]
+    """The code of a function that Python calls, and of all kernels within it."""
+
+    def _finalize_specific(self) -> None:
+        super()._finalize_specific()
+        for variable in self._final_module.global_variables:
+            environment = _environment_of(variable.name)
+            if environment is not None:
+                self._codegen.set_env(variable.name, environment)
+
+
+class _CompilesParts(_Compiler):  # type: ignore[misc,valid-type]
+    library: type = _Part
+
+    def define_pipelines(self) -> Any:
+        state = self.state
+        state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return super().define_pipelines()
+
+
+class _CompilesWholes(_CompilesParts):
+    library = _Whole
+
+
+_USED = (
+    "_optimize_final_module",
+    "_finalize_final_module",
+    "_finalize_specific",
+    "_finalize_dynamic_globals",
+    "_verify_declare_only_symbols",
+    "serialize_using_bitcode",
+)
+# Whether a kernel is compiled apart for Python and for the kernels that call it. What Python calls
+# contains all that it calls. So a kernel within it needs no wrapper for Python, no optimisation and
+# no machine code of its own: more than half of the time that compiling takes.
+APART = (
+    all(hasattr(_Library, name) for name in _USED)
+    and hasattr(_Compiler, "define_pipelines")
+    and _environment_of is not None
+    and hasattr(_options, "no_cpython_wrapper")
+)
+WHOLE: dict[str, Any] = {"pipeline_class": _CompilesWholes} if APART else {}
+PART: dict[str, Any] = {"pipeline_class": _CompilesParts, "no_cpython_wrapper": True}
 
 WHY_NOT_KEPT = (
     "DUELAY_PLAIN_NUMBA is set"
@@ -83,3 +168,15 @@ def cache_in(folder: Path, function: Any) -> Any:
 def cache_folder() -> str:
     """Return the folder that NUMBA_CACHE_DIR names, or nothing; ask `can_keep` before."""
     return str(config.CACHE_DIR)
+
+
+def use_within(compiled: Any, part: Any) -> None:
+    """Let kernels that call the one call the other."""
+    compiled.get_call_template = part.get_call_template
+    compiled.get_overload = part.get_overload
+
+
+def as_callee(function: Any, bodies: Any) -> None:
+    """Let kernels that call a function ask `bodies` which kernel that is."""
+    function.bodies = bodies  # Numba's type has no more than a weak reference
+    function._numba_type_ = numba.types.Dispatcher(bodies)

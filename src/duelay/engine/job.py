@@ -19,7 +19,7 @@ from duelay.engine.by_clock import Hours, draw_hours, run_by_clock
 from duelay.engine.held import hold, run_held
 from duelay.engine.loop import run
 from duelay.engine.setting import Setting
-from duelay.engine.tick import Tally, is_over, new_tally, regret_so_far, stand_still
+from duelay.engine.tick import Tally, new_tally, regret_so_far, stand_still
 from duelay.engine.world import make_world, with_empty_queue
 from duelay.ledger import Ledger, age_to, for_votes, with_room
 from duelay.ledger.bets import Bets
@@ -29,7 +29,7 @@ from duelay.players.leading import active_of, leader_of
 from duelay.policies.policy import CompiledPolicy
 from duelay.problems import Problem
 from duelay.rules.mrr_db import MRRDBRule
-from duelay.rules.turn import explain
+from duelay.rules.turn import declared, explain
 from duelay.traffic import check as check_traffic
 
 _SLICE_SECONDS = 0.05  # how long Ctrl-C and the progress bar wait for a compiled loop
@@ -159,7 +159,8 @@ class Job:
         if self.is_compiled:
             if not self.setting.is_held and tally.stopped[0] == 0:
                 age_to(ledger, self.horizon + 1)
-                is_over(tally, rule, ledger, self.horizon + 1)
+                if self.stops and declared(rule, ledger) >= 0:
+                    tally.stopped[0] = self.horizon
             leader = leader_of(ledger, active_of(self.policy, rule, k), self.policy.target)
         else:
             leader = player.standing().leader if hasattr(player, "standing") else -1
