@@ -23,6 +23,7 @@ from duelay.experiments import figures, report
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Choice, Grid, Specification, Sweep
 from duelay.show import plots
+from duelay.show.page import page
 
 ODD = [
     "<script>alert(1)</script>",
@@ -148,7 +149,7 @@ def pages(result, words, **options):
         (Path(folder) / "figures").mkdir()
         for name in ("odd-regret", "sweep"):
             (Path(folder) / "figures" / f"{name}.svg").write_text("<svg/>")
-        return source, report._page(source, words, Path(folder))
+        return source, page(source, words, Path(folder))
 
 
 def flat(words):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay.delays import check as check_delay
 from duelay.ledger import Ledger, with_room
 from duelay.ledger.arms import reopen, with_arm
 from duelay.ledger.bets import Bets
