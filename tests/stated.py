@@ -294,7 +294,7 @@ GIVEN = {
     "README.md": "80 % 200",  # what the studies vary
     "index.md": "60 %",  # the picture's mu
     # test_the_power_is_what_the_docstrings_say, test_the_tests_find_what_they_say_they_find
-    "assumptions.md": "60 % 600 56 % 0.1 80 % 96 % 20 400 3000 300",
+    "assumptions.md": "60 % 600 56 % 0.1 80 % 96 % 20 400 3000 300 4000 10 %",
     "benchmarks.md": "32 300",  # ahead.BLOCK
     "choosing.md": "80 % 200 0.015 40 80",  # what the studies vary, and how tried.py goes
     "concepts.md": "60 80 40 20",  # the picture's settings, and a hundred duels by hand

@@ -329,15 +329,32 @@ def votes(first, second, first_won, delay=None, **more):
 
 
 def test_order_balance_by_hand():
-    first = np.repeat([0, 1], [60, 40])
+    first = np.tile([0, 0, 1, 0, 1], 20)  # 30 of 50 in either half
     found = order_balance(votes(first, 1 - first, np.ones(100)))
     assert found.statistic == pytest.approx((60 - 40) ** 2 / 100)
-    assert found.p_value == pytest.approx(scipy.stats.chi2.sf(4, 1))
-    assert found.n == 100 and found.is_alarm
+    assert found.p_value == pytest.approx(2 * scipy.stats.chi2.sf(4, 1))
+    assert found.n == 100 and not found.is_alarm
+    found = order_balance(votes(first, 1 - first, np.ones(100)), level=0.1)
     assert found.sentence.startswith("Arm 0 is shown first in 60% of its duels. If the order")
-    assert not order_balance(votes(first, 1 - first, np.ones(100)), level=0.01).is_alarm
-    by_design = order_balance(votes(first, 1 - first, np.ones(100), order="champion"))
+    by_design = order_balance(votes(first, 1 - first, np.ones(100), order="champion"), level=0.1)
     assert "by design: this policy shows its champion first" in by_design.sentence
+
+
+def test_an_order_that_is_even_at_the_end_alone_is_noticed():
+    """First one order, then the other: the first place is one arm's, half of the time."""
+    first = np.repeat([0, 1], 50)
+    found = order_balance(votes(first, 1 - first, np.ones(100)))
+    assert found.statistic == pytest.approx(100) and found.is_alarm
+    assert found.p_value == pytest.approx(2 * scipy.stats.chi2.sf(100, 2))
+    assert found.sentence.startswith(
+        "Arm 0 is shown first in 100% of its duels with 1 in the first"
+    )
+
+
+def test_pairs_that_are_shown_in_one_order_are_noticed_though_all_arms_are_first_as_often():
+    first = np.arange(300) % 3
+    found = order_balance(votes(first, (first + 1) % 3, np.ones(300), n_arms=3))
+    assert found.is_alarm and "100% of its duels with" in found.sentence
 
 
 def test_the_order_of_self_duels_says_nothing():

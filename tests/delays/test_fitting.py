@@ -123,7 +123,7 @@ def test_preferences_and_law_together_are_the_most_likely_ones(seed):
 def test_where_no_pair_was_shown_in_both_orders_the_law_is_refused():
     n = 200
     log = history([0] * n, [1] * n, [5.0] * n, age=[50.0] * n, order="champion")
-    with pytest.raises(ValueError, match="no pair was shown 20 times in each order"):
+    with pytest.raises(ValueError, match="no pair was shown 10 times in each order"):
         delays.fit(log)
 
 
@@ -191,6 +191,31 @@ def test_delays_of_a_constant_are_fitted_by_no_family():
     log = history(first, 1 - first, np.full(n, 3600.0), age=np.full(n, 90_000.0), votes=True)
     law = delays.fit(log)
     assert isinstance(law, delays.Curve) and law.cdf(3600.0) == pytest.approx(1.0)
+
+
+@pytest.mark.compiled
+def test_a_law_far_from_the_median_is_found():
+    """Two humps: half of the answers in seconds, half in hours. An exponential has their mean."""
+    rng = np.random.default_rng(0)
+    n = 8000
+    delay = np.where(rng.random(n) < 0.5, rng.exponential(30, n), rng.normal(20_000, 2000, n))
+    first = rng.integers(2, size=n)
+    log = history(first, 1 - first, np.abs(delay), age=np.full(n, 200_000.0), votes=True)
+    found = {fit.name: fit for fit in estimate_delays(log).fits}
+    assert found["exponential"].law.mean == pytest.approx(10_000, rel=0.05)
+    assert not any(fit.fits for fit in found.values())
+
+
+@pytest.mark.compiled
+def test_delays_in_whole_seconds_are_rounded_ones():
+    rng = np.random.default_rng(1)
+    n = 20_000
+    shown, delay = rng.uniform(0, 1e6, n), rng.exponential(4.0, n)
+    seen = np.floor(shown + delay) - np.floor(shown)  # both times are cut to seconds
+    first = rng.integers(2, size=n)
+    log = history(first, 1 - first, seen, age=np.full(n, 1000.0), votes=True)
+    law = {fit.name: fit.law for fit in estimate_delays(log).fits}["exponential"]
+    assert law.mean == pytest.approx(4.0, rel=0.03)
 
 
 @pytest.mark.compiled

@@ -212,3 +212,64 @@ def test_the_figure_has_a_panel_for_each_question():
     titles = [axes.get_title() for axes in duelay.estimate(made.history).plot().axes]
     assert titles[:2] == ["the leader against the others", "preferences"]
     assert any(title.startswith("delays") for title in titles)
+
+
+def test_an_arm_with_few_duels_does_not_lead():
+    """Three wins of a misspelt name are no better than six hundred of two thousand."""
+    made = made_logs.make("clean", seed=0, n=4000)
+    h = made.history
+    best = int(np.argmax(made.matrix.sum(axis=1)))
+    first, second = h.first.copy(), h.second.copy()
+    rows = np.flatnonzero(h.is_heard & (h.first == best))[:5]
+    first[rows] = 4
+    odd = dataclasses.replace(h, n_arms=5, arms=(*h.arms, f"{h.arms[best]} "), first=first,
+                              second=second)  # fmt: skip
+    found = duelay.estimate(odd)
+    assert found.mean[4][~np.isnan(found.mean[4])].max() == 1.0
+    assert found.leader == best and found.ranking[0] == best
+    assert any("differ in case or blanks alone" in note for note in found.notes)
+
+
+def test_a_stray_time_far_in_the_future_is_noted():
+    made = made_logs.make("clean", seed=0, n=2000)
+    h = made.history
+    assert duelay.estimate(h).notes == ()
+    at = h.at.copy()
+    at[-1] += 3650 * 86_400.0
+    found = duelay.estimate(dataclasses.replace(
+        h, at=at, now=None, delay=np.where(np.arange(h.n) == h.n - 1, NAN, h.delay),
+        first_won=np.where(np.arange(h.n) == h.n - 1, NAN, h.first_won)))  # fmt: skip
+    assert any("after nearly all that is in it" in note for note in found.notes)
+
+
+def test_a_doubt_takes_the_promise_back():
+    rng = np.random.default_rng(0)
+    n = 3000
+    first = rng.integers(2, size=n)
+    won = rng.random(n) < 0.5
+    slow = np.where(first == 0, 1.0, 6.0)  # wins of arm 1 take longer
+    delay = np.where(won, rng.exponential(600, n) * slow, NAN)
+    log = History(n_arms=2, first=first, second=1 - first, delay=delay, order="coin",
+                  first_won=np.where(won, 1.0, NAN), at=1.7e9 + np.arange(n) * 30.0,
+                  now=1.7e9 + n * 30.0 + 1e6, chosen_by="design")  # fmt: skip
+    found = duelay.estimate(log)
+    assert "but doubtful: delay by winner" in found.headline
+    assert "that does not hold here" in found.how_sure
+
+
+@pytest.mark.long
+def test_few_and_no_answers_are_saved_too(tmp_path):
+    few = History(n_arms=2, first=[0, 1] * 6, second=[1, 0] * 6, delay=[3.0, NAN] * 6,
+                  first_won=[1.0, NAN] * 6, at=1.7e9 + np.arange(12), order="coin")  # fmt: skip
+    duelay.estimate(few).save(tmp_path / "few")
+    none = dataclasses.replace(few, delay=[NAN] * 12, first_won=[NAN] * 12)
+    duelay.estimate(none).save(tmp_path / "none")
+    assert (tmp_path / "few" / "report.html").exists()
+    page = (tmp_path / "none" / "report.html").read_text()
+    assert "nothing has been heard" in page and "data:image" not in page
+
+
+def test_judgements_in_ticks_have_no_delays():
+    table = {"first": ["a", "b"] * 40, "second": ["b", "a"] * 40, "winner": ["a"] * 80}
+    found = duelay.estimate(table)
+    assert found.delays is None and "heard at once" in str(found)

@@ -747,3 +747,30 @@ def test_beside_the_arrays_memory_is_what_a_part_needs(tmp_path, monkeypatch):
         used.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert used[1] - used[0] < 18_000 * 160, used  # bytes: 20 numbers a row; a row of texts has 400
+
+
+def test_a_csv_of_another_encoding(tmp_path):
+    path = tmp_path / "old.csv"
+    path.write_bytes(
+        "shown_at,first,second,answered_at\n2026-05-01T12:00:00Z,grün,blau,\n".encode("latin-1")
+    )
+    with pytest.raises(ValueError, match="say how it was written, such as encoding='latin-1'"):
+        History.read(path)
+    assert History.read(path, encoding="latin-1").arms == ("grün", "blau")
+    with pytest.raises(ValueError, match="encoding must be one that Python knows"):
+        History.read(path, encoding="latin-x")
+
+
+def test_a_quote_that_is_left_open_is_pointed_out_in_few_words(tmp_path):
+    path = tmp_path / "open.csv"
+    rows = "".join(f"2026-05-01T12:00:{n:02d}Z,a,b,\n" for n in range(50))
+    path.write_text('shown_at,first,second,answered_at\n2026-05-01T11:00:00Z,a,"b,\n' + rows)
+    with pytest.raises(ValueError, match="a cell has 5. lines: is a quote left open") as refused:
+        History.read(path)
+    assert len(str(refused.value)) < 300
+
+
+def test_a_lazy_frame_is_collected():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"first": ["a", "b"], "second": ["b", "a"], "winner": ["a", "b"]})
+    assert History.read(frame.lazy()).first_won.tolist() == [1.0, 1.0]

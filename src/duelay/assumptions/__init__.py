@@ -26,6 +26,7 @@ from duelay.assumptions.finding import Finding, check_level
 from duelay.assumptions.independence import independence
 from duelay.assumptions.order import order_balance, position_effect
 from duelay.assumptions.preferences import preference_drift
+from duelay.assumptions.shares import share_by_pair
 from duelay.assumptions.told_law import told_law
 from duelay.logs.history import History
 
@@ -42,6 +43,7 @@ __all__ = [
     "preference_drift",
     "report",
     "share_by_arm",
+    "share_by_pair",
     "told_law",
 ]
 

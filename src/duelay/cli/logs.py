@@ -36,6 +36,8 @@ def log_options(command: C) -> C:
                      help="The time zone of times that have none, such as Europe/Berlin."),
         click.option("--time-format", metavar="FORMAT",
                      help="How times are written, if not as ISO 8601, such as '%d.%m.%Y %H:%M'."),
+        click.option("--encoding", metavar="NAME",
+                     help="How a CSV is written, if not in UTF-8, such as latin-1."),
         click.option("--now", metavar="TIME",
                      help="The time of the log.  [default: the last one in it]"),
         click.option("--window", type=Window(), metavar="M",
@@ -60,6 +62,8 @@ def skipped(history: History) -> str:
     n = len(history.skipped)
     if not n:
         return ""
-    listed = [f"  {sentence}" for sentence in history.skipped[:MOST]]
+    command: Any = click.get_current_context().command
+    said = map(command.in_words_of_the_shell, history.skipped[:MOST])
+    listed = [f"  {sentence}" for sentence in said]
     more = [f"  and {n - MOST} more: --json has all"] if n > MOST else []
     return "\n".join([f"{n} bad {'row' if n == 1 else 'rows'} left out:", *listed, *more, ""])

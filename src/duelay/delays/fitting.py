@@ -157,6 +157,17 @@ def as_law(learned: Learned, *, in_time: bool) -> Law:
     )
 
 
+def _step(delays: Floats) -> float:
+    """Return the seconds to which delays are rounded, if that is rough; 0 where it is not.
+
+    A delay of 3 minutes then stands for all from 2.5 to 3.5.
+    """
+    for step in (3600.0, 60.0, 1.0):
+        if np.median(delays) < 100.0 * step and (delays % step == 0.0).all():
+            return step
+    return 0.0
+
+
 class _Sums(NamedTuple):
     """Answers and silences in stretches of ages."""
 
@@ -166,6 +177,7 @@ class _Sums(NamedTuple):
     age: Floats  # (m,): ... up to which age they were silent ...
     silences: Floats  # (m,): ... and how many they are
     in_time: bool
+    step: float  # seconds to which delays are rounded, or 0
 
 
 def _fit_all(watched: Watched, chance: Any, learned: Learned, spread: float) -> tuple[Fit, ...]:
@@ -181,7 +193,12 @@ def _fit_all(watched: Watched, chance: Any, learned: Learned, spread: float) -> 
 
 def _add_up(watched: Watched, chance: Any) -> _Sums:
     delays = watched.exit[watched.is_heard]
-    if watched.in_time:
+    step = _step(delays) if watched.in_time else 0.0
+    if step:
+        most = max(float(delays.max()) / step, 2.0)
+        edges = np.unique(np.geomspace(1.0, most, _GRID).round()) * step
+        edges = np.append(-1.0, np.append(0.0, edges) + step / 2.0)
+    elif watched.in_time:
         shortest = min(max(float(delays[delays > 0].min(initial=math.inf)), 1e-6), 1e12)
         longest = max(float(delays.max()), 1.1 * shortest)
         edges = np.append(-1.0, np.geomspace(0.97 * shortest, longest, _GRID))
@@ -200,19 +217,14 @@ def _add_up(watched: Watched, chance: Any) -> _Sums:
     n = np.bincount(group).astype(np.float64)
     mean_age = np.bincount(group, weights=age) / np.maximum(n, 1)
     mean_share = np.bincount(group, weights=share) / np.maximum(n, 1)
-    return _Sums(edges, answers, mean_share, mean_age, n, watched.in_time)
+    return _Sums(edges, answers, mean_share, mean_age, n, watched.in_time, step)
 
 
 def _fit_one(name: str, sums: _Sums, learned: Learned) -> Fit:
-    middle = np.sqrt(np.maximum(sums.edges[:-1], sums.edges[1] / 2.0) * sums.edges[1:])
-    half = np.searchsorted(np.cumsum(sums.answers), sums.answers.sum() / 2.0)
-    tau = float(np.clip(learned.tau[-1], 0.05, 0.98))
-    start = [math.log(middle[half]), *[0.0] * FAMILIES[name].n_shapes, math.log(tau / (1.0 - tau))]
-
     def cost(theta: Any) -> float:
         return -_log_likelihood(_law(name, theta, sums.in_time), _share(theta[-1]), sums)
 
-    found = _minimize(cost, start)
+    found = _minimize(cost, min(_starts(name, sums, learned), key=cost))
     found = _minimize(cost, found.x.tolist())  # once more, from there: a simplex may have shrunk
     never = 1.0 - _share(found.x[-1])
     never = float(f"{never:.4g}") if never > _NONE else 0.0
@@ -220,10 +232,23 @@ def _fit_one(name: str, sums: _Sums, learned: Learned) -> Fit:
     law = Never(never, inner) if never else inner
     ages = learned.ages[np.unique(np.linspace(0, learned.ages.size - 1, 50).astype(np.int64))]
     told, error = learned.at(ages)
-    off = np.abs(np.asarray(law.cdf(ages)) - told)
+    off = np.abs(np.asarray(law.cdf(ages + sums.step / 2.0)) - told)
     fits = bool((off <= _FAR[0] * error + _FAR[1]).all())
-    aic = 2.0 * len(start) + 2.0 * float(found.fun)
+    aic = 2.0 * len(found.x) + 2.0 * float(found.fun)
     return Fit(name, law, never, None, -float(found.fun), aic, float(off.max()), fits)
+
+
+def _starts(name: str, sums: _Sums, learned: Learned) -> list[list[float]]:
+    """Points to begin from: where a law is far too short, its likelihood is flat."""
+    middle = np.sqrt(np.maximum(sums.edges[:-1], sums.edges[1] / 2.0) * sums.edges[1:])
+    share = np.cumsum(sums.answers) / sums.answers.sum()
+    scales = [middle[np.searchsorted(share, part)] for part in (0.2, 0.5, 0.8, 0.95)]
+    scales.append(float((middle * sums.answers).sum() / sums.answers.sum()))
+    tau = float(np.clip(learned.tau[-1], 0.05, 0.98))
+    shapes = [[math.log(shape)] for shape in (0.2, 0.5, 1.0, 2.0, 5.0)]
+    shapes = shapes if FAMILIES[name].n_shapes else [[]]
+    answered = [math.log(p / (1.0 - p)) for p in (tau, 0.5 * (1.0 + tau))]
+    return [[math.log(scale), *shape, p] for scale in scales for shape in shapes for p in answered]
 
 
 def _minimize(cost: Callable[[Any], float], start: list[float]) -> Any:

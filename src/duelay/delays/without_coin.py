@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from duelay.delays.survival import LEAST_AT_RISK, Floats, Learned, Watched
 
-ENOUGH = 20  # duels of a pair in each order
+ENOUGH = 10  # duels of a pair in each order
 _STRETCHES = 60
 _MANY = 100_000  # answers for which stretches are finer
 _ROUNDS = 5000
@@ -179,7 +179,7 @@ def _preferences(counts: _Counts, q: Floats) -> Floats:
     come = _beginnings(q)[None, :]
     low, high = np.zeros(len(counts.answers)), np.ones(len(counts.answers))
     won, lost = counts.answers.sum(axis=1), counts.answers_back.sum(axis=1)
-    for _ in range(60):
+    for _ in range(50):  # not so often that mu is 0 or 1
         mu = (low + high) / 2.0
         m = mu[:, None]
         slope = won / mu - lost / (1.0 - mu)

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from duelay import delays as laws
 from duelay._core import checks
 from duelay._core.duration import in_brief
-from duelay.assumptions import check_assumptions
+from duelay.assumptions import check_assumptions, independence, share_by_pair
 from duelay.assumptions.finding import Finding
 from duelay.assumptions.order import is_even
 from duelay.delays import Delay, Law
 from duelay.delays.fitting import DelayEstimate, estimate_delays
 from duelay.delays.units import is_in_time
+from duelay.estimates.notes import find_notes
 from duelay.estimates.preferences import (
     Counts,
     Position,
@@ -33,12 +34,12 @@ from duelay.estimates.preferences import (
     of_told_law,
     of_votes,
 )
-from duelay.estimates.units import Repeated, count_repeated, once, together
+from duelay.estimates.units import Repeated, count_repeated, first_share, once, together
 from duelay.ledger.bets import start_bets
 from duelay.logs.history import History
 from duelay.players.evidence import Evidence, replay
 from duelay.players.guarantee import Guarantee, find_guarantee
-from duelay.players.leading import beaten, find_leader
+from duelay.players.leading import beaten
 from duelay.players.opinions import opinions
 from duelay.players.replay import Past
 from duelay.show.table import table
@@ -51,12 +52,18 @@ _JOINT = (
     "knowing how the duel ends; for one look, where there are many answers"
 )
 _BONUS = (
-    "the first place being worth the same to every arm, as the pairs tell that were shown in both "
-    "orders; for one look"
+    "the first place being worth the same to every arm, as is estimated from what was shown in "
+    "both orders; for one look"
+)
+_ONE_ORDER = (
+    "nobody says that a coin decided who was first, and nothing was shown in both orders: who is "
+    "better, and what the first place is worth, cannot be told apart"
 )
 _SEEMS = ", if a coin decided who was first: nobody says so, and the log does not contradict it"
+_FEW = 10.0  # answers of a pair, below which it says little about the ranking
 _ON_THE_COIN = ("order balance", "delay by winner", "preference drift", "independence")
-_ON_A_LAW = ("delay by winner", "delay by pair", "law drift", "preference drift", "independence")
+_ON_VOTES = ("delay by winner", "preference drift", "independence")
+_ON_A_LAW = (*_ON_VOTES, "delay by pair", "law drift", "share by pair")
 Bools = NDArray[np.bool_]
 
 
@@ -119,7 +126,27 @@ class Estimate:
 
     @functools.cached_property
     def _first(self) -> int:
-        return find_leader(self.mean, np.ones(len(self.arms), dtype=bool))
+        return int(np.argmax(self._scores))
+
+    @functools.cached_property
+    def _gaps(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(K, K): wins less losses of each pair, and in how many answers."""
+        if self.evidence is not None:
+            return self.evidence.lead, self.evidence.n
+        spread = np.where(self.preferences.error > 0, self.preferences.error, np.inf)
+        n = np.nan_to_num(0.25 / spread**2)
+        return np.nan_to_num(n * (2.0 * self.mean - 1.0)), n
+
+    @functools.cached_property
+    def _scores(self) -> NDArray[np.float64]:
+        """(K,): how many others each arm beats, each by the probability that it does.
+
+        Who has met them seldom, or never, is in the middle.
+        """
+        lead, n = self._gaps
+        ahead = lead / np.sqrt(n + _FEW)
+        normal = np.array([math.erf(z / math.sqrt(2.0)) for z in ahead.ravel()])
+        return np.asarray(0.5 * normal.reshape(ahead.shape).sum(axis=1))
 
     @property
     def leader(self) -> int:
@@ -138,20 +165,12 @@ class Estimate:
     def chances(self) -> NDArray[np.float64]:
         """(K,): the probability that each arm is better than all others; an opinion."""
         everybody = np.ones(len(self.arms), dtype=bool)
-        if self.evidence is not None:
-            lead, n = self.evidence.lead, self.evidence.n
-        else:
-            spread = np.where(self.preferences.error > 0, self.preferences.error, np.inf)
-            n = np.nan_to_num(0.25 / spread**2)
-            lead = np.nan_to_num(n * (2.0 * self.mean - 1.0))
-        return opinions(lead, n, self.leader, None, everybody).chances
+        return opinions(*self._gaps, 0, None, everybody).chances
 
     @property
     def ranking(self) -> NDArray[np.int64]:
-        """(K,): the arms, the leader first, then by how many they beat, then by how clearly."""
-        clear = np.where(np.isnan(self.mean), 0.5, self.mean).mean(axis=1)
-        first = np.arange(len(self.arms)) != self.leader
-        return np.lexsort((-clear, -beaten(self.mean), first))
+        """(K,): the arms, the leader first, then by how many others each seems to beat."""
+        return np.lexsort((-self._scores, np.arange(len(self.arms)) != self.leader))
 
     @property
     def alarms(self) -> tuple[Finding, ...]:
@@ -161,12 +180,13 @@ class Estimate:
     @property
     def doubts(self) -> tuple[Finding, ...]:
         """Those of them that find what the intervals, or the winner, rest on."""
-        rests_on = _ON_A_LAW if self.evidence is None and not self._is_vote else _ON_THE_COIN
+        is_joint = self.delays is not None and self.delays.joint is not None
+        rests_on: tuple[str, ...] = _ON_THE_COIN
+        if self.history.feedback == "votes" and self.history.order not in ("coin", "alternate"):
+            rests_on = _ON_VOTES
+        elif self.told is not None or is_joint:
+            rests_on = _ON_A_LAW
         return tuple(alarm for alarm in self.alarms if alarm.name in rests_on)
-
-    @property
-    def _is_vote(self) -> bool:
-        return self.history.feedback == "votes"
 
     @property
     def headline(self) -> str:
@@ -214,6 +234,11 @@ class Estimate:
         return f"{words}; {best.name} fits best, {best.law}: by it {never}"
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about the log that somebody should look at; none where all is well."""
+        return find_notes(self.history)
+
+    @property
     def how_sure(self) -> str:
         """What the intervals and the winner rest on, in a sentence."""
         kind, words = self.guarantee.kind, self.guarantee.words
@@ -221,13 +246,19 @@ class Estimate:
             return f"not guaranteed: {words}"
         together = f"all intervals hold together in {100 * (1 - self.error):g} % of experiments"
         if words.startswith("measured"):
-            return f"{together}; {words}"
-        return f"{together}, {kind}; it rests on {words}"
+            said = f"{together}; {words}"
+        else:
+            said = f"{together}, {kind}; it rests on {words}"
+        if self.doubts:
+            said += f". But {', '.join(d.name for d in self.doubts)}: that does not hold here"
+        return said
 
     def __str__(self) -> str:
         rows = []
         for place, arm in enumerate(self.ranking, start=1):
-            share = "leads" if arm == self.leader else "unheard"
+            share = "unheard"
+            if arm == self.leader and self.history.is_heard.any():
+                share = "leads"
             if arm != self.leader and not math.isnan(self.mean[self.leader, arm]):
                 low, high = (max(0.0, min(1.0, float(end[self.leader, arm])))
                              for end in (self.lower, self.upper))  # fmt: skip
@@ -253,6 +284,7 @@ class Estimate:
             )
         if self.history.skipped:
             words.append(f"{len(self.history.skipped):,} bad rows were left out")
+        words += [f"worth a look: {note}" for note in self.notes]
         for alarm in self.alarms:
             head = "warning" if alarm in self.doubts else "worth a look"
             words.append(f"{head}: {alarm.name}: {alarm.sentence}")
@@ -302,16 +334,19 @@ def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any
     counted = together(history)
     single = once(history) if history.feedback == "votes" else counted
     found, why = _find_delays(dataclasses.replace(single, order=order), error)
-    naive, position = find_naive(history), find_position(history, is_even=order is not None)
-    is_vote = history.feedback == "votes"
+    is_vote, is_coin = history.feedback == "votes", history.order in ("coin", "alternate")
+    naive, position = find_naive(history), find_position(history, is_coin=is_coin)
     counts = count(counted)
     if told is not None and not is_vote:
         preferences = of_told_law(counted, told, error, naive)
         guarantee = Guarantee("proved", "the delay law being as it was told", bets=False)
-    elif is_vote and order is None and position is not None:
-        preferences = of_votes(counts, position, error, naive)
+    elif is_vote and not is_coin and position is None:
+        preferences = of_coin(counts, error, naive)
+        guarantee = Guarantee("none", _ONE_ORDER, bets=False)
+    elif is_vote and not is_coin and position is not None:
+        preferences = of_votes(counts, position, first_share(history), error, naive)
         guarantee = Guarantee("measured", _BONUS, bets=False)
-    elif is_vote or order is not None:
+    elif order is not None:
         preferences = of_coin(counts, error, naive)
         guarantee = _guarantee(history, order, seems)
     elif found is not None and found.joint is not None:
@@ -331,7 +366,7 @@ def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any
         guarantee=guarantee,
         evidence=replay(counted, error, is_whole=True) if guarantee.bets else None,
         repeated=count_repeated(history),
-        findings=tuple(check_assumptions(_as_shown(single, order))),
+        findings=_test(_as_shown(single, order), counted if is_vote else None),
         why_no_law=why,
     )
 
@@ -352,6 +387,21 @@ def _find_order(history: History) -> tuple[str | None, bool]:
     return ("coin" if seems else None), seems
 
 
+def _test(history: History, together: History | None) -> tuple[Finding, ...]:
+    """Run the tests; of votes, whether they are independent is asked of units, not of votes.
+
+    Where no coin decides the order, the law is the same for all pairs, or should be.
+    """
+    found = check_assumptions(history)
+    if together is None and history.order == "champion":
+        found.append(share_by_pair(history, level=0.05 / len(found)))
+    if together is not None and together is not history:
+        level = 0.05 / len(found)
+        found = [independence(together, level=level) if one.name == "independence" else one
+                 for one in found]  # fmt: skip
+    return tuple(found)
+
+
 def _as_shown(history: History, order: str | None) -> History:
     """The history for tests: an uneven order is no alarm, since nothing rests on it."""
     uneven = history.order is None and order is None
@@ -364,7 +414,8 @@ def _find_delays(history: History, error: float) -> tuple[DelayEstimate | None, 
         found = estimate_delays(history, error)
     except ValueError as why:
         return None, str(why)
-    if not found.learned.ages.max(initial=0.0) > 0:
+    at_once = 0.0 if history.at is not None else 1.0  # the next tick
+    if not found.learned.ages.max(initial=0.0) > at_once:
         return None, "every answer was heard at once: there are no delays to learn"
     return found, ""
 
@@ -374,4 +425,7 @@ def _guarantee(history: History, order: str | None, seems: bool) -> Guarantee:
     bets = start_bets(0.05, None, history.n_arms, by_clock=by_clock)
     past = Past(history.n, order, history.chosen_by, True)
     found = find_guarantee(bets, history.feedback, order, past)
-    return found._replace(words=found.words + _SEEMS) if seems else found
+    if not seems:
+        return found
+    # Bets go along the log: an order that is even at its end alone would not be fair on the way.
+    return Guarantee("measured", found.words + _SEEMS, bets=False)

@@ -24,6 +24,8 @@ def all_of(estimate: Estimate) -> dict[str, Figure]:
     """Return every picture that there is something to draw for, by name."""
     k = len(estimate.arms)
     side = min(9.0, 2.6 + 0.42 * k)
+    if not estimate.history.is_heard.any():
+        return {}
     found: dict[str, Figure] = {
         "leader": _alone(lambda axes: draw_leader(axes, estimate), 6.6, 1.7 + 0.3 * min(k, _MOST)),
         "preferences": _alone(lambda axes: draw_preferences(axes, estimate), side + 0.8, side),
@@ -68,7 +70,8 @@ def draw_leader(axes: Axes, estimate: Estimate) -> None:
         axes.text(0.5, place, " unheard", va="center", fontsize="small", alpha=0.7)
     axes.set_yticks(places, [_name(estimate.arms[arm]) for arm in others])
     axes.set_ylim(len(others) - 0.5, -0.5)
-    axes.set_xlim(0, 1)
+    ends = [0.45, 0.55, *lower[known], *upper[known], *naive[~np.isnan(naive)]]
+    axes.set_xlim(max(min(ends) - 0.03, 0.0), min(max(ends) + 0.03, 1.0))
     left_out = len(estimate.arms) - 1 - len(others)
     axes.set_xlabel(f"how often {_name(estimate.arms[leader])} beats it")
     axes.set_title("the leader against the others" + f", {left_out} left out" * (left_out > 0),
@@ -91,12 +94,13 @@ def draw_delays(axes: Axes, estimate: Estimate) -> None:
     found = estimate.delays
     assert found is not None
     learned, unit, size = found.learned, "ticks", 1.0
-    shown = learned.ages[learned.ages > 0]
-    middle = float(shown[np.searchsorted(learned.tau[learned.ages > 0], learned.tau[-1] / 2)])
+    rises = learned.ages[learned.ages > 0], learned.tau[learned.ages > 0] / learned.tau[-1]
+    early, middle, late = (float(rises[0][np.searchsorted(rises[1], part)])
+                           for part in (0.01, 0.5, 0.9))  # fmt: skip
     if found.in_time:
-        unit, size = notebook.unit_of(middle * 2.0)
+        unit, size = notebook.unit_of(late)
     is_log = learned.last > 20.0 * middle
-    first = max(float(np.quantile(shown, 0.005)) / 2.0, 1e-6) if found.in_time else 0.5
+    first = max(early / 2.0, 1e-6) if found.in_time else 0.5
     ages = np.geomspace(first, learned.last, 400) if is_log else np.linspace(0, learned.last, 400)
     tau, error = learned.at(ages)
     axes.plot(ages / size, tau, color="#0072B2", linewidth=2.2, label="learned, 95 % band",
@@ -114,8 +118,10 @@ def draw_delays(axes: Axes, estimate: Estimate) -> None:
     axes.set_ylim(0, 1.02)
     axes.set_xlabel(f"{unit} since the duel")
     axes.set_ylabel("share of the answers that has come")
-    axes.set_title("delays" + f": {found.fits[0].name} fits best" * bool(found.fits),
-                   fontsize="medium")  # fmt: skip
+    words = "delays"
+    if found.fits:
+        words += f": {found.fits[0].name} fits best" if found.fits[0].fits else ": no law fits"
+    axes.set_title(words, fontsize="medium")
     axes.legend(frameon=False, fontsize="small")
     axes.grid(alpha=0.25, linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from duelay.delays import Delay
 from duelay.delays.without_coin import Joint
+from duelay.estimates.units import bonus_by_unit
 from duelay.logs.history import History
 from duelay.players.sequences import of_censored, of_shares
 
 Floats = NDArray[np.float64]
+_UNITS, _ANSWERS = 10, 5  # units that met both orders, or answers of a pair in each, that can tell
 
 
 class Preferences(NamedTuple):
@@ -32,6 +34,7 @@ class Counts(NamedTuple):
     duels: Floats
     answers: Floats
     wins: Floats  # of the first; a tie is one half
+    squares: Floats  # the sum of the squares of these
 
 
 class Position(NamedTuple):
@@ -49,6 +52,7 @@ def count(history: History) -> Counts:
         np.bincount(code, minlength=k * k),
         np.bincount(code[heard], minlength=k * k),
         np.bincount(code[heard], weights=history.first_won[heard], minlength=k * k),
+        np.bincount(code[heard], weights=history.first_won[heard] ** 2, minlength=k * k),
     )
     return Counts(*(np.asarray(t, dtype=np.float64).reshape(k, k) for t in tables))
 
@@ -70,34 +74,33 @@ def of_coin(counts: Counts, error: float, naive: Floats) -> Preferences:
     Each conversion heard of a pair is i's with probability mu_ij, whatever the delays are.
     """
     wins = counts.wins + (counts.answers - counts.wins).T
+    squares = counts.squares + (counts.answers - 2.0 * counts.wins + counts.squares).T
     if (counts.wins == counts.answers).all():  # conversions: an answer is a win of the first
-        wins = counts.wins.copy()
+        wins, squares = counts.wins.copy(), counts.wins.copy()
     np.fill_diagonal(wins, 0.0)
     n = wins + wins.T
     mean = _ratio(wins, n)
-    spread = np.sqrt(np.maximum(mean * (1.0 - mean), 0.0) / np.maximum(n, 1.0))
+    variance = np.maximum(squares / np.maximum(n, 1.0) - mean**2, 0.0)
+    spread = np.sqrt(variance / np.maximum(n, 1.0))
     lower, upper = of_shares(wins, error)
     return Preferences(mean, _hide(spread, n), lower, upper, naive)
 
 
-def of_votes(counts: Counts, position: Position, error: float, naive: Floats) -> Preferences:
+def of_votes(
+    counts: Counts, position: Position, tilt: Floats, error: float, naive: Floats
+) -> Preferences:
     """Return preferences from votes in an order that no coin decided.
 
-    What the first place is worth, the same for all arms, is taken out of each pair by how often
-    either was first. The intervals are wider by what is not known of it.
+    What the first place is worth, the same for all arms, is taken out of each pair by how much of
+    it is in its answers, `tilt` (`duelay.estimates.units.first_share`). The intervals are wider by
+    what is not known of it.
     """
     plain = of_coin(counts, error, naive)
-    n = counts.answers + counts.answers.T
-    tilt = np.divide(counts.answers - counts.answers.T, n, out=np.zeros_like(n), where=n > 0)
     shift, wide = position.bonus * tilt, 2.0 * position.error * np.abs(tilt)
     spread = np.sqrt(plain.error**2 + (position.error * tilt) ** 2)
-    return Preferences(
-        np.clip(plain.mean - shift, 0.0, 1.0),
-        spread,
-        np.maximum(plain.lower - shift - wide, -np.inf),
-        plain.upper - shift + wide,
-        naive,
-    )
+    mean = np.clip(plain.mean - shift, 0.0, 1.0)
+    lower, upper = plain.lower - shift - wide, plain.upper - shift + wide
+    return Preferences(mean, spread, lower, upper, naive)
 
 
 def of_joint(joint: Joint, naive: Floats) -> Preferences:
@@ -129,25 +132,27 @@ def of_told_law(history: History, delay: Delay, error: float, naive: Floats) -> 
     return Preferences(mean, _hide(spread, both), lower, upper, naive)
 
 
-def find_position(history: History, *, is_even: bool) -> Position | None:
-    """Return what the votes tell about being shown first; None where there are none.
+def find_position(history: History, *, is_coin: bool) -> Position | None:
+    """Return what the votes tell about being shown first; None where they cannot.
 
-    Where either arm is first as often, the share of wins of the first; in another order, the pairs
-    that were shown in both. Answers of one unit count as alike.
+    By coin it is in the share of wins of the first. Else units that met a pair in both orders tell
+    it, or pairs that were shown in both.
     """
     used = history.is_heard & (history.first != history.second)
     if history.feedback != "votes" or not used.any():
         return None
     won = history.first_won[used]
-    if is_even:
+    if is_coin:
         off = won - won.mean()
-        if history.unit is not None:
+        if history.unit is not None:  # answers of one unit are alike
             _, unit = np.unique(history.unit[used], return_inverse=True)
             off = np.bincount(unit, weights=off)
         return Position(float(won.mean() - 0.5), float(np.sqrt((off**2).sum()) / won.size))
+    if history.unit is not None and (each := bonus_by_unit(history)).size >= _UNITS:
+        return Position(float(each.mean()), float(each.std(ddof=1) / math.sqrt(each.size)))
     counts = count(history)
     n, m = counts.answers, counts.answers.T
-    both = np.triu((n > 0) & (m > 0), 1)
+    both = np.triu((n >= _ANSWERS) & (m >= _ANSWERS), 1)
     if not both.any():
         return None
     weight = 16.0 * (n * m)[both] / (n + m)[both]  # as in `duelay.ledger.votes`

@@ -172,6 +172,8 @@ def as_data(e: Estimate) -> dict[str, Any]:
         "position": None if position is None else position._asdict(),
         "units": e.repeated._asdict(),
         "bad_rows": list(history.skipped),
+        "notes": list(e.notes),
+        "doubts": [doubt.name for doubt in e.doubts],
     }
     for name, content in tables(e).items():
         data["tests" if name == "assumptions" else f"{name}_table"] = _records(content)
@@ -211,7 +213,9 @@ def compose(e: Estimate, drawn: set[str]) -> str:
         _markdown(_ranking(e), ("rank", "arm", "leader_beats_it", "lower", "upper", "naive",
                                 "beats", "chance_to_be_best", "duels")),
         "*Leader beats it* is how often; *naive* is the same if silence were a win of the second "
-        "(of votes: as they stand). *Chance to be best* is an opinion, not a guarantee.",
+        "(of votes: as they stand). *Beats* counts an even or unheard pair as one half. *Chance to "
+        "be best* is an opinion, not a guarantee; what is missing from 1 is the chance that no arm "
+        "beats all others.",
         "## Preferences",
         *_picture("preferences", drawn, "How often the row's arm beats the column's"),
         _markdown(_preferences(e)),
@@ -230,7 +234,8 @@ def compose(e: Estimate, drawn: set[str]) -> str:
         parts += ["## Evidence", *_picture("evidence", drawn, "Evidence for each arm over time")]
     if "traffic" in drawn:
         parts += ["## Traffic", *_picture("traffic", drawn, "Duels and answers over time")]
-    parts += ["## Assumptions", _findings(e)]
+    parts += ["## Assumptions", *(in_markdown(f"Worth a look: {note}") for note in e.notes)]
+    parts += [_findings(e)]
     if e.repeated.units:
         parts += [
             "## Units",
@@ -258,7 +263,7 @@ def _laws_table(e: Estimate) -> str:
          f"{100 * fit.never:.3g} %", f"{fit.distance:.3f}", "yes" if fit.fits else "no"]
         for fit in e.delays.fits
     ]  # fmt: skip
-    head = ["family", "law", "AIC above the best", "never", "furthest from the curve", "fits"]
+    head = ["family", "law", "AIC above the best", "never", "furthest from the curve", "close"]
     half = e.delays.curve.quantile(0.5 * (1.0 - e.delays.curve.never))
     middle = in_brief(float(half)) if e.delays.in_time else f"{half:,.0f} ticks"
     return f"Half of the answers that came, came within {middle}.\n\n" + _lay(head, rows)

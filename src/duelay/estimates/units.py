@@ -84,6 +84,43 @@ def together(history: History) -> History:
     return _leave_out(dataclasses.replace(history, first_won=first_won), is_out)
 
 
+def first_share(history: History) -> NDArray[np.float64]:
+    """(K, K): how much of what the first place is worth is in the answers of i over j.
+
+    An answer with i first has all of it, one with j first has it taken off; a unit that met both
+    orders has none, since they cancel. The mean over units, or answers where nobody knows units.
+    """
+    heard = history.is_heard & (history.first != history.second)
+    k = history.n_arms
+    sign = np.where(history.first < history.second, 1.0, -1.0)[heard]
+    pair = pairs_of(history)[heard]
+    if history.unit is not None:
+        kinds, group = np.unique(_groups(history)[heard], return_inverse=True)
+        ways = [np.bincount(group[sign == way], minlength=kinds.size) > 0 for way in (1.0, -1.0)]
+        sign, pair = ways[0].astype(np.float64) - ways[1], kinds % k**2
+    n = np.bincount(pair, minlength=k * k).reshape(k, k)
+    total = np.bincount(pair, weights=sign, minlength=k * k).reshape(k, k)
+    share = np.divide(total, n, out=np.zeros((k, k)), where=n > 0)
+    return np.asarray(share - share.T)
+
+
+def bonus_by_unit(history: History) -> NDArray[np.float64]:
+    """What each unit that met a pair in both orders says the first place is worth."""
+    heard = history.is_heard & (history.first != history.second)
+    kinds, group = np.unique(_groups(history)[heard], return_inverse=True)
+    low_first, won = (history.first < history.second)[heard], history.first_won[heard]
+    rates = []
+    for way in (True, False):
+        mine = low_first == way
+        n = np.bincount(group[mine], minlength=kinds.size)
+        total = np.bincount(group[mine], weights=won[mine], minlength=kinds.size)
+        rates.append(np.divide(total, n, out=np.full(kinds.size, np.nan), where=n > 0))
+    each = 0.5 * (rates[0] + rates[1] - 1.0)
+    known = ~np.isnan(each)
+    _, unit = np.unique(kinds[known] // history.n_arms**2, return_inverse=True)
+    return np.asarray(np.bincount(unit, weights=each[known]) / np.maximum(np.bincount(unit), 1))
+
+
 def _groups(history: History) -> NDArray[np.int64]:
     """A number for each unit and pair."""
     assert history.unit is not None

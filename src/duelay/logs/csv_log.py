@@ -71,20 +71,24 @@ def read_leaders(words: Sequence[str | None]) -> Any:
     return np.array([{"first": 1.0, "second": 0.0}.get(word or "", np.nan) for word in words])
 
 
-def table(path: Path) -> Table:
+def table(path: Path, encoding: str | None = None) -> Table:
     """Return the table of a CSV, which may be packed by gzip.
 
     Cells are parted by comma, semicolon or tab: by which, the first line says.
     """
-    with _lines(path) as lines:
+    with _lines(path, encoding) as lines:
         header, _ = _reader(lines)
     columns = [name.strip() for name in header]
-    return Table(str(path), columns, "line", lambda wanted: _chunks(path, columns, wanted))
+    return Table(
+        str(path), columns, "line", lambda wanted: _chunks(path, encoding, columns, wanted)
+    )
 
 
-def _chunks(path: Path, columns: list[str], wanted: Sequence[str]) -> Iterator[Chunk]:
+def _chunks(
+    path: Path, encoding: str | None, columns: list[str], wanted: Sequence[str]
+) -> Iterator[Chunk]:
     places = [columns.index(name) for name in wanted]
-    with _lines(path) as lines:
+    with _lines(path, encoding) as lines:
         _, rows = _reader(lines)
         while True:
             start = rows.line_num
@@ -109,9 +113,13 @@ def _chunks(path: Path, columns: list[str], wanted: Sequence[str]) -> Iterator[C
 
 
 def _fault(row: list[str], columns: list[str]) -> str:
+    if len(row) == len(columns):
+        return ""
+    swallowed = max(map(_breaks, row), default=0)
+    quote = f"; a cell has {swallowed + 1} lines: is a quote left open?" if swallowed else ""
     if len(row) < len(columns):
-        return f"the row is too short, {columns[len(row)]} is missing"
-    return "the row is longer than the first line" if len(row) > len(columns) else ""
+        return f"the row is too short, {columns[len(row)]} is missing{quote}"
+    return f"the row is longer than the first line{quote}"
 
 
 def _breaks(cell: str) -> int:
@@ -131,16 +139,27 @@ def _reader(lines: TextIO) -> tuple[list[str], Any]:
 
 
 @contextlib.contextmanager
-def _lines(path: Path) -> Iterator[TextIO]:
+def _lines(path: Path, encoding: str | None) -> Iterator[TextIO]:
     """Open a CSV; whatever cannot be read is refused in one sentence."""
     most = csv.field_size_limit(2**31 - 1)  # logs of language models have long cells
     try:
         with (
             gzip.open(path, "rb") if begins(path)[:2] == b"\x1f\x8b" else path.open("rb") as file,
-            io.TextIOWrapper(cast(BinaryIO, file), encoding="utf-8-sig", newline="") as lines,
+            io.TextIOWrapper(
+                cast(BinaryIO, file), encoding=encoding or "utf-8-sig", newline=""
+            ) as lines,
         ):
             yield lines
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"cannot read duels from {path} as {encoding or 'UTF-8'}, byte {error.start}: say how "
+            "it was written, such as encoding='latin-1'"
+        ) from None
+    except LookupError:
+        raise ValueError(
+            f"encoding must be one that Python knows, such as 'latin-1', got {encoding!r}"
+        ) from None
+    except (OSError, EOFError, csv.Error) as error:
         raise unreadable(path, error) from None
     finally:
         csv.field_size_limit(most)

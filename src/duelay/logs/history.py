@@ -150,6 +150,7 @@ class History:
         columns: Mapping[str, str | None] | None = None,
         time_format: str | None = None,
         zone: str | datetime.tzinfo | None = None,
+        encoding: str | None = None,
         window: int | str | Duration | None = None,
         order: str | None = None,
         arms: Iterable[str] = (),
@@ -163,7 +164,8 @@ class History:
         Table, or a mapping of columns. The columns are shown_at, first, second and answered_at,
         for votes winner, and unit where somebody may answer twice; in ticks first, second and
         delay, in the order of the duels. `columns` says which have other names, as in
-        ``{"shown_at": "ts"}``; those that are not needed are ignored.
+        ``{"shown_at": "ts"}``; those that are not needed are ignored. A CSV is UTF-8, or has the
+        `encoding` that is told.
 
         Times are ISO 8601, as strptime's `time_format` has them, or numbers since the epoch. Those
         without a time zone are local times of the `zone`. An empty answered_at or delay is
@@ -178,6 +180,7 @@ class History:
         fields = reading.read(
             source,
             columns=columns,
+            encoding=encoding,
             moments=Reader(time_format, zone),
             window=checks.window(window),
             arms=tuple(arms),

@@ -51,6 +51,8 @@ class Reader:
         self.format = time_format
         self.zone = _zone(zone)
         self.needs = times.SUCH_AS
+        if self.zone is not None:
+            self.needs = "a time of ISO 8601, or in a time_format that is told"
         if time_format is not None:
             if not isinstance(time_format, str) or "%" not in time_format:
                 raise ValueError(

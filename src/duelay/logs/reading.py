@@ -20,11 +20,14 @@ from duelay.logs.roles import find_roles
 from duelay.logs.table import Chunk, Table, begins, is_path, of_columns, part
 from duelay.logs.units import Numbers
 
+_LONGEST = 80  # characters of a cell that are shown
+
 
 def read(
     source: Any,
     *,
     columns: Mapping[str, str | None] | None,
+    encoding: str | None,
     moments: Reader,
     window: int | Duration | None,
     arms: tuple[str, ...],
@@ -36,7 +39,7 @@ def read(
     if columns is None and is_path(source) and is_parquet(Path(source)):
         if parquet.is_own(Path(source)):
             return _own(Path(source), window=window, arms=arms, now=end)
-    table = open_table(source)
+    table = open_table(source, encoding)
     roles = find_roles(table, columns)
     log = _Log(table, roles, moments, arms, end)
     _check_window(window, by_clock=log.by_clock)
@@ -93,12 +96,12 @@ def name_of(source: Any) -> str:
     return str(source) if is_path(source) else "the table"
 
 
-def open_table(source: Any) -> Table:
-    """Return a source as a table."""
+def open_table(source: Any, encoding: str | None = None) -> Table:
+    """Return a source as a table; `encoding` is that of a CSV, if not UTF-8."""
     if not is_path(source):
         return of_columns(source)
     path = Path(source)
-    return parquet.table(path) if is_parquet(path) else csv_log.table(path)
+    return parquet.table(path) if is_parquet(path) else csv_log.table(path, encoding)
 
 
 def is_parquet(path: Path) -> bool:
@@ -258,7 +261,7 @@ class _Rows:
         name = role if column == role else f"{column} ({role})"
         for k in [k for k in wrong if k not in self.bad]:
             said = as_text(part(self.cells[role], k, k + 1))
-            self.bad[k] = f"{self._where(k)}: {name} must {wrong[k]}, got {said!r}"
+            self.bad[k] = f"{self._where(k)}: {name} must {wrong[k]}, got {_shown(said)}"
 
     def _where(self, place: int) -> str:
         return f"{self._word} {self._lines[place]}"
@@ -294,6 +297,13 @@ def _winners(
     words = f"be empty where {rows.roles[answer]} is"
     rows.note("winner", _be(wrong) | dict.fromkeys(too_much, words))
     return delay, won
+
+
+def _shown(said: str) -> str:
+    """A cell as a sentence shows it; one that has swallowed lines says so."""
+    short = repr(said if len(said) <= _LONGEST else f"{said[:_LONGEST]}...")
+    breaks = said.count("\n")
+    return short if not breaks else f"{short}, {breaks + 1} lines: is a quote left open?"
 
 
 def _be(wrong: Mapping[int, str]) -> dict[int, str]:

@@ -57,8 +57,9 @@ def _missing(table: Table, missing: list[str], roles: dict[str, str]) -> str:
     """Say which columns are missing, and how others may be named."""
     free = [name for name in table.columns if name not in roles.values()]
     role = missing[0]
-    near = (difflib.get_close_matches(role, free, n=1) or free)[:1]
-    hint = f". If others have them, say so, such as columns={ {role: near[0]}!r}" if near else ""
+    near = (difflib.get_close_matches(role, free, n=1, cutoff=0.5) or [*free, "..."])[0]
+    near = near if len(free) == 1 or difflib.get_close_matches(role, [near], cutoff=0.5) else "..."
+    hint = f". If others have them, say so, such as columns={ {role: near}!r}" if free else ""
     are = "columns {} are" if len(missing) > 1 else "column {} is"
     ticks = " (or delay, in ticks)" if "shown_at" in missing and "answered_at" in missing else ""
     return (

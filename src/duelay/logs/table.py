@@ -49,6 +49,8 @@ def unreadable(path: Path, error: Exception) -> ValueError:
 
 def of_columns(source: Any) -> Table:
     """Return a frame, an Arrow table or a mapping of columns as a table."""
+    if hasattr(source, "collect_schema") and not hasattr(source, "height"):  # polars is lazy
+        source = source.collect()
     names = getattr(source, "column_names", None)  # of Arrow
     if names is None:
         names = source if isinstance(source, Mapping) else getattr(source, "columns", None)
