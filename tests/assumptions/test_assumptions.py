@@ -172,7 +172,8 @@ def test_the_level_is_held(test, name):
     elif test is position_effect and "votes" not in name:
         assert alarms <= 0.065 * RUNS  # conversions tell it only where more than half convert
     else:
-        assert told > 0.8 * RUNS and 0.035 <= alarms / told <= 0.065
+        least = 0.025 if test is order_balance else 0.035  # twice the smaller of two p-values
+        assert told > 0.8 * RUNS and least <= alarms / told <= 0.065
 
 
 @pytest.mark.compiled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from duelay.logs.history import History
 from duelay.players.sequences import of_censored, of_shares
 
 Floats = NDArray[np.float64]
+_MANY = 30  # answers of a pair, whose mean is then nearly normal
 _UNITS, _ANSWERS = 10, 5  # units that met both orders, or answers of a pair in each, that can tell
 
 
@@ -92,15 +94,21 @@ def of_votes(
     """Return preferences from votes in an order that no coin decided.
 
     What the first place is worth, the same for all arms, is taken out of each pair by how much of
-    it is in its answers, `tilt` (`duelay.estimates.units.first_share`). The intervals are wider by
-    what is not known of it.
+    it is in its answers, `tilt` (`duelay.estimates.units.first_share`). The intervals are for one
+    look: as many standard errors as all pairs together need, with that of the bonus; for pairs with
+    few answers those of `of_coin`, wider by what is not known of the bonus.
     """
     plain = of_coin(counts, error, naive)
-    shift, wide = position.bonus * tilt, 2.0 * position.error * np.abs(tilt)
+    k, shift = len(tilt), position.bonus * tilt
+    many = NormalDist().inv_cdf(1.0 - error / (k * (k - 1)))
     spread = np.sqrt(plain.error**2 + (position.error * tilt) ** 2)
-    mean = np.clip(plain.mean - shift, 0.0, 1.0)
-    lower, upper = plain.lower - shift - wide, plain.upper - shift + wide
-    return Preferences(mean, spread, lower, upper, naive)
+    mean, wide = plain.mean - shift, many * position.error * np.abs(tilt)
+    is_few = counts.answers + counts.answers.T < _MANY
+    lower = np.where(is_few, plain.lower - shift - wide, mean - many * spread)
+    upper = np.where(is_few, plain.upper - shift + wide, mean + many * spread)
+    for ends in (lower, upper):
+        np.fill_diagonal(ends, 0.5)
+    return Preferences(np.clip(mean, 0.0, 1.0), spread, lower, upper, naive)
 
 
 def of_joint(joint: Joint, naive: Floats) -> Preferences:
