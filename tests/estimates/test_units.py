@@ -138,7 +138,7 @@ def test_the_first_place_is_taken_out_of_units_that_miss_an_order_alone(way):
         found = duelay.estimate(voted(order[rows], rng.random(510) < 0.75, unit=unit[rows]))
         right += bool(found.lower[0, 1] <= 0.5 <= found.upper[0, 1]) and found.winner is None
         assert found.position.bonus == pytest.approx(0.25, abs=4 * found.position.error)
-    assert right >= 14
+    assert right >= 12  # of 15: less than once in a hundred, if 95 % are
 
 
 def test_the_standard_error_is_that_of_the_units_means():

@@ -32,6 +32,7 @@ from duelay.rules.mrr_db import MRRDBRule
 from duelay.rules.turn import declared, explain
 from duelay.traffic import check as check_traffic
 
+_PATIENCE = 0.2  # seconds between two looks at Ctrl-C, where several threads play
 _SLICE_SECONDS = 0.05  # how long Ctrl-C and the progress bar wait for a compiled loop
 _FIRST_SLICE = 256
 
@@ -243,7 +244,11 @@ def do_all(job: Job, runs: range, workers: int, bar: Any) -> list[Outcome]:
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(job.play, number, bar) for number in runs]
         try:
-            wait(futures, return_when=FIRST_EXCEPTION)
+            # By and by: Ctrl-C may wake another thread (with polars it does), and would wait as well.
+            is_done = False
+            while not is_done:
+                done, left = wait(futures, timeout=_PATIENCE, return_when=FIRST_EXCEPTION)
+                is_done = not left or any(future.exception() is not None for future in done)
         finally:
             job.stop.set()  # too late to matter, unless something went wrong
             for future in futures:
