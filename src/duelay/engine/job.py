@@ -244,7 +244,7 @@ def do_all(job: Job, runs: range, workers: int, bar: Any) -> list[Outcome]:
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(job.play, number, bar) for number in runs]
         try:
-            # By and by: Ctrl-C may wake another thread (with polars it does), and would wait as well.
+            # By and by: Ctrl-C may wake another thread, as it does with polars.
             is_done = False
             while not is_done:
                 done, left = wait(futures, timeout=_PATIENCE, return_when=FIRST_EXCEPTION)
