@@ -33,6 +33,7 @@ _BAND = 1.96  # standard errors of a 95 % interval
 _CHI = 1.92  # half of what a chi-squared with one degree of freedom exceeds in 5 %
 _FAR = (4.0, 0.01)  # standard errors, and a share: a law that is further off does not fit
 _NONE = 1e-4  # a share that never answers, and is taken for none
+_STEPS = 5  # different delays at least, to say that they are rounded
 _SHARES = 100  # kinds of chance, where it is not the same for all duels
 
 
@@ -162,6 +163,8 @@ def _step(delays: Floats) -> float:
 
     A delay of 3 minutes then stands for all from 2.5 to 3.5.
     """
+    if np.unique(delays).size < _STEPS:
+        return 0.0
     for step in (3600.0, 60.0, 1.0):
         if np.median(delays) < 100.0 * step and (delays % step == 0.0).all():
             return step
