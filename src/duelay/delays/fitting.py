@@ -27,7 +27,7 @@ from duelay.delays.survival import Floats, Learned, Watched, learn_curve, watch
 from duelay.delays.without_coin import Joint, estimate_jointly
 
 LEAST = 30  # answers, to fit anything
-_GRID = 500  # stretches of ages
+_GRID = 500  # stretches of ages, at the most
 _POINTS = 400  # of a curve
 _BAND = 1.96  # standard errors of a 95 % interval
 _CHI = 1.92  # half of what a chi-squared with one degree of freedom exceeds in 5 %
@@ -196,25 +196,26 @@ def _fit_all(watched: Watched, chance: Any, learned: Learned, spread: float) -> 
 
 def _add_up(watched: Watched, chance: Any) -> _Sums:
     delays = watched.exit[watched.is_heard]
+    grid = int(np.clip(delays.size, 50, _GRID))
     step = _step(delays) if watched.in_time else 0.0
     if step:
         most = max(float(delays.max()) / step, 2.0)
-        edges = np.unique(np.geomspace(1.0, most, _GRID).round()) * step
+        edges = np.unique(np.geomspace(1.0, most, grid).round()) * step
         edges = np.append(-1.0, np.append(0.0, edges) + step / 2.0)
     elif watched.in_time:
         shortest = min(max(float(delays[delays > 0].min(initial=math.inf)), 1e-6), 1e12)
         longest = max(float(delays.max()), 1.1 * shortest)
-        edges = np.append(-1.0, np.geomspace(0.97 * shortest, longest, _GRID))
+        edges = np.append(-1.0, np.geomspace(0.97 * shortest, longest, grid))
         edges[-1] = longest  # rounding may have made it less
     else:
-        edges = np.unique(np.geomspace(1.0, max(float(delays.max()), 2.0), _GRID).round())
+        edges = np.unique(np.geomspace(1.0, max(float(delays.max()), 2.0), grid).round())
         edges = np.append(0.0, edges)
     place = np.clip(np.searchsorted(edges, delays, side="left") - 1, 0, edges.size - 2)
     answers = np.bincount(place, minlength=edges.size - 1).astype(np.float64)
     silent = ~watched.is_heard
     age = watched.exit[silent]
     share = np.broadcast_to(np.asarray(chance, dtype=np.float64), watched.exit.shape)[silent]
-    steps = np.geomspace(edges[1], max(float(age.max(initial=0.0)), 2.0 * edges[1]), 2 * _GRID)
+    steps = np.geomspace(edges[1], max(float(age.max(initial=0.0)), 2.0 * edges[1]), 2 * grid)
     code = np.searchsorted(steps, age) * (_SHARES + 1) + np.rint(share * _SHARES).astype(np.int64)
     _, group = np.unique(code, return_inverse=True)
     n = np.bincount(group).astype(np.float64)
