@@ -26,8 +26,11 @@ EPILOG = """
 Laws and policies are written name:argument,key=value, for example geometric:0.01,
 never:0.3,geometric:0.01 or rucb-delay:alpha=1,window=500.
 """
-_IN_THE_SHELL = {CLOCK: "--traffic poisson:10s", "recommend()": "`duelay recommend`"}
+_IN_THE_SHELL = {
+    CLOCK: "--traffic poisson:10s",
+    "recommend()": "`duelay recommend`",
     "a time_format that is told": "a --time-format that is told",
+}
 _ARGUMENTS = {"n_arms": "--arms", "is_order_free": "--order-given"}
 
 
