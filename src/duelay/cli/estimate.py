@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,23 @@ def estimate_command(
     """
     if out is not None:
         report.check()
-    found = estimate(read_log(log, **told), delay=delay, error=error)
+    _say(f"reading {log}")
+    history = read_log(log, **told)
+    _say(f"estimating from {history.n:,} duels")
+    found = estimate(history, delay=delay, error=error)
     if as_json:
         click.echo(json.dumps(found.as_data(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
         click.echo(skipped(found.history), nl=False)
         click.echo(str(found))
     if out is not None:
+        _say("drawing and writing the report")
         found.save(out)
         if not as_json:
             click.echo(f"\nwrote {out}{os.sep}: report.html, estimate.json, tables and figures")
+
+
+def _say(step: str) -> None:
+    """Tell a person who waits what is being done."""
+    if sys.stderr.isatty():
+        click.echo(f"{step} ...", err=True)
