@@ -11,6 +11,7 @@ from scipy import optimize
 import duelay
 import made_logs
 from duelay import History, delays
+from duelay.delays import fitting
 from duelay.delays.fitting import FAMILIES, estimate_delays
 from duelay.delays.survival import learn_curve, watch
 from duelay.delays.without_coin import estimate_jointly
@@ -167,8 +168,6 @@ def test_a_law_is_found_again(name):
 
 def test_the_likelihood_counts_each_duel_as_the_definition_says():
     """The difference of two laws, by the sums and duel by duel."""
-    from duelay.delays import fitting
-
     log = answered(TRUE["log-normal"], 400, seed=5, votes=False)
     sums = fitting._add_up(watch(log), 0.5)
     logs = []
@@ -252,3 +251,38 @@ def test_what_the_fit_gives_goes_into_a_policy():
     law = delays.fit(made.history)
     player = duelay.RUCBDelay(delay=law, window="1d").start(4, seed=0, clock="wall")
     assert player.ask() is not None
+
+
+def test_where_every_duel_is_old_the_error_of_the_curve_is_that_of_a_share():
+    n, heard = 400, 90
+    delay = np.where(np.arange(n) < heard, 5.0, NAN)
+    first = np.arange(n) % 2
+    learned = learn_curve(watch(history(first, 1 - first, delay, age=np.full(n, 50.0))), 0.5)
+    share = heard / n
+    assert learned.at(10.0)[0] == pytest.approx(2 * share)
+    assert learned.at(10.0)[1] == pytest.approx(2 * math.sqrt(share * (1 - share) / n))
+
+
+def test_young_duels_do_not_bend_the_law_that_comes_with_preferences():
+    """Most are younger than their delays: of them only quick answers are heard."""
+    rng = np.random.default_rng(3)
+    n = 30_000
+    first = (rng.random(n) < 0.3).astype(int)
+    age, delay = rng.uniform(0, 60, n), rng.uniform(0, 50, n)
+    won = rng.random(n) < np.where(first == 0, 0.65, 0.35)
+    log = history(first, 1 - first, np.where(won & (delay <= age), delay, NAN), age=age,
+                  order="champion")  # fmt: skip
+    tau, error = estimate_jointly(watch(log), 2).law.at([10.0, 25.0, 40.0])
+    assert (np.abs(tau - np.array([0.2, 0.5, 0.8])) < 4 * error).all() and error.max() < 0.02
+
+
+@pytest.mark.compiled
+def test_the_range_of_those_that_never_answer_counts_that_preferences_are_estimated():
+    made = made_logs.make("champion first", seed=1)
+    found = estimate_delays(made.history)
+    known = fitting._fit_all(found.watched, found.chance, found.learned, 1.0)[0].never_range
+    low, high = found.fits[0].never_range
+    assert found.joint.spread > 1.5
+    assert (high - low) / (known[1] - known[0]) == pytest.approx(
+        math.sqrt(found.joint.spread), rel=0.1
+    )

@@ -291,13 +291,23 @@ def test_workers_are_the_cores_that_this_process_may_use(monkeypatch):
     assert cores() == 1
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_ctrl_c_stops_a_long_simulation_cleanly(workers):
+def wake_another_thread():
+    """Ctrl-C as it comes where a library, such as polars, has it handled elsewhere."""
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    "workers, press",
+    [(1, lambda: os.kill(os.getpid(), signal.SIGINT)),
+     (2, lambda: os.kill(os.getpid(), signal.SIGINT)), (2, wake_another_thread)],
+    ids=["1", "2", "2 elsewhere"],
+)  # fmt: skip
+def test_ctrl_c_stops_a_long_simulation_cleanly(workers, press):
     def workers_alive():
         return [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]
 
     before = workers_alive()
-    pressed = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
+    pressed = threading.Timer(0.7, press)
     pressed.start()
     start = time.monotonic()
     try:

@@ -10,7 +10,10 @@ import pytest
 
 import duelay
 from duelay import History
+from duelay.estimates.preferences import Counts, Position, of_votes
 from duelay.estimates.units import count_repeated, once, together
+from duelay.ledger.bets import GAPS, evidence_weights
+from duelay.players.evidence import replay
 
 NAN = math.nan
 
@@ -146,3 +149,24 @@ def test_the_standard_error_is_that_of_the_units_means():
     found, means = duelay.estimate(log), np.array(list(slow_means(log).values()))
     assert found.mean[0, 1] == pytest.approx(means.mean())
     assert found.preferences.error[0, 1] == pytest.approx(means.std() / math.sqrt(300))
+
+
+def test_evidence_of_a_mean_is_a_smaller_bet_on_either_side():
+    log = voted([0, 1] * 30, [0.75, 0.25] * 30)
+    found = replay(log, 0.05, is_whole=True)
+    weight, gaps = evidence_weights(), GAPS
+    for i, j, side in ((0, 1, 1.0), (1, 0, -1.0)):
+        made = math.log((weight * (1 + side * gaps) ** 60).sum())
+        assert found.log_evidence[i, j] == pytest.approx(made)
+    assert found.lead[0, 1] == pytest.approx(30) and found.n[0, 1] == 60
+
+
+def test_what_is_not_known_of_the_first_place_is_in_the_errors():
+    pairs = ((80, 20), (80, 20), (50, 8), (50, 8))  # duels, answers, wins of the first, squares
+    counts = Counts(*(np.array([[0.0, x], [y, 0.0]]) for x, y in pairs))
+    tilt, naive = np.array([[0.0, 0.6], [-0.6, 0.0]]), np.full((2, 2), 0.5)
+    sure = of_votes(counts, Position(0.1, 0.0), tilt, 0.05, naive)
+    found = of_votes(counts, Position(0.1, 0.05), tilt, 0.05, naive)
+    assert found.mean[0, 1] == pytest.approx((50 + 12) / 100 - 0.06)
+    assert found.error[0, 1] ** 2 - sure.error[0, 1] ** 2 == pytest.approx((0.6 * 0.05) ** 2)
+    assert found.upper[0, 1] - found.mean[0, 1] == pytest.approx(1.959964 * found.error[0, 1])
