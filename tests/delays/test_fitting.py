@@ -11,7 +11,7 @@ from scipy import optimize
 import duelay
 import made_logs
 from duelay import History, delays
-from duelay.delays import fitting
+from duelay.delays import fitting, without_coin
 from duelay.delays.fitting import FAMILIES, estimate_delays
 from duelay.delays.survival import learn_curve, watch
 from duelay.delays.without_coin import estimate_jointly
@@ -261,6 +261,14 @@ def test_where_every_duel_is_old_the_error_of_the_curve_is_that_of_a_share():
     share = heard / n
     assert learned.at(10.0)[0] == pytest.approx(2 * share)
     assert learned.at(10.0)[1] == pytest.approx(2 * math.sqrt(share * (1 - share) / n))
+
+
+def test_a_stretch_that_a_duel_has_not_passed_says_nothing_of_it():
+    """Of age 15, it was silent up to 10 for all that counts, whatever came since."""
+    log = history([0, 0, 0], [1, 1, 1], [12.0, NAN, 12.0], age=[15.0, 15.0, 25.0], order="champion")
+    edges, pair = np.array([-1.0, 10.0, 20.0]), np.zeros(3, dtype=np.int64)
+    counts = without_coin._count(watch(log), edges, pair, 1, np.ones(3, dtype=bool))
+    assert counts.answers.tolist() == [[0, 1]] and counts.silences.tolist() == [[0, 2, 0]]
 
 
 def test_young_duels_do_not_bend_the_law_that_comes_with_preferences():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from duelay.estimates.estimate import Estimate, estimate
+from duelay.estimates.estimate import Estimate
+from duelay.estimates.making import estimate
 
 __all__ = ["Estimate", "estimate"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from dataclasses import dataclass
@@ -12,54 +11,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay import delays as laws
-from duelay._core import checks
 from duelay._core.duration import in_brief
-from duelay.assumptions import check_assumptions, independence, share_by_pair
 from duelay.assumptions.finding import Finding
-from duelay.assumptions.order import is_even
 from duelay.delays import Delay, Law
-from duelay.delays.fitting import DelayEstimate, estimate_delays
-from duelay.delays.units import is_in_time
+from duelay.delays.fitting import DelayEstimate
 from duelay.estimates.notes import find_notes
 from duelay.estimates.preferences import (
     Counts,
     Position,
     Preferences,
-    count,
-    find_naive,
-    find_position,
-    of_coin,
-    of_joint,
-    of_told_law,
-    of_votes,
 )
-from duelay.estimates.units import Repeated, count_repeated, first_share, once, together
-from duelay.ledger.bets import start_bets
+from duelay.estimates.units import Repeated
 from duelay.logs.history import History
-from duelay.players.evidence import Evidence, replay
-from duelay.players.guarantee import Guarantee, find_guarantee
+from duelay.players.evidence import Evidence
+from duelay.players.guarantee import Guarantee
 from duelay.players.leading import beaten
 from duelay.players.opinions import opinions
-from duelay.players.replay import Past
 from duelay.show.table import table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_JOINT = (
-    "one delay law for all pairs, the place helping no arm, and an order that was chosen without "
-    "knowing how the duel ends; for one look, where there are many answers"
-)
-_BONUS = (
-    "the first place being worth the same to every arm, as is estimated from what was shown in "
-    "both orders; for one look"
-)
-_ONE_ORDER = (
-    "nobody says that a coin decided who was first, and nothing was shown in both orders: who is "
-    "better, and what the first place is worth, cannot be told apart"
-)
-_SEEMS = ", if a coin decided who was first: nobody says so, and the log does not contradict it"
 _FEW = 10.0  # answers of a pair, below which it says little about the ranking
 _ON_THE_COIN = ("order balance", "delay by winner", "preference drift", "independence")
 _ON_VOTES = ("delay by winner", "preference drift", "independence")
@@ -307,125 +279,3 @@ class Estimate:
         from duelay.estimates import figures
 
         return figures.overview(self)
-
-
-def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any) -> Estimate:
-    """Estimate the delay law, the preferences and the winner from a log of the past.
-
-    `log` is a `History`, or what `History.read` reads: the path of a CSV or Parquet file, or a
-    table of pandas, polars or pyarrow. `reading` are its arguments, such as ``columns``, ``zone``
-    or ``order``.
-
-    With a coin that decided who is shown first, or votes, the preferences come from what was heard
-    alone, and nothing is assumed about the delays. In another order they rest on the delay law: on
-    `delay`, where it is told, and else on one that is estimated with them. A unit's answers to a
-    pair count once. All intervals hold together but for a share `error` of experiments.
-
-    """
-    error = checks.number("error", error, above=0, below=1)
-    if isinstance(log, History) and reading:
-        raise ValueError(
-            f"log is a History already: {', '.join(reading)} is for reading a table, give it to "
-            "History.read"
-        )
-    history = log if isinstance(log, History) else History.read(log, **reading)
-    told = None if delay is None else _check_law(delay, history)
-    order, seems = _find_order(history)
-    counted = together(history)
-    single = once(history) if history.feedback == "votes" else counted
-    found, why = _find_delays(dataclasses.replace(single, order=order), error)
-    is_vote, is_coin = history.feedback == "votes", history.order in ("coin", "alternate")
-    naive, position = find_naive(history), find_position(history, is_coin=is_coin)
-    counts = count(counted)
-    if told is not None and not is_vote:
-        preferences = of_told_law(counted, told, error, naive)
-        guarantee = Guarantee("proved", "the delay law being as it was told", bets=False)
-    elif is_vote and not is_coin and position is None:
-        preferences = of_coin(counts, error, naive)
-        guarantee = Guarantee("none", _ONE_ORDER, bets=False)
-    elif is_vote and not is_coin and position is not None:
-        preferences = of_votes(counts, position, first_share(history), error, naive)
-        guarantee = Guarantee("measured", _BONUS, bets=False)
-    elif order is not None:
-        preferences = of_coin(counts, error, naive)
-        guarantee = _guarantee(history, order, seems)
-    elif found is not None and found.joint is not None:
-        preferences = of_joint(found.joint, naive)
-        guarantee = Guarantee("measured", _JOINT, bets=False)
-    else:
-        raise ValueError(why)
-    return Estimate(
-        history=history,
-        error=error,
-        order=history.order or ("coin?" if seems else "unknown"),
-        counts=count(history),
-        delays=found,
-        told=told,
-        preferences=preferences,
-        position=position,
-        guarantee=guarantee,
-        evidence=replay(counted, error, is_whole=True) if guarantee.bets else None,
-        repeated=count_repeated(history),
-        findings=_test(_as_shown(single, order), counted if is_vote else None),
-        why_no_law=why,
-    )
-
-
-def _check_law(delay: Any, history: History) -> Delay:
-    law = laws.check(delay, history.n_arms)
-    if is_in_time(law) != (history.at is not None):
-        ways = ("in ticks", "in time")
-        raise ValueError(f"delay must be {ways[history.at is not None]} as the log is, got {law}")
-    return law
-
-
-def _find_order(history: History) -> tuple[str | None, bool]:
-    """Return the order if it is even, else None; and whether it only seems so."""
-    if history.order is not None:
-        return (None if history.order == "champion" else history.order), False
-    seems = is_even(history)
-    return ("coin" if seems else None), seems
-
-
-def _test(history: History, together: History | None) -> tuple[Finding, ...]:
-    """Run the tests; of votes, whether they are independent is asked of units, not of votes.
-
-    Where no coin decides the order, the law is the same for all pairs, or should be.
-    """
-    found = check_assumptions(history)
-    if together is None and history.order == "champion":
-        found.append(share_by_pair(history, level=0.05 / len(found)))
-    if together is not None and together is not history:
-        level = 0.05 / len(found)
-        found = [independence(together, level=level) if one.name == "independence" else one
-                 for one in found]  # fmt: skip
-    return tuple(found)
-
-
-def _as_shown(history: History, order: str | None) -> History:
-    """The history for tests: an uneven order is no alarm, since nothing rests on it."""
-    uneven = history.order is None and order is None
-    return dataclasses.replace(history, order="champion") if uneven else history
-
-
-def _find_delays(history: History, error: float) -> tuple[DelayEstimate | None, str]:
-    """Return what is known of the delays; None and a sentence where nothing is."""
-    try:
-        found = estimate_delays(history, error)
-    except ValueError as why:
-        return None, str(why)
-    at_once = 0.0 if history.at is not None else 1.0  # the next tick
-    if not found.learned.ages.max(initial=0.0) > at_once:
-        return None, "every answer was heard at once: there are no delays to learn"
-    return found, ""
-
-
-def _guarantee(history: History, order: str | None, seems: bool) -> Guarantee:
-    by_clock = history.at is not None
-    bets = start_bets(0.05, None, history.n_arms, by_clock=by_clock)
-    past = Past(history.n, order, history.chosen_by, True)
-    found = find_guarantee(bets, history.feedback, order, past)
-    if not seems:
-        return found
-    # Bets go along the log: an order that is even at its end alone would not be fair on the way.
-    return Guarantee("measured", found.words + _SEEMS, bets=False)
