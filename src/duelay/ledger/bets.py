@@ -272,6 +272,45 @@ def refresh(bets: Any, t: int) -> None:
 
 
 @kernel
+def bet_on_answer(bets: Any, i: int, j: int, first_won: float, led: int) -> None:
+    """Bet on the answer to a duel of i, first, and j: 1 for i, 0 for j, between them a mean."""
+    bets.wins[i, j] += first_won
+    bets.wins[j, i] += 1.0 - first_won
+    if first_won == 1.0:
+        bet(bets, i, j, 1.0, bets.won, bets.lost, led, 1.0)
+    elif first_won == 0.0:
+        bet(bets, j, i, 1.0, bets.won, bets.lost, led, 1.0)
+    else:
+        bet_on_mean(bets, i, j, 2.0 * first_won - 1.0, led)
+
+
+@kernel
+def settle_answer(bets: Any, i: int, j: int, first_won: float, led: int, delay: float) -> None:
+    """Settle an open duel of i, first, and j by its answer, which took `delay`."""
+    bets.n_heard[0] += 1
+    bets.delays[0] += delay
+    leave_open(bets.n_open, i, j, -1)
+    bet_on_answer(bets, i, j, first_won, led)
+
+
+@kernel
+def settle_silence(bets: Any, i: int, j: int, led: int) -> None:
+    """Settle an open duel of i, first, and j by its silence at age W, which speaks for j."""
+    leave_open(bets.n_open, i, j, -1)
+    if not bets.is_vote:
+        bet(bets, j, i, bets.kappa[0], bets.silent_won, bets.silent_lost, led, 1.0)
+
+
+@kernel
+def mature(bets: Any, is_answered: bool) -> None:
+    """Count a duel of two arms that has reached age W; now and then, fix kappa anew."""
+    bets.matured[0] += 1
+    bets.answered[0] += int(is_answered)
+    if bets.matured[0] >= bets.refit[0]:
+        fix_kappa(bets)
+
+
+@kernel
 def leave_open(n_open: Integers, i: int, j: int, n: int) -> None:
     """Count n more open duels of the pair."""
     n_open[i, j] += n
@@ -343,35 +382,20 @@ def _convert(assumed: Bets, born: int, t: int) -> None:
     if assumed.told.is_told:
         bet_on_silence(assumed, slot, age_booked(assumed.told, assumed.born[slot]), -1.0)
     assumed.state[slot] = _CONVERTED
-    assumed.n_heard[0] += 1
-    assumed.delays[0] += delay_of(assumed, born, t)
-    leave_open(assumed.n_open, i, j, -1)
-    assumed.wins[i, j] += 1.0
-    bet(assumed, i, j, 1.0, assumed.won, assumed.lost, led, 1.0)
+    settle_answer(assumed, i, j, 1.0, led, delay_of(assumed, born, t))
 
 
 @vote.register(Bets)
 def _vote(assumed: Bets, i: int, j: int, first_won: float, born: int, t: int) -> None:
     if i == j:
         return
-    led = NOBODY
     if is_open(assumed.oldest[0], assumed.state, born):
         slot = born % assumed.state.size
         led = leader_of(i, j, assumed.state[slot])
         assumed.state[slot] = _CONVERTED
-        assumed.n_heard[0] += 1
-        assumed.delays[0] += delay_of(assumed, born, t)
-        leave_open(assumed.n_open, i, j, -1)
-    elif assumed.winner_exists:
-        return  # who led is forgotten
-    assumed.wins[i, j] += first_won
-    assumed.wins[j, i] += 1.0 - first_won
-    if first_won == 1.0:
-        bet(assumed, i, j, 1.0, assumed.won, assumed.lost, led, 1.0)
-    elif first_won == 0.0:
-        bet(assumed, j, i, 1.0, assumed.won, assumed.lost, led, 1.0)
-    else:
-        bet_on_mean(assumed, i, j, 2.0 * first_won - 1.0, led)
+        settle_answer(assumed, i, j, first_won, led, delay_of(assumed, born, t))
+    elif not assumed.winner_exists:  # else it matters who led, which is forgotten
+        bet_on_answer(assumed, i, j, first_won, NOBODY)
 
 
 @advance.register(Bets)
@@ -387,18 +411,14 @@ def _advance(assumed: Bets, t: int) -> None:
         if state in (_FIRST_LED, _SECOND_LED):
             i, j = assumed.first[slot], assumed.second[slot]
             led = leader_of(i, j, state)
-            leave_open(assumed.n_open, i, j, -1)
             if told.is_told:  # silence speaks for the second
+                leave_open(assumed.n_open, i, j, -1)
                 bet_on_silence(assumed, slot, age_booked(told, assumed.born[slot]), -1.0)
                 bet_on_silence(assumed, slot, last_age(told), 1.0)
-            elif not assumed.is_vote:
-                kappa, won, lost = assumed.kappa[0], assumed.silent_won, assumed.silent_lost
-                bet(assumed, j, i, kappa, won, lost, led, 1.0)
+            else:
+                settle_silence(assumed, i, j, led)
         if state != _NONE:
-            assumed.matured[0] += 1
-            assumed.answered[0] += int(state == _CONVERTED)
-            if assumed.matured[0] >= assumed.refit[0]:
-                fix_kappa(assumed)
+            mature(assumed, state == _CONVERTED)
         assumed.state[slot] = _NONE
         assumed.oldest[0] += 1
     if told.is_told:

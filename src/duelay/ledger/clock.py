@@ -112,12 +112,17 @@ def told_ages(laws: list[Any], longest: float) -> Floats:
 
 def start_learned_by_clock(window: float | None, n_arms: int) -> ByClock:
     """Return the state for a law that is learned, as far as the window or the oldest duel."""
+    ages = learned_ages(window)
+    worth = np.ones((1, ages.size))  # until the law is known, silence is taken for defeat
+    return _start(ages, worth, np.zeros((n_arms, n_arms), dtype=np.int64), n_arms, learns=True)
+
+
+def learned_ages(window: float | None) -> Floats:
+    """Return the ages at which the buckets of a learned law begin, up to the window."""
     longest = _LONGEST if window is None else float(window)
     n = max(int(math.log(longest / _SHORTEST) / math.log(_RATIO)), 0)
     ages = np.concatenate([[0.0], _SHORTEST * _RATIO ** np.arange(n + 1)])
-    ages = np.append(ages[ages < longest], longest)
-    worth = np.ones((1, ages.size))  # until the law is known, silence is taken for defeat
-    return _start(ages, worth, np.zeros((n_arms, n_arms), dtype=np.int64), n_arms, learns=True)
+    return np.append(ages[ages < longest], longest)
 
 
 def _start(ages: Floats, worth: Floats, law: Integers, n_arms: int, *, learns: bool) -> ByClock:
@@ -160,6 +165,26 @@ def bucket_error(assumed: ByClock, delay: Any = None) -> float:
             start = np.asarray(law.cdf(assumed.ages))
             worst = max(worst, float(np.abs(assumed.worth[assumed.law[i, j]] - start).max()))
     return worst
+
+
+def add_past(
+    assumed: ByClock, number: int, plays: Integers, asked: Integers, answered: Integers
+) -> None:
+    """Let a state that has seen nothing begin after duel `number`, those before being closed.
+
+    `plays` of them are of each ordered pair. For a law that is learned, `asked` of them had no
+    answer when each bucket began, and `answered` were answered in it.
+    """
+    assumed.duels[:, :, -1] = plays
+    assumed.reached[:] = number + 1
+    if assumed.learns:
+        assumed.at_risk[:] = asked
+        assumed.events[:] = answered
+        assumed.told[0] = answered.sum()
+        if assumed.told[0] >= ENOUGH:
+            assumed.n_looks[0] = 1
+            learn(assumed)
+    assumed.total[:] = (assumed.duels * assumed.worth[assumed.law]).sum(axis=2)
 
 
 def with_room_by_clock(assumed: ByClock, t: int) -> ByClock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from duelay._core import checks
 from duelay._core.duration import Duration
@@ -50,6 +51,7 @@ class Decide(CompiledPolicy):
     'green'
     """
 
+    is_shared: ClassVar[bool] = True
     delay: Delay | str | None = None
     order: str = "coin"
     window: int | Duration | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from duelay._core import checks
 from duelay.delays import Delay
@@ -55,6 +56,7 @@ class DoubleThompson(AnyLedgerPolicy):
     in its Section 6.
     """
 
+    is_shared: ClassVar[bool] = True
     delay: Delay | str | None = field(default=None, kw_only=False)
     order: str = field(default="coin", kw_only=False)
     alpha: float = 0.51

@@ -6,6 +6,7 @@ import inspect
 import operator
 import weakref
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,7 +24,7 @@ from duelay.ledger import Ledger, age_to, assume, assume_by_clock, open_ledger, 
 from duelay.ledger.learned import check_learning
 from duelay.ledger.order import ORDERS, arrange
 from duelay.players.player import Player
-from duelay.rules.turn import explain, rival, take_turn
+from duelay.rules.turn import explain, rival, take_pick, take_turn
 
 
 class Policy(ABC):
@@ -60,6 +61,7 @@ class Policy(ABC):
     window: int | Duration | None = None
     self_duels: bool = True  # whether an arm may duel itself; if not, the strongest rival steps in
     goes_by_clock: ClassVar[bool] = True  # whether it can: not where a rule counts ticks
+    is_shared: ClassVar[bool] = False  # whether processes may each choose by what all have heard
     target: ClassVar[str] = "condorcet"  # the winner that is sought, and that leads the standing
 
     @abstractmethod
@@ -144,6 +146,12 @@ class Policy(ABC):
     def turn(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
         """Bring the ledger to tick t, choose a pair, write it down."""
         age_to(ledger, t)
+        first, second = self.pick(rule, ledger, t, rng)
+        record(ledger, first, second, t)
+        return first, second
+
+    def pick(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
+        """Choose a pair and its order, given a ledger at tick t; nothing is written down."""
         k = len(ledger.plays)
         offered = {"ledger": ledger, "t": t, "rng": rng, "n_arms": k, "state": rule}
         pair = self.choose(**{name: offered[name] for name in _asked(self)})
@@ -156,8 +164,7 @@ class Policy(ABC):
         if first == second and not ledger.self_duels:
             second = rival(ledger, first, t)
         first, second = arrange(ledger.order, first, second, rng)
-        record(ledger, first, second, t)
-        return first, second
+        return int(first), int(second)
 
     def __str__(self) -> str:
         return text.form(self)
@@ -226,11 +233,21 @@ class CompiledPolicy(Policy):
 
     def turn(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
         """Call the compiled function that brings the ledger to tick t and chooses a pair."""
-        try:
-            first, second = take_turn(rule, ledger, t, rng)
-        except NumbaError as error:
-            raise explain(rule, error) from error
-        return int(first), int(second)
+        return _compiled(take_turn, rule, ledger, t, rng)
+
+    def pick(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
+        """Call the compiled function that chooses a pair and its order."""
+        return _compiled(take_pick, rule, ledger, t, rng)
+
+
+def _compiled(
+    call: Callable[..., Any], rule: Any, ledger: Ledger, t: int, rng: np.random.Generator
+) -> tuple[int, int]:
+    try:
+        first, second = call(rule, ledger, t, rng)
+    except NumbaError as error:
+        raise explain(rule, error) from error
+    return int(first), int(second)
 
 
 class LawPolicy(CompiledPolicy):

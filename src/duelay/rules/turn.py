@@ -88,6 +88,12 @@ def take_turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> An
     return turn(rule, ledger, t, rng)
 
 
+@entry
+def take_pick(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
+    """`pick`, for Python to call."""
+    return pick(rule, ledger, t, rng)
+
+
 @kernel
 def pick(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     """Choose a pair, and who is shown first."""

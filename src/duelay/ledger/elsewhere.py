@@ -1,0 +1,61 @@
+"""Bets on duels that are kept elsewhere: a store says what settles each, and when.
+
+The duels that are not settled are rows of a store, and not the rings of `duelay.ledger.bets`. What
+a settled duel does to the evidence is the same. That a winner exists is not taken for granted, so
+that it does not matter who led a duel.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._core.jit import entry
+from duelay.ledger.assumption import Floats, Integers
+from duelay.ledger.bets import bet_on_answer, mature, settle_answer, settle_silence
+from duelay.ledger.declare import NOBODY, look
+from duelay.ledger.patience import patience
+
+# By its answer; by silence at age W; it had an answer, and is at age W now; a vote after that.
+ANSWERED, SILENT, MATURED, AFTERWARDS = 1, 2, 3, 4
+
+
+@entry
+def settle(
+    bets: Any,
+    kind: NDArray[np.int8],
+    first: Integers,
+    second: Integers,
+    first_won: Floats,
+    delay: Floats,
+    odds: Floats,
+) -> None:
+    """Settle duels one after the other; write down at which odds: 1, or kappa for a silence."""
+    for row in range(kind.size):
+        i, j = first[row], second[row]
+        if kind[row] == ANSWERED:
+            odds[row] = 1.0
+            settle_answer(bets, i, j, first_won[row], NOBODY, delay[row])
+        elif kind[row] == SILENT:
+            odds[row] = 0.0 if bets.is_vote else bets.kappa[0]
+            settle_silence(bets, i, j, NOBODY)
+            mature(bets, False)
+        elif kind[row] == MATURED:
+            mature(bets, True)
+        else:
+            odds[row] = 1.0
+            bet_on_answer(bets, i, j, first_won[row], NOBODY)
+
+
+@entry
+def look_now(bets: Any, t: int) -> None:
+    """Look at the evidence when all news of a moment is booked; t - 1 duels have been asked."""
+    look(bets, t)
+
+
+@entry
+def wait(bets: Any) -> float:
+    """W, in seconds: how long a bettor waits for an answer before silence settles a duel."""
+    return float(patience(bets))

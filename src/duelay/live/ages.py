@@ -1,0 +1,95 @@
+"""Closed duels by the age of their answer: what is left of them for the delay law.
+
+`asked` of a bucket counts the closed duels that had no answer when it began, `answered` those that
+were answered in it; the buckets are those of `duelay.ledger.clock`. That is all that a learned law
+needs of duels whose window has closed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, select
+
+from duelay.ledger.clock import learned_ages
+from duelay.live import schema
+from duelay.live.book import MICRO, Book, upsert
+
+
+class Ages:
+    """Counts to be added to the store's, and the buckets that they are of."""
+
+    def __init__(self, window: float | None) -> None:
+        self.ages = learned_ages(window)
+        self.asked = np.zeros(len(self.ages), dtype=np.int64)
+        self.answered = np.zeros(len(self.ages), dtype=np.int64)
+
+    def bucket(self, row: Any) -> int:
+        """Return the bucket in which a duel was answered; the last one where it was not."""
+        if row["told"] is None:
+            return len(self.ages) - 1
+        delay = (row["told"] - row["asked"]) / MICRO
+        return int(np.searchsorted(self.ages, delay, side="right")) - 1
+
+    def close(self, book: Book, row: Any) -> None:
+        """Count a duel whose window has closed."""
+        i, j, place = row["first"], row["second"], self.bucket(row)
+        if not row["enters"] or i == j:
+            return
+        book.array("closed")[i, j] += 1
+        self.asked[: place + 1] += 1
+        if row["told"] is not None:
+            self.answered[place] += 1
+            _answer(book, row)
+        book.dirty.add((i, j))
+
+    def answer_after_all(self, book: Book, row: Any) -> None:
+        """Count the answer of a duel that was closed as a silent one."""
+        place = self.bucket(row)
+        self.asked[place + 1 :] -= 1
+        self.answered[place] += 1
+        _answer(book, row)
+
+    def save(self, connection: Connection, book: Book) -> None:
+        """Add the counts to the store's, and begin anew."""
+        if not (self.asked.any() or self.answered.any()):
+            return
+        asked, answered = read_ages(connection, schema.ages, book.settings.id, len(self.ages))
+        changed = np.flatnonzero((self.asked != 0) | (self.answered != 0))
+        write_ages(connection, schema.ages, book.settings.id, changed, asked + self.asked,
+                   answered + self.answered)  # fmt: skip
+        self.asked[:] = 0
+        self.answered[:] = 0
+
+
+def _answer(book: Book, row: Any) -> None:
+    i, j = row["first"], row["second"]
+    book.array("closed_answers")[i, j] += 1
+    book.array("closed_conversions")[i, j] += int(row["first_won"] == 1.0)
+    book.array("closed_given")[i, j] += row["first_won"]
+
+
+def read_ages(
+    connection: Connection, table: Any, experiment: int, n: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return `asked` and `answered` of the n buckets."""
+    asked, answered = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    for row in connection.execute(select(table).where(table.c.experiment == experiment)):
+        asked[row.bucket], answered[row.bucket] = row.asked, row.answered
+    return asked, answered
+
+
+def write_ages(
+    connection: Connection,
+    table: Any,
+    experiment: int,
+    buckets: NDArray[Any],
+    asked: NDArray[np.int64],
+    answered: NDArray[np.int64],
+) -> None:
+    """Write some of the buckets."""
+    rows = [{"experiment": experiment, "bucket": place, "asked": int(asked[place]),
+             "answered": int(answered[place])} for place in buckets.tolist()]  # fmt: skip
+    upsert(connection, table, rows)

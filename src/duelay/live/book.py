@@ -1,0 +1,321 @@
+"""The book: what a process knows of one experiment, read from the store and written back.
+
+It holds the counters and the evidence of every ordered pair as arrays: the same `Bets` that a
+player has, so that the same kernels bet, look and choose. Each row of `pairs` has the version at
+which it was written; a process reads again what others have written since. Whoever changes the book
+holds the experiment's row, so that it knows the latest version, and writes what it has changed in
+the same transaction.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, delete, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from duelay._core.duration import Duration
+from duelay.ledger import Ledger, open_ledger
+from duelay.ledger.arms import reopen, with_arm
+from duelay.ledger.bets import PATH, Bets, start_bets
+from duelay.ledger.declare import NOBODY, needed, touch
+from duelay.ledger.patience import fill_silent
+from duelay.live import schema
+from duelay.logs.changes import Change, joined_of, present_of
+
+MICRO = 1_000_000  # in a second
+_COUNTS = ("answers", "repeats", "repeated_answers", "repeated_conversions", "closed",
+           "closed_conversions", "closed_answers", "passed")  # fmt: skip
+_SUMS = ("given", "closed_given")
+_OF_BETS = ("wins", "lead", "n", "n_open", "log_evidence", "best", "seen")
+_OF_LEDGER = ("plays", "conversions")
+_SCALARS = {  # of Bets, and where the store has them
+    "kappa": "kappa", "refit": "refit", "matured": "n_matured", "answered": "n_answered",
+    "n_heard": "n_heard", "delays": "delays", "declared": "declared", "stride": "stride",
+}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What was said of an experiment when it was made; it does not change."""
+
+    id: int
+    name: str
+    goal: str
+    policy: str
+    feedback: str
+    window: Duration | None
+    error: float
+    self_duels: bool
+    share: float
+    forget_after: Duration | None
+    created: int
+
+    @property
+    def is_vote(self) -> bool:
+        """Whether both outcomes are told."""
+        return self.feedback == "votes"
+
+    @property
+    def window_in_micro(self) -> int | None:
+        """The window in microseconds."""
+        return None if self.window is None else round(float(self.window) * MICRO)
+
+
+class Book:
+    """Counters and evidence of one experiment, as of one version."""
+
+    def __init__(self, settings: Settings, head: Any, arms: tuple[str, ...],
+                 changes: tuple[Change, ...]) -> None:  # fmt: skip
+        self.settings, self.arms, self.changes = settings, arms, changes
+        self.head: dict[str, Any] = dict(head)
+        self.version = -1
+        self.ledger = _start(settings, arms, changes)
+        self.more = _more(len(arms))
+        self.dirty: set[tuple[int, int]] = set()  # ordered pairs that are to be written
+        self._written = 0  # moments of the path that the store has ...
+        self._stride = 0  # ... and how far they are apart
+
+    @property
+    def bets(self) -> Bets:
+        """The evidence."""
+        assumed: Bets = self.ledger.assumed
+        return assumed
+
+    @property
+    def winner(self) -> int | None:
+        """The arm that is declared."""
+        winner = int(self.bets.winner[0])
+        return None if winner == NOBODY else winner
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """(K,): the arms that have not been retired."""
+        return present_of(self.arms, self.changes)
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Return what a column of `pairs` is for all pairs, (K, K)."""
+        if name in _OF_BETS:
+            return np.asarray(getattr(self.bets, name))
+        return np.asarray(getattr(self.ledger, name) if name in _OF_LEDGER else self.more[name])
+
+    # Reading.
+
+    @classmethod
+    def load(cls, connection: Connection, head: Any) -> Book:
+        """Return the whole book."""
+        experiment = head["id"]
+        names = connection.execute(
+            select(schema.arms.c.name)
+            .where(schema.arms.c.experiment == experiment)
+            .order_by(schema.arms.c.number)
+        ).all()
+        arms = tuple(row.name for row in names)
+        book = cls(_settings(head), head, arms, read_changes(connection, experiment, arms))
+        book._read_path(connection)
+        book._read_pairs(connection)
+        book._take_head(head)
+        return book
+
+    def renew(self, connection: Connection, head: Any) -> Book:
+        """Return the book at the version of `head`: itself, with what others have written."""
+        if head["changes"] != len(self.changes) or self.version < 0:
+            return Book.load(connection, head)
+        if head["version"] != self.version:
+            self._read_pairs(connection)
+            self._read_path(connection)
+        self._take_head(head)
+        return self
+
+    def _take_head(self, head: Any) -> None:
+        self.head, self.version = dict(head), head["version"]
+        for name, column in _SCALARS.items():
+            getattr(self.bets, name)[0] = head[column]
+        self.bets.winner[0] = NOBODY if head["winner"] is None else head["winner"]
+        fill_silent(self.bets, head["kappa"])
+
+    def _read_pairs(self, connection: Connection) -> None:
+        pairs = schema.pairs
+        rows = connection.execute(
+            select(pairs).where(
+                pairs.c.experiment == self.settings.id, pairs.c.version > self.version
+            )
+        ).mappings()
+        for row in rows:
+            i, j = row["first"], row["second"]
+            for name in (*_COUNTS, *_SUMS, *_OF_BETS, *_OF_LEDGER):
+                self.array(name)[i, j] = row[name] or 0
+            self.bets.wealth[i, j] = np.frombuffer(row["wealth"], dtype="<f8")
+            if i != j:
+                touch(self.bets, i, j)  # who looks next looks at what others have booked
+
+    def _read_path(self, connection: Connection) -> None:
+        bets, paths = self.bets, schema.paths
+        rows = connection.execute(
+            select(paths.c.tick, paths.c.evidence)
+            .where(paths.c.experiment == self.settings.id)
+            .order_by(paths.c.tick)
+        ).all()[-PATH:]
+        for place, row in enumerate(rows):
+            values = np.frombuffer(row.evidence, dtype="<f8")
+            bets.path_tick[place] = row.tick
+            bets.path[place] = 0.0
+            bets.path[place, : len(values)] = values
+        bets.path_size[0] = self._written = len(rows)
+        self._stride = self.head["stride"]
+
+    # Changing.
+
+    def touch(self, i: int, j: int) -> None:
+        """Note that an ordered pair is to be written; the evidence of either order goes along."""
+        self.dirty |= {(i, j), (j, i)}
+
+    def looked(self, moment: int, before: dict[str, NDArray[Any]]) -> None:
+        """Note what a look has changed."""
+        bets = self.bets
+        changed = np.zeros(bets.best.shape, dtype=bool)
+        for name, values in before.items():
+            changed |= values != getattr(bets, name)
+        for i, j in np.argwhere(changed).tolist():
+            self.dirty.add((i, j))
+            if not self.more["passed"][i, j] and bets.best[i, j] >= bets.level:
+                if bets.best[i, j] >= needed(bets, i, j):
+                    self.more["passed"][i, j] = moment
+        winner = self.winner
+        if winner != self.head["winner"]:
+            self.head |= {"winner": winner, "declared_at": None if winner is None else moment}
+
+    def before_look(self) -> dict[str, NDArray[Any]]:
+        """Return what a look may change."""
+        return {name: getattr(self.bets, name).copy() for name in ("log_evidence", "best", "seen")}
+
+    def change(self, arm: str, kind: str, moment: int) -> None:
+        """Let an arm come or go; nobody is declared any longer."""
+        change = Change(self.head["asked"], arm, kind, moment / MICRO)
+        bets, error = self.bets, self.settings.error
+        if arm in self.arms:
+            bets.present[self.arms.index(arm)] = kind == "joined"
+            bets = reopen(bets, error)
+        else:
+            bets = with_arm(bets, error)
+            self.arms = (*self.arms, arm)
+            self.more = {name: np.pad(values, (0, 1)) for name, values in self.more.items()}
+            self.ledger = self.ledger._replace(
+                plays=np.pad(self.ledger.plays, (0, 1)),
+                conversions=np.pad(self.ledger.conversions, (0, 1)),
+                news=np.pad(self.ledger.news, (0, 1)),
+            )
+        self.ledger = self.ledger._replace(assumed=bets)
+        self.changes = (*self.changes, change)
+        self.head |= {"winner": None, "declared_at": None, "changes": len(self.changes)}
+
+    # Writing.
+
+    def save(self, connection: Connection, moment: int) -> None:
+        """Write what has changed; the caller holds the experiment's row."""
+        self.head["moment"] = moment
+        if self.dirty:
+            self.head["version"] += 1
+            rows = [self._row(i, j) for i, j in sorted(self.dirty)]
+            upsert(connection, schema.pairs, rows)
+            self.dirty = set()
+        for name, column in _SCALARS.items():
+            self.head[column] = getattr(self.bets, name)[0].item()
+        self._write_path(connection, moment)
+        values = {name: value for name, value in self.head.items() if name not in _FIXED}
+        connection.execute(
+            update(schema.experiments)
+            .where(schema.experiments.c.id == self.settings.id)
+            .values(values)
+        )
+        self.version = self.head["version"]
+
+    def _row(self, i: int, j: int) -> dict[str, Any]:
+        row = {name: self.array(name)[i, j].item()
+               for name in (*_COUNTS, *_SUMS, *_OF_BETS, *_OF_LEDGER)}  # fmt: skip
+        return row | {
+            "experiment": self.settings.id,
+            "first": i,
+            "second": j,
+            "passed": row["passed"] or None,
+            "wealth": to_bytes(self.bets.wealth[i, j]),
+            "version": self.head["version"],
+        }
+
+    def _write_path(self, connection: Connection, moment: int) -> None:
+        """Write the moments of the path that are new; drop those that the path has dropped."""
+        bets, paths = self.bets, schema.paths
+        size, stride = int(bets.path_size[0]), int(bets.stride[0])
+        if size == self._written and stride == self._stride:
+            return
+        if stride != self._stride and self._written:
+            kept = [int(tick) for tick in bets.path_tick[:size]]
+            connection.execute(
+                delete(paths).where(
+                    paths.c.experiment == self.settings.id, paths.c.tick.not_in(kept)
+                )
+            )
+            self._written = size - 1
+        rows = [{"experiment": self.settings.id, "tick": int(bets.path_tick[place]), "at": moment,
+                 "evidence": to_bytes(bets.path[place])}
+                for place in range(self._written, size)]  # fmt: skip
+        upsert(connection, paths, rows)
+        self._written, self._stride = size, stride
+
+
+_FIXED = {field.name for field in dataclasses.fields(Settings)}
+
+
+def read_changes(
+    connection: Connection, experiment: int, arms: tuple[str, ...]
+) -> tuple[Change, ...]:
+    """Return the arms that came and went."""
+    rows = connection.execute(
+        select(schema.changes)
+        .where(schema.changes.c.experiment == experiment)
+        .order_by(schema.changes.c.place)
+    )
+    return tuple(Change(row.tick, arms[row.arm], row.kind, row.at / MICRO) for row in rows)
+
+
+def to_bytes(values: NDArray[np.float64]) -> bytes:
+    """Return numbers as the store keeps them."""
+    return np.asarray(values, dtype="<f8").tobytes()
+
+
+def upsert(connection: Connection, table: Any, rows: list[dict[str, Any]]) -> None:
+    """Write rows, each in the place of the one with the same key, if there is one."""
+    if not rows:
+        return
+    make: Any = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    insert = make(table)
+    keys = [column.name for column in table.primary_key]
+    values = {name: insert.excluded[name] for name in rows[0] if name not in keys}
+    connection.execute(insert.on_conflict_do_update(index_elements=keys, set_=values), rows)
+
+
+def _settings(head: Any) -> Settings:
+    values = {field.name: head[field.name] for field in dataclasses.fields(Settings)}
+    for name in ("window", "forget_after"):
+        length = values[name]
+        values[name] = None if length is None else Duration.of(length / MICRO)
+    return Settings(**values)
+
+
+def _start(settings: Settings, arms: tuple[str, ...], changes: tuple[Change, ...]) -> Ledger:
+    """Return an empty ledger that bets, for these arms."""
+    window = None if settings.window is None else float(settings.window)
+    bets = start_bets(settings.error, window, len(arms), by_clock=True)
+    bets = bets._replace(is_vote=settings.is_vote)
+    if changes:
+        joined, present = joined_of(arms, changes), present_of(arms, changes)
+        bets = reopen(bets._replace(joined=joined, present=present), settings.error)
+    return open_ledger(bets, len(arms), "coin", self_duels=settings.self_duels)
+
+
+def _more(k: int) -> dict[str, NDArray[Any]]:
+    counts = {name: np.zeros((k, k), dtype=np.int64) for name in _COUNTS}
+    return counts | {name: np.zeros((k, k)) for name in _SUMS}

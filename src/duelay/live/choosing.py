@@ -1,0 +1,41 @@
+"""Choosing: who duels next, by a policy, from what the book and the log say.
+
+A policy that decides reads the evidence of the book. Any other has a ledger of its own, which
+follows the log of duels: it may be as old as `freshness`, which costs nothing (docs/studies.md).
+Coins are tossed from fresh entropy in each process.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from duelay.live.book import Book
+from duelay.live.following import Follower
+from duelay.policies import Decide
+from duelay.policies.policy import Policy
+
+
+class Chooser:
+    """A policy at work on the book."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.rng = np.random.default_rng()
+        self.follower = None if isinstance(policy, Decide) else Follower(policy)
+        self._rule: Any = None
+        self._n_arms = 0
+
+    def goes_on(self, share: float) -> bool:
+        """Whether an ask gets a duel though a winner is declared."""
+        return bool(share > 0.0 and self.rng.random() < share)
+
+    def choose(self, book: Book) -> tuple[int, int]:
+        """Return the two arms that duel next, `first` and `second`; nothing is written down."""
+        t = book.head["asked"] + 1
+        if self.follower is not None:
+            return self.follower.pick(t, self.rng)
+        if self._n_arms != len(book.arms):
+            self._rule, self._n_arms = self.policy.rule(len(book.arms)), len(book.arms)
+        return self.policy.pick(self._rule, book.ledger, t, self.rng)

@@ -1,0 +1,66 @@
+"""The time of a live process, which goes on steadily where the clock of the machine jumps.
+
+Windows and delays are lengths of time. If somebody sets the clock an hour ahead, no duel has become
+an hour older. So the time that has really passed is taken from a clock that nobody sets, and the
+machine's own is believed as long as the two agree. After a jump, this one moves towards the other
+slowly.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections.abc import Callable
+
+from duelay._core import times
+from duelay._core.duration import in_brief
+
+_SLACK = 1.0  # seconds: a clock that is set by a network steps by less
+_SLOWLY = 0.05  # seconds a second, towards the machine's clock after a jump
+
+
+def _passed() -> float:
+    """Seconds by a clock that nobody sets; it counts those in which the machine sleeps."""
+    kind = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if kind is None else time.clock_gettime(kind)
+
+
+class SteadyClock:
+    """Seconds since the epoch; `clock()` reads them.
+
+    >>> clock = SteadyClock()
+    >>> abs(clock() - time.time()) < 1.0
+    True
+    """
+
+    def __init__(
+        self, read: Callable[[], float] = time.time, passed: Callable[[], float] = _passed
+    ) -> None:
+        self._read, self._passed = read, passed
+        self._at, self._since = read(), passed()
+        self._lock = threading.Lock()
+        self.off = 0.0  # by how much the machine's clock is ahead since it jumped
+
+    def __call__(self) -> float:
+        """Return the time."""
+        with self._lock:
+            wall, passed = self._read(), self._passed()
+            gone = max(passed - self._since, 0.0)
+            expected = self._at + gone
+            off = wall - expected
+            if abs(off) > _SLACK and self.off == 0.0:
+                warnings.warn(
+                    f"the clock of this machine jumped {'ahead' if off > 0 else 'back'} by "
+                    f"{in_brief(abs(off))}, to {times.iso(wall)}: time goes on from "
+                    f"{times.iso(expected)}, and moves towards it slowly",
+                    stacklevel=2,
+                )
+            if abs(off) > _SLACK:
+                most = _SLOWLY * gone
+                expected += min(max(off, -most), most)
+                self.off = wall - expected
+            else:
+                expected, self.off = wall, 0.0
+            self._at, self._since = expected, passed
+            return expected

@@ -1,0 +1,189 @@
+"""The desk: where all that a process writes of one experiment goes over, in groups.
+
+A group is one transaction: answers are booked, then arms come and go, then duels are chosen, then
+what is due is settled and the evidence looked at. A database that is busy or away is tried again
+for a while; nothing is done twice by that.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, select
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from duelay._core import checks
+from duelay.live import schema
+from duelay.live.ages import Ages
+from duelay.live.book import MICRO, Book
+from duelay.live.booking import Ask, Tell, book_asks, book_tells, is_behind
+from duelay.live.choosing import Chooser
+from duelay.live.clock import SteadyClock
+from duelay.live.committing import MOST, Committer, Request
+from duelay.live.forgetting import forget_due
+from duelay.live.settling import settle_due
+from duelay.live.store import Store, StoreError, is_away, is_busy
+from duelay.policies.policy import Policy
+
+FRESH = 1.0  # seconds: how old what a pair is chosen by may be
+PATIENCE = 30.0  # seconds that a call waits for a store that is busy or away
+_PAUSE = 0.25  # seconds between two tries
+
+
+class PausedError(RuntimeError):
+    """A duel was asked of an experiment that is paused."""
+
+
+class UnknownExperimentError(LookupError, ValueError):
+    """There is no such experiment in the store."""
+
+
+class Together(Request):
+    """Answers that are the news of one moment."""
+
+    def __init__(self, tells: Sequence[Tell]) -> None:
+        super().__init__()
+        self.tells = tells
+
+
+class Act(Request):
+    """Something else to be done in a transaction, with the book; it is written afterwards."""
+
+    def __init__(
+        self, do: Callable[[Connection, Book, int], Any], *, settles: bool = False
+    ) -> None:
+        super().__init__()
+        self.do, self.settles = do, settles  # what is due now, however fresh the evidence is
+
+
+class Desk:
+    """All that a process writes of one experiment."""
+
+    def __init__(
+        self,
+        store: Store,
+        id: int,
+        name: str,
+        policy: Policy,
+        *,
+        freshness: float = FRESH,
+        patience: float = PATIENCE,
+        clock: Callable[[], float] | None = None,
+        group: int = MOST,
+    ) -> None:
+        self.store, self.id, self.name, self.policy = store, id, name, policy
+        self.clock = SteadyClock() if clock is None else clock
+        self.committer = Committer(self._commit, checks.whole("group", group))
+        self._fresh = round(checks.number("freshness", freshness, least=0) * MICRO)
+        self._patience = checks.number("patience", patience, least=0)
+        self._book: Book | None = None
+        self._warned = ""
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin in a process; a forked one tosses coins of its own."""
+        self._pid, self._book = os.getpid(), None
+        self._chooser = Chooser(self.policy)
+
+    def submit(self, request: Request) -> Any:
+        """Write a request, and return what came of it once it is on the disk."""
+        return self.committer.submit(request)
+
+    def read_head(self, connection: Connection, *, to_write: bool = False) -> Any:
+        """Return the experiment's row; where it is to be written, hold it."""
+        query = select(schema.experiments).where(schema.experiments.c.id == self.id)
+        row = connection.execute(query.with_for_update() if to_write else query).mappings().first()
+        if row is None:
+            raise UnknownExperimentError(
+                f"the experiment {self.name!r} has been deleted from {self.store.name}"
+            )
+        return row
+
+    def read_book(self, connection: Connection) -> Book:
+        """Return the book as the store has it, for who only reads."""
+        return Book.load(connection, self.read_head(connection))
+
+    def _commit(self, group: list[Request]) -> None:
+        """Write a group; try again where the store is busy or away."""
+        until, is_retry = time.monotonic() + self._patience, False
+        while True:
+            try:
+                self._write(group, is_retry=is_retry)
+                return
+            except SQLAlchemyError as error:
+                self._book = None
+                waits = isinstance(error, DBAPIError) and (is_busy(error) or is_away(error))
+                if not waits or time.monotonic() + _PAUSE > until:
+                    raise StoreError(self.store.explain(error)) from error
+                is_retry = True
+                time.sleep(_PAUSE)
+            except BaseException:
+                self._book = None
+                raise
+
+    def _write(self, group: list[Request], *, is_retry: bool) -> None:
+        if self._pid != os.getpid():
+            self._begin()
+        with self.store.writing(self._patience) as connection:
+            head = self.read_head(connection, to_write=True)
+            book = Book.load(connection, head) if self._book is None else self._book
+            book = book.renew(connection, head)
+            ages = Ages(book.settings.window)
+            moment = self._moment(book)
+            tells: list[Tell] = []
+            for request in group:
+                request.error = None
+                tells += [request] if isinstance(request, Tell) else []
+                tells += request.tells if isinstance(request, Together) else []
+            book_tells(connection, book, ages, tells, moment)
+            for request in group:
+                if isinstance(request, Act):
+                    self._act(request, connection, book, moment)
+            asks = [request for request in group if isinstance(request, Ask)]
+            self._ask(connection, book, asks, moment, is_retry=is_retry)
+            is_wanted = any(isinstance(each, Act) and each.settles for each in group)
+            if is_wanted or moment - head["settled"] >= self._fresh:
+                settle_due(connection, book, ages, moment)
+                forget_due(connection, book, moment)
+            ages.save(connection, book)
+            book.save(connection, moment)
+        self._book = book
+
+    def _act(self, act: Act, connection: Connection, book: Book, moment: int) -> None:
+        try:
+            act.result = act.do(connection, book, moment)
+        except (ValueError, LookupError) as error:  # raised before anything is written
+            act.error = error
+
+    def _ask(
+        self, connection: Connection, book: Book, asks: list[Ask], moment: int, *, is_retry: bool
+    ) -> None:
+        if book.head["status"] == "paused":
+            for ask in asks:
+                ask.error = PausedError(
+                    f"the experiment {self.name!r} is paused: resume() it, or show what you "
+                    "would without it"
+                )
+            return
+        follower = self._chooser.follower
+        if asks and follower is not None:
+            is_old = follower.read_at is None or moment - follower.read_at >= self._fresh
+            if is_old or follower.is_outdated(book):
+                follower.read(connection, book, moment)
+        book_asks(connection, book, self._chooser, asks, moment, is_retry=is_retry)
+
+    def _moment(self, book: Book) -> int:
+        """Return the time of a transaction: never before the latest one known."""
+        now = round(self.clock() * MICRO)
+        behind = (book.head["moment"] - now) / MICRO
+        if words := is_behind(book, now):
+            book.head["backwards"] += 1
+            book.head["furthest"] = max(book.head["furthest"], behind)
+            if not self._warned:
+                warnings.warn(words, stacklevel=8)
+        self._warned = words
+        return max(now, int(book.head["moment"]))

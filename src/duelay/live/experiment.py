@@ -1,0 +1,455 @@
+"""A live experiment: a comparison in your own program, shared by many processes.
+
+Ask for a duel, show it, and tell whenever an answer comes, from any thread, process or host that
+has the store. What `ask` and `tell` have returned is on the disk.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from duelay import text
+from duelay._core import checks, times
+from duelay._core.duration import Duration
+from duelay._core.feedback import check_feedback
+from duelay.advice import GOALS, recommend
+from duelay.delays.units import check_clock
+from duelay.live import schema
+from duelay.live.book import MICRO, Book
+from duelay.live.booking import Ask, LiveDuel, Tell
+from duelay.live.clock import SteadyClock
+from duelay.live.desk import Act, Desk, Together, UnknownExperimentError
+from duelay.live.exporting import read_history, write_history
+from duelay.live.standing import LiveStanding, stand
+from duelay.live.store import Store, StoreError, open_store
+from duelay.logs.history import History
+from duelay.policies import Decide
+from duelay.policies.policy import Policy
+from duelay.problems import check_arms
+
+_LONGEST = 200  # characters of a name, a unit or a key
+_SLACK = 1.0  # seconds that the clock of another machine may be ahead
+
+
+class Experiment:
+    """A comparison of arms that lives in a store; made by `create`, found again by `open`.
+
+    Threads may share one. A process that forks may go on with it. Each process that opens it
+    chooses pairs by what all of them have heard.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = f"sqlite:///{folder.name}/duels.db"
+    >>> experiment = Experiment.create(store, "buttons", ["red", "green", "blue"])
+    >>> duel = experiment.ask(unit="visitor-17")
+    >>> {duel.first, duel.second} < {"red", "green", "blue"}
+    True
+    >>> experiment.tell(duel.id), experiment.tell(duel.id)
+    ('counted', 'repeated')
+    >>> int(Experiment.open(store, "buttons").standing().conversions.sum())
+    1
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        """Use `create` or `open`."""
+        self.store, self.name, self.policy = desk.store, desk.name, desk.policy
+        self._desk = desk
+
+    # Making and finding.
+
+    @classmethod
+    def create(
+        cls,
+        store: Store | str | Path,
+        name: str,
+        arms: Any,
+        *,
+        goal: str = "decide",
+        policy: Policy | str | None = None,
+        window: Any = "14d",
+        feedback: str = "conversions",
+        error: float = 0.05,
+        self_duels: bool = False,
+        share: float = 0.0,
+        forget_after: Any = None,
+        **opened: Any,
+    ) -> Experiment:
+        """Make an experiment, and the store where there is none yet.
+
+        Parameters
+        ----------
+        store : ``"sqlite:///duels.db"``, or ``"postgresql+psycopg://user@host/name"`` for several
+            hosts.
+        name : of the experiment, one of its own in the store.
+        arms : their names.
+        goal : ``"decide"`` finds the winner in few duels and declares it; ``"regret"`` shows the
+            better arms more and more.
+        policy : one of your own choice; by default the one that is recommended for the goal.
+        window : after it a silent duel is closed, and a later answer is not counted; None for
+            never.
+        feedback : ``"conversions"``, where only a win of the first is ever told, or ``"votes"``.
+        error : the probability with which a declared winner may be wrong.
+        self_duels : whether an arm may be shown against itself.
+        share : of the asks that still get a duel once a winner is declared.
+        forget_after : after that long the rows of closed duels are folded into the counters.
+        opened : what `open` takes.
+        """
+        store = open_store(store)
+        name, arms = _check_name(name), tuple(_check_arm(arm) for arm in check_arms(arms))
+        checks.one_of("goal", goal, GOALS)
+        check_feedback(feedback, counts="each answer must say of which duel it is")
+        length = None if window is None else checks.duration("window", window)
+        error = checks.number("error", error, above=0, below=1)
+        checks.yes_or_no("self_duels", self_duels)
+        chosen = _policy(policy, goal, length, error, feedback, self_duels=self_duels)
+        if policy is not None:
+            goal = "decide" if isinstance(chosen, Decide) else "regret"
+            error = chosen.error if isinstance(chosen, Decide) else error
+            length, self_duels = chosen.window, chosen.self_duels
+        forget = None if forget_after is None else checks.duration("forget_after", forget_after)
+        _check_forgetting(forget, length)
+        row = {
+            "name": name,
+            "goal": goal,
+            "policy": str(chosen),
+            "feedback": feedback,
+            "window": None if length is None else round(float(length) * MICRO),
+            "error": error,
+            "self_duels": self_duels,
+            "share": checks.number("share", share, least=0, most=1),
+            "forget_after": None if forget is None else round(float(forget) * MICRO),
+            "status": "running",
+            "stride": 1,
+        }
+        read = opened.get("clock") or SteadyClock()
+        row["created"] = row["moment"] = row["settled"] = round(read() * MICRO)
+        store.need(makes=True)
+        try:
+            with store.explained(), store.writing() as connection:
+                id = connection.execute(
+                    insert(schema.experiments).returning(schema.experiments.c.id), row
+                ).scalar_one()
+                connection.execute(
+                    insert(schema.arms),
+                    [{"experiment": id, "number": number, "name": arm}
+                     for number, arm in enumerate(arms)],
+                )  # fmt: skip
+        except StoreError as error_of_store:
+            if isinstance(error_of_store.__cause__, IntegrityError):
+                raise ValueError(
+                    f"name must be new, and there is an experiment {name!r} in {store.name}: "
+                    "Experiment.open(...) goes on with it"
+                ) from None
+            raise
+        return cls(Desk(store, id, name, chosen, **opened))
+
+    @classmethod
+    def open(cls, store: Store | str | Path, name: str, **opened: Any) -> Experiment:
+        """Go on with an experiment.
+
+        Keywords: `freshness`, the seconds that the evidence may be old by which a pair is chosen;
+        `patience`, the seconds that a call waits for a store that is busy or away; `clock`, a
+        function that returns seconds since the epoch, for tests.
+        """
+        store = open_store(store)
+        store.need()
+        with store.reading() as connection:
+            rows = connection.execute(select(schema.experiments.c["id", "name", "policy"])).all()
+        found = {row.name: row for row in rows}
+        if name not in found:
+            there = ", ".join(sorted(found)) or "none"
+            raise UnknownExperimentError(
+                f"no experiment {name!r}{checks.nearest(name, found)} in {store.name}; there are: "
+                f"{there}"
+            )
+        policy = text.parse("policy", found[name].policy)
+        return cls(Desk(store, found[name].id, name, policy, **opened))
+
+    @classmethod
+    def names(cls, store: Store | str | Path) -> tuple[str, ...]:
+        """Return the names of all experiments in a store."""
+        store = open_store(store)
+        store.need()
+        with store.reading() as connection:
+            rows = connection.execute(
+                select(schema.experiments.c.name).order_by(schema.experiments.c.id)
+            )
+            return tuple(row.name for row in rows)
+
+    # Asking and telling.
+
+    def ask(self, unit: str | int | None = None, key: str | int | None = None) -> LiveDuel:
+        """Return a duel: show its `first` and `second` arm, in this order.
+
+        `unit` is who or what answers, a visitor or a prompt. While its duel is open it gets the
+        same one again. Only its first duel on a pair enters the evidence: several answers of one
+        taste are not independent. `key` is of the question: asked again with the same key, after a
+        time-out perhaps, it is the same duel.
+
+        Once a winner is declared, `settled` is True, and `id`, `first` and `second` are None: show
+        the `winner`. An experiment made with a `share` still gives that share of asks a duel.
+        """
+        request = Ask(_check_word("unit", unit), _check_word("key", key))
+        duel: LiveDuel = self._desk.submit(request)
+        return duel
+
+    def tell(self, duel: LiveDuel | str, winner: str | None = None, at: Any = None) -> str:
+        """Say that the duel's first arm won: now, later, in any order, or never.
+
+        With votes say who won: ``"first"``, ``"second"``, ``"tie"``, or the arm's name. `at` is
+        when the answer was heard, where that was before now: seconds since the epoch or an aware
+        datetime.
+
+        Returns "counted"; "repeated" if this duel was counted before; "late" if its window had
+        closed. A duel that was never asked raises `duelay.UnknownDuelError`.
+        """
+        answer: str = self._desk.submit(self._tell(duel, winner, at))
+        return answer
+
+    def tell_all(self, answers: Iterable[Any]) -> list[str]:
+        """Tell several answers as the news of one moment; nobody looks before all are booked.
+
+        Each is an id, or a tuple of what `tell` takes. For answers that come as a file, once a
+        night: told one by one they would come in the order of the file, and if that is not by
+        chance, what was looked at half-way would be half of some news.
+        """
+        tells = [self._tell(*(each if type(each) is tuple else (each,))) for each in answers]
+        together = Together(tells)
+        self._desk.submit(together)
+        return [tell.outcome() for tell in tells]
+
+    def _tell(self, duel: Any, winner: Any = None, at: Any = None) -> Tell:
+        id = duel.id if isinstance(duel, LiveDuel) else duel
+        if not isinstance(id, str) or not id or len(id) > _LONGEST or "\0" in id:
+            raise ValueError(f"duel must be what ask() returned, or its id, got {duel!r}")
+        moment = None
+        if at is not None:
+            seconds, now = times.seconds("at", at), self._desk.clock()
+            if seconds > now + _SLACK:
+                raise ValueError(
+                    f"at must not lie in the future, got {at!r}, {seconds - now:,.1f} seconds from "
+                    "now: it is seconds since the epoch"
+                )
+            moment = round(seconds * MICRO)
+        return Tell(id, winner, moment)
+
+    # Looking.
+
+    def standing(self, confidence: float | None = None) -> LiveStanding:
+        """Return who leads or is declared, from what is in the store now."""
+        self._desk.submit(Act(lambda *_: None, settles=True))
+        with self.store.reading() as connection:
+            return stand(self._desk.read_book(connection), self.policy, self._latest, confidence)
+
+    def history(self) -> History:
+        """Return every duel that is kept, and its answer, for `duelay.assumptions`."""
+        with self.store.reading() as connection:
+            return read_history(connection, self._desk.read_book(connection))
+
+    def _latest(self, n: int) -> History:
+        """Return the latest duels."""
+        with self.store.reading() as connection:
+            return read_history(connection, self._desk.read_book(connection), latest=n)
+
+    def export(self, path: str | Path) -> Path:
+        """Write every duel that is kept as CSV or Parquet, by the name's ending.
+
+        `duelay estimate` and `duelay check` read it.
+        """
+        return write_history(self.history(), Path(path))
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The names of all arms, those that are retired included."""
+        with self.store.reading() as connection:
+            return self._desk.read_book(connection).arms
+
+    @property
+    def status(self) -> str:
+        """``"running"`` or ``"paused"``."""
+        with self.store.reading() as connection:
+            return str(self._desk.read_head(connection)["status"])
+
+    # Changing.
+
+    def pause(self) -> None:
+        """Ask no more; answers are still heard."""
+        self._set_status("paused")
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        self._set_status("running")
+
+    def _set_status(self, status: str) -> None:
+        def do(connection: Connection, book: Book, moment: int) -> None:
+            book.head["status"] = status
+
+        self._desk.submit(Act(do))
+
+    def add_arm(self, name: str) -> None:
+        """Let an arm join, or come back under its own name, with its past.
+
+        A declaration is withdrawn. Of an arm that is there, it changes nothing.
+        """
+        name = _check_arm(name)
+
+        def do(connection: Connection, book: Book, moment: int) -> None:
+            if name not in book.arms:
+                check_arms((*book.arms, name))
+                row = {"experiment": book.settings.id, "number": len(book.arms), "name": name}
+                connection.execute(insert(schema.arms), row)
+            elif book.present[book.arms.index(name)]:
+                return
+            _change(connection, book, name, "joined", moment)
+
+        self._desk.submit(Act(do))
+
+    def retire_arm(self, name: str) -> None:
+        """Ask an arm no more; its duels that are still open are still heard. Two must stay.
+
+        A declaration is withdrawn. Of an arm that is retired, it changes nothing.
+        """
+
+        def do(connection: Connection, book: Book, moment: int) -> None:
+            there = [arm for arm, is_there in zip(book.arms, book.present, strict=True) if is_there]
+            if name not in book.arms:
+                raise ValueError(f"name must be that of an arm, {there} are there, got {name!r}")
+            if name not in there:
+                return
+            if len(there) == 2:
+                raise ValueError(f"two arms must stay, and {there} are all that is left")
+            _change(connection, book, name, "retired", moment)
+
+        self._desk.submit(Act(do))
+
+    def delete(self) -> None:
+        """Remove the experiment and all its duels from the store, for ever."""
+        with self.store.explained(), self.store.writing() as connection:
+            experiment = self._desk.read_head(connection, to_write=True)["id"]
+            for table in schema.TABLES:
+                connection.execute(delete(table).where(table.c.experiment == experiment))
+            connection.execute(
+                delete(schema.experiments).where(schema.experiments.c.id == experiment)
+            )
+
+    def close(self) -> None:
+        """Close the connections of this process; nothing is lost without it."""
+        self.store.close()
+
+    def __enter__(self) -> Experiment:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Experiment({self.store.name!r}, {self.name!r}, {self.policy})"
+
+
+def _change(connection: Connection, book: Book, arm: str, kind: str, moment: int) -> None:
+    """Let an arm come or go."""
+    book.change(arm, kind, moment)
+    row = {
+        "experiment": book.settings.id,
+        "place": len(book.changes) - 1,
+        "arm": book.arms.index(arm),
+        "kind": kind,
+        "tick": book.head["asked"],
+        "at": moment,
+    }
+    connection.execute(insert(schema.changes), row)
+
+
+def _policy(
+    given: Policy | str | None,
+    goal: str,
+    window: Duration | None,
+    error: float,
+    feedback: str,
+    *,
+    self_duels: bool,
+) -> Policy:
+    """Return the policy of an experiment; refuse one that many processes cannot share."""
+    if given is None:
+        more: dict[str, Any] = {"error": error} if goal == "decide" else {}
+        told = {"goal": goal, "window": window, "feedback": feedback, "self_duels": self_duels}
+        return recommend(**told, **more).policy
+    policy = text.parse("policy", given) if isinstance(given, str) else given
+    if not isinstance(policy, Policy):
+        raise ValueError(f"policy must be a policy or its text, got {given!r}")
+    check_clock(policy, has_clock=True)
+    if not policy.is_shared:
+        raise ValueError(
+            f"policy {policy} cannot serve many processes: it remembers more than what was played "
+            "and heard, such as the rounds that it is in, and each process would be in another one;"
+            " take 'decide' or 'double-thompson:delay=learn'"
+        )
+    if policy.order != "coin":
+        raise ValueError(
+            f"policy must show the two arms in an order that a coin decides, order='coin', got "
+            f"{policy}"
+        )
+    if isinstance(policy, Decide) and policy.delay is not None:
+        raise ValueError(
+            f"policy {policy} is told a law, and then bets on every silence at every moment, which "
+            "many processes cannot share: leave the law out"
+        )
+    if isinstance(policy, Decide) and policy.winner_exists:
+        raise ValueError(
+            f"policy {policy} takes a winner for granted, which an arm that joins would end: leave "
+            "winner_exists out"
+        )
+    if policy.window is not None and not isinstance(policy.window, Duration):
+        policy = dataclasses.replace(policy, window=window)  # type: ignore[type-var]
+    return policy
+
+
+def _check_forgetting(forget: Duration | None, window: Duration | None) -> None:
+    if forget is None:
+        return
+    if window is None:
+        raise ValueError("forget_after needs a window: without one no duel is ever closed")
+    if float(forget) < float(window):
+        raise ValueError(
+            f"forget_after must be at least the window, {window}, since a duel is open as long, "
+            f"got {forget}"
+        )
+
+
+def _check_name(name: Any) -> str:
+    return _check_text("name", name, "the name of the experiment")
+
+
+def _check_arm(name: Any) -> str:
+    return _check_text("name", name, "the name of an arm")
+
+
+def _check_word(name: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    return _check_text(name, value, "of the visitor, prompt or question")
+
+
+def _check_text(name: str, value: Any, what: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{name} must be a text, {what}, got {value!r}")
+    if len(value) > _LONGEST:
+        raise ValueError(f"{name} must have at most {_LONGEST} characters, got {len(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} must be text that can be written, got {value!r}") from None
+    if "\0" in value:
+        raise ValueError(f"{name} must have no NUL character, got {value!r}")
+    return value

@@ -1,0 +1,85 @@
+"""Exporting: the duels of a store as a `History`, and as the file that `duelay estimate` reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, select
+
+from duelay.live import schema
+from duelay.live.book import MICRO, Book
+from duelay.logs.changes import Change, Declaration
+from duelay.logs.history import History
+
+_ENDINGS = {".csv": History.to_csv, ".parquet": History.to_parquet}
+_COLUMNS = ("number", "first", "second", "asked", "told", "first_won", "unit")
+
+
+def read_history(connection: Connection, book: Book, latest: int | None = None) -> History:
+    """Return the duels that are kept, or the latest of them.
+
+    The ticks of changes and of a declaration are counted from the first duel that is returned.
+    """
+    duels, settings, head = schema.duels, book.settings, book.head
+    after = head["forgotten"] if latest is None else max(head["asked"] - latest, head["forgotten"])
+    rows = connection.execute(
+        select(*(duels.c[name] for name in _COLUMNS))
+        .where(duels.c.experiment == settings.id, duels.c.number > after)
+        .order_by(duels.c.number)
+    ).all()
+    asked = np.array([row.asked for row in rows], dtype=np.int64)
+    told = np.array([row.asked - 1 if row.told is None else row.told for row in rows],
+                    dtype=np.int64)  # fmt: skip
+    is_heard = told >= asked
+    won = np.array([row.first_won or 0.0 for row in rows])
+    return History(
+        n_arms=len(book.arms),
+        first=np.array([row.first for row in rows], dtype=np.int64),
+        second=np.array([row.second for row in rows], dtype=np.int64),
+        delay=np.where(is_heard, (told - asked) / MICRO, np.nan),
+        first_won=np.where(is_heard, won, np.nan),
+        window=settings.window,
+        feedback=settings.feedback,
+        order="coin",
+        arms=book.arms,
+        at=asked / MICRO,
+        now=head["moment"] / MICRO if len(rows) else None,
+        chosen_by=settings.policy,
+        changes=_changes(book, after),
+        declared=_declared(book, after),
+        unit=_units([row.unit for row in rows]),
+    )
+
+
+def write_history(history: History, path: Path) -> Path:
+    """Write a history in the form that the name's ending says."""
+    write = _ENDINGS.get(path.suffix.lower())
+    if write is None:
+        raise ValueError(f"path must end in .csv or .parquet, got {str(path)!r}")
+    write(history, path)
+    return path
+
+
+def _changes(book: Book, after: int) -> tuple[Change, ...]:
+    return tuple(change._replace(tick=max(change.tick - after, 0)) for change in book.changes)
+
+
+def _declared(book: Book, after: int) -> Declaration | None:
+    tick = int(book.bets.declared[0]) - after
+    if book.winner is None or tick < 0:
+        return None
+    return Declaration(book.arms[book.winner], tick, book.settings.policy)
+
+
+def _units(units: list[str | None]) -> Any:
+    """Return a number for each unit, and one of its own where none was given; None without any."""
+    if not any(unit is not None for unit in units):
+        return None
+    known: dict[str, int] = {}
+    numbers = []
+    for place, unit in enumerate(units):
+        name = f"duel {place}" if unit is None else f"unit {unit}"
+        numbers.append(known.setdefault(name, len(known)))
+    return np.array(numbers, dtype=np.int64)

@@ -1,0 +1,1 @@
+"""How a store's tables came about: Alembic's folder, one file a step in `versions`."""

@@ -1,0 +1,136 @@
+"""Where a live experiment stands: the standing of a player, from what is in the store."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._core import checks
+from duelay.assumptions import Finding
+from duelay.live.book import Book
+from duelay.logs.history import History
+from duelay.players.alarms import find_alarms
+from duelay.players.evidence import Evidence, evidence_of
+from duelay.players.guarantee import find_guarantee
+from duelay.players.leading import intervals, leader_of
+from duelay.players.sequences import of_shares, shares
+from duelay.players.standing import Standing
+from duelay.policies import Decide
+from duelay.policies.policy import Policy
+
+_LATEST = 100_000  # duels that the tests of assumptions look at
+
+
+@dataclass(frozen=True, eq=False)
+class LiveStanding(Standing):
+    """What the store knows of an experiment at one moment; `print` shows it as a table.
+
+    `plays` and `conversions` count all duels; `repeats` are those of them that do not enter the
+    evidence, being a unit's second or later on the same pair.
+    """
+
+    name: str = ""
+    status: str = "running"  # or "paused"
+    repeats: NDArray[np.int64] | None = None  # (K, K)
+    read: Callable[[int], History] | None = None  # returns the latest duels
+
+    @property
+    def evidence(self) -> Evidence | None:  # type: ignore[override]
+        """How much speaks for each arm, now and in the past."""
+        return None if self.bets is None else self._evidence
+
+    @functools.cached_property
+    def _evidence(self) -> Evidence:
+        assert self.bets is not None
+        return evidence_of(self.bets)
+
+    @functools.cached_property
+    def alarms(self) -> tuple[Finding, ...]:
+        """Tests of what the guarantee rests on that alarm, over the latest 100,000 duels."""
+        if self.read is None or self.tick == 0:
+            return ()
+        history = self.read(_LATEST)
+        declared = None if history.declared is None else history.declared.tick
+        return find_alarms(history, None, declared)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences about what is wrong or not yet known; empty when all is well."""
+        return (*super().warnings, *self._repeats())
+
+    def _repeats(self) -> tuple[str, ...]:
+        n = 0 if self.repeats is None else int(self.repeats.sum())
+        if n < 10 or n < 0.2 * self.tick:
+            return ()
+        return (
+            f"{n:,} of {self.tick:,} duels were of a unit that had had the pair before, and do not "
+            "count as evidence: ask more units",
+        )
+
+    @property
+    def headline(self) -> str:
+        """Who leads or has won, and how sure that is, in a sentence."""
+        return super().headline + ("; paused" if self.status == "paused" else "")
+
+
+def stand(
+    book: Book, policy: Policy, read: Callable[[int], History], confidence: float | None = None
+) -> LiveStanding:
+    """Return the standing of a book."""
+    settings, bets, ledger = book.settings, book.bets, book.ledger
+    confidence = 1.0 - settings.error if confidence is None else confidence
+    confidence = checks.number("confidence", confidence, above=0, below=1)
+    estimates = ledger.estimates()
+    is_deciding = isinstance(policy, Decide)
+    share = shares(bets.joined, has_room=True)
+    lower, upper = of_shares(bets.seen, 1.0 - confidence, share)
+    k = len(book.arms)
+    more: dict[str, Any] = {"repeats": book.array("repeats"), "read": read}
+    return LiveStanding(
+        arms=book.arms,
+        tick=book.head["asked"],
+        leader=leader_of(ledger, np.ones(k, dtype=bool), "condorcet"),
+        mean=estimates.mean,
+        lower=lower,
+        upper=upper,
+        plays=ledger.plays,
+        conversions=ledger.conversions,
+        pending=_pending(book),
+        active=np.ones(k, dtype=bool),
+        present=bets.present,
+        joined=bets.joined,
+        confidence=confidence,
+        takes_silence_for_defeat=False,
+        feedback=settings.feedback,
+        order="coin",
+        late=book.head["late"],
+        backwards=book.head["backwards"],
+        backwards_by=book.head["furthest"],
+        guarantee=find_guarantee(bets if is_deciding else None, settings.feedback, "coin"),
+        policy_error=settings.error,
+        counted=estimates.n,
+        one_look=intervals(estimates, confidence),
+        bets=bets,
+        name=settings.name,
+        status=book.head["status"],
+        **more,
+    )
+
+
+def _pending(book: Book) -> NDArray[np.int64]:
+    """Silent duels whose window is still open, in each order; those of repeats left out."""
+    enters = ledger_plays(book) - book.array("closed")
+    heard = book.array("answers") - book.array("repeated_answers") - book.array("closed_answers")
+    found = enters - heard
+    np.fill_diagonal(found, 0)
+    return np.asarray(found)
+
+
+def ledger_plays(book: Book) -> NDArray[np.int64]:
+    """Duels that enter the evidence, in each order."""
+    return np.asarray(book.ledger.plays - book.array("repeats"))

@@ -1,0 +1,95 @@
+"""Verifying: a store's counters and evidence against a recount of its duels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, func, select
+
+from duelay.live import schema
+from duelay.live.ages import read_ages
+from duelay.live.book import Book
+from duelay.live.recounting import CLOSED, COUNTS, SUMS, Recount, duel_rows
+from duelay.live.store import Store, open_store
+
+_CLOSE = 1e-6  # sums of logarithms, added up in another order: relative, and near 0 absolute
+
+
+def verify(
+    store: Store | str | Path,
+    name: str | None = None,
+    progress: Callable[[int], None] = lambda n: None,
+) -> tuple[str, ...]:
+    """Recount the experiments of a store, or one of them; return what differs, in sentences.
+
+    It reads one moment of the store, while others go on writing. `progress` is told how many duels
+    have been recounted.
+    """
+    store = open_store(store)
+    store.need()
+    found: list[str] = []
+    with store.reading() as connection:
+        heads = connection.execute(
+            select(schema.experiments).order_by(schema.experiments.c.id)
+        ).mappings().all()  # fmt: skip
+        for head in heads:
+            if name is None or head["name"] == name:
+                found += [f"{head['name']}: {words}"
+                          for words in differences(connection, head, progress)]  # fmt: skip
+    return tuple(found)
+
+
+def differences(
+    connection: Connection, head: Any, progress: Callable[[int], None] = lambda n: None
+) -> Iterator[str]:
+    """Give a sentence for each counter or sum of an experiment that is not as its duels say."""
+    book = Book.load(connection, head)
+    recount = Recount(book)
+    recount.add_folded(connection)
+    expected = head["forgotten"]
+    for n, row in enumerate(duel_rows(connection, head["id"]), start=1):
+        expected += 1
+        if row["number"] != expected:
+            yield f"duel {expected} is missing: the next one is {row['number']}"
+            expected = row["number"]
+        recount.add(row)
+        if n % 10_000 == 0:
+            progress(n)
+    if expected != head["asked"]:
+        yield f"{head['asked']} duels are counted as asked, and {expected} are there"
+    if recount.pairs["answers"].sum() != head["heard"]:
+        yield f"{head['heard']} answers are counted, and {recount.pairs['answers'].sum()} are there"
+    yield from _of_pairs(book, recount)
+    asked, answered = read_ages(connection, schema.ages, head["id"], len(recount.asked))
+    for words, kept, counted in (("asked", asked, recount.asked),
+                                 ("answered", answered, recount.answered)):  # fmt: skip
+        for place in np.flatnonzero(kept != counted).tolist():
+            counts = f"is {kept[place]}, and {counted[place]} by its duels"
+            yield f"{words} in age bucket {place} {counts}"
+    duels = schema.duels
+    twice = connection.execute(
+        select(func.count(), func.count(duels.c.number.distinct())).where(
+            duels.c.experiment == head["id"]
+        )
+    ).one()
+    if twice[0] != twice[1]:
+        yield f"{twice[0] - twice[1]} duels are two rows"
+
+
+def _of_pairs(book: Book, recount: Recount) -> Iterator[str]:
+    for name in (*COUNTS, *SUMS, *CLOSED):
+        counted = recount.pairs[name] if name in recount.pairs else recount.closed[name]
+        yield from _differ(book, name, book.array(name), counted)
+    for place in range(recount.wealth.shape[2]):
+        words = f"evidence at gap {book.bets.gaps[place]:g}"
+        yield from _differ(book, words, book.bets.wealth[:, :, place], recount.wealth[:, :, place])
+
+
+def _differ(book: Book, name: str, kept: Any, counted: Any) -> Iterator[str]:
+    is_off = np.abs(kept - counted) > _CLOSE * np.maximum(np.abs(counted), 1.0)
+    for i, j in np.argwhere(is_off).tolist():
+        pair = f"{book.arms[i]!r} over {book.arms[j]!r}"
+        yield f"{name} of {pair} is {kept[i, j]:g}, and {counted[i, j]:g} by its duels"
