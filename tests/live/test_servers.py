@@ -76,9 +76,11 @@ def test_what_is_left_out_for_want_of_a_server_is_said_at_the_end(tmp_path):
     (tmp_path / "conftest_of_all.py").write_text((HERE.parent / "conftest.py").read_text())
     (tmp_path / "test_it.py").write_text("def test_it(store): pass\n")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider", tmp_path],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path],
         capture_output=True, text=True, check=False, cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"},
     )  # fmt: skip
     assert "1 passed, 1 skipped" in done.stdout
-    assert "1 tests were left out. Skipped: NOT TESTED WITH POSTGRESQL: there is none" in done.stdout
+    assert (
+        "1 tests were left out. Skipped: NOT TESTED WITH POSTGRESQL: there is none" in done.stdout
+    )
