@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 import uuid
 from contextlib import contextmanager
 from pathlib import Path
@@ -78,11 +79,21 @@ class PostgreSQL:
         return f"postgresql+psycopg://postgres@/{database}?host={self.folder}"
 
     def execute(self, command, database="postgres"):
+        """Run a command; a server that recovers just now is waited for."""
         import psycopg
 
-        with psycopg.connect(
-            f"host={self.folder} user=postgres dbname={database}", autocommit=True
-        ) as connection:
+        until = time.monotonic() + 30.0
+        while True:
+            try:
+                connection = psycopg.connect(
+                    f"host={self.folder} user=postgres dbname={database}", autocommit=True
+                )
+                break
+            except psycopg.OperationalError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.1)
+        with connection:
             cursor = connection.execute(command)
             return cursor.fetchall() if cursor.description else []
 
