@@ -5,7 +5,6 @@ import re
 
 import numpy as np
 import pytest
-from live.hours import Hours, book_of, settle, visit
 
 import duelay
 from duelay.live import (
@@ -17,6 +16,7 @@ from duelay.live import (
     UnknownExperimentError,
     verify,
 )
+from live.hours import Hours, book_of, settle, visit
 
 ARMS = ["red", "green", "blue"]
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from live.hours import Hours, book_of, settle, visit
 
 import duelay
 from duelay.live import Experiment, verify
+from live.hours import Hours, book_of, settle, visit
 
 MU = np.array([[0.5, 0.6, 0.7], [0.4, 0.5, 0.6], [0.3, 0.4, 0.5]])
 

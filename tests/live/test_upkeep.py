@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from live.hours import Hours, book_of, settle, visit
 from sqlalchemy import text
 
 from duelay.live import Experiment, Store, StoreError, backup, forget, schema, verify
+from live.hours import Hours, book_of, settle, visit
 
 TIED = np.full((3, 3), 0.5)
 FIRST = Path(__file__).parent / "stores" / "first.sql"
