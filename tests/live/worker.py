@@ -2,9 +2,8 @@
 
     python worker.py STORE FOLDER N_THREADS
 
-It reads commands: `start NAME`, `kill NAME` (which asks nobody) and `stop NAME` (in good order), and
-says of each what came of it. When its input ends, it kills all. Processes are forked, so that a new
-one is there at once.
+It reads commands, `start NAME`, `kill NAME` and `stop NAME` (in good order), and says of each what
+came of it. When its input ends, it kills all. Processes are forked: a new one is there at once.
 
 Each thread has a file of its own in FOLDER, NAME-THREAD. A line is written there after a call has
 returned and before the next one. Started again after a crash, a thread reads its file and goes on
@@ -12,6 +11,7 @@ where it was: it asks again with the key of the ask that it has not heard of, an
 it had to tell.
 """
 
+import logging
 import os
 import random
 import signal
@@ -108,6 +108,7 @@ def insist(call, *words, failed=lambda error: None, **more):
 
 def work(store, folder, n_threads, name):
     """Be a process, until a signal says that it is enough."""
+    logging.getLogger("psycopg").addHandler(logging.NullHandler())  # connections that broke
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     opened = [insist(Experiment.open, store, each, patience=2.0) for each in EXPERIMENTS]
