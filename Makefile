@@ -17,7 +17,7 @@ help:
 	@echo 'make check     lint, types and the quick tests: before every commit'
 	@echo 'make test      all that must pass: lint, types, the site, every test, the wheel'
 	@echo 'make test-matrix  the quick tests on every Python, and on the oldest dependencies'
-	@echo 'make chaos     live experiments, killed 50 times on each database (five minutes)'
+	@echo 'make chaos     live experiments, killed 50 times on each database (three minutes)'
 	@echo 'make docs      the documentation as a site: site/index.html'
 	@echo 'The numbers in docs/, each written by the command that makes it:'
 	@echo 'make numbers   those that take seconds'
