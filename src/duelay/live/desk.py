@@ -24,6 +24,7 @@ from duelay.live.booking import Ask, Tell, book_asks, book_tells, is_behind
 from duelay.live.choosing import Chooser
 from duelay.live.clock import SteadyClock
 from duelay.live.committing import MOST, Committer, Request
+from duelay.live.events import note_winner
 from duelay.live.forgetting import forget_due
 from duelay.live.settling import settle_due
 from duelay.live.store import Store, StoreError, is_away, is_busy
@@ -43,11 +44,11 @@ class UnknownExperimentError(LookupError, ValueError):
 
 
 class Together(Request):
-    """Answers that are the news of one moment."""
+    """Requests that are written in one transaction: answers among them are news of one moment."""
 
-    def __init__(self, tells: Sequence[Tell]) -> None:
+    def __init__(self, parts: Sequence[Request]) -> None:
         super().__init__()
-        self.tells = tells
+        self.parts = parts
 
 
 class Act(Request):
@@ -109,10 +110,11 @@ class Desk:
 
     def _commit(self, group: list[Request]) -> None:
         """Write a group; try again where the store is busy or away."""
+        parts = [part for each in group for part in _parts(each)]
         until, is_retry = time.monotonic() + self._patience, False
         while True:
             try:
-                self._write(group, is_retry=is_retry)
+                self._write(parts, is_retry=is_retry)
                 return
             except SQLAlchemyError as error:
                 self._begin()  # book and ledger may have heard what was not kept
@@ -134,11 +136,9 @@ class Desk:
             book = book.renew(connection, head)
             ages = Ages(book.settings.window)
             moment = self._moment(book)
-            tells: list[Tell] = []
             for request in group:
                 request.error = None
-                tells += [request] if isinstance(request, Tell) else []
-                tells += request.tells if isinstance(request, Together) else []
+            tells = [request for request in group if isinstance(request, Tell)]
             book_tells(connection, book, ages, tells, moment)
             for request in group:
                 if isinstance(request, Act):
@@ -147,6 +147,7 @@ class Desk:
             if is_wanted or moment - head["settled"] >= self._fresh:
                 settle_due(connection, book, ages, moment)
                 forget_due(connection, book, moment)
+            note_winner(connection, book, head["winner"], moment)
             asks = [request for request in group if isinstance(request, Ask)]
             self._ask(connection, book, asks, moment, is_retry=is_retry)
             ages.save(connection, book)
@@ -187,3 +188,7 @@ class Desk:
                 warnings.warn(words, stacklevel=8)
         self._warned = words
         return max(now, int(book.head["moment"]))
+
+
+def _parts(request: Request) -> Sequence[Request]:
+    return request.parts if isinstance(request, Together) else (request,)

@@ -253,6 +253,10 @@ class Experiment:
     def standing(self, confidence: float | None = None) -> LiveStanding:
         """Return who leads or is declared, from what is in the store now."""
         self._desk.submit(Act(lambda *_: None, settles=True))
+        return self._stand(confidence)
+
+    def _stand(self, confidence: float | None = None) -> LiveStanding:
+        """Return the standing, as of the last look at the evidence."""
         with self.store.reading() as connection:
             return stand(self._desk.read_book(connection), self.policy, self._latest, confidence)
 

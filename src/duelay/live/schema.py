@@ -218,4 +218,53 @@ paths = Table(  # the evidence of each arm at moments of the past
     Column("evidence", LargeBinary, nullable=False),
 )
 
-TABLES = (arms, changes, duels, pairs, folded_pairs, ages, folded_ages, seen_units, paths)
+events = Table(  # what webhooks tell
+    "events",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    _of_experiment(primary_key=False),
+    Column("kind", String(16), nullable=False),  # declared, withdrawn, alarm, silent
+    _time("at", nullable=False),
+    Column("about", Text, nullable=False),  # the arm, the name of the test, or how long
+    Column("words", Text, nullable=False),
+    Index("events_by_experiment", "experiment", "id"),
+)
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    _of_experiment(primary_key=False),
+    Column("url", Text, nullable=False),
+    Column("secret", Text, nullable=False),
+    _time("created", nullable=False),
+    _count("sent"),  # the last event that it has received
+    _count("tries"),  # of the next one
+    _time("due", nullable=False),  # before it, nothing is sent
+    Column("trouble", Text),  # why the last try failed
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("hash", String(64), nullable=False),
+    Column("scopes", Text, nullable=False),  # ask, tell, administer; with spaces between them
+    Column("experiments", Text),  # names, as JSON; NULL for all
+    _time("created", nullable=False),
+    _time("revoked"),
+)
+
+leases = Table(  # who of several servers does what only one must do
+    "leases",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("holder", String(40), nullable=False),
+    _time("until", nullable=False),
+)
+
+TABLES = (
+    arms, changes, duels, pairs, folded_pairs, ages, folded_ages, seen_units, paths, events,
+    webhooks,
+)  # fmt: skip

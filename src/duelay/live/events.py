@@ -1,0 +1,44 @@
+"""Events: what happened to an experiment that somebody wants to be told of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from duelay.live import schema
+from duelay.live.book import Book
+
+KINDS = ("declared", "withdrawn", "alarm", "silent")
+
+
+def note(
+    connection: Connection, experiment: int, kind: str, about: str, words: str, moment: int
+) -> None:
+    """Write an event down; webhooks tell it."""
+    row = {"experiment": experiment, "kind": kind, "about": about, "words": words, "at": moment}
+    connection.execute(insert(schema.events), row)
+
+
+def note_winner(connection: Connection, book: Book, before: int | None, moment: int) -> None:
+    """Write down that a winner was declared, or that the declaration was withdrawn."""
+    if book.winner == before:
+        return
+    if before is not None:
+        words = f"{book.arms[before]} is no longer declared: an arm came or went"
+        note(connection, book.settings.id, "withdrawn", book.arms[before], words, moment)
+    if book.winner is not None:
+        arm, duels = book.arms[book.winner], int(book.bets.declared[0])
+        words = f"{arm} wins: declared after {duels:,} duels"
+        note(connection, book.settings.id, "declared", arm, words, moment)
+
+
+def read_events(connection: Connection, experiment: int, after: int = 0, n: int = 100) -> Any:
+    """Return the events after one, in their order."""
+    events = schema.events
+    return connection.execute(
+        select(events)
+        .where(events.c.experiment == experiment, events.c.id > after)
+        .order_by(events.c.id)
+        .limit(n)
+    ).mappings().all()  # fmt: skip

@@ -1,0 +1,12 @@
+"""The service: live experiments over HTTP, for programs in other languages and on other hosts."""
+
+from __future__ import annotations
+
+from duelay._core.extras import need
+
+need("the service", ["fastapi", "uvicorn", "prometheus_client", "httpx"], "service")
+
+from duelay.service.app import make_app  # noqa: E402
+from duelay.service.serving import serve  # noqa: E402
+
+__all__ = ["make_app", "serve"]

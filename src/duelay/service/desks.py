@@ -1,0 +1,81 @@
+"""The experiments that a server has open, and how they are found."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from sqlalchemy import select
+
+from duelay.live import Experiment, UnknownDuelError, schema
+from duelay.live.store import Store
+from duelay.service.groups import Groups
+
+R = TypeVar("R")
+_REMEMBERED = 100_000  # ids of duels whose experiment is known without asking the store
+_THREADS = 8
+
+
+class Desks:
+    """One group of writes for each experiment; threads for what waits for the store."""
+
+    def __init__(self, store: Store, **opened: Any) -> None:
+        self.store, self._opened = store, opened
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="duelay")
+        self._open: dict[str, tuple[Experiment, Groups]] = {}
+        self._of_duel: OrderedDict[str, str] = OrderedDict()
+
+    async def call(self, do: Callable[..., R], *args: Any) -> R:
+        """Call something that waits for the store, in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: do(*args))
+
+    async def open(self, name: str) -> tuple[Experiment, Groups]:
+        """Return an experiment and where it is written."""
+        if name not in self._open:
+            experiment = await self.call(
+                lambda: Experiment.open(self.store, name, **self._opened)
+            )
+            # Another request may have opened it meanwhile.
+            self._open.setdefault(name, (experiment, Groups(experiment._desk, self._threads)))
+        return self._open[name]
+
+    def forget(self, name: str) -> None:
+        """Forget an experiment that is deleted."""
+        self._open.pop(name, None)
+
+    def remember(self, id: str, name: str) -> None:
+        """Note of which experiment a duel is."""
+        self._of_duel[id] = name
+        if len(self._of_duel) > _REMEMBERED:
+            self._of_duel.popitem(last=False)
+
+    async def experiment_of(self, id: str) -> str:
+        """Return the name of the experiment that a duel is of."""
+        if id not in self._of_duel:
+            name = await self.call(self._find, id)
+            if name is None:
+                raise UnknownDuelError(f"no duel {id!r} has been asked here")
+            self.remember(id, name)
+        return self._of_duel[id]
+
+    def _find(self, id: str) -> str | None:
+        duels, experiments = schema.duels, schema.experiments
+        with self.store.reading() as connection:
+            return connection.execute(
+                select(experiments.c.name)
+                .join(duels, duels.c.experiment == experiments.c.id)
+                .where(duels.c.id == id)
+            ).scalar()
+
+    def close(self) -> None:
+        """Wait for what is being written, and close the store."""
+        self._threads.shutdown(wait=True)
+        self.store.close()
+
+    @property
+    def groups(self) -> list[tuple[str, Groups]]:
+        """What is open, by name."""
+        return [(name, groups) for name, (_, groups) in self._open.items()]

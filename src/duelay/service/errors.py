@@ -1,0 +1,88 @@
+"""Errors over HTTP: a status, and one shape, `{"error": "sentence"}`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from duelay.live import PausedError, StoreError, UnknownDuelError, UnknownExperimentError
+
+_SENTENCES = {
+    404: "there is nothing here: /docs shows what there is",
+    405: "this address does not take this method: /docs shows what there is",
+}
+_SHORTEST = 300  # characters of what was sent that are shown again, at the most
+
+
+class Refusal(Exception):
+    """A call that is refused, with its status."""
+
+    def __init__(self, status: int, sentence: str, **headers: str) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence = status, sentence
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+def answer(status: int, sentence: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    """Return an error as it is sent."""
+    return JSONResponse({"error": _cut(sentence)}, status, headers)
+
+
+def refusal_of(error: BaseException) -> Refusal | None:
+    """Return how an error of the library is said over HTTP; None for one that is a fault."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, UnknownDuelError | UnknownExperimentError):
+        return Refusal(404, str(error))
+    if isinstance(error, PausedError):
+        return Refusal(409, str(error))
+    if isinstance(error, StoreError):
+        return Refusal(503, "the store does not answer: try again", Retry_After="1")
+    if isinstance(error, ValueError):
+        return Refusal(422, str(error))
+    return None
+
+
+def install(app: FastAPI) -> None:
+    """Let an application answer with them."""
+
+    async def known(request: Request, error: Exception) -> JSONResponse:
+        refusal = refusal_of(error)
+        assert refusal is not None
+        return answer(refusal.status, refusal.sentence, refusal.headers)
+
+    for kind in (Refusal, UnknownDuelError, UnknownExperimentError, PausedError, StoreError,
+                 ValueError):  # fmt: skip
+        app.add_exception_handler(kind, known)
+
+    async def invalid(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        return answer(422, _in_words(error.errors()))
+
+    async def http(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)
+        headers = dict(error.headers or {})
+        return answer(error.status_code, _SENTENCES.get(error.status_code, error.detail), headers)
+
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http)
+
+
+def _in_words(errors: Any) -> str:
+    """Say what is wrong with a body or its parts, the first thing first."""
+    first = errors[0]
+    where = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
+    name = ".".join(where) or "the body"
+    words = first["msg"].removeprefix("Value error, ")
+    words = words[:1].lower() + words[1:]
+    more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
+    return f"{name}: {words}{more}"
+
+
+def _cut(sentence: str) -> str:
+    shown = sentence.encode("utf-8", "replace").decode()
+    return shown if len(shown) <= _SHORTEST else shown[: _SHORTEST - 1] + "…"

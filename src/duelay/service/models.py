@@ -1,0 +1,151 @@
+"""What is sent and answered, for the description of the service (OpenAPI)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+MOST_ARMS = 1000
+MOST_DUELS = 100  # of one question
+
+Word = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Length = Annotated[str, StringConstraints(min_length=2, max_length=40)]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class NewExperiment(_Body):
+    """An experiment to be made."""
+
+    name: Word = Field(examples=["buttons"])
+    arms: list[Word] = Field(min_length=2, max_length=MOST_ARMS, examples=[["red", "green"]])
+    goal: Literal["decide", "regret"] = "decide"
+    policy: Annotated[str, StringConstraints(max_length=1000)] | None = None
+    window: Length | None = Field("14d", examples=["14d"])
+    feedback: Literal["conversions", "votes"] = "conversions"
+    error: float = Field(0.05, gt=0, lt=1)
+    self_duels: bool = False
+    share: float = Field(0.0, ge=0, le=1)
+    forget_after: Length | None = None
+
+
+class Change(_Body):
+    """What is to be changed: the status, or arms that come or go."""
+
+    status: Literal["running", "paused"] | None = None
+    add_arms: list[Word] = Field(default=[], max_length=MOST_ARMS)
+    retire_arms: list[Word] = Field(default=[], max_length=MOST_ARMS)
+
+
+class Question(_Body):
+    """A question for a duel, or for several."""
+
+    unit: Word | None = Field(None, examples=["visitor-17"])
+    count: int | None = Field(None, ge=1, le=MOST_DUELS)
+
+
+class Vote(_Body):
+    """Who won."""
+
+    winner: Word = Field(examples=["first"], description="first, second, tie, or an arm's name")
+    at: float | None = Field(None, description="when it was heard, in seconds since the epoch")
+
+
+class Conversion(_Body):
+    """That the first arm won."""
+
+    at: float | None = Field(None, description="when it was heard, in seconds since the epoch")
+
+
+class NewWebhook(_Body):
+    """An address that is told of events."""
+
+    url: Annotated[str, StringConstraints(max_length=2000, pattern=r"^https?://")]
+
+
+class Problem(BaseModel):
+    """What is wrong."""
+
+    error: str = Field(examples=["no experiment 'x' here"])
+
+
+class Duel(BaseModel):
+    """A duel; once a winner is declared, nothing but that one."""
+
+    id: str | None
+    first: str | None
+    second: str | None
+    settled: bool
+    winner: str | None
+
+
+class Duels(BaseModel):
+    """Several duels."""
+
+    duels: list[Duel]
+
+
+class Told(BaseModel):
+    """What became of an answer."""
+
+    id: str
+    status: Literal["counted", "repeated", "late"]
+
+
+Matrix = list[list[float | None]]
+
+
+class Estimates(BaseModel):
+    """How often the row's arm beats the column's, with the ends of an interval for all looks."""
+
+    mean: Matrix
+    lower: Matrix
+    upper: Matrix
+
+
+class Standing(BaseModel):
+    """Where an experiment stands."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+    status: Literal["running", "paused"]
+    headline: str
+    leader: str | None
+    winner: str | None
+    error: float
+    arms: list[str]
+    plays: list[list[int]]
+    conversions: list[list[int]]
+    estimates: Estimates
+
+
+class Experiments(BaseModel):
+    """The experiments of a store."""
+
+    experiments: list[dict[str, Any]]
+
+
+class Log(BaseModel):
+    """Duels, in the order in which they were asked."""
+
+    duels: list[dict[str, Any]]
+    next: int | None
+
+
+class Webhook(BaseModel):
+    """An address that is told of events; the secret is shown once."""
+
+    id: str
+    url: str
+    secret: str | None = None
+    trouble: str | None = None
+
+
+class Webhooks(BaseModel):
+    """The webhooks of an experiment."""
+
+    webhooks: list[Webhook]
