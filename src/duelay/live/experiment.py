@@ -24,7 +24,7 @@ from duelay.live import schema
 from duelay.live.book import MICRO, Book
 from duelay.live.booking import Ask, LiveDuel, Tell
 from duelay.live.clock import SteadyClock
-from duelay.live.desk import Act, Desk, Together, UnknownExperimentError
+from duelay.live.desk import Act, Desk, Together, unknown_experiment
 from duelay.live.exporting import read_history, write_history
 from duelay.live.standing import LiveStanding, stand
 from duelay.live.store import Store, StoreError, open_store
@@ -166,11 +166,7 @@ class Experiment:
             rows = connection.execute(select(schema.experiments.c["id", "name", "policy"])).all()
         found = {row.name: row for row in rows}
         if name not in found:
-            there = ", ".join(sorted(found)) or "none"
-            raise UnknownExperimentError(
-                f"no experiment {name!r}{checks.nearest(name, found)} in {store.name}; there are: "
-                f"{there}"
-            )
+            raise unknown_experiment(store, name, tuple(found))
         policy = text.parse("policy", found[name].policy)
         return cls(Desk(store, found[name].id, name, policy, **opened))
 

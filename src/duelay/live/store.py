@@ -25,6 +25,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
+from duelay._core.extras import need
 from duelay.live.schema import experiments
 
 _HERE = Path(__file__).parent
@@ -142,6 +143,7 @@ class Store:
     def migrate(self) -> tuple[str | None, str]:
         """Make or renew its tables; return the revisions before and after."""
         before = self.revision()
+        self._check_known(before)
         config = _config()
         with self.explained(), self.engine.connect() as connection:
             if self.is_sqlite:
@@ -154,6 +156,7 @@ class Store:
     def need(self, *, makes: bool = False) -> None:
         """See that it has the tables of this version; where it has none, make them if told so."""
         found, wanted = self.revision(), _head()
+        self._check_known(found)
         if found is None and makes:
             self.migrate()
         elif found is None:
@@ -161,15 +164,17 @@ class Store:
                 f"the store {self.name} has no experiments: make one with "
                 "duelay.live.Experiment.create(...)"
             )
-        elif found not in {step.revision for step in _script().walk_revisions()}:
-            raise StoreError(
-                f"the store {self.name} was written by a later version of duelay (its schema is "
-                f"{found}, and this one knows {wanted}): install that version"
-            )
         elif found != wanted:
             raise StoreError(
                 f"the store {self.name} is of an earlier version of duelay (its schema is {found}, "
                 f"and this one needs {wanted}): make a backup, and run `duelay migrate {self.name}`"
+            )
+
+    def _check_known(self, revision: str | None) -> None:
+        if revision not in {None, *(step.revision for step in _script().walk_revisions())}:
+            raise StoreError(
+                f"the store {self.name} was written by a later version of duelay (its schema is "
+                f"{revision}, and this one knows {_head()}): install that version"
             )
 
     def is_empty(self) -> bool:
@@ -221,6 +226,7 @@ def _check_url(url: Any) -> URL:
 
 def _make_engine(url: URL) -> Engine:
     if url.get_backend_name() != "sqlite":
+        need("stores in PostgreSQL", ["psycopg"], "postgres")
         return create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=20)
     folder = Path(str(url.database)).parent
     if not folder.is_dir():

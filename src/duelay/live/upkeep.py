@@ -78,10 +78,16 @@ def _dump_postgres(store: Store, draft: Path) -> None:
         raise StoreError(f"pg_dump failed, nothing is left of the backup: {done.stderr.strip()}")
 
 
-def forget(store: Store | str | Path, after: Any, name: str | None = None) -> dict[str, int]:
+def forget(
+    store: Store | str | Path,
+    after: Any,
+    name: str | None = None,
+    progress: Callable[[int], None] = lambda n: None,
+) -> dict[str, int]:
     """Fold closed duels that are older than `after` into the counters; return how many of each.
 
-    A duel whose window is open is kept, however old.
+    A duel whose window is open is kept, however old. `progress` is told how many of an experiment
+    are folded.
     """
     store, after = open_store(store), checks.duration("forget_after", after)
     found = {}
@@ -92,5 +98,6 @@ def forget(store: Store | str | Path, after: Any, name: str | None = None) -> di
                 Act(lambda connection, book, moment: forget_due(connection, book, moment, after))
             )
             total += n
+            progress(total)
         found[each] = total
     return found
