@@ -93,6 +93,7 @@ def forget(
     found = {}
     for each in Experiment.names(store) if name is None else (name,):
         experiment, n, total = Experiment.open(store, each), 1, 0
+        experiment._desk.submit(Act(lambda *_: None, settles=True))  # what is due is closed first
         while n:
             n = experiment._desk.submit(
                 Act(lambda connection, book, moment: forget_due(connection, book, moment, after))
