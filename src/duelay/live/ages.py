@@ -7,6 +7,7 @@ needs of duels whose window has closed.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,17 @@ from sqlalchemy import Connection, select
 
 from duelay.ledger.clock import learned_ages
 from duelay.live import schema
-from duelay.live.book import MICRO, Book, upsert
+from duelay.live.book import MICRO, Book
+from duelay.live.statements import upsert
+
+_ages = functools.cache(learned_ages)
 
 
 class Ages:
     """Counts to be added to the store's, and the buckets that they are of."""
 
     def __init__(self, window: float | None) -> None:
-        self.ages = learned_ages(window)
+        self.ages = _ages(window)
         self.asked = np.zeros(len(self.ages), dtype=np.int64)
         self.answered = np.zeros(len(self.ages), dtype=np.int64)
 

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, delete, select
 
 from duelay._core.duration import Duration
 from duelay.ledger import Ledger, open_ledger
@@ -23,7 +22,7 @@ from duelay.ledger.arms import reopen, with_arm
 from duelay.ledger.bets import PATH, Bets, start_bets
 from duelay.ledger.declare import NOBODY, needed, touch
 from duelay.ledger.patience import fill_silent
-from duelay.live import schema
+from duelay.live import schema, statements
 from duelay.logs.changes import Change, joined_of, present_of
 
 MICRO = 1_000_000  # in a second
@@ -220,17 +219,13 @@ class Book:
         if self.dirty:
             self.head["version"] += 1
             rows = [self._row(i, j) for i, j in sorted(self.dirty)]
-            upsert(connection, schema.pairs, rows)
+            statements.upsert(connection, schema.pairs, rows)
             self.dirty = set()
         for name, column in _SCALARS.items():
             self.head[column] = getattr(self.bets, name)[0].item()
         self._write_path(connection, moment)
-        values = {name: value for name, value in self.head.items() if name not in _FIXED}
-        connection.execute(
-            update(schema.experiments)
-            .where(schema.experiments.c.id == self.settings.id)
-            .values(values)
-        )
+        values = {name: self.head[name] for name in statements.CHANGING}
+        connection.execute(statements.WRITE_HEAD, values | {"b_id": self.settings.id})
         self.version = self.head["version"]
 
     def _row(self, i: int, j: int) -> dict[str, Any]:
@@ -262,11 +257,8 @@ class Book:
         rows = [{"experiment": self.settings.id, "tick": int(bets.path_tick[place]), "at": moment,
                  "evidence": to_bytes(bets.path[place])}
                 for place in range(self._written, size)]  # fmt: skip
-        upsert(connection, paths, rows)
+        statements.upsert(connection, paths, rows)
         self._written, self._stride = size, stride
-
-
-_FIXED = {field.name for field in dataclasses.fields(Settings)}
 
 
 def read_changes(
@@ -284,17 +276,6 @@ def read_changes(
 def to_bytes(values: NDArray[np.float64]) -> bytes:
     """Return numbers as the store keeps them."""
     return np.asarray(values, dtype="<f8").tobytes()
-
-
-def upsert(connection: Connection, table: Any, rows: list[dict[str, Any]]) -> None:
-    """Write rows, each in the place of the one with the same key, if there is one."""
-    if not rows:
-        return
-    make: Any = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    insert = make(table)
-    keys = [column.name for column in table.primary_key]
-    values = {name: insert.excluded[name] for name in rows[0] if name not in keys}
-    connection.execute(insert.on_conflict_do_update(index_elements=keys, set_=values), rows)
 
 
 def _settings(head: Any) -> Settings:

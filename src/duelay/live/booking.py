@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import Connection, func, insert, select
 
 from duelay._core.duration import in_brief
 from duelay.ledger.bets import leave_open
 from duelay.ledger.elsewhere import AFTERWARDS, ANSWERED, settle
-from duelay.live import schema
+from duelay.live import schema, statements
 from duelay.live.ages import Ages
 from duelay.live.book import MICRO, Book
 from duelay.live.committing import Request
@@ -22,6 +22,7 @@ from duelay.players.player import UnknownDuelError
 
 _WORDS = {"first": 1.0, "second": 0.0, "tie": 0.5}
 _BY_ANSWER, _BY_SILENCE = 1, 2
+_INSERT = insert(schema.duels)
 
 
 class LiveDuel(NamedTuple):
@@ -67,11 +68,11 @@ def book_tells(
     """Write answers down, count them, and bet on those that settle a duel."""
     if not tells:
         return
-    duels, experiment = schema.duels, book.settings.id
+    experiment = book.settings.id
     rows = {
         row["id"]: dict(row)
         for row in connection.execute(
-            select(duels).where(duels.c.id.in_({tell.id for tell in tells}))
+            statements.DUELS_BY_ID, {"ids": list({tell.id for tell in tells})}
         ).mappings()
     }
     told, late, bets = [], [], []
@@ -116,10 +117,7 @@ def book_tells(
         columns = ("told", "place", "first_won", "settled_by", "settled", "odds")
         change_duels(connection, told, columns)
     if late:
-        connection.execute(
-            update(duels).where(duels.c.id == bindparam("b_id")).values(late=bindparam("late")),
-            late,
-        )
+        connection.execute(statements.write_duels("late"), late)
 
 
 def count_answer(book: Book, ages: Ages, row: dict[str, Any]) -> None:
@@ -179,11 +177,8 @@ def change_duels(
     connection: Connection, rows: Sequence[dict[str, Any]], columns: Sequence[str]
 ) -> None:
     """Write some columns of duels."""
-    duels = schema.duels
     connection.execute(
-        update(duels)
-        .where(duels.c.id == bindparam("b_id"))
-        .values({name: bindparam(name) for name in columns}),
+        statements.write_duels(*columns),
         [{"b_id": row["id"], **{name: row[name] for name in columns}} for row in rows],
     )
 
@@ -253,8 +248,7 @@ def book_asks(
     asked = find_asked(connection, book, asks, moment)
     kept: dict[str, Any] = {}
     if is_retry:
-        duels = schema.duels
-        found = connection.execute(select(duels).where(duels.c.id.in_([ask.id for ask in asks])))
+        found = connection.execute(statements.DUELS_BY_ID, {"ids": [ask.id for ask in asks]})
         kept = {row["id"]: row for row in found.mappings()}
     new = []
     for ask in asks:
@@ -275,7 +269,7 @@ def book_asks(
         if ask.unit is not None:
             asked.open_of[ask.unit] = row
     if new:
-        connection.execute(insert(schema.duels), new)
+        connection.execute(_INSERT, new)
 
 
 def _choose(

@@ -13,11 +13,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from duelay._core import checks
-from duelay.live import schema
+from duelay.live import statements
 from duelay.live.ages import Ages
 from duelay.live.book import MICRO, Book
 from duelay.live.booking import Ask, Tell, book_asks, book_tells, is_behind
@@ -103,8 +103,8 @@ class Desk:
 
     def read_head(self, connection: Connection, *, to_write: bool = False) -> Any:
         """Return the experiment's row; where it is to be written, hold it."""
-        query = select(schema.experiments).where(schema.experiments.c.id == self.id)
-        row = connection.execute(query.with_for_update() if to_write else query).mappings().first()
+        query = statements.HEAD_TO_WRITE if to_write else statements.HEAD
+        row = connection.execute(query, {"experiment": self.id}).mappings().first()
         if row is None:
             raise UnknownExperimentError(
                 f"the experiment {self.name!r} has been deleted from {self.store.name}"

@@ -6,7 +6,6 @@ has the store. What `ask` and `tell` have returned is on the disk.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -16,16 +15,23 @@ from sqlalchemy.exc import IntegrityError
 
 from duelay import text
 from duelay._core import checks, times
-from duelay._core.duration import Duration
 from duelay._core.feedback import check_feedback
-from duelay.advice import GOALS, recommend
-from duelay.delays.units import check_clock
+from duelay.advice import GOALS
+from duelay.delays.units import in_time
 from duelay.live import schema
 from duelay.live.book import MICRO, Book
 from duelay.live.booking import Ask, LiveDuel, Tell
 from duelay.live.clock import SteadyClock
 from duelay.live.desk import Act, Desk, Together, unknown_experiment
 from duelay.live.exporting import read_history, write_history
+from duelay.live.making import (
+    LONGEST,
+    check_arm,
+    check_forgetting,
+    check_name,
+    check_word,
+    find_policy,
+)
 from duelay.live.standing import LiveStanding, stand
 from duelay.live.store import Store, StoreError, open_store
 from duelay.logs.history import History
@@ -33,7 +39,6 @@ from duelay.policies import Decide
 from duelay.policies.policy import Policy
 from duelay.problems import check_arms
 
-_LONGEST = 200  # characters of a name, a unit or a key
 _SLACK = 1.0  # seconds that the clock of another machine may be ahead
 
 
@@ -104,19 +109,19 @@ class Experiment:
         opened : what `open` takes.
         """
         store = open_store(store)
-        name, arms = _check_name(name), tuple(_check_arm(arm) for arm in check_arms(arms))
+        name, arms = check_name(name), tuple(check_arm(arm) for arm in check_arms(arms))
         checks.one_of("goal", goal, GOALS)
         check_feedback(feedback, counts="each answer must say of which duel it is")
         length = None if window is None else checks.duration("window", window)
         error = checks.number("error", error, above=0, below=1)
         checks.yes_or_no("self_duels", self_duels)
-        chosen = _policy(policy, goal, length, error, feedback, self_duels=self_duels)
+        chosen = find_policy(policy, goal, length, error, feedback, self_duels=self_duels)
         if policy is not None:
             goal = "decide" if isinstance(chosen, Decide) else "regret"
             error = chosen.error if isinstance(chosen, Decide) else error
-            length, self_duels = chosen.window, chosen.self_duels
+            length, self_duels = in_time(chosen), chosen.self_duels
         forget = None if forget_after is None else checks.duration("forget_after", forget_after)
-        _check_forgetting(forget, length)
+        check_forgetting(forget, length)
         row = {
             "name": name,
             "goal": goal,
@@ -163,7 +168,9 @@ class Experiment:
         store = open_store(store)
         store.need()
         with store.reading() as connection:
-            rows = connection.execute(select(schema.experiments.c["id", "name", "policy"])).all()
+            rows = connection.execute(
+                select(*(schema.experiments.c[name] for name in ("id", "name", "policy")))
+            ).all()
         found = {row.name: row for row in rows}
         if name not in found:
             raise unknown_experiment(store, name, tuple(found))
@@ -194,7 +201,7 @@ class Experiment:
         Once a winner is declared, `settled` is True, and `id`, `first` and `second` are None: show
         the `winner`. An experiment made with a `share` still gives that share of asks a duel.
         """
-        request = Ask(_check_word("unit", unit), _check_word("key", key))
+        request = Ask(check_word("unit", unit), check_word("key", key))
         duel: LiveDuel = self._desk.submit(request)
         return duel
 
@@ -225,7 +232,7 @@ class Experiment:
 
     def _tell(self, duel: Any, winner: Any = None, at: Any = None) -> Tell:
         id = duel.id if isinstance(duel, LiveDuel) else duel
-        if not isinstance(id, str) or not id or len(id) > _LONGEST or "\0" in id:
+        if not isinstance(id, str) or not id or len(id) > LONGEST or "\0" in id:
             raise ValueError(f"duel must be what ask() returned, or its id, got {duel!r}")
         moment = None
         if at is not None:
@@ -296,7 +303,7 @@ class Experiment:
 
         A declaration is withdrawn. Of an arm that is there, it changes nothing.
         """
-        name = _check_arm(name)
+        name = check_arm(name)
 
         def do(connection: Connection, book: Book, moment: int) -> None:
             if name not in book.arms:
@@ -363,89 +370,3 @@ def _change(connection: Connection, book: Book, arm: str, kind: str, moment: int
         "at": moment,
     }
     connection.execute(insert(schema.changes), row)
-
-
-def _policy(
-    given: Policy | str | None,
-    goal: str,
-    window: Duration | None,
-    error: float,
-    feedback: str,
-    *,
-    self_duels: bool,
-) -> Policy:
-    """Return the policy of an experiment; refuse one that many processes cannot share."""
-    if given is None:
-        more: dict[str, Any] = {"error": error} if goal == "decide" else {}
-        told = {"goal": goal, "window": window, "feedback": feedback, "self_duels": self_duels}
-        return recommend(**told, **more).policy
-    policy = text.parse("policy", given) if isinstance(given, str) else given
-    if not isinstance(policy, Policy):
-        raise ValueError(f"policy must be a policy or its text, got {given!r}")
-    check_clock(policy, has_clock=True)
-    if not policy.is_shared:
-        raise ValueError(
-            f"policy {policy} cannot serve many processes: it remembers more than what was played "
-            "and heard, such as the rounds that it is in, and each process would be in another one;"
-            " take 'decide' or 'double-thompson:delay=learn'"
-        )
-    if policy.order != "coin":
-        raise ValueError(
-            f"policy must show the two arms in an order that a coin decides, order='coin', got "
-            f"{policy}"
-        )
-    if isinstance(policy, Decide) and policy.delay is not None:
-        raise ValueError(
-            f"policy {policy} is told a law, and then bets on every silence at every moment, which "
-            "many processes cannot share: leave the law out"
-        )
-    if isinstance(policy, Decide) and policy.winner_exists:
-        raise ValueError(
-            f"policy {policy} takes a winner for granted, which an arm that joins would end: leave "
-            "winner_exists out"
-        )
-    if policy.window is not None and not isinstance(policy.window, Duration):
-        policy = dataclasses.replace(policy, window=window)  # type: ignore[type-var]
-    return policy
-
-
-def _check_forgetting(forget: Duration | None, window: Duration | None) -> None:
-    if forget is None:
-        return
-    if window is None:
-        raise ValueError("forget_after needs a window: without one no duel is ever closed")
-    if float(forget) < float(window):
-        raise ValueError(
-            f"forget_after must be at least the window, {window}, since a duel is open as long, "
-            f"got {forget}"
-        )
-
-
-def _check_name(name: Any) -> str:
-    return _check_text("name", name, "the name of the experiment")
-
-
-def _check_arm(name: Any) -> str:
-    return _check_text("name", name, "the name of an arm")
-
-
-def _check_word(name: str, value: Any) -> str | None:
-    if value is None:
-        return None
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    return _check_text(name, value, "of the visitor, prompt or question")
-
-
-def _check_text(name: str, value: Any, what: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{name} must be a text, {what}, got {value!r}")
-    if len(value) > _LONGEST:
-        raise ValueError(f"{name} must have at most {_LONGEST} characters, got {len(value)}")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"{name} must be text that can be written, got {value!r}") from None
-    if "\0" in value:
-        raise ValueError(f"{name} must have no NUL character, got {value!r}")
-    return value

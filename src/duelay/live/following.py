@@ -106,24 +106,24 @@ class Follower:
 
     def _book(self, asked: Sequence[Any], heard: Sequence[Any], book: Book, moment: int) -> None:
         rows = [*asked, *heard]
-        kind = np.array([_ASKED] * len(asked) + [_HEARD] * len(heard), dtype=np.int8)
-        at = np.array([*(row.asked for row in asked), *(row.told for row in heard)], dtype=np.int64)
+        kind: Any = np.array([_ASKED] * len(asked) + [_HEARD] * len(heard), dtype=np.int8)
+        at: Any = np.array(
+            [*(row.asked for row in asked), *(row.told for row in heard)], dtype=np.int64
+        )
         order = np.lexsort((kind, at))
         first, second, number = (np.array([row[place] for row in rows], dtype=np.int64)
                                  for place in (1, 2, 0))  # fmt: skip
-        won = np.array([row.first_won or 0.0 for row in rows])
+        won: Any = np.array([row.first_won or 0.0 for row in rows])
         i, j = self._cast.place[first], self._cast.place[second]
         is_away, repeats = (i < 0) | (j < 0), ~np.array([row.enters for row in rows], dtype=bool)
         what = np.where(repeats, _NOTHING, np.where(is_away, _TEACHES, _COUNTS))
         i[what != _COUNTS] = j[what != _COUNTS] = 0
         self._ledger = with_room(self._ledger, book.head["asked"] + 1)
-        follow(
-            self._ledger,
-            book.settings.is_vote,
-            *(values[order] for values in (kind, what, number, i, j, won, at / MICRO)),
-            book.head["asked"] + 1,
-            moment / MICRO,
+        kind, what, number, i, j, won, at = (
+            values[order] for values in (kind, what, number, i, j, won, at / MICRO)
         )
+        t, now = book.head["asked"] + 1, moment / MICRO
+        follow(self._ledger, book.settings.is_vote, kind, what, number, i, j, won, at, t, now)
 
 
 @entry

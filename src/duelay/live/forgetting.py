@@ -16,8 +16,9 @@ from sqlalchemy import Connection, delete, insert, select
 from duelay._core.duration import Duration
 from duelay.live import schema
 from duelay.live.ages import read_ages, write_ages
-from duelay.live.book import MICRO, Book, to_bytes, upsert
+from duelay.live.book import MICRO, Book, to_bytes
 from duelay.live.recounting import Recount
+from duelay.live.statements import upsert
 
 _AT_ONCE = 1000  # duels in a transaction
 

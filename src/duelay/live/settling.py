@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from duelay.ledger.elsewhere import MATURED, SILENT, look_now, wait
-from duelay.live import schema
 from duelay.live.ages import Ages
 from duelay.live.book import MICRO, Book
 from duelay.live.booking import bet, change_duels
+from duelay.live.statements import duels_after
 
 _CHUNK = 2000  # duels that are read at one time
 _NEEDED = ("id", "number", "first", "second", "asked", "enters", "told", "first_won",
@@ -60,15 +60,11 @@ def rows_until(
 
     Later duels have later times: what comes after the first that is too young is too young, too.
     """
-    duels = schema.duels
-    columns = [duels.c[name] for name in _NEEDED]
     n = 1  # mostly there is nothing: a look at one duel tells
     while last > 0:
         found = connection.execute(
-            select(*columns)
-            .where(duels.c.experiment == book.settings.id, duels.c.number > book.head[pointer])
-            .order_by(duels.c.number)
-            .limit(n)
+            duels_after(*_NEEDED),
+            {"experiment": book.settings.id, "after": book.head[pointer], "n": n},
         ).mappings()
         read = [dict(row) for row in found]
         rows = [row for row in read if row["asked"] <= last]

@@ -40,7 +40,7 @@ class LiveStanding(Standing):
     read: Callable[[int], History] | None = None  # returns the latest duels
 
     @property
-    def evidence(self) -> Evidence | None:  # type: ignore[override]
+    def evidence(self) -> Evidence | None:
         """How much speaks for each arm, now and in the past."""
         return None if self.bets is None else self._evidence
 

@@ -1,0 +1,109 @@
+"""Making an experiment: which policy, and which names are refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from duelay import text
+from duelay._core.duration import Duration
+from duelay.advice import recommend
+from duelay.delays.units import check_clock
+from duelay.policies import Decide
+from duelay.policies.policy import Policy
+
+LONGEST = 200  # characters of a name, a unit or a key
+
+
+def find_policy(
+    given: Policy | str | None,
+    goal: str,
+    window: Duration | None,
+    error: float,
+    feedback: str,
+    *,
+    self_duels: bool,
+) -> Policy:
+    """Return the policy of an experiment; refuse one that many processes cannot share."""
+    if given is None:
+        return recommend(
+            goal=goal,
+            window=window,
+            feedback=feedback,
+            self_duels=self_duels,
+            error=error if goal == "decide" else None,
+        ).policy
+    policy = text.parse("policy", given) if isinstance(given, str) else given
+    if not isinstance(policy, Policy):
+        raise ValueError(f"policy must be a policy or its text, got {given!r}")
+    check_clock(policy, has_clock=True)
+    if not policy.is_shared:
+        raise ValueError(
+            f"policy {policy} cannot serve many processes: it remembers more than what was played "
+            "and heard, such as the rounds that it is in, and each process would be in another one;"
+            " take 'decide' or 'double-thompson:delay=learn'"
+        )
+    if policy.order != "coin":
+        raise ValueError(
+            f"policy must show the two arms in an order that a coin decides, order='coin', got "
+            f"{policy}"
+        )
+    if isinstance(policy, Decide) and policy.delay is not None:
+        raise ValueError(
+            f"policy {policy} is told a law, and then bets on every silence at every moment, which "
+            "many processes cannot share: leave the law out"
+        )
+    if isinstance(policy, Decide) and policy.winner_exists:
+        raise ValueError(
+            f"policy {policy} takes a winner for granted, which an arm that joins would end: leave "
+            "winner_exists out"
+        )
+    if policy.window is not None and not isinstance(policy.window, Duration):
+        policy = dataclasses.replace(policy, window=window)  # type: ignore[type-var]
+    return policy
+
+
+def check_forgetting(forget: Duration | None, window: Duration | None) -> None:
+    """Refuse to forget duels that are open."""
+    if forget is None:
+        return
+    if window is None:
+        raise ValueError("forget_after needs a window: without one no duel is ever closed")
+    if float(forget) < float(window):
+        raise ValueError(
+            f"forget_after must be at least the window, {window}, since a duel is open as long, "
+            f"got {forget}"
+        )
+
+
+def check_name(name: Any) -> str:
+    """Return the name of an experiment."""
+    return _check_text("name", name, "the name of the experiment")
+
+
+def check_arm(name: Any) -> str:
+    """Return the name of an arm."""
+    return _check_text("name", name, "the name of an arm")
+
+
+def check_word(name: str, value: Any) -> str | None:
+    """Return a unit or a key, as text."""
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    return _check_text(name, value, "of the visitor, prompt or question")
+
+
+def _check_text(name: str, value: Any, what: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{name} must be a text, {what}, got {value!r}")
+    if len(value) > LONGEST:
+        raise ValueError(f"{name} must have at most {LONGEST} characters, got {len(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} must be text that can be written, got {value!r}") from None
+    if "\0" in value:
+        raise ValueError(f"{name} must have no NUL character, got {value!r}")
+    return value
