@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from duelay import cli
 from duelay.cli import stores
-from duelay.live import Experiment, Store, verify
+from duelay.live import Experiment, Store, upkeep, verify
 
 LONG_AGO = 1.7e9
 
@@ -84,9 +85,9 @@ def test_an_address_does_as_well_as_a_path(command, path):
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_check_reads_what_export_has_written(command, path, tmp_path, ending):
     file = tmp_path / f"duels.{ending}"
-    assert command("export", path, "two models", file) == (0, f"wrote {file}\n", "")
+    assert command("export", path, "buttons", file) == (0, f"wrote {file}\n", "")
     status, shown, _ = command("check", file)
-    assert status == 0 and shown.startswith("20 duels of 2 arms, 20 answers (votes)")
+    assert status == 0 and shown.startswith("6 duels of 3 arms, 3 answers (conversions)")
 
 
 def test_a_store_that_is_sound_verifies(command, path):
@@ -171,6 +172,7 @@ def test_upkeep_folds_what_is_old_and_says_of_which_experiment(command, path):
         (["verify", "nix.db"], 1, "has no experiments: make one with"),
         (["backup", "nix.db", "copy.db"], 1, "has no experiments: make one with"),
         (["standing", "mysql://somebody@host/x"], 2, "store must be SQLite or PostgreSQL, such as"),
+        (["standing", "mysql://me:secret@host/x"], 2, "got 'mysql://me:***@host/x'"),
         (["standing", ""], 2, "store must be an address such as"),
         (["migrate", "nowhere/duels.db"], 1, "nowhere for the store: make it, or name another one"),
         (["standing", "duels.db", "button"], 2, "no experiment 'button' (did you mean buttons?)"),
@@ -202,6 +204,26 @@ def test_a_server_that_is_not_there_is_one_sentence_without_the_password(command
     assert status == 1 and "secret" not in complaints
     assert complaints.count("\n") == 1
     assert complaints.endswith("check that the server runs and lets you in\n")
+
+
+def test_a_backup_of_postgresql_hides_the_password_from_other_users(command, tmp_path, monkeypatch):
+    pytest.importorskip("psycopg")
+    seen = {}
+
+    def dump(arguments, env, **_):
+        seen.update(arguments=arguments, password=env["PGPASSWORD"])
+        file = next(word for word in arguments if word.startswith("--file="))
+        Path(file.removeprefix("--file=")).write_bytes(b"PGDMP")
+        return subprocess.CompletedProcess(arguments, 0, "", "")
+
+    monkeypatch.setattr(upkeep.subprocess, "run", dump)
+    monkeypatch.setattr(upkeep.shutil, "which", lambda name: name)
+    monkeypatch.setattr(Store, "need", lambda store: None)
+    file = tmp_path / "duels.dump"
+    status, shown, _ = command("backup", "postgresql://me:secret@host/duels", file)
+    assert (status, shown) == (0, f"wrote {file}, 5 bytes\n")
+    assert seen["password"] == "secret" and "secret" not in str(seen["arguments"])
+    assert "--dbname=postgresql://me@host/duels" in seen["arguments"]
 
 
 def hide(monkeypatch, *names):

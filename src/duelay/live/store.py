@@ -213,7 +213,8 @@ def _check_url(url: Any) -> URL:
     except (ArgumentError, TypeError, ValueError):
         raise ValueError(f"store must be an address such as {_SUCH_AS}, got {url!r}") from None
     if found.get_backend_name() not in ("sqlite", "postgresql"):
-        raise ValueError(f"store must be SQLite or PostgreSQL, such as {_SUCH_AS}, got {url!r}")
+        got = found.render_as_string(hide_password=True)
+        raise ValueError(f"store must be SQLite or PostgreSQL, such as {_SUCH_AS}, got {got!r}")
     if found.get_backend_name() == "postgresql":
         return found.set(drivername="postgresql+psycopg")
     if not found.database or found.database == ":memory:":

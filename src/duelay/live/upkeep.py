@@ -69,10 +69,13 @@ def _dump_postgres(store: Store, draft: Path) -> None:
     program = shutil.which("pg_dump")
     if program is None:
         raise StoreError("a backup of PostgreSQL needs pg_dump, and it is not installed")
-    url = store.url.set(drivername="postgresql").render_as_string(hide_password=False)
+    url = store.url.set(drivername="postgresql")
+    # Whoever lists the processes of the machine sees their arguments, and not what is around them.
+    secret = {} if url.password is None else {"PGPASSWORD": str(url.password)}
+    address = url._replace(password=None).render_as_string(hide_password=False)
     done = subprocess.run(
-        [program, "--format=custom", f"--file={draft}", f"--dbname={url}"],
-        capture_output=True, text=True, check=False,
+        [program, "--format=custom", f"--file={draft}", f"--dbname={address}"],
+        capture_output=True, text=True, check=False, env=os.environ | secret,
     )  # fmt: skip
     if done.returncode:
         raise StoreError(f"pg_dump failed, nothing is left of the backup: {done.stderr.strip()}")
