@@ -69,3 +69,38 @@ def module(tmp_path, monkeypatch):
     for name in set(sys.modules) - before:
         if Path(getattr(sys.modules[name], "__file__", None) or "").is_relative_to(tmp_path):
             del sys.modules[name]
+
+
+# Of what is tested with PostgreSQL and cannot be: said at the end, and not only counted.
+WITHOUT = "NOT TESTED WITH POSTGRESQL"
+
+
+@pytest.fixture(scope="session")
+def postgresql():
+    """Give a server for the whole run; `servers.PostgreSQL` says how it is found."""
+    import servers
+
+    try:
+        server = servers.PostgreSQL()
+    except servers.NoServerError as error:
+        pytest.skip(f"{WITHOUT}: {error}")
+    yield server
+    server.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request, tmp_path):
+    """Give the address of an empty store of the test's own: of SQLite, and of PostgreSQL."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/duels.db"
+    else:
+        with request.getfixturevalue("postgresql").database() as url:
+            yield url
+
+
+def pytest_terminal_summary(terminalreporter):
+    skipped = terminalreporter.stats.get("skipped", [])
+    left = [str(report.longrepr[2]) for report in skipped if WITHOUT in str(report.longrepr)]
+    if left:
+        terminalreporter.section(WITHOUT, sep="!", red=True, bold=True)
+        terminalreporter.line(f"{len(left)} tests were left out. {left[0]}")

@@ -13,6 +13,7 @@ import random
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,7 @@ class Store:
                 self._engine.dispose(close=False)
                 self._lock = threading.Lock()
             self._engine, self._pid = _make_engine(self.url), os.getpid()
+            weakref.finalize(self, _let_go, self._engine, self._pid)
         return self._engine
 
     @contextlib.contextmanager
@@ -223,6 +225,12 @@ def _check_url(url: Any) -> URL:
             "when the program ends"
         )
     return found.set(database=str(Path(found.database).absolute()))
+
+
+def _let_go(engine: Engine, pid: int) -> None:
+    """Close the connections of a store that nobody has any longer; in a fork they are another's."""
+    if pid == os.getpid():
+        engine.dispose()
 
 
 def _make_engine(url: URL) -> Engine:

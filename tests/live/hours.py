@@ -1,0 +1,58 @@
+"""Visitors of a live experiment, on a clock that goes as fast as they do."""
+
+import heapq
+
+import numpy as np
+
+from duelay.live.desk import Act
+
+
+class Hours:
+    """A clock that stands until somebody moves it."""
+
+    def __init__(self, now=1_700_000_000.0):
+        self.now = now
+
+    def __call__(self):
+        return self.now
+
+    def pass_by(self, seconds):
+        self.now = round(self.now + seconds, 6)
+
+
+def settle(experiment):
+    """Settle what is due now, and look."""
+    experiment._desk.submit(Act(lambda *_: None, settles=True))
+
+
+def visit(experiment, hours, n, mu, seed=0, *, every=10.0, mean=300.0, never=0.2, votes=False,
+          before=lambda: None, units=lambda k: None):  # fmt: skip
+    """Let n visitors come; each answers after a while, or never. Stop when a winner is declared.
+
+    `before` is called before each visit, when all that was due has been told. Return how many duels
+    were shown.
+    """
+    rng, due = np.random.default_rng(seed), []
+    arms = list(experiment.arms)
+    for k in range(n):
+        arrives = hours.now + rng.exponential(every)
+        while due and due[0][0] <= arrives:
+            hours.now, id, winner = heapq.heappop(due)
+            experiment.tell(id, winner)
+        hours.now = round(arrives, 6)
+        before()
+        duel = experiment.ask(unit=units(k))
+        if duel.settled:
+            return k
+        first_wins = rng.random() < mu[arms.index(duel.first)][arms.index(duel.second)]
+        delay, comes = rng.exponential(mean), rng.random() >= never
+        if comes and (votes or first_wins):
+            winner = None if not votes else ("first" if first_wins else "second")
+            heapq.heappush(due, (round(hours.now + delay, 6), duel.id, winner))
+    return n
+
+
+def book_of(experiment):
+    """What the store has of it."""
+    with experiment.store.reading() as connection:
+        return experiment._desk.read_book(connection)
