@@ -27,7 +27,7 @@ from duelay.live import schema, statements
 from duelay.logs.changes import Change, joined_of, present_of
 
 MICRO = 1_000_000  # in a second
-_COUNTS = ("answers", "repeats", "repeated_answers", "repeated_conversions", "closed",
+_COUNTS = ("answers", "late", "repeats", "repeated_answers", "repeated_conversions", "closed",
            "closed_conversions", "closed_answers", "passed")  # fmt: skip
 _SUMS = ("given", "closed_given")
 _OF_BETS = ("wins", "lead", "n", "n_open", "log_evidence", "best", "seen")

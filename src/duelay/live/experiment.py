@@ -21,7 +21,6 @@ from duelay.delays.units import in_time
 from duelay.live import schema
 from duelay.live.book import MICRO, Book
 from duelay.live.booking import Ask, LiveDuel, Tell
-from duelay.live.clock import SteadyClock
 from duelay.live.desk import Act, Desk, Together, unknown_experiment
 from duelay.live.exporting import read_history, write_history
 from duelay.live.making import (
@@ -135,17 +134,17 @@ class Experiment:
             "status": "running",
             "stride": 1,
         }
-        read = opened.get("clock") or SteadyClock()
-        row["created"] = row["moment"] = row["settled"] = round(read() * MICRO)
+        desk = Desk(store, 0, name, chosen, **opened)
+        row["created"] = row["moment"] = row["settled"] = round(desk.clock() * MICRO)
         store.need(makes=True)
         try:
             with store.explained(), store.writing() as connection:
-                id = connection.execute(
+                desk.id = connection.execute(
                     insert(schema.experiments).returning(schema.experiments.c.id), row
                 ).scalar_one()
                 connection.execute(
                     insert(schema.arms),
-                    [{"experiment": id, "number": number, "name": arm}
+                    [{"experiment": desk.id, "number": number, "name": arm}
                      for number, arm in enumerate(arms)],
                 )  # fmt: skip
         except StoreError as error_of_store:
@@ -155,7 +154,7 @@ class Experiment:
                     "Experiment.open(...) goes on with it"
                 ) from None
             raise
-        return cls(Desk(store, id, name, chosen, **opened))
+        return cls(desk)
 
     @classmethod
     def open(cls, store: Store | str | Path, name: str, **opened: Any) -> Experiment:

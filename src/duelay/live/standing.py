@@ -108,7 +108,7 @@ def stand(
         takes_silence_for_defeat=False,
         feedback=settings.feedback,
         order="coin",
-        late=book.head["late"],
+        late=int(book.array("late").sum()),
         backwards=book.head["backwards"],
         backwards_by=book.head["furthest"],
         guarantee=find_guarantee(bets if is_deciding else None, settings.feedback, "coin"),
