@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo check test lint docs pictures test-quick test-compiled test-interpreted \
-    test-wheel test-matrix test-plain-numba golden clean \
+    test-wheel test-matrix test-plain-numba chaos golden clean \
     numbers regrets levels noon bench reproduction studies tried turns decide mutants logs
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo 'make check     lint, types and the quick tests: before every commit'
 	@echo 'make test      all that must pass: lint, types, the site, every test, the wheel'
 	@echo 'make test-matrix  the quick tests on every Python, and on the oldest dependencies'
+	@echo 'make chaos     live experiments, killed 50 times on each database (three minutes)'
 	@echo 'make docs      the documentation as a site: site/index.html'
 	@echo 'The numbers in docs/, each written by the command that makes it:'
 	@echo 'make numbers   those that take seconds'
@@ -87,6 +88,11 @@ test-wheel: $(VENV)/.ready-dev
 # Some ten minutes: environments of their own, in .matrix.
 test-matrix: $(BIN)/python
 	$(BIN)/python tests/matrix.py
+
+# Kills by the dozen, a database away for ten seconds, a full disk: is all there, once, that was
+# acknowledged? `make test` does the same with a few kills.
+chaos: $(VENV)/.ready-dev
+	DUELAY_KILLS=50 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/live/test_chaos.py
 
 # Numbers on pages stand between marks, are kept in docs/numbers, and are written by these alone.
 numbers: $(VENV)/.ready

@@ -1,135 +1,40 @@
-"""What was acknowledged is there, once, whatever is killed, filled up, stopped or set wrong.
+"""What was acknowledged is there, once, whatever is killed, stopped or filled up.
 
 `make chaos` kills more often and waits longer: DUELAY_KILLS says how often.
 """
 
-import collections
 import os
 import random
 import signal
 import subprocess
-import sys
+import threading
 import time
-from pathlib import Path
+from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event
 
-from duelay.live import Experiment, Store, schema, verify
-from live.worker import EXPERIMENTS, converts, read_lines
+from duelay.live import Experiment, StoreError, verify
+from live.crowd import NAMES, Workers, check
 
 KILLS = int(os.environ.get("DUELAY_KILLS", "5"))
-IS_LONG = KILLS > 5
-PROGRAM = Path(__file__).with_name("worker.py")
-NAMES = ("a", "b")  # of the processes
-N_THREADS = 4
-WINDOW = "3s"  # short, so that duels are settled, closed and too late meanwhile
+AWAY = 3.0 if KILLS <= 5 else 10.0  # seconds without a database
+
+pytestmark = pytest.mark.long
 
 
-class Workers:
-    """Processes that ask and tell; they can be killed and started again."""
-
-    def __init__(self, store, folder):
-        self.folder = folder
-        folder.mkdir()
-        self._errors = (folder / "errors").open("w+")
-        self._program = subprocess.Popen(
-            [sys.executable, PROGRAM, store, folder, str(N_THREADS)], text=True, bufsize=1,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
-            env=os.environ | {"NUMBA_DISABLE_JIT": "1", "OPENBLAS_NUM_THREADS": "1"},
-        )  # fmt: skip
-
-    def do(self, command, name):
-        """Start, kill or stop one."""
-        self._program.stdin.write(f"{command} {name}\n")
-        return self._program.stdout.readline().strip()
-
-    def finish(self):
-        """Stop them; nothing went wrong in any."""
-        codes = [self.do("stop", name) for name in NAMES]
-        self._errors.seek(0)
-        assert (codes, self._errors.read()) == (["0", "0"], "")
-
-    def close(self):
-        self._program.stdin.close()
-        self._program.wait(timeout=60)
-        self._program.stdout.close()
-        self._errors.close()
-
-
-@pytest.fixture
-def workers(store, tmp_path):
-    """Two processes at work on one store, which has two experiments."""
-    for name in EXPERIMENTS:
-        Experiment.create(
-            store, name, ["red", "green", "blue"], goal=name, window=WINDOW, share=1.0
-        ).close()
-    started = Workers(store, tmp_path / "acknowledged")
-    for name in NAMES:
-        started.do("start", name)
-    yield started
-    started.close()
-
-
-def check(store, folder):
-    """Compare what the store has with what it has acknowledged; return the counts of both."""
-    lines = [words for file in sorted(folder.glob("?-?")) for words in read_lines(file)]
-    said = collections.defaultdict(list)
-    for words in lines:
-        said[words[0]].append(words[1:])
-    asked = {key: id for key, id, *_ in said["asked"]}
-    results = collections.defaultdict(collections.Counter)
-    for result, id in [*said["told"], *said["meddled"]]:
-        results[id][result] += 1
-    opened = Store(store)
-    with opened.reading() as connection:
-        rows = connection.execute(select(schema.duels)).all()
-        heads = connection.execute(select(schema.experiments)).all()
-        pairs = connection.execute(select(schema.pairs)).all()
-    opened.close()
-    duels = {row.id: row for row in rows}
-
-    # Every ask that was acknowledged is one row, and there is no other.
-    assert len(asked) == len(said["asked"]) == len(set(asked.values()))
-    assert {row.key: row.id for row in rows} == asked
-    assert len({row.unit for row in rows}) == len(rows)
-    # So it is with answers: each is counted once, or was too late.
-    assert set(results) == {id for key, id in asked.items() if converts(key)}
-    for id, heard in results.items():
-        assert heard["counted"] <= 1
-        is_late = heard["late"] > 0
-        assert is_late != (heard["counted"] + heard["repeated"] > 0)
-        assert (duels[id].told is None) == (duels[id].late is not None) == is_late
-    assert all(row.told is None and row.late is None for row in rows if row.id not in results)
-    for head in heads:
-        own = [row for row in rows if row.experiment == head.id]
-        told = [row for row in own if row.told is not None]
-        assert head.asked == len(own) and head.heard == len(told)
-        assert head.late == sum(row.late is not None for row in own)
-        assert sum(pair.plays for pair in pairs if pair.experiment == head.id) == len(own)
-        assert sum(pair.conversions for pair in pairs if pair.experiment == head.id) == len(told)
-        assert {row.place for row in told} == set(range(1, len(told) + 1))
-        assert {row.number for row in own} == set(range(1, len(own) + 1))
-    assert verify(store) == ()
-    return {name: len(these) for name, these in said.items()} | {
-        "late": sum(row.late is not None for row in rows),
-        "found again": sum(heard["counted"] == 0 and heard["repeated"] > 0
-                           for heard in results.values()),
-    }  # fmt: skip
-
-
-@pytest.mark.long
 @pytest.mark.timeout(60 + 10 * KILLS)
-def test_what_was_acknowledged_before_a_kill_is_there_once(store, workers, request):
-    for kill in range(KILLS):
-        name = random.choice(NAMES)
-        time.sleep(random.uniform(0.2, 1.5))
-        assert workers.do("kill", name) == "-9"
-        assert workers.do("start", name) == "started"
-        if "postgresql" in store and kill % 5 == 2:
-            hurt(request.getfixturevalue("postgresql"), store, is_all=kill % 10 == 7)
-    time.sleep(1.0)
-    workers.finish()
+def test_what_was_acknowledged_before_a_kill_is_there_once(store, request, tmp_path):
+    with Workers(store, tmp_path / "acknowledged") as workers:
+        for kill in range(KILLS):
+            name = random.choice(NAMES)
+            time.sleep(random.uniform(0.2, 1.5))
+            assert workers.do("kill", name) == "-9"
+            assert workers.do("start", name) == "started"
+            if "postgresql" in store and kill % 5 == 2:
+                hurt(request.getfixturevalue("postgresql"), store, is_all=kill % 10 == 7)
+        workers.wait_for("told", 20)
+        workers.finish()
     counts = check(store, workers.folder)
     print(counts)
     assert counts["asked"] > 20 * KILLS
@@ -144,3 +49,124 @@ def hurt(server, store, *, is_all):
         name = store.split("@/")[1].split("?")[0]
         served = server.execute(f"SELECT pid FROM pg_stat_activity WHERE datname = '{name}'")
         os.kill(random.choice(served)[0], signal.SIGKILL)
+
+
+# A database that goes away.
+
+
+@contextmanager
+def away(server, mode):
+    """Stop a server for a while."""
+    server.stop(mode)
+    try:
+        yield
+    finally:
+        server.start()
+
+
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_a_database_that_goes_away_loses_nothing_and_is_found_again(postgresql, mode, tmp_path):
+    with postgresql.database() as store, Workers(store, tmp_path / "acknowledged") as workers:
+        workers.wait_for("told", 20)
+        with away(postgresql, mode):
+            time.sleep(AWAY)
+            failed = workers.said("failed")
+        workers.wait_for("asked", 50)
+        workers.finish()
+        check(store, workers.folder)
+    assert failed  # those with little patience; the others have waited
+    assert all("does not answer" in words and "nothing of this was kept" in words
+               and "check that the server runs" in words for words in failed)  # fmt: skip
+
+
+def test_a_patient_caller_waits_for_a_database_that_is_away(postgresql):
+    with postgresql.database() as store:
+        experiment = Experiment.create(store, "buttons", ["red", "green", "blue"])
+        duel, results = experiment.ask(), []
+        calls = [lambda: experiment.ask().first, lambda: experiment.tell(duel)]
+        with away(postgresql, "fast"):
+            threads = [threading.Thread(target=lambda call=call: results.append(call()))
+                       for call in calls]  # fmt: skip
+            for thread in threads:
+                thread.start()
+            time.sleep(1.0)
+            assert results == []
+            with pytest.raises(StoreError, match="does not answer.*check that the server runs"):
+                experiment.history()
+        for thread in threads:
+            thread.join()
+        assert "counted" in results and len(results) == 2
+        assert verify(store) == ()
+        experiment.close()
+
+
+# A disk that is full.
+
+
+@contextmanager
+def small_disk(folder, size):
+    """Give a disk of that many bytes."""
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        words = done.stderr.strip() if done.returncode else ""
+    except FileNotFoundError as error:
+        words = str(error)
+    if words:
+        pytest.skip(f"a small disk cannot be mounted here, so that none is filled up: {words}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def test_a_full_disk_loses_nothing_and_once_there_is_space_it_goes_on(tmp_path):
+    with small_disk(tmp_path / "small", 8_000_000) as disk:
+        store = f"sqlite:///{disk}/duels.db"
+        with Workers(store, tmp_path / "acknowledged") as workers:
+            workers.wait_for("told", 20)
+            fill(disk / "other")
+            failed = workers.wait_for("failed", 20)
+            (disk / "other").unlink()
+            workers.wait_for("asked", 50)
+            workers.finish()
+        check(store, workers.folder)
+    for words in failed:
+        assert "nothing of this was kept: free some space on its disk" in words
+
+
+def fill(file):
+    """Leave no room."""
+    with file.open("wb", buffering=0) as out:
+        for size in (65536, 4096, 1):
+            try:
+                while True:
+                    out.write(b"x" * size)
+            except OSError:
+                pass
+
+
+def test_a_store_that_may_not_grow_says_so_loses_nothing_and_goes_on(tmp_path):
+    store = f"sqlite:///{tmp_path}/duels.db"
+    experiment = Experiment.create(store, "buttons", ["red", "green", "blue"])
+    most = {"pages": 1}  # of the file: SQLite never takes less than it has
+
+    @event.listens_for(experiment.store.engine, "checkout")
+    def _limit(connection, *_):
+        connection.execute(f"PRAGMA max_page_count={most['pages']}")
+
+    kept = []
+    with pytest.raises(StoreError, match="is full.*nothing of this was kept: free some space"):
+        while True:
+            kept.append(experiment.ask(unit="u" * 150 + str(len(kept))).id)
+    assert len(kept) > 5
+    with pytest.raises(StoreError, match="is full"):
+        experiment.ask(unit="u" * 150)
+    assert verify(store) == ()
+    most["pages"] = 1_000_000
+    assert [experiment.tell(id) for id in kept] == ["counted"] * len(kept)
+    assert experiment.ask(unit="u" * 150).id not in kept
+    assert int(experiment.standing().conversions.sum()) == len(kept)
+    assert verify(store) == ()
+    experiment.close()

@@ -2,9 +2,8 @@
 
     python worker.py STORE FOLDER N_THREADS
 
-It reads commands: `start NAME`, `kill NAME` (which asks nobody) and `stop NAME` (in good order), and
-says of each what came of it. When its input ends, it kills all. Processes are forked, so that a new
-one is there at once.
+It reads commands, `start NAME`, `kill NAME` and `stop NAME` (in good order), and says of each what
+came of it. When its input ends, it kills all. Processes are forked: a new one is there at once.
 
 Each thread has a file of its own in FOLDER, NAME-THREAD. A line is written there after a call has
 returned and before the next one. Started again after a crash, a thread reads its file and goes on
@@ -12,6 +11,7 @@ where it was: it asks again with the key of the ask that it has not heard of, an
 it had to tell.
 """
 
+import logging
 import os
 import random
 import signal
@@ -22,11 +22,14 @@ import traceback
 import zlib
 from pathlib import Path
 
+from sqlalchemy import event
+
 from duelay.live import Experiment, StoreError
 
 EXPERIMENTS = ("decide", "regret")  # each thread has one of them
 LAG = 3  # duels that wait for their answer
 AGAIN = 0.1  # of answers are told twice, and as many of another process' duels
+SLOW = 0.03  # seconds, of a commit
 
 
 def converts(key):
@@ -106,11 +109,20 @@ def insist(call, *words, failed=lambda error: None, **more):
             time.sleep(0.05)
 
 
+def be_slow(connection):
+    """Be a disk that takes its time, so that a kill is likely to come before a commit is done."""
+    if random.random() < 0.5:
+        time.sleep(random.uniform(0.0, SLOW))
+
+
 def work(store, folder, n_threads, name):
     """Be a process, until a signal says that it is enough."""
+    logging.getLogger("psycopg").addHandler(logging.NullHandler())  # connections that broke
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     opened = [insist(Experiment.open, store, each, patience=2.0) for each in EXPERIMENTS]
+    for experiment in opened:
+        event.listen(experiment.store.engine, "commit", be_slow)
     callers = [Thread(opened[number % len(opened)], Path(folder), name, number)
                for number in range(int(n_threads))]  # fmt: skip
     threads = [threading.Thread(target=caller.run, args=(stop,)) for caller in callers]

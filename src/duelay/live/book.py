@@ -108,12 +108,7 @@ class Book:
     def load(cls, connection: Connection, head: Any) -> Book:
         """Return the whole book."""
         experiment = head["id"]
-        names = connection.execute(
-            select(schema.arms.c.name)
-            .where(schema.arms.c.experiment == experiment)
-            .order_by(schema.arms.c.number)
-        ).all()
-        arms = tuple(row.name for row in names)
+        arms = read_arms(connection, experiment)
         book = cls(_settings(head), head, arms, read_changes(connection, experiment, arms))
         book._read_path(connection)
         book._read_pairs(connection)
@@ -261,6 +256,16 @@ class Book:
                 for place in range(self._written, size)]  # fmt: skip
         statements.upsert(connection, paths, rows)
         self._written, self._stride = size, stride
+
+
+def read_arms(connection: Connection, experiment: int) -> tuple[str, ...]:
+    """Return the names of all arms."""
+    names = connection.execute(
+        select(schema.arms.c.name)
+        .where(schema.arms.c.experiment == experiment)
+        .order_by(schema.arms.c.number)
+    )
+    return tuple(row.name for row in names)
 
 
 def read_changes(

@@ -93,7 +93,7 @@ class Desk:
         self._begin()
 
     def _begin(self) -> None:
-        """Begin in a process; a forked one tosses coins of its own."""
+        """Begin with what is in the store; a forked process tosses coins of its own."""
         self._pid, self._book = os.getpid(), None
         self._chooser = Chooser(self.policy)
 
@@ -123,14 +123,14 @@ class Desk:
                 self._write(group, is_retry=is_retry)
                 return
             except SQLAlchemyError as error:
-                self._book = None
+                self._begin()  # book and ledger may have heard what was not kept
                 waits = isinstance(error, DBAPIError) and (is_busy(error) or is_away(error))
                 if not waits or time.monotonic() + _PAUSE > until:
                     raise StoreError(self.store.explain(error)) from error
                 is_retry = True
                 time.sleep(_PAUSE)
             except BaseException:
-                self._book = None
+                self._begin()
                 raise
 
     def _write(self, group: list[Request], *, is_retry: bool) -> None:

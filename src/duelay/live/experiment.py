@@ -19,7 +19,7 @@ from duelay._core.feedback import check_feedback
 from duelay.advice import GOALS
 from duelay.delays.units import in_time
 from duelay.live import schema
-from duelay.live.book import MICRO, Book
+from duelay.live.book import MICRO, Book, read_arms
 from duelay.live.booking import Ask, LiveDuel, Tell
 from duelay.live.desk import Act, Desk, Together, unknown_experiment
 from duelay.live.exporting import read_history, write_history
@@ -273,7 +273,7 @@ class Experiment:
     def arms(self) -> tuple[str, ...]:
         """The names of all arms, those that are retired included."""
         with self.store.reading() as connection:
-            return self._desk.read_book(connection).arms
+            return read_arms(connection, self._desk.id)
 
     @property
     def status(self) -> str:

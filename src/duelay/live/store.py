@@ -37,7 +37,7 @@ _BUSY = ("database is locked", "database table is locked", "database is busy")
 
 
 class StoreError(RuntimeError):
-    """A store could not be read or written; nothing of the call was kept."""
+    """A store could not be read or written: call again, nothing counts twice."""
 
 
 class Store:
@@ -126,7 +126,10 @@ class Store:
             does = f"run `duelay migrate {self.name}`"
         elif not self.is_sqlite:
             does = "check that the server runs and lets you in"
-        return f"the store {self.name} does not answer ({cause}), nothing of this was kept: {does}"
+        kept = "nothing of this was kept"
+        if not self.is_sqlite:  # a connection may break between a commit and the news of it
+            kept = "call again: an answer, or a question with its key, counts once"
+        return f"the store {self.name} does not answer ({cause}), {kept}: {does}"
 
     def close(self) -> None:
         """Close its connections; it opens again where it is used again."""
