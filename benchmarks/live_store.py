@@ -1,6 +1,6 @@
 """Live experiments: asks and tells a second, false winners, and how soon a true one is found.
 
-    python benchmarks/live.py [speed] [growth] [tied] [agreement] [--write]
+    python benchmarks/live_store.py [speed] [growth] [tied] [agreement] [--write]
 
 Stores are files of SQLite, `synchronous=FULL`, in the folder for temporary files. With `--write`
 the blocks of docs/benchmarks.md are written anew, those of the parts that are named, or all.
