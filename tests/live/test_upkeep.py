@@ -10,7 +10,16 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
-from duelay.live import Experiment, Store, StoreError, backup, forget, schema, verify
+from duelay.live import (
+    Experiment,
+    Store,
+    StoreError,
+    UnknownExperimentError,
+    backup,
+    forget,
+    schema,
+    verify,
+)
 from live.hours import Hours, book_of, settle, visit
 
 TIED = np.full((3, 3), 0.5)
@@ -52,7 +61,8 @@ def test_a_recount_notices(store, change, words):
     found = verify(store)
     assert any(words in sentence for sentence in found), found
     assert all(sentence.startswith("x: ") for sentence in found)
-    assert verify(store, "y") == ()
+    with pytest.raises(UnknownExperimentError, match="no experiment 'y' in .*; there are: x"):
+        verify(store, "y")  # a name that is mistyped is not all well
 
 
 def test_a_recount_notices_wealth(store):

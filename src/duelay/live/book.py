@@ -21,6 +21,7 @@ from duelay.ledger import Ledger, open_ledger
 from duelay.ledger.arms import reopen, with_arm
 from duelay.ledger.bets import PATH, Bets, start_bets
 from duelay.ledger.declare import NOBODY, needed, touch
+from duelay.ledger.elsewhere import doubt_anew
 from duelay.ledger.patience import fill_silent
 from duelay.live import schema, statements
 from duelay.logs.changes import Change, joined_of, present_of
@@ -145,6 +146,7 @@ class Book:
             self.bets.wealth[i, j] = np.frombuffer(row["wealth"], dtype="<f8")
             if i != j:
                 touch(self.bets, i, j)  # who looks next looks at what others have booked
+        doubt_anew(self.bets)  # by which a pair is chosen, and a leader named, before a look
 
     def _read_path(self, connection: Connection) -> None:
         bets, paths = self.bets, schema.paths

@@ -43,6 +43,14 @@ class UnknownExperimentError(LookupError, ValueError):
     """There is no such experiment in the store."""
 
 
+def unknown_experiment(store: Store, name: str, names: Sequence[str]) -> UnknownExperimentError:
+    """Return the error that says which experiments there are."""
+    there = ", ".join(sorted(names)) or "none"
+    return UnknownExperimentError(
+        f"no experiment {name!r}{checks.nearest(name, names)} in {store.name}; there are: {there}"
+    )
+
+
 class Together(Request):
     """Requests that are written in one transaction: answers among them are news of one moment."""
 

@@ -21,7 +21,7 @@ from duelay.delays.units import in_time
 from duelay.live import schema
 from duelay.live.book import MICRO, Book, read_arms
 from duelay.live.booking import Ask, LiveDuel, Tell
-from duelay.live.desk import Act, Desk, Together, UnknownExperimentError
+from duelay.live.desk import Act, Desk, Together, unknown_experiment
 from duelay.live.exporting import read_history, write_history
 from duelay.live.making import (
     LONGEST,
@@ -172,11 +172,7 @@ class Experiment:
             ).all()
         found = {row.name: row for row in rows}
         if name not in found:
-            there = ", ".join(sorted(found)) or "none"
-            raise UnknownExperimentError(
-                f"no experiment {name!r}{checks.nearest(name, found)} in {store.name}; there are: "
-                f"{there}"
-            )
+            raise unknown_experiment(store, name, tuple(found))
         policy = text.parse("policy", found[name].policy)
         return cls(Desk(store, found[name].id, name, policy, **opened))
 
