@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,10 @@ class LiveStanding(Standing):
         history = self.read(_LATEST)
         declared = None if history.declared is None else history.declared.tick
         return find_alarms(history, None, declared)
+
+    def without_alarms(self) -> LiveStanding:
+        """Return the same without the tests of assumptions, which go through many duels."""
+        return replace(self, read=None)
 
     @property
     def warnings(self) -> tuple[str, ...]:

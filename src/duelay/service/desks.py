@@ -35,9 +35,7 @@ class Desks:
     async def open(self, name: str) -> tuple[Experiment, Groups]:
         """Return an experiment and where it is written."""
         if name not in self._open:
-            experiment = await self.call(
-                lambda: Experiment.open(self.store, name, **self._opened)
-            )
+            experiment = await self.call(lambda: Experiment.open(self.store, name, **self._opened))
             # Another request may have opened it meanwhile.
             self._open.setdefault(name, (experiment, Groups(experiment._desk, self._threads)))
         return self._open[name]

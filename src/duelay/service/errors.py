@@ -18,7 +18,7 @@ _SENTENCES = {
 _SHORTEST = 300  # characters of what was sent that are shown again, at the most
 
 
-class Refusal(Exception):
+class RefusedError(Exception):
     """A call that is refused, with its status."""
 
     def __init__(self, status: int, sentence: str, **headers: str) -> None:
@@ -32,18 +32,18 @@ def answer(status: int, sentence: str, headers: dict[str, str] | None = None) ->
     return JSONResponse({"error": _cut(sentence)}, status, headers)
 
 
-def refusal_of(error: BaseException) -> Refusal | None:
+def refusal_of(error: BaseException) -> RefusedError | None:
     """Return how an error of the library is said over HTTP; None for one that is a fault."""
-    if isinstance(error, Refusal):
+    if isinstance(error, RefusedError):
         return error
     if isinstance(error, UnknownDuelError | UnknownExperimentError):
-        return Refusal(404, str(error))
+        return RefusedError(404, str(error))
     if isinstance(error, PausedError):
-        return Refusal(409, str(error))
+        return RefusedError(409, str(error))
     if isinstance(error, StoreError):
-        return Refusal(503, "the store does not answer: try again", Retry_After="1")
+        return RefusedError(503, "the store does not answer: try again", Retry_After="1")
     if isinstance(error, ValueError):
-        return Refusal(422, str(error))
+        return RefusedError(422, str(error))
     return None
 
 
@@ -55,7 +55,7 @@ def install(app: FastAPI) -> None:
         assert refusal is not None
         return answer(refusal.status, refusal.sentence, refusal.headers)
 
-    for kind in (Refusal, UnknownDuelError, UnknownExperimentError, PausedError, StoreError,
+    for kind in (RefusedError, UnknownDuelError, UnknownExperimentError, PausedError, StoreError,
                  ValueError):  # fmt: skip
         app.add_exception_handler(kind, known)
 

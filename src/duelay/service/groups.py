@@ -33,6 +33,11 @@ class Groups:
             self._task = asyncio.create_task(self._run())
         await done
 
+    async def finish(self) -> None:
+        """Wait until all that was asked for is written."""
+        if self._task is not None:
+            await self._task
+
     async def _run(self) -> None:
         while self._waiting:
             group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]

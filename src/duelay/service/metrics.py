@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from prometheus_client import (
     CollectorRegistry,
@@ -23,7 +24,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        many = {"registry": self.registry}
+        many: dict[str, Any] = {"registry": self.registry}
         self.asks = Counter("duelay_asks", "Duels that were asked for", ["experiment"], **many)
         self.tells = Counter("duelay_tells", "Answers that were told", ["status"], **many)
         self.seconds = Histogram(
@@ -46,6 +47,6 @@ class Metrics:
         """Return all of them as Prometheus reads them, those of all workers together."""
         if os.environ.get(_MANY):
             registry = CollectorRegistry()
-            multiprocess.MultiProcessCollector(registry)
+            multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
             return bytes(generate_latest(registry))
         return bytes(generate_latest(self.registry))

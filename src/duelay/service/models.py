@@ -24,11 +24,11 @@ class NewExperiment(_Body):
     arms: list[Word] = Field(min_length=2, max_length=MOST_ARMS, examples=[["red", "green"]])
     goal: Literal["decide", "regret"] = "decide"
     policy: Annotated[str, StringConstraints(max_length=1000)] | None = None
-    window: Length | None = Field("14d", examples=["14d"])
+    window: Length | None = Field(default="14d", examples=["14d"])
     feedback: Literal["conversions", "votes"] = "conversions"
-    error: float = Field(0.05, gt=0, lt=1)
+    error: float = Field(default=0.05, gt=0, lt=1)
     self_duels: bool = False
-    share: float = Field(0.0, ge=0, le=1)
+    share: float = Field(default=0.0, ge=0, le=1)
     forget_after: Length | None = None
 
 
@@ -43,21 +43,25 @@ class Change(_Body):
 class Question(_Body):
     """A question for a duel, or for several."""
 
-    unit: Word | None = Field(None, examples=["visitor-17"])
-    count: int | None = Field(None, ge=1, le=MOST_DUELS)
+    unit: Word | None = Field(default=None, examples=["visitor-17"])
+    count: int | None = Field(default=None, ge=1, le=MOST_DUELS)
 
 
 class Vote(_Body):
     """Who won."""
 
     winner: Word = Field(examples=["first"], description="first, second, tie, or an arm's name")
-    at: float | None = Field(None, description="when it was heard, in seconds since the epoch")
+    at: float | None = Field(
+        default=None, description="when it was heard, in seconds since the epoch"
+    )
 
 
 class Conversion(_Body):
     """That the first arm won."""
 
-    at: float | None = Field(None, description="when it was heard, in seconds since the epoch")
+    at: float | None = Field(
+        default=None, description="when it was heard, in seconds since the epoch"
+    )
 
 
 class NewWebhook(_Body):

@@ -1,0 +1,67 @@
+"""The application: its life, from the first compiled kernel to the last commit."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fastapi import FastAPI
+
+from duelay._version import __version__
+from duelay.live import Experiment
+from duelay.live.store import Store, open_store
+from duelay.service import errors
+from duelay.service.desks import Desks
+from duelay.service.keys import Keyring
+from duelay.service.middleware import Around
+from duelay.service.room import Room
+from duelay.service.routes import ROUTES
+from duelay.service.watching import Watcher
+
+
+def make_app(store: Store | str, *, needs_key: bool = False, **opened: Any) -> FastAPI:
+    """Return the application for a store.
+
+    Where the store has keys, they are needed; with `needs_key` they are in any case. `opened` is
+    what `Experiment.open` takes.
+    """
+    store = open_store(store)
+    room = Room(store, Desks(store, **opened), Keyring(store), needs_key, opened)
+    watcher = Watcher(store)
+
+    @contextlib.asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        await room.desks.call(lambda: store.need(makes=True))
+        room.warm = asyncio.create_task(room.desks.call(warm_up))
+        watcher.start()
+        yield
+        await room.desks.call(watcher.stop)
+        for _, groups in room.desks.groups:
+            await groups.finish()
+        room.desks.close()
+
+    app = FastAPI(
+        title="duelay",
+        version=__version__,
+        summary="Find the best of several arms from duels whose answers come late, or never.",
+        lifespan=life,
+        redoc_url=None,
+    )
+    app.state.room = room
+    app.add_middleware(Around, metrics=room.metrics)
+    errors.install(app)
+    app.include_router(ROUTES)
+    return app
+
+
+def warm_up() -> None:
+    """Compile, or load, what the first visitor would wait for."""
+    with tempfile.TemporaryDirectory() as folder:
+        for goal in ("decide", "regret"):
+            experiment = Experiment.create(f"{folder}/warm.db", goal, 3, goal=goal)
+            experiment.tell(experiment.ask())
+            experiment.standing()
+            experiment.close()

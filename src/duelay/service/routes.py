@@ -1,0 +1,322 @@
+"""The addresses of the service, and what each of them answers."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import JSONResponse
+from sqlalchemy import delete, insert, select
+
+from duelay.live import Experiment, schema
+from duelay.live.book import MICRO, read_arms
+from duelay.live.booking import Ask, LiveDuel
+from duelay.live.making import LONGEST
+from duelay.live.statements import duels_after
+from duelay.live.store import Store, StoreError
+from duelay.service import models, shown
+from duelay.service.desks import Desks
+from duelay.service.errors import RefusedError
+from duelay.service.keys import Key
+from duelay.service.room import Asker, Caller, Here, Keeper, Maker, Reader, Room
+
+ROUTES = APIRouter()
+_MOST_ROWS = 10_000  # of the log, in one answer
+_WORDS = {
+    401: "no key, or a wrong one",
+    403: "the key may not do that",
+    404: "there is no such thing",
+    409: "not now, or not twice",
+    413: "the body is too large",
+    422: "what was sent is not right",
+    503: "the store does not answer",
+}
+
+
+def _refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {
+        status: {"model": models.Problem, "description": _WORDS[status]}
+        for status in (401, 403, 413, 422, 503, *statuses)
+    }
+
+
+@ROUTES.post("/experiments", status_code=201, response_model=models.Standing,
+          responses=_refused(409), tags=["experiments"])  # fmt: skip
+async def create(body: models.NewExperiment, room: Here, key: Maker) -> Any:
+    """Make an experiment."""
+    if "/" in body.name or body.name in (".", ".."):
+        raise RefusedError(422, "name: it must not have a slash, being part of an address")
+    if not key.covers(body.name):
+        raise RefusedError(403, "this key is for other experiments")
+    there = await room.desks.call(Experiment.names, room.store)
+    if body.name in there:
+        raise RefusedError(409, f"there is an experiment {body.name!r} already")
+    said = body.model_dump()
+    experiment = await room.desks.call(lambda: Experiment.create(room.store, **said, **room.opened))
+    return JSONResponse(shown.standing(await room.desks.call(_stand, experiment)), 201)
+
+
+@ROUTES.get("/experiments", response_model=models.Experiments, responses=_refused(),
+         tags=["experiments"])  # fmt: skip
+async def listed(room: Here, key: Caller) -> Any:
+    """List the experiments."""
+    rows = await room.desks.call(_heads, room.store)
+    return JSONResponse({"experiments": [row for row in rows if key.covers(row["name"])]})
+
+
+@ROUTES.get("/experiments/{name}", response_model=models.Standing, responses=_refused(404),
+         tags=["experiments"])  # fmt: skip
+async def standing(name: str, room: Here, key: Reader) -> Any:
+    """Where an experiment stands: who leads, who is declared, counts and estimates."""
+    experiment, _ = await room.desks.open(name)
+    return JSONResponse(shown.standing(await room.desks.call(_stand, experiment)))
+
+
+@ROUTES.patch("/experiments/{name}", response_model=models.Standing, responses=_refused(404),
+           tags=["experiments"])  # fmt: skip
+async def change(name: str, body: models.Change, room: Here, key: Keeper) -> Any:
+    """Pause, resume, let arms come or go."""
+    experiment, _ = await room.desks.open(name)
+
+    def do() -> Any:
+        if body.status is not None:
+            (experiment.pause if body.status == "paused" else experiment.resume)()
+        for arm in body.add_arms:
+            experiment.add_arm(arm)
+        for arm in body.retire_arms:
+            experiment.retire_arm(arm)
+        return _stand(experiment)
+
+    return JSONResponse(shown.standing(await room.desks.call(do)))
+
+
+@ROUTES.delete("/experiments/{name}", status_code=204, responses=_refused(404),
+            tags=["experiments"])  # fmt: skip
+async def remove(name: str, room: Here, key: Keeper) -> Response:
+    """Delete an experiment and all its duels."""
+    experiment, _ = await room.desks.open(name)
+    await room.desks.call(experiment.delete)
+    room.desks.forget(name)
+    return Response(status_code=204)
+
+
+@ROUTES.post("/experiments/{name}/duels", response_model=models.Duel | models.Duels,
+          responses=_refused(404, 409), tags=["duels"])  # fmt: skip
+async def ask(
+    name: str,
+    room: Here,
+    key: Asker,
+    body: models.Question | None = None,
+    idempotency_key: Annotated[str | None, Header(max_length=LONGEST - 4)] = None,
+) -> Any:
+    """Ask for a duel, or for several with `count`.
+
+    With the same Idempotency-Key it is the same duel again.
+    """
+    question = body or models.Question()
+    _check_text("unit", question.unit)
+    _check_text("Idempotency-Key", idempotency_key)
+    if question.count is not None and question.unit is not None:
+        raise RefusedError(422, "count: a unit has one open duel, leave count or unit out")
+    _, groups = await room.desks.open(name)
+    asks = []
+    for place in range(question.count or 1):
+        own = idempotency_key or None
+        if own is not None and place:
+            own = f"{own}#{place}"
+        asks.append(Ask(question.unit, own))
+    await groups.submit(*asks)
+    found = [_duel(room.desks, name, each.outcome()) for each in asks]
+    room.metrics.asks.labels(name).inc(len(asks))
+    return JSONResponse(found[0] if question.count is None else {"duels": found})
+
+
+async def _tell(
+    room: Room, id: str, winner: str | None, at: float | None, key: Key
+) -> JSONResponse:
+    """Tell an answer, of whichever experiment its duel is."""
+    _check_text("id", id)
+    name = await room.desks.experiment_of(id)
+    if not key.covers(name):
+        raise RefusedError(404, f"no duel {id!r} has been asked here")
+    if not key.may("tell", name):
+        raise RefusedError(403, "this key may not tell here")
+    experiment, groups = await room.desks.open(name)
+    request = experiment._tell(id, winner, at)
+    await groups.submit(request)
+    status = request.outcome()
+    room.metrics.tells.labels(status).inc()
+    return JSONResponse({"id": id, "status": status})
+
+
+@ROUTES.put("/duels/{id}/conversion", response_model=models.Told, responses=_refused(404),
+         tags=["duels"])  # fmt: skip
+async def convert(id: str, room: Here, key: Caller, body: models.Conversion | None = None) -> Any:
+    """Tell that the first arm of a duel won; telling it twice counts once."""
+    return await _tell(room, id, None, None if body is None else body.at, key)
+
+
+@ROUTES.put("/duels/{id}/vote", response_model=models.Told, responses=_refused(404),
+         tags=["duels"])  # fmt: skip
+async def vote(id: str, body: models.Vote, room: Here, key: Caller) -> Any:
+    """Tell who won a duel; the first vote stands."""
+    return await _tell(room, id, body.winner, body.at, key)
+
+
+@ROUTES.get("/experiments/{name}/log", response_model=models.Log, responses=_refused(404),
+         tags=["duels"])  # fmt: skip
+async def log(
+    name: str,
+    room: Here,
+    key: Keeper,
+    after: Annotated[int, Query(ge=0, le=2**53)] = 0,
+    limit: Annotated[int, Query(ge=1, le=_MOST_ROWS)] = 1000,
+) -> Any:
+    """Duels in the order in which they were asked, some at a time; `next` is for `after`."""
+    experiment, _ = await room.desks.open(name)
+    rows = await room.desks.call(_rows, experiment, after, limit)
+    last = rows[-1]["number"] if len(rows) == limit else None
+    return JSONResponse({"duels": rows, "next": last})
+
+
+@ROUTES.get("/experiments/{name}/webhooks", response_model=models.Webhooks,
+         responses=_refused(404), tags=["webhooks"])  # fmt: skip
+async def webhooks(name: str, room: Here, key: Keeper) -> Any:
+    """List the addresses that are told of events."""
+    experiment, _ = await room.desks.open(name)
+    return JSONResponse({"webhooks": await room.desks.call(_hooks, experiment)})
+
+
+@ROUTES.post("/experiments/{name}/webhooks", status_code=201, response_model=models.Webhook,
+          responses=_refused(404), tags=["webhooks"])  # fmt: skip
+async def add_webhook(name: str, body: models.NewWebhook, room: Here, key: Keeper) -> Any:
+    """Tell an address of events: declared, withdrawn, alarm, silent. Its secret signs them."""
+    _check_text("url", body.url)
+    experiment, _ = await room.desks.open(name)
+    return JSONResponse(await room.desks.call(_add_hook, experiment, body.url), 201)
+
+
+@ROUTES.delete("/experiments/{name}/webhooks/{id}", status_code=204, responses=_refused(404),
+            tags=["webhooks"])  # fmt: skip
+async def remove_webhook(name: str, id: str, room: Here, key: Keeper) -> Response:
+    """Tell an address no more."""
+    _check_text("id", id)
+    experiment, _ = await room.desks.open(name)
+    if not await room.desks.call(_remove_hook, experiment, id):
+        raise RefusedError(404, f"no webhook {id!r} here")
+    return Response(status_code=204)
+
+
+@ROUTES.get("/healthz", responses={503: {"model": models.Problem}}, tags=["running it"])
+async def health(room: Here) -> Any:
+    """Whether kernels are compiled and the store answers."""
+    if not room.warm.done():
+        raise RefusedError(503, "kernels are being compiled", Retry_After="1")
+    try:
+        await asyncio.wait_for(room.desks.call(room.store.revision), 5.0)
+    except (StoreError, TimeoutError):
+        raise RefusedError(503, "the store does not answer", Retry_After="1") from None
+    return JSONResponse({"status": "ok"})
+
+
+@ROUTES.get("/metrics", tags=["running it"])
+async def numbers(room: Here) -> Response:
+    """Numbers for Prometheus."""
+    for name, groups in room.desks.groups:
+        sizes, groups.sizes = groups.sizes, []
+        for size in sizes:
+            room.metrics.groups.observe(size)
+        book = groups.desk._book
+        if book is not None:
+            age = time.time() - book.head["settled"] / MICRO
+            room.metrics.evidence.labels(name).set(max(age, 0.0))
+            room.metrics.pending.labels(name).set(int(book.bets.n_open.sum() // 2))
+    return Response(room.metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+def _check_text(name: str, value: str | None) -> None:
+    if value is not None and ("\0" in value or len(value) > 2000):
+        raise RefusedError(422, f"{name}: it must have no NUL character, and be shorter")
+
+
+def _duel(desks: Desks, name: str, found: LiveDuel) -> dict[str, Any]:
+    if found.id is not None:
+        desks.remember(found.id, name)
+    return shown.duel(found)
+
+
+def _stand(experiment: Experiment) -> Any:
+    standing = experiment.standing()
+    return standing.without_alarms()
+
+
+def _heads(store: Store) -> list[dict[str, Any]]:
+    table = schema.experiments
+    with store.reading() as connection:
+        rows = connection.execute(select(table).order_by(table.c.id)).mappings().all()
+        names = {row["id"]: read_arms(connection, row["id"]) for row in rows}
+    return [
+        {
+            "name": row["name"],
+            "goal": row["goal"],
+            "status": row["status"],
+            "arms": list(names[row["id"]]),
+            "duels": row["asked"],
+            "answers": row["heard"],
+            "winner": None if row["winner"] is None else names[row["id"]][row["winner"]],
+            "created_at": row["created"] / MICRO,
+        }
+        for row in rows
+    ]
+
+
+def _rows(experiment: Experiment, after: int, limit: int) -> list[dict[str, Any]]:
+    columns = ("number", "id", "first", "second", "asked", "told", "late", "first_won", "unit",
+               "enters")  # fmt: skip
+    with experiment.store.reading() as connection:
+        arms = read_arms(connection, experiment._desk.id)
+        rows = connection.execute(
+            duels_after(*columns),
+            {"experiment": experiment._desk.id, "after": after, "n": limit},
+        ).mappings()
+        return [shown.row(row, arms) for row in rows]
+
+
+def _hooks(experiment: Experiment) -> list[dict[str, Any]]:
+    hooks = schema.webhooks
+    with experiment.store.reading() as connection:
+        rows = connection.execute(
+            select(hooks.c.id, hooks.c.url, hooks.c.trouble)
+            .where(hooks.c.experiment == experiment._desk.id)
+            .order_by(hooks.c.created)
+        )
+        return [dict(row._mapping) for row in rows]
+
+
+def _add_hook(experiment: Experiment, url: str) -> dict[str, Any]:
+    events = schema.events
+    id, secret, now = secrets.token_hex(8), secrets.token_hex(32), round(time.time() * MICRO)
+    with experiment.store.explained(), experiment.store.writing() as connection:
+        last = connection.execute(
+            select(events.c.id)
+            .where(events.c.experiment == experiment._desk.id)
+            .order_by(events.c.id.desc())
+            .limit(1)
+        ).scalar()
+        connection.execute(insert(schema.webhooks), {
+            "id": id, "experiment": experiment._desk.id, "url": url, "secret": secret,
+            "created": now, "due": now, "sent": last or 0,
+        })  # fmt: skip
+    return {"id": id, "url": url, "secret": secret}
+
+
+def _remove_hook(experiment: Experiment, id: str) -> bool:
+    hooks = schema.webhooks
+    with experiment.store.explained(), experiment.store.writing() as connection:
+        done = connection.execute(
+            delete(hooks).where(hooks.c.experiment == experiment._desk.id, hooks.c.id == id)
+        )
+    return bool(done.rowcount)

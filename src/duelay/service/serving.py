@@ -1,0 +1,70 @@
+"""Serving: the application under uvicorn, with one worker or several."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import tempfile
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from duelay._core import checks
+from duelay.live.store import Store, open_store
+from duelay.service.app import make_app
+from duelay.service.keys import list_keys
+from duelay.service.middleware import log_lines
+
+_STORE = "DUELAY_STORE"
+_QUIET = "DUELAY_LOG_LEVEL"
+_SHUTDOWN = 20  # seconds that requests have to end
+
+
+def serve(
+    store: Store | str, host: str = "127.0.0.1", port: int = 8000, workers: int = 1,
+    *, log_level: str = "INFO",
+) -> None:  # fmt: skip
+    """Serve a store until somebody stops it; what was acknowledged is committed."""
+    store = open_store(store)
+    store.need(makes=True)
+    checks.whole("workers", workers)
+    if not list_keys(store) and not _is_loopback(host):
+        raise ValueError(
+            f"host must be of this machine alone, such as 127.0.0.1, as long as there is no key, "
+            f"got {host!r}: make one with `duelay key create {store.name}`"
+        )
+    os.environ[_STORE] = store.url.render_as_string(hide_password=False)
+    os.environ[_QUIET] = log_level
+    with tempfile.TemporaryDirectory(prefix="duelay-metrics-") as folder:
+        if workers > 1:
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        try:
+            uvicorn.run(
+                "duelay.service.serving:application",
+                factory=True,
+                host=host,
+                port=port,
+                workers=workers,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=_SHUTDOWN,
+            )
+        finally:
+            os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
+
+
+def application() -> FastAPI:
+    """Return the application of a worker."""
+    log_lines(os.environ.get(_QUIET, "INFO"))
+    return make_app(os.environ[_STORE])
+
+
+def _is_loopback(host: Any) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,187 @@
+"""Watching: webhooks are told of events, and alarms and silence are noticed.
+
+One thread of one server at a time does it: whoever has the lease. An event is told until the
+address answers with a 2xx, so at least once; what is sent is signed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import logging
+import secrets
+import threading
+import time
+from typing import Any
+
+import httpx
+from sqlalchemy import or_, select, update
+
+from duelay._core.duration import in_brief
+from duelay.live import Experiment, schema
+from duelay.live.book import MICRO
+from duelay.live.events import note, read_events
+from duelay.live.statements import upsert
+from duelay.live.store import Store, StoreError
+
+_EVERY = 1.0  # seconds between two rounds
+_LEASE = 15.0  # seconds for which a server has the lease
+_ALARMS = 60.0  # seconds between two looks at the tests of assumptions of an experiment
+_LONGEST = 3600.0  # seconds between two tries of a webhook, at the most
+_TIMEOUT = 10.0  # seconds that an address has to answer
+_QUIET = 600.0  # seconds without a duel, at the least, that are silence ...
+_GAPS = 20  # ... and as many times the usual gap between two duels
+_RECENT = 100  # duels that the usual gap is taken from
+_LOG = logging.getLogger("duelay.service")
+
+
+def sign(secret: str, at: int, body: bytes) -> str:
+    """Return the signature of a message: HMAC-SHA256 of its time, a dot and its body."""
+    return hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
+
+
+class Watcher:
+    """A thread that watches a store."""
+
+    def __init__(self, store: Store, *, every: float = _EVERY, quiet: float = _QUIET) -> None:
+        self.store, self._every, self._quiet = store, every, quiet
+        self._me = secrets.token_hex(8)
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._looked: dict[str, tuple[float, int]] = {}  # when, and at how many duels
+        self._client = httpx.Client(timeout=_TIMEOUT, follow_redirects=False)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread = threading.Thread(target=self._run, name="duelay-watcher", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, after what is being done."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(_TIMEOUT + 5.0)
+        self._client.close()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._every):
+            try:
+                if self.takes_lease():
+                    self.deliver()
+                    self.notice()
+            except StoreError as error:
+                _LOG.warning("%s", error)
+            except Exception:
+                _LOG.exception("a fault while watching")
+
+    def takes_lease(self) -> bool:
+        """Whether this server is the one that watches now."""
+        leases, now = schema.leases, round(time.time() * MICRO)
+        mine = {"name": "watcher", "holder": self._me, "until": now + round(_LEASE * MICRO)}
+        with self.store.explained(), self.store.writing() as connection:
+            row = connection.execute(
+                select(leases).where(leases.c.name == "watcher").with_for_update()
+            ).first()
+            if row is not None and row.holder != self._me and row.until > now:
+                return False
+            upsert(connection, leases, [mine])
+        return True
+
+    # Webhooks.
+
+    def deliver(self) -> None:
+        """Tell each webhook that is due of its next events."""
+        hooks, now = schema.webhooks, round(time.time() * MICRO)
+        with self.store.reading() as connection:
+            due = connection.execute(select(hooks).where(hooks.c.due <= now)).mappings().all()
+            waiting = [(hook, read_events(connection, hook["experiment"], hook["sent"]))
+                       for hook in due]  # fmt: skip
+            names = dict(
+                connection.execute(select(schema.experiments.c.id, schema.experiments.c.name)).all()
+            )
+        for hook, events in waiting:
+            for event in events:
+                if self._stop.is_set() or not self._tell(hook, event, names):
+                    break
+
+    def _tell(self, hook: Any, event: Any, names: dict[int, str]) -> bool:
+        """Tell a webhook of an event; return whether it took it."""
+        body = json.dumps({
+            "id": event["id"], "event": event["kind"], "experiment": names[event["experiment"]],
+            "about": event["about"], "words": event["words"], "at": event["at"] / MICRO,
+        }).encode()  # fmt: skip
+        at, trouble = int(time.time()), ""
+        signature = f"t={at},v1={sign(hook['secret'], at, body)}"
+        headers = {"Content-Type": "application/json", "Duelay-Signature": signature}
+        try:
+            answer = self._client.post(hook["url"], content=body, headers=headers)
+            trouble = "" if answer.is_success else f"it answered {answer.status_code}"
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            trouble = f"{type(error).__name__}: {error}"
+        tries = hook["tries"] + 1 if trouble else 0
+        wait = min(2.0**tries, _LONGEST) if trouble else 0.0
+        values = {"tries": tries, "trouble": trouble[:500] or None,
+                  "due": round((time.time() + wait) * MICRO)}  # fmt: skip
+        if not trouble:
+            values["sent"] = event["id"]
+        with self.store.explained(), self.store.writing() as connection:
+            connection.execute(
+                update(schema.webhooks).where(schema.webhooks.c.id == hook["id"]).values(values)
+            )
+        return not trouble
+
+    # What nobody writes down while it happens.
+
+    def notice(self) -> None:
+        """Note alarms and silence of the experiments that somebody wants to be told of."""
+        table, hooks = schema.experiments, schema.webhooks
+        with self.store.reading() as connection:
+            heads = connection.execute(
+                select(table).where(
+                    table.c.id.in_(select(hooks.c.experiment)),
+                    or_(table.c.status == "running"),
+                )
+            ).mappings().all()  # fmt: skip
+        for head in heads:
+            self._notice_silence(head)
+            at, asked = self._looked.get(head["name"], (-1e18, -1))
+            if time.monotonic() - at >= _ALARMS and head["asked"] > asked:
+                self._looked[head["name"]] = (time.monotonic(), head["asked"])
+                self._notice_alarms(head)
+
+    def _notice_alarms(self, head: Any) -> None:
+        standing = Experiment.open(self.store, head["name"]).standing()
+        for alarm in standing.alarms:
+            self._note(head, "alarm", alarm.name, str(alarm))
+
+    def _notice_silence(self, head: Any) -> None:
+        duels = schema.duels
+        with self.store.reading() as connection:
+            asked = connection.execute(
+                select(duels.c.asked)
+                .where(duels.c.experiment == head["id"])
+                .order_by(duels.c.number.desc())
+                .limit(_RECENT)
+            ).scalars().all()  # fmt: skip
+        if len(asked) < _RECENT or head["winner"] is not None:
+            return
+        gap = (asked[0] - asked[-1]) / MICRO / (_RECENT - 1)
+        silent = time.time() - asked[0] / MICRO
+        if silent > max(self._quiet, _GAPS * gap):
+            words = f"no duel has been asked for {in_brief(silent)}, and usually there is one "
+            self._note(head, "silent", str(asked[0]), words + f"every {in_brief(gap)}")
+
+    def _note(self, head: Any, kind: str, about: str, words: str) -> None:
+        """Write an event down, unless it is there."""
+        events = schema.events
+        with self.store.explained(), self.store.writing() as connection:
+            there = connection.execute(
+                select(events.c.id).where(
+                    events.c.experiment == head["id"],
+                    events.c.kind == kind,
+                    events.c.about == about,
+                )
+            ).first()
+            if there is None:
+                note(connection, head["id"], kind, about, words, round(time.time() * MICRO))
