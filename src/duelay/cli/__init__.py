@@ -19,6 +19,7 @@ from duelay.cli.lists import (
     traffic_command,
 )
 from duelay.cli.recommend import recommend_command
+from duelay.cli.service import ask_command, key_command, serve_command, tell_command
 from duelay.cli.shell import EPILOG, complain
 from duelay.cli.simulate import simulate_command
 from duelay.cli.stores import (
@@ -68,6 +69,10 @@ for command in (
     reproduce_command,
     check_command,
     estimate_command,
+    serve_command,
+    key_command,
+    ask_command,
+    tell_command,
     recommend_command,
     datasets_command,
     policies_command,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from contextlib import closing
@@ -16,7 +17,7 @@ from duelay.cli.shell import Command, import_modules, import_option, wrapped
 C = TypeVar("C", bound=Callable[..., Any])
 
 
-def _live() -> Any:
+def find_live() -> Any:
     """Return the room of live experiments, or say how to install what it needs."""
     try:
         from duelay import live
@@ -30,7 +31,7 @@ class StoreCommand(Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it."""
-        live = _live()
+        live = find_live()
         try:
             return super().invoke(ctx)
         except live.StoreError as error:
@@ -39,14 +40,24 @@ class StoreCommand(Command):
             raise ValueError(str(error)) from None
 
 
-def _store(command: C) -> C:
+def store_argument(command: C) -> C:
     """STORE, as all of these commands have it."""
     return click.argument("store", metavar="STORE")(command)
 
 
-def _name(*, required: bool) -> Callable[[C], C]:
+def name_argument(*, required: bool) -> Callable[[C], C]:
     """NAME, of an experiment."""
     return click.argument("name", metavar="NAME" if required else "[NAME]", required=required)
+
+
+def is_service(store: str) -> bool:
+    """Whether an address is that of a service."""
+    return store.startswith(("http://", "https://"))
+
+
+def key_of_caller() -> str | None:
+    """Return the key for a service that the environment has."""
+    return os.environ.get("DUELAY_KEY") or None
 
 
 def _bar(**shown: Any) -> Any:
@@ -67,16 +78,23 @@ def _counting(bar: Any) -> Callable[[int], None]:
 
 
 @click.command("standing", cls=StoreCommand)
-@_store
-@_name(required=False)
+@store_argument
+@name_argument(required=False)
 @import_option
 def standing_command(store: str, name: str | None, modules: tuple[str, ...]) -> None:
     """Say where a live experiment stands; without NAME, list all of a store.
 
-    STORE is a SQLite file or an address, such as duels.db or postgresql+psycopg://user@host/name.
+    STORE is a SQLite file or an address, such as duels.db, postgresql+psycopg://user@host/name, or
+    that of a service, http://127.0.0.1:8000; its key is in DUELAY_KEY.
     """
     import_modules(modules)
-    live = _live()
+    live = find_live()
+    if is_service(store):
+        with live.connect(store, key_of_caller()) as service:
+            for each in service.names() if name is None else (name,):
+                found = service.open(each).standing()
+                click.echo(f"{each}: {found.headline}" if name is None else str(found))
+        return
     with closing(live.Store(store)) as opened:
         if name is not None:
             click.echo(str(live.Experiment.open(opened, name).standing()))
@@ -88,8 +106,8 @@ def standing_command(store: str, name: str | None, modules: tuple[str, ...]) -> 
 
 
 @click.command("export", cls=StoreCommand)
-@_store
-@_name(required=True)
+@store_argument
+@name_argument(required=True)
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
 @import_option
 def export_command(store: str, name: str, path: Path, modules: tuple[str, ...]) -> None:
@@ -99,21 +117,21 @@ def export_command(store: str, name: str, path: Path, modules: tuple[str, ...]) 
     in it.
     """
     import_modules(modules)
-    live = _live()
+    live = find_live()
     with closing(live.Store(store)) as opened:
         live.Experiment.open(opened, name).export(path)
     click.echo(f"wrote {path}")
 
 
 @click.command("verify", cls=StoreCommand)
-@_store
-@_name(required=False)
+@store_argument
+@name_argument(required=False)
 def verify_command(store: str, name: str | None) -> None:
     """Recount a store from its duels; name every counter and every evidence that differs.
 
     It may run beside the experiment. The status is 1 where something differs, 0 where nothing does.
     """
-    live = _live()
+    live = find_live()
     with closing(live.Store(store)) as opened:
         with _bar(desc="recounting", unit=" duels", unit_scale=True) as bar:
             found = live.verify(opened, name, progress=_counting(bar))
@@ -126,13 +144,13 @@ def verify_command(store: str, name: str | None) -> None:
 
 
 @click.command("migrate", cls=StoreCommand)
-@_store
+@store_argument
 def migrate_command(store: str) -> None:
     """Bring the tables of a store to this version of duelay, or make them.
 
     Make a backup first, and stop the programs that use it.
     """
-    with closing(_live().Store(store)) as opened:
+    with closing(find_live().Store(store)) as opened:
         before, after = opened.migrate()
     did = f"is now of schema {after}, and was of {before}"
     if before is None:
@@ -143,7 +161,7 @@ def migrate_command(store: str) -> None:
 
 
 @click.command("backup", cls=StoreCommand)
-@_store
+@store_argument
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
 def backup_command(store: str, path: Path) -> None:
     """Copy a store to FILE while it runs, whole or not at all.
@@ -151,7 +169,7 @@ def backup_command(store: str, path: Path) -> None:
     Of SQLite it is a store as it stands. Of PostgreSQL it is what pg_dump writes: give it to
     pg_restore.
     """
-    live = _live()
+    live = find_live()
     with closing(live.Store(store)) as opened:
         with _bar(desc="copying", total=100, bar_format="{desc}: {n:.0f} % |{bar}|") as bar:
             live.backup(opened, path, progress=lambda share: bar.update(100 * share - bar.n))
@@ -159,8 +177,8 @@ def backup_command(store: str, path: Path) -> None:
 
 
 @click.command("upkeep", cls=StoreCommand)
-@_store
-@_name(required=False)
+@store_argument
+@name_argument(required=False)
 @click.option(
     "--forget-after",
     required=True,
@@ -177,7 +195,7 @@ def upkeep_command(
     forgotten is of an unknown duel, and an export does not have it.
     """
     import_modules(modules)
-    live = _live()
+    live = find_live()
     with closing(live.Store(store)) as opened:
         with _bar(desc="folding", unit=" duels", unit_scale=True) as bar:
             folded = live.forget(opened, forget_after, name, progress=_counting(bar))

@@ -14,6 +14,7 @@ need("live experiments", ["sqlalchemy", "alembic"], "live")
 from duelay.live.booking import LiveDuel  # noqa: E402
 from duelay.live.desk import PausedError, UnknownExperimentError  # noqa: E402
 from duelay.live.experiment import Experiment  # noqa: E402
+from duelay.live.remote import connect, connect_async  # noqa: E402
 from duelay.live.standing import LiveStanding  # noqa: E402
 from duelay.live.store import Store, StoreError  # noqa: E402
 from duelay.live.upkeep import backup, forget  # noqa: E402
@@ -30,6 +31,8 @@ __all__ = [
     "UnknownDuelError",
     "UnknownExperimentError",
     "backup",
+    "connect",
+    "connect_async",
     "forget",
     "verify",
 ]

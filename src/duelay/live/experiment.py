@@ -34,6 +34,7 @@ from duelay.live.making import (
 from duelay.live.standing import LiveStanding, stand
 from duelay.live.store import Store, StoreError, open_store
 from duelay.logs.history import History
+from duelay.players.player import UnknownDuelError
 from duelay.policies import Decide
 from duelay.policies.policy import Policy
 from duelay.problems import check_arms
@@ -186,6 +187,20 @@ class Experiment:
                 select(schema.experiments.c.name).order_by(schema.experiments.c.id)
             )
             return tuple(row.name for row in rows)
+
+    @classmethod
+    def name_of(cls, store: Store | str | Path, id: str) -> str:
+        """Return the name of the experiment that a duel is of."""
+        store, duels = open_store(store), schema.duels
+        with store.reading() as connection:
+            name = connection.execute(
+                select(schema.experiments.c.name)
+                .join(duels, duels.c.experiment == schema.experiments.c.id)
+                .where(duels.c.id == id)
+            ).scalar()
+        if name is None:
+            raise UnknownDuelError(f"no duel {id!r} has been asked here")
+        return str(name)
 
     # Asking and telling.
 

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core import checks
+from duelay._core.duration import Duration
 from duelay.assumptions import Finding
-from duelay.live.book import Book
+from duelay.live.book import MICRO, Book
 from duelay.logs.history import History
 from duelay.players.alarms import find_alarms
 from duelay.players.evidence import Evidence, evidence_of
@@ -38,6 +39,9 @@ class LiveStanding(Standing):
     name: str = ""
     status: str = "running"  # or "paused"
     repeats: NDArray[np.int64] | None = None  # (K, K)
+    policy: str = ""  # as text
+    window: Duration | None = None
+    now: float = 0.0  # the latest time known, in seconds since the epoch
     read: Callable[[int], History] | None = None  # returns the latest duels
 
     @property
@@ -123,6 +127,9 @@ def stand(
         bets=bets,
         name=settings.name,
         status=book.head["status"],
+        policy=settings.policy,
+        window=settings.window,
+        now=book.head["moment"] / MICRO,
         **more,
     )
 

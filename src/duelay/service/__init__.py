@@ -6,7 +6,8 @@ from duelay._core.extras import need
 
 need("the service", ["fastapi", "uvicorn", "prometheus_client", "httpx"], "service")
 
+from duelay.service import keys  # noqa: E402
 from duelay.service.app import make_app  # noqa: E402
 from duelay.service.serving import serve  # noqa: E402
 
-__all__ = ["make_app", "serve"]
+__all__ = ["keys", "make_app", "serve"]

@@ -8,9 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from sqlalchemy import select
-
-from duelay.live import Experiment, UnknownDuelError, schema
+from duelay.live import Experiment
 from duelay.live.store import Store
 from duelay.service.groups import Groups
 
@@ -53,20 +51,8 @@ class Desks:
     async def experiment_of(self, id: str) -> str:
         """Return the name of the experiment that a duel is of."""
         if id not in self._of_duel:
-            name = await self.call(self._find, id)
-            if name is None:
-                raise UnknownDuelError(f"no duel {id!r} has been asked here")
-            self.remember(id, name)
+            self.remember(id, await self.call(Experiment.name_of, self.store, id))
         return self._of_duel[id]
-
-    def _find(self, id: str) -> str | None:
-        duels, experiments = schema.duels, schema.experiments
-        with self.store.reading() as connection:
-            return connection.execute(
-                select(experiments.c.name)
-                .join(duels, duels.c.experiment == experiments.c.id)
-                .where(duels.c.id == id)
-            ).scalar()
 
     def close(self) -> None:
         """Wait for what is being written, and close the store."""

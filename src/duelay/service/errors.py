@@ -36,7 +36,9 @@ def refusal_of(error: BaseException) -> RefusedError | None:
     """Return how an error of the library is said over HTTP; None for one that is a fault."""
     if isinstance(error, RefusedError):
         return error
-    if isinstance(error, UnknownDuelError | UnknownExperimentError):
+    if isinstance(error, UnknownExperimentError):  # its sentence names the others, and the store
+        return RefusedError(404, "there is no such experiment")
+    if isinstance(error, UnknownDuelError):
         return RefusedError(404, str(error))
     if isinstance(error, PausedError):
         return RefusedError(409, str(error))

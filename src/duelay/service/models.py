@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 MOST_ARMS = 1000
 MOST_DUELS = 100  # of one question
+MOST_ANSWERS = 10_000
 
 Word = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Length = Annotated[str, StringConstraints(min_length=2, max_length=40)]
@@ -64,6 +65,20 @@ class Conversion(_Body):
     )
 
 
+class Answer(_Body):
+    """An answer among several."""
+
+    id: Word
+    winner: Word | None = None
+    at: float | None = None
+
+
+class Answers(_Body):
+    """Answers that are the news of one moment."""
+
+    answers: list[Answer] = Field(max_length=MOST_ANSWERS)
+
+
 class NewWebhook(_Body):
     """An address that is told of events."""
 
@@ -90,6 +105,12 @@ class Duels(BaseModel):
     """Several duels."""
 
     duels: list[Duel]
+
+
+class AllTold(BaseModel):
+    """What became of several answers, in their order."""
+
+    answers: list[dict[str, Any]]
 
 
 class Told(BaseModel):

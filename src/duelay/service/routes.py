@@ -21,7 +21,7 @@ from duelay.service import models, shown
 from duelay.service.desks import Desks
 from duelay.service.errors import RefusedError
 from duelay.service.keys import Key
-from duelay.service.room import Asker, Caller, Here, Keeper, Maker, Reader, Room
+from duelay.service.room import Asker, Caller, Here, Keeper, Maker, Reader, Room, Teller
 
 ROUTES = APIRouter()
 _MOST_ROWS = 10_000  # of the log, in one answer
@@ -164,6 +164,26 @@ async def convert(id: str, room: Here, key: Caller, body: models.Conversion | No
 async def vote(id: str, body: models.Vote, room: Here, key: Caller) -> Any:
     """Tell who won a duel; the first vote stands."""
     return await _tell(room, id, body.winner, body.at, key)
+
+
+@ROUTES.post("/experiments/{name}/answers", response_model=models.AllTold,
+             responses=_refused(404), tags=["duels"])  # fmt: skip
+async def tell_all(name: str, body: models.Answers, room: Here, key: Teller) -> Any:
+    """Tell several answers as the news of one moment: nobody looks before all are booked.
+
+    One that is wrong has an `error` in the place of its `status`, and the others count.
+    """
+    experiment, groups = await room.desks.open(name)
+    for each in body.answers:
+        _check_text("id", each.id)
+    tells = [experiment._tell(each.id, each.winner, each.at) for each in body.answers]
+    await groups.submit(*tells)
+    found = []
+    for tell in tells:
+        said = {"status": tell.result} if tell.error is None else {"error": str(tell.error)}
+        room.metrics.tells.labels(tell.result or "refused").inc()
+        found.append({"id": tell.id, **said})
+    return JSONResponse({"answers": found})
 
 
 @ROUTES.get("/experiments/{name}/log", response_model=models.Log, responses=_refused(404),

@@ -1,0 +1,150 @@
+"""`duelay serve`, `key`, `ask` and `tell`: live experiments over HTTP, and from a shell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import click
+
+from duelay.cli.shell import Whole
+from duelay.cli.stores import (
+    StoreCommand,
+    find_live,
+    is_service,
+    key_of_caller,
+    name_argument,
+    store_argument,
+)
+
+_SCOPES = "ask, tell, administer"
+
+
+def _service() -> Any:
+    """Return the room of the service, or say how to install what it needs."""
+    try:
+        from duelay import service
+    except ImportError as error:
+        raise ValueError(str(error)) from None
+    return service
+
+
+@click.command("serve", cls=StoreCommand)
+@click.option("--store", required=True, metavar="STORE", help="A SQLite file or an address.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535))
+@click.option("--workers", default=1, show_default=True, type=Whole(1), help="Processes.")
+@click.option(
+    "--log-level", default="INFO", show_default=True,
+    type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False),
+)  # fmt: skip
+def serve_command(store: str, host: str, port: int, workers: int, log_level: str) -> None:
+    """Serve the live experiments of a store over HTTP, until Ctrl-C.
+
+    Without a key (`duelay key create`) it listens on this machine alone. /docs shows what it
+    answers.
+    """
+    service = _service()
+    live = find_live()
+    with closing(live.Store(store)) as opened:
+        opened.need(makes=True)
+        has_keys = bool(service.keys.list_keys(opened))
+    click.echo(f"duelay: serving {store} at http://{host}:{port}, see /docs", err=True)
+    if not has_keys:
+        click.echo("duelay: there is no key: it listens on this machine alone", err=True)
+    service.serve(store, host, port, workers, log_level=log_level.upper())
+
+
+@click.group("key")
+def key_command() -> None:
+    """Make, list and revoke the keys of a service."""
+
+
+@key_command.command("create", cls=StoreCommand)
+@store_argument
+@click.option("--name", default="key", show_default=True, help="To know it by.")
+@click.option(
+    "--scope", "scopes", multiple=True, default=("ask", "tell"), show_default=True,
+    help=f"What it may do: {_SCOPES}; may be given several times.",
+)  # fmt: skip
+@click.option(
+    "--experiment", "experiments", multiple=True,
+    help="The experiment that it is for, all if left out; may be given several times.",
+)  # fmt: skip
+def create_key_command(
+    store: str, name: str, scopes: tuple[str, ...], experiments: tuple[str, ...]
+) -> None:
+    """Make a key, and print it: it is shown this once."""
+    keys = _service().keys
+    click.echo(keys.create_key(store, name, scopes, experiments or None))
+
+
+@key_command.command("list", cls=StoreCommand)
+@store_argument
+def list_keys_command(store: str) -> None:
+    """List the keys of a store, without their secrets."""
+    from duelay._core import times
+    from duelay.show.table import table
+
+    rows = [
+        [key.id, key.name, ", ".join(key.scopes),
+         "all" if key.experiments is None else ", ".join(key.experiments),
+         times.iso(key.created), "revoked" if key.is_revoked else ""]
+        for key in _service().keys.list_keys(store)
+    ]  # fmt: skip
+    if not rows:
+        click.echo("there is no key")
+        return
+    columns = ["id", "name", "may", "experiments", "made", ""]
+    click.echo(table(columns, rows, left=range(len(columns))))
+
+
+@key_command.command("revoke", cls=StoreCommand)
+@store_argument
+@click.argument("id", metavar="ID")
+def revoke_key_command(store: str, id: str) -> None:
+    """Let a key be good for nothing; servers know it after two seconds."""
+    _service().keys.revoke_key(store, id)
+    click.echo("revoked")
+
+
+@contextmanager
+def _opened(store: str, name: str) -> Iterator[Any]:
+    live = find_live()
+    if is_service(store):
+        with live.connect(store, key_of_caller()) as service:
+            yield live.remote.RemoteExperiment(service, name)
+    else:
+        with closing(live.Store(store)) as opened:
+            yield live.Experiment.open(opened, name)
+
+
+@click.command("ask", cls=StoreCommand)
+@store_argument
+@name_argument(required=True)
+@click.option("--unit", help="Who or what answers, such as a visitor.")
+@click.option("--key", help="Of the question: with the same key it is the same duel again.")
+def ask_command(store: str, name: str, unit: str | None, key: str | None) -> None:
+    """Ask a live experiment for a duel, and print it as a line of JSON.
+
+    STORE is a SQLite file, the address of a database, or that of a service, whose key is in
+    DUELAY_KEY.
+    """
+    with _opened(store, name) as experiment:
+        click.echo(json.dumps(experiment.ask(unit, key)._asdict()))
+
+
+@click.command("tell", cls=StoreCommand)
+@store_argument
+@click.argument("id", metavar="ID")
+@click.option("--winner", help="With votes: first, second, tie, or the name of an arm.")
+def tell_command(store: str, id: str, winner: str | None) -> None:
+    """Tell that the first arm of a duel won, or with --winner who did.
+
+    It prints counted, repeated or late. To tell twice is safe.
+    """
+    name = "any" if is_service(store) else find_live().Experiment.name_of(store, id)
+    with _opened(store, name) as experiment:
+        click.echo(experiment.tell(id, winner))
