@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from sqlalchemy import event
@@ -46,9 +46,11 @@ def hurt(server, store, *, is_all):
         server.stop("immediate")
         server.start()
     else:
-        name = store.split("@/")[1].split("?")[0]
-        served = server.execute(f"SELECT pid FROM pg_stat_activity WHERE datname = '{name}'")
-        os.kill(random.choice(served)[0], signal.SIGKILL)
+        name, served = store.split("@/")[1].split("?")[0], []
+        while not served:  # both processes may be starting just now
+            served = server.execute(f"SELECT pid FROM pg_stat_activity WHERE datname = '{name}'")
+        with suppress(ProcessLookupError):
+            os.kill(random.choice(served)[0], signal.SIGKILL)
 
 
 # A database that goes away.
