@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo check test lint docs pictures test-quick test-compiled test-interpreted \
     test-wheel test-matrix test-plain-numba chaos golden clean \
-    numbers regrets levels noon bench reproduction studies tried turns decide mutants logs
+    numbers regrets levels noon bench reproduction studies tried turns decide mutants logs live
 
 help:
 	@echo 'make demo      install, compare six policies, draw the figure: demo/regret.png'
@@ -30,6 +30,7 @@ help:
 	@echo 'make tried     what was tried for recommend(), on generated problems (half an hour)'
 	@echo 'make decide    how soon a winner is declared, and how often wrongly (a quarter of an hour)'
 	@echo 'make logs      how often intervals from a log cover the truth (a quarter of an hour)'
+	@echo 'make live      live experiments: speed, growth, false declarations (a quarter of an hour)'
 	@echo 'make studies   every study, into studies/ (an hour)'
 	@echo 'make mutants MODULE=ledger/votes  changes to a module that no test notices (minutes)'
 	@echo 'make clean     remove what these have made'
@@ -127,6 +128,10 @@ tried: $(VENV)/.ready
 # Coin or turns: 1000 runs of either.
 turns: $(VENV)/.ready
 	$(BIN)/python benchmarks/coin_or_turns.py
+
+# Live experiments: how fast, as large as a million duels, how often a false winner.
+live: $(VENV)/.ready
+	$(BIN)/python benchmarks/live_store.py --write
 
 # How often intervals that are estimated from logs cover the truth.
 logs: $(VENV)/.ready

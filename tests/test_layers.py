@@ -20,6 +20,7 @@ LATER = {
     "duelay.experiments": "pyarrow, joblib and others are an extra",
     "duelay.experiments.figures": "matplotlib takes half a second to load",
     "duelay.experiments.report": "matplotlib takes half a second to load",
+    "duelay.live": "SQLAlchemy and Alembic are an extra",
     "duelay.show.notebook": "wanted in a notebook alone",
     "duelay.show.plots": "matplotlib is an extra",
 }

@@ -20,6 +20,7 @@ from duelay import (
     engine,
     experiments,
     ledger,
+    live,
     policies,
     rules,
     testing,
@@ -51,6 +52,7 @@ KNOWN = CODE | {part for name in CODE for part in name.split(".")}
         engine,
         testing,
         ledger,
+        live,
         rules,
         experiments,
     ],
@@ -108,7 +110,7 @@ def test_the_navigation_has_every_page_once():
     "page, words",
     [
         ("reproduction.md", ["duelay reproduce --out"]),  # how to run the paper
-        ("howto/live.md", [".start(", ".ask()", ".tell("]),  # a policy in one's own program
+        ("howto/live.md", ["Experiment.create(", ".ask(", ".tell("]),  # in one's own program
         ("choosing.md", ["duelay.recommend()"]),  # which policy to use
     ],
 )

@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-from live.hours import Hours, book_of, settle, visit
 
 import duelay
 from duelay.live import Experiment, verify
+from live.hours import Hours, book_of, settle, visit
 
 MU = np.array([[0.5, 0.7, 0.6], [0.3, 0.5, 0.55], [0.4, 0.45, 0.5]])
 CLEAR = np.array([[0.5, 0.95, 0.9], [0.05, 0.5, 0.6], [0.1, 0.4, 0.5]])

@@ -21,6 +21,14 @@ from duelay.cli.lists import (
 from duelay.cli.recommend import recommend_command
 from duelay.cli.shell import EPILOG, complain
 from duelay.cli.simulate import simulate_command
+from duelay.cli.stores import (
+    backup_command,
+    export_command,
+    migrate_command,
+    standing_command,
+    upkeep_command,
+    verify_command,
+)
 
 
 def run() -> None:
@@ -65,5 +73,11 @@ for command in (
     policies_command,
     delays_command,
     traffic_command,
+    standing_command,
+    export_command,
+    verify_command,
+    migrate_command,
+    backup_command,
+    upkeep_command,
 ):
     main.add_command(command)

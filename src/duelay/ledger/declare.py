@@ -80,11 +80,7 @@ def look(bets: Any, t: int) -> None:
             i, j = (low, high) if turn == 0 else (high, low)
             bets.log_evidence[i, j] = mix(bets.log_weight, bets.wealth[i, j])
             bets.seen[i, j] = bets.wins[i, j]
-            bets.doubt[i, j] = weigh(bets.n[i, j], bets.lead[i, j])
-            total = 0.0
-            for rival in range(k):
-                total += bets.doubt[i, rival]
-            bets.doubts[i] = total
+            doubt(bets, i, j)
     for place in range(bets.n_touched[0]):
         low, high = bets.touched[place] // k, bets.touched[place] % k
         for turn in range(2):
@@ -100,6 +96,16 @@ def look(bets: Any, t: int) -> None:
     size, stride = bets.path_size[0], bets.stride[0]
     if size == 0 or (t - 1) // stride > bets.path_tick[size - 1] // stride:
         keep_path(bets, t)
+
+
+@kernel
+def doubt(bets: Any, i: int, j: int) -> None:
+    """Reckon what speaks against i, after news of its duels with j."""
+    bets.doubt[i, j] = weigh(bets.n[i, j], bets.lead[i, j])
+    total = 0.0
+    for rival in range(bets.doubts.size):
+        total += bets.doubt[i, rival]
+    bets.doubts[i] = total
 
 
 @kernel

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from duelay._core.jit import entry
 from duelay.ledger.assumption import Floats, Integers
 from duelay.ledger.bets import bet_on_answer, mature, settle_answer, settle_silence
-from duelay.ledger.declare import NOBODY, look
+from duelay.ledger.declare import NOBODY, doubt, look
 from duelay.ledger.patience import patience
 
 # By its answer; by silence at age W; it had an answer, and is at age W now; a vote after that.
@@ -53,6 +53,16 @@ def settle(
 def look_now(bets: Any, t: int) -> None:
     """Look at the evidence when all news of a moment is booked; t - 1 duels have been asked."""
     look(bets, t)
+
+
+@entry
+def doubt_anew(bets: Any) -> None:
+    """Reckon the doubts of every pair that has news, without a look at the evidence."""
+    k = bets.doubts.size
+    for place in range(bets.n_touched[0]):
+        low, high = bets.touched[place] // k, bets.touched[place] % k
+        doubt(bets, low, high)
+        doubt(bets, high, low)
 
 
 @entry

@@ -21,12 +21,13 @@ from duelay.ledger import Ledger, open_ledger
 from duelay.ledger.arms import reopen, with_arm
 from duelay.ledger.bets import PATH, Bets, start_bets
 from duelay.ledger.declare import NOBODY, needed, touch
+from duelay.ledger.elsewhere import doubt_anew
 from duelay.ledger.patience import fill_silent
 from duelay.live import schema, statements
 from duelay.logs.changes import Change, joined_of, present_of
 
 MICRO = 1_000_000  # in a second
-_COUNTS = ("answers", "repeats", "repeated_answers", "repeated_conversions", "closed",
+_COUNTS = ("answers", "late", "repeats", "repeated_answers", "repeated_conversions", "closed",
            "closed_conversions", "closed_answers", "passed")  # fmt: skip
 _SUMS = ("given", "closed_given")
 _OF_BETS = ("wins", "lead", "n", "n_open", "log_evidence", "best", "seen")
@@ -107,12 +108,7 @@ class Book:
     def load(cls, connection: Connection, head: Any) -> Book:
         """Return the whole book."""
         experiment = head["id"]
-        names = connection.execute(
-            select(schema.arms.c.name)
-            .where(schema.arms.c.experiment == experiment)
-            .order_by(schema.arms.c.number)
-        ).all()
-        arms = tuple(row.name for row in names)
+        arms = read_arms(connection, experiment)
         book = cls(_settings(head), head, arms, read_changes(connection, experiment, arms))
         book._read_path(connection)
         book._read_pairs(connection)
@@ -150,6 +146,7 @@ class Book:
             self.bets.wealth[i, j] = np.frombuffer(row["wealth"], dtype="<f8")
             if i != j:
                 touch(self.bets, i, j)  # who looks next looks at what others have booked
+        doubt_anew(self.bets)  # by which a pair is chosen, and a leader named, before a look
 
     def _read_path(self, connection: Connection) -> None:
         bets, paths = self.bets, schema.paths
@@ -259,6 +256,16 @@ class Book:
                 for place in range(self._written, size)]  # fmt: skip
         statements.upsert(connection, paths, rows)
         self._written, self._stride = size, stride
+
+
+def read_arms(connection: Connection, experiment: int) -> tuple[str, ...]:
+    """Return the names of all arms."""
+    names = connection.execute(
+        select(schema.arms.c.name)
+        .where(schema.arms.c.experiment == experiment)
+        .order_by(schema.arms.c.number)
+    )
+    return tuple(row.name for row in names)
 
 
 def read_changes(

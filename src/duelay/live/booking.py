@@ -97,7 +97,8 @@ def book_tells(
             if row["late"] is None:
                 row["late"] = at
                 late.append({"b_id": row["id"], "late": at})
-                book.head["late"] += 1
+                book.array("late")[row["first"], row["second"]] += 1
+                book.touch(row["first"], row["second"])
             continue
         tell.result = "counted"
         tell.tried.append(at)

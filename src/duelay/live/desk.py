@@ -1,7 +1,7 @@
 """The desk: where all that a process writes of one experiment goes over, in groups.
 
-A group is one transaction: answers are booked, then arms come and go, then duels are chosen, then
-what is due is settled and the evidence looked at. A database that is busy or away is tried again
+A group is one transaction: answers are booked, arms come and go, what is due is settled, the
+evidence is looked at, and then duels are chosen. A database that is busy or away is tried again
 for a while; nothing is done twice by that.
 """
 
@@ -40,6 +40,14 @@ class PausedError(RuntimeError):
 
 class UnknownExperimentError(LookupError, ValueError):
     """There is no such experiment in the store."""
+
+
+def unknown_experiment(store: Store, name: str, names: Sequence[str]) -> UnknownExperimentError:
+    """Return the error that says which experiments there are."""
+    there = ", ".join(sorted(names)) or "none"
+    return UnknownExperimentError(
+        f"no experiment {name!r}{checks.nearest(name, names)} in {store.name}; there are: {there}"
+    )
 
 
 class Together(Request):
@@ -143,12 +151,12 @@ class Desk:
             for request in group:
                 if isinstance(request, Act):
                     self._act(request, connection, book, moment)
-            asks = [request for request in group if isinstance(request, Ask)]
-            self._ask(connection, book, asks, moment, is_retry=is_retry)
             is_wanted = any(isinstance(each, Act) and each.settles for each in group)
             if is_wanted or moment - head["settled"] >= self._fresh:
                 settle_due(connection, book, ages, moment)
                 forget_due(connection, book, moment)
+            asks = [request for request in group if isinstance(request, Ask)]
+            self._ask(connection, book, asks, moment, is_retry=is_retry)
             ages.save(connection, book)
             book.save(connection, moment)
         self._book = book

@@ -19,10 +19,9 @@ from duelay._core.feedback import check_feedback
 from duelay.advice import GOALS
 from duelay.delays.units import in_time
 from duelay.live import schema
-from duelay.live.book import MICRO, Book
+from duelay.live.book import MICRO, Book, read_arms
 from duelay.live.booking import Ask, LiveDuel, Tell
-from duelay.live.clock import SteadyClock
-from duelay.live.desk import Act, Desk, Together, UnknownExperimentError
+from duelay.live.desk import Act, Desk, Together, unknown_experiment
 from duelay.live.exporting import read_history, write_history
 from duelay.live.making import (
     LONGEST,
@@ -135,17 +134,17 @@ class Experiment:
             "status": "running",
             "stride": 1,
         }
-        read = opened.get("clock") or SteadyClock()
-        row["created"] = row["moment"] = row["settled"] = round(read() * MICRO)
+        desk = Desk(store, 0, name, chosen, **opened)
+        row["created"] = row["moment"] = row["settled"] = round(desk.clock() * MICRO)
         store.need(makes=True)
         try:
             with store.explained(), store.writing() as connection:
-                id = connection.execute(
+                desk.id = connection.execute(
                     insert(schema.experiments).returning(schema.experiments.c.id), row
                 ).scalar_one()
                 connection.execute(
                     insert(schema.arms),
-                    [{"experiment": id, "number": number, "name": arm}
+                    [{"experiment": desk.id, "number": number, "name": arm}
                      for number, arm in enumerate(arms)],
                 )  # fmt: skip
         except StoreError as error_of_store:
@@ -155,7 +154,7 @@ class Experiment:
                     "Experiment.open(...) goes on with it"
                 ) from None
             raise
-        return cls(Desk(store, id, name, chosen, **opened))
+        return cls(desk)
 
     @classmethod
     def open(cls, store: Store | str | Path, name: str, **opened: Any) -> Experiment:
@@ -173,11 +172,7 @@ class Experiment:
             ).all()
         found = {row.name: row for row in rows}
         if name not in found:
-            there = ", ".join(sorted(found)) or "none"
-            raise UnknownExperimentError(
-                f"no experiment {name!r}{checks.nearest(name, found)} in {store.name}; there are: "
-                f"{there}"
-            )
+            raise unknown_experiment(store, name, tuple(found))
         policy = text.parse("policy", found[name].policy)
         return cls(Desk(store, found[name].id, name, policy, **opened))
 
@@ -278,7 +273,7 @@ class Experiment:
     def arms(self) -> tuple[str, ...]:
         """The names of all arms, those that are retired included."""
         with self.store.reading() as connection:
-            return self._desk.read_book(connection).arms
+            return read_arms(connection, self._desk.id)
 
     @property
     def status(self) -> str:

@@ -18,7 +18,7 @@ from duelay.live import schema
 from duelay.live.ages import read_ages, write_ages
 from duelay.live.book import MICRO, Book, to_bytes
 from duelay.live.recounting import Recount
-from duelay.live.statements import upsert
+from duelay.live.statements import duels_after, upsert
 
 _AT_ONCE = 1000  # duels in a transaction
 
@@ -34,7 +34,13 @@ def forget_due(
     if after is None:
         return 0
     duels, head = schema.duels, book.head
-    last = min(head["closed"], head["matured"])
+    last, latest = min(head["closed"], head["matured"]), moment - float(after) * MICRO
+    oldest = connection.execute(
+        duels_after("number", "asked"),
+        {"experiment": book.settings.id, "after": head["forgotten"], "n": 1},
+    ).first()
+    if oldest is None or oldest.number > last or oldest.asked >= latest:
+        return 0
     rows = connection.execute(
         select(duels)
         .where(
@@ -45,16 +51,15 @@ def forget_due(
         .order_by(duels.c.number)
         .limit(_AT_ONCE)
     ).mappings().all()  # fmt: skip
-    old = [row for row in rows if row["asked"] < moment - float(after) * MICRO]
-    if old:
-        _fold(connection, book, old)
-        _keep_units(connection, book, old)
-        connection.execute(
-            delete(duels).where(
-                duels.c.experiment == book.settings.id, duels.c.number <= old[-1]["number"]
-            )
+    old = [row for row in rows if row["asked"] < latest]
+    _fold(connection, book, old)
+    _keep_units(connection, book, old)
+    connection.execute(
+        delete(duels).where(
+            duels.c.experiment == book.settings.id, duels.c.number <= old[-1]["number"]
         )
-        head["forgotten"] = old[-1]["number"]
+    )
+    head["forgotten"] = old[-1]["number"]
     return len(old)
 
 

@@ -19,7 +19,15 @@ from duelay.live import schema
 from duelay.live.ages import Ages, read_ages
 from duelay.live.book import Book
 
-COUNTS = ("plays", "conversions", "answers", "repeats", "repeated_answers", "repeated_conversions")
+COUNTS = (
+    "plays",
+    "conversions",
+    "answers",
+    "late",
+    "repeats",
+    "repeated_answers",
+    "repeated_conversions",
+)
 SUMS = ("given", "wins", "lead", "n")
 CLOSED = ("closed", "closed_conversions", "closed_answers", "closed_given", "n_open")
 _BY_SILENCE = 2
@@ -40,7 +48,6 @@ class Recount:
         self.ages = Ages(book.settings.window)
         self.asked = np.zeros(len(self.ages.ages), dtype=np.int64)
         self.answered = np.zeros(len(self.ages.ages), dtype=np.int64)
-        self.late = self.heard = 0
 
     def add_folded(self, connection: Connection) -> None:
         """Add what is left of the duels whose rows are gone."""
@@ -68,11 +75,10 @@ class Recount:
         """Add a duel."""
         i, j = row["first"], row["second"]
         is_heard, won = row["told"] is not None, int(row["first_won"] == 1.0)
-        self.late += row["late"] is not None
-        self.heard += is_heard
         self._count("plays", i, j, 1)
         self._count("answers", i, j, is_heard)
         self._count("conversions", i, j, won)
+        self._count("late", i, j, row["late"] is not None)
         if not row["enters"]:
             self._count("repeats", i, j, 1)
             self._count("repeated_answers", i, j, is_heard)
@@ -104,7 +110,8 @@ class Recount:
             self.closed["n_open"][j, i] += 1
             return
         is_silent = by == _BY_SILENCE
-        size = -odds if is_silent else 2.0 * row["first_won"] - 1.0  # in favour of the first
+        won = 0.5 if row["first_won"] is None else row["first_won"]
+        size = -odds if is_silent else 2.0 * won - 1.0  # in favour of the first
         counted = odds * odds if is_silent else 1.0
         if is_silent and self.book.settings.is_vote:
             return  # no vote is no answer
@@ -114,8 +121,8 @@ class Recount:
             self.pairs["lead"][one, other] += x
             self.pairs["n"][one, other] += counted
         if not is_silent:
-            self.pairs["wins"][i, j] += row["first_won"]
-            self.pairs["wins"][j, i] += 1.0 - row["first_won"]
+            self.pairs["wins"][i, j] += won
+            self.pairs["wins"][j, i] += 1.0 - won
 
 
 def duel_rows(connection: Connection, experiment: int, after: int = 0) -> Iterator[Any]:

@@ -70,7 +70,6 @@ experiments = Table(
     _time("moment", nullable=False),  # the latest time known; it never runs backwards
     _count("asked"),  # duels
     _count("heard"),  # answers, late ones apart
-    _count("late"),  # answers after the window
     _count("backwards"),  # how often a process was behind the latest time known ...
     _sum("furthest"),  # ... and by how many seconds, at the most
     _count("version"),  # of the counters and the evidence: one more at each change
@@ -154,6 +153,7 @@ def _of_pair() -> list[Column[Any]]:
         _count("plays"),
         _count("conversions"),  # wins of the first, heard and counted
         _count("answers"),  # with votes, wins of the second and ties, too
+        _count("late"),  # duels that were answered after the window
         _count("repeats"),  # of the plays, those that do not enter evidence and law
         _count("repeated_answers"),
         _count("repeated_conversions"),

@@ -1,7 +1,7 @@
 """Settling: silence at age W, windows that close, and the look at the evidence.
 
-One process at a time does it, while it holds the experiment's row. It comes last in a transaction,
-so that all news of the moment is booked when it looks.
+One process at a time does it, while it holds the experiment's row. In a transaction it comes after
+the answers, so that all news of the moment is booked when it looks.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from duelay.policies import Decide
 from duelay.policies.policy import Policy
 
 _LATEST = 100_000  # duels that the tests of assumptions look at
+_MOST = 1.0 - 1e-12  # confidence: 1 - error is 1 where the error is tinier than a float tells
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +84,7 @@ def stand(
 ) -> LiveStanding:
     """Return the standing of a book."""
     settings, bets, ledger = book.settings, book.bets, book.ledger
-    confidence = 1.0 - settings.error if confidence is None else confidence
+    confidence = min(1.0 - settings.error, _MOST) if confidence is None else confidence
     confidence = checks.number("confidence", confidence, above=0, below=1)
     estimates = ledger.estimates()
     is_deciding = isinstance(policy, Decide)
@@ -108,7 +109,7 @@ def stand(
         takes_silence_for_defeat=False,
         feedback=settings.feedback,
         order="coin",
-        late=book.head["late"],
+        late=int(book.array("late").sum()),
         backwards=book.head["backwards"],
         backwards_by=book.head["furthest"],
         guarantee=find_guarantee(bets if is_deciding else None, settings.feedback, "coin"),

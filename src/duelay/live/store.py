@@ -26,6 +26,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
+from duelay._core.extras import need
 from duelay.live.schema import experiments
 
 _HERE = Path(__file__).parent
@@ -36,7 +37,7 @@ _BUSY = ("database is locked", "database table is locked", "database is busy")
 
 
 class StoreError(RuntimeError):
-    """A store could not be read or written; nothing of the call was kept."""
+    """A store could not be read or written: call again, nothing counts twice."""
 
 
 class Store:
@@ -125,7 +126,10 @@ class Store:
             does = f"run `duelay migrate {self.name}`"
         elif not self.is_sqlite:
             does = "check that the server runs and lets you in"
-        return f"the store {self.name} does not answer ({cause}), nothing of this was kept: {does}"
+        kept = "nothing of this was kept"
+        if not self.is_sqlite:  # a connection may break between a commit and the news of it
+            kept = "call again: an answer, or a question with its key, counts once"
+        return f"the store {self.name} does not answer ({cause}), {kept}: {does}"
 
     def close(self) -> None:
         """Close its connections; it opens again where it is used again."""
@@ -144,6 +148,7 @@ class Store:
     def migrate(self) -> tuple[str | None, str]:
         """Make or renew its tables; return the revisions before and after."""
         before = self.revision()
+        self._check_known(before)
         config = _config()
         with self.explained(), self.engine.connect() as connection:
             if self.is_sqlite:
@@ -156,6 +161,7 @@ class Store:
     def need(self, *, makes: bool = False) -> None:
         """See that it has the tables of this version; where it has none, make them if told so."""
         found, wanted = self.revision(), _head()
+        self._check_known(found)
         if found is None and makes:
             self.migrate()
         elif found is None:
@@ -163,15 +169,17 @@ class Store:
                 f"the store {self.name} has no experiments: make one with "
                 "duelay.live.Experiment.create(...)"
             )
-        elif found not in {step.revision for step in _script().walk_revisions()}:
-            raise StoreError(
-                f"the store {self.name} was written by a later version of duelay (its schema is "
-                f"{found}, and this one knows {wanted}): install that version"
-            )
         elif found != wanted:
             raise StoreError(
                 f"the store {self.name} is of an earlier version of duelay (its schema is {found}, "
                 f"and this one needs {wanted}): make a backup, and run `duelay migrate {self.name}`"
+            )
+
+    def _check_known(self, revision: str | None) -> None:
+        if revision not in {None, *(step.revision for step in _script().walk_revisions())}:
+            raise StoreError(
+                f"the store {self.name} was written by a later version of duelay (its schema is "
+                f"{revision}, and this one knows {_head()}): install that version"
             )
 
     def is_empty(self) -> bool:
@@ -210,7 +218,8 @@ def _check_url(url: Any) -> URL:
     except (ArgumentError, TypeError, ValueError):
         raise ValueError(f"store must be an address such as {_SUCH_AS}, got {url!r}") from None
     if found.get_backend_name() not in ("sqlite", "postgresql"):
-        raise ValueError(f"store must be SQLite or PostgreSQL, such as {_SUCH_AS}, got {url!r}")
+        got = found.render_as_string(hide_password=True)
+        raise ValueError(f"store must be SQLite or PostgreSQL, such as {_SUCH_AS}, got {got!r}")
     if found.get_backend_name() == "postgresql":
         return found.set(drivername="postgresql+psycopg")
     if not found.database or found.database == ":memory:":
@@ -229,6 +238,7 @@ def _let_go(engine: Engine, pid: int) -> None:
 
 def _make_engine(url: URL) -> Engine:
     if url.get_backend_name() != "sqlite":
+        need("stores in PostgreSQL", ["psycopg"], "postgres")
         return create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=20)
     folder = Path(str(url.database)).parent
     if not folder.is_dir():

@@ -69,28 +69,39 @@ def _dump_postgres(store: Store, draft: Path) -> None:
     program = shutil.which("pg_dump")
     if program is None:
         raise StoreError("a backup of PostgreSQL needs pg_dump, and it is not installed")
-    url = store.url.set(drivername="postgresql").render_as_string(hide_password=False)
+    url = store.url.set(drivername="postgresql")
+    # Whoever lists the processes of the machine sees their arguments, and not what is around them.
+    secret = {} if url.password is None else {"PGPASSWORD": str(url.password)}
+    address = url._replace(password=None).render_as_string(hide_password=False)
     done = subprocess.run(
-        [program, "--format=custom", f"--file={draft}", f"--dbname={url}"],
-        capture_output=True, text=True, check=False,
+        [program, "--format=custom", f"--file={draft}", f"--dbname={address}"],
+        capture_output=True, text=True, check=False, env=os.environ | secret,
     )  # fmt: skip
     if done.returncode:
         raise StoreError(f"pg_dump failed, nothing is left of the backup: {done.stderr.strip()}")
 
 
-def forget(store: Store | str | Path, after: Any, name: str | None = None) -> dict[str, int]:
+def forget(
+    store: Store | str | Path,
+    after: Any,
+    name: str | None = None,
+    progress: Callable[[int], None] = lambda n: None,
+) -> dict[str, int]:
     """Fold closed duels that are older than `after` into the counters; return how many of each.
 
-    A duel whose window is open is kept, however old.
+    A duel whose window is open is kept, however old. `progress` is told how many of an experiment
+    are folded.
     """
     store, after = open_store(store), checks.duration("forget_after", after)
     found = {}
     for each in Experiment.names(store) if name is None else (name,):
         experiment, n, total = Experiment.open(store, each), 1, 0
+        experiment._desk.submit(Act(lambda *_: None, settles=True))  # what is due is closed first
         while n:
             n = experiment._desk.submit(
                 Act(lambda connection, book, moment: forget_due(connection, book, moment, after))
             )
             total += n
+            progress(total)
         found[each] = total
     return found

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, func, select
 from duelay.live import schema
 from duelay.live.ages import read_ages
 from duelay.live.book import Book
+from duelay.live.desk import unknown_experiment
 from duelay.live.recounting import CLOSED, COUNTS, SUMS, Recount, duel_rows
 from duelay.live.store import Store, open_store
 
@@ -35,6 +36,8 @@ def verify(
         heads = connection.execute(
             select(schema.experiments).order_by(schema.experiments.c.id)
         ).mappings().all()  # fmt: skip
+        if name is not None and name not in (names := [head["name"] for head in heads]):
+            raise unknown_experiment(store, name, names)
         for head in heads:
             if name is None or head["name"] == name:
                 found += [f"{head['name']}: {words}"

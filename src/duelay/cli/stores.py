@@ -1,0 +1,186 @@
+"""`duelay standing`, `export`, `verify`, `migrate`, `backup` and `upkeep`: live experiments."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from tqdm import tqdm
+
+from duelay.cli.shell import Command, import_modules, import_option, wrapped
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+def _live() -> Any:
+    """Return the room of live experiments, or say how to install what it needs."""
+    try:
+        from duelay import live
+    except ImportError as error:
+        raise ValueError(str(error)) from None
+    return live
+
+
+class StoreCommand(Command):
+    """A command on a store: one that does not answer is a sentence and status 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it."""
+        live = _live()
+        try:
+            return super().invoke(ctx)
+        except live.StoreError as error:
+            raise OSError(str(error)) from None
+        except ImportError as error:  # of what only some stores or files need
+            raise ValueError(str(error)) from None
+
+
+def _store(command: C) -> C:
+    """STORE, as all of these commands have it."""
+    return click.argument("store", metavar="STORE")(command)
+
+
+def _name(*, required: bool) -> Callable[[C], C]:
+    """NAME, of an experiment."""
+    return click.argument("name", metavar="NAME" if required else "[NAME]", required=required)
+
+
+def _bar(**shown: Any) -> Any:
+    """Return a bar for somebody who waits at a terminal for more than two seconds."""
+    return tqdm(delay=2, disable=None, leave=False, **shown)
+
+
+def _counting(bar: Any) -> Callable[[int], None]:
+    """Return what moves a bar to a number of duels; a smaller number is of the next experiment."""
+    last = 0
+
+    def move(n: int) -> None:
+        nonlocal last
+        bar.update(n - last if n > last else n)
+        last = n
+
+    return move
+
+
+@click.command("standing", cls=StoreCommand)
+@_store
+@_name(required=False)
+@import_option
+def standing_command(store: str, name: str | None, modules: tuple[str, ...]) -> None:
+    """Say where a live experiment stands; without NAME, list all of a store.
+
+    STORE is a SQLite file or an address, such as duels.db or postgresql+psycopg://user@host/name.
+    """
+    import_modules(modules)
+    live = _live()
+    with closing(live.Store(store)) as opened:
+        if name is not None:
+            click.echo(str(live.Experiment.open(opened, name).standing()))
+            return
+        for each in live.Experiment.names(opened):
+            headline = live.Experiment.open(opened, each).standing().headline
+            is_read = sys.stdout.isatty()  # by a person; a program has a line an experiment
+            click.echo(wrapped(f"{each}: ", headline) if is_read else f"{each}: {headline}")
+
+
+@click.command("export", cls=StoreCommand)
+@_store
+@_name(required=True)
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
+@import_option
+def export_command(store: str, name: str, path: Path, modules: tuple[str, ...]) -> None:
+    """Write every duel of a live experiment as CSV or Parquet, by the ending of FILE.
+
+    `duelay estimate` and `duelay check` read it. Duels that were folded into the counters are not
+    in it.
+    """
+    import_modules(modules)
+    live = _live()
+    with closing(live.Store(store)) as opened:
+        live.Experiment.open(opened, name).export(path)
+    click.echo(f"wrote {path}")
+
+
+@click.command("verify", cls=StoreCommand)
+@_store
+@_name(required=False)
+def verify_command(store: str, name: str | None) -> None:
+    """Recount a store from its duels; name every counter and every evidence that differs.
+
+    It may run beside the experiment. The status is 1 where something differs, 0 where nothing does.
+    """
+    live = _live()
+    with closing(live.Store(store)) as opened:
+        with _bar(desc="recounting", unit=" duels", unit_scale=True) as bar:
+            found = live.verify(opened, name, progress=_counting(bar))
+        names = live.Experiment.names(opened) if name is None else (name,)
+    for sentence in found:
+        click.echo(sentence)
+    if found:
+        raise click.exceptions.Exit(1)
+    click.echo(f"nothing differs: {', '.join(names) or 'there is no experiment'}")
+
+
+@click.command("migrate", cls=StoreCommand)
+@_store
+def migrate_command(store: str) -> None:
+    """Bring the tables of a store to this version of duelay, or make them.
+
+    Make a backup first, and stop the programs that use it.
+    """
+    with closing(_live().Store(store)) as opened:
+        before, after = opened.migrate()
+    did = f"is now of schema {after}, and was of {before}"
+    if before is None:
+        did = f"is new, of schema {after}"
+    elif before == after:
+        did = f"is of schema {after} already"
+    click.echo(f"{opened.name} {did}")
+
+
+@click.command("backup", cls=StoreCommand)
+@_store
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+def backup_command(store: str, path: Path) -> None:
+    """Copy a store to FILE while it runs, whole or not at all.
+
+    Of SQLite it is a store as it stands. Of PostgreSQL it is what pg_dump writes: give it to
+    pg_restore.
+    """
+    live = _live()
+    with closing(live.Store(store)) as opened:
+        with _bar(desc="copying", total=100, bar_format="{desc}: {n:.0f} % |{bar}|") as bar:
+            live.backup(opened, path, progress=lambda share: bar.update(100 * share - bar.n))
+    click.echo(f"wrote {path}, {path.stat().st_size:,} bytes")
+
+
+@click.command("upkeep", cls=StoreCommand)
+@_store
+@_name(required=False)
+@click.option(
+    "--forget-after",
+    required=True,
+    metavar="TIME",
+    help="How old duels must be, such as 90d. One whose window is open is kept.",
+)
+@import_option
+def upkeep_command(
+    store: str, name: str | None, forget_after: str, modules: tuple[str, ...]
+) -> None:
+    """Fold the rows of old duels into the counters, of one experiment or of all.
+
+    Counts, evidence, the law and which pairs a unit has had are kept. An answer to a duel that is
+    forgotten is of an unknown duel, and an export does not have it.
+    """
+    import_modules(modules)
+    live = _live()
+    with closing(live.Store(store)) as opened:
+        with _bar(desc="folding", unit=" duels", unit_scale=True) as bar:
+            folded = live.forget(opened, forget_after, name, progress=_counting(bar))
+    for each, n in folded.items():
+        did = f"{n:,} {'duel' if n == 1 else 'duels'} folded" if n else "no duel is that old"
+        click.echo(f"{each}: {did}")

@@ -1,0 +1,158 @@
+"""Commits in groups: everybody gets its own answer, after its own commit."""
+
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from duelay.live import Experiment, StoreError, UnknownDuelError, verify
+from duelay.live.committing import Committer, Request
+
+
+class Number(Request):
+    def __init__(self, n):
+        super().__init__()
+        self.n = n
+
+
+def in_threads(n, work):
+    """Let n threads work at once; return what each returned or raised."""
+    found = [None] * n
+
+    def one(k):
+        try:
+            found[k] = work(k)
+        except Exception as error:
+            found[k] = error
+
+    threads = [threading.Thread(target=one, args=(k,)) for k in range(n)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive(), "somebody waits for ever"
+    return found
+
+
+def test_everybody_gets_its_own_result_and_groups_form():
+    written = []
+
+    def commit(group):
+        time.sleep(0.002)
+        written.extend(request.n for request in group)
+        for request in group:
+            request.result = -request.n
+
+    committer = Committer(commit)
+    found = in_threads(20, lambda k: [committer.submit(Number(20 * i + k)) for i in range(10)])
+    assert found == [[-(20 * i + k) for i in range(10)] for k in range(20)]
+    assert sorted(written) == list(range(200))
+    assert committer.n_requests == 200 and committer.n_groups < 100
+
+
+def test_a_group_is_no_larger_than_the_most():
+    sizes = []
+
+    def commit(group):
+        time.sleep(0.002)
+        sizes.append(len(group))
+
+    committer = Committer(commit, 3)
+    in_threads(12, lambda k: committer.submit(Number(k)))
+    assert max(sizes) <= 3 and sum(sizes) == 12
+
+
+def test_an_error_is_of_its_group_alone():
+    def commit(group):
+        time.sleep(0.001)
+        if any(request.n == 7 for request in group):
+            raise ValueError("seven")
+
+    committer = Committer(commit, 2)
+    found = in_threads(10, lambda k: committer.submit(Number(k)))
+    assert sum(isinstance(error, ValueError) for error in found) in (1, 2)
+    assert committer.submit(Number(1)) is None
+
+
+def test_a_leader_that_is_stopped_lets_the_others_try_again():
+    def commit(group):
+        if group[0].n == 0:
+            time.sleep(0.05)
+            raise KeyboardInterrupt
+
+    committer = Committer(commit)
+
+    def work(k):
+        time.sleep(0.01 * (k > 0))
+        try:
+            return committer.submit(Number(k))
+        except KeyboardInterrupt:
+            return "stopped"
+
+    assert in_threads(5, work) == ["stopped", None, None, None, None]
+
+
+def test_one_bad_call_does_not_harm_the_others_of_its_group(store):
+    experiment = Experiment.create(store, "x", ["a", "b"])
+    duels = [experiment.ask() for _ in range(16)]
+
+    def work(k):
+        return experiment.tell("nobody" if k % 4 == 0 else duels[k])
+
+    found = in_threads(16, work)
+    assert [isinstance(answer, UnknownDuelError) for answer in found] == [
+        k % 4 == 0 for k in range(16)
+    ]
+    assert experiment.standing().conversions.sum() == 12 and verify(store) == ()
+
+
+def test_threads_that_ask_for_one_unit_or_key_get_one_duel(store):
+    experiment = Experiment.create(store, "x", ["a", "b"])
+    other = Experiment.open(store, "x")
+    both = (experiment, other)
+    assert len(set(in_threads(8, lambda k: both[k % 2].ask(unit="v")))) == 1
+    assert len(set(in_threads(8, lambda k: both[k % 2].ask(key="k")))) == 1
+    told = in_threads(8, lambda k: both[k % 2].tell(experiment.ask(key="k")))
+    assert sorted(told) == ["counted"] + ["repeated"] * 7
+    assert verify(store) == ()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_goes_on_with_coins_of_its_own(store):
+    experiment = Experiment.create(store, "x", [str(k) for k in range(12)], goal="regret")
+    for _ in range(5):
+        experiment.ask()
+    children = []
+    for k in range(2):
+        if (pid := os.fork()) == 0:
+            try:
+                asked = [experiment.ask(key=f"{k} {n}") for n in range(25)]
+                os._exit(0 if all(experiment.tell(duel) == "counted" for duel in asked) else 1)
+            except BaseException:
+                os._exit(2)
+        children.append(pid)
+    assert [os.waitpid(pid, 0)[1] for pid in children] == [0, 0]
+    assert experiment.ask().id is not None
+    history = experiment.history()
+    assert history.n == 56 and verify(store) == ()
+    one = [tuple(experiment.ask(key=f"0 {n}")[1:3]) for n in range(25)]
+    other = [tuple(experiment.ask(key=f"1 {n}")[1:3]) for n in range(25)]
+    assert one != other
+
+
+def test_a_store_that_is_gone_is_said_and_comes_back(tmp_path):
+    path = tmp_path / "duels.db"
+    experiment = Experiment.create(path, "x", ["a", "b"], patience=0.2)
+    duel = experiment.ask()
+    experiment.close()
+    path.rename(tmp_path / "away.db")
+    with pytest.raises(StoreError, match="does not answer"):
+        experiment.tell(duel)
+    for made in tmp_path.glob("duels.db*"):
+        made.unlink()
+    experiment.close()
+    (tmp_path / "away.db").rename(path)
+    assert experiment.tell(duel) == "counted"
+    assert np.array(experiment.standing().conversions).sum() == 1
