@@ -77,7 +77,7 @@ def test_a_database_that_goes_away_loses_nothing_and_is_found_again(postgresql, 
         workers.finish()
         check(store, workers.folder)
     assert failed  # those with little patience; the others have waited
-    assert all("does not answer" in words and "nothing of this was kept" in words
+    assert all("does not answer" in words and "call again" in words
                and "check that the server runs" in words for words in failed)  # fmt: skip
 
 
