@@ -82,6 +82,14 @@ def interpreted():
 
 
 @pytest.fixture
+def undrawn(monkeypatch):
+    """Figures are files with nothing in them: to write real ones takes most of a run's time."""
+    from duelay.show import plots
+
+    monkeypatch.setattr(plots, "save", lambda figure, path: Path(path).write_text("<svg/>"))
+
+
+@pytest.fixture
 def module(tmp_path, monkeypatch):
     """Writes modules into a folder; what they leave behind is taken back."""
     from duelay import text
