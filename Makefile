@@ -74,7 +74,7 @@ test-compiled: $(VENV)/.ready-dev
 test-interpreted: $(VENV)/.ready-dev
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'not slow and (interpreted or not long or not kernels)'
 
-# The quick tests alone reach nearly every line, and to count takes as long again as to run them.
+# The quick tests alone reach nearly every line, and to count takes nearly as long again.
 coverage: $(VENV)/.ready-dev
 	$(BIN)/python -m coverage erase
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -n 2 --dist loadfile \

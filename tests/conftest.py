@@ -10,7 +10,7 @@ import pytest
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # To compile makes many objects that stay, and Python would look through them again and again for
-# what can go: a seventh of the time.
+# what can go: up to a seventh of the time.
 gc.set_threshold(50_000, 20, 100)
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
