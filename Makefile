@@ -9,13 +9,8 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo check test lint docs pictures test-quick test-compiled test-interpreted \
-<<<<<<< HEAD
-    test-wheel test-matrix test-plain-numba chaos golden clean \
+    test-wheel coverage test-matrix test-plain-numba chaos golden clean \
     numbers regrets levels noon bench reproduction studies tried turns decide mutants logs live
-=======
-    test-wheel coverage test-matrix test-plain-numba golden clean \
-    numbers regrets levels noon bench reproduction studies tried turns decide mutants logs
->>>>>>> trim
 
 help:
 	@echo 'make demo      install, compare six policies, draw the figure: demo/regret.png'

@@ -21,6 +21,7 @@ from duelay.live import (
     verify,
 )
 from live.hours import Hours, book_of, settle, visit
+from duelay.live.store import _head
 
 TIED = np.full((3, 3), 0.5)
 FIRST = Path(__file__).parent / "stores" / "first.sql"
@@ -164,10 +165,6 @@ def test_the_migrations_make_the_tables_of_the_schema(store):
         assert compare_metadata(context, schema.metadata) == []
 
 
-def newest():
-    return _head()
-
-
 def test_a_store_of_the_first_schema_opens(tmp_path):
     """`tests/live/stores/first.sql` was written by the first version, and is never made anew."""
     path = tmp_path / "first.db"
@@ -175,7 +172,7 @@ def test_a_store_of_the_first_schema_opens(tmp_path):
     connection.executescript(FIRST.read_text())
     connection.close()
     store = Store(path)
-    if store.revision() != newest():
+    if store.revision() != _head():
         with pytest.raises(StoreError, match="migrate"):
             Experiment.open(path, "first")
     store.migrate()
