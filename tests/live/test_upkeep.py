@@ -20,8 +20,8 @@ from duelay.live import (
     schema,
     verify,
 )
-from live.hours import Hours, book_of, settle, visit
 from duelay.live.store import _head
+from live.hours import Hours, book_of, settle, visit
 
 TIED = np.full((3, 3), 0.5)
 FIRST = Path(__file__).parent / "stores" / "first.sql"
