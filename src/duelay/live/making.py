@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from duelay import text
+from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay.advice import recommend
 from duelay.delays.units import check_clock
@@ -13,6 +14,7 @@ from duelay.policies import Decide
 from duelay.policies.policy import Policy
 
 LONGEST = 200  # characters of a name, a unit or a key
+_MOST_TIME = Duration("36500d")
 
 
 def find_policy(
@@ -61,6 +63,14 @@ def find_policy(
     if policy.window is not None and not isinstance(policy.window, Duration):
         policy = dataclasses.replace(policy, window=window)  # type: ignore[type-var]
     return policy
+
+
+def check_length(name: str, given: Any) -> Duration:
+    """Return a window, or how long duels are kept; a store counts microseconds in 64 bits."""
+    length = checks.duration(name, given)
+    if float(length) > float(_MOST_TIME):
+        raise ValueError(f"{name} must be at most {_MOST_TIME}, got {given!r}")
+    return length
 
 
 def check_forgetting(forget: Duration | None, window: Duration | None) -> None:
