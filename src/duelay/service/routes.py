@@ -13,7 +13,7 @@ from sqlalchemy import delete, insert, select
 
 from duelay.live import Experiment, schema
 from duelay.live.book import MICRO, read_arms
-from duelay.live.booking import Ask, LiveDuel
+from duelay.live.booking import Ask, LiveDuel, Tell
 from duelay.live.making import LONGEST, check_word
 from duelay.live.statements import duels_after
 from duelay.live.store import Store, StoreError
@@ -184,13 +184,15 @@ async def tell_all(name: str, body: models.Answers, room: Here, key: Teller) -> 
     experiment, groups = await room.desks.open(name)
     for each in body.answers:
         _check_text("id", each.id)
-    tells = [experiment._tell(each.id, each.winner, each.at) for each in body.answers]
-    await groups.submit(*tells)
+    tells = [_tell_or_error(experiment, each) for each in body.answers]
+    await groups.submit(*(tell for tell in tells if isinstance(tell, Tell)))
     found = []
-    for tell in tells:
-        said = {"status": tell.result} if tell.error is None else {"error": str(tell.error)}
-        room.metrics.tells.labels(tell.result or "refused").inc()
-        found.append({"id": tell.id, **said})
+    for each, tell in zip(body.answers, tells, strict=True):
+        error = tell.error if isinstance(tell, Tell) else tell
+        status = tell.result if isinstance(tell, Tell) and error is None else "refused"
+        room.metrics.tells.labels(status).inc()
+        said = {"status": status} if error is None else {"error": str(error)}
+        found.append({"id": each.id, **said})
     return JSONResponse({"answers": found})
 
 
@@ -265,6 +267,13 @@ async def numbers(room: Here) -> Response:
             room.metrics.evidence.labels(name).set(max(age, 0.0))
             room.metrics.pending.labels(name).set(int(book.bets.n_open.sum() // 2))
     return Response(room.metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+def _tell_or_error(experiment: Experiment, answer: models.Answer) -> Tell | ValueError:
+    try:
+        return experiment._tell(answer.id, answer.winner, answer.at)
+    except ValueError as error:
+        return error
 
 
 def _check_text(name: str, value: str | None) -> None:
