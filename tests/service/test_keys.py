@@ -14,7 +14,10 @@ class Caller:
     """A client that presents a key."""
 
     def __init__(self, client, key):
-        self.client, self.headers = client, {} if key is None else {"Authorization": f"Bearer {key}"}
+        self.client, self.headers = (
+            client,
+            {} if key is None else {"Authorization": f"Bearer {key}"},
+        )
 
     def __call__(self, method, path, body=None):
         response = self.client.request(method, path, json=body, headers=self.headers)
@@ -27,7 +30,9 @@ class Caller:
 def made(url):
     """A store with two experiments, and one duel of each."""
     with closing(Store(url)) as store:
-        duels = {name: Experiment.create(store, name, ["a", "b"]).ask().id for name in ("one", "two")}
+        duels = {
+            name: Experiment.create(store, name, ["a", "b"]).ask().id for name in ("one", "two")
+        }
     return url, duels
 
 

@@ -8,7 +8,7 @@ import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 from sqlalchemy import delete, insert, select
 
 from duelay.live import Experiment, schema
@@ -254,7 +254,7 @@ async def health(room: Here) -> Any:
     return JSONResponse({"status": "ok"})
 
 
-@ROUTES.get("/metrics", tags=["running it"])
+@ROUTES.get("/metrics", response_class=PlainTextResponse, tags=["running it"])
 async def numbers(room: Here) -> Response:
     """Numbers for Prometheus."""
     for name, groups in room.desks.groups:
