@@ -15,7 +15,7 @@ class Receiver:
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):  # noqa: N802
+            def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 outer.received.append((dict(self.headers), body))
                 status = outer.answers.pop(0) if outer.answers else 204

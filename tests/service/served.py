@@ -42,7 +42,8 @@ class Server:
     def __init__(self, store, folder, *options, port=None):
         self.port = free_port() if port is None else port
         self.url = f"http://127.0.0.1:{self.port}"
-        self._errors = (folder / f"log-{self.port}").open("a+")
+        self._log = folder / f"log-{self.port}"
+        self._errors = self._log.open("a")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "duelay", "serve", "--store", store, "--port", str(self.port),
              *options],
@@ -64,8 +65,7 @@ class Server:
     @property
     def log(self):
         """What it has written."""
-        self._errors.seek(0)
-        return self._errors.read()
+        return self._log.read_text()
 
     def __enter__(self):
         return self.wait()
