@@ -28,6 +28,7 @@ from duelay.live.making import (
     WINDOW,
     check_arm,
     check_forgetting,
+    check_length,
     check_name,
     check_votes,
     check_word,
@@ -117,7 +118,7 @@ class Experiment:
         checks.one_of("goal", goal, GOALS)
         if check_feedback(feedback, counts="each answer must say of which duel it is") == "votes":
             check_votes(arms)
-        length = None if window is None else checks.duration("window", window)
+        length = None if window is None else check_length("window", window)
         error = checks.number("error", error, above=0, below=1)
         checks.yes_or_no("self_duels", self_duels)
         chosen = find_policy(policy, goal, length, error, feedback, self_duels=self_duels)
@@ -125,7 +126,8 @@ class Experiment:
             goal = "decide" if isinstance(chosen, Decide) else "regret"
             error = chosen.error if isinstance(chosen, Decide) else error
             length = in_time(chosen)
-        forget = None if forget_after is None else checks.duration("forget_after", forget_after)
+            length = None if length is None else check_length("window", length)
+        forget = None if forget_after is None else check_length("forget_after", forget_after)
         check_forgetting(forget, length)
         row = {
             "name": name,
@@ -141,7 +143,8 @@ class Experiment:
             "stride": 1,
         }
         desk = Desk(store, 0, name, chosen, **opened)
-        row["created"] = row["moment"] = row["settled"] = round(desk.clock() * MICRO)
+        desk.created = round(desk.clock() * MICRO)
+        row["created"] = row["moment"] = row["settled"] = desk.created
         store.need(makes=True)
         try:
             with store.explained(), store.writing() as connection:
@@ -174,13 +177,19 @@ class Experiment:
         store.need()
         with store.reading() as connection:
             rows = connection.execute(
-                select(*(schema.experiments.c[name] for name in ("id", "name", "policy")))
+                select(
+                    *(
+                        schema.experiments.c[column]
+                        for column in ("id", "name", "policy", "created")
+                    )
+                )  # fmt: skip
             ).all()
         found = {row.name: row for row in rows}
         if name not in found:
             raise unknown_experiment(store, name, tuple(found))
         policy = text.parse("policy", found[name].policy)
-        return cls(Desk(store, found[name].id, name, policy, **opened))
+        row = found[name]
+        return cls(Desk(store, row.id, name, policy, created=row.created, **opened))
 
     @classmethod
     def names(cls, store: Store | str | Path) -> tuple[str, ...]:
@@ -269,7 +278,7 @@ class Experiment:
                     f"at must not lie in the future, got {at!r}, {seconds - now:,.1f} seconds from "
                     "now: it is seconds since the epoch"
                 )
-            moment = round(seconds * MICRO)
+            moment = round(max(seconds, 0.0) * MICRO)  # it is never before its duel anyway
         return Tell(id, winner, moment)
 
     # Looking.
@@ -305,7 +314,7 @@ class Experiment:
     def arms(self) -> tuple[str, ...]:
         """The names of all arms, those that are retired included."""
         with self.store.reading() as connection:
-            return read_arms(connection, self._desk.id)
+            return read_arms(connection, self._desk.read_head(connection)["id"])
 
     @property
     def status(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from duelay import text
+from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay.advice import recommend
 from duelay.delays.units import check_clock
@@ -15,6 +16,7 @@ from duelay.policies.policy import Policy
 
 WINDOW, ERROR = "14d", 0.05  # where nothing else is said
 LONGEST = 200  # characters of a name, a unit or a key
+_MOST_TIME = Duration("36500d")
 
 
 def find_policy(
@@ -93,6 +95,14 @@ def check_votes(arms: Iterable[str]) -> None:
                 f"arms must not be called 'first', 'second' or 'tie' where votes are told: a vote "
                 f"for {arm!r} could mean the place or the arm"
             )
+
+
+def check_length(name: str, given: Any) -> Duration:
+    """Return a window, or how long duels are kept; a store counts microseconds in 64 bits."""
+    length = checks.duration(name, given)
+    if float(length) > float(_MOST_TIME):
+        raise ValueError(f"{name} must be at most {_MOST_TIME}, got {given!r}")
+    return length
 
 
 def check_forgetting(forget: Duration | None, window: Duration | None) -> None:
