@@ -226,7 +226,7 @@ class Service:
         self.url = url
         self._patience = checks.number("patience", patience, least=0)
         self._trouble = httpx.TransportError
-        self._make = lambda: _client(httpx.Client, url, key)
+        self._make: Callable[[], Any] = lambda: _client(httpx.Client, url, key)
         self._client, self._process = self._make(), os.getpid()
 
     def create(self, name: str, arms: Sequence[str], **said: Any) -> RemoteExperiment:
