@@ -9,13 +9,14 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo check test lint docs pictures test-quick test-compiled test-interpreted \
-    test-wheel test-matrix test-plain-numba chaos golden clean \
+    test-wheel coverage test-matrix test-plain-numba chaos golden clean \
     numbers regrets levels noon bench reproduction studies tried turns decide mutants logs live
 
 help:
 	@echo 'make demo      install, compare six policies, draw the figure: demo/regret.png'
 	@echo 'make check     lint, types and the quick tests: before every commit'
 	@echo 'make test      all that must pass: lint, types, the site, every test, the wheel'
+	@echo 'make coverage  the lines that no quick test reaches; at least 95 % must be (two minutes)'
 	@echo 'make test-matrix  the quick tests on every Python, and on the oldest dependencies'
 	@echo 'make chaos     live experiments, killed 50 times on each database (three minutes)'
 	@echo 'make docs      the documentation as a site: site/index.html'
@@ -46,7 +47,10 @@ demo: $(VENV)/.ready
 # Leaves out what compiles, and what takes more than a second interpreted: `make test` has it.
 check: lint test-quick
 
-test: lint docs test-compiled test-interpreted test-wheel
+# The first three take one core each, the tests two.
+test: $(VENV)/.ready-dev
+	$(MAKE) --no-print-directory -j 2 test-wheel lint docs
+	$(MAKE) --no-print-directory test-compiled test-interpreted
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check .
@@ -68,15 +72,17 @@ test-quick: $(VENV)/.ready-dev
 test-compiled: $(VENV)/.ready-dev
 	$(PYTEST) -m '(kernels or compiled) and not slow'
 
-# Interpreted, the same code is the oracle of the compiled one. The quick tests alone reach nearly
-# every line; to count lines under the long ones would take twice their time.
+# Interpreted, the same code is the oracle of the compiled one.
 test-interpreted: $(VENV)/.ready-dev
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'not slow and (interpreted or not long or not kernels)'
+
+# The quick tests alone reach nearly every line, and to count takes nearly as long again.
+coverage: $(VENV)/.ready-dev
 	$(BIN)/python -m coverage erase
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -n 2 --dist loadfile \
 	    -m 'not slow and not long'
 	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage report
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'long and not slow and (interpreted or not kernels)'
 
 # As with a release of Numba without the parts that it does not promise: slower, and not broken.
 test-plain-numba: $(VENV)/.ready-dev

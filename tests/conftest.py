@@ -1,3 +1,4 @@
+import gc
 import os
 import signal
 import sys
@@ -8,14 +9,44 @@ import pytest
 # A shell that starts the tests in the background has Ctrl-C ignored, by them and their children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+# To compile makes many objects that stay, and Python would look through them again and again for
+# what can go: up to a seventh of the time.
+gc.set_threshold(50_000, 20, 100)
 
+INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 TESTS = Path(__file__).parent
 # Of the rooms with kernels, what is quick is run interpreted and what is long compiled. These are
 # run both ways: golden duels, and the contract of every policy.
 BOTH = ("engine/test_golden.py", "policies/test_contract.py")
 KERNELS = ("engine", "estimates", "ledger", "players", "policies", "rules", "test_advice.py")
+# The files that take longest, compiled or interpreted, come first: so both workers end together.
+FIRST = (
+    "policies/test_contract.py",
+    "assumptions/test_assumptions.py",
+    "engine/test_shortcuts.py",
+    "experiments/test_experiments.py",
+    "_core/test_words.py",
+    "experiments/test_cluster.py",
+    "assumptions/test_by_clock.py",
+    "rules/test_rules.py",
+    "players/test_portable.py",
+    "docs/test_numbers.py",
+    "_core/test_outside.py",
+    "problems/test_winners.py",
+    "_core/test_cache.py",
+    "ledger/test_learned.py",
+    "test_theory.py",
+    "experiments/test_claims.py",
+    "experiments/test_studies.py",
+    "_core/test_jit.py",
+    "policies/test_own_compiled.py",
+)
+
+
+def pytest_configure(config):
+    """Leave the order of the files to `FIRST`: pytest-xdist's own is by the number of tests."""
+    config.option.loadscopereorder = False
 
 
 def pytest_collection_modifyitems(config, items):
@@ -33,7 +64,12 @@ def pytest_collection_modifyitems(config, items):
     marks = ["compiled" if INTERPRETED else "interpreted"] + ["kept"] * IS_PLAIN
     left = {item for item in items if any(map(item.get_closest_marker, marks))}
     config.hook.pytest_deselected(items=list(left))
-    items[:] = [item for item in items if item not in left]
+    places = {TESTS / name: place for place, name in enumerate(FIRST)}
+    items[:] = sorted(
+        (item for item in items if item not in left),
+        key=lambda item: places.get(item.path, len(places)),
+    )
+    gc.freeze()  # what all tests share
 
 
 def _is_in(item, rooms):
@@ -43,6 +79,14 @@ def _is_in(item, rooms):
 @pytest.fixture
 def interpreted():
     return INTERPRETED
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Figures are files with nothing in them: to write real ones takes most of a run's time."""
+    from duelay.show import plots
+
+    monkeypatch.setattr(plots, "save", lambda figure, path: Path(path).write_text("<svg/>"))
 
 
 @pytest.fixture

@@ -240,6 +240,7 @@ def seen(monkeypatch):
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("undrawn")
 def test_what_is_left_is_told_after_the_compiling_and_for_the_figures_too(seen, tmp_path):
     spec = reading.parse(TINY, "tiny.toml", Path())
     experiments.run(spec, tmp_path / "out", workers=1, quiet=True)
@@ -253,6 +254,7 @@ def test_what_is_left_is_told_after_the_compiling_and_for_the_figures_too(seen, 
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("undrawn")
 def test_the_bar_counts_every_figure_that_is_drawn(seen, tmp_path):
     grids = """
 problems = ["mslr"]

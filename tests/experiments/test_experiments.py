@@ -110,6 +110,7 @@ def test_a_rerun_computes_only_what_is_missing_or_damaged(finished, tmp_path, mo
     assert fingerprint(folder) == fingerprint(finished)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_changed_specification_keeps_what_has_not_changed(finished, tmp_path, monkeypatch):
     folder = tmp_path / "out"
     shutil.copytree(finished, folder)
@@ -326,6 +327,7 @@ def test_a_worker_with_other_sources_is_refused(tmp_path, monkeypatch):
         experiments.run(spec(), tmp_path / "out", workers=1, quiet=True)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_nobody_need_read_the_progress(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
     experiments.run(spec(), tmp_path / "out", workers=1)
@@ -345,6 +347,7 @@ def test_words_are_words(tmp_path):
     assert "± -" in page  # one run has no spread
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_grids_that_share_cells_give_each_row_once(tmp_path):
     source = SMALL + '[[grid]]\nname = "a"\nruns = 3\n[[grid]]\nname = "b"\n'
     experiments.run(spec(source), tmp_path / "out", workers=1, quiet=True)
@@ -356,6 +359,7 @@ def test_grids_that_share_cells_give_each_row_once(tmp_path):
     assert results.get("b", "mslr", "the baseline").runs == 5
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_horizon_that_is_too_short_is_said_once(tmp_path):
     source = SMALL.replace("rucb:alpha=1", "mrr-db-delay")
     message = r"^horizon 300 is too short for MRR-DB-Delay \(2 of 2 problems\)$"
@@ -367,6 +371,7 @@ def test_a_horizon_that_is_too_short_is_said_once(tmp_path):
     assert "- arithmetic:3,0.1, the baseline: horizon 300 is too short" in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_full_disk_keeps_what_was_computed(tmp_path, monkeypatch):
     written = []
 
@@ -498,6 +503,7 @@ def test_a_csv_of_ones_own_gives_a_figure_in_two_commands(tmp_path, monkeypatch,
     assert (tmp_path / "mine" / "figures" / "mine-regret.png").exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_progress_is_a_line_a_cell_where_nobody_watches(tmp_path, monkeypatch, capsys):
     path = tmp_path / "small.toml"
     path.write_text(SMALL)

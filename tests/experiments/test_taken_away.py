@@ -8,7 +8,7 @@ from duelay import experiments
 from duelay.experiments.results import export
 from helpers import fingerprint, spec
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("undrawn")]
 
 
 def test_a_folder_removed_in_mid_run_is_one_sentence(tmp_path):

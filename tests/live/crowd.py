@@ -109,9 +109,10 @@ def check(store, folder):
         own = [row for row in rows if row.experiment == head.id]
         told = [row for row in own if row.told is not None]
         assert head.asked == len(own) and head.heard == len(told)
-        assert head.late == sum(row.late is not None for row in own)
-        assert sum(pair.plays for pair in pairs if pair.experiment == head.id) == len(own)
-        assert sum(pair.conversions for pair in pairs if pair.experiment == head.id) == len(told)
+        these = [pair for pair in pairs if pair.experiment == head.id]
+        assert sum(pair.plays for pair in these) == len(own)
+        assert sum(pair.conversions for pair in these) == len(told)
+        assert sum(pair.late for pair in these) == sum(row.late is not None for row in own)
         assert {row.place for row in told} == set(range(1, len(told) + 1))
         assert {row.number for row in own} == set(range(1, len(own) + 1))
     assert verify(store) == ()

@@ -14,7 +14,7 @@ CLEAR = np.array([[0.5, 0.95, 0.9], [0.05, 0.5, 0.6], [0.1, 0.4, 0.5]])
 TIED = np.full((3, 3), 0.5)
 
 
-def play(store, mu, n=250, *, seed=0, **made):
+def play(store, mu, n=160, *, seed=0, **made):
     """Visitors of an experiment that settles and looks when a player would: at each ask."""
     hours = Hours()
     made = {"window": "1h", "name": "x", "arms": ["a", "b", "c"], **made}
@@ -38,10 +38,10 @@ def test_bets_are_those_of_a_player_that_heard_the_same(store, feedback, mu):
     for name in ("kappa", "matured", "answered", "n_heard", "refit"):
         assert getattr(ours, name)[0] == pytest.approx(getattr(theirs, name)[0]), name
     assert (ours.n_open == theirs.n_open).all()
-    assert ours.n_heard[0] > 20 and (ours.matured[0] > 50)
+    assert ours.n_heard[0] > 15 and ours.matured[0] > 20
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_winner_is_declared_when_a_player_declares_it(store, seed):
     experiment = play(store, CLEAR, 1000, seed=seed)
     book, history = book_of(experiment), experiment.history()

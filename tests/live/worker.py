@@ -30,6 +30,7 @@ EXPERIMENTS = ("decide", "regret")  # each thread has one of them
 LAG = 3  # duels that wait for their answer
 AGAIN = 0.1  # of answers are told twice, and as many of another process' duels
 SLOW = 0.03  # seconds, of a commit
+PATIENCE = 30.0  # seconds, for a process that has been told to stop
 
 
 def converts(key):
@@ -132,6 +133,19 @@ def work(store, folder, n_threads, name):
         thread.join()
 
 
+def end(pid, how):
+    """End a process, and return its code; one that does not stop is killed."""
+    os.kill(pid, how)
+    until = time.monotonic() + PATIENCE
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() > until:
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)
+
+
 def main(store, folder, n_threads):
     running = {}
     for line in sys.stdin:
@@ -143,11 +157,10 @@ def main(store, folder, n_threads):
                 os._exit(0)
             print("started", flush=True)
         else:
-            os.kill(running[name], signal.SIGKILL if command == "kill" else signal.SIGTERM)
-            _, status = os.waitpid(running.pop(name), 0)
-            print(os.waitstatus_to_exitcode(status), flush=True)
+            how = signal.SIGKILL if command == "kill" else signal.SIGTERM
+            print(end(running.pop(name), how), flush=True)
     for pid in running.values():
-        os.kill(pid, signal.SIGKILL)
+        end(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Rules against their slow twins, tick by tick, with delayed conversions."""
 
+import functools
 import math
 
 import numpy as np
@@ -272,7 +273,6 @@ ONE_IN_C = ((3, 0, 500, 205), (3, 1, 100, 80), (3, 2, 100, 80), (0, 1, 30, 15), 
 def test_double_thompson_chooses_as_often_as_the_algorithm_does(is_plus, law, told_of):
     """One ledger, many draws: the pairs' frequencies against those of the slow twin."""
     from duelay.ledger import assume, open_ledger
-    from duelay.rules import select
     from duelay.rules.double_thompson import double_thompson_rule
 
     ledger = open_ledger(assume(law, None, 4), 4)
@@ -284,10 +284,10 @@ def test_double_thompson_chooses_as_often_as_the_algorithm_does(is_plus, law, to
     told, t, draws = ledger.estimates(), 120, 6000
     rng, twin_rng = np.random.default_rng(5), np.random.default_rng(6)
     counts, twin = np.zeros((4, 4)), np.zeros((4, 4))
-    pick = one_turn(select, double_thompson_rule(0.51, is_plus, 4), ledger)
-    pick(t - 1, rng)  # from now on nothing changes: coins in place of Betas
+    pick, rule = one_turn(), double_thompson_rule(0.51, is_plus, 4)
+    pick(rule, ledger, t - 1, rng)  # from now on nothing changes: coins in place of Betas
     for _ in range(draws):
-        counts[pick(t, rng)] += 1
+        counts[pick(rule, ledger, t, rng)] += 1
         twin[naive.double_thompson(told.mean, told.expected, 0.51, t, twin_rng, is_plus)] += 1
     p = (counts + twin) / (2 * draws)
     error = np.sqrt(2 * p * (1 - p) / draws)
@@ -295,15 +295,17 @@ def test_double_thompson_chooses_as_often_as_the_algorithm_does(is_plus, law, to
     assert np.count_nonzero(counts) > (5 if told_of is ALL_MAY_WIN else 2)
 
 
-def one_turn(select, rule, ledger):
+@functools.cache  # a kernel of a test's is compiled anew for each
+def one_turn():
     """`select` by itself: as a kernel where we are compiled, since it dispatches on types."""
     from duelay._core.jit import kernel
+    from duelay.rules import select
 
     @kernel
     def pick(rule, ledger, t, rng):
         return select(rule, ledger, t, rng)
 
-    return lambda t, rng: pick(rule, ledger, t, rng)
+    return pick
 
 
 @pytest.mark.parametrize(

@@ -166,19 +166,20 @@ def _beside(folder: Path, names: Iterable[str]) -> Iterator[Path]:
             yield folder / f"{name}.py"
 
 
-def _imported(source: bytes) -> set[str]:
+@functools.lru_cache(maxsize=256)  # a package with many rules is read for each of them
+def _imported(source: bytes) -> frozenset[str]:
     """Return the top-level modules and packages of all absolute imports in a file."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
-        return set()
+        return frozenset()
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             names.add(node.module)
-    return {name.partition(".")[0] for name in names} - {"duelay"}
+    return frozenset(name.partition(".")[0] for name in names) - {"duelay"}
 
 
 def _classes(recipe: Any) -> Iterator[type]:

@@ -215,27 +215,27 @@ class Book:
         self.head["moment"] = moment
         if self.dirty:
             self.head["version"] += 1
-            rows = [self._row(i, j) for i, j in sorted(self.dirty)]
-            statements.upsert(connection, schema.pairs, rows)
+            statements.upsert(connection, schema.pairs, self._rows())
             self.dirty = set()
         for name, column in _SCALARS.items():
             self.head[column] = getattr(self.bets, name)[0].item()
         self._write_path(connection, moment)
         values = {name: self.head[name] for name in statements.CHANGING}
-        connection.execute(statements.WRITE_HEAD, values | {"b_id": self.settings.id})
+        statements.run(connection, statements.WRITE_HEAD, values | {"b_id": self.settings.id})
         self.version = self.head["version"]
 
-    def _row(self, i: int, j: int) -> dict[str, Any]:
-        row = {name: self.array(name)[i, j].item()
-               for name in (*_COUNTS, *_SUMS, *_OF_BETS, *_OF_LEDGER)}  # fmt: skip
-        return row | {
-            "experiment": self.settings.id,
-            "first": i,
-            "second": j,
-            "passed": row["passed"] or None,
-            "wealth": to_bytes(self.bets.wealth[i, j]),
-            "version": self.head["version"],
-        }
+    def _rows(self) -> list[dict[str, Any]]:
+        """Return the rows of the pairs that are to be written."""
+        arrays = [(name, self.array(name)) for name in (*_COUNTS, *_SUMS, *_OF_BETS, *_OF_LEDGER)]
+        rows = []
+        for i, j in sorted(self.dirty):
+            row = {name: values[i, j].item() for name, values in arrays}
+            row["passed"] = row["passed"] or None
+            row["experiment"], row["first"], row["second"] = self.settings.id, i, j
+            row["wealth"] = to_bytes(self.bets.wealth[i, j])
+            row["version"] = self.head["version"]
+            rows.append(row)
+        return rows
 
     def _write_path(self, connection: Connection, moment: int) -> None:
         """Write the moments of the path that are new; drop those that the path has dropped."""

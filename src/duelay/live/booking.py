@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, func, select
 
 from duelay._core.duration import in_brief
-from duelay.ledger.bets import leave_open
 from duelay.ledger.elsewhere import AFTERWARDS, ANSWERED, settle
 from duelay.live import schema, statements
 from duelay.live.ages import Ages
@@ -22,7 +21,6 @@ from duelay.players.player import UnknownDuelError
 
 _WORDS = {"first": 1.0, "second": 0.0, "tie": 0.5}
 _BY_ANSWER, _BY_SILENCE = 1, 2
-_INSERT = insert(schema.duels)
 
 
 class LiveDuel(NamedTuple):
@@ -118,7 +116,7 @@ def book_tells(
         columns = ("told", "place", "first_won", "settled_by", "settled", "odds")
         change_duels(connection, told, columns)
     if late:
-        connection.execute(statements.write_duels("late"), late)
+        statements.run(connection, statements.write_duels("late"), late)
 
 
 def count_answer(book: Book, ages: Ages, row: dict[str, Any]) -> None:
@@ -178,7 +176,8 @@ def change_duels(
     connection: Connection, rows: Sequence[dict[str, Any]], columns: Sequence[str]
 ) -> None:
     """Write some columns of duels."""
-    connection.execute(
+    statements.run(
+        connection,
         statements.write_duels(*columns),
         [{"b_id": row["id"], **{name: row[name] for name in columns}} for row in rows],
     )
@@ -251,7 +250,8 @@ def book_asks(
     if is_retry:
         found = connection.execute(statements.DUELS_BY_ID, {"ids": [ask.id for ask in asks]})
         kept = {row["id"]: row for row in found.mappings()}
-    new = []
+    new: list[dict[str, Any]] = []
+    pairs = iter(chooser.choose(book, len(asks)))
     for ask in asks:
         again = kept.get(ask.id) or asked.by_key.get(ask.key or "")
         if again is None and ask.unit is not None:
@@ -262,7 +262,7 @@ def book_asks(
         if book.winner is not None and not chooser.goes_on(book.settings.share):
             ask.result = LiveDuel(None, None, None, True, book.arms[book.winner])
             continue
-        row = _choose(book, chooser, ask, asked.had, moment)
+        row = _record(book, next(pairs), ask, asked.had, moment)
         new.append(row)
         ask.result = shown(book, row)
         if ask.key is not None:
@@ -270,25 +270,26 @@ def book_asks(
         if ask.unit is not None:
             asked.open_of[ask.unit] = row
     if new:
-        connection.execute(_INSERT, new)
+        statements.run(connection, statements.INSERT_DUELS, new)
 
 
-def _choose(
-    book: Book, chooser: Any, ask: Ask, had: set[tuple[str, int, int]], moment: int
+def _record(
+    book: Book, pair: tuple[int, int], ask: Ask, had: set[tuple[str, int, int]], moment: int
 ) -> dict[str, Any]:
-    """Choose a duel, count it, and return its row."""
-    first, second = chooser.choose(book)
+    """Count a duel that was chosen, and return its row."""
+    first, second = pair
     book.head["asked"] += 1
     enters = True
     if ask.unit is not None:
-        pair = (ask.unit, min(first, second), max(first, second))
-        enters = pair not in had
-        had.add(pair)
+        taste = (ask.unit, min(first, second), max(first, second))
+        enters = taste not in had
+        had.add(taste)
     book.array("plays")[first, second] += 1
     if not enters:
         book.array("repeats")[first, second] += 1
     elif first != second:
-        leave_open(book.bets.n_open, first, second, 1)
+        book.bets.n_open[first, second] += 1
+        book.bets.n_open[second, first] += 1
     book.touch(first, second)
     return {
         "id": ask.id,

@@ -31,11 +31,11 @@ class Chooser:
         """Whether an ask gets a duel though a winner is declared."""
         return bool(share > 0.0 and self.rng.random() < share)
 
-    def choose(self, book: Book) -> tuple[int, int]:
-        """Return the two arms that duel next, `first` and `second`; nothing is written down."""
+    def choose(self, book: Book, n: int) -> list[tuple[int, int]]:
+        """Return n times the two arms that duel next, in order; nothing is written down."""
         t = book.head["asked"] + 1
         if self.follower is not None:
-            return self.follower.pick(t, self.rng)
+            return self.follower.pick(t, n, self.rng)
         if self._n_arms != len(book.arms):
             self._rule, self._n_arms = self.policy.rule(len(book.arms)), len(book.arms)
-        return self.policy.pick(self._rule, book.ledger, t, self.rng)
+        return self.policy.pick(self._rule, book.ledger, t, self.rng, n)

@@ -105,7 +105,7 @@ class Desk:
     def read_head(self, connection: Connection, *, to_write: bool = False) -> Any:
         """Return the experiment's row; where it is to be written, hold it."""
         query = statements.HEAD_TO_WRITE if to_write else statements.HEAD
-        row = connection.execute(query, {"experiment": self.id}).mappings().first()
+        row = statements.run(connection, query, {"experiment": self.id}).mappings().first()
         if row is None:
             raise UnknownExperimentError(
                 f"the experiment {self.name!r} has been deleted from {self.store.name}"

@@ -55,10 +55,11 @@ class Follower:
         """Whether arms have come or gone since."""
         return self._changes != len(book.changes)
 
-    def pick(self, t: int, rng: np.random.Generator) -> tuple[int, int]:
-        """Choose two arms, by the ledger as it was read."""
-        first, second = self.policy.pick(self._rule, self._ledger, t, rng)
-        return int(self._cast.shown[first]), int(self._cast.shown[second])
+    def pick(self, t: int, n: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+        """Choose two arms n times, by the ledger as it was read."""
+        shown = self._cast.shown.tolist()
+        pairs = self.policy.pick(self._rule, self._ledger, t, rng, n)
+        return [(shown[first], shown[second]) for first, second in pairs]
 
     def read(self, connection: Connection, book: Book, moment: int) -> None:
         """Bring the ledger up to date."""

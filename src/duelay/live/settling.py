@@ -15,7 +15,7 @@ from duelay.ledger.elsewhere import MATURED, SILENT, look_now, wait
 from duelay.live.ages import Ages
 from duelay.live.book import MICRO, Book
 from duelay.live.booking import bet, change_duels
-from duelay.live.statements import duels_after
+from duelay.live.statements import duels_after, run
 
 _CHUNK = 2000  # duels that are read at one time
 _NEEDED = ("id", "number", "first", "second", "asked", "enters", "told", "first_won",
@@ -62,11 +62,12 @@ def rows_until(
     """
     n = 1  # mostly there is nothing: a look at one duel tells
     while last > 0:
-        found = connection.execute(
+        found = run(
+            connection,
             duels_after(*_NEEDED),
             {"experiment": book.settings.id, "after": book.head[pointer], "n": n},
-        ).mappings()
-        read = [dict(row) for row in found]
+        )
+        read = [dict(zip(_NEEDED, row, strict=True)) for row in found]
         rows = [row for row in read if row["asked"] <= last]
         if rows:
             book.head[pointer] = rows[-1]["number"]

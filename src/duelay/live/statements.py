@@ -1,11 +1,15 @@
-"""Statements that every transaction runs, built once: to build one takes longer than to run it."""
+"""Statements that every transaction runs, built and compiled once.
+
+To build one takes longer than to run it. `run` hands the compiled text and bound parameters to the
+driver, past what SQLAlchemy does to each row: a text, a number and bytes need nothing.
+"""
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from duelay.live.schema import duels, experiments
@@ -21,6 +25,8 @@ WRITE_HEAD = (
     .where(experiments.c.id == bindparam("b_id"))
     .values({name: bindparam(name) for name in CHANGING})
 )
+_ASKED = ("id", "experiment", "number", "first", "second", "asked", "unit", "key", "enters")
+INSERT_DUELS = insert(duels).values({name: bindparam(name) for name in _ASKED})
 DUELS_BY_ID = select(duels).where(duels.c.id.in_(bindparam("ids", expanding=True)))
 
 
@@ -42,10 +48,32 @@ def write_duels(*names: str) -> Any:
     return update(duels).where(duels.c.id == bindparam("b_id")).values(values)
 
 
+def run(connection: Connection, statement: Any, rows: Any) -> Any:
+    """Run a statement with one row of parameters, or with many; every row has all of them."""
+    sql, names, fixed = _compiled(statement, cast(Any, type(connection.dialect)))
+    if isinstance(rows, dict):
+        values = fixed | rows
+        return connection.exec_driver_sql(
+            sql, values if names is None else tuple([values[name] for name in names])
+        )
+    if names is not None:
+        rows = [tuple([row[name] for name in names]) for row in rows]
+    return connection.exec_driver_sql(sql, rows)
+
+
+@functools.cache
+def _compiled(statement: Any, dialect: Any) -> tuple[str, tuple[str, ...] | None, dict[str, Any]]:
+    """Return a statement as text, its parameters by place, None where by name, and fixed ones."""
+    compiled = statement.compile(dialect=dialect())
+    names = compiled.positiontup
+    fixed = {name: value for name, value in compiled.params.items() if value is not None}
+    return str(compiled), None if names is None else tuple(names), fixed
+
+
 def upsert(connection: Connection, table: Any, rows: list[dict[str, Any]]) -> None:
     """Write rows, each in the place of the one with the same key, if there is one."""
     if rows:
-        connection.execute(_upsert(table, connection.dialect.name, tuple(rows[0])), rows)
+        run(connection, _upsert(table, connection.dialect.name, tuple(rows[0])), rows)
 
 
 @functools.cache

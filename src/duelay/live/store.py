@@ -239,7 +239,13 @@ def _let_go(engine: Engine, pid: int) -> None:
 def _make_engine(url: URL) -> Engine:
     if url.get_backend_name() != "sqlite":
         need("stores in PostgreSQL", ["psycopg"], "postgres")
-        return create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=20)
+        return create_engine(
+            url,
+            pool_pre_ping=True,
+            pool_size=5,
+            max_overflow=20,
+            connect_args={"connect_timeout": 10},
+        )
     folder = Path(str(url.database)).parent
     if not folder.is_dir():
         raise StoreError(f"there is no folder {folder} for the store: make it, or name another one")

@@ -24,7 +24,7 @@ from duelay.ledger import Ledger, age_to, assume, assume_by_clock, open_ledger, 
 from duelay.ledger.learned import check_learning
 from duelay.ledger.order import ORDERS, arrange
 from duelay.players.player import Player
-from duelay.rules.turn import explain, rival, take_pick, take_turn
+from duelay.rules.turn import explain, rival, take_picks, take_turn
 
 
 class Policy(ABC):
@@ -146,12 +146,17 @@ class Policy(ABC):
     def turn(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
         """Bring the ledger to tick t, choose a pair, write it down."""
         age_to(ledger, t)
-        first, second = self.pick(rule, ledger, t, rng)
+        first, second = self._pick(rule, ledger, t, rng)
         record(ledger, first, second, t)
         return first, second
 
-    def pick(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
-        """Choose a pair and its order, given a ledger at tick t; nothing is written down."""
+    def pick(
+        self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator, n: int = 1
+    ) -> list[tuple[int, int]]:
+        """Choose n pairs and their orders, given a ledger at tick t; nothing is written down."""
+        return [self._pick(rule, ledger, t + k, rng) for k in range(n)]
+
+    def _pick(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
         k = len(ledger.plays)
         offered = {"ledger": ledger, "t": t, "rng": rng, "n_arms": k, "state": rule}
         pair = self.choose(**{name: offered[name] for name in _asked(self)})
@@ -233,21 +238,23 @@ class CompiledPolicy(Policy):
 
     def turn(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
         """Call the compiled function that brings the ledger to tick t and chooses a pair."""
-        return _compiled(take_turn, rule, ledger, t, rng)
+        first, second = _compiled(take_turn, rule, ledger, t, rng)
+        return int(first), int(second)
 
-    def pick(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
-        """Call the compiled function that chooses a pair and its order."""
-        return _compiled(take_pick, rule, ledger, t, rng)
+    def pick(
+        self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator, n: int = 1
+    ) -> list[tuple[int, int]]:
+        """Call the compiled function that chooses pairs and their orders."""
+        pairs = np.zeros((n, 2), dtype=np.int64)
+        _compiled(take_picks, rule, ledger, t, rng, pairs)
+        return [(first, second) for first, second in pairs.tolist()]
 
 
-def _compiled(
-    call: Callable[..., Any], rule: Any, ledger: Ledger, t: int, rng: np.random.Generator
-) -> tuple[int, int]:
+def _compiled(call: Callable[..., Any], rule: Any, *args: Any) -> Any:
     try:
-        first, second = call(rule, ledger, t, rng)
+        return call(rule, *args)
     except NumbaError as error:
         raise explain(rule, error) from error
-    return int(first), int(second)
 
 
 class LawPolicy(CompiledPolicy):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from duelay._core.jit import entry, generic, kernel
 from duelay.ledger import Ledger, age_to, record
@@ -89,9 +90,14 @@ def take_turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> An
 
 
 @entry
-def take_pick(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
-    """`pick`, for Python to call."""
-    return pick(rule, ledger, t, rng)
+def take_picks(
+    rule: Any, ledger: Ledger, t: int, rng: np.random.Generator, pairs: NDArray[np.int64]
+) -> None:
+    """`pick` as often as there are rows, (n, 2), for Python to call; nothing is written down."""
+    for row in range(pairs.shape[0]):
+        i, j = pick(rule, ledger, t + row, rng)
+        pairs[row, 0] = i
+        pairs[row, 1] = j
 
 
 @kernel

@@ -29,7 +29,7 @@ class Room:
     warm: Any = None  # the task that compiles kernels
 
 
-def find_room(request: Request) -> Room:
+async def find_room(request: Request) -> Room:
     """Return what the application of a request shares."""
     room: Room = request.app.state.room
     return room
@@ -38,10 +38,12 @@ def find_room(request: Request) -> Room:
 Here = Annotated[Room, Depends(find_room)]
 
 
-async def caller(
-    room: Here, authorization: Annotated[str | None, Header(description="Bearer KEY")] = None
-) -> Key:
+Given = Annotated[str | None, Header(alias="Authorization", description="Bearer KEY")]
+
+
+async def caller(request: Request, authorization: Given = None) -> Key:
     """Find out who calls."""
+    room: Room = request.app.state.room
     if not room.ring.is_fresh:
         await room.desks.call(room.ring.read)
     if room.ring.is_empty and not room.needs_key:
@@ -59,7 +61,8 @@ async def caller(
 def needing(scope: str | None) -> Any:
     """Need a key that is for the experiment of the address, and may do something with it."""
 
-    async def check(name: str, key: Annotated[Key, Depends(caller)]) -> Key:
+    async def check(request: Request, name: str, authorization: Given = None) -> Key:
+        key = await caller(request, authorization)
         if not key.covers(name):
             raise RefusedError(403, "this key is for other experiments")
         if scope is not None and not key.may(scope, name):
@@ -69,8 +72,9 @@ def needing(scope: str | None) -> Any:
     return Depends(check)
 
 
-async def administering(key: Annotated[Key, Depends(caller)]) -> Key:
+async def administering(request: Request, authorization: Given = None) -> Key:
     """Need a key that may administer."""
+    key = await caller(request, authorization)
     if not key.may("administer"):
         raise RefusedError(403, "this key may not administer")
     return key
@@ -80,5 +84,5 @@ Caller = Annotated[Key, Depends(caller)]
 Maker = Annotated[Key, Depends(administering)]
 Reader = Annotated[Key, needing(None)]
 Asker = Annotated[Key, needing("ask")]
-Keeper = Annotated[Key, needing("administer")]
 Teller = Annotated[Key, needing("tell")]
+Keeper = Annotated[Key, needing("administer")]
