@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from duelay._core import times
 from duelay.cli.shell import Whole
 from duelay.cli.stores import (
     StoreCommand,
@@ -18,6 +19,7 @@ from duelay.cli.stores import (
     name_argument,
     store_argument,
 )
+from duelay.show.table import table
 
 _SCOPES = "ask, tell, administer"
 
@@ -86,9 +88,6 @@ def create_key_command(
 @store_argument
 def list_keys_command(store: str) -> None:
     """List the keys of a store, without their secrets."""
-    from duelay._core import times
-    from duelay.show.table import table
-
     rows = [
         [key.id, key.name, ", ".join(key.scopes),
          "all" if key.experiments is None else ", ".join(key.experiments),
