@@ -3,7 +3,8 @@
     python benchmarks/live_store.py [speed] [growth] [tied] [agreement] [--write]
 
 Stores are files of SQLite, `synchronous=FULL`, in the folder for temporary files; for false winners
-and the agreement, in memory where the system has a folder for that. With `--write` the blocks of docs/benchmarks.md are written anew, those of the parts that are named, or all.
+and the agreement, in memory where the system has a folder for that. With `--write` the blocks of
+docs/benchmarks.md are written anew, those of the parts that are named, or all.
 """
 
 from __future__ import annotations
