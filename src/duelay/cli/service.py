@@ -53,7 +53,7 @@ def serve_command(store: str, host: str, port: int, workers: int, log_level: str
     with closing(live.Store(store)) as opened:
         opened.need(makes=True)
         has_keys = bool(service.keys.list_keys(opened))
-    click.echo(f"duelay: serving {store} at http://{host}:{port}, see /docs", err=True)
+    click.echo(f"duelay: serving {opened.name} at http://{host}:{port}, see /docs", err=True)
     if not has_keys:
         click.echo("duelay: there is no key: it listens on this machine alone", err=True)
     service.serve(store, host, port, workers, log_level=log_level.upper())
