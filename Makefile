@@ -18,7 +18,7 @@ help:
 	@echo 'make test      all that must pass: lint, types, the site, every test, the wheel'
 	@echo 'make coverage  the lines that no quick test reaches; at least 95 % must be (two minutes)'
 	@echo 'make test-matrix  the quick tests on every Python, and on the oldest dependencies'
-	@echo 'make chaos     live experiments, killed 50 times on each database (three minutes)'
+	@echo 'make chaos     live experiments and servers, killed 50 times on each database (ten minutes)'
 	@echo 'make docs      the documentation as a site: site/index.html'
 	@echo 'The numbers in docs/, each written by the command that makes it:'
 	@echo 'make numbers   those that take seconds'
@@ -99,7 +99,8 @@ test-matrix: $(BIN)/python
 # Kills by the dozen, a database away for ten seconds, a full disk: is all there, once, that was
 # acknowledged? `make test` does the same with a few kills.
 chaos: $(VENV)/.ready-dev
-	DUELAY_KILLS=50 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/live/test_chaos.py
+	DUELAY_KILLS=50 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/live/test_chaos.py \
+	    tests/service/test_service_chaos.py
 
 # Numbers on pages stand between marks, are kept in docs/numbers, and are written by these alone.
 numbers: $(VENV)/.ready

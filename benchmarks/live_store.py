@@ -170,7 +170,7 @@ def _half(folder: str, value: Any, place: int, n_experiments: int, gates: Any) -
 def tied(folder: Path, n_experiments: int = TIED) -> list[pages.Part]:
     """Play tied arms through two processes at once; count the false declarations."""
     context = multiprocessing.get_context("spawn")
-    value, gates = context.Value("d", _BEGIN), context.Barrier(3)
+    value, gates = context.Value("d", _BEGIN), context.Barrier(3, timeout=600)
     halves = [context.Process(target=_half, args=(str(folder), value, place, n_experiments, gates))
               for place in range(2)]  # fmt: skip
     for half in halves:

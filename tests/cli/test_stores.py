@@ -129,7 +129,7 @@ def test_migrate_says_from_where_to_where(command, path, monkeypatch):
 
 
 def test_a_store_of_a_later_version_is_left_alone(command, path):
-    edit(path, "UPDATE alembic_version SET version_num = '9999'")
+    edit(path, "UPDATE duelay_version SET version_num = '9999'")
     for words in (["migrate"], ["standing"], ["verify"]):
         status, shown, complaints = command(*words, path)
         assert (status, shown) == (1, "")

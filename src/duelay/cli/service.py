@@ -52,6 +52,7 @@ def serve_command(store: str, host: str, port: int, workers: int, log_level: str
     live = find_live()
     with closing(live.Store(store)) as opened:
         opened.need(makes=True)
+        service.check_host(opened, host)
         has_keys = bool(service.keys.list_keys(opened))
     click.echo(f"duelay: serving {opened.name} at http://{host}:{port}, see /docs", err=True)
     if not has_keys:

@@ -79,12 +79,18 @@ class Desk:
         name: str,
         policy: Policy,
         *,
+        created: int | None = None,
         freshness: float = FRESH,
         patience: float = PATIENCE,
         clock: Callable[[], float] | None = None,
         group: int = MOST,
     ) -> None:
         self.store, self.id, self.name, self.policy = store, id, name, policy
+        if clock is not None and not callable(clock):
+            raise ValueError(
+                f"clock must be a function that returns seconds since the epoch, got {clock!r}"
+            )
+        self.created = created
         self.clock = SteadyClock() if clock is None else clock
         self.committer = Committer(self._commit, checks.whole("group", group))
         self._fresh = round(checks.number("freshness", freshness, least=0) * MICRO)
@@ -106,7 +112,8 @@ class Desk:
         """Return the experiment's row; where it is to be written, hold it."""
         query = statements.HEAD_TO_WRITE if to_write else statements.HEAD
         row = statements.run(connection, query, {"experiment": self.id}).mappings().first()
-        if row is None:
+        # SQLite gives the number of one that was deleted to the next one.
+        if row is None or (row["name"], row["created"]) != (self.name, self.created):
             raise UnknownExperimentError(
                 f"the experiment {self.name!r} has been deleted from {self.store.name}"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import tempfile
 from collections.abc import AsyncIterator
 from typing import Any
@@ -21,6 +22,8 @@ from duelay.service.room import Room
 from duelay.service.routes import ROUTES
 from duelay.service.watching import Watcher
 
+_LOG = logging.getLogger("duelay.service")
+
 
 def make_app(store: Store | str, *, needs_key: bool = False, **opened: Any) -> FastAPI:
     """Return the application for a store.
@@ -35,7 +38,7 @@ def make_app(store: Store | str, *, needs_key: bool = False, **opened: Any) -> F
     @contextlib.asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         await room.desks.call(lambda: store.need(makes=True))
-        room.warm = asyncio.create_task(room.desks.call(warm_up))
+        room.warm = asyncio.create_task(room.desks.call(_warm_up))
         watcher.start()
         yield
         await room.desks.call(watcher.stop)
@@ -55,6 +58,14 @@ def make_app(store: Store | str, *, needs_key: bool = False, **opened: Any) -> F
     errors.install(app)
     app.include_router(ROUTES)
     return app
+
+
+def _warm_up() -> None:
+    try:
+        warm_up()
+    except Exception:
+        _LOG.exception("kernels could not be compiled")
+        raise
 
 
 def warm_up() -> None:

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from duelay.live import PausedError, StoreError, UnknownDuelError, UnknownExperimentError
 
 _SENTENCES = {
+    400: "the body: it is not JSON",
     404: "there is nothing here: /docs shows what there is",
     405: "this address does not take this method: /docs shows what there is",
 }
@@ -53,6 +54,9 @@ def install(app: FastAPI) -> None:
     """Let an application answer with them."""
 
     async def known(request: Request, error: Exception) -> JSONResponse:
+        if isinstance(error, UnknownExperimentError) and "name" in request.path_params:
+            # Another server may have deleted it, and made another one of that name.
+            request.app.state.room.desks.forget(request.path_params["name"])
         refusal = refusal_of(error)
         assert refusal is not None
         return answer(refusal.status, refusal.sentence, refusal.headers)
@@ -68,7 +72,8 @@ def install(app: FastAPI) -> None:
     async def http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
         headers = dict(error.headers or {})
-        return answer(error.status_code, _SENTENCES.get(error.status_code, error.detail), headers)
+        status = 422 if error.status_code == 400 else error.status_code  # a body of no encoding
+        return answer(status, _SENTENCES.get(error.status_code, error.detail), headers)
 
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)

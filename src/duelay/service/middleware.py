@@ -10,6 +10,7 @@ import sys
 import time
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from duelay.service.errors import answer
@@ -20,8 +21,11 @@ _ID = re.compile(r"[\w.:/+=-]{1,100}")
 _LOG = logging.getLogger("duelay.service")
 
 
-class TooLargeError(Exception):
+class TooLargeError(HTTPException):
     """A body goes on beyond what is taken."""
+
+    def __init__(self) -> None:
+        super().__init__(413, f"a body must be at most {LARGEST:,} bytes")
 
 
 class Around:
@@ -60,11 +64,8 @@ class Around:
             if length.isdigit() and int(length[:20]) > LARGEST:
                 raise TooLargeError
             await self.app(scope, limited, marked)
-        except TooLargeError:
-            if not is_begun:
-                await answer(413, f"a body must be at most {LARGEST:,} bytes")(
-                    scope, receive, marked
-                )
+        except TooLargeError as error:  # by its header; else the application answers
+            await answer(error.status_code, error.detail)(scope, receive, marked)
         except Exception:
             _LOG.exception("a fault", extra={"fields": {"request": id, "path": scope["path"]}})
             if is_begun:

@@ -8,13 +8,13 @@ import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 from sqlalchemy import delete, insert, select
 
 from duelay.live import Experiment, schema
 from duelay.live.book import MICRO, read_arms
-from duelay.live.booking import Ask, LiveDuel
-from duelay.live.making import LONGEST
+from duelay.live.booking import Ask, LiveDuel, Tell
+from duelay.live.making import LONGEST, check_word
 from duelay.live.statements import duels_after
 from duelay.live.store import Store, StoreError
 from duelay.service import models, shown
@@ -52,10 +52,18 @@ async def create(body: models.NewExperiment, room: Here, key: Maker) -> Any:
     if not key.covers(body.name):
         raise RefusedError(403, "this key is for other experiments")
     there = await room.desks.call(Experiment.names, room.store)
+    taken = RefusedError(409, f"there is an experiment {body.name!r} already")
     if body.name in there:
-        raise RefusedError(409, f"there is an experiment {body.name!r} already")
+        raise taken
     said = body.model_dump()
-    experiment = await room.desks.call(lambda: Experiment.create(room.store, **said, **room.opened))
+    try:
+        experiment = await room.desks.call(
+            lambda: Experiment.create(room.store, **said, **room.opened)
+        )
+    except ValueError:
+        if body.name in await room.desks.call(Experiment.names, room.store):
+            raise taken from None  # somebody else was quicker
+        raise
     return JSONResponse(shown.standing(await room.desks.call(_stand, experiment)), 201)
 
 
@@ -117,8 +125,8 @@ async def ask(
     With the same Idempotency-Key it is the same duel again.
     """
     question = body or models.Question()
-    _check_text("unit", question.unit)
-    _check_text("Idempotency-Key", idempotency_key)
+    check_word("unit", question.unit)
+    check_word("Idempotency-Key", idempotency_key or None)
     if question.count is not None and question.unit is not None:
         raise RefusedError(422, "count: a unit has one open duel, leave count or unit out")
     _, groups = await room.desks.open(name)
@@ -176,13 +184,15 @@ async def tell_all(name: str, body: models.Answers, room: Here, key: Teller) -> 
     experiment, groups = await room.desks.open(name)
     for each in body.answers:
         _check_text("id", each.id)
-    tells = [experiment._tell(each.id, each.winner, each.at) for each in body.answers]
-    await groups.submit(*tells)
+    tells = [_tell_or_error(experiment, each) for each in body.answers]
+    await groups.submit(*(tell for tell in tells if isinstance(tell, Tell)))
     found = []
-    for tell in tells:
-        said = {"status": tell.result} if tell.error is None else {"error": str(tell.error)}
-        room.metrics.tells.labels(tell.result or "refused").inc()
-        found.append({"id": tell.id, **said})
+    for each, tell in zip(body.answers, tells, strict=True):
+        error = tell.error if isinstance(tell, Tell) else tell
+        status = tell.result if isinstance(tell, Tell) and error is None else "refused"
+        room.metrics.tells.labels(status).inc()
+        said = {"status": status} if error is None else {"error": str(error)}
+        found.append({"id": each.id, **said})
     return JSONResponse({"answers": found})
 
 
@@ -235,14 +245,16 @@ async def health(room: Here) -> Any:
     """Whether kernels are compiled and the store answers."""
     if not room.warm.done():
         raise RefusedError(503, "kernels are being compiled", Retry_After="1")
+    if room.warm.exception() is not None:
+        raise RefusedError(503, "kernels could not be compiled: the log says why")
     try:
-        await asyncio.wait_for(room.desks.call(room.store.revision), 5.0)
+        await asyncio.wait_for(room.desks.call(room.store.need), 5.0)
     except (StoreError, TimeoutError):
         raise RefusedError(503, "the store does not answer", Retry_After="1") from None
     return JSONResponse({"status": "ok"})
 
 
-@ROUTES.get("/metrics", tags=["running it"])
+@ROUTES.get("/metrics", response_class=PlainTextResponse, tags=["running it"])
 async def numbers(room: Here) -> Response:
     """Numbers for Prometheus."""
     for name, groups in room.desks.groups:
@@ -254,6 +266,13 @@ async def numbers(room: Here) -> Response:
             room.metrics.evidence.labels(name).set(max(age, 0.0))
             room.metrics.pending.labels(name).set(int(book.bets.n_open.sum() // 2))
     return Response(room.metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+def _tell_or_error(experiment: Experiment, answer: models.Answer) -> Tell | ValueError:
+    try:
+        return experiment._tell(answer.id, answer.winner, answer.at)
+    except ValueError as error:
+        return error
 
 
 def _check_text(name: str, value: str | None) -> None:
@@ -296,10 +315,11 @@ def _rows(experiment: Experiment, after: int, limit: int) -> list[dict[str, Any]
     columns = ("number", "id", "first", "second", "asked", "told", "late", "first_won", "unit",
                "enters")  # fmt: skip
     with experiment.store.reading() as connection:
-        arms = read_arms(connection, experiment._desk.id)
+        id = experiment._desk.read_head(connection)["id"]  # that of one that is not deleted
+        arms = read_arms(connection, id)
         rows = connection.execute(
             duels_after(*columns),
-            {"experiment": experiment._desk.id, "after": after, "n": limit},
+            {"experiment": id, "after": after, "n": limit},
         ).mappings()
         return [shown.row(row, arms) for row in rows]
 
@@ -307,6 +327,7 @@ def _rows(experiment: Experiment, after: int, limit: int) -> list[dict[str, Any]
 def _hooks(experiment: Experiment) -> list[dict[str, Any]]:
     hooks = schema.webhooks
     with experiment.store.reading() as connection:
+        experiment._desk.read_head(connection)
         rows = connection.execute(
             select(hooks.c.id, hooks.c.url, hooks.c.trouble)
             .where(hooks.c.experiment == experiment._desk.id)
@@ -319,6 +340,7 @@ def _add_hook(experiment: Experiment, url: str) -> dict[str, Any]:
     events = schema.events
     id, secret, now = secrets.token_hex(8), secrets.token_hex(32), round(time.time() * MICRO)
     with experiment.store.explained(), experiment.store.writing() as connection:
+        experiment._desk.read_head(connection)
         last = connection.execute(
             select(events.c.id)
             .where(events.c.experiment == experiment._desk.id)
@@ -335,6 +357,7 @@ def _add_hook(experiment: Experiment, url: str) -> dict[str, Any]:
 def _remove_hook(experiment: Experiment, id: str) -> bool:
     hooks = schema.webhooks
     with experiment.store.explained(), experiment.store.writing() as connection:
+        experiment._desk.read_head(connection)
         done = connection.execute(
             delete(hooks).where(hooks.c.experiment == experiment._desk.id, hooks.c.id == id)
         )

@@ -29,11 +29,7 @@ def serve(
     store = open_store(store)
     store.need(makes=True)
     checks.whole("workers", workers)
-    if not list_keys(store) and not _is_loopback(host):
-        raise ValueError(
-            f"host must be of this machine alone, such as 127.0.0.1, as long as there is no key, "
-            f"got {host!r}: make one with `duelay key create {store.name}`"
-        )
+    check_host(store, host)
     os.environ[_STORE] = store.url.render_as_string(hide_password=False)
     os.environ[_QUIET] = log_level
     with tempfile.TemporaryDirectory(prefix="duelay-metrics-") as folder:
@@ -53,6 +49,15 @@ def serve(
             )
         finally:
             os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
+
+
+def check_host(store: Store, host: str) -> None:
+    """Refuse to listen for others as long as there is no key."""
+    if not list_keys(store) and not _is_loopback(host):
+        raise ValueError(
+            f"host must be of this machine alone, such as 127.0.0.1, as long as there is no key, "
+            f"got {host!r}: make one with `duelay key create {store.name}`"
+        )
 
 
 def application() -> FastAPI:

@@ -95,7 +95,7 @@ class Watcher:
         hooks, now = schema.webhooks, round(time.time() * MICRO)
         with self.store.reading() as connection:
             due = connection.execute(select(hooks).where(hooks.c.due <= now)).mappings().all()
-            waiting = [(hook, read_events(connection, hook["experiment"], hook["sent"]))
+            waiting: list[Any] = [(hook, read_events(connection, hook["experiment"], hook["sent"]))
                        for hook in due]  # fmt: skip
             names = dict(
                 connection.execute(select(schema.experiments.c.id, schema.experiments.c.name)).all()
@@ -104,6 +104,7 @@ class Watcher:
             for event in events:
                 if self._stop.is_set() or not self._tell(hook, event, names):
                     break
+                hook = {**hook, "tries": 0}
 
     def _tell(self, hook: Any, event: Any, names: dict[int, str]) -> bool:
         """Tell a webhook of an event; return whether it took it."""

@@ -1,0 +1,80 @@
+"""What tests of the service share: an application in process, and its clock."""
+
+import contextlib
+import shutil
+import warnings
+
+import pytest
+
+from duelay.live import Store
+from duelay.service import make_app
+from live.hours import Hours
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # Starlette would rather have another client
+    from starlette.testclient import TestClient
+
+
+def pytest_collection_modifyitems(items):
+    """Run them once, interpreted: compiled they would say the same."""
+    for item in items:
+        if "/service/" in str(item.path):
+            item.add_marker("interpreted")
+
+
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory):
+    """A store with no experiment."""
+    path = tmp_path_factory.mktemp("empty") / "duels.db"
+    Store(path).migrate()
+    return path
+
+
+@pytest.fixture
+def url(empty, tmp_path):
+    """The address of an empty store of the test's own, of SQLite."""
+    return f"sqlite:///{shutil.copy(empty, tmp_path / 'duels.db')}"
+
+
+@pytest.fixture
+def hours():
+    return Hours()
+
+
+@contextlib.contextmanager
+def serving():
+    """Give what serves a store in process, and returns a client; its application is warm."""
+    with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
+        patch.setattr("duelay.service.app.warm_up", lambda: None)
+
+        def start(store, **said):
+            client = TestClient(make_app(store, **said), raise_server_exceptions=False)
+            return stack.enter_context(client)
+
+        yield start
+
+
+@pytest.fixture
+def serve():
+    with serving() as start:
+        yield start
+
+
+def make_buttons(client):
+    created = client.post("/experiments", json={"name": "buttons", "arms": ["red", "green"]})
+    assert created.status_code == 201
+    return client
+
+
+@pytest.fixture
+def client(serve, hours, url):
+    """A client of a service without keys, on SQLite, with one experiment."""
+    return make_buttons(serve(url, clock=hours))
+
+
+@pytest.fixture(scope="module")
+def shared(empty, tmp_path_factory):
+    """The same for a whole file, for tests that change nothing."""
+    store = shutil.copy(empty, tmp_path_factory.mktemp("shared"))
+    with serving() as start:
+        yield make_buttons(start(f"sqlite:///{store}"))

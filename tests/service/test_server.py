@@ -1,0 +1,132 @@
+"""`duelay serve`, as somebody types it: it starts, says what it does, and stops in good order."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import closing
+
+import httpx
+import pytest
+
+from duelay.live import Experiment, Store, StoreError, connect, verify
+from duelay.service.keys import create_key
+from service.served import ENVIRONMENT, Server, free_port, wait_until
+
+pytestmark = pytest.mark.long
+ARMS = ["red", "green", "blue"]
+
+
+class Load:
+    """Clients that ask and tell until a server does not answer; what it acknowledged is kept."""
+
+    def __init__(self, url, n=6):
+        self.url, self.asked, self.told = url, [], []
+        self._threads = [threading.Thread(target=self._run) for _ in range(n)]
+        for thread in self._threads:
+            thread.start()
+
+    def _run(self):
+        with connect(self.url, patience=0.0) as service:
+            experiment = service.open("buttons")
+            try:
+                while True:
+                    duel = experiment.ask()
+                    self.asked.append(duel.id)
+                    if len(self.asked) % 3:
+                        self.told.append((duel.id, experiment.tell(duel)))
+            except StoreError:
+                pass
+
+    def join(self):
+        for thread in self._threads:
+            thread.join()
+
+
+@pytest.mark.parametrize(("how", "workers"), [("SIGTERM", 1), ("SIGINT", 1), ("SIGTERM", 2)])
+def test_it_stops_under_load_and_loses_nothing_that_was_acknowledged(url, tmp_path, how, workers):
+    Experiment.create(url, "buttons", ARMS, share=1.0).close()
+    with Server(url, tmp_path, "--workers", str(workers)) as server:
+        load = Load(server.url)
+        wait_until(lambda: len(load.told) > 50)
+        status = server.stop(getattr(signal, how))
+        load.join()
+    assert status in (0, -getattr(signal, how)), server.log
+    with closing(Store(url)) as store:
+        rows = {row.id: row for row in _duels(store)}
+        assert set(load.asked) <= set(rows)
+        assert {status for _, status in load.told} == {"counted"}
+        assert all(rows[id].told is not None for id, _ in load.told)
+        # What was not acknowledged may be there, no more than one of each client.
+        assert len(rows) <= len(load.asked) + 6
+        assert verify(store) == ()
+    assert "fault" not in server.log and "Traceback" not in server.log
+
+
+def _duels(store):
+    from sqlalchemy import select
+
+    from duelay.live import schema
+
+    with store.reading() as connection:
+        return connection.execute(select(schema.duels)).all()
+
+
+def test_it_says_what_it_does_and_logs_lines_of_json(url, tmp_path):
+    with Server(url, tmp_path) as server:
+        httpx.get(f"{server.url}/experiments", headers={"X-Request-ID": "mine"})
+        answered = httpx.get(f"{server.url}/docs")
+    said, lines = [], []
+    for line in server.log.splitlines():
+        (lines if line.startswith("{") else said).append(line)
+    assert said == [
+        f"duelay: serving {url} at {server.url}, see /docs",
+        "duelay: there is no key: it listens on this machine alone",
+    ]
+    found = [json.loads(line) for line in lines]
+    assert [each["path"] for each in found if each.get("request") == "mine"] == ["/experiments"]
+    assert "server" not in answered.headers
+
+
+def test_two_workers_add_up_their_numbers(url, tmp_path):
+    Experiment.create(url, "buttons", ARMS).close()
+    with Server(url, tmp_path, "--workers", "2", "--log-level", "warning") as server:
+        for _ in range(40):  # each has a connection of its own, so that both workers have some
+            httpx.post(f"{server.url}/experiments/buttons/duels")
+        shown = {httpx.get(f"{server.url}/metrics").text for _ in range(4)}
+    for each in shown:
+        assert 'duelay_asks_total{experiment="buttons"} 40.0' in each
+    assert '"request"' not in server.log
+
+
+def run(*words, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "duelay", *words], capture_output=True, text=True, timeout=60,
+        env=os.environ | ENVIRONMENT | environment, check=False,
+    )  # fmt: skip
+
+
+def test_without_a_key_it_refuses_to_listen_for_others(url):
+    for host in ("0.0.0.0", "::", "example.org"):
+        done = run("serve", "--store", url, "--host", host, "--port", str(free_port()))
+        assert done.returncode == 2 and "serving" not in done.stderr
+        assert "host must be of this machine alone" in done.stderr
+        assert "duelay key create" in done.stderr
+
+
+def test_with_a_key_it_listens_for_others_and_needs_it(url, tmp_path):
+    key = create_key(url, "k")
+    with Server(url, tmp_path, "--host", "0.0.0.0") as server:
+        assert httpx.get(f"{server.url}/experiments").status_code == 401
+        headers = {"Authorization": f"Bearer {key}"}
+        assert httpx.get(f"{server.url}/experiments", headers=headers).status_code == 200
+    assert "there is no key" not in server.log and key not in server.log
+
+
+def test_a_store_that_does_not_answer_is_a_sentence_without_its_password():
+    address = "postgresql+psycopg://me:hidden@127.0.0.1:9/duels"
+    done = run("serve", "--store", address, "--port", str(free_port()))
+    assert done.returncode == 1 and "does not answer" in done.stderr
+    assert "Traceback" not in done.stderr and "hidden" not in done.stderr

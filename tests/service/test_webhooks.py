@@ -1,0 +1,313 @@
+"""Webhooks: who is told of what, signed, again until it is taken, and in order."""
+
+import time
+from contextlib import closing
+
+import pytest
+from sqlalchemy import select, update
+
+from duelay.live import Experiment, Store, schema
+from duelay.live.book import MICRO
+from duelay.live.events import note
+from duelay.service import routes, watching
+from duelay.service.watching import Watcher
+from live.hours import Hours
+from service.receiving import Receiver, is_signed
+from service.served import wait_until
+
+ARMS = ["red", "green", "blue"]
+
+
+@pytest.fixture
+def receiver():
+    with Receiver() as found:
+        yield found
+
+
+@pytest.fixture
+def opened(store):
+    """A store, of SQLite and of PostgreSQL."""
+    with closing(Store(store)) as found:
+        found.migrate()
+        yield found
+
+
+@pytest.fixture
+def local(url):
+    """A store of SQLite, where the database makes no difference."""
+    with closing(Store(url)) as found:
+        yield found
+
+
+@pytest.fixture
+def watch():
+    """Makes watchers that do a round when told so, and not before."""
+    made = []
+
+    def make(store, **said):
+        made.append(Watcher(store, **said))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.stop()
+
+
+def one_round(watcher):
+    if watcher.takes_lease():
+        watcher.deliver()
+        watcher.notice()
+        watcher.deliver()
+
+
+def hook(experiment, receiver, path=""):
+    return routes._add_hook(experiment, receiver.url + path)
+
+
+def happen(experiment, *about):
+    """Let something have happened."""
+    with experiment.store.writing() as connection:
+        for each in about:
+            note(connection, experiment._desk.id, "alarm", each, f"about {each}", 5 * MICRO)
+
+
+def hooks_of(store):
+    with store.reading() as connection:
+        return connection.execute(select(schema.webhooks)).all()
+
+
+def make_due(store):
+    with store.writing() as connection:
+        connection.execute(update(schema.webhooks).values(due=0))
+
+
+def vote_for(experiment, arm, n):
+    """Let an arm win every duel that it is in."""
+    answers = []
+    for _ in range(n):
+        duel = experiment.ask()
+        if duel.id is not None:
+            answers.append((duel, arm if arm in (duel.first, duel.second) else "tie"))
+    experiment.tell_all(answers)
+
+
+def test_a_winner_that_is_declared_and_withdrawn_is_told_in_order_and_signed(
+    opened, receiver, watch
+):
+    experiment = Experiment.create(opened, "buttons", ARMS, feedback="votes")
+    made, watcher = hook(experiment, receiver), watch(opened)
+    one_round(watcher)
+    assert receiver.received == []
+    while experiment.standing().winner is None:
+        vote_for(experiment, "red", 20)
+    one_round(watcher)
+    experiment.add_arm("pink")
+    one_round(watcher)
+    one_round(watcher)
+    assert receiver.told == [("declared", "red"), ("withdrawn", "red")]
+    for headers, body in receiver.received:
+        signature, now = headers["Duelay-Signature"], time.time()
+        assert headers["Content-Type"] == "application/json"
+        assert is_signed(made["secret"], signature, body, now)
+        assert not is_signed(made["secret"], signature, body + b" ", now)
+        assert not is_signed("0" * 64, signature, body, now)
+        assert not is_signed(made["secret"], signature, body, now + 400)
+        moved = signature.replace("t=", "t=1")
+        assert not is_signed(made["secret"], moved, body, now + 10**10, 10**12)
+    first, second = receiver.bodies
+    assert set(first) == {"id", "event", "experiment", "about", "words", "at"}
+    assert first["experiment"] == "buttons" and first["id"] < second["id"]
+    assert first["words"].startswith("red wins: declared after") and first["at"] <= second["at"]
+    experiment.close()
+
+
+def test_an_alarm_is_told_once(local, receiver, watch):
+    """Wins of one arm are told at once and those of the other late, which no guarantee allows."""
+    hours = Hours()
+    experiment = Experiment.create(
+        local, "buttons", ["red", "green"], feedback="votes", share=1.0, clock=hours
+    )
+    for _ in range(4):
+        duels = [experiment.ask() for _ in range(50)]
+        winners = [("red", "green")[n % 2] for n in range(50)]
+        for arm in ("red", "green"):
+            hours.pass_by(600.0)
+            experiment.tell_all([(duel, winner) for duel, winner in zip(duels, winners, strict=True)
+                                 if winner == arm])  # fmt: skip
+    names = [alarm.name for alarm in experiment.standing().alarms]
+    assert "delay by winner" in names
+    hook(experiment, receiver)
+    watcher = watch(local)
+    one_round(watcher)
+    one_round(watch(local))
+    watcher._looked.clear()
+    one_round(watcher)
+    assert sorted(receiver.told) == sorted(("alarm", name) for name in names)
+
+
+def test_traffic_that_falls_silent_is_told_once_and_again_after_more_traffic(
+    local, receiver, watch
+):
+    hours = Hours(time.time() - 5000.0)
+    experiment = Experiment.create(local, "buttons", ARMS, clock=hours)
+    hook(experiment, receiver)
+
+    def visit(n):
+        for _ in range(n):
+            experiment.ask()
+            hours.pass_by(10.0)
+
+    watcher = watch(local)
+    watcher._notice_alarms = lambda head: None  # that is by the clock of the watcher
+    visit(99)
+    one_round(watcher)
+    assert receiver.told == []  # too few to say what is usual
+    visit(1)
+    one_round(watcher)
+    one_round(watcher)
+    ((kind, _),) = receiver.told
+    assert kind == "silent"
+    assert "no duel has been asked for" in receiver.bodies[0]["words"]
+    assert "usually there is one every 10" in receiver.bodies[0]["words"]
+    visit(5)
+    one_round(watcher)
+    assert len(receiver.told) == 2
+    hours.now = time.time()
+    visit(1)
+    one_round(watcher)
+    assert len(receiver.told) == 2  # it is not silent now
+
+
+def test_a_paused_experiment_is_not_silent(local, receiver, watch):
+    hours = Hours(time.time() - 5000.0)
+    experiment = Experiment.create(local, "buttons", ARMS, clock=hours)
+    hook(experiment, receiver)
+    for _ in range(100):
+        experiment.ask()
+    experiment.pause()
+    one_round(watch(local))
+    assert receiver.told == []
+
+
+@pytest.mark.parametrize("answer", [500, 404, 302, None])
+def test_an_event_is_told_until_it_is_taken_and_later_ones_wait(local, receiver, watch, answer):
+    experiment, watcher = Experiment.create(local, "buttons", ARMS), watch(local)
+    hook(experiment, receiver)
+    happen(experiment, "one", "two")
+    receiver.answers = [answer, answer]
+    for tries in (1, 2):
+        one_round(watcher)
+        one_round(watcher)  # it is not due yet
+        assert [about for _, about in receiver.told] == ["one"] * tries
+        (row,) = hooks_of(local)
+        assert row.tries == tries and row.sent == 0
+        assert (f"it answered {answer}" if answer else "Error") in row.trouble
+        assert 2.0**tries - 1.5 < row.due / MICRO - time.time() <= 2.0**tries
+        make_due(local)
+    one_round(watcher)
+    assert [about for _, about in receiver.told] == ["one", "one", "one", "two"]
+    (row,) = hooks_of(local)
+    assert (row.tries, row.trouble) == (0, None)
+    one_round(watcher)
+    assert len(receiver.told) == 4
+    ids = [body["id"] for body in receiver.bodies]
+    assert ids[0] == ids[1] == ids[2] < ids[3]  # by its id a receiver knows what it has had
+
+
+def test_back_off_begins_anew_after_a_success_and_ends_at_an_hour(local, receiver, watch):
+    experiment, watcher = Experiment.create(local, "buttons", ARMS), watch(local)
+    hook(experiment, receiver)
+    happen(experiment, "one", "two")
+    with local.writing() as connection:
+        connection.execute(update(schema.webhooks).values(tries=30))
+    receiver.answers = [500]
+    one_round(watcher)
+    (row,) = hooks_of(local)
+    assert 3590.0 < row.due / MICRO - time.time() <= 3600.0
+    make_due(local)
+    receiver.answers = [204, 500]
+    one_round(watcher)
+    (row,) = hooks_of(local)
+    assert row.tries == 1 and row.due / MICRO - time.time() <= 2.0
+
+
+def test_nobody_there_is_tried_again_and_others_are_told_meanwhile(local, receiver, watch):
+    experiment, watcher = Experiment.create(local, "buttons", ARMS), watch(local)
+    routes._add_hook(experiment, "http://127.0.0.1:9/nobody")
+    routes._add_hook(experiment, "http://[not an address")
+    hook(experiment, receiver)
+    happen(experiment, "one")
+    one_round(watcher)
+    assert [about for _, about in receiver.told] == ["one"]
+    assert sorted(row.tries for row in hooks_of(local)) == [0, 1, 1]
+
+
+def test_an_address_is_told_of_its_experiment_and_of_what_comes_after_it_alone(
+    local, receiver, watch
+):
+    one, two = (Experiment.create(local, name, ARMS) for name in ("one", "two"))
+    happen(one, "before")
+    hook(one, receiver)
+    happen(two, "of another")
+    happen(one, "after")
+    one_round(watch(local))
+    assert [about for _, about in receiver.told] == ["after"]
+
+
+def test_a_server_that_dies_after_sending_sends_again(local, receiver, watch, monkeypatch):
+    """At least once: nothing is noted as sent that was not taken."""
+    experiment, watcher = Experiment.create(local, "buttons", ARMS), watch(local)
+    hook(experiment, receiver)
+    happen(experiment, "one")
+
+    class KilledError(BaseException):
+        pass
+
+    def die(*_):
+        raise KilledError
+
+    with monkeypatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr(watching, "update", die)
+        one_round(watcher)
+    assert len(receiver.told) == 1
+    one_round(watcher)
+    assert [about for _, about in receiver.told] == ["one", "one"]
+
+
+def test_only_one_of_two_watchers_sends_and_the_other_takes_over(
+    opened, receiver, watch, monkeypatch
+):
+    experiment = Experiment.create(opened, "buttons", ARMS)
+    hook(experiment, receiver)
+    one, two = watch(opened), watch(opened)
+    assert [one.takes_lease(), two.takes_lease(), one.takes_lease()] == [True, False, True]
+    happen(experiment, "one")
+    one_round(two)
+    assert receiver.told == []
+    one_round(one)
+    assert len(receiver.told) == 1
+    now = time.time()
+    monkeypatch.setattr(watching.time, "time", lambda: now + 16.0)  # one of them is gone
+    assert [two.takes_lease(), one.takes_lease()] == [True, False]
+    experiment.close()
+
+
+@pytest.mark.long
+def test_two_servers_tell_each_event_once(url, serve, receiver, monkeypatch):
+    monkeypatch.setattr(Watcher.__init__, "__kwdefaults__", {"every": 0.1, "quiet": 600.0})
+    clients = [serve(url), serve(url)]
+    clients[0].post("/experiments", json={"name": "v", "arms": ["old", "new"], "feedback": "votes"})
+    made = clients[0].post("/experiments/v/webhooks", json={"url": receiver.url}).json()
+    for client in (*clients, *clients):
+        duels = client.post("/experiments/v/duels", json={"count": 20}).json()["duels"]
+        answers = [{"id": duel["id"], "winner": "new"} for duel in duels if duel["id"]]
+        client.post("/experiments/v/answers", json={"answers": answers})
+        client.get("/experiments/v")
+    wait_until(lambda: receiver.received)
+    clients[1].patch("/experiments/v", json={"add_arms": ["newest"]})
+    wait_until(lambda: len(receiver.received) == 2)
+    time.sleep(0.5)
+    assert receiver.told == [("declared", "new"), ("withdrawn", "new")]
+    (headers, body), _ = receiver.received
+    assert is_signed(made["secret"], headers["Duelay-Signature"], body, time.time())
+    assert clients[1].get("/experiments/v/webhooks").json()["webhooks"][0]["trouble"] is None
