@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from duelay import cli
+from duelay import cli, live
 from duelay.live import Experiment, Store
 
 pytestmark = pytest.mark.interpreted
@@ -54,7 +54,8 @@ def test_a_vote_names_the_winner(command, path):
     assert command("tell", path, duel["id"], "--winner", "new") == (0, "counted\n", "")
 
 
-def test_what_is_not_there_is_a_sentence(command, path, tmp_path):
+def test_what_is_not_there_is_a_sentence(command, path, tmp_path, monkeypatch):
+    monkeypatch.setitem(live.connect.__kwdefaults__, "patience", 0.0)
     status, _, complaints = command("ask", path, "button")
     assert status == 2 and "no experiment 'button'" in complaints and "buttons" in complaints
     status, _, complaints = command("tell", path, "nothing")
