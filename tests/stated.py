@@ -303,8 +303,10 @@ GIVEN = {
     # clock._STEPS, clock._RATIO and test_clock.py; clock._FEW; noon.py, its sqrt(0.24 / 500) / 0.8
     "howto/clock.md": "400 6 % 0.011 20 9000 90 178,000 500 0.027",
     "howto/interleaving.md": "0.62 62 % 38 %",  # an example
-    "howto/judges.md": "1800 450",  # the example's prompts, pairs, orders and judges
+    "howto/judges.md": "1800 450 20",  # the example's prompts, pairs, orders and judges
     "howto/log.md": "8601 4000 500",  # ISO; made_logs.py
+    "howto/running.md": "20",  # serving._SHUTDOWN
+    "howto/service.md": "20",  # watching._GAPS and serving._SHUTDOWN
     # the picture; what one arm's answers may lack; the prior of opinions.py
     "howto/stopping.md": "160 2,200 10 % 0.1",
     "paper.md": "20,000 500 60 52 0.999",  # settings, people, and what the paper says

@@ -114,10 +114,10 @@ def test_verify_of_an_experiment_that_is_not_there_is_not_all_well(command, path
 
 def test_migrate_makes_a_store_and_leaves_one_of_this_version_alone(command, path, tmp_path):
     status, shown, _ = command("migrate", path)
-    assert status == 0 and shown.endswith("duels.db is of schema 0001 already\n")
+    assert status == 0 and shown.endswith("duels.db is of schema 0002 already\n")
     new = tmp_path / "new.db"
     status, shown, _ = command("migrate", new)
-    assert status == 0 and shown.endswith("new.db is new, of schema 0001\n")
+    assert status == 0 and shown.endswith("new.db is new, of schema 0002\n")
     assert command("verify", new) == (0, "nothing differs: there is no experiment\n", "")
     assert command("standing", new) == (0, "", "")
 
@@ -129,7 +129,7 @@ def test_migrate_says_from_where_to_where(command, path, monkeypatch):
 
 
 def test_a_store_of_a_later_version_is_left_alone(command, path):
-    edit(path, "UPDATE alembic_version SET version_num = '9999'")
+    edit(path, "UPDATE duelay_version SET version_num = '9999'")
     for words in (["migrate"], ["standing"], ["verify"]):
         status, shown, complaints = command(*words, path)
         assert (status, shown) == (1, "")
@@ -168,9 +168,9 @@ def test_upkeep_folds_what_is_old_and_says_of_which_experiment(command, path):
 @pytest.mark.parametrize(
     "arguments, status, message",
     [
-        (["standing", "nix.db"], 1, "has no experiments: make one with"),
-        (["verify", "nix.db"], 1, "has no experiments: make one with"),
-        (["backup", "nix.db", "copy.db"], 1, "has no experiments: make one with"),
+        (["standing", "nix.db"], 1, "there is no file"),
+        (["verify", "nix.db"], 1, "there is no file"),
+        (["backup", "nix.db", "copy.db"], 1, "there is no file"),
         (["standing", "mysql://somebody@host/x"], 2, "store must be SQLite or PostgreSQL, such as"),
         (["standing", "mysql://me:secret@host/x"], 2, "got 'mysql://me:***@host/x'"),
         (["standing", ""], 2, "store must be an address such as"),

@@ -16,6 +16,8 @@ import duelay
 import pages
 import quick_numbers
 from duelay import cli, experiments
+from duelay.live.making import LONGEST as LONGEST_WORD
+from duelay.service import middleware, models, routes
 from stated import ANYWHERE, GIVEN, QUOTED, STATED, Tables
 
 BLOCKS = list(pages.blocks())
@@ -97,7 +99,7 @@ def test_a_table_of_numbers_is_made_by_a_command_or_checked_by_a_test(page):
     for rows, test in loose_tables(page):
         assert test in globals() if test else not has_numbers(rows), rows
     for fence in FENCE.findall(pages.MARK.sub("", page.read_text())):
-        is_run = "```python" in fence
+        is_run = "```python" in fence or "```console" in fence  # test_service_pages.py
         assert is_run or not re.search(r"^ *-+(  +-+)+$", fence, re.MULTILINE), fence
 
 
@@ -150,6 +152,20 @@ def test_what_each_policy_assumes_is_in_its_recipe():
             windows |= dict.fromkeys(re.findall(r"`(\w+)`", names), known[told])
     assert set(windows) == {"RUCBDelay", "RRDBDelay", "MRRDBDelay"}
     assert {name: getattr(duelay, name)().window for name in windows} == windows
+
+
+def test_the_limits_of_the_service_are_those_that_it_has():
+    has = {
+        "bytes of a body": middleware.LARGEST,
+        "arms": models.MOST_ARMS,
+        "characters of a name, an arm or a unit": LONGEST_WORD,
+        "characters of an `Idempotency-Key`": LONGEST_WORD - len("#100"),
+        "duels of one ask, `count`": models.MOST_DUELS,
+        "answers of one call": models.MOST_ANSWERS,
+        "rows of one page of the log": routes._MOST_ROWS,
+    }
+    rows = checked_by("test_the_limits_of_the_service_are_those_that_it_has")
+    assert {what: int(most.replace(",", "")) for what, most in rows} == has
 
 
 def prose_and_rest(text):

@@ -148,11 +148,25 @@ def test_a_store_that_is_gone_is_said_and_comes_back(tmp_path):
     duel = experiment.ask()
     experiment.close()
     path.rename(tmp_path / "away.db")
-    with pytest.raises(StoreError, match="does not answer"):
+    with pytest.raises(StoreError, match="is gone"):
         experiment.tell(duel)
-    for made in tmp_path.glob("duels.db*"):
-        made.unlink()
-    experiment.close()
     (tmp_path / "away.db").rename(path)
     assert experiment.tell(duel) == "counted"
     assert np.array(experiment.standing().conversions).sum() == 1
+
+
+def test_a_file_that_is_removed_under_a_running_process_is_noticed(tmp_path):
+    path = tmp_path / "duels.db"
+    experiment = Experiment.create(path, "x", ["a", "b"])
+    duel = experiment.ask()
+    for made in tmp_path.glob("duels.db*"):
+        made.unlink()
+    for call in (experiment.ask, lambda: experiment.tell(duel), experiment.standing):
+        with pytest.raises(StoreError, match="is gone"):
+            call()
+    Experiment.create(path, "x", ["a", "b"])
+    with pytest.raises(StoreError, match="was replaced"):
+        experiment.tell(duel)
+    with pytest.raises(UnknownDuelError):
+        experiment.tell(duel)
+    assert experiment.ask().id is not None and verify(path) == ()

@@ -21,7 +21,9 @@ def play(store, mu, n=160, *, seed=0, **made):
     experiment = Experiment.create(store, clock=hours, freshness=1e9, **made)
     experiment._desk._chooser.rng = np.random.default_rng(seed)
     votes = made.get("feedback") == "votes"
-    visit(experiment, hours, n, mu, seed, votes=votes, before=lambda: settle(experiment))
+    visit(
+        experiment, hours, n, mu, seed, every=20.0, votes=votes, before=lambda: settle(experiment)
+    )
     return experiment
 
 

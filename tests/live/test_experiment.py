@@ -76,7 +76,9 @@ def test_at_says_when_an_answer_was_heard(store, experiment, hours):
     settle(experiment)
     when = datetime.datetime.fromtimestamp(asked + 60, datetime.UTC)
     assert experiment.tell(duels[0], at=when) == "counted"
-    assert experiment.tell(duels[1], at=asked - 9) == "counted"  # it cannot be before the duel
+    assert experiment.tell(duels[1], at=asked - 0.5) == "counted"  # clocks differ a little
+    with pytest.raises(ValueError, match="before the duel was asked"):
+        experiment.tell(duels[3], at=asked - 9)
     assert experiment.tell(duels[2], at=asked + 3601) == "late"
     history = experiment.history()
     assert history.delay[:2].tolist() == [60.0, 0.0] and np.isnan(history.delay[2])
@@ -268,6 +270,11 @@ def test_names_are_unique_and_unknown_ones_are_listed(store, experiment):
         ({"policy": duelay.Decide(winner_exists=True)}, "winner_exists"),
         ({"policy": 7}, "policy must be"),
         ({"freshness": -1}, "freshness must be"),
+        ({"clock": "wall"}, "clock must be a function"),
+        ({"policy": "decide", "goal": "regret"}, "goal='regret' does not fit"),
+        ({"policy": "decide:window=3d", "window": "5d"}, "window must be said once"),
+        ({"policy": "decide:error=0.01", "error": 0.2}, "error must be said once"),
+        ({"arms": ["first", "b"], "feedback": "votes"}, "could mean the place or the arm"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence_and_leaves_nothing(store, made, words):
@@ -292,10 +299,31 @@ def test_bad_addresses_are_refused(url, words):
         Experiment.create(url, "x", ARMS)
 
 
+def test_what_a_policy_does_not_say_is_filled_in(store):
+    first = Experiment.create(store, "x", ARMS, policy="decide", window="3d", error=0.3)
+    assert str(first.policy) == "decide:window=3d,error=0.3,self_duels=false"
+    second = Experiment.create(store, "y", ARMS, policy="decide:window=3d,error=0.01")
+    assert str(second.policy) == "decide:window=3d,error=0.01,self_duels=false"
+    assert second.standing().error == 0.01
+    third = Experiment.create(store, "z", ARMS, policy="double-thompson", self_duels=True)
+    assert str(third.policy) == "double-thompson:window=14d"
+
+
+def test_alarms_are_of_what_enters_the_evidence(store, hours):
+    experiment = Experiment.create(store, "x", ["a", "b"], feedback="votes", clock=hours)
+    rng = np.random.default_rng(0)
+    for k in range(150):  # three answers of each unit, all of one taste
+        taste = ("a", "b")[rng.integers(2)]
+        for _ in range(3):
+            hours.pass_by(2)
+            experiment.tell(experiment.ask(unit=k), taste)
+    assert [alarm.name for alarm in experiment.standing().alarms] == []
+
+
 def test_a_folder_or_store_that_is_not_there_is_said(tmp_path):
     with pytest.raises(StoreError, match="there is no folder"):
         Experiment.create(f"sqlite:///{tmp_path}/no/duels.db", "x", ARMS)
-    with pytest.raises(StoreError, match="has no experiments"):
+    with pytest.raises(StoreError, match="there is no file"):
         Experiment.open(f"sqlite:///{tmp_path}/duels.db", "x")
     assert list(tmp_path.iterdir()) == []
 

@@ -20,7 +20,7 @@ from duelay.live import (
     schema,
     verify,
 )
-from duelay.live.store import _head
+from duelay.live.store import VERSIONS, _head
 from duelay.live.verifying import differences
 from live.hours import Hours, book_of, settle, visit
 
@@ -51,6 +51,11 @@ CHANGES = [
     ("UPDATE duels SET told = NULL, first_won = NULL WHERE told IS NOT NULL", "answers of"),
     ("UPDATE duels SET odds = odds * 0.9 WHERE settled_by = 2", "evidence at gap"),
     ("DELETE FROM duels WHERE number = 5", "duel 5 is missing"),
+    ("UPDATE pairs SET best = best + 20", "the most that the evidence of 'a' over 'b' ever was is"),
+    ("UPDATE pairs SET best = log_evidence - 1", "is above the most that it ever was"),
+    ("UPDATE pairs SET passed = 1", "has passed, and its evidence was never enough"),
+    ("UPDATE experiments SET winner = 0", "'a' is declared, and its evidence is not enough"),
+    ("UPDATE duels SET unit = 'same'", "and its unit says otherwise"),
 ]
 
 
@@ -119,6 +124,18 @@ def _forget(after):
                                                            Duration(after)))  # fmt: skip
 
 
+def test_a_declared_experiment_stands_when_all_its_duels_are_forgotten(store):
+    hours = Hours()
+    experiment = Experiment.create(store, "x", ["a", "b"], clock=hours, window="10m")
+    visit(experiment, hours, 500, [[0.5, 1.0], [0.0, 0.5]], mean=20.0)
+    hours.pass_by(7200)
+    settle(experiment)
+    experiment._desk.submit(_forget("1h"))
+    assert experiment.history().n == 0
+    assert str(experiment.standing()).startswith("a wins: declared after")
+    assert verify(store) == ()
+
+
 def test_a_unit_is_remembered_though_its_duel_is_forgotten(store):
     hours = Hours()
     experiment = Experiment.create(store, "x", ["a", "b"], clock=hours, window="10m")
@@ -170,7 +187,8 @@ def test_a_backup_is_whole_while_others_write(store, tmp_path):
 def test_the_migrations_make_the_tables_of_the_schema(store):
     Experiment.create(store, "x", ["a", "b"])
     with Store(store).reading() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        opts = {"compare_type": True, "version_table": VERSIONS}
+        context = MigrationContext.configure(connection, opts=opts)
         assert compare_metadata(context, schema.metadata) == []
 
 
@@ -196,9 +214,33 @@ def test_a_store_of_the_first_schema_opens(tmp_path):
 def test_a_store_of_a_later_version_is_refused(store):
     Experiment.create(store, "x", ["a", "b"])
     with Store(store).writing() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        connection.execute(text("UPDATE duelay_version SET version_num = '9999'"))
     with pytest.raises(StoreError, match="later version of duelay"):
         Experiment.open(store, "x")
+
+
+def test_processes_that_make_a_store_at_one_time_do_not_disturb_each_other(store):
+    found = []
+
+    def make(k):
+        try:
+            Experiment.create(store, f"x{k}", ["a", "b"]).close()
+        except Exception as error:
+            found.append(error)
+
+    threads = [threading.Thread(target=make, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not found and len(Experiment.names(store)) == 4
+
+
+def test_a_database_of_another_program_with_alembic_is_shared(store):
+    with Store(store).writing() as connection:
+        connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32))"))
+        connection.execute(text("INSERT INTO alembic_version VALUES ('abc123')"))
+    assert Experiment.create(store, "x", ["a", "b"]).ask().id is not None
 
 
 def test_a_file_that_is_no_store_is_refused(tmp_path):

@@ -348,11 +348,12 @@ def test_a_time_that_is_none_or_in_the_future_is_422(shared, at):
 
 
 @pytest.mark.parametrize("at", [-1e308, -1e15, 0, -0.0, 5e-324])
-def test_a_time_before_the_duel_is_that_of_the_duel(client, at):
+def test_a_time_before_the_duel_is_refused(client, at):
     duel = ask(client).json()["id"]
-    assert client.put(f"/duels/{duel}/conversion", json={"at": at}).json()["status"] == "counted"
+    told = client.put(f"/duels/{duel}/conversion", json={"at": at})
+    assert is_refused(told, 422, "before the duel was asked")
     (row,) = client.get("/experiments/buttons/log").json()["duels"]
-    assert row["answered_at"] == row["asked_at"]
+    assert row["answered_at"] is None
 
 
 @pytest.mark.parametrize("id", ["nothing", "0" * 26, "x" * 300, "%27%20OR%201=1", "ü", "%2e%2e"])

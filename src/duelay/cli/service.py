@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from duelay._core import times
 from duelay.cli.shell import Whole
 from duelay.cli.stores import (
     StoreCommand,
@@ -18,6 +19,7 @@ from duelay.cli.stores import (
     name_argument,
     store_argument,
 )
+from duelay.show.table import table
 
 _SCOPES = "ask, tell, administer"
 
@@ -34,7 +36,7 @@ def _service() -> Any:
 @click.command("serve", cls=StoreCommand)
 @click.option("--store", required=True, metavar="STORE", help="A SQLite file or an address.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535))
+@click.option("--port", default=8000, show_default=True, type=Whole(1))
 @click.option("--workers", default=1, show_default=True, type=Whole(1), help="Processes.")
 @click.option(
     "--log-level", default="INFO", show_default=True,
@@ -50,7 +52,7 @@ def serve_command(store: str, host: str, port: int, workers: int, log_level: str
     live = find_live()
     with closing(live.Store(store)) as opened:
         opened.need(makes=True)
-        service.check_host(opened, host)
+        service.serving.check_host(opened, host)
         has_keys = bool(service.keys.list_keys(opened))
     click.echo(f"duelay: serving {opened.name} at http://{host}:{port}, see /docs", err=True)
     if not has_keys:
@@ -86,9 +88,6 @@ def create_key_command(
 @store_argument
 def list_keys_command(store: str) -> None:
     """List the keys of a store, without their secrets."""
-    from duelay._core import times
-    from duelay.show.table import table
-
     rows = [
         [key.id, key.name, ", ".join(key.scopes),
          "all" if key.experiments is None else ", ".join(key.experiments),

@@ -20,6 +20,7 @@ from duelay.live.committing import Request
 from duelay.players.player import UnknownDuelError
 
 _WORDS = {"first": 1.0, "second": 0.0, "tie": 0.5}
+_SLACK = MICRO  # that the clocks of two machines may differ by
 _BY_ANSWER, _BY_SILENCE = 1, 2
 
 
@@ -83,6 +84,13 @@ def book_tells(
             first_won = outcome(book, row, tell.winner)
         except ValueError as error:
             tell.error = error
+            continue
+        if tell.at is not None and tell.at < row["asked"] - _SLACK:
+            early = in_brief((row["asked"] - tell.at) / MICRO)
+            tell.error = ValueError(
+                f"at must not be before the duel was asked, got a time {early} before: it is "
+                "seconds since the epoch"
+            )
             continue
         at = moment if tell.at is None else min(max(tell.at, row["asked"]), moment)
         if row["told"] is not None:

@@ -86,6 +86,10 @@ class Desk:
         group: int = MOST,
     ) -> None:
         self.store, self.id, self.name, self.policy = store, id, name, policy
+        if clock is not None and not callable(clock):
+            raise ValueError(
+                f"clock must be a function that returns seconds since the epoch, got {clock!r}"
+            )
         self.created = created
         self.clock = SteadyClock() if clock is None else clock
         self.committer = Committer(self._commit, checks.whole("group", group))

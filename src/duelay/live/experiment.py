@@ -24,11 +24,13 @@ from duelay.live.booking import Ask, LiveDuel, Tell
 from duelay.live.desk import Act, Desk, Together, unknown_experiment
 from duelay.live.exporting import read_history, write_history
 from duelay.live.making import (
-    LONGEST,
+    ERROR,
+    WINDOW,
     check_arm,
     check_forgetting,
     check_length,
     check_name,
+    check_votes,
     check_word,
     find_policy,
 )
@@ -81,9 +83,9 @@ class Experiment:
         *,
         goal: str = "decide",
         policy: Policy | str | None = None,
-        window: Any = "14d",
+        window: Any = WINDOW,
         feedback: str = "conversions",
-        error: float = 0.05,
+        error: float = ERROR,
         self_duels: bool = False,
         share: float = 0.0,
         forget_after: Any = None,
@@ -99,7 +101,9 @@ class Experiment:
         arms : their names.
         goal : ``"decide"`` finds the winner in few duels and declares it; ``"regret"`` shows the
             better arms more and more.
-        policy : one of your own choice; by default the one that is recommended for the goal.
+        policy : one of your own choice; by default the one that is recommended for the goal. What
+            it says of the window and the error must not contradict what is said here; self-duels
+            are as is said here.
         window : after it a silent duel is closed, and a later answer is not counted; None for
             never.
         feedback : ``"conversions"``, where only a win of the first is ever told, or ``"votes"``.
@@ -112,7 +116,8 @@ class Experiment:
         store = open_store(store)
         name, arms = check_name(name), tuple(check_arm(arm) for arm in check_arms(arms))
         checks.one_of("goal", goal, GOALS)
-        check_feedback(feedback, counts="each answer must say of which duel it is")
+        if check_feedback(feedback, counts="each answer must say of which duel it is") == "votes":
+            check_votes(arms)
         length = None if window is None else check_length("window", window)
         error = checks.number("error", error, above=0, below=1)
         checks.yes_or_no("self_duels", self_duels)
@@ -120,7 +125,7 @@ class Experiment:
         if policy is not None:
             goal = "decide" if isinstance(chosen, Decide) else "regret"
             error = chosen.error if isinstance(chosen, Decide) else error
-            length, self_duels = in_time(chosen), chosen.self_duels
+            length = in_time(chosen)
             length = None if length is None else check_length("window", length)
         forget = None if forget_after is None else check_length("forget_after", forget_after)
         check_forgetting(forget, length)
@@ -248,15 +253,23 @@ class Experiment:
         night: told one by one they would come in the order of the file, and if that is not by
         chance, what was looked at half-way would be half of some news.
         """
+        if isinstance(answers, str):
+            raise ValueError(f"answers must be a list of ids or of tuples, got {answers!r}")
         tells = [self._tell(*(each if type(each) is tuple else (each,))) for each in answers]
-        together = Together(tells)
-        self._desk.submit(together)
-        return [tell.outcome() for tell in tells]
+        self._desk.submit(Together(tells))
+        wrong = [tell for tell in tells if tell.error is not None]
+        if wrong:
+            raise type(wrong[0].error)(  # type: ignore[misc]
+                f"{len(wrong)} of {len(tells)} answers are refused, the others are told; the "
+                f"first: {wrong[0].error}"
+            )
+        return [str(tell.result) for tell in tells]
 
     def _tell(self, duel: Any, winner: Any = None, at: Any = None) -> Tell:
         id = duel.id if isinstance(duel, LiveDuel) else duel
-        if not isinstance(id, str) or not id or len(id) > LONGEST or "\0" in id:
-            raise ValueError(f"duel must be what ask() returned, or its id, got {duel!r}")
+        if not isinstance(id, str) or not id.isascii() or not 0 < len(id) <= 40 or "\0" in id:
+            shown = duel if len(repr(duel)) < 100 else f"{repr(duel)[:100]}..."
+            raise ValueError(f"duel must be what ask() returned, or its id, got {shown!r}")
         moment = None
         if at is not None:
             seconds, now = times.seconds("at", at), self._desk.clock()
@@ -333,6 +346,8 @@ class Experiment:
         name = check_arm(name)
 
         def do(connection: Connection, book: Book, moment: int) -> None:
+            if book.settings.is_vote:
+                check_votes([name])
             if name not in book.arms:
                 check_arms((*book.arms, name))
                 row = {"experiment": book.settings.id, "number": len(book.arms), "name": name}

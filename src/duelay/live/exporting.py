@@ -18,17 +18,20 @@ _COLUMNS = ("number", "first", "second", "asked", "told", "first_won", "unit")
 
 
 def read_history(connection: Connection, book: Book, latest: int | None = None) -> History:
-    """Return the duels that are kept, or the latest of them.
+    """Return the duels that are kept; or, of the latest, those that enter the evidence.
 
-    The ticks of changes and of a declaration are counted from the first duel that is returned.
+    The ticks of changes and of a declaration are counted from the first duel that is returned. Of
+    the latest ones units are left out: each has one duel on a pair among them.
     """
     duels, settings, head = schema.duels, book.settings, book.head
     after = head["forgotten"] if latest is None else max(head["asked"] - latest, head["forgotten"])
-    rows = connection.execute(
-        select(*(duels.c[name] for name in _COLUMNS))
-        .where(duels.c.experiment == settings.id, duels.c.number > after)
-        .order_by(duels.c.number)
-    ).all()
+    query = select(*(duels.c[name] for name in _COLUMNS)).where(
+        duels.c.experiment == settings.id, duels.c.number > after
+    )
+    if latest is not None:
+        query = query.where(duels.c.enters)
+    rows = connection.execute(query.order_by(duels.c.number)).all()
+    numbers = np.array([row.number for row in rows], dtype=np.int64)
     asked = np.array([row.asked for row in rows], dtype=np.int64)
     told = np.array([row.asked - 1 if row.told is None else row.told for row in rows],
                     dtype=np.int64)  # fmt: skip
@@ -47,9 +50,9 @@ def read_history(connection: Connection, book: Book, latest: int | None = None) 
         at=asked / MICRO,
         now=head["moment"] / MICRO if len(rows) else None,
         chosen_by=settings.policy,
-        changes=_changes(book, after),
-        declared=_declared(book, after),
-        unit=_units([row.unit for row in rows]),
+        changes=_changes(book, numbers),
+        declared=_declared(book, numbers, after),
+        unit=_units([row.unit for row in rows]) if latest is None else None,
     )
 
 
@@ -62,15 +65,20 @@ def write_history(history: History, path: Path) -> Path:
     return path
 
 
-def _changes(book: Book, after: int) -> tuple[Change, ...]:
-    return tuple(change._replace(tick=max(change.tick - after, 0)) for change in book.changes)
+def _tick(numbers: Any, tick: int) -> int:
+    """How many of these duels were asked when `tick` of all had been."""
+    return int(np.searchsorted(numbers, tick, side="right"))
 
 
-def _declared(book: Book, after: int) -> Declaration | None:
-    tick = int(book.bets.declared[0]) - after
-    if book.winner is None or tick < 0:
+def _changes(book: Book, numbers: Any) -> tuple[Change, ...]:
+    return tuple(change._replace(tick=_tick(numbers, change.tick)) for change in book.changes)
+
+
+def _declared(book: Book, numbers: Any, after: int) -> Declaration | None:
+    tick = int(book.bets.declared[0])
+    if book.winner is None or tick < after:
         return None
-    return Declaration(book.arms[book.winner], tick, book.settings.policy)
+    return Declaration(book.arms[book.winner], _tick(numbers, tick), book.settings.policy)
 
 
 def _units(units: list[str | None]) -> Any:

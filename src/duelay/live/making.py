@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any
 
 from duelay import text
@@ -13,6 +14,7 @@ from duelay.delays.units import check_clock
 from duelay.policies import Decide
 from duelay.policies.policy import Policy
 
+WINDOW, ERROR = "14d", 0.05  # where nothing else is said
 LONGEST = 200  # characters of a name, a unit or a key
 _MOST_TIME = Duration("36500d")
 
@@ -60,9 +62,39 @@ def find_policy(
             f"policy {policy} takes a winner for granted, which an arm that joins would end: leave "
             "winner_exists out"
         )
-    if policy.window is not None and not isinstance(policy.window, Duration):
-        policy = dataclasses.replace(policy, window=window)  # type: ignore[type-var]
-    return policy
+    return _complete(policy, goal, window, error, self_duels=self_duels)
+
+
+def _complete(
+    policy: Policy, goal: str, window: Duration | None, error: float, *, self_duels: bool
+) -> Policy:
+    """Fill in what a policy does not say; refuse what it says otherwise."""
+    said: dict[str, Any] = {"self_duels": self_duels}
+    if not isinstance(policy.window, Duration):
+        said["window"] = window
+    elif window not in (policy.window, Duration(WINDOW)):
+        raise ValueError(f"window must be said once, got {window} and that of {policy}")
+    if isinstance(policy, Decide):
+        if goal == "regret":
+            raise ValueError(f"goal='regret' does not fit {policy}, which decides")
+        if policy.error == ERROR:
+            said["error"] = error
+        elif error not in (policy.error, ERROR):
+            raise ValueError(f"error must be said once, got {error:g} and that of {policy}")
+    if not dataclasses.is_dataclass(policy):
+        return policy
+    fields = {field.name for field in dataclasses.fields(policy)}
+    return dataclasses.replace(policy, **{n: v for n, v in said.items() if n in fields})
+
+
+def check_votes(arms: Iterable[str]) -> None:
+    """Refuse arms whose names are words for a place: a vote for one could mean either."""
+    for arm in arms:
+        if arm in ("first", "second", "tie"):
+            raise ValueError(
+                f"arms must not be called 'first', 'second' or 'tie' where votes are told: a vote "
+                f"for {arm!r} could mean the place or the arm"
+            )
 
 
 def check_length(name: str, given: Any) -> Duration:
@@ -93,6 +125,7 @@ def check_name(name: Any) -> str:
 
 def check_arm(name: Any) -> str:
     """Return the name of an arm."""
+    name = str(name) if isinstance(name, int) and not isinstance(name, bool) else name
     return _check_text("name", name, "the name of an arm")
 
 

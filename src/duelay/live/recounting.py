@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
-from duelay.ledger.bets import GAPS
+from duelay.ledger.bets import GAPS, evidence_weights
 from duelay.live import schema
 from duelay.live.ages import Ages, read_ages
 from duelay.live.book import Book
@@ -46,6 +46,7 @@ class Recount:
         self.wealth = np.zeros((k, k, GAPS.size))
         self.closed: dict[str, NDArray[Any]] = {name: np.zeros((k, k)) for name in CLOSED}
         self.ages = Ages(book.settings.window)
+        self.steps: dict[tuple[int, int], list[tuple[int, float]]] = {}  # of each ordered pair
         self.asked = np.zeros(len(self.ages.ages), dtype=np.int64)
         self.answered = np.zeros(len(self.ages.ages), dtype=np.int64)
 
@@ -118,11 +119,23 @@ class Recount:
         both = ((i, j, size), (j, i, -size))
         for one, other, x in both:
             self.wealth[one, other] += np.log1p(2.0 * x * GAPS)
+            self.steps.setdefault((one, other), []).append((row["settled"], x))
             self.pairs["lead"][one, other] += x
             self.pairs["n"][one, other] += counted
         if not is_silent:
             self.pairs["wins"][i, j] += won
             self.pairs["wins"][j, i] += 1.0 - won
+
+
+def most_evidence(steps: list[tuple[int, float]]) -> float:
+    """Return the log of the most that a bettor can have had at any look.
+
+    Within one moment what speaks for it is taken first: a look may have come in between.
+    """
+    settled, size = (np.array(part) for part in zip(*steps, strict=True))
+    order = np.lexsort((-size, settled))
+    wealth = np.cumsum(np.log1p(2.0 * size[order][:, None] * GAPS), axis=0)
+    return max(0.0, float(np.logaddexp.reduce(np.log(evidence_weights()) + wealth, axis=1).max()))
 
 
 def duel_rows(connection: Connection, experiment: int, after: int = 0) -> Iterator[Any]:

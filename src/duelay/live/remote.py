@@ -7,6 +7,7 @@ counts twice by that: a question has a key of its own, and an answer counts once
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 import uuid
@@ -228,7 +229,8 @@ class Service:
         self.url = url
         self._patience = checks.number("patience", patience, least=0)
         self._trouble = httpx.TransportError
-        self._client = _client(httpx.Client, url, key)
+        self._make: Callable[[], Any] = lambda: _client(httpx.Client, url, key)
+        self._client, self._process = self._make(), os.getpid()
 
     def create(self, name: str, arms: Sequence[str], **said: Any) -> RemoteExperiment:
         """Make an experiment; `said` is what `Experiment.create` takes."""
@@ -257,6 +259,11 @@ class Service:
         self.close()
 
     def _do(self, call: Call) -> Any:
+        if self._process != os.getpid():
+            # After a fork: two processes on one connection would read each other's answers. That of
+            # the parent is left as it is.
+            self._of_parent = self._client
+            self._client, self._process = self._make(), os.getpid()
         headers = {} if call.key is None else {"Idempotency-Key": call.key}
         tries = _Tries(self._patience)
         while True:

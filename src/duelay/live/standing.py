@@ -56,10 +56,15 @@ class LiveStanding(Standing):
 
     @functools.cached_property
     def alarms(self) -> tuple[Finding, ...]:
-        """Tests of what the guarantee rests on that alarm, over the latest 100,000 duels."""
+        """Tests of what the guarantee rests on that alarm.
+
+        They are over the latest 100,000 duels that enter the evidence.
+        """
         if self.read is None or self.tick == 0:
             return ()
         history = self.read(_LATEST)
+        if history.n == 0:  # all are folded into the counters
+            return ()
         declared = None if history.declared is None else history.declared.tick
         return find_alarms(history, None, declared)
 

@@ -22,7 +22,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event, inspect
+from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
@@ -32,6 +32,8 @@ from duelay.live.schema import experiments
 _HERE = Path(__file__).parent
 _SUCH_AS = "'sqlite:///duels.db' or 'postgresql+psycopg://user@host/name'"
 _CACHE = -64_000  # kibibytes of pages that SQLite keeps in memory, for each connection
+VERSIONS = "duelay_version"  # the table that has the revision: `alembic_version` may be another's
+_LOCK = 0x6475656C6179  # of PostgreSQL, held while tables are made
 _PAUSE = 0.002  # seconds between two tries to write, at the most
 _BUSY = ("database is locked", "database table is locked", "database is busy")
 
@@ -47,6 +49,7 @@ class Store:
         self.url = _check_url(url)
         self._engine: Engine | None = None
         self._pid = 0
+        self._file: tuple[int, int] | None = None  # which one is open, of SQLite
         self._lock = threading.Lock()  # around writes of this process, so that they take turns
 
     @property
@@ -72,12 +75,14 @@ class Store:
                 self._engine.dispose(close=False)
                 self._lock = threading.Lock()
             self._engine, self._pid = _make_engine(self.url), os.getpid()
+            self._file = None
             weakref.finalize(self, _let_go, self._engine, self._pid)
         return self._engine
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
         """Give a connection that sees one moment of the store."""
+        self._check_file()
         with self.explained(), self.engine.connect() as connection:
             if not self.is_sqlite:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
@@ -90,6 +95,7 @@ class Store:
 
         With SQLite no other process writes meanwhile. It is waited for, in seconds.
         """
+        self._check_file()
         with self._lock, self.engine.connect() as connection:
             connection = connection.execution_options(writes=True)
             until = time.monotonic() + patience
@@ -103,6 +109,28 @@ class Store:
                     time.sleep(random.uniform(0.0, _PAUSE))
             with transaction:
                 yield connection
+
+    def _check_file(self) -> None:
+        """Notice that the file was removed or replaced: what is open would be written in vain."""
+        if self.path is None or self._engine is None or self._pid != os.getpid():
+            return
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            if self._file is None:
+                return  # it is about to be made
+            raise StoreError(
+                f"the file {self.path} is gone, and nothing of this was kept: put it back"
+            ) from None
+        here = (found.st_dev, found.st_ino)
+        if self._file is not None and here != self._file:
+            self._engine.dispose()
+            self._engine = None
+            raise StoreError(
+                f"the file {self.path} was replaced while it was open, and nothing of this was "
+                "kept: call again, and it is the new one"
+            )
+        self._file = here
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
@@ -122,8 +150,12 @@ class Store:
             does = "another program has been writing to it for long; try again"
         elif "readonly" in words or "read-only" in words:
             does = "let this program write to the file and to its folder"
-        elif "no such table" in words or "does not exist" in words or "undefinedtable" in words:
+        elif "no such table" in words or ("relation" in words and "does not exist" in words):
             does = f"run `duelay migrate {self.name}`"
+        elif "does not exist" in words or "authentication failed" in words:
+            does = "check its address, the database and the user in it"
+        elif "not a database" in words:
+            does = "name another file, this one is no store"
         elif not self.is_sqlite:
             does = "check that the server runs and lets you in"
         kept = "nothing of this was kept"
@@ -143,19 +175,19 @@ class Store:
         if self.path is not None and not self.path.exists():
             return None
         with self.reading() as connection:
-            return MigrationContext.configure(connection).get_current_revision()
+            context = MigrationContext.configure(connection, opts={"version_table": VERSIONS})
+            return context.get_current_revision()
 
     def migrate(self) -> tuple[str | None, str]:
         """Make or renew its tables; return the revisions before and after."""
         before = self.revision()
         self._check_known(before)
         config = _config()
-        with self.explained(), self.engine.connect() as connection:
-            if self.is_sqlite:
-                connection = connection.execution_options(writes=True)
-            with connection.begin():
-                config.attributes["connection"] = connection
-                command.upgrade(config, "head")
+        with self.explained(), self.writing() as connection:
+            if not self.is_sqlite:  # another process may be making them just now
+                connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+            config.attributes |= {"connection": connection, "version_table": VERSIONS}
+            command.upgrade(config, "head")
         return before, _head()
 
     def need(self, *, makes: bool = False) -> None:
@@ -164,6 +196,8 @@ class Store:
         self._check_known(found)
         if found is None and makes:
             self.migrate()
+        elif found is None and self.path is not None and not self.path.exists():
+            raise StoreError(f"there is no file {self.path}: check the name of the store")
         elif found is None:
             raise StoreError(
                 f"the store {self.name} has no experiments: make one with "

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, func, select
 
+from duelay.ledger.declare import passes_all
 from duelay.live import schema
 from duelay.live.ages import read_ages
 from duelay.live.book import Book
 from duelay.live.desk import unknown_experiment
-from duelay.live.recounting import CLOSED, COUNTS, SUMS, Recount, duel_rows
+from duelay.live.recounting import CLOSED, COUNTS, SUMS, Recount, duel_rows, most_evidence
 from duelay.live.store import Store, open_store
 
 _CLOSE = 1e-6  # sums of logarithms, added up in another order: relative, and near 0 absolute
@@ -52,12 +53,13 @@ def differences(
     book = Book.load(connection, head)
     recount = Recount(book)
     recount.add_folded(connection)
-    expected = head["forgotten"]
+    expected, had = head["forgotten"], _had(connection, head["id"])
     for n, row in enumerate(duel_rows(connection, head["id"]), start=1):
         expected += 1
         if row["number"] != expected:
             yield f"duel {expected} is missing: the next one is {row['number']}"
             expected = row["number"]
+        yield from _enters(row, had)
         recount.add(row)
         if n % 10_000 == 0:
             progress(n)
@@ -82,6 +84,42 @@ def differences(
         yield f"{twice[0] - twice[1]} duels are two rows"
 
 
+def _had(connection: Connection, experiment: int) -> set[tuple[str, int, int]]:
+    """Return the pairs that units have had whose duels are forgotten."""
+    seen = schema.seen_units
+    rows = connection.execute(select(seen).where(seen.c.experiment == experiment))
+    return {(row.unit, row.low, row.high) for row in rows}
+
+
+def _enters(row: Any, had: set[tuple[str, int, int]]) -> Iterator[str]:
+    """Say that a duel enters the evidence and should not, or the other way round."""
+    if row["unit"] is None:
+        return
+    i, j = row["first"], row["second"]
+    taste = (row["unit"], min(i, j), max(i, j))
+    if bool(row["enters"]) == (taste in had):
+        kind = "enters the evidence" if row["enters"] else "does not enter the evidence"
+        yield f"duel {row['number']} {kind}, and its unit says otherwise"
+    had.add(taste)
+
+
+def _of_looks(book: Book, recount: Recount) -> Iterator[str]:
+    """Say where the most that evidence ever was cannot have been, or a declaration rests on it."""
+    bets = book.bets
+    for i, j in zip(*np.nonzero(~np.eye(len(book.arms), dtype=bool)), strict=True):
+        best, pair = float(bets.best[i, j]), f"{book.arms[i]!r} over {book.arms[j]!r}"
+        most = most_evidence(recount.steps[i, j]) if (i, j) in recount.steps else 0.0
+        if not book.head["forgotten"] and best > most + _CLOSE:
+            ever = f"the most that the evidence of {pair} ever was"
+            yield f"{ever} is {best:g}, and at most {most:g} by its duels"
+        if best < bets.log_evidence[i, j] - _CLOSE:
+            yield f"the evidence of {pair} is above the most that it ever was"
+        if book.array("passed")[i, j] and best < bets.level:
+            yield f"{pair} has passed, and its evidence was never enough for it"
+    if book.winner is not None and not passes_all(bets, book.winner):
+        yield f"{book.arms[book.winner]!r} is declared, and its evidence is not enough for it"
+
+
 def _of_pairs(book: Book, recount: Recount) -> Iterator[str]:
     for name in (*COUNTS, *SUMS, *CLOSED):
         counted = recount.pairs[name] if name in recount.pairs else recount.closed[name]
@@ -89,6 +127,7 @@ def _of_pairs(book: Book, recount: Recount) -> Iterator[str]:
     for place in range(recount.wealth.shape[2]):
         words = f"evidence at gap {book.bets.gaps[place]:g}"
         yield from _differ(book, words, book.bets.wealth[:, :, place], recount.wealth[:, :, place])
+    yield from _of_looks(book, recount)
 
 
 def _differ(book: Book, name: str, kept: Any, counted: Any) -> Iterator[str]:

@@ -8,6 +8,6 @@ need("the service", ["fastapi", "uvicorn", "prometheus_client", "httpx"], "servi
 
 from duelay.service import keys  # noqa: E402
 from duelay.service.app import make_app  # noqa: E402
-from duelay.service.serving import check_host, serve  # noqa: E402
+from duelay.service.serving import serve  # noqa: E402
 
-__all__ = ["check_host", "keys", "make_app", "serve"]
+__all__ = ["keys", "make_app", "serve"]

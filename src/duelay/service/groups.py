@@ -7,12 +7,15 @@ committed in a thread, the next one gathers.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import Any
 
 from duelay.live.committing import MOST, Request
 from duelay.live.desk import Desk, Together
+
+_REMEMBERED = 10_000  # sizes of groups
 
 
 class Groups:
@@ -23,7 +26,8 @@ class Groups:
         self._threads = threads
         self._waiting: list[tuple[Sequence[Request], asyncio.Future[None]]] = []
         self._task: asyncio.Task[None] | None = None
-        self.sizes: list[int] = []  # of the groups since somebody took them away
+        # Of the groups since somebody took them away; nobody may ever, so the latest alone.
+        self.sizes: deque[int] = deque(maxlen=_REMEMBERED)
 
     async def submit(self, *requests: Request) -> None:
         """Write requests; each has what came of it once they are on the disk."""

@@ -258,9 +258,8 @@ async def health(room: Here) -> Any:
 async def numbers(room: Here) -> Response:
     """Numbers for Prometheus."""
     for name, groups in room.desks.groups:
-        sizes, groups.sizes = groups.sizes, []
-        for size in sizes:
-            room.metrics.groups.observe(size)
+        while groups.sizes:
+            room.metrics.groups.observe(groups.sizes.popleft())
         book = groups.desk._book
         if book is not None:
             age = time.time() - book.head["settled"] / MICRO

@@ -29,6 +29,8 @@ def serve(
     store = open_store(store)
     store.need(makes=True)
     checks.whole("workers", workers)
+    if checks.whole("port", port) > 65535:
+        raise ValueError(f"port must be at most 65535, got {port}")
     check_host(store, host)
     os.environ[_STORE] = store.url.render_as_string(hide_password=False)
     os.environ[_QUIET] = log_level

@@ -280,11 +280,11 @@ INSERT INTO "ages" VALUES(1,269,76,0);
 INSERT INTO "ages" VALUES(1,270,76,0);
 INSERT INTO "ages" VALUES(1,271,76,0);
 INSERT INTO "ages" VALUES(1,272,76,0);
-CREATE TABLE alembic_version (
+CREATE TABLE duelay_version (
 	version_num VARCHAR(32) NOT NULL, 
-	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+	CONSTRAINT duelay_version_pkc PRIMARY KEY (version_num)
 );
-INSERT INTO "alembic_version" VALUES('0001');
+INSERT INTO "duelay_version" VALUES('0001');
 CREATE TABLE arms (
 	experiment INTEGER NOT NULL, 
 	number INTEGER NOT NULL, 

@@ -9,6 +9,7 @@ from duelay.live.schema import metadata
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
+    version_table=context.config.attributes["version_table"],
     render_as_batch=True,  # SQLite cannot alter a column in place
 )
 with context.begin_transaction():
