@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from duelay.live import Experiment, Store, StoreError, connect, verify
-from duelay.service import check_host
 from duelay.service.keys import create_key
+from duelay.service.serving import check_host
 from service.served import ENVIRONMENT, Server, free_port, wait_until
 
 pytestmark = pytest.mark.long
