@@ -23,7 +23,7 @@ from duelay.live.remote import Service
 
 DOCS = Path(__file__).parents[2] / "docs"
 FENCE = re.compile(r"^```(console|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-ID, KEY = r"\b[0-9a-v]{26}\b", r"duelay_[0-9a-f]{16}_[0-9a-f]{64}"
+ID, KEY = r"\b[0-9a-f]{32}\b", r"duelay_[0-9a-f]{16}_[0-9a-f]{64}"
 # What is another one each time: keys, ids of duels, keys and webhooks, secrets, times, and who the
 # coin shows first. A long answer may be folded after a comma.
 VARIES = {

@@ -19,7 +19,7 @@ from duelay.service.desks import Desks
 from duelay.service.keys import Keyring
 from duelay.service.middleware import Around
 from duelay.service.room import Room
-from duelay.service.routes import ROUTES
+from duelay.service.routes import ROUTES, is_seldom
 from duelay.service.watching import Watcher
 
 _LOG = logging.getLogger("duelay.service")
@@ -56,7 +56,7 @@ def make_app(store: Store | str, *, needs_key: bool = False, **opened: Any) -> F
     app.state.room = room
     app.add_middleware(Around, metrics=room.metrics)
     errors.install(app)
-    app.include_router(ROUTES)
+    app.router.routes[:0] = sorted(ROUTES.routes, key=is_seldom)  # those asked most, first
     return app
 
 

@@ -82,6 +82,8 @@ def install(app: FastAPI) -> None:
 def _in_words(errors: Any) -> str:
     """Say what is wrong with a body or its parts, the first thing first."""
     first = errors[0]
+    if first["type"] == "json_invalid":
+        return "the body: it is not JSON"
     where = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
     name = ".".join(where) or "the body"
     words = first["msg"].removeprefix("Value error, ")

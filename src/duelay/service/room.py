@@ -58,16 +58,24 @@ async def caller(request: Request, authorization: Given = None) -> Key:
     return key
 
 
+async def check_key(request: Request, scope: str | None = None, name: str | None = None) -> Key:
+    """Return the key of a caller that may do something with an experiment."""
+    return _check(await caller(request, request.headers.get("authorization")), scope, name)
+
+
+def _check(key: Key, scope: str | None, name: str | None) -> Key:
+    if name is not None and not key.covers(name):
+        raise RefusedError(403, "this key is for other experiments")
+    if scope is not None and not key.may(scope, name):
+        raise RefusedError(403, f"this key may not {scope} here")
+    return key
+
+
 def needing(scope: str | None) -> Any:
     """Need a key that is for the experiment of the address, and may do something with it."""
 
     async def check(request: Request, name: str, authorization: Given = None) -> Key:
-        key = await caller(request, authorization)
-        if not key.covers(name):
-            raise RefusedError(403, "this key is for other experiments")
-        if scope is not None and not key.may(scope, name):
-            raise RefusedError(403, f"this key may not {scope} here")
-        return key
+        return _check(await caller(request, authorization), scope, name)
 
     return Depends(check)
 
@@ -83,6 +91,5 @@ async def administering(request: Request, authorization: Given = None) -> Key:
 Caller = Annotated[Key, Depends(caller)]
 Maker = Annotated[Key, Depends(administering)]
 Reader = Annotated[Key, needing(None)]
-Asker = Annotated[Key, needing("ask")]
 Teller = Annotated[Key, needing("tell")]
 Keeper = Annotated[Key, needing("administer")]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
+from pydantic import BaseModel, ValidationError
 from sqlalchemy import delete, insert, select
 
 from duelay.live import Experiment, schema
@@ -21,8 +23,9 @@ from duelay.service import models, shown
 from duelay.service.desks import Desks
 from duelay.service.errors import RefusedError
 from duelay.service.keys import Key
-from duelay.service.room import Asker, Caller, Here, Keeper, Maker, Reader, Room, Teller
+from duelay.service.room import Caller, Here, Keeper, Maker, Reader, Room, Teller, check_key
 
+B = TypeVar("B", bound=BaseModel)
 ROUTES = APIRouter()
 _MOST_ROWS = 10_000  # of the log, in one answer
 _WORDS = {
@@ -111,31 +114,57 @@ async def remove(name: str, room: Here, key: Keeper) -> Response:
     return Response(status_code=204)
 
 
+def _by_hand(body: type[BaseModel], *headers: str) -> dict[str, Any]:
+    """Describe a body and headers that a route reads by itself.
+
+    Duels are asked and told most often: to let the framework find each header, the key and the body
+    takes as long as all the rest.
+    """
+    words = {"type": "string", "minLength": 1, "maxLength": LONGEST - 4}
+    return {
+        "requestBody": {"content": {"application/json": {"schema": body.model_json_schema()}}},
+        "parameters": [
+            {"name": name, "in": "header", "required": False, "schema": words} for name in headers
+        ],
+    }
+
+
+async def _read(request: Request, kind: type[B]) -> B:
+    """Return the body of a request; one that is left out says nothing."""
+    body = await request.body()
+    if not body or body == b"null":
+        return kind()
+    if not request.headers.get("content-type", "").startswith("application/json"):
+        raise RefusedError(422, "the body: it must be JSON, with its Content-Type")
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError as error:
+        raise RequestValidationError(error.errors(include_url=False)) from None
+
+
 @ROUTES.post("/experiments/{name}/duels", response_model=models.Duel | models.Duels,
-          responses=_refused(404, 409), tags=["duels"])  # fmt: skip
-async def ask(
-    name: str,
-    room: Here,
-    key: Asker,
-    body: models.Question | None = None,
-    idempotency_key: Annotated[str | None, Header(max_length=LONGEST - 4)] = None,
-) -> Any:
+          responses=_refused(404, 409), tags=["duels"],
+          openapi_extra=_by_hand(models.Question, "Idempotency-Key", "Authorization"))  # fmt: skip
+async def ask(name: str, request: Request) -> Any:
     """Ask for a duel, or for several with `count`.
 
     With the same Idempotency-Key it is the same duel again.
     """
-    question = body or models.Question()
+    room: Room = request.app.state.room
+    await check_key(request, "ask", name)
+    question = await _read(request, models.Question)
+    own = request.headers.get("idempotency-key") or None
     check_word("unit", question.unit)
-    check_word("Idempotency-Key", idempotency_key or None)
+    if own is not None and len(own) > LONGEST - 4:
+        raise RefusedError(422, f"Idempotency-Key: at most {LONGEST - 4} characters")
+    check_word("Idempotency-Key", own)
     if question.count is not None and question.unit is not None:
         raise RefusedError(422, "count: a unit has one open duel, leave count or unit out")
     _, groups = await room.desks.open(name)
-    asks = []
-    for place in range(question.count or 1):
-        own = idempotency_key or None
-        if own is not None and place:
-            own = f"{own}#{place}"
-        asks.append(Ask(question.unit, own))
+    asks = [
+        Ask(question.unit, own if own is None or not place else f"{own}#{place}")
+        for place in range(question.count or 1)
+    ]
     await groups.submit(*asks)
     found = [_duel(room.desks, name, each.outcome()) for each in asks]
     room.metrics.asks.labels(name).inc(len(asks))
@@ -161,10 +190,13 @@ async def _tell(
 
 
 @ROUTES.put("/duels/{id}/conversion", response_model=models.Told, responses=_refused(404),
-         tags=["duels"])  # fmt: skip
-async def convert(id: str, room: Here, key: Caller, body: models.Conversion | None = None) -> Any:
+         tags=["duels"],
+         openapi_extra=_by_hand(models.Conversion, "Authorization"))  # fmt: skip
+async def convert(id: str, request: Request) -> Any:
     """Tell that the first arm of a duel won; telling it twice counts once."""
-    return await _tell(room, id, None, None if body is None else body.at, key)
+    key = await check_key(request)
+    body = await _read(request, models.Conversion)
+    return await _tell(request.app.state.room, id, None, body.at, key)
 
 
 @ROUTES.put("/duels/{id}/vote", response_model=models.Told, responses=_refused(404),
@@ -273,6 +305,11 @@ def _tell_or_error(experiment: Experiment, answer: models.Answer) -> Tell | Valu
         return experiment._tell(answer.id, answer.winner, answer.at)
     except ValueError as error:
         return error
+
+
+def is_seldom(route: Any) -> bool:
+    """Whether a route is not one of those that every visitor needs."""
+    return route.endpoint not in (ask, convert, vote)
 
 
 def _check_text(name: str, value: str | None) -> None:
