@@ -240,6 +240,21 @@ def test_delete_removes_all_of_it_and_nothing_else(store, experiment):
     Experiment.create(store, "x", ARMS)
 
 
+@pytest.mark.parametrize("name", ["buttons", "another"])
+def test_a_deleted_experiment_is_not_the_next_one_that_has_its_number(store, name):
+    """SQLite gives the number away again: who has the old one open must not write to the new."""
+    old = Experiment.create(store, "buttons", ["red", "green"])
+    duel = old.ask()
+    Experiment.open(store, "buttons").delete()
+    new = Experiment.create(store, name, ["a", "b", "c"])
+    new.ask()
+    for call in (old.ask, lambda: old.tell(duel), old.standing, old.pause, old.history, old.delete,
+                 lambda: old.arms):  # fmt: skip
+        with pytest.raises(UnknownExperimentError, match="has been deleted"):
+            call()
+    assert new.standing().tick == 1 and verify(store) == ()
+
+
 def test_names_are_unique_and_unknown_ones_are_listed(store, experiment):
     with pytest.raises(ValueError, match="name must be new"):
         Experiment.create(store, "x", ARMS)

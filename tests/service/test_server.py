@@ -13,6 +13,7 @@ import pytest
 
 from duelay.live import Experiment, Store, StoreError, connect, verify
 from duelay.service.keys import create_key
+from duelay.service.serving import check_host
 from service.served import ENVIRONMENT, Server, free_port, wait_until
 
 pytestmark = pytest.mark.long
@@ -109,11 +110,18 @@ def run(*words, **environment):
 
 
 def test_without_a_key_it_refuses_to_listen_for_others(url):
-    for host in ("0.0.0.0", "::", "example.org"):
-        done = run("serve", "--store", url, "--host", host, "--port", str(free_port()))
-        assert done.returncode == 2 and "serving" not in done.stderr
-        assert "host must be of this machine alone" in done.stderr
-        assert "duelay key create" in done.stderr
+    done = run("serve", "--store", url, "--host", "0.0.0.0", "--port", str(free_port()))
+    assert done.returncode == 2 and "serving" not in done.stderr
+    assert "host must be of this machine alone" in done.stderr
+    assert "duelay key create" in done.stderr
+
+
+def test_only_loopback_is_this_machine_alone(url):
+    for host in ("0.0.0.0", "::", "example.org", "10.0.0.1", "", "127.0.0.1.example.org"):
+        with pytest.raises(ValueError, match="host must be of this machine alone"):
+            check_host(Store(url), host)
+    for host in ("127.0.0.1", "::1", "localhost", "127.1.2.3"):
+        check_host(Store(url), host)
 
 
 def test_with_a_key_it_listens_for_others_and_needs_it(url, tmp_path):

@@ -178,7 +178,8 @@ def _statuses(found: Any) -> list[str]:
     """Return what became of several answers; raise for the first that is wrong."""
     for each in found["answers"]:
         if "error" in each:
-            raise ValueError(each["error"])
+            is_unknown = each["error"].startswith("no duel ")
+            raise (UnknownDuelError if is_unknown else ValueError)(each["error"])
     return [each["status"] for each in found["answers"]]
 
 
@@ -187,6 +188,8 @@ def _standing(found: Any) -> RemoteStanding:
     estimates = {
         name: np.array(values, dtype=np.float64) for name, values in found["estimates"].items()
     }
+    for end, nothing in (("lower", -np.inf), ("upper", np.inf)):  # JSON has no word for these
+        estimates[end][np.isnan(estimates[end])] = nothing
     return RemoteStanding(
         name=found["name"],
         status=found["status"],
@@ -373,6 +376,11 @@ class AsyncService:
         await experiment.standing()
         return experiment
 
+    async def names(self) -> tuple[str, ...]:
+        """Return the names of the experiments that the key is for."""
+        found = await self._do(Call("GET", "/experiments"))
+        return tuple(each["name"] for each in found["experiments"])
+
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
@@ -443,6 +451,24 @@ class AsyncExperiment(_Calls):
     async def delete(self) -> None:
         """Remove it and all its duels, for ever."""
         await self._service._do(self._delete())
+
+    async def log(self) -> list[dict[str, Any]]:
+        """Return every duel that is kept."""
+        rows: list[dict[str, Any]] = []
+        after: int | None = 0
+        while after is not None:
+            found = await self._service._do(self._log(after))
+            rows, after = rows + found["duels"], found["next"]
+        return rows
+
+    async def history(self) -> History:
+        """Return every duel that is kept, and its answer."""
+        rows = await self.log()
+        return _history(rows, await self.standing())
+
+    async def export(self, path: str | Path) -> Path:
+        """Write every duel that is kept as CSV or Parquet, for `duelay estimate`."""
+        return write_history(await self.history(), Path(path))
 
 
 def connect(url: str, key: str | None = None, *, patience: float = _PATIENCE) -> Service:
