@@ -55,7 +55,9 @@ def leader_of(ledger: Ledger, active: NDArray[np.bool_], target: str) -> int:
         bets = ledger.assumed
         is_rejected = ~bets.present | (bets.winner_exists & (bets.against >= bets.level))
         doubts = np.where(is_rejected, np.inf, bets.doubts)
-        return int(bets.winner[0] if bets.winner[0] != NOBODY else np.argmin(doubts))
+        if bets.winner[0] != NOBODY:
+            return int(bets.winner[0])
+        return int(np.lexsort((-bets.lead.sum(axis=1), doubts))[0])  # ties: who has won more
     estimates = ledger.estimates()
     return find_leader(estimates.mean, active, scores_of(estimates) if target == "borda" else None)
 

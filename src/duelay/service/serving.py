@@ -19,8 +19,8 @@ from duelay.service.middleware import log_lines
 
 _STORE = "DUELAY_STORE"
 _QUIET = "DUELAY_LOG_LEVEL"
-# Seconds that a thread has the interpreter while another waits. With the usual five milliseconds the
-# thread that commits would hold up all requests.
+# Seconds that a thread has the interpreter while another waits: with the usual five milliseconds
+# the thread that commits would hold up all requests.
 _TURN = 0.0005
 _SHUTDOWN = 20  # seconds that requests have to end
 
