@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo check test lint docs pictures test-quick test-compiled test-interpreted \
     test-wheel coverage test-matrix test-plain-numba chaos golden clean \
-    numbers regrets levels noon bench reproduction studies tried turns decide mutants logs live
+    numbers regrets levels noon bench reproduction studies tried turns decide mutants logs live load
 
 help:
 	@echo 'make demo      install, compare six policies, draw the figure: demo/regret.png'
@@ -18,7 +18,7 @@ help:
 	@echo 'make test      all that must pass: lint, types, the site, every test, the wheel'
 	@echo 'make coverage  the lines that no quick test reaches; at least 95 % must be (two minutes)'
 	@echo 'make test-matrix  the quick tests on every Python, and on the oldest dependencies'
-	@echo 'make chaos     live experiments and servers, killed 50 times on each database (ten minutes)'
+	@echo 'make chaos     live experiments and servers, killed 50 times on each database (some minutes)'
 	@echo 'make docs      the documentation as a site: site/index.html'
 	@echo 'The numbers in docs/, each written by the command that makes it:'
 	@echo 'make numbers   those that take seconds'
@@ -32,6 +32,7 @@ help:
 	@echo 'make decide    how soon a winner is declared, and how often wrongly (a quarter of an hour)'
 	@echo 'make logs      how often intervals from a log cover the truth (a quarter of an hour)'
 	@echo 'make live      live experiments: speed, growth, false declarations (a quarter of an hour)'
+	@echo 'make load      the service beside a bare route that writes the same rows (two minutes)'
 	@echo 'make studies   every study, into studies/ (an hour)'
 	@echo 'make mutants MODULE=ledger/votes  changes to a module that no test notices (minutes)'
 	@echo 'make clean     remove what these have made'
@@ -139,6 +140,10 @@ turns: $(VENV)/.ready
 # Live experiments: how fast, as large as a million duels, how often a false winner.
 live: $(VENV)/.ready
 	$(BIN)/python benchmarks/live_store.py --write
+
+# The service beside a bare route that writes the same rows.
+load: $(VENV)/.ready
+	$(BIN)/python benchmarks/load.py --write
 
 # How often intervals that are estimated from logs cover the truth.
 logs: $(VENV)/.ready
