@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import logging
+import os
 import tempfile
 from collections.abc import AsyncIterator
 from typing import Any
@@ -19,7 +21,7 @@ from duelay.service.desks import Desks
 from duelay.service.keys import Keyring
 from duelay.service.middleware import Around
 from duelay.service.room import Room
-from duelay.service.routes import ROUTES, is_seldom
+from duelay.service.routes import ROUTES, shortcuts
 from duelay.service.watching import Watcher
 
 _LOG = logging.getLogger("duelay.service")
@@ -52,11 +54,13 @@ def make_app(store: Store | str, *, needs_key: bool = False, **opened: Any) -> F
         summary="Find the best of several arms from duels whose answers come late, or never.",
         lifespan=life,
         redoc_url=None,
+        **_telemetry(),
     )
     app.state.room = room
     app.add_middleware(Around, metrics=room.metrics)
     errors.install(app)
-    app.router.routes[:0] = sorted(ROUTES.routes, key=is_seldom)  # those asked most, first
+    app.include_router(ROUTES)
+    app.router.routes[:0] = shortcuts()
     return app
 
 
@@ -66,6 +70,14 @@ def _warm_up() -> None:
     except Exception:
         _LOG.exception("kernels could not be compiled")
         raise
+
+
+def _telemetry() -> dict[str, Any]:
+    """Leave the framework's telemetry out unless it is set up: it looks at each request."""
+    is_wanted = any(name.startswith("OTEL_") for name in os.environ)
+    if is_wanted or "telemetry" not in inspect.signature(FastAPI).parameters:
+        return {}
+    return {"telemetry": {"tracing": False, "metrics": False, "logs": False}}
 
 
 def warm_up() -> None:

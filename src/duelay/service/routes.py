@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel, ValidationError
 from sqlalchemy import delete, insert, select
+from starlette.routing import Route
 
 from duelay.live import Experiment, schema
 from duelay.live.book import MICRO, read_arms
@@ -307,9 +308,25 @@ def _tell_or_error(experiment: Experiment, answer: models.Answer) -> Tell | Valu
         return error
 
 
-def is_seldom(route: Any) -> bool:
-    """Whether a route is not one of those that every visitor needs."""
-    return route.endpoint not in (ask, convert, vote)
+def shortcuts() -> list[Route]:
+    """Return the way to what every visitor needs, past the framework's search for parameters.
+
+    The routes above describe them, and are the same functions.
+    """
+
+    def route(path: str, method: str, parameter: str, call: Any) -> Route:
+        async def handle(request: Request) -> Response:
+            request.scope["route"] = found
+            answer: Response = await call(request.path_params[parameter], request)
+            return answer
+
+        found = Route(path, handle, methods=[method])
+        return found
+
+    return [
+        route("/experiments/{name}/duels", "POST", "name", ask),
+        route("/duels/{id}/conversion", "PUT", "id", convert),
+    ]
 
 
 def _check_text(name: str, value: str | None) -> None:
