@@ -180,7 +180,7 @@ def test_arms_come_and_go(client):
     shown = [ask(client).json() for _ in range(10)]
     assert {arm for duel in shown for arm in (duel["first"], duel["second"])} == {"green", "blue"}
     for words, body in [("two arms must stay", {"retire_arms": ["blue"]}),
-                        ("must be that of an arm", {"retire_arms": ["pink"]}),
+                        ("there is no arm 'pink'", {"retire_arms": ["pink"]}),
                         ("status: input should be", {"status": "over"}),
                         ("no NUL", {"add_arms": ["x\0"]}),
                         ("winner: extra inputs", {"winner": "red"})]:  # fmt: skip
@@ -651,3 +651,14 @@ def test_the_description_has_every_route_and_its_docs(client):
         for operation in each.values():
             assert operation["description"]
     assert client.get("/docs").status_code == 200
+
+
+def test_a_change_that_cannot_be_changes_nothing(client):
+    before = client.get("/experiments/buttons").json()
+    for change, words in (
+        ({"status": "paused", "add_arms": ["new"], "retire_arms": ["nobody"]}, "no arm 'nobody'"),
+        ({"status": "paused", "retire_arms": before["arms"]}, "two arms must stay"),
+    ):
+        assert is_refused(client.patch("/experiments/buttons", json=change), 422, words)
+    after = client.get("/experiments/buttons").json()
+    assert (after["arms"], after["status"]) == (before["arms"], "running")

@@ -266,6 +266,7 @@ def test_a_server_that_dies_after_sending_sends_again(local, receiver, watch, mo
     def die(*_):
         raise KilledError
 
+    assert watcher.takes_lease()
     with monkeypatch.context() as patch, pytest.raises(KilledError):
         patch.setattr(watching, "update", die)
         one_round(watcher)

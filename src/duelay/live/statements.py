@@ -76,6 +76,12 @@ def upsert(connection: Connection, table: Any, rows: list[dict[str, Any]]) -> No
         run(connection, _upsert(table, connection.dialect.name, tuple(rows[0])), rows)
 
 
+def insert_missing(connection: Connection, table: Any, row: dict[str, Any]) -> None:
+    """Write a row, unless there is one with the same key."""
+    make: Any = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    connection.execute(make(table).on_conflict_do_nothing(), row)
+
+
 @functools.cache
 def _upsert(table: Any, dialect: str, names: tuple[str, ...]) -> Any:
     make: Any = sqlite.insert if dialect == "sqlite" else postgresql.insert

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy import delete, insert, select
 from starlette.routing import Route
 
-from duelay.live import Experiment, schema
+from duelay.live import Experiment, LiveStanding, schema
 from duelay.live.book import MICRO, read_arms
 from duelay.live.booking import Ask, LiveDuel, Tell
 from duelay.live.making import LONGEST, check_word
@@ -94,6 +94,7 @@ async def change(name: str, body: models.Change, room: Here, key: Keeper) -> Any
     experiment, _ = await room.desks.open(name)
 
     def do() -> Any:
+        _check_arms(experiment.standing(), body)
         if body.status is not None:
             (experiment.pause if body.status == "paused" else experiment.resume)()
         for arm in body.add_arms:
@@ -306,6 +307,17 @@ def _tell_or_error(experiment: Experiment, answer: models.Answer) -> Tell | Valu
         return experiment._tell(answer.id, answer.winner, answer.at)
     except ValueError as error:
         return error
+
+
+def _check_arms(standing: LiveStanding, body: models.Change) -> None:
+    """Refuse what cannot be before anything is changed."""
+    known = {*standing.arms, *body.add_arms}
+    there = {arm for arm, is_there in zip(standing.arms, standing.present, strict=True) if is_there}
+    for arm in body.retire_arms:
+        if arm not in known:
+            raise RefusedError(422, f"retire_arms: there is no arm {arm!r}")
+    if len((there | set(body.add_arms)) - set(body.retire_arms)) < 2:
+        raise RefusedError(422, "retire_arms: two arms must stay")
 
 
 def shortcuts() -> list[Route]:

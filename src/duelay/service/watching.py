@@ -22,9 +22,10 @@ from duelay._core.duration import in_brief
 from duelay.live import Experiment, schema
 from duelay.live.book import MICRO
 from duelay.live.events import note, read_events
-from duelay.live.statements import upsert
+from duelay.live.statements import insert_missing
 from duelay.live.store import Store, StoreError
 
+_NAME = "watcher"  # of the lease
 _EVERY = 1.0  # seconds between two rounds
 _LEASE = 15.0  # seconds for which a server has the lease
 _ALARMS = 60.0  # seconds between two looks at the tests of assumptions of an experiment
@@ -76,17 +77,23 @@ class Watcher:
                 _LOG.exception("a fault while watching")
 
     def takes_lease(self) -> bool:
-        """Whether this server is the one that watches now."""
+        """Whether this server is the one that watches now; the lease is renewed in time."""
         leases, now = schema.leases, round(time.time() * MICRO)
-        mine = {"name": "watcher", "holder": self._me, "until": now + round(_LEASE * MICRO)}
+        length = round(_LEASE * MICRO)
+        with self.store.reading() as connection:
+            row = connection.execute(select(leases).where(leases.c.name == _NAME)).first()
+        if row is not None and row.until > now + (length // 2 if row.holder == self._me else 0):
+            return bool(row.holder == self._me)
         with self.store.explained(), self.store.writing() as connection:
-            row = connection.execute(
-                select(leases).where(leases.c.name == "watcher").with_for_update()
-            ).first()
-            if row is not None and row.holder != self._me and row.until > now:
-                return False
-            upsert(connection, leases, [mine])
-        return True
+            insert_missing(connection, leases, {"name": _NAME, "holder": "", "until": 0})
+            done = connection.execute(
+                update(leases)
+                .where(
+                    leases.c.name == _NAME, or_(leases.c.holder == self._me, leases.c.until <= now)
+                )
+                .values(holder=self._me, until=now + length)
+            )
+        return bool(done.rowcount)
 
     # Webhooks.
 
@@ -102,7 +109,8 @@ class Watcher:
             )
         for hook, events in waiting:
             for event in events:
-                if self._stop.is_set() or not self._tell(hook, event, names):
+                is_over = self._stop.is_set() or not self.takes_lease()
+                if is_over or not self._tell(hook, event, names):
                     break
                 hook = {**hook, "tries": 0}
 
