@@ -7,7 +7,13 @@ import time
 import numpy as np
 import pytest
 
-from duelay.live import Experiment, StoreError, UnknownDuelError, verify
+from duelay.live import (
+    Experiment,
+    StoreError,
+    UnknownDuelError,
+    UnknownExperimentError,
+    verify,
+)
 from duelay.live.committing import Committer, Request
 
 
@@ -167,6 +173,6 @@ def test_a_file_that_is_removed_under_a_running_process_is_noticed(tmp_path):
     Experiment.create(path, "x", ["a", "b"])
     with pytest.raises(StoreError, match="was replaced"):
         experiment.tell(duel)
-    with pytest.raises(UnknownDuelError):
+    with pytest.raises(UnknownExperimentError):  # the new one of the name is another
         experiment.tell(duel)
-    assert experiment.ask().id is not None and verify(path) == ()
+    assert Experiment.open(path, "x").ask().id is not None and verify(path) == ()

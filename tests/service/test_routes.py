@@ -397,7 +397,10 @@ def test_answers_are_of_the_experiment_of_the_address(client):
 def test_too_many_answers_or_none_are_422_or_413(client):
     path = "/experiments/buttons/answers"
     assert is_refused(client.post(path, json={}), 422, "answers: field required")
-    assert is_refused(client.post(path, json={"answers": [{"id": ""}]}), 422, "answers.0.id")
+    duel = ask(client).json()["id"]
+    rows = [{"id": id} for id in ("", "a\0b", "x" * 300, "nobody", duel)]
+    told = client.post(path, json={"answers": rows}).json()["answers"]
+    assert [each.get("status", "refused") for each in told] == ["refused"] * 4 + ["counted"]
     many = {"answers": [{"id": "x"}] * 10_001}
     assert is_refused(client.post(path, json=many), 422, "answers: list should have at most 10000")
     assert is_refused(client.post(path, json={"answers": [{"id": "x" * 199}] * 10_000}), 413, "byt")
@@ -662,3 +665,15 @@ def test_a_change_that_cannot_be_changes_nothing(client):
         assert is_refused(client.patch("/experiments/buttons", json=change), 422, words)
     after = client.get("/experiments/buttons").json()
     assert (after["arms"], after["status"]) == (before["arms"], "running")
+
+
+def test_the_metrics_count_duels_and_what_is_pending_as_the_standing_does(client, hours):
+    duels = [ask(client).json() for _ in range(12)]
+    for duel in duels[:5]:
+        client.put(f"/duels/{duel['id']}/conversion")
+    hours.pass_by(600)
+    ask(client)
+    pending = sum(map(sum, client.get("/experiments/buttons").json()["pending"]))
+    shown = client.get("/metrics").text
+    assert pending == 8 and 'duelay_pending{experiment="buttons"} 8.0' in shown
+    assert 'duelay_asks_total{experiment="buttons"} 13.0' in shown

@@ -114,7 +114,7 @@ def stand(
         upper=upper,
         plays=ledger.plays,
         conversions=ledger.conversions,
-        pending=_pending(book),
+        pending=pending_of(book),
         active=np.ones(k, dtype=bool),
         present=bets.present,
         joined=bets.joined,
@@ -139,7 +139,7 @@ def stand(
     )
 
 
-def _pending(book: Book) -> NDArray[np.int64]:
+def pending_of(book: Book) -> NDArray[np.int64]:
     """Silent duels whose window is still open, in each order; those of repeats left out."""
     enters = ledger_plays(book) - book.array("closed")
     heard = book.array("answers") - book.array("repeated_answers") - book.array("closed_answers")

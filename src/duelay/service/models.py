@@ -68,8 +68,8 @@ class Conversion(_Body):
 class Answer(_Body):
     """An answer among several."""
 
-    id: Word
-    winner: Word | None = None
+    id: Annotated[str, StringConstraints(max_length=1000)]
+    winner: Annotated[str, StringConstraints(max_length=1000)] | None = None
     at: float | None = None
 
 

@@ -18,6 +18,7 @@ from duelay.live import Experiment, LiveStanding, schema
 from duelay.live.book import MICRO, read_arms
 from duelay.live.booking import Ask, LiveDuel, Tell
 from duelay.live.making import LONGEST, check_word
+from duelay.live.standing import pending_of
 from duelay.live.statements import duels_after
 from duelay.live.store import Store, StoreError
 from duelay.service import models, shown
@@ -169,7 +170,7 @@ async def ask(name: str, request: Request) -> Any:
     ]
     await groups.submit(*asks)
     found = [_duel(room.desks, name, each.outcome()) for each in asks]
-    room.metrics.asks.labels(name).inc(len(asks))
+    room.metrics.asks.labels(name).inc(sum(each["id"] is not None for each in found))
     return JSONResponse(found[0] if question.count is None else {"duels": found})
 
 
@@ -216,8 +217,6 @@ async def tell_all(name: str, body: models.Answers, room: Here, key: Teller) -> 
     One that is wrong has an `error` in the place of its `status`, and the others count.
     """
     experiment, groups = await room.desks.open(name)
-    for each in body.answers:
-        _check_text("id", each.id)
     tells = [_tell_or_error(experiment, each) for each in body.answers]
     await groups.submit(*(tell for tell in tells if isinstance(tell, Tell)))
     found = []
@@ -298,7 +297,7 @@ async def numbers(room: Here) -> Response:
         if book is not None:
             age = time.time() - book.head["settled"] / MICRO
             room.metrics.evidence.labels(name).set(max(age, 0.0))
-            room.metrics.pending.labels(name).set(int(book.bets.n_open.sum() // 2))
+            room.metrics.pending.labels(name).set(int(pending_of(book).sum()))
     return Response(room.metrics.text(), media_type="text/plain; version=0.0.4")
 
 

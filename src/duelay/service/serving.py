@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import os
 import sys
@@ -38,23 +39,22 @@ def serve(
     check_host(store, host)
     os.environ[_STORE] = store.url.render_as_string(hide_password=False)
     os.environ[_QUIET] = log_level
-    with tempfile.TemporaryDirectory(prefix="duelay-metrics-") as folder:
-        if workers > 1:
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-        try:
-            uvicorn.run(
-                "duelay.service.serving:application",
-                factory=True,
-                host=host,
-                port=port,
-                workers=workers,
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                timeout_graceful_shutdown=_SHUTDOWN,
-            )
-        finally:
-            os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
+    with contextlib.ExitStack() as stack:
+        if workers > 1:  # they add up their numbers in a folder
+            folder = tempfile.TemporaryDirectory(prefix="duelay-metrics-")
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = stack.enter_context(folder)
+            stack.callback(os.environ.pop, "PROMETHEUS_MULTIPROC_DIR", None)
+        uvicorn.run(
+            "duelay.service.serving:application",
+            factory=True,
+            host=host,
+            port=port,
+            workers=workers,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_SHUTDOWN,
+        )
 
 
 def check_host(store: Store, host: str) -> None:
