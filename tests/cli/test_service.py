@@ -2,30 +2,13 @@
 
 import json
 import re
-import sys
 
 import pytest
 
-from duelay import cli, live
+from duelay import live
 from duelay.live import Experiment, Store
 
 pytestmark = pytest.mark.interpreted
-
-
-@pytest.fixture
-def command(monkeypatch, capsys):
-    """Runs the command; returns its status, standard output and standard error."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["duelay", *map(str, arguments)])
-        status = 0
-        try:
-            cli.run()
-        except SystemExit as stop:
-            status = stop.code or 0
-        return status, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The command line speaks of options, not of Python's arguments, and reads numbers as TOML does."""
 
-import sys
-
 import click
 import pytest
 
@@ -10,22 +8,6 @@ from duelay.cli.shell import Command, Whole
 
 SIMULATE = ["simulate", "--dataset", "mslr", "--policy", "rucb"]
 BY_PAIR = "by-pair:" + "/".join(["constant:1"] * 4)
-
-
-@pytest.fixture
-def command(monkeypatch, capsys):
-    """Runs the command; returns its status, standard output and standard error."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["duelay", *map(str, arguments)])
-        status = 0
-        try:
-            cli.run()
-        except SystemExit as stop:
-            status = stop.code or 0
-        return status, *capsys.readouterr()
-
-    return run
 
 
 def test_whole_numbers_are_read_as_toml_reads_them(command):

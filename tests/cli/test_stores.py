@@ -11,27 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from duelay import cli
 from duelay.cli import stores
 from duelay.live import Experiment, Store, upkeep, verify
 
 LONG_AGO = 1.7e9
-
-
-@pytest.fixture
-def command(monkeypatch, capsys):
-    """Runs the command; returns its status, standard output and standard error."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["duelay", *map(str, arguments)])
-        status = 0
-        try:
-            cli.run()
-        except SystemExit as stop:
-            status = stop.code or 0
-        return status, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture(scope="module")

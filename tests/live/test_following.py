@@ -44,8 +44,6 @@ def same(ours, theirs):
 @pytest.mark.parametrize("window", ["14d", "20m"], ids=["all open", "most closed"])
 def test_a_ledger_that_has_followed_is_a_players(store, policy, window):
     """With a short window most of it comes from the counts of closed duels."""
-    if store.startswith("postgresql") and (policy != LEARNS or window == "14d"):
-        pytest.skip("as with SQLite")
     hours = Hours()
     policy = f"{policy}{',' if ':' in policy else ':'}window={window},self_duels=false"
     experiment = Experiment.create(store, "x", ["a", "b", "c"], policy=policy, clock=hours)

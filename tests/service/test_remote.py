@@ -16,6 +16,7 @@ from duelay.live import (
     PausedError,
     StoreError,
     UnknownExperimentError,
+    calls,
     connect,
     connect_async,
     remote,
@@ -203,7 +204,7 @@ def test_the_log_is_read_to_its_end(pair, hours, monkeypatch):
     ours, theirs, _ = pair
     play(ours, hours)
     whole = theirs.log()
-    monkeypatch.setattr(remote._Calls, "_log", lambda self, after: remote.Call(
+    monkeypatch.setattr(calls.Calls, "_log", lambda self, after: calls.Call(
         "GET", f"{self._path}/log?after={after}&limit=7"))  # fmt: skip
     assert theirs.log() == whole and len(whole) == ours.standing().tick > 20
 
@@ -256,7 +257,7 @@ class Flaky(httpx.BaseTransport):
 @pytest.fixture
 def flaky(client, monkeypatch):
     """Makes a client to whom things happen; nobody waits."""
-    monkeypatch.setattr(remote, "_FIRST", 0.001)
+    monkeypatch.setattr(calls, "_FIRST", 0.001)
 
     def make(*troubles, patience=30.0):
         service = stack.enter_context(connect("http://service", "key", patience=patience))

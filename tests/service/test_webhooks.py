@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from duelay.live import Experiment, Store, schema
 from duelay.live.book import MICRO
 from duelay.live.events import note
-from duelay.service import routes, watching
+from duelay.service import hooks, watching
 from duelay.service.watching import Watcher
 from live.hours import Hours
 from service.receiving import Receiver, is_signed
@@ -61,7 +61,7 @@ def one_round(watcher):
 
 
 def hook(experiment, receiver, path=""):
-    return routes._add_hook(experiment, receiver.url + path)
+    return hooks.add_hook(experiment, receiver.url + path)
 
 
 def happen(experiment, *about):
@@ -233,8 +233,8 @@ def test_back_off_begins_anew_after_a_success_and_ends_at_an_hour(local, receive
 
 def test_nobody_there_is_tried_again_and_others_are_told_meanwhile(local, receiver, watch):
     experiment, watcher = Experiment.create(local, "buttons", ARMS), watch(local)
-    routes._add_hook(experiment, "http://127.0.0.1:9/nobody")
-    routes._add_hook(experiment, "http://[not an address")
+    hooks.add_hook(experiment, "http://127.0.0.1:9/nobody")
+    hooks.add_hook(experiment, "http://[not an address")
     hook(experiment, receiver)
     happen(experiment, "one")
     one_round(watcher)

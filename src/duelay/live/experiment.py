@@ -206,6 +206,7 @@ class Experiment:
     def name_of(cls, store: Store | str | Path, id: str) -> str:
         """Return the name of the experiment that a duel is of."""
         store, duels = open_store(store), schema.duels
+        store.need()
         with store.reading() as connection:
             name = connection.execute(
                 select(schema.experiments.c.name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
 from typing import Annotated, Any, TypeVar
 
@@ -11,7 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel, ValidationError
-from sqlalchemy import delete, insert, select
+from sqlalchemy import select
 from starlette.routing import Route
 
 from duelay.live import Experiment, LiveStanding, schema
@@ -24,6 +23,7 @@ from duelay.live.store import Store, StoreError
 from duelay.service import models, shown
 from duelay.service.desks import Desks
 from duelay.service.errors import RefusedError
+from duelay.service.hooks import add_hook, list_hooks, remove_hook
 from duelay.service.keys import Key
 from duelay.service.room import Caller, Here, Keeper, Maker, Reader, Room, Teller, check_key
 
@@ -250,7 +250,7 @@ async def log(
 async def webhooks(name: str, room: Here, key: Keeper) -> Any:
     """List the addresses that are told of events."""
     experiment, _ = await room.desks.open(name)
-    return JSONResponse({"webhooks": await room.desks.call(_hooks, experiment)})
+    return JSONResponse({"webhooks": await room.desks.call(list_hooks, experiment)})
 
 
 @ROUTES.post("/experiments/{name}/webhooks", status_code=201, response_model=models.Webhook,
@@ -259,7 +259,7 @@ async def add_webhook(name: str, body: models.NewWebhook, room: Here, key: Keepe
     """Tell an address of events: declared, withdrawn, alarm, silent. Its secret signs them."""
     _check_text("url", body.url)
     experiment, _ = await room.desks.open(name)
-    return JSONResponse(await room.desks.call(_add_hook, experiment, body.url), 201)
+    return JSONResponse(await room.desks.call(add_hook, experiment, body.url), 201)
 
 
 @ROUTES.delete("/experiments/{name}/webhooks/{id}", status_code=204, responses=_refused(404),
@@ -268,7 +268,7 @@ async def remove_webhook(name: str, id: str, room: Here, key: Keeper) -> Respons
     """Tell an address no more."""
     _check_text("id", id)
     experiment, _ = await room.desks.open(name)
-    if not await room.desks.call(_remove_hook, experiment, id):
+    if not await room.desks.call(remove_hook, experiment, id):
         raise RefusedError(404, f"no webhook {id!r} here")
     return Response(status_code=204)
 
@@ -387,43 +387,3 @@ def _rows(experiment: Experiment, after: int, limit: int) -> list[dict[str, Any]
             {"experiment": id, "after": after, "n": limit},
         ).mappings()
         return [shown.row(row, arms) for row in rows]
-
-
-def _hooks(experiment: Experiment) -> list[dict[str, Any]]:
-    hooks = schema.webhooks
-    with experiment.store.reading() as connection:
-        experiment._desk.read_head(connection)
-        rows = connection.execute(
-            select(hooks.c.id, hooks.c.url, hooks.c.trouble)
-            .where(hooks.c.experiment == experiment._desk.id)
-            .order_by(hooks.c.created)
-        )
-        return [dict(row._mapping) for row in rows]
-
-
-def _add_hook(experiment: Experiment, url: str) -> dict[str, Any]:
-    events = schema.events
-    id, secret, now = secrets.token_hex(8), secrets.token_hex(32), round(time.time() * MICRO)
-    with experiment.store.explained(), experiment.store.writing() as connection:
-        experiment._desk.read_head(connection)
-        last = connection.execute(
-            select(events.c.id)
-            .where(events.c.experiment == experiment._desk.id)
-            .order_by(events.c.id.desc())
-            .limit(1)
-        ).scalar()
-        connection.execute(insert(schema.webhooks), {
-            "id": id, "experiment": experiment._desk.id, "url": url, "secret": secret,
-            "created": now, "due": now, "sent": last or 0,
-        })  # fmt: skip
-    return {"id": id, "url": url, "secret": secret}
-
-
-def _remove_hook(experiment: Experiment, id: str) -> bool:
-    hooks = schema.webhooks
-    with experiment.store.explained(), experiment.store.writing() as connection:
-        experiment._desk.read_head(connection)
-        done = connection.execute(
-            delete(hooks).where(hooks.c.experiment == experiment._desk.id, hooks.c.id == id)
-        )
-    return bool(done.rowcount)
