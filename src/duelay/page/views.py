@@ -1,0 +1,198 @@
+"""What the page shows, as plain data: templates read it, and compute nothing.
+
+Times are seconds since the epoch. Numbers are raw; `duelay.page.words` writes them as people do.
+Where something is not known, it is None.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Values = tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a chart."""
+
+    name: str  # an arm, or what it is
+    values: Values  # as many as the chart has x
+    role: str = "arm"  # or "level", "low" and "high" of a band, "naive", "corrected", "total"
+    colour: int = 0  # of the palette: an arm has the same one in every chart
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Lines over time or age; the same numbers are its table, for who has no JavaScript."""
+
+    id: str  # "evidence", "allocation", "chances", "delays", "pending", "pair", "spark"
+    title: str
+    words: str  # a sentence: what it shows, and how to read it
+    x: tuple[float, ...]
+    lines: tuple[Line, ...]
+    x_kind: str = "time"  # or "age", in seconds
+    y_kind: str = "number"  # or "share" of 0 to 1, "evidence" (times, on a logarithmic scale)
+    is_stacked: bool = False  # lines on top of each other, adding up to one
+    is_opinion: bool = False  # marked as such: no guarantee holds for it
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to do."""
+
+    kind: str  # "wait" (nothing heard yet), "go-on", "stop", "off" (something is wrong), "paused"
+    words: str  # a sentence
+    duels: str = ""  # "about 1,200 more duels", where it is "go-on"
+    time: str = ""  # "about 3 days at this traffic", where that is known
+
+
+@dataclass(frozen=True)
+class Arm:
+    """An arm, in the order of its rank."""
+
+    number: int
+    name: str
+    colour: int
+    is_present: bool  # not retired
+    is_leader: bool
+    is_winner: bool
+    chance: float | None  # of being the winner: an opinion
+    evidence: float | None  # of a declaration's, from 0 to 1, on a logarithmic scale
+    mean: float | None  # how often the leader beats it; None for the leader, and where unheard
+    lower: float | None
+    upper: float | None
+    duels: int
+    conversions: int
+    pending: int
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The row's arm against the column's."""
+
+    first: int  # numbers of arms
+    second: int
+    mean: float | None
+    lower: float | None
+    upper: float | None
+    shade: int  # -10, the row's arm always loses, to 10, it always wins; 0 where nothing is known
+    plays: int  # duels in either order
+    heard: int  # answers in either order
+    pending: int
+
+
+@dataclass(frozen=True)
+class Test:
+    """What a test of an assumption found."""
+
+    name: str
+    sentence: str
+    is_alarm: bool
+    p_value: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened: declared, withdrawn, alarm, silent, joined, retired."""
+
+    kind: str
+    at: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Duel:
+    """A line of the log."""
+
+    number: int
+    id: str
+    first: str
+    second: str
+    asked: float
+    told: float | None
+    late: float | None
+    outcome: str  # "first won", "second won", "tie", "pending", "silent" (its window has closed)
+    unit: str | None
+    enters: bool
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What takes longer to find out: delays and tests, from the latest duels, as of some moment."""
+
+    at: float
+    of: int  # duels that were looked at
+    delays: Chart | None  # the share that has answered by each age, with its band
+    never: float | None  # the share of conversions that never come
+    half: float | None  # the age by which half of those that come have come
+    still: tuple[float, float, float] | None  # conversions still to come of those pending: low, ...
+    delay_words: str  # a sentence on the delays, or why nothing is known of them
+    tests: tuple[Test, ...]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """All that the page of an experiment shows, but what takes longer."""
+
+    name: str
+    status: str  # "running" or "paused"
+    goal: str
+    policy: str
+    feedback: str
+    window: str  # "7 days"; empty for never
+    error: float
+    created: float
+    now: float
+    headline: str
+    advice: Advice
+    guarantee: str  # a sentence
+    warnings: tuple[str, ...]
+    winner: str | None
+    leader: str | None
+    duels: int
+    heard: int
+    pending: int
+    late: int
+    today: int  # duels of the last 24 hours
+    arms: tuple[Arm, ...]  # all, by rank
+    matrix: tuple[tuple[Cell | None, ...], ...]  # of the first arms of `arms`, at most 30
+    evidence: Chart | None
+    allocation: Chart | None
+    chances: Chart | None
+    pending_ages: Chart | None
+    events: tuple[Event, ...]  # the latest first
+    version: str  # another one where anything has changed
+
+
+@dataclass(frozen=True)
+class Pair:
+    """All about two arms."""
+
+    first: Arm
+    second: Arm
+    cell: Cell
+    plays: tuple[int, int]  # with `first` shown first, and with `second` shown first
+    conversions: tuple[int, int]
+    pending: tuple[int, int]
+    naive: float | None  # how often the first wins if silence were a win of the second shown
+    corrected: float | None
+    words: str  # a sentence on the two
+    over_time: Chart | None  # lines "corrected" and "naive"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An experiment in the list."""
+
+    name: str
+    status: str
+    leader: str | None
+    winner: str | None
+    sure: float | None  # the leader's evidence, of a declaration's, from 0 to 1 on a log scale
+    words: str  # "declared", "about 1,200 more duels", "nothing heard yet", ...
+    spark: tuple[int, ...]  # duels in each of the latest buckets of time
+    duels: int
+    today: int
+    pending: int
+    alarms: tuple[str, ...]  # names of tests that alarm, as far as the watcher has seen
