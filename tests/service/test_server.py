@@ -84,6 +84,7 @@ def test_it_says_what_it_does_and_logs_lines_of_json(url, tmp_path):
         (lines if line.startswith("{") else said).append(line)
     assert said == [
         f"duelay: serving {url} at {server.url}, see /docs",
+        f"duelay: the page is at {server.url}/",
         "duelay: there is no key: it listens on this machine alone",
     ]
     found = [json.loads(line) for line in lines]
