@@ -37,7 +37,7 @@ def make_app(store: Store | str, *, needs_key: bool = False, **opened: Any) -> F
     """
     store = open_store(store)
     room = Room(store, Desks(store, **opened), Keyring(store), needs_key, opened)
-    watcher = Watcher(store)
+    watcher = Watcher(store, **opened)
 
     @contextlib.asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:

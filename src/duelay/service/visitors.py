@@ -42,7 +42,7 @@ class Scene:
 
     def strength(self, arm: str, days: float) -> float:
         """How good an arm is, so many days after the beginning."""
-        return self.strengths[arm] + self.drift.get(arm, 0.0) * min(days, _DRIFTING)
+        return self.strengths.get(arm, 0.0) + self.drift.get(arm, 0.0) * min(days, _DRIFTING)
 
 
 class Visitors:
