@@ -19,9 +19,8 @@ from duelay.players.evidence import Evidence
 Floats = NDArray[np.float64]
 _ARM, _PAIR = 0.1, 0.05  # standard deviations of a strength, and of what is a pair's own
 _DRAWS = 2000
-_MOST = 2_000_000  # numbers drawn
-_FEWEST = 100  # draws
 _MANY = 30  # arms that may have a chance
+_MOST, _FEWEST = 1_000_000, 100  # numbers drawn of more arms than that, and draws
 _NEAR = 3  # times as many duels: not more than what `about` says
 _FEW = 50  # duels
 _LEAST_GAP = 0.005  # smaller ones would take longer than anybody waits
@@ -90,7 +89,7 @@ def _draw_gaps(
     """
     k = len(lead)
     m = min(k, _MANY)
-    n_draws = int(np.clip(_MOST // (m * k), min(_FEWEST, draws), draws))
+    n_draws = draws if k <= _MANY else min(draws, max(_MOST // (m * k), _FEWEST))
     rng = np.random.default_rng(0)
     strength, mean = _draw_strengths(lead, n, rng.standard_normal((n_draws, k)))
     rank = np.lexsort((-mean, ~present, np.arange(k) != leader))
