@@ -24,6 +24,7 @@ from duelay.ledger.declare import NOBODY, needed
 from duelay.ledger.elsewhere import doubt_anew, touch_all
 from duelay.ledger.patience import fill_silent
 from duelay.live import schema, statements
+from duelay.live.tally import Tally, merge, wide_enough
 from duelay.logs.changes import Change, joined_of, present_of
 
 MICRO = 1_000_000  # in a second
@@ -76,6 +77,7 @@ class Book:
         self.ledger = _start(settings, arms, changes)
         self.more = _more(len(arms))
         self.dirty: set[tuple[int, int]] = set()  # ordered pairs that are to be written
+        self.tally = Tally(head["created"], head["width"])  # by time, to be added to the store's
         self._written = 0  # moments of the path that the store has ...
         self._stride = 0  # ... and how far they are apart
 
@@ -127,6 +129,7 @@ class Book:
 
     def _take_head(self, head: Any) -> None:
         self.head, self.version = dict(head), head["version"]
+        self.tally = Tally(head["created"], head["width"])
         for name, column in _SCALARS.items():
             getattr(self.bets, name)[0] = head[column]
         self.bets.winner[0] = NOBODY if head["winner"] is None else head["winner"]
@@ -165,6 +168,15 @@ class Book:
         self._stride = self.head["stride"]
 
     # Changing.
+
+    def reach(self, connection: Connection, moment: int) -> None:
+        """Let the buckets of time reach a moment, before anything is counted."""
+        created, width = self.head["created"], self.head["width"]
+        wide = wide_enough(created, width, moment)
+        if wide != width:
+            merge(connection, self.settings.id, wide // width)
+            self.head["width"] = wide
+            self.tally = Tally(created, wide)
 
     def touch(self, i: int, j: int) -> None:
         """Note that an ordered pair is to be written; the evidence of either order goes along."""
@@ -218,6 +230,7 @@ class Book:
             self.head["version"] += 1
             statements.upsert(connection, schema.pairs, self._rows())
             self.dirty = set()
+        self.tally.save(connection, self.settings.id)
         for name, column in _SCALARS.items():
             self.head[column] = getattr(self.bets, name)[0].item()
         self._write_path(connection, moment)
