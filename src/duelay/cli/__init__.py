@@ -10,6 +10,7 @@ import click
 
 from duelay import __version__
 from duelay.cli.check import check_command
+from duelay.cli.demo import demo_live_command
 from duelay.cli.estimate import estimate_command
 from duelay.cli.experiments import reproduce_command, run_command
 from duelay.cli.lists import (
@@ -70,6 +71,7 @@ for command in (
     check_command,
     estimate_command,
     serve_command,
+    demo_live_command,
     key_command,
     ask_command,
     tell_command,

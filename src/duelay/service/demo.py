@@ -35,7 +35,7 @@ from duelay.service.visitors import Scene, Visitors
 HOST = "127.0.0.1"
 PORT = 8123  # where it is free
 SPEED = 1000.0  # seconds of its clock in a second
-_BEFORE = 6 * 3600.0  # seconds of its clock that have passed when it begins
+_BEFORE = 8 * 3600.0  # seconds of its clock that have passed when it begins
 _DAY = 86_400.0
 _FRESH = 300.0  # seconds of its clock that evidence may be old by which a pair is chosen
 _PATIENCE = 2.0  # seconds that a visitor tries again

@@ -6,7 +6,7 @@ from duelay.delays import Never, Weibull
 from duelay.service.visitors import Scene
 from duelay.traffic import Daily
 
-_TRAFFIC = Daily("60s", 0.5)
+_TRAFFIC = Daily("90s", 0.5)
 _HOURS = Never(0.25, Weibull(0.7, "2h"))
 
 SCENES = (
