@@ -52,7 +52,7 @@ class Glances:
         place = (name, *what)
         kept = self._kept.get(place)
         if kept is None or not kept.is_good:
-            kept = _Kept(asyncio.create_task(self._make(make)))
+            kept = _Kept(asyncio.create_task(self.run(make)))
             kept.task.add_done_callback(lambda task: _note(kept, task))
             self._kept[place] = kept
             self._kept.move_to_end(place)
@@ -62,7 +62,8 @@ class Glances:
         found: R = await asyncio.shield(kept.task)
         return found
 
-    async def _make(self, make: Callable[[], R]) -> R:
+    async def run(self, make: Callable[[], R]) -> R:
+        """Call something in a thread, few at a time."""
         async with self._turns:
             return await self._desks.call(make)
 

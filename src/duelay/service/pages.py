@@ -19,7 +19,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from duelay.live import Experiment, UnknownExperimentError
+from duelay.live import UnknownExperimentError
 from duelay.page import render, viewing, views
 from duelay.service import changing, models
 from duelay.service.errors import RefusedError, in_words, refusal_of
@@ -79,10 +79,11 @@ async def new(visit: Visit) -> Response:
     """Make an experiment; if it cannot be, what was typed is still there."""
     visit.need()
     said = {name: visit.said(name) for name in ("name", "arms", "goal", "window", "feedback")}
-    given = {name: value for name, value in said.items() if value}
-    arms = [arm.strip() for arm in said["arms"].splitlines() if arm.strip()]
+    given: dict[str, Any] = {name: value for name, value in said.items() if value}
+    given["arms"] = [arm.strip() for arm in said["arms"].splitlines() if arm.strip()]
+    given["window"] = said["window"] or None
     try:
-        body = models.NewExperiment(**given | {"arms": arms, "window": said["window"] or None})
+        body = models.NewExperiment(**given)
         await changing.make(visit.room, visit.key, body)
     except (ValidationError, RefusedError, ValueError) as error:
         status, words = _wrong(error)
