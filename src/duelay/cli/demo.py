@@ -23,7 +23,4 @@ def demo_live_command(minutes: float, port: int | None, seed: int, opens: bool) 
     come late or never, and the clock runs a thousand times faster. All of it is in a folder that is
     removed at the end: after ten minutes, or at Ctrl-C.
     """
-    find_service()
-    from duelay.service.demo import demonstrate
-
-    demonstrate(minutes, port, seed, opens=opens, say=click.echo)
+    find_service().demonstrate(minutes, port, seed, opens=opens, say=click.echo)
