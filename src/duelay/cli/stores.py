@@ -1,4 +1,4 @@
-"""`duelay standing`, `report`, `export`, `verify`, `migrate`, `backup` and `upkeep`: live experiments."""
+"""Live experiments from a shell: `duelay standing`, `report`, `export`, `verify`, `upkeep` ..."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def standing_command(store: str, name: str | None, modules: tuple[str, ...]) -> 
 def report_command(store: str, name: str, out: Path, modules: tuple[str, ...]) -> None:
     """Write the page of a live experiment as one file of HTML, for mail and archives.
 
-    It is the page that `duelay serve` shows, as of now: with its charts, and without forms. It loads
-    nothing from anywhere.
+    It is the page that `duelay serve` shows, as of now: with its charts, and without forms. It
+    loads nothing from anywhere.
     """
     import_modules(modules)
     live = find_live()

@@ -25,6 +25,7 @@ import uvicorn
 
 from duelay._core import checks
 from duelay.live import Experiment, PausedError, StoreError, UnknownExperimentError, connect
+from duelay.live.remote import RemoteExperiment
 from duelay.live.store import Store
 from duelay.players.player import UnknownDuelError
 from duelay.service.app import make_app
@@ -280,7 +281,7 @@ class _Crowd:
     def _come(self, visitors: Visitors) -> None:
         """Let visitors of one experiment come, by the clock."""
         with connect(self._address, patience=_PATIENCE) as service:
-            experiment = service.open(visitors.scene.name)
+            experiment = RemoteExperiment(service, visitors.scene.name)
             while not self._is_over:
                 wait = self._clock.seconds_to(visitors.due)
                 if wait > 0:
