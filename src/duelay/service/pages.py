@@ -6,7 +6,6 @@ import asyncio
 import dataclasses
 import functools
 import gzip
-import hashlib
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -67,8 +66,7 @@ def _page(path: str, method: str = "GET", *, is_open: bool = False) -> Callable[
 async def listing(visit: Visit) -> Response:
     """All experiments."""
     listed = await _listed(visit)
-    version = hashlib.sha256(repr(listed).encode()).hexdigest()[:16]
-    if _is_seen(visit, version):
+    if _is_seen(visit, render.list_version(listed)):
         return visit.keep(Response(status_code=204))
     write = render.list_part if visit.is_part else render.list_page
     return await visit.show(lambda: write(listed, visit.viewer()))
