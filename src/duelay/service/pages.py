@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import functools
 import gzip
 import tempfile
@@ -96,7 +95,9 @@ async def new(visit: Visit) -> Response:
 async def _listed(visit: Visit) -> list[views.Listed]:
     check_warm(visit.room)
     room = visit.room
-    listed = await room.glances.get("", ("list",), lambda: viewing.see_list(room.store))
+    listed = await room.glances.get(
+        "", ("list",), lambda: viewing.see_list(room.store, **room.opened)
+    )
     return [each for each in listed if visit.key.covers(each.name)]
 
 
@@ -208,10 +209,8 @@ async def _seen(visit: Visit) -> tuple[views.Experiment, views.Checked | None]:
     name = visit.request.path_params["name"]
     there = await visit.open(name)
     view = await visit.room.glances.get(name, ("experiment",), lambda: viewing.see(there))
-    checked = visit.room.checks.latest(there, view.version)
-    if checked is not None:  # and so the page changes when it does
-        view = dataclasses.replace(view, version=f"{view.version}-{checked.at:.0f}")
-    return view, checked
+    heard = f"{view.duels}.{view.heard}.{view.pending}.{view.late}"
+    return view, visit.room.checks.latest(there, heard)
 
 
 # Keys.
