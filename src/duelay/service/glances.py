@@ -82,7 +82,7 @@ def _note(kept: _Kept, task: asyncio.Task[Any]) -> None:
 @dataclass
 class _Found:
     checked: Checked | None
-    version: str  # of the experiment when it was looked at
+    heard: str  # by then
     due: float  # when it may be looked at again
 
 
@@ -94,17 +94,20 @@ class Checks:
         self._found: dict[tuple[str, int], _Found] = {}
         self._waiting: set[tuple[str, int]] = set()
 
-    def latest(self, experiment: Experiment, version: str) -> Checked | None:
-        """Return what was found last, and look again where that is due; None at first."""
+    def latest(self, experiment: Experiment, heard: str) -> Checked | None:
+        """Return what was found last, and look again where that is due; None at first.
+
+        It is due after a while, if something else was heard by then.
+        """
         place = (experiment.name, experiment._desk.id)
         found = self._found.get(place)
-        is_due = found is None or (found.version != version and time.monotonic() > found.due)
+        is_due = found is None or (found.heard != heard and time.monotonic() > found.due)
         if is_due and place not in self._waiting:
             self._waiting.add(place)
-            self._thread.submit(self._look, place, experiment, version)
+            self._thread.submit(self._look, place, experiment, heard)
         return None if found is None else found.checked
 
-    def _look(self, place: tuple[str, int], experiment: Experiment, version: str) -> None:
+    def _look(self, place: tuple[str, int], experiment: Experiment, heard: str) -> None:
         begun, before = time.monotonic(), self._found.get(place)
         checked = None if before is None else before.checked
         try:
@@ -114,7 +117,7 @@ class Checks:
         finally:
             now = time.monotonic()
             due = now + min(max((now - begun) / _SHARE, _SOON), _LATER)
-            self._found[place] = _Found(checked, version, due)
+            self._found[place] = _Found(checked, heard, due)
             self._waiting.discard(place)
 
     def close(self) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import functools
 import gzip
-import hashlib
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -67,8 +65,7 @@ def _page(path: str, method: str = "GET", *, is_open: bool = False) -> Callable[
 async def listing(visit: Visit) -> Response:
     """All experiments."""
     listed = await _listed(visit)
-    version = hashlib.sha256(repr(listed).encode()).hexdigest()[:16]
-    if _is_seen(visit, version):
+    if _is_seen(visit, render.list_version(listed)):
         return visit.keep(Response(status_code=204))
     write = render.list_part if visit.is_part else render.list_page
     return await visit.show(lambda: write(listed, visit.viewer()))
@@ -98,7 +95,9 @@ async def new(visit: Visit) -> Response:
 async def _listed(visit: Visit) -> list[views.Listed]:
     check_warm(visit.room)
     room = visit.room
-    listed = await room.glances.get("", ("list",), lambda: viewing.see_list(room.store))
+    listed = await room.glances.get(
+        "", ("list",), lambda: viewing.see_list(room.store, **room.opened)
+    )
     return [each for each in listed if visit.key.covers(each.name)]
 
 
@@ -210,10 +209,8 @@ async def _seen(visit: Visit) -> tuple[views.Experiment, views.Checked | None]:
     name = visit.request.path_params["name"]
     there = await visit.open(name)
     view = await visit.room.glances.get(name, ("experiment",), lambda: viewing.see(there))
-    checked = visit.room.checks.latest(there, view.version)
-    if checked is not None:  # and so the page changes when it does
-        view = dataclasses.replace(view, version=f"{view.version}-{checked.at:.0f}")
-    return view, checked
+    heard = f"{view.duels}.{view.heard}.{view.pending}.{view.late}"
+    return view, visit.room.checks.latest(there, heard)
 
 
 # Keys.
