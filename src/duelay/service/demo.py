@@ -28,7 +28,7 @@ from duelay.live import Experiment, PausedError, StoreError, UnknownExperimentEr
 from duelay.live.remote import RemoteExperiment
 from duelay.live.store import Store
 from duelay.players.player import UnknownDuelError
-from duelay.service.app import make_app
+from duelay.service.app import make_app, warm_up
 from duelay.service.scenes import SCENES
 from duelay.service.serving import TURN, open_page
 from duelay.service.visitors import Scene, Visitors
@@ -96,7 +96,7 @@ def demonstrate(
         begin = math.floor((time.time() - 60.0 * minutes * SPEED) / _DAY) * _DAY - 0.9 * _DAY
         opened: dict[str, Any] = {"clock": FastClock(begin), "freshness": _FRESH}
         url = f"sqlite:///{folder}/duels.db"
-        app = make_app(url, **opened)
+        app = make_app(url, warm=lambda: warm_up(["decide"]), **opened)  # the goal of all scenes
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False,
             timeout_graceful_shutdown=_SHUTDOWN,
