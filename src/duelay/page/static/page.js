@@ -396,6 +396,9 @@
     });
   }
 
+  const again = document.querySelector("[data-again]");
+  if (again) setTimeout(() => location.reload(), 1000 * again.dataset.again);
+
   localiseAll(document.body);
   drawCharts();
 })();
