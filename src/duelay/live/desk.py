@@ -151,6 +151,7 @@ class Desk:
             book = book.renew(connection, head)
             ages = Ages(book.settings.window)
             moment = self._moment(book)
+            book.reach(connection, moment)
             for request in group:
                 request.error = None
             tells = [request for request in group if isinstance(request, Tell)]

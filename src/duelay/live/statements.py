@@ -76,6 +76,13 @@ def upsert(connection: Connection, table: Any, rows: list[dict[str, Any]]) -> No
         run(connection, _upsert(table, connection.dialect.name, tuple(rows[0])), rows)
 
 
+def add(connection: Connection, table: Any, rows: list[dict[str, Any]]) -> None:
+    """Write rows, each added to the one with the same key, if there is one."""
+    if rows:
+        statement = _upsert(table, connection.dialect.name, tuple(rows[0]), adds=True)
+        run(connection, statement, rows)
+
+
 def insert_missing(connection: Connection, table: Any, row: dict[str, Any]) -> None:
     """Write a row, unless there is one with the same key."""
     make: Any = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
@@ -83,9 +90,11 @@ def insert_missing(connection: Connection, table: Any, row: dict[str, Any]) -> N
 
 
 @functools.cache
-def _upsert(table: Any, dialect: str, names: tuple[str, ...]) -> Any:
+def _upsert(table: Any, dialect: str, names: tuple[str, ...], *, adds: bool = False) -> Any:
     make: Any = sqlite.insert if dialect == "sqlite" else postgresql.insert
     insert = make(table).values({name: bindparam(name) for name in names})
     keys = [column.name for column in table.primary_key]
     values = {name: insert.excluded[name] for name in names if name not in keys}
+    if adds:
+        values = {name: table.c[name] + value for name, value in values.items()}
     return insert.on_conflict_do_update(index_elements=keys, set_=values)
