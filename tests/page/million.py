@@ -6,11 +6,11 @@ import numpy as np
 from sqlalchemy import select, update
 
 from duelay.ledger.bets import GAPS, evidence_weights
+from duelay.ledger.clock import learned_ages
 from duelay.live import Experiment, schema
 from duelay.live.ages import write_ages
 from duelay.live.book import MICRO, to_bytes
 from duelay.live.statements import upsert
-from duelay.ledger.clock import learned_ages
 
 START = 1_700_000_000.0
 KAPPA = 0.5  # what each silence is worth here
@@ -26,7 +26,9 @@ class Rows:
         self.n, self.k, self.window = n, k, window
         self.first = rng.integers(0, k, n)
         self.second = (self.first + rng.integers(1, k, n)) % k
-        self.asked = np.sort(rng.integers(0, round(days * 86_400 * MICRO), n)) + round(START * MICRO)
+        self.asked = np.sort(rng.integers(0, round(days * 86_400 * MICRO), n)) + round(
+            START * MICRO
+        )
         self.now = round((START + days * 86_400.0) * MICRO)
         mu = 0.5 + strength[self.first] - strength[self.second]
         delay = np.round(rng.exponential(mean, n) * MICRO).astype(np.int64)

@@ -101,7 +101,9 @@ def _draw_gaps(
     expected = (strength[:, first] - strength[:, high]) * _PAIR**-2
     noise = rng.standard_normal((n_draws, len(low)))
     gaps = np.zeros((n_draws, m, k))
-    gaps[:, low, high] = (2.0 * lead[first, high] + expected) / precision + noise / np.sqrt(precision)
+    gaps[:, low, high] = (2.0 * lead[first, high] + expected) / precision + noise / np.sqrt(
+        precision
+    )
     place = np.full(k, -1)
     place[who] = np.arange(m)
     both = place[high] >= 0
