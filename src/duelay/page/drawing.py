@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from duelay._core.words import in_html
 from duelay.page import words
-from duelay.page.views import Chart, Line
+from duelay.page.views import Arm, Chart, Line
 
 _WIDE = 1000  # units of the picture's own scale, either way
 _ROWS = 20  # of the table at most
@@ -80,15 +80,15 @@ class Drawing:
         return words.utc(value) if self.chart.x_kind == "time" else words.duration(value)
 
     @property
-    def legend(self) -> list[tuple[Line, str]]:
-        """The lines by name, each with its latest value; of a band, one entry."""
+    def legend(self) -> list[tuple[Line, str, str]]:
+        """The lines, each with its name and its latest value; of a band, one entry."""
         found = []
         for line in self.chart.lines:
             if line.role == "high":
                 continue
-            is_alone = len(self.chart.lines) == 1
-            value = "" if line.role == "low" or is_alone else self.say(_last(line.values))
-            found.append((line, value))
+            is_bare = line.role in ("low", "level")
+            name = "interval" if line.role == "low" else line.name
+            found.append((line, name, "" if is_bare else self.say(_last(line.values))))
         return found
 
     @property
@@ -261,13 +261,23 @@ def spark(values: Sequence[int], wide: int = 120, tall: int = 28) -> Markup:
     )
 
 
-def whisker(lower: float | None, mean: float | None, upper: float | None) -> Markup:
-    """An interval on 0 to 1 with a mark at one half."""
+def reach(arms: Sequence[Arm]) -> float:
+    """How far whiskers reach from one half to either side, so that all arms are within."""
+    ends = [end for arm in arms for end in (arm.lower, arm.upper) if end is not None]
+    far = max((abs(end - 0.5) for end in ends), default=0.5)
+    return next(wide for wide in (0.1, 0.2, 0.3, 0.4, 0.5) if far <= wide + 1e-9 or wide == 0.5)
+
+
+def whisker(
+    lower: float | None, mean: float | None, upper: float | None, far: float = 0.5
+) -> Markup:
+    """An interval with a mark at one half; the ends are `far` from it."""
     wide, tall = 132, 18
     parts = [f'<path class="half" d="M{wide / 2:g} 1V{tall - 1}"/>']
     if lower is not None and mean is not None and upper is not None:
         name = "above" if lower > 0.5 else "below" if upper < 0.5 else "open"
-        x = [4 + (wide - 8) * min(1.0, max(0.0, end)) for end in (lower, mean, upper)]
+        at = [0.5 + (end - 0.5) / (2 * far) for end in (lower, mean, upper)]
+        x = [4 + (wide - 8) * min(1.0, max(0.0, one)) for one in at]
         parts.append(f'<path class="reach {name}" d="M{x[0]:.1f} 9H{x[2]:.1f}"/>')
         parts.append(f'<circle class="dot {name}" cx="{x[1]:.1f}" cy="9" r="4"/>')
     return Markup(
@@ -290,24 +300,22 @@ def gauge(value: float | None, name: str = "") -> Markup:
 
 def _x_ends(chart: Chart, is_bars: bool, is_far: bool) -> Ends:
     if is_bars:
-        n = len(chart.x)
-        step = max(1, math.ceil(n / 8))
-        ticks = tuple((float(i), words.duration(chart.x[i])) for i in range(0, n, step))
-        return Ends(-0.5, n - 0.5, ticks)
+        said = [(float(i), words.duration(age)) for i, age in enumerate(chart.x)]
+        round_ones = [(i, word) for i, word in said if sum(c.isalpha() for c in word) == 1]
+        ticks = round_ones if len(round_ones) > 2 else said
+        each = max(1, math.ceil(len(ticks) / 8))
+        return Ends(-0.5, len(said) - 0.5, tuple(ticks[each - 1 :: each]))
     first, last = chart.x[0], max(chart.x[-1], chart.x[0] + 1e-3)
     if chart.x_kind == "time":
         return Ends(first, last, ())  # in the viewer's zone, which the browser knows
     sizes = (1e-3, 1, 10, 60, 600, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400, 365 * 86400)
     if is_far:
-        low = math.log10(max(first, chart.x[1] / 10 if first <= 0 else first, 1e-3))
-        ends = Ends(low, math.log10(last), ())
-        ticks = tuple(
-            (math.log10(s), words.duration(s)) for s in sizes if low <= math.log10(s) <= ends.high
-        )
-        return Ends(ends.low, ends.high, ticks)
+        low = math.log10(max(first if first > 0 else chart.x[1] / 10, 1e-3))
+        high = math.log10(last)
+        logs = [(math.log10(size), words.duration(size)) for size in sizes]
+        return Ends(low, high, tuple((at, said) for at, said in logs if low <= at <= high))
     step = _age_step(last - first)
-    n = int(last / step + 1e-9)
-    return Ends(first, last, tuple((i * step, words.duration(i * step)) for i in range(n + 1)))
+    return Ends(first, last, tuple((at, words.duration(at)) for at in _steps(last, step)))
 
 
 def _age_step(wide: float) -> float:
@@ -331,7 +339,7 @@ def _y_ends(chart: Chart) -> Ends:
         step = high / 4 if not is_part else _nice(high / 4)
         return Ends(0.0, high, tuple((at, words.share(at)) for at in _steps(high, step)))
     high = _nice(max(top, 1.0) * 1.05)
-    step = max(1.0, _nice(high / 4.5))
+    step = max(1.0, _nice(high / 4.5, (1, 2, 5, 10)))
     return Ends(0.0, high, tuple((at, words.about(at)) for at in _steps(high, step)))
 
 
@@ -355,10 +363,10 @@ def _steps(high: float, step: float) -> list[float]:
     return [i * step for i in range(int(high / step + 1e-9) + 1)]
 
 
-def _nice(value: float) -> float:
+def _nice(value: float, ones: Sequence[float] = (1, 2, 2.5, 5, 10)) -> float:
     """The next number of 1, 2, 2.5 and 5 times a power of ten."""
     size = 10.0 ** math.floor(math.log10(value)) if value > 0 else 1.0
-    return next(size * one for one in (1, 2, 2.5, 5, 10) if value <= size * one * (1 + 1e-9))
+    return next(size * one for one in ones if value <= size * one * (1 + 1e-9))
 
 
 def _last(values: Sequence[float | None]) -> float | None:

@@ -13,9 +13,10 @@ def in_python(name: str, origin: str, has_keys: bool, is_votes: bool) -> str:
     >>> print(in_python("buttons", "http://127.0.0.1:8000", False, False))
     from duelay.live import connect
     <BLANKLINE>
-    experiment = connect("http://127.0.0.1:8000").open("buttons")
+    service = connect("http://127.0.0.1:8000")
+    experiment = service.open("buttons")
     duel = experiment.ask(unit="visitor-17")
-    # show duel.first, then duel.second; once settled, show duel.winner
+    # show duel.first and duel.second; once settled, duel.winner
     # now or days later, if the first was preferred:
     experiment.tell(duel.id)
     """
@@ -25,9 +26,10 @@ def in_python(name: str, origin: str, has_keys: bool, is_votes: bool) -> str:
         (
             "from duelay.live import connect",
             "",
-            f"experiment = connect({_quoted(origin)}{key}).open({_quoted(name)})",
+            f"service = connect({_quoted(origin)}{key})",
+            f"experiment = service.open({_quoted(name)})",
             'duel = experiment.ask(unit="visitor-17")',
-            "# show duel.first, then duel.second; once settled, show duel.winner",
+            "# show duel.first and duel.second; once settled, duel.winner",
             said,
             tell,
         )
@@ -39,19 +41,21 @@ def in_curl(name: str, origin: str, has_keys: bool, is_votes: bool) -> str:
 
     >>> print(in_curl("it's", "http://127.0.0.1:8000", False, False))
     curl -s http://127.0.0.1:8000/experiments/it%27s/duels \\
-      -H 'Content-Type: application/json' -d '{"unit": "visitor-17"}'
-    # show first, then second; now or days later, if the first was preferred:
+      -H 'Content-Type: application/json' \\
+      -d '{"unit": "visitor-17"}'
+    # show first, then second
+    # now or days later, if the first was preferred:
     curl -s -X PUT http://127.0.0.1:8000/duels/$ID/conversion
     """
     key = " \\\n  -H 'Authorization: Bearer duelay_...'" if has_keys else ""
     asked = shlex.quote(f"{origin}/experiments/{urllib.parse.quote(name, safe='')}/duels")
-    kind = " \\\n  -H 'Content-Type: application/json' -d "
+    kind = " \\\n  -H 'Content-Type: application/json' \\\n  -d "
     lines = [f"curl -s {asked}{key}{kind}" + '\'{"unit": "visitor-17"}\'']
     if is_votes:
-        lines.append("# show first, then second; now or days later, the one that was preferred:")
+        lines.append("# show first, then second\n# now or days later, the one that was preferred:")
         lines.append(f"curl -s -X PUT {origin}/duels/$ID/vote{key}{kind}" + '\'{"winner": "..."}\'')
     else:
-        lines.append("# show first, then second; now or days later, if the first was preferred:")
+        lines.append("# show first, then second\n# now or days later, if the first was preferred:")
         lines.append(f"curl -s -X PUT {origin}/duels/$ID/conversion{key}")
     return "\n".join(lines)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from duelay._core.words import in_html
 from duelay._version import __version__
@@ -189,7 +189,9 @@ def _inline() -> dict[str, Any]:
 
 def _shown(value: Any) -> Any:
     """Text as text, with characters replaced that cannot be shown; markup as it is."""
-    return Markup(in_html(value)) if type(value) is str else value
+    if type(value) is not str:
+        return value
+    return escape(value) if value.isprintable() else Markup(in_html(value))
 
 
 def _moment(value: float | None, form: str = "full") -> Markup:
@@ -240,6 +242,7 @@ def _make() -> Environment:
         inline=_inline,
         kind=drawing.kind,
         many=words.many,
+        reach=drawing.reach,
         span=words.span,
         spark=drawing.spark,
         version=__version__,

@@ -139,8 +139,8 @@
         spanGaps: false,
       };
       if (told.isStacked) {
-        const fill = () => colour(`--c${line.colour}`);
-        Object.assign(one, { width: 0, dash: undefined });
+        const fill = () => `${colour(`--c${line.colour}`)}cc`; // as light as in the first picture
+        Object.assign(one, { stroke: () => colour("--paper"), width: 1.5, dash: undefined });
         if (i === 0) one.fill = fill;
         else bands.push({ series: [i + 1, i], fill });
       }
@@ -159,7 +159,7 @@
       ticks: { show: false },
     };
     const isTime = told.xKind === "time";
-    const x = { ...axis, size: 32, gap: 6, space: 80, grid: { show: false }, values: axisTime };
+    const x = { ...axis, size: 28, gap: 6, space: 80, grid: { show: false }, values: axisTime };
     if (!isTime) {
       x.splits = () => thinned(state).map(([at]) => at);
       x.values = (plot, splits) => {
@@ -213,9 +213,12 @@
     const ratio = devicePixelRatio;
     ctx.save();
     ctx.font = `${12 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
-    ctx.fillStyle = colour("--ink");
     ctx.textAlign = "left";
-    ctx.fillText(line.name, plot.bbox.left + 4 * ratio, plot.valToPos(at, "y", true) - 6 * ratio);
+    const [x, y] = [plot.bbox.left + 4 * ratio, plot.valToPos(at, "y", true) - 6 * ratio];
+    ctx.fillStyle = colour("--paper");
+    ctx.fillRect(x - 4 * ratio, y - 12 * ratio, ctx.measureText(line.name).width + 8 * ratio, 15 * ratio);
+    ctx.fillStyle = colour("--ink");
+    ctx.fillText(line.name, x, y);
     ctx.restore();
   }
 
@@ -392,6 +395,9 @@
       dialog.showModal();
     });
   }
+
+  const again = document.querySelector("[data-again]");
+  if (again) setTimeout(() => location.reload(), 1000 * again.dataset.again);
 
   localiseAll(document.body);
   drawCharts();
