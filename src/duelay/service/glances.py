@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,9 +18,9 @@ from duelay.service.desks import Desks
 R = TypeVar("R")
 _FRESH = 1.0  # seconds for which a view is shown again
 _AT_ONCE = 2  # views that are made at one time: the other threads are for those who ask and tell
-_MOST = 500  # views that are kept
-_SOON, _LATER = 5.0, 60.0  # seconds between two checks, at the least and at the most
-_SHARE = 0.02  # of the time, that checks of an experiment may take
+_MOST = 200  # views that are kept
+_SOON, _LATER = 5.0, 600.0  # seconds between two checks, at the least and at the most
+_SHARE = 0.05  # of the time, that checks of an experiment may take
 _LOG = logging.getLogger("duelay.service")
 
 
@@ -44,7 +43,7 @@ class Glances:
 
     def __init__(self, desks: Desks) -> None:
         self._desks = desks
-        self._kept: OrderedDict[tuple[Any, ...], _Kept] = OrderedDict()
+        self._kept: dict[tuple[Any, ...], _Kept] = {}
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
     async def get(self, name: str, what: tuple[Any, ...], make: Callable[[], R]) -> R:
@@ -54,10 +53,8 @@ class Glances:
         if kept is None or not kept.is_good:
             kept = _Kept(asyncio.create_task(self.run(make)))
             kept.task.add_done_callback(lambda task: _note(kept, task))
-            self._kept[place] = kept
-            self._kept.move_to_end(place)
-            while len(self._kept) > _MOST:
-                self._kept.popitem(last=False)
+            good = {at: each for at, each in self._kept.items() if each.is_good}
+            self._kept = dict(list(good.items())[-_MOST + 1 :]) | {place: kept}
         # Who goes away does not take it from the others.
         found: R = await asyncio.shield(kept.task)
         return found

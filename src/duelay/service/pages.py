@@ -110,9 +110,10 @@ async def experiment(visit: Visit) -> Response:
     view, checked = await _seen(visit)
     if _is_seen(visit, view.version):
         return visit.keep(Response(status_code=204))
-    viewer = visit.viewer(view.name)
     write = render.experiment_part if visit.is_part else render.experiment_page
-    return await visit.show(lambda: write(view, checked, viewer))
+    return await visit.show_shared(
+        view.name, (write.__name__, view.version), lambda viewer: write(view, checked, viewer)
+    )
 
 
 @_page("/e/{name}/pair/{first:int}/{second:int}")
@@ -129,7 +130,9 @@ async def pair(visit: Visit) -> Response:
         view.name, ("pair", i, j), lambda: viewing.see_pair(there, i, j)
     )
     write = render.pair_part if visit.is_part else render.pair_page
-    return await visit.show(lambda: write(view, found, visit.viewer(view.name)))
+    return await visit.show_shared(
+        view.name, (write.__name__, i, j, view.version), lambda viewer: write(view, found, viewer)
+    )
 
 
 @_page("/e/{name}/log")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +31,7 @@ _MOST_FIELDS = 100
 _MOST_NAMES = 20  # that a page names which has not found one
 _AGAIN = 2  # seconds after which a page tries again while the service is not ready
 _PACKED = 500  # bytes from which on a page is compressed
+_LATER = secrets.token_hex(16)  # where a token will be
 _STRANGER = Key("", "", (), ())
 
 
@@ -105,6 +108,18 @@ class Visit:
         return self.keep(
             await self.room.desks.call(lambda: _answer(self.request, write(), status, {}))
         )
+
+    async def show_shared(
+        self, name: str, what: tuple[Any, ...], write: Callable[[render.Viewer], str]
+    ) -> Response:
+        """Answer with a page of an experiment, written once for all who see the same.
+
+        Their tokens differ: they are put in afterwards.
+        """
+        viewer = dataclasses.replace(self.viewer(name or None), csrf=_LATER)
+        text = await self.room.glances.get(name, (*what, viewer), lambda: write(viewer))
+        token = self.viewer().csrf
+        return await self.show(lambda: text.replace(_LATER, token))
 
     def go(self, address: str) -> Response:
         """Send them to another page."""
