@@ -27,6 +27,7 @@ from sqlalchemy import (
 )
 
 metadata = MetaData()
+MINUTE = 60_000_000  # microseconds
 
 
 def _of_experiment(*, primary_key: bool = True) -> Column[Any]:
@@ -91,7 +92,7 @@ experiments = Table(
     _time("declared_at"),
     _count("stride"),  # of the path
     # Of a bucket of time: a minute, and doubled as often as needed. See `duelay.live.tally`.
-    Column("width", BigInteger, nullable=False, server_default=text("60000000")),
+    Column("width", BigInteger, nullable=False, server_default=text(str(MINUTE))),
 )
 
 arms = Table(
