@@ -1,9 +1,10 @@
 """A store with many duels, in seconds: rows by bulk insert, and the counters that fit them."""
 
+import importlib
 import math
 
 import numpy as np
-from sqlalchemy import select, update
+from sqlalchemy import select, text, update
 
 from duelay.ledger.bets import GAPS, evidence_weights
 from duelay.ledger.clock import learned_ages
@@ -13,22 +14,26 @@ from duelay.live.book import MICRO, to_bytes
 from duelay.live.statements import upsert
 
 START = 1_700_000_000.0
+COUNTS = importlib.import_module("duelay.live.migrations.versions.0003_times")
 KAPPA = 0.5  # what each silence is worth here
 
 
 class Rows:
     """Duels of arms of which the first two are equally good, and the others worse by and by."""
 
-    def __init__(self, n, k, *, days=30.0, seed=0, mean=3600.0, never=0.2, window=7 * 86_400.0):
+    def __init__(self, n, k, *, days=30.0, seed=0, mean=3600.0, never=0.2, window=7 * 86_400.0,
+                 swaps=True):  # fmt: skip
         rng = np.random.default_rng(seed)
         strength = -np.linspace(0.0, 0.3, k)
         strength[1] = strength[0]
         self.n, self.k, self.window = n, k, window
         self.first = rng.integers(0, k, n)
         self.second = (self.first + rng.integers(1, k, n)) % k
-        self.asked = np.sort(rng.integers(0, round(days * 86_400 * MICRO), n)) + round(
-            START * MICRO
-        )
+        if not swaps:  # then no coin decides the order
+            both = self.first, self.second
+            self.first, self.second = np.minimum(*both), np.maximum(*both)
+        self.asked = np.sort(rng.integers(0, round(days * 86_400 * MICRO), n))
+        self.asked += round(START * MICRO)
         self.now = round((START + days * 86_400.0) * MICRO)
         mu = 0.5 + strength[self.first] - strength[self.second]
         delay = np.round(rng.exponential(mean, n) * MICRO).astype(np.int64)
@@ -70,6 +75,8 @@ def fill(store, name="million", n=1_000_000, k=6, **more):
         upsert(connection, schema.pairs, _pairs(rows, made._desk.id))
         _write_ages(connection, rows, made._desk.id)
         _write_head(connection, rows, made)
+        for statement in (COUNTS._PAIR_TIMES, COUNTS._TIMES):  # as an older store gets them
+            connection.execute(text(statement))
     now = rows.now / MICRO
     made.close()
     return Experiment.open(store, name, clock=lambda: now)
@@ -141,6 +148,9 @@ def _write_ages(connection, rows, id):
 
 def _write_head(connection, rows, experiment):
     table, heard, points = schema.experiments, int(rows.is_told.sum()), 200
+    width = COUNTS._MINUTE
+    while (rows.now - round(START * MICRO)) // width >= COUNTS._MOST:
+        width *= 2
     told = rows.is_told & ~rows.is_silent
     head = {
         "asked": rows.n, "heard": heard, "moment": rows.now, "settled": rows.now, "version": 1,
@@ -148,7 +158,7 @@ def _write_head(connection, rows, experiment):
         "n_matured": rows.n_matured, "n_answered": int(told[: rows.n_matured].sum()),
         "refit": rows.n_matured + rows.n_matured // 20 + 1, "n_heard": int(told.sum()),
         "delays": float((rows.told - rows.asked)[told].sum() / MICRO),
-        "stride": max(rows.n // points, 1),
+        "stride": max(rows.n // points, 1), "width": width,
     }  # fmt: skip
     connection.execute(update(table).where(table.c.id == experiment._desk.id).values(head))
     level = math.log((rows.k + 1) / 0.05)

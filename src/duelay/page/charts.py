@@ -100,16 +100,17 @@ def chances_chart(look: Look, totals: Totals, arms: Sequence[int], chances: Floa
     """Draw the probability that each arm is the winner; the last points are those of now."""
     if not look.standing.is_heard or len(arms) < 2:
         return None
-    past = _past_chances(look, totals, arms)
+    past = _past_chances(look, totals, sorted(arms))
+    place = {arm: column for column, arm in enumerate(sorted(arms))}
     ends = [float(totals.start[bucket]) + totals.width for bucket in past]
-    values = np.array([*past.values(), chances[list(arms)]])
+    values = np.array([*past.values(), chances[sorted(arms)]])
     return Chart(
         "chances",
         "Chance of being the winner",
         "The probability that each arm beats all others, given what had been heard by then. It is "
         "an opinion: nothing is guaranteed by it.",
         (*ends, max(look.now, ends[-1] if ends else 0.0)),
-        tuple(_line(look, arm, values[:, place]) for place, arm in enumerate(arms)),
+        tuple(_line(look, arm, values[:, place[arm]]) for arm in arms),
         y_kind="share",
         is_opinion=True,
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
+from duelay.delays import Law
 from duelay.delays.fitting import DelayEstimate
 from duelay.estimates.delays import describe_curve, find_delays
 from duelay.live import Experiment
@@ -15,7 +17,8 @@ from duelay.page.reading import reader_of
 from duelay.page.views import Chart, Checked, Line, Test
 from duelay.players.alarms import FEWEST, REMARKS, find_all
 
-_LATEST = 100_000  # duels that are looked at
+_LATEST = 100_000  # duels that are looked at ...
+_NUMBERS = 6_000_000  # ... and times as many arms: tests make a table of the two
 _POINTS = 100  # of the curve
 _BAND = 1.96  # standard errors of a 95 % interval
 _FAR = 20.0  # times the middle age: then most points are at the young ages
@@ -23,7 +26,7 @@ _FAR = 20.0  # times the middle age: then most points are at the young ages
 
 def check(experiment: Experiment) -> Checked:
     """Go through the latest 100,000 duels; `see` knows of it from then on."""
-    history = experiment._latest(_LATEST)
+    history = experiment._latest(min(_LATEST, _NUMBERS // len(experiment.arms)))
     found, why = (None, "nothing is known of the delays: no duel has been asked")
     if history.n:
         found, why = find_delays(history)
@@ -42,9 +45,9 @@ def check(experiment: Experiment) -> Checked:
     return checked
 
 
-def _half(curve: object) -> float | None:
+def _half(curve: Law) -> float | None:
     """The age by which half of the answers have come that come at all."""
-    age = float(curve.quantile(0.5 * (1.0 - curve.never)))  # type: ignore[attr-defined]
+    age = float(curve.quantile(0.5 * (1.0 - curve.never)))
     return age if math.isfinite(age) else None
 
 
@@ -88,7 +91,7 @@ def _still(found: DelayEstimate, history: History) -> tuple[float, float, float]
     ages = ages[ages <= (math.inf if history.window is None else float(history.window))]
     (last, error), now = learned.at(end), np.clip(learned.at(ages)[0], 0.0, 1.0)
 
-    def expect(share: float) -> np.ndarray:  # type: ignore[type-arg]
+    def expect(share: float) -> NDArray[np.float64]:
         left = np.maximum(min(max(share, 0.0), 1.0) - now, 0.0)
         return np.asarray(np.minimum(chance * left / np.maximum(1.0 - chance * now, 1e-9), 1.0))
 

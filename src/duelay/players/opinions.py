@@ -23,6 +23,7 @@ _MANY = 30  # arms that may have a chance
 _MOST, _FEWEST = 1_000_000, 100  # numbers drawn of more arms than that, and draws
 _NEAR = 3  # times as many duels: not more than what `about` says
 _FEW = 50  # duels
+_ENDS, _LEAST_ENDS = 0.01, 5  # of the draws, that have a winner
 _LEAST_GAP = 0.005  # smaller ones would take longer than anybody waits
 
 
@@ -91,8 +92,8 @@ def _draw_gaps(
     m = min(k, _MANY)
     n_draws = draws if k <= _MANY else min(draws, max(_MOST // (m * k), _FEWEST))
     rng = np.random.default_rng(0)
-    strength, mean = _draw_strengths(lead, n, rng.standard_normal((n_draws, k)))
-    rank = np.lexsort((-mean, ~present, np.arange(k) != leader))
+    strength, usual = _draw_strengths(lead, n, rng.standard_normal((n_draws, k)))
+    rank = np.lexsort((-usual, ~present, np.arange(k) != leader))
     who = np.sort(rank[:m])
     # The gap of two arms that have a chance is drawn once: of the one with the lower number.
     low, high = np.nonzero((who[:, None] < np.arange(k)) | ~np.isin(np.arange(k), who))
@@ -101,9 +102,8 @@ def _draw_gaps(
     expected = (strength[:, first] - strength[:, high]) * _PAIR**-2
     noise = rng.standard_normal((n_draws, len(low)))
     gaps = np.zeros((n_draws, m, k))
-    gaps[:, low, high] = (2.0 * lead[first, high] + expected) / precision + noise / np.sqrt(
-        precision
-    )
+    mean = (2.0 * lead[first, high] + expected) / precision
+    gaps[:, low, high] = mean + noise / np.sqrt(precision)
     place = np.full(k, -1)
     place[who] = np.arange(m)
     both = place[high] >= 0
@@ -138,7 +138,7 @@ def _duels_left(
     if evidence.winner is not None:
         return DuelsLeft(0, 0, 0)
     draws, winner = np.nonzero(is_winner)
-    if len(draws) < 20:
+    if len(draws) < max(_ENDS * len(gaps), _LEAST_ENDS):
         return None
     gap, winner = gaps[draws, winner], who[winner]
     speed = 2.0 * np.maximum(gap, _LEAST_GAP) ** 2 * evidence.worth
