@@ -60,10 +60,10 @@ class Rows:
         return found.reshape(self.k, self.k)
 
 
-def fill(store, name="million", n=1_000_000, k=6, **more):
+def fill(store, name="million", n=1_000_000, k=6, arms=None, **more):
     """Make an experiment with n duels of k arms; return it, opened at the time of the last."""
     rows = Rows(n, k, **more)
-    arms = [f"arm {number}" for number in range(k)]
+    arms = arms or [f"arm {number}" for number in range(k)]
     made = Experiment.create(store, name, arms, window=f"{rows.window:g}s", clock=lambda: START)
     with made.store.writing() as connection:
         raw = connection.connection.driver_connection
@@ -75,7 +75,9 @@ def fill(store, name="million", n=1_000_000, k=6, **more):
         upsert(connection, schema.pairs, _pairs(rows, made._desk.id))
         _write_ages(connection, rows, made._desk.id)
         _write_head(connection, rows, made)
-        for statement in (COUNTS._PAIR_TIMES, COUNTS._TIMES):  # as an older store gets them
+        for statement in (  # of all experiments, as an older store gets them
+            "DELETE FROM pair_times", "DELETE FROM times", COUNTS._PAIR_TIMES, COUNTS._TIMES
+        ):  # fmt: skip
             connection.execute(text(statement))
     now = rows.now / MICRO
     made.close()
