@@ -299,9 +299,7 @@ def test_silence_counts_as_time_passes_though_nobody_asks(url, hours):
     assert all(cell.mean is not None for row in view.matrix for cell in row if cell)
 
 
-def test_it_is_settled_at_most_once_a_second_and_not_where_nothing_is_open(
-    url, hours, monkeypatch
-):
+def test_it_is_settled_at_most_once_a_second_and_not_where_nothing_is_open(url, hours, monkeypatch):
     experiment = make(url, hours)
     visit(experiment, hours, 20, MU)
     calls = []
