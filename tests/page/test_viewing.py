@@ -144,7 +144,7 @@ def test_the_evidence_ends_with_that_of_now_and_has_the_line_of_a_declaration(bu
     view, evidence = fresh(busy), busy.standing().evidence
     for number, arm in enumerate(ARMS):
         assert line_of(view.evidence, arm)[-1] == pytest.approx(math.exp(evidence.arm[number]))
-    assert set(line_of(view.evidence, "declared")) == {pytest.approx(4 / 0.05)}
+    assert line_of(view.evidence, "declared") == pytest.approx([4 / 0.05] * len(view.evidence.x))
     assert view.evidence.x[-1] == view.now and len(view.evidence.x) <= 130
 
 
@@ -504,9 +504,18 @@ def test_a_circle_is_off(url, hours):
     assert view.winner is None and view.advice.kind == "off"
 
 
+def test_answers_after_the_window_are_off_and_time_is_by_the_clock(url, hours):
+    experiment = make(url, hours, window="1m")
+    visit(experiment, hours, 100, MU, mean=300.0)
+    view = fresh(experiment)
+    assert view.late > 10 and view.advice.kind == "off"
+    assert view.advice.words.endswith("take a longer window.")
+
+
 def test_units_that_come_again_are_off(url, hours):
     experiment = make(url, hours, window="10m")
-    visit(experiment, hours, 200, MU, units=lambda k: f"unit {k % 5}", every=300.0)
+    visit(experiment, hours, 200, MU, units=lambda k: f"unit {k % 5}", every=300.0,
+          mean=60.0)  # fmt: skip
     view = fresh(experiment)
     assert view.advice.kind == "off" and "ask more units" in view.advice.words
     assert view.warnings and view.warnings[0] in view.advice.words
