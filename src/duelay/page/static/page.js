@@ -193,7 +193,7 @@
       bands,
       hooks: {
         setCursor: [(plot) => point(state, plot, place)],
-        draw: [(plot) => nameLevel(state, plot)],
+        drawAxes: [(plot) => nameLevel(state, plot)], // lines are drawn over it
       },
     };
   }
@@ -208,7 +208,7 @@
 
   function nameLevel(state, plot) {
     const i = state.told.lines.findIndex((line) => line.role === "level");
-    if (i < 0) return;
+    if (i < 0 || state.told.yKind !== "evidence") return;
     const line = state.told.lines[i];
     const at = plot.data[i + 1].at(-1);
     if (at === null || at === undefined) return;
