@@ -106,6 +106,28 @@ class Served:
             self.stop()
 
 
+def check_looks(window, name, rules=()):
+    """By day and night, wide and narrow: return what does not fit, and what axe-core finds."""
+    found = {}
+    for size in (DESKTOP, PHONE):
+        window.page.set_viewport_size(size)
+        for scheme in ("light", "dark"):
+            window.page.emulate_media(color_scheme=scheme)
+            window.page.wait_for_timeout(50)
+            place = f"{name}-{size['width']}-{scheme}"
+            window.keep(place)
+            wrong = window.fits()
+            if scheme == "light":
+                wrong += window.faults(*rules)
+            elif size is DESKTOP and not rules:
+                wrong += window.faults("color-contrast")
+            if wrong:
+                found[place] = wrong
+    window.page.set_viewport_size(DESKTOP)
+    window.page.emulate_media(color_scheme="light")
+    return found
+
+
 class Window:
     """A tab of a browser: it keeps what went wrong, and what came over the wire."""
 

@@ -11,6 +11,7 @@ from page.million import START, fill
 from page.sample import ARABIC, LONG, MARKUP
 
 NOW = START + 30 * 86_400.0
+IMAGE = "<img src=x onerror=alert(1)>"
 COLOURS = ["green", "blue", "red", "yellow", "violet"]
 
 
@@ -49,8 +50,7 @@ def world(tmp_path_factory):
     """A store with experiments of all kinds, and a key that may do everything."""
     store = f"sqlite:///{tmp_path_factory.mktemp('world')}/duels.db"
     fill(store, "checkout button", 8000, 5, arms=COLOURS).close()
-    fill(store, MARKUP, 3000, 4, arms=[MARKUP, ARABIC, LONG, "b" * 200]).close()
-    fill(store, "thirty", 20_000, 30).close()
+    fill(store, IMAGE, 3000, 4, arms=[MARKUP, ARABIC, LONG, "b" * 200]).close()
     fill(store, "one order", 4000, 3, arms=["Newest", "Best", "Nearest"], swaps=False).close()
     Experiment.create(store, "nothing yet", ["red", "green"], clock=lambda: NOW).close()
     hours = Hours(NOW - 7200.0)

@@ -4,8 +4,9 @@ import urllib.parse
 
 import pytest
 
-from page.browsers import DESKTOP, PHONE
-from page.sample import ARABIC, LONG, MARKUP
+from page.browsers import Window, check_looks
+from page.conftest import IMAGE
+from page.sample import LONG
 
 pytestmark = [pytest.mark.long, pytest.mark.interpreted]
 
@@ -24,34 +25,15 @@ VIEWS = {
     "zero": at("nothing yet"),
     "off": at("one order"),
     "declared": at(LONG),
-    "nasty": at(MARKUP),
-    "nasty-pair": at(MARKUP, "/pair/0/2"),
-    "nasty-log": at(MARKUP, "/log"),
-    "thirty": at("thirty"),
+    "nasty": at(IMAGE),
+    "nasty-pair": at(IMAGE, "/pair/0/2"),
+    "nasty-log": at(IMAGE, "/log"),
 }
-
-
-def check_looks(window, name):
-    """By day and by night, wide and narrow: it fits, and axe-core finds nothing serious."""
-    found = {}
-    for size in (DESKTOP, PHONE):
-        window.page.set_viewport_size(size)
-        for scheme in ("light", "dark"):
-            window.page.emulate_media(color_scheme=scheme)
-            window.page.wait_for_timeout(50)
-            place = f"{name}-{size['width']}-{scheme}"
-            window.keep(place)
-            rules = ["color-contrast"] if scheme == "dark" else []
-            if wrong := [*window.fits(), *window.faults(*rules)]:
-                found[place] = wrong
-    return found
 
 
 @pytest.fixture(scope="module")
 def visitor(chromium, service, world):
     """Somebody who is signed in."""
-    from page.browsers import Window
-
     window = Window(chromium, service.url)
     window.sign_in(world[1])
     yield window
@@ -60,10 +42,8 @@ def visitor(chromium, service, world):
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_view_is_well_made_by_day_and_night_on_a_desk_and_a_phone(visitor, name):
-    visitor.page.set_viewport_size(DESKTOP)
-    visitor.page.emulate_media(color_scheme="light")
     visitor.page.goto(VIEWS[name], wait_until="load")
-    if name in ("experiment", "nasty", "thirty", "off", "declared"):
+    if name in ("experiment", "nasty", "off", "declared"):
         visitor.page.locator("#tests-list").wait_for(timeout=30_000)
     assert check_looks(visitor, name) == {}
     troubles = visitor.take_troubles()

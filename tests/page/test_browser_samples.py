@@ -1,31 +1,18 @@
-"""The page in a real browser: every view, in light and dark, on a desk and on a phone.
+"""Hand-made views in a real browser: by day and night, on a desk and a phone, and as they move.
 
-With DUELAY_PICTURES=FOLDER in the environment, pictures of all are written there, to be looked at.
+With DUELAY_SHOTS=FOLDER in the environment, pictures of all are written there, to be looked at.
 """
-
-import os
-from pathlib import Path
 
 import pytest
 
 from page import sample
-from page.showing import CHROMIUM, SIZES, Stage, showing
+from page.browsers import PHONE, check_looks
+from page.showing import Stage, showing
 
-playwright = pytest.importorskip("playwright.sync_api")
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.interpreted,
-    pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no chromium"),
-]
-VIEWS = (*sample.SAMPLES, "list", "pair", "log", "keys", "login", "error", "report/nasty")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield launched
-        launched.close()
+pytestmark = [pytest.mark.long, pytest.mark.interpreted]
+# All others are in tests/page/test_browser.py, of a real service.
+VIEWS = ("paused", "thirty", "hundreds", "keys", "error", "report/nasty")
+LARGE = ("thirty", "hundreds")  # axe-core looks at each cell of a matrix, for seconds
 
 
 @pytest.fixture
@@ -40,41 +27,36 @@ def at(stage):
 
 
 @pytest.fixture
-def open_page(browser, at):
+def open_page(look, at):
     """Opens a path; what the browser complains of is in `complaints`."""
-    contexts = []
 
     def open_(path, **said):
-        context = browser.new_context(
-            **{"viewport": SIZES["desktop"], "reduced_motion": "reduce", **said}
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.complaints = []
-        page.on("console", lambda one: one.type == "error" and page.complaints.append(one.text))
-        page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.on("dialog", lambda dialog: page.complaints.append(f"a dialog: {dialog.message}"))
-        page.goto(f"{at}/{path}")
-        return page
+        window = look(at, **said)
+        window.page.goto(f"/{path}")
+        window.page.complaints = window.troubles
+        return window.page
 
-    yield open_
-    for context in contexts:
-        context.close()
+    return open_
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_view_fits_and_the_browser_has_no_complaint(open_page, scheme, size):
-    folder = os.environ.get("DUELAY_PICTURES")
+def test_every_view_is_well_made_by_day_and_night_on_a_desk_and_a_phone(look, at):
+    window = look(at)
     for name in VIEWS:
-        page = open_page(name, color_scheme=scheme, viewport=SIZES[size])
-        assert page.complaints == [], name
-        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, name
-        plots, drawn = page.locator(".plot").count(), page.locator(".plot canvas").count()
+        window.page.goto(f"/{name}")
+        rules = ["aria-allowed-attr", "label", "link-name"] if name in LARGE else ()
+        assert check_looks(window, f"sample-{name.replace('/', '-')}", rules) == {}
+        assert window.take_troubles() == [], name
+        plots, drawn = (window.page.locator(f".plot{each}").count() for each in ("", " canvas"))
         assert plots == drawn, name
-        if folder:
-            path = Path(folder) / f"{name.replace('/', '-')}-{scheme}-{size}.png"
-            page.screenshot(path=path, full_page=True)
+
+
+def test_three_hundred_arms_show_the_first_thirty_in_the_matrix(open_page):
+    page = open_page("hundreds", viewport=PHONE)
+    assert page.locator("#matrix-table tbody tr").count() == 30
+    assert page.locator("#arms-table tbody tr").count() == 30
+    assert page.locator("#arms-rest tbody tr:visible").count() == 0
+    page.click("#arms-more summary")
+    assert page.locator("#arms-rest tbody tr:visible").count() == 270
 
 
 def test_charts_take_the_place_of_their_first_pictures(open_page):

@@ -63,6 +63,12 @@ EVENTS = {
     "joined": "Arm added",
     "retired": "Arm retired",
 }
+VERDICTS = {
+    "off": "alarm",
+    "remark": "worth a look",
+    "good": "no alarm",
+    "unknown": "not enough heard",
+}
 OUTCOMES = ("first won", "second won", "tie", "pending", "silent")
 
 
@@ -235,6 +241,7 @@ def _make() -> Environment:
         SCRIPTS=_SCRIPTS,
         STATIC=STATIC,
         STYLES=_STYLES,
+        VERDICTS=VERDICTS,
         draw=drawing.draw,
         fill=drawing.fill,
         gauge=drawing.gauge,
