@@ -209,8 +209,8 @@ def _moment(value: float | None, form: str = "full") -> Markup:
 
 
 def _code(text: str) -> Markup:
-    """Lines of code: as they are, with their line breaks."""
-    return Markup("\n".join(in_html(line) for line in text.split("\n")))
+    """Lines of code, or of a form that was sent: as they are, with their line breaks."""
+    return Markup("\n".join(in_html(line) for line in text.replace("\r\n", "\n").split("\n")))
 
 
 def _make() -> Environment:
