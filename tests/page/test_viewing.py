@@ -523,8 +523,9 @@ def test_units_that_come_again_are_off(url, hours):
 
 @pytest.mark.parametrize(
     "seconds, words",
-    [(59, "1 minute"), (3600, "1 hour"), (50 * 3600, "2 days"), (14 * 86_400, "2 weeks"),
-     (7 * 86_400, "7 days"), (90 * 86_400, "3 months"), (3 * 365.25 * 86_400, "3 years")],
+    [(20, "less than a minute"), (59, "1 minute"), (3600, "1 hour"), (50 * 3600, "2 days"),
+     (10 * 86_400, "10 days"), (14 * 86_400, "2 weeks"), (7 * 86_400, "7 days"),
+     (90 * 86_400, "3 months"), (3 * 365.25 * 86_400, "3 years")],
 )  # fmt: skip
 def test_lengths_of_time_are_in_one_unit(seconds, words):
     assert long_words(seconds) == words
