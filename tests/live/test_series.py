@@ -169,6 +169,28 @@ def test_an_experiment_that_slept_for_years_wakes_up_with_128_buckets_at_most(st
         assert_as_rows_say(experiment)
 
 
+def test_pairs_are_merged_arm_by_arm_and_read_the_same_meanwhile(store):
+    hours = Hours()
+    experiment = make(store, hours, freshness=1e9)
+    visit(experiment, hours, 250, TIED, every=0.5 * MINUTE)
+    hours.pass_by(10 * DAY)
+    experiment.ask()
+    left = []
+    for _ in experiment.arms:
+        assert_as_rows_say(experiment)
+        left.append(len(pair_rows(experiment)))
+        settle(experiment)
+    assert left[0] > left[1] > left[2] > len(pair_rows(experiment))
+    minutes = read(experiment)[0].width / MINUTE
+    assert minutes > 1 and all(row.minute % minutes == 0 for row in pair_rows(experiment))
+    assert_as_rows_say(experiment)
+
+
+def pair_rows(experiment):
+    with experiment.store.reading() as connection:
+        return connection.execute(select(schema.pair_times)).all()
+
+
 def test_a_group_that_is_written_again_counts_and_merges_once(store, monkeypatch):
     hours = Hours()
     experiment = make(store, hours)
@@ -241,13 +263,13 @@ def test_forgetting_changes_no_bucket_and_a_recount_still_notices(store):
         assert all((np.asarray(a) == b).all() for a, b in zip(x, y, strict=True))
     assert verify(store) == ()
     for change, words in (
-        ("UPDATE times SET asked = asked + 1 WHERE arm = 0 AND bucket = 0",
+        ("UPDATE times SET asked = asked + 1 WHERE arm = 0 AND minute = 0",
          "asked in all buckets of time of 'a' is"),
-        ("UPDATE times SET heard = heard + 1 WHERE arm = -1 AND bucket = 0",
+        ("UPDATE times SET heard = heard + 1 WHERE arm = -1 AND minute = 0",
          "heard in all buckets of time is"),
-        ("UPDATE pair_times SET given = given + 0.5 WHERE bucket = 0",
+        ("UPDATE pair_times SET given = given + 0.5 WHERE minute = 0",
          "given in all buckets of time of 'a' over 'b' is"),
-        ("UPDATE times SET asked = 0 WHERE bucket > 0", "asked in time bucket 9"),
+        ("UPDATE times SET asked = 0 WHERE minute > 0", "asked in time bucket 9"),
     ):  # fmt: skip
         with experiment.store.engine.connect() as connection:
             connection.execute(text(change))
@@ -290,6 +312,7 @@ def undo(store):
     with Store(store).writing() as connection:
         for words in ("DROP TABLE times", "DROP TABLE pair_times",
                       "ALTER TABLE experiments DROP COLUMN width",
+                      "ALTER TABLE experiments DROP COLUMN swept",
                       "UPDATE duelay_version SET version_num = '0002'"):  # fmt: skip
             connection.execute(text(words))
 
@@ -414,10 +437,16 @@ def test_merged_buckets_are_those_of_a_wider_tally(scratch, rows, n):
                 tally.hear(row)
     with scratch.engine.connect() as connection:
         fine.save(connection, 1)
-        merge(connection, 1, n)
-        found = Tally.read(connection, 1, {"created": 0, "width": 0})
+        width = {"created": 0, "width": wide.width}
+        before = Tally.read(connection, 1, width)
+        for table in (schema.pair_times, schema.times):
+            merge(connection, table, n, table.c.experiment == 1)
+            minutes = connection.execute(select(table.c.minute)).scalars().all()
+            assert all(minute % n == 0 for minute in minutes)
+        after = Tally.read(connection, 1, width)
         connection.rollback()
-    assert found.pairs == wide.pairs and found.times == wide.times
+    for found in (before, after):
+        assert found.pairs == wide.pairs and found.times == wide.times
 
 
 def test_reads_are_look_ups_whose_number_does_not_grow_with_the_duels(tmp_path):
@@ -432,6 +461,6 @@ def test_reads_are_look_ups_whose_number_does_not_grow_with_the_duels(tmp_path):
         run.set_trace_callback(None)
         plans = [row[3] for words in seen if words.startswith("SELECT")
                  for row in run.execute(f"EXPLAIN QUERY PLAN {words}")]  # fmt: skip
-    assert any("experiment=? AND bucket=? AND arm=?" in plan for plan in plans)
+    assert any("experiment=? AND minute=? AND arm=?" in plan for plan in plans)
     assert any("experiment=? AND first=? AND second=?" in plan for plan in plans)
     assert not any("SCAN" in plan for plan in plans)

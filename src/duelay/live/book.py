@@ -174,9 +174,18 @@ class Book:
         created, width = self.head["created"], self.head["width"]
         wide = wide_enough(created, width, moment)
         if wide != width:
-            merge(connection, self.settings.id, wide // width)
-            self.head["width"] = wide
+            self.head |= {"width": wide, "swept": 0}
             self.tally = Tally(created, wide)
+            times = schema.times
+            merge(connection, times, self.tally.minutes, times.c.experiment == self.settings.id)
+
+    def sweep(self, connection: Connection) -> None:
+        """Merge the buckets of one more arm's pairs, where they are narrower: all take too long."""
+        arm, pairs = self.head["swept"], schema.pair_times
+        if arm < len(self.arms):
+            merge(connection, pairs, self.tally.minutes, pairs.c.experiment == self.settings.id,
+                  pairs.c.first == arm)  # fmt: skip
+            self.head["swept"] += 1
 
     def touch(self, i: int, j: int) -> None:
         """Note that an ordered pair is to be written; the evidence of either order goes along."""

@@ -163,6 +163,7 @@ class Desk:
             if is_wanted or moment - head["settled"] >= self._fresh:
                 settle_due(connection, book, ages, moment)
                 forget_due(connection, book, moment)
+                book.sweep(connection)
             note_winner(connection, book, head["winner"], moment)
             asks = [request for request in group if isinstance(request, Ask)]
             self._ask(connection, book, asks, moment, is_retry=is_retry)

@@ -93,6 +93,8 @@ experiments = Table(
     _count("stride"),  # of the path
     # Of a bucket of time: a minute, and doubled as often as needed. See `duelay.live.tally`.
     Column("width", BigInteger, nullable=False, server_default=text(str(MINUTE))),
+    # Arms whose rows of `pair_times` are as wide, those before the number.
+    Column("swept", Integer, nullable=False, server_default=text("0")),
 )
 
 arms = Table(
@@ -207,7 +209,7 @@ times = Table(  # duels and answers by bucket of time
     "times",
     metadata,
     _of_experiment(),
-    _number("bucket", primary_key=True),
+    _number("minute", primary_key=True),  # since it was made, at which the bucket begins
     _number("arm", primary_key=True),  # -1 for all
     _count("asked"),  # in the bucket; of an arm, how often it was shown, in either place
     _count("answered"),  # of those, by now; of an arm it is not counted, here and below
@@ -221,7 +223,7 @@ pair_times = Table(  # what `pairs` counts, by bucket of time: over all buckets 
     _of_experiment(),
     _number("first", primary_key=True),
     _number("second", primary_key=True),
-    _number("bucket", primary_key=True),  # in which duels were asked, and answers told
+    _number("minute", primary_key=True),  # of the bucket of asking for plays, of telling for others
     _count("plays"),
     _count("conversions"),
     _count("answers"),

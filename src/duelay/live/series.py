@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from duelay.live.book import MICRO
-from duelay.live.schema import experiments, pair_times, times
+from duelay.live.schema import MINUTE, experiments, pair_times, times
 from duelay.live.statements import duels_after, run
 from duelay.live.tally import ALL
 
@@ -48,8 +48,8 @@ def read_totals(connection: Connection, experiment: int) -> Totals:
     """Return what is counted of all arms together."""
     created, width, n = _span(connection, experiment)
     counts = np.zeros((3, n), dtype=np.int64)
-    for row in _rows(connection, experiment, n, [ALL]):
-        counts[:, row.bucket] = row.asked, row.answered, row.heard
+    for row in _rows(connection, experiment, n, width, [ALL]):
+        counts[:, row.minute * MINUTE // width] = row.asked, row.answered, row.heard
     return Totals((created + np.arange(n) * width) / MICRO, width / MICRO, *counts)
 
 
@@ -58,31 +58,32 @@ def read_shown(connection: Connection, experiment: int, arms: Sequence[int]) -> 
 
     An arm against itself is shown twice: all arms of a bucket add up to twice its duels.
     """
-    _, _, n = _span(connection, experiment)
+    _, width, n = _span(connection, experiment)
     place = {arm: column for column, arm in enumerate(arms)}
     shown = np.zeros((n, len(arms)), dtype=np.int64)
-    for row in _rows(connection, experiment, n, arms):
-        shown[row.bucket, place[row.arm]] = row.asked
+    for row in _rows(connection, experiment, n, width, arms):
+        shown[row.minute * MINUTE // width, place[row.arm]] = row.asked
     return shown
 
 
 def read_pairs(connection: Connection, experiment: int, arms: Sequence[int]) -> PairTimes:
     """Return what is counted of the ordered pairs of some arms, in the order of `arms`."""
-    _, _, n = _span(connection, experiment)
+    _, width, n = _span(connection, experiment)
     k, own = len(arms), pair_times.c
     plays, conversions, answers = (np.zeros((n, k, k), dtype=np.int64) for _ in range(3))
     found = PairTimes(plays, conversions, answers, np.zeros((n, k, k)))
     rows = connection.execute(
-        select(own.first, own.second, own.bucket, *(own[name] for name in PairTimes._fields)).where(
+        select(own.first, own.second, own.minute, *(own[name] for name in PairTimes._fields)).where(
             own.experiment == experiment, own.first.in_(arms), own.second.in_(arms)
         )
     ).all()
     if rows:
-        first, second, bucket, *values = (np.array(column) for column in zip(*rows, strict=True))
+        first, second, minute, *values = (np.array(column) for column in zip(*rows, strict=True))
         place = np.zeros(max(arms) + 1, dtype=np.int64)
         place[list(arms)] = np.arange(k)
+        where = minute * MINUTE // width, place[first], place[second]
         for array, column in zip(found, values, strict=True):
-            array[bucket, place[first], place[second]] = column
+            np.add.at(array, where, column)  # until they are merged, narrower rows fall together
     return found
 
 
@@ -124,10 +125,13 @@ def _span(connection: Connection, experiment: int) -> tuple[int, int, int]:
     return head.created, head.width, (head.moment - head.created) // head.width + 1
 
 
-def _rows(connection: Connection, experiment: int, n: int, arms: Sequence[int]) -> Any:
+def _rows(
+    connection: Connection, experiment: int, n: int, width: int, arms: Sequence[int]
+) -> Any:  # fmt: skip
     """Return what is counted of some arms; every bucket is looked up, none is searched for."""
+    begins = range(0, n * width // MINUTE, width // MINUTE)
     return connection.execute(
         select(times).where(
-            times.c.experiment == experiment, times.c.bucket.in_(range(n)), times.c.arm.in_(arms)
+            times.c.experiment == experiment, times.c.minute.in_(begins), times.c.arm.in_(arms)
         )
     )

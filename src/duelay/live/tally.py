@@ -1,8 +1,9 @@
 """Tallies: counts by time, so that a chart of a million duels reads a few rows.
 
 Bucket b of an experiment covers `width` microseconds from created + b width on. There are at most
-128. Where a moment lies beyond, the width doubles until it does not, and buckets merge: so the
-width follows from the latest time known alone.
+128. Where a moment lies beyond, the width doubles until it does not: so it follows from the latest
+time known alone. A row has the minute at which its bucket begins, so that those of narrower buckets
+stay right: who reads adds them up, and pairs are merged little by little, so that nobody waits.
 
 A duel is counted in the bucket in which it was asked, an answer in the one in which it was told.
 An arm against itself is shown twice: the arms of a bucket add up to twice its duels.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, literal_column, select, update
+from sqlalchemy import Connection, delete, func, literal_column, select
 
 from duelay.live import schema, statements
 
@@ -42,11 +43,21 @@ class Tally:
         """Return what the store has."""
         tally, pairs, times = cls(head["created"], head["width"]), schema.pair_times, schema.times
         for row in connection.execute(select(pairs).where(pairs.c.experiment == experiment)):
-            key = (row.bucket, row.first, row.second)
-            tally.pairs[key] = [getattr(row, name) for name in PAIR_COUNTS]
+            counts = tally._of_pair(row.minute // tally.minutes, row.first, row.second)
+            counts[:] = (
+                n + getattr(row, name) for n, name in zip(counts, PAIR_COUNTS, strict=True)
+            )
         for row in connection.execute(select(times).where(times.c.experiment == experiment)):
-            tally.times[row.bucket, row.arm] = [getattr(row, name) for name in TIME_COUNTS]
+            counts = tally._of_time(row.minute // tally.minutes, row.arm)
+            counts[:] = (
+                n + getattr(row, name) for n, name in zip(counts, TIME_COUNTS, strict=True)
+            )
         return tally
+
+    @property
+    def minutes(self) -> int:
+        """The width of a bucket."""
+        return self.width // schema.MINUTE
 
     def ask(self, row: Any) -> None:
         """Count a duel."""
@@ -75,26 +86,23 @@ class Tally:
     def save(self, connection: Connection, experiment: int) -> None:
         """Add the counts to the store's, and begin anew."""
         for table, keys, names, counted in (
-            (schema.pair_times, ("bucket", "first", "second"), PAIR_COUNTS, self.pairs),
-            (schema.times, ("bucket", "arm"), TIME_COUNTS, self.times),
+            (schema.pair_times, ("first", "second"), PAIR_COUNTS, self.pairs),
+            (schema.times, ("arm",), TIME_COUNTS, self.times),
         ):
-            columns = ("experiment", *keys, *names)
+            columns = ("experiment", "minute", *keys, *names)
             statements.add(connection, table, [
-                dict(zip(columns, (experiment, *key, *counts), strict=True))
-                for key, counts in counted.items()
+                dict(zip(columns, (experiment, bucket * self.minutes, *arms, *counts), strict=True))
+                for (bucket, *arms), counts in counted.items()
             ])  # fmt: skip
         self.pairs, self.times = {}, {}
 
 
-def merge(connection: Connection, experiment: int, n: int) -> None:
-    """Let n buckets that follow each other become one, without leaving the database."""
-    aside: Any = literal_column(f"-1 - bucket / {n:d}")  # where no bucket is
-    for table in (schema.pair_times, schema.times):
-        own, bucket = table.c.experiment == experiment, table.c.bucket
-        keys = [aside if column is bucket else column for column in table.primary_key]
-        counts = [column for column in table.c if not column.primary_key]
-        names = [column.name for column in (*table.primary_key, *counts)]
-        merged = select(*keys, *(func.sum(count) for count in counts)).where(own).group_by(*keys)
-        connection.execute(insert(table).from_select(names, merged))
-        connection.execute(delete(table).where(own, bucket >= 0))
-        connection.execute(update(table).where(own).values(bucket=-1 - bucket))
+def merge(connection: Connection, table: Any, minutes: int, *those: Any) -> None:
+    """Let rows of narrower buckets become part of those that have so many minutes."""
+    begins: Any = literal_column(f"minute / {minutes:d} * {minutes:d}")
+    those = (*those, table.c.minute != begins)
+    keys = [begins if column is table.c.minute else column for column in table.primary_key]
+    counts = [column for column in table.c if not column.primary_key]
+    rows = select(*keys, *(func.sum(count) for count in counts)).where(*those).group_by(*keys)
+    connection.execute(statements.add_from(connection, table, rows))
+    connection.execute(delete(table).where(*those))
