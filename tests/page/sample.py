@@ -63,7 +63,7 @@ def evidence(arms, n=96, reach=0.75, level=80.0):
             log += 0.3 * (goal - log) + 0.12 * coin.gauss(0, 1)
             values.append(math.exp(max(0.0, log)))
         lines.append(views.Line(one.name, tuple(values), "arm", one.colour))
-    lines.append(views.Line("declared at 80 times", (level,) * n, "level"))
+    lines.append(views.Line("declared", (level,) * n, "level"))
     return views.Chart(
         "evidence",
         "Evidence",
@@ -78,17 +78,24 @@ def evidence(arms, n=96, reach=0.75, level=80.0):
 def allocation(arms, n=64):
     shown = arms[:12]
     raw = [[1.0 + 0.06 * i * max(0, 3 - rank) / 2 for i in range(n)] for rank in range(len(shown))]
-    sums = [sum(values[i] for values in raw) for i in range(n)]
+    rest = [0.5] * n if len(arms) > 12 else [0.0] * n
+    sums = [sum(values[i] for values in raw) + rest[i] for i in range(n)]
+    gap = range(n // 2, n // 2 + 3)  # nobody came
+
+    def shares(values):
+        return tuple(None if i in gap else values[i] / sums[i] for i in range(n))
+
     return views.Chart(
         "allocation",
         "Who was shown",
         "The share of places that each arm had in the duels of the time.",
         times(n),
-        tuple(
-            views.Line(
-                one.name, tuple(v / s for v, s in zip(values, sums, strict=True)), "arm", one.colour
-            )
-            for one, values in zip(shown, raw, strict=True)
+        (
+            *(
+                views.Line(one.name, shares(values), "arm", one.colour)
+                for one, values in zip(shown, raw, strict=True)
+            ),
+            *([views.Line("all others", shares(rest), "others")] if len(arms) > 12 else []),
         ),
         y_kind="share",
         is_stacked=True,
@@ -115,15 +122,15 @@ def chances(arms, n=40):
     )
 
 
-def pending_ages(n=14):
+def pending_ages(n=64):
     return views.Chart(
         "pending",
         "Pending, by age",
         "Duels that wait for an answer, by how long they have waited.",
-        tuple(0.5 * DAY * (i + 1) for i in range(n)),
+        tuple(7 * DAY * (i + 0.5) / n for i in range(n)),
         (
             views.Line(
-                "pending", tuple(float(round(220 * math.exp(-0.3 * i))) for i in range(n)), "total"
+                "pending", tuple(float(round(90 * math.exp(-4 * i / n))) for i in range(n)), "total"
             ),
         ),
         x_kind="age",
@@ -168,6 +175,7 @@ def checked(is_off=False):
         views.Test("preference_drift", drift, is_off, 0.00003 if is_off else 0.34, 8412),
         views.Test("delay_by_winner", late, is_off, 0.0004 if is_off else 0.72, 1630),
         views.Test("independence", few, False, None, 41),
+        views.Test("share_by_arm", "Duels of red are answered less.", False, 0.001, 900, True),
     )
     return views.Checked(
         NOW - 40,

@@ -78,6 +78,21 @@ def test_stacked_areas_end_at_the_top():
     assert len(tops) == 4 and tops[-1] == "0"
 
 
+def test_stacked_areas_have_a_gap_where_nothing_was_shown():
+    drawn = drawing.draw(sample.allocation(sample.busy()[0].arms))
+    (first, *_) = re.findall(r'class="area a0" d="([^"]*)"', drawn.picture)
+    assert first.count("M") == first.count("Z") == 2
+
+
+def test_counts_by_age_keep_their_sum_in_few_bars():
+    told = sample.pending_ages(64)
+    drawn = drawing.draw(told)
+    assert drawn.picture.count("<rect") == len(drawn.rows) == 16
+    assert sum(drawn.chart.lines[0].values) == sum(told.lines[0].values)
+    assert [word for _, word in drawn.x.ticks] == ["0s", "1d", "2d", "3d", "4d", "5d", "6d"]
+    assert drawn.x.ticks[0][0] == -0.5
+
+
 def test_a_band_is_one_area_and_one_entry_of_the_legend():
     drawn = drawing.draw(sample.delays())
     assert drawn.picture.count('class="area band"') == 1

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -160,8 +161,12 @@ def test_the_states_say_what_to_do_in_words_and_by_a_shape():
         text = render.experiment_part(*sample.SAMPLES[name](), READER)
         assert words in Page(text).text
         assert re.search(r'id="advice">\s*<svg class="icon"', text)
-    busy = Page(render.experiment_part(*sample.busy(), READER)).text
+    view, checked = sample.busy()
+    busy = Page(render.experiment_part(view, checked, READER)).text
     assert "About 1,200 more duels, about 3 days at this traffic." in busy
+    advice = views.Advice("go-on", "Go on: about 9 more duels.", "about 9 more duels", "a day")
+    said = Page(render.experiment_part(replace(view, advice=advice), checked, READER)).text
+    assert "Go on : about 9 more duels." in said and "a day" not in said
 
 
 def test_the_headline_alone_is_announced():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from markupsafe import Markup
@@ -53,9 +53,8 @@ class Drawing:
     is_far: bool  # ages on a logarithmic scale
 
     @property
-    def shown(self) -> tuple[Line, ...]:
-        """The lines of the legend and the table."""
-        return self.chart.lines
+    def _values(self) -> list[Sequence[float | None]]:
+        return [line.values for line in self.chart.lines]
 
     @property
     def label(self) -> str:
@@ -87,9 +86,9 @@ class Drawing:
         for line in self.chart.lines:
             if line.role == "high":
                 continue
-            is_bare = line.role in ("low", "level")
-            name = "interval" if line.role == "low" else line.name
-            found.append((line, name, "" if is_bare else self.say(_last(line.values))))
+            is_band = line.role == "low"
+            name = "interval" if is_band else line.name
+            found.append((line, name, "" if is_band else self.say(_last(line.values))))
         return found
 
     @property
@@ -123,6 +122,7 @@ class Drawing:
                     "name": line.name,
                     "role": line.role,
                     "colour": line.colour % 12,
+                    "fill": fill(line),
                     "values": [_round(value, _DIGITS) for value in line.values],
                 }
                 for line in chart.lines
@@ -158,14 +158,16 @@ class Drawing:
         if self.is_bars:
             yield from self._bars()
             return
-        below: list[float | None] = [0.0] * len(along)
+        are_there = [any(v is not None for v in at) for at in zip(*self._values, strict=True)]
+        below: list[float | None] = [0.0 if is_there else None for is_there in are_there]
         for i, line in enumerate(chart.lines):
             if line.role == "low":
                 continue
             if chart.is_stacked:
-                top = [(b or 0.0) + (v or 0.0) for b, v in zip(below, line.values, strict=True)]
-                yield self._area(along, below, top, f"a{line.colour % 12}")
-                below = list(top)
+                pairs = zip(below, line.values, strict=True)
+                top = [None if b is None else b + (v or 0.0) for b, v in pairs]
+                yield self._area(along, below, top, fill(line))
+                below = top
             elif line.role == "high":
                 low = next((one for one in chart.lines if one.role == "low"), chart.lines[i])
                 yield self._area(along, low.values, line.values, "band")
@@ -212,16 +214,19 @@ class Drawing:
         high: Sequence[float | None],
         name: str,
     ) -> str:
-        there = [
-            (x, a, b)
-            for x, a, b in zip(along, low, high, strict=True)
-            if a is not None and b is not None
-        ]
-        if not there:
-            return ""
-        way = [(x, b) for x, _, b in there] + [(x, a) for x, a, _ in reversed(there)]
-        path = "L".join(f"{_WIDE * x:.0f} {_WIDE * (1 - self.height(y)):.0f}" for x, y in way)
-        return f'<path class="area {name}" d="M{path}Z"/>'
+        """What is between two lines, in as many pieces as there are."""
+        pieces: list[list[tuple[float, float, float]]] = [[]]
+        for x, a, b in zip(along, low, high, strict=True):
+            if a is None or b is None:
+                pieces.append([])
+            else:
+                pieces[-1].append((x, a, b))
+        path = ""
+        for piece in filter(None, pieces):
+            way = [(x, b) for x, _, b in piece] + [(x, a) for x, a, _ in reversed(piece)]
+            ends = (f"{_WIDE * x:.0f} {_WIDE * (1 - self.height(y)):.0f}" for x, y in way)
+            path += f"M{'L'.join(ends)}Z"
+        return f'<path class="area {name}" d="{path}"/>' if path else ""
 
 
 def draw(chart: Chart | None) -> Drawing | None:
@@ -229,6 +234,8 @@ def draw(chart: Chart | None) -> Drawing | None:
     if chart is None or not chart.x or not chart.lines:
         return None
     is_bars = chart.x_kind == "age" and chart.y_kind == "number"
+    if is_bars:
+        chart = _fewer(chart)
     middle = chart.x[len(chart.x) // 2]
     is_far = (
         chart.x_kind == "age"
@@ -237,6 +244,24 @@ def draw(chart: Chart | None) -> Drawing | None:
         and len(chart.x) > 2
     )
     return Drawing(chart, _x_ends(chart, is_bars, is_far), _y_ends(chart), is_bars, is_far)
+
+
+def _fewer(chart: Chart) -> Chart:
+    """The same counts in at most as many bars as the table has rows: neighbours are added up."""
+    n = len(chart.x)
+    each = math.ceil(n / _ROWS)
+    groups = [slice(i, i + each) for i in range(0, n, each)]
+    ages = tuple(sum(chart.x[group]) / len(chart.x[group]) for group in groups)
+    lines = tuple(
+        replace(line, values=tuple(sum(v or 0.0 for v in line.values[group]) for group in groups))
+        for line in chart.lines
+    )
+    return replace(chart, x=ages, lines=lines)
+
+
+def fill(line: Line) -> str:
+    """The class of an area, which gives its colour."""
+    return "others" if line.role == "others" else f"a{line.colour % 12}"
 
 
 def kind(line: Line) -> str:
@@ -299,11 +324,9 @@ def gauge(value: float | None, name: str = "") -> Markup:
 
 def _x_ends(chart: Chart, is_bars: bool, is_far: bool) -> Ends:
     if is_bars:
-        said = [(float(i), words.duration(age)) for i, age in enumerate(chart.x)]
-        round_ones = [(i, word) for i, word in said if sum(c.isalpha() for c in word) == 1]
-        ticks = round_ones if len(round_ones) > 2 else said
-        each = max(1, math.ceil(len(ticks) / 8))
-        return Ends(-0.5, len(said) - 0.5, tuple(ticks[each - 1 :: each]))
+        ages = _steps(chart.x[-1], _age_step(chart.x[-1]))
+        ticks = tuple((_index(chart.x, age), words.duration(age)) for age in ages)
+        return Ends(-0.5, len(chart.x) - 0.5, ticks)
     first, last = chart.x[0], max(chart.x[-1], chart.x[0] + 1e-3)
     if chart.x_kind == "time":
         return Ends(first, last, ())  # in the viewer's zone, which the browser knows
@@ -315,6 +338,16 @@ def _x_ends(chart: Chart, is_bars: bool, is_far: bool) -> Ends:
         return Ends(low, high, tuple((at, said) for at, said in logs if low <= at <= high))
     step = _age_step(last - first)
     return Ends(first, last, tuple((at, words.duration(at)) for at in _steps(last, step)))
+
+
+def _index(ages: Sequence[float], age: float) -> float:
+    """Where an age is among those of bars, whose middles have the numbers 0, 1, ..."""
+    n = len(ages)
+    after = next((i for i in range(n) if ages[i] >= age), n - 1)
+    if after == 0:
+        return -0.5 + 0.5 * age / ages[0] if ages[0] > 0 else -0.5
+    wide = ages[after] - ages[after - 1]
+    return after - (ages[after] - age) / wide if wide > 0 else float(after)
 
 
 def _age_step(wide: float) -> float:
@@ -334,12 +367,18 @@ def _y_ends(chart: Chart) -> Ends:
         return _evidence_ends(chart, values)
     if chart.y_kind == "share":
         is_part = chart.x_kind == "age" and not chart.is_stacked and 0 < top <= 0.5
-        high = _nice(top * 1.05) if is_part else 1.0
-        step = high / 4 if not is_part else _nice(high / 4)
+        high, step = _round_up(top) if is_part else (1.0, 0.25)
         return Ends(0.0, high, tuple((at, words.share(at)) for at in _steps(high, step)))
-    high = _nice(max(top, 1.0) * 1.05)
-    step = max(1.0, _nice(high / 4.5, (1, 2, 5, 10)))
+    high, step = _round_up(max(top, 1.0), (1, 2, 5, 10), 1.0)
     return Ends(0.0, high, tuple((at, words.about(at)) for at in _steps(high, step)))
+
+
+def _round_up(
+    top: float, ones: Sequence[float] = (1, 2, 2.5, 5, 10), least: float = 0.0
+) -> tuple[float, float]:
+    """The end of a scale that holds a value, and the distance of its ticks."""
+    step = max(least, _nice(top / 4, ones))
+    return step * math.ceil(top / step - 1e-9), step
 
 
 def _evidence_ends(chart: Chart, values: Sequence[float]) -> Ends:
@@ -362,8 +401,8 @@ def _steps(high: float, step: float) -> list[float]:
     return [i * step for i in range(int(high / step + 1e-9) + 1)]
 
 
-def _nice(value: float, ones: Sequence[float] = (1, 2, 2.5, 5, 10)) -> float:
-    """The next number of 1, 2, 2.5 and 5 times a power of ten."""
+def _nice(value: float, ones: Sequence[float] = (1, 2, 5, 10)) -> float:
+    """The next number that is one of these times a power of ten."""
     size = 10.0 ** math.floor(math.log10(value)) if value > 0 else 1.0
     return next(size * one for one in ones if value <= size * one * (1 + 1e-9))
 

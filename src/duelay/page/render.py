@@ -236,6 +236,7 @@ def _make() -> Environment:
         STATIC=STATIC,
         STYLES=_STYLES,
         draw=drawing.draw,
+        fill=drawing.fill,
         gauge=drawing.gauge,
         in_curl=pasting.in_curl,
         in_python=pasting.in_python,

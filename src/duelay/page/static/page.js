@@ -80,6 +80,7 @@
       return { name: `c${line.colour}`, stroke: `--c${line.colour}`, dash: DASHES[Math.floor(line.colour / 4)] };
     }
     if (line.role === "level") return { name: "level", stroke: "--ink", dash: [2, 4], width: 1.5 };
+    if (line.role === "others") return { name: "others", stroke: "--rule-strong", dash: [1, 3] };
     if (line.role === "naive") return { name: "naive", stroke: "--soft", dash: [7, 4] };
     if (line.role === "low" || line.role === "high") return { name: "band", stroke: null };
     return { name: line.role, stroke: "--accent" };
@@ -95,8 +96,9 @@
     let ys = told.lines.map((line) => line.values);
     if (told.yKind === "evidence") ys = ys.map((values) => values.map(logs));
     if (told.isStacked) {
-      const sums = x.map(() => 0);
-      ys = ys.map((values) => values.map((value, i) => (sums[i] += value ?? 0)));
+      // Where there is nothing of any line, there is a gap.
+      const sums = x.map((_, i) => (told.lines.some((line) => line.values[i] !== null) ? 0 : null));
+      ys = ys.map((values) => values.map((value, i) => (sums[i] === null ? null : (sums[i] += value ?? 0))));
     }
     return [x, ...ys];
   }
@@ -139,7 +141,8 @@
         spanGaps: false,
       };
       if (told.isStacked) {
-        const fill = () => `${colour(`--c${line.colour}`)}cc`; // as light as in the first picture
+        const name = line.role === "others" ? "--rule-strong" : `--c${line.colour}`;
+        const fill = () => `${colour(name)}cc`; // as light as in the first picture
         Object.assign(one, { stroke: () => colour("--paper"), width: 1.5, dash: undefined });
         if (i === 0) one.fill = fill;
         else bands.push({ series: [i + 1, i], fill });
@@ -190,7 +193,7 @@
       bands,
       hooks: {
         setCursor: [(plot) => point(state, plot, place)],
-        draw: [(plot) => nameLevel(state, plot)],
+        drawAxes: [(plot) => nameLevel(state, plot)], // lines are drawn over it
       },
     };
   }
@@ -205,10 +208,11 @@
 
   function nameLevel(state, plot) {
     const i = state.told.lines.findIndex((line) => line.role === "level");
-    if (i < 0) return;
+    if (i < 0 || state.told.yKind !== "evidence") return;
     const line = state.told.lines[i];
     const at = plot.data[i + 1].at(-1);
     if (at === null || at === undefined) return;
+    const named = `${line.name}, ${SAY[state.told.yKind](line.values.at(-1))}`;
     const { ctx } = plot;
     const ratio = devicePixelRatio;
     ctx.save();
@@ -216,9 +220,9 @@
     ctx.textAlign = "left";
     const [x, y] = [plot.bbox.left + 4 * ratio, plot.valToPos(at, "y", true) - 6 * ratio];
     ctx.fillStyle = colour("--paper");
-    ctx.fillRect(x - 4 * ratio, y - 12 * ratio, ctx.measureText(line.name).width + 8 * ratio, 15 * ratio);
+    ctx.fillRect(x - 4 * ratio, y - 12 * ratio, ctx.measureText(named).width + 8 * ratio, 15 * ratio);
     ctx.fillStyle = colour("--ink");
-    ctx.fillText(line.name, x, y);
+    ctx.fillText(named, x, y);
     ctx.restore();
   }
 
@@ -230,7 +234,7 @@
     svg.setAttribute("width", "22");
     svg.setAttribute("height", "10");
     const path = document.createElementNS(SVG, isStacked ? "rect" : "path");
-    path.setAttribute("class", isStacked ? `area a${line.colour}` : `line ${look(line).name}`);
+    path.setAttribute("class", isStacked ? `area ${line.fill}` : `line ${look(line).name}`);
     if (isStacked) {
       path.setAttribute("width", "10");
       path.setAttribute("height", "10");
