@@ -261,6 +261,22 @@ def test_what_is_no_form_is_refused(browser, made):
     assert status_of(made[0]) == "running"
 
 
+def test_without_keys_another_site_calls_nothing_either(url, serve):
+    Experiment.create(url, "one", ["red", "green"]).close()
+    client = serve(url)
+    for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}):
+        for method, path in (
+            ("POST", "/experiments/one/duels"),
+            ("PATCH", "/experiments/one"),
+            ("GET", "/experiments/one"),
+            ("PUT", "/duels/x/conversion"),
+        ):
+            answered = client.request(method, path, headers=headers)
+            assert answered.status_code == 403 and list(answered.json()) == ["error"], path
+    for headers in ({"Sec-Fetch-Site": "same-origin"}, {"Origin": "http://testserver"}, {}):
+        assert client.post("/experiments/one/duels", headers=headers).status_code == 200
+
+
 @pytest.mark.parametrize(
     "host", ["http://evil.example:8000", "http://evil.example", "http://127.0.0.1.evil.example",
              "http://10.0.0.1:8000", "http://localhost.evil.example"],

@@ -14,7 +14,7 @@ from duelay.service.errors import RefusedError
 from duelay.service.glances import Checks, Glances
 from duelay.service.keys import ANYBODY, Key, Keyring
 from duelay.service.metrics import Metrics
-from duelay.service.sessions import Sessions
+from duelay.service.sessions import Sessions, is_own
 
 _SCHEME = "Bearer"
 
@@ -64,6 +64,8 @@ async def caller(request: Request, authorization: Given = None) -> Key:
     if not room.ring.is_fresh:
         await room.desks.call(room.ring.read)
     if room.ring.is_empty and not room.needs_key:
+        if not is_own(request):  # a site that somebody on this machine looks at is not that person
+            raise RefusedError(403, "this was sent by a page of another site: make a key")
         return ANYBODY
     scheme, _, text = (authorization or "").partition(" ")
     key = room.ring.find(text.strip()) if scheme.lower() == _SCHEME.lower() else None
