@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from duelay.delays import Never, Weibull
+from duelay.delays import Duration, Never, Weibull
 from duelay.service.visitors import Scene
 from duelay.traffic import Daily
 
-_TRAFFIC = Daily("90s", 0.5)
-_HOURS = Never(0.25, Weibull(0.7, "2h"))
+_TRAFFIC = Daily(Duration("90s"), 0.5)
+_HOURS = Never(0.25, Weibull(0.7, Duration("2h")))
 
 SCENES = (
     Scene(
@@ -31,7 +31,7 @@ SCENES = (
         "people change their minds, and wins of one arm are told late: two tests alarm",
         {"Newest first": 0.3, "Best match": -0.3},
         _TRAFFIC,
-        Never(0.2, Weibull(0.8, "40m")),
+        Never(0.2, Weibull(0.8, Duration("40m"))),
         window="8h",
         feedback="votes",
         share=0.3,
