@@ -11,7 +11,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo demo-live check test lint docs pictures test-quick test-compiled test-interpreted \
     test-wheel coverage test-matrix test-plain-numba chaos golden clean \
-    numbers regrets levels noon bench reproduction studies tried turns decide mutants logs live load
+    numbers regrets levels noon bench reproduction studies tried turns decide mutants logs live load page \
+    browser tutorial
 
 help:
 	@echo 'make demo      install, compare six policies, draw the figure: demo/regret.png'
@@ -35,6 +36,7 @@ help:
 	@echo 'make logs      how often intervals from a log cover the truth (a quarter of an hour)'
 	@echo 'make live      live experiments: speed, growth, false declarations (a quarter of an hour)'
 	@echo 'make load      the service beside a bare route that writes the same rows (two minutes)'
+	@echo 'make page      the page of a million duels in a browser: bytes and seconds (two minutes)'
 	@echo 'make studies   every study, into studies/ (an hour)'
 	@echo 'make mutants MODULE=ledger/votes  changes to a module that no test notices (minutes)'
 	@echo 'make clean     remove what these have made'
@@ -150,6 +152,10 @@ live: $(VENV)/.ready
 # The service beside a bare route that writes the same rows.
 load: $(VENV)/.ready
 	$(BIN)/python benchmarks/load.py --write
+
+# The page of a million duels in a real Chromium: bytes, seconds, updates.
+page: $(VENV)/.ready-dev
+	$(BIN)/python benchmarks/page_cost.py --write
 
 # How often intervals that are estimated from logs cover the truth.
 logs: $(VENV)/.ready

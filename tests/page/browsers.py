@@ -197,6 +197,21 @@ class Window:
             path.parent.mkdir(parents=True, exist_ok=True)
             self.page.screenshot(path=path, full_page=True)
 
+    def first_view(self, path):
+        """Open a path as somebody who has never been there; return kilobytes, and seconds."""
+        wire = self.context.new_cdp_session(self.page)
+        wire.send("Network.enable")
+        wire.send("Network.setCacheDisabled", {"cacheDisabled": True})
+        sizes = []
+        wire.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+        self.page.goto(path, wait_until="load")
+        self.page.locator(".plot canvas").first.wait_for()
+        self.page.wait_for_timeout(100)  # the browser is told of the icon last
+        seconds = self.page.evaluate(
+            "performance.getEntriesByType('navigation')[0].loadEventEnd / 1000"
+        )
+        return sum(sizes) / 1000, seconds
+
     def shift(self):
         """Return how far things have jumped since the last call."""
         return self.page.evaluate("window.shifts.splice(0).reduce((sum, each) => sum + each, 0)")

@@ -2,7 +2,9 @@
 
 import importlib
 import math
+import time
 
+import httpx
 import numpy as np
 from sqlalchemy import select, text, update
 
@@ -170,6 +172,20 @@ def _write_head(connection, rows, experiment):
          "evidence": to_bytes(np.linspace(1.0, 0.0, rows.k) * 0.9 * level * place / points)}
         for place in range(min(points, rows.n))
     ])  # fmt: skip
+
+
+def updates(url, experiment, n=5, path="/e/million"):
+    """Let something be told, and fetch what is new, n times; return the seconds of each."""
+    found = []
+    with httpx.Client(base_url=url, headers={"HX-Request": "true"}) as browser:
+        for _ in range(n):
+            experiment.tell(experiment.ask().id)
+            time.sleep(1.1)  # a view is shown again for a second
+            begun = time.perf_counter()
+            answer = browser.get(path, params={"seen": "another"})
+            found.append(time.perf_counter() - begun)
+            assert answer.status_code == 200
+    return found
 
 
 def numbers_of(experiment):
