@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+
 import pages
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))

@@ -168,8 +168,9 @@ class Window:
             """() => {
               const wide = document.documentElement.clientWidth;
               if (document.documentElement.scrollWidth <= wide) return [];
-              const found = [...document.querySelectorAll("body *")].filter((node) =>
-                node.getBoundingClientRect().right > wide + 1 && !node.closest(".scroll, pre, .hidden"));
+              const found = [...document.querySelectorAll("body *")].filter(
+                (node) => node.getBoundingClientRect().right > wide + 1
+                  && !node.closest(".scroll, pre, .hidden"));
               return [`${document.documentElement.scrollWidth} > ${wide}`,
                 ...found.slice(0, 5).map((node) => node.outerHTML.slice(0, 120))];
             }"""
@@ -220,8 +221,17 @@ class Window:
         """Do something, and wait until the page shows what is new."""
         before = self.page.input_value("#seen")
         do()
-        self.page.wait_for_function("(v) => document.getElementById('seen').value !== v", arg=before)
+        self.page.wait_for_function(
+            "(v) => document.getElementById('seen').value !== v", arg=before
+        )
         self.page.wait_for_timeout(150)
+
+    def wait_for_duels(self, n):
+        """Wait until the page shows so many duels."""
+        self.page.wait_for_function(
+            "(n) => document.querySelector('#fact-duels dd').textContent.replaceAll(',', '') == n",
+            arg=str(n),
+        )
 
     def close(self):
         self.context.close()

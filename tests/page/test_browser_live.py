@@ -55,15 +55,15 @@ def test_nothing_jumps_when_a_duel_is_told_elsewhere(look, service, signed_in, e
     cell.scroll_into_view_if_needed()
     page.wait_for_timeout(300)
     page.evaluate("""() => {
-        window.kept = [document.querySelector("#plot-evidence canvas"),
-                       document.querySelector("#cell-0-2 a"), document.querySelector("#numbers-evidence")];
+        window.kept = ["#plot-evidence canvas", "#cell-0-2 a", "#numbers-evidence"]
+            .map((place) => document.querySelector(place));
         getSelection().selectAllChildren(document.querySelector("#terms"));
     }""")
     before = page.evaluate("[scrollY, kept[1].getBoundingClientRect().top, String(getSelection())]")
     window.shift()
     for _ in range(2):
         window.wait_for_update(elsewhere)
-    assert number(window, "duels") == duels + 6
+    window.wait_for_duels(duels + 6)
     after = page.evaluate("[scrollY, kept[1].getBoundingClientRect().top, String(getSelection())]")
     assert after == before
     assert page.evaluate("kept.every((node) => node.isConnected)"), "made anew"
@@ -122,10 +122,7 @@ def test_a_lost_connection_is_said_and_numbers_go_on_when_it_is_back(
     assert number(window, "duels") == duels
     window.context.set_offline(False)
     page.locator("#lost").wait_for(state="hidden")
-    page.wait_for_function(
-        "(n) => document.querySelector('#fact-duels dd').textContent.replace(',', '') == n",
-        arg=str(duels + 3),
-    )
+    window.wait_for_duels(duels + 3)
     assert window.shift() < 0.02, "the banner pushes the page"
     said = re.compile("INTERNET_DISCONNECTED|htmx:(sendError|afterRequest)")
     assert [each for each in window.take_troubles() if not said.search(each)] == []
