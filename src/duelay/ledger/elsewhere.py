@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from duelay._core.jit import entry
 from duelay.ledger.assumption import Floats, Integers
 from duelay.ledger.bets import bet_on_answer, mature, settle_answer, settle_silence
-from duelay.ledger.declare import NOBODY, doubt, look
+from duelay.ledger.declare import NOBODY, doubt, look, touch
 from duelay.ledger.patience import patience
 
 # By its answer; by silence at age W; it had an answer, and is at age W now; a vote after that.
@@ -53,6 +53,14 @@ def settle(
 def look_now(bets: Any, t: int) -> None:
     """Look at the evidence when all news of a moment is booked; t - 1 duels have been asked."""
     look(bets, t)
+
+
+@entry
+def touch_all(bets: Any, first: Integers, second: Integers) -> None:
+    """Note that there is news of pairs; an arm and itself are none."""
+    for row in range(first.size):
+        if first[row] != second[row]:
+            touch(bets, first[row], second[row])
 
 
 @entry
