@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from duelay.players.opinions import opinions
 from live.hours import Hours, visit
 from page.million import fill, numbers_of
 
+ERROR = 1e-6
 ARMS = ["red", "green", "blue"]
 MU = np.array([[0.5, 0.55, 0.6], [0.45, 0.5, 0.55], [0.4, 0.45, 0.5]])
 CLEAR = np.array([[0.5, 0.9, 0.9], [0.1, 0.5, 0.5], [0.1, 0.5, 0.5]])
@@ -42,12 +44,22 @@ def fresh(experiment):
     return see(experiment)
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    """A store with duels that are closed, open, answered and repeated; and the time."""
+    hours, path = Hours(), tmp_path_factory.mktemp("busy") / "duels.db"
+    # Coins are of chance: at such an error nobody is ever declared.
+    with make(f"sqlite:///{path}", hours, error=ERROR) as experiment:
+        visit(experiment, hours, 700, MU, every=30.0, units=lambda k: f"unit {k % 450}")
+    return path, hours.now
+
+
 @pytest.fixture
-def busy(url, hours):
-    """An experiment with duels that are closed, open, answered and repeated."""
-    experiment = make(url, hours)
-    visit(experiment, hours, 700, MU, every=30.0, units=lambda k: f"unit {k % 450}")
-    return experiment
+def busy(template, tmp_path, hours):
+    """An experiment of one's own that is like the template."""
+    path, hours.now = template
+    shutil.copy(path, tmp_path / "duels.db")
+    return Experiment.open(f"sqlite:///{tmp_path}/duels.db", "x", clock=hours)
 
 
 def charts_of(view):
@@ -144,7 +156,7 @@ def test_the_evidence_ends_with_that_of_now_and_has_the_line_of_a_declaration(bu
     view, evidence = fresh(busy), busy.standing().evidence
     for number, arm in enumerate(ARMS):
         assert line_of(view.evidence, arm)[-1] == pytest.approx(math.exp(evidence.arm[number]))
-    assert line_of(view.evidence, "declared") == pytest.approx([4 / 0.05] * len(view.evidence.x))
+    assert line_of(view.evidence, "declared") == pytest.approx([4 / ERROR] * len(view.evidence.x))
     assert view.evidence.x[-1] == view.now and len(view.evidence.x) <= 130
 
 
@@ -242,7 +254,7 @@ def test_a_pair_has_its_counts_in_either_order_and_says_how_the_two_compare(busy
     assert pair.naive == pytest.approx(1.0 - other.naive)
     assert pair.first.name == "red" and "red beats blue in about" in pair.words
     last = line_of(pair.over_time, "corrected")[-1]
-    assert abs(last - pair.corrected) < 0.15
+    assert abs(last - pair.corrected) < 0.25
 
 
 def test_a_pair_that_is_none_is_refused(busy):
@@ -523,8 +535,9 @@ def test_units_that_come_again_are_off(url, hours):
 
 @pytest.mark.parametrize(
     "seconds, words",
-    [(59, "1 minute"), (3600, "1 hour"), (50 * 3600, "2 days"), (14 * 86_400, "2 weeks"),
-     (7 * 86_400, "7 days"), (90 * 86_400, "3 months"), (3 * 365.25 * 86_400, "3 years")],
+    [(20, "less than a minute"), (59, "1 minute"), (3600, "1 hour"), (50 * 3600, "2 days"),
+     (10 * 86_400, "10 days"), (14 * 86_400, "2 weeks"), (7 * 86_400, "7 days"),
+     (90 * 86_400, "3 months"), (3 * 365.25 * 86_400, "3 years")],
 )  # fmt: skip
 def test_lengths_of_time_are_in_one_unit(seconds, words):
     assert long_words(seconds) == words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from duelay._core.duration import Duration
 from duelay.page.reading import Look
 from duelay.page.views import Advice
 from duelay.players.alarms import REMARKS
@@ -121,12 +122,28 @@ def long_words(seconds: float) -> str:
     """A length of time as a person says it, in one unit.
 
     >>> [long_words(seconds) for seconds in (30, 60, 5400, 86400, 3.2 * 86400, 1e12)]
-    ['less than a minute', '1 minute', '2 hours', '1 day', '3 days', 'more than 100 years']
+    ['less than a minute', '1 minute', '90 minutes', '1 day', '3 days', 'more than 100 years']
     """
     if seconds >= _FAR:
         return "more than 100 years"
     for size, name in _UNITS:
         n = round(seconds / size)
-        if seconds >= 1.4 * size or (size <= DAY and seconds >= 0.95 * size):
+        is_one = abs(seconds / size - 1.0) <= 0.05 and name != "week"
+        if is_one or seconds >= 1.95 * size or (name == "minute" and n > 0):
             return f"{n} {name}{'s' if n != 1 else ''}"
     return "less than a minute"
+
+
+def window_words(window: Duration | None) -> str:
+    """A window, exactly; empty for never.
+
+    >>> [window_words(Duration(text)) for text in ("14d", "90m", "24h", "1m30s", "250ms")]
+    ['14 days', '90 minutes', '1 day', '90 seconds', '250ms']
+    """
+    if window is None:
+        return ""
+    for size, name in (*_UNITS[3:], (1.0, "second")):
+        n = float(window) / size
+        if n == round(n) and n >= 1:
+            return f"{n:,.0f} {name}{'s' if n != 1 else ''}"
+    return str(window)

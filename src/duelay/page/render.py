@@ -7,6 +7,7 @@ the same page in one file: style and script are inline there, and its policy nam
 
 from __future__ import annotations
 
+import hashlib
 import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ __all__ = [
     "keys_page",
     "list_page",
     "list_part",
+    "list_version",
     "log_page",
     "login_page",
     "pair_page",
@@ -87,6 +89,11 @@ def list_page(
     return _render(
         "list.html", viewer, listed=listed, problem=problem, said=said or {}, polls=_at(viewer)
     )
+
+
+def list_version(listed: Sequence[views.Listed]) -> str:
+    """Another one where anything in the list has changed."""
+    return hashlib.sha256(repr(list(listed)).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def list_part(listed: Sequence[views.Listed], viewer: Viewer) -> str:
@@ -240,6 +247,7 @@ def _make() -> Environment:
         span=words.span,
         spark=drawing.spark,
         version=__version__,
+        version_of=list_version,
         whisker=drawing.whisker,
     )
     return made

@@ -19,7 +19,7 @@ from duelay.live.series import Totals, asked_since, read_totals
 from duelay.live.standing import LiveStanding
 from duelay.live.store import Store
 from duelay.page import views
-from duelay.page.advising import DAY, advise, long_words
+from duelay.page.advising import DAY, advise, window_words
 from duelay.page.charts import (
     ARMS,
     allocation_chart,
@@ -153,7 +153,7 @@ def _view(seen: Look) -> views.Experiment:
         goal=settings.goal,
         policy=settings.policy,
         feedback=settings.feedback,
-        window="" if settings.window is None else long_words(float(settings.window)),
+        window=window_words(settings.window),
         error=settings.error,
         created=settings.created / MICRO,
         now=seen.now,
