@@ -1,4 +1,5 @@
 # make demo   a small comparison with a figure, from nothing, in under a minute
+# make demo-live  a page with live experiments that move, from nothing, in about a minute
 # make check  lint, types and the quick tests, in under a minute
 # make test   everything that must pass
 PYTHON ?= python3
@@ -8,12 +9,13 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo check test lint docs pictures test-quick test-compiled test-interpreted \
+.PHONY: help demo demo-live check test lint docs pictures test-quick test-compiled test-interpreted \
     test-wheel coverage test-matrix test-plain-numba chaos golden clean \
     numbers regrets levels noon bench reproduction studies tried turns decide mutants logs live load
 
 help:
 	@echo 'make demo      install, compare six policies, draw the figure: demo/regret.png'
+	@echo 'make demo-live install, and serve a page with live experiments and simulated visitors'
 	@echo 'make check     lint, types and the quick tests: before every commit'
 	@echo 'make test      all that must pass: lint, types, the site, every test, the wheel'
 	@echo 'make coverage  the lines that no quick test reaches; at least 95 % must be (two minutes)'
@@ -44,6 +46,10 @@ demo: $(VENV)/.ready
 	    --policy rucb:alpha=1 --policy rucb:alpha=1,counting=append-only \
 	    --delay geometric:0.01 --horizon 100000 --runs 20 --out demo
 	@echo 'The command is $(BIN)/duelay.'
+
+# Ctrl-C stops it, and ten minutes do. It needs little of what the others install.
+demo-live: $(VENV)/.ready-live
+	$(BIN)/duelay demo-live
 
 # Leaves out what compiles, and what takes more than a second interpreted: `make test` has it.
 check: lint test-quick
@@ -176,11 +182,16 @@ $(BIN)/python:
 $(VENV)/.ready: pyproject.toml | $(BIN)/python
 	@echo 'installing into $(VENV) ...'
 	$(PIP) --editable '.[all]'
+	@touch $@ $(VENV)/.ready-live
+
+$(VENV)/.ready-live: pyproject.toml | $(BIN)/python
+	@echo 'installing into $(VENV) ...'
+	$(PIP) --editable '.[cli,service]'
 	@touch $@
 
 $(VENV)/.ready-dev: pyproject.toml | $(BIN)/python
 	$(PIP) --editable '.[dev]'
-	@touch $@ $(VENV)/.ready
+	@touch $@ $(VENV)/.ready $(VENV)/.ready-live
 
 $(VENV)/.ready-mutants: $(VENV)/.ready-dev
 	$(PIP) --editable '.[dev,mutants]'

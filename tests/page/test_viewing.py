@@ -1,6 +1,7 @@
 """What a page shows, against the rows of the duels."""
 
 import dataclasses
+import itertools
 import math
 import shutil
 
@@ -140,16 +141,18 @@ def test_colours_and_marks_are_those_of_the_arm(busy):
 # Charts.
 
 
-def test_allocation_is_the_share_of_places_in_each_bucket(busy):
+def test_allocation_is_the_share_of_places_among_ten_duels_at_least(busy):
     view, rows = fresh(busy), numbers_of(busy)
     chart = view.allocation
-    width = chart.x[1] - chart.x[0]
-    for place, start in enumerate(chart.x):
-        there = [r for r in rows if start <= r["asked"] / MICRO < start + width]
+    for place, (start, end) in enumerate(itertools.pairwise(chart.x)):
+        until = math.inf if place == len(chart.x) - 2 else end
+        there = [r for r in rows if start <= r["asked"] / MICRO < until]
+        assert len(there) >= 10
         for number, arm in enumerate(ARMS):
-            share = line_of(chart, arm)[place]
             shown = sum((r["first"] == number) + (r["second"] == number) for r in there)
-            assert share == (pytest.approx(shown / (2 * len(there))) if there else None)
+            assert line_of(chart, arm)[place] == pytest.approx(shown / (2 * len(there)))
+    assert chart.x[-1] == view.now
+    assert all(line.values[-1] == line.values[-2] for line in chart.lines)
 
 
 def test_the_evidence_ends_with_that_of_now_and_has_the_line_of_a_declaration(busy):

@@ -182,6 +182,18 @@ def test_a_standing_shows_the_leader_against_the_others(standing):
     assert len(parse(standing).findall(".//svg")) == 2
 
 
+def test_a_standing_with_evidence_shows_how_it_grew():
+    player = duelay.Decide().start(["red", "green"], seed=0)
+    assert "an arm wins" not in player.standing()._repr_html_()
+    for _ in range(60):
+        duel = player.ask()
+        if duel.first == 0:
+            player.tell(duel)
+    shown = player.standing()._repr_html_()
+    assert "evidence of each arm" in shown and "an arm wins" in shown
+    assert "stroke-dasharray" in shown  # the line at which one is declared
+
+
 def test_a_standing_is_drawn_as_intervals_about_one_half(standing):
     axes = standing.plot()
     intervals, points = axes.collections

@@ -10,6 +10,7 @@ import click
 
 from duelay import __version__
 from duelay.cli.check import check_command
+from duelay.cli.demo import demo_live_command
 from duelay.cli.estimate import estimate_command
 from duelay.cli.experiments import reproduce_command, run_command
 from duelay.cli.lists import (
@@ -26,6 +27,7 @@ from duelay.cli.stores import (
     backup_command,
     export_command,
     migrate_command,
+    report_command,
     standing_command,
     upkeep_command,
     verify_command,
@@ -70,6 +72,7 @@ for command in (
     check_command,
     estimate_command,
     serve_command,
+    demo_live_command,
     key_command,
     ask_command,
     tell_command,
@@ -79,6 +82,7 @@ for command in (
     delays_command,
     traffic_command,
     standing_command,
+    report_command,
     export_command,
     verify_command,
     migrate_command,

@@ -24,7 +24,7 @@ from duelay.show.table import table
 _SCOPES = "ask, tell, administer"
 
 
-def _service() -> Any:
+def find_service() -> Any:
     """Return the room of the service, or say how to install what it needs."""
     try:
         from duelay import service
@@ -51,7 +51,7 @@ def serve_command(
     Its address shows them in a browser; /docs shows what programs may call. Without a key
     (`duelay key create`) it listens on this machine alone.
     """
-    service = _service()
+    service = find_service()
     live = find_live()
     with closing(live.Store(store)) as opened:
         opened.need(makes=True)
@@ -87,7 +87,7 @@ def create_key_command(
     store: str, name: str, scopes: tuple[str, ...], experiments: tuple[str, ...]
 ) -> None:
     """Make a key, and print it: it is shown this once."""
-    keys = _service().keys
+    keys = find_service().keys
     click.echo(keys.create_key(store, name, scopes, experiments or None))
 
 
@@ -99,7 +99,7 @@ def list_keys_command(store: str) -> None:
         [key.id, key.name, ", ".join(key.scopes),
          "all" if key.experiments is None else ", ".join(key.experiments),
          times.iso(key.created), "revoked" if key.is_revoked else ""]
-        for key in _service().keys.list_keys(store)
+        for key in find_service().keys.list_keys(store)
     ]  # fmt: skip
     if not rows:
         click.echo("there is no key")
@@ -113,7 +113,7 @@ def list_keys_command(store: str) -> None:
 @click.argument("id", metavar="ID")
 def revoke_key_command(store: str, id: str) -> None:
     """Let a key be good for nothing; servers know it after two seconds."""
-    _service().keys.revoke_key(store, id)
+    find_service().keys.revoke_key(store, id)
     click.echo("revoked")
 
 

@@ -1,4 +1,4 @@
-"""`duelay standing`, `export`, `verify`, `migrate`, `backup` and `upkeep`: live experiments."""
+"""Live experiments from a shell: `duelay standing`, `report`, `export`, `verify`, `upkeep` ..."""
 
 from __future__ import annotations
 
@@ -103,6 +103,31 @@ def standing_command(store: str, name: str | None, modules: tuple[str, ...]) -> 
             headline = live.Experiment.open(opened, each).standing().headline
             is_read = sys.stdout.isatty()  # by a person; a program has a line an experiment
             click.echo(wrapped(f"{each}: ", headline) if is_read else f"{each}: {headline}")
+
+
+@click.command("report", cls=StoreCommand)
+@store_argument
+@name_argument(required=True)
+@click.option(
+    "--out", required=True, metavar="FILE", help="The file; one that is there is replaced.",
+    type=click.Path(path_type=Path, dir_okay=False),
+)  # fmt: skip
+@import_option
+def report_command(store: str, name: str, out: Path, modules: tuple[str, ...]) -> None:
+    """Write the page of a live experiment as one file of HTML, for mail and archives.
+
+    It is the page that `duelay serve` shows, as of now: with its charts, and without forms. It
+    loads nothing from anywhere.
+    """
+    import_modules(modules)
+    live = find_live()
+    if is_service(store):
+        raise ValueError(f"STORE must be a file or a database, got {store!r}: see its page itself")
+    from duelay.page.report import write_report
+
+    with closing(live.Store(store)) as opened:
+        write_report(live.Experiment.open(opened, name), out)
+    click.echo(f"wrote {out}")
 
 
 @click.command("export", cls=StoreCommand)

@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 COLOURS = 12  # of the palette
 ARMS = 12  # lines of a chart, at the most
 _POINTS = 128  # of a line, about
+_FEWEST = 10  # duels of a share
 _PAST = 40  # points of chances, at the most
 _DRAWS = 400  # for each of these
 _ABOVE = math.log(1000.0)  # the level: evidence beyond that is cut off
@@ -78,8 +79,10 @@ def allocation_chart(look: Look, totals: Totals, arms: Sequence[int]) -> Chart |
     asked = totals.asked
     if not asked.any():
         return None
-    shown = read_shown(look.connection, look.id, arms)
-    share = shown / np.where(asked > 0, 2.0 * asked, np.nan)[:, None]
+    begin = pooled(asked)
+    shown = np.add.reduceat(read_shown(look.connection, look.id, arms), begin)
+    share = shown / (2.0 * np.add.reduceat(asked, begin))[:, None]
+    share = np.vstack((share, share[-1:]))
     lines = [_line(look, arm, share[:, place]) for place, arm in enumerate(arms)]
     if len(arms) < len(look.book.arms):
         rest = np.maximum(1.0 - share.sum(axis=1), 0.0)
@@ -89,11 +92,26 @@ def allocation_chart(look: Look, totals: Totals, arms: Sequence[int]) -> Chart |
         "Who is shown",
         "The share of all places, two a duel, in which each arm was shown. The better arms, and "
         "those that are hard to tell apart, are shown more.",
-        tuple(totals.start.tolist()),
+        (*totals.start[begin].tolist(), max(look.now, float(totals.start[-1]))),
         tuple(lines),
         y_kind="share",
         is_stacked=True,
     )
+
+
+def pooled(asked: NDArray[np.int64]) -> list[int]:
+    """Return where groups of buckets begin that have duels enough for a share.
+
+    >>> pooled(np.array([0, 12, 4, 0, 7, 30, 2, 0]))
+    [0, 2, 5]
+    """
+    begin, n = [0], 0
+    for bucket, more in enumerate(asked.tolist()):
+        if n >= _FEWEST:
+            begin.append(bucket)
+            n = 0
+        n += more
+    return begin[:-1] if len(begin) > 1 and n < _FEWEST else begin
 
 
 def chances_chart(look: Look, totals: Totals, arms: Sequence[int], chances: Floats) -> Chart | None:

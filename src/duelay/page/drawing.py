@@ -18,6 +18,7 @@ from markupsafe import Markup
 from duelay._core.words import in_html
 from duelay.page import words
 from duelay.page.views import Arm, Chart, Line
+from duelay.show import html
 
 _WIDE = 1000  # units of the picture's own scale, either way
 _ROWS = 20  # of the table at most
@@ -300,9 +301,7 @@ def whisker(
     wide, tall = 132, 18
     parts = [f'<path class="half" d="M{wide / 2:g} 1V{tall - 1}"/>']
     if lower is not None and mean is not None and upper is not None:
-        name = "above" if lower > 0.5 else "below" if upper < 0.5 else "open"
-        at = [0.5 + (end - 0.5) / (2 * far) for end in (lower, mean, upper)]
-        x = [4 + (wide - 8) * min(1.0, max(0.0, one)) for one in at]
+        name, x = html.side(lower, upper), html.reach((lower, mean, upper), wide, 4, far)
         parts.append(f'<path class="reach {name}" d="M{x[0]:.1f} 9H{x[2]:.1f}"/>')
         parts.append(f'<circle class="dot {name}" cx="{x[1]:.1f}" cy="9" r="4"/>')
     return Markup(

@@ -8,12 +8,13 @@ import inspect
 import logging
 import os
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from fastapi import FastAPI
 
 from duelay._version import __version__
+from duelay.advice import GOALS
 from duelay.live import Experiment
 from duelay.live.store import Store, open_store
 from duelay.service import errors
@@ -29,20 +30,27 @@ from duelay.service.watching import Watcher
 _LOG = logging.getLogger("duelay.service")
 
 
-def make_app(store: Store | str, *, needs_key: bool = False, **opened: Any) -> FastAPI:
+def make_app(
+    store: Store | str,
+    *,
+    needs_key: bool = False,
+    warm: Callable[[], Any] | None = None,
+    **opened: Any,
+) -> FastAPI:
     """Return the application for a store.
 
-    Where the store has keys, they are needed; with `needs_key` they are in any case. `opened` is
-    what `Experiment.open` takes.
+    Where the store has keys, they are needed; with `needs_key` they are in any case. `warm` is
+    called at the start, to compile what the first visitor would wait for: by default that is what
+    either goal needs. `opened` is what `Experiment.open` takes.
     """
     store = open_store(store)
     room = Room(store, Desks(store, **opened), Keyring(store), needs_key, opened)
-    watcher = Watcher(store)
+    watcher = Watcher(store, **opened)
 
     @contextlib.asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         await room.desks.call(lambda: store.need(makes=True))
-        room.warm = asyncio.create_task(room.desks.call(_warm_up))
+        room.warm = asyncio.create_task(room.desks.call(_warm_up, warm or warm_up))
         watcher.start()
         yield
         await room.desks.call(watcher.stop)
@@ -68,9 +76,9 @@ def make_app(store: Store | str, *, needs_key: bool = False, **opened: Any) -> F
     return app
 
 
-def _warm_up() -> None:
+def _warm_up(warm: Callable[[], Any]) -> None:
     try:
-        warm_up()
+        warm()
     except Exception:
         _LOG.exception("kernels could not be compiled")
         raise
@@ -84,10 +92,10 @@ def _telemetry() -> dict[str, Any]:
     return {"telemetry": {"tracing": False, "metrics": False, "logs": False}}
 
 
-def warm_up() -> None:
+def warm_up(goals: Sequence[str] = GOALS) -> None:
     """Compile, or load, what the first visitor would wait for."""
     with tempfile.TemporaryDirectory() as folder:
-        for goal in ("decide", "regret"):
+        for goal in goals:
             experiment = Experiment.create(f"{folder}/warm.db", goal, 3, goal=goal)
             experiment.tell(experiment.ask())
             experiment.standing()

@@ -28,7 +28,7 @@ _STORE = "DUELAY_STORE"
 _QUIET = "DUELAY_LOG_LEVEL"
 # Seconds that a thread has the interpreter while another waits: with the usual five milliseconds
 # the thread that commits would hold up all requests.
-_TURN = 0.0005
+TURN = 0.0005
 _SHUTDOWN = 20  # seconds that requests have to end
 _OPENS = 60.0  # seconds for which a browser waits to be opened
 
@@ -104,7 +104,7 @@ def check_host(store: Store, host: str) -> None:
 
 def application() -> FastAPI:
     """Return the application of a worker."""
-    sys.setswitchinterval(_TURN)
+    sys.setswitchinterval(TURN)
     log_lines(os.environ.get(_QUIET, "INFO"))
     return make_app(os.environ[_STORE])
 

@@ -45,8 +45,11 @@ def sign(secret: str, at: int, body: bytes) -> str:
 class Watcher:
     """A thread that watches a store."""
 
-    def __init__(self, store: Store, *, every: float = _EVERY, quiet: float = _QUIET) -> None:
+    def __init__(
+        self, store: Store, *, every: float = _EVERY, quiet: float = _QUIET, **opened: Any
+    ) -> None:
         self.store, self._every, self._quiet = store, every, quiet
+        self._opened = opened  # what `Experiment.open` takes: whoever looks settles by its clock
         self._me = secrets.token_hex(8)
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -160,7 +163,7 @@ class Watcher:
                 self._notice_alarms(head)
 
     def _notice_alarms(self, head: Any) -> None:
-        standing = Experiment.open(self.store, head["name"]).standing()
+        standing = Experiment.open(self.store, head["name"], **self._opened).standing()
         for alarm in standing.alarms:
             self._note(head, "alarm", alarm.name, str(alarm))
 

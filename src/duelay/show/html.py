@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from duelay._core.words import in_html as escape
 
 BLUE, ORANGE = "38,139,210", "213,94,0"  # as in the figures; the blue is lighter, for dark pages
+_COLOURS = {"above": f"rgb({BLUE})", "below": f"rgb({ORANGE})", "open": "currentColor"}
 _WIDTH, _HEIGHT = 240, 80  # of a chart's frame, in pixels
 _LEFT, _TOP, _RIGHT, _BOTTOM = 44, 8, 14, 20  # its margins
 _CELL = "text-align:{};padding:2px 7px;border:none;white-space:nowrap;"
@@ -108,6 +109,23 @@ def shade(share: float) -> str:
     return f"background-color:rgba({BLUE if share > 0 else ORANGE},{strength:.2f});"
 
 
+def reach(ends: Sequence[float], width: float, margin: float, far: float = 0.5) -> list[float]:
+    """Where the ends and the middle of an interval stand on a strip whose middle is 1/2.
+
+    The strip reaches `far` to either side of 1/2; what is beyond stands at its end.
+
+    >>> reach([0.4, 0.5, 0.9], 100, 0), reach([0.4, 0.5, 0.9], 100, 0, 0.1)
+    ([40.0, 50.0, 90.0], [0.0, 50.0, 100.0])
+    """
+    at = (0.5 + (end - 0.5) / (2.0 * far) for end in ends)
+    return [round(margin + (width - 2 * margin) * min(1.0, max(0.0, one)), 1) for one in at]
+
+
+def side(low: float, high: float) -> str:
+    """Whether an interval is above 1/2, below it, or open: the colour of all that shows it."""
+    return "above" if low > 0.5 else "below" if high < 0.5 else "open"
+
+
 def whisker(low: float, middle: float, high: float) -> str:
     """An interval on [0, 1] with a mark at 1/2; blue above it, orange below, and else grey.
 
@@ -116,8 +134,8 @@ def whisker(low: float, middle: float, high: float) -> str:
     width, height = 120, 14
     parts = [f'<path d="M{width / 2:g} 0V{height}" stroke="currentColor" opacity="0.4"/>']
     if not math.isnan(middle):
-        colour = f"rgb({BLUE})" if low > 0.5 else f"rgb({ORANGE})" if high < 0.5 else "currentColor"
-        x = [round(2 + (width - 4) * min(1.0, max(0.0, end)), 1) for end in (low, middle, high)]
+        colour = _COLOURS[side(low, high)]
+        x = reach((low, middle, high), width, 2)
         parts.append(f'<path d="M{x[0]:g} 7H{x[2]:g}" stroke="{colour}" stroke-width="2"/>')
         parts.append(f'<circle cx="{x[1]:g}" cy="7" r="3.5" fill="{colour}"/>')
     return _svg(width, height, "".join(parts), "display:block")
@@ -129,10 +147,11 @@ def chart(
     *,
     x_ends: tuple[str, str],
     y_end: str,
+    y_begin: str = "0",
     band: tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
     level: float | None = None,
 ) -> str:
-    """A small chart of lines on the unit square; `x_ends` and `y_end` label its ends.
+    """A small chart of lines on the unit square; `x_ends`, `y_begin` and `y_end` label its ends.
 
     `band` is xs, lows and highs; `level` a dashed line across. Many lines are drawn fainter.
     """
@@ -155,7 +174,7 @@ def chart(
     below, right = _TOP + _HEIGHT + 14, _LEFT + _WIDTH
     for x_at, y_at, anchor, words in (
         (_LEFT - 5, _TOP + 8, "end", y_end),
-        (_LEFT - 5, _TOP + _HEIGHT, "end", "0"),
+        (_LEFT - 5, _TOP + _HEIGHT, "end", y_begin),
         (_LEFT, below, "start", x_ends[0]),
         (right, below, "end", x_ends[1]),
     ):

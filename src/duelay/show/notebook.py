@@ -120,8 +120,8 @@ def show_by_pair(delay: ByPair) -> str:
 
 @_never_raises
 def show_standing(standing: Standing) -> str:
-    """Who leads and how sure that is; the leader against every other arm, with intervals."""
-    return h.block(_standing(standing))
+    """Who leads and how sure that is; the leader against every other arm; evidence over time."""
+    return h.block(_standing(standing), _evidence(standing))
 
 
 @_never_raises
@@ -307,6 +307,26 @@ def _standing(standing: Standing) -> str:
     note = _note("the mark of each interval is at 1/2", len(standing.arms), len(rows))
     said = "".join(h.line(in_html(f"warning: {words}")) for words in standing.warnings)
     return h.line(in_html(standing.headline)) + h.table(head, rows, left=(0, 1, 2)) + note + said
+
+
+def _evidence(standing: Standing) -> str:
+    """How the evidence of each arm grew, and the line at which one is declared."""
+    evidence = standing.evidence
+    if evidence is None or not standing.is_heard or evidence.tick[-1] < 1:
+        return ""
+    top = max(1.25 * evidence.level, float(evidence.arm.max()))
+    strongest = np.argsort(-evidence.arm, kind="stable")[:MOST]
+    x = evidence.tick / evidence.tick[-1]
+    chart = h.chart(
+        "evidence of each arm",
+        [(x, evidence.path[:, arm] / top) for arm in strongest],
+        x_ends=("0", f"{evidence.tick[-1]:,} duels"),
+        y_begin="1",
+        y_end=h.number(math.exp(top)) if top < 700 else "∞",
+        level=evidence.level / top,
+    )
+    words = f"evidence, on a logarithmic scale; at {h.number(math.exp(evidence.level))} an arm wins"
+    return h.line(words, is_faint=True) + chart
 
 
 def _heat(

@@ -1,0 +1,297 @@
+"""A demonstration: the service on a store of its own, simulated visitors, and a clock that races.
+
+Visitors are simulated in threads of this process, and call the service over HTTP. Some hours before
+they come are made up first, as fast as the store takes them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import math
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from duelay._core import checks
+from duelay.live import Experiment, PausedError, StoreError, UnknownExperimentError, connect
+from duelay.live.remote import RemoteExperiment
+from duelay.live.store import Store
+from duelay.players.player import UnknownDuelError
+from duelay.service.app import make_app, warm_up
+from duelay.service.scenes import SCENES
+from duelay.service.serving import TURN, open_page
+from duelay.service.visitors import Scene, Visitors
+
+HOST = "127.0.0.1"
+PORT = 8123  # where it is free
+SPEED = 1000.0  # seconds of its clock in a second
+_BEFORE = 8 * 3600.0  # seconds of its clock that have passed when it begins
+_DAY = 86_400.0
+_FRESH = 300.0  # seconds of its clock that evidence may be old by which a pair is chosen
+_PATIENCE = 2.0  # seconds that a visitor tries again
+_SHUTDOWN = 2  # seconds that requests have to end
+_FOLDER = "duelay-demo-"
+
+
+class FastClock:
+    """Seconds since the epoch that pass fast; it stands still until it is let go.
+
+    >>> clock = FastClock(1000.0)
+    >>> clock.hold(2000.0)
+    >>> clock()
+    2000.0
+    """
+
+    def __init__(self, start: float, speed: float = SPEED) -> None:
+        self._at, self._speed, self._since = start, speed, math.inf
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self._at + self._speed * max(time.monotonic() - self._since, 0.0)
+
+    def hold(self, moment: float) -> None:
+        """Let it be a moment, until another is said."""
+        self._at = moment
+
+    def run(self) -> None:
+        """Let it go."""
+        self._since = time.monotonic()
+
+    def seconds_to(self, moment: float) -> float:
+        """Return how many seconds of the world pass until then."""
+        return (moment - self()) / self._speed
+
+
+def demonstrate(
+    minutes: float = 10.0,
+    port: int | None = None,
+    seed: int = 0,
+    *,
+    opens: bool = False,
+    say: Callable[[str], Any] = print,
+    scenes: Sequence[Scene] = SCENES,
+) -> None:
+    """Serve made-up experiments for some minutes, or until Ctrl-C; nothing is left behind.
+
+    `port` is 8123, or another one where that is taken; 0 is any that is free. `say` is told where
+    the page is, and what there is to see. Only the main thread of a process may do it.
+    """
+    minutes = checks.number("minutes", minutes, above=0)
+    remove_left()
+    with contextlib.ExitStack() as stack:
+        listening = stack.enter_context(contextlib.closing(_listen(port)))
+        folder = stack.enter_context(_folder())
+        # It ends on a morning of the last days.
+        begin = math.floor((time.time() - 60.0 * minutes * SPEED) / _DAY) * _DAY - 0.9 * _DAY
+        opened: dict[str, Any] = {"clock": FastClock(begin), "freshness": _FRESH}
+        url = f"sqlite:///{folder}/duels.db"
+        app = make_app(url, warm=lambda: warm_up(["decide"]), **opened)  # the goal of all scenes
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, server_header=False,
+            timeout_graceful_shutdown=_SHUTDOWN,
+        )  # fmt: skip
+        server = _Server(config, folder, lambda: _is_warm(app))
+        address = f"http://{HOST}:{listening.getsockname()[1]}"
+        crowd = _Crowd(server, url, address, opened, [
+            Visitors(scene, begin, [seed, place]) for place, scene in enumerate(scenes)
+        ])  # fmt: skip
+        _catch(stack, server)
+        for line in _words(address, minutes, scenes):
+            say(line)
+        if opens:
+            open_page(HOST, listening.getsockname()[1])
+        stack.callback(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(TURN)
+        thread = threading.Thread(target=crowd.run, args=(60.0 * minutes,), name="duelay-crowd")
+        thread.start()
+        try:
+            server.run(sockets=[listening])
+        finally:
+            server.should_exit = True
+            thread.join()
+    if crowd.trouble is not None:
+        raise crowd.trouble
+    say("stopped, and nothing is left")
+
+
+def remove_left() -> None:
+    """Remove the folders of demonstrations that were killed."""
+    if os.name != "posix":  # elsewhere to ask whether a process is there may end it
+        return
+    for path in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
+        pid = path.name.removeprefix(_FOLDER).partition("-")[0]
+        if not pid.isdigit():
+            continue
+        try:
+            os.kill(int(pid), 0)
+        except ProcessLookupError:
+            shutil.rmtree(path, ignore_errors=True)
+        except OSError:
+            continue  # it is somebody else's
+
+
+@contextlib.contextmanager
+def _folder() -> Any:
+    """Give a folder that goes away; what others make for a while is in it too."""
+    before = tempfile.tempdir
+    with tempfile.TemporaryDirectory(
+        prefix=f"{_FOLDER}{os.getpid()}-", ignore_cleanup_errors=True
+    ) as folder:
+        tempfile.tempdir = folder
+        try:
+            yield folder
+        finally:
+            tempfile.tempdir = before
+
+
+def _listen(port: int | None) -> socket.socket:
+    """Return a socket at a port of this machine."""
+    for each in (PORT, 0) if port is None else (port,):
+        found = socket.socket()
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            found.bind((HOST, each))
+            return found
+        except OSError as error:
+            found.close()
+            if port is not None:
+                raise ValueError(f"port {port} cannot be had: {error.strerror}") from None
+    raise AssertionError
+
+
+def _words(address: str, minutes: float, scenes: Sequence[Scene]) -> list[str]:
+    width = max(len(scene.name) for scene in scenes)
+    return [
+        f"the page: {address}/",
+        "",
+        *(f"  {scene.name:<{width}}  {scene.words}" for scene in scenes),
+        "",
+        f"A day takes {_DAY / SPEED:.0f} seconds here, and all visitors are made up. The first "
+        "start compiles for some 20 seconds.",
+        f"Ctrl-C stops it; it stops by itself after {minutes:g} minutes, and leaves nothing.",
+    ]
+
+
+class _Server(uvicorn.Server):
+    """A server that a signal stops in good order, as often as it comes."""
+
+    def __init__(self, config: uvicorn.Config, folder: str, is_warm: Callable[[], bool]) -> None:
+        super().__init__(config)
+        self._folder, self._is_warm = folder, is_warm
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Stop."""
+        self.should_exit = True
+        if not self._is_warm():  # a thread compiles, and nothing can interrupt it
+            shutil.rmtree(self._folder, ignore_errors=True)
+            os._exit(0)
+
+
+def _is_warm(app: Any) -> bool:
+    warm = app.state.room.warm
+    return warm is not None and bool(warm.done())
+
+
+def _catch(stack: contextlib.ExitStack, server: _Server) -> None:
+    """Let signals stop the server, those that it does not look at itself too."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if (which := getattr(signal, name, None)) is not None:
+            stack.callback(signal.signal, which, signal.signal(which, server.handle_exit))
+
+
+class _Crowd:
+    """All visitors of a demonstration."""
+
+    def __init__(
+        self, server: _Server, url: str, address: str, opened: dict[str, Any],
+        visitors: list[Visitors],
+    ) -> None:  # fmt: skip
+        self._server, self._url, self._address = server, url, address
+        self._opened, self._visitors = opened, visitors
+        self._clock: FastClock = opened["clock"]
+        self._until = math.inf
+        self.trouble: BaseException | None = None
+
+    def run(self, seconds: float) -> None:
+        """Make up some hours, then let visitors come for some seconds, and stop the server."""
+        try:
+            if self._waits_for_server():
+                self._make_up()
+                self._clock.run()
+                self._until = time.monotonic() + seconds
+                threads = [threading.Thread(target=self._come, args=(each,), name="duelay-visitors")
+                           for each in self._visitors]  # fmt: skip
+                for thread in threads:
+                    thread.start()
+                while not self._is_over:
+                    time.sleep(0.1)
+                for thread in threads:
+                    thread.join()
+        except Exception as error:
+            self.trouble = error
+        finally:
+            self._server.should_exit = True
+
+    @property
+    def _is_over(self) -> bool:
+        return self._server.should_exit or time.monotonic() > self._until
+
+    def _waits_for_server(self) -> bool:
+        """Wait until kernels are compiled; return False where it is stopped before."""
+        warm = None
+        while not self._server.should_exit:
+            warm = self._server.config.app.state.room.warm  # type: ignore[union-attr]
+            if self._server.started and warm is not None and warm.done():
+                warm.result()
+                return True
+            time.sleep(0.05)
+        return False
+
+    def _make_up(self) -> None:
+        """Make the experiments, with what has happened before somebody looks."""
+        with contextlib.closing(Store(self._url)) as store:
+            made = [
+                Experiment.create(
+                    store, each.scene.name, list(each.scene.strengths), window=each.scene.window,
+                    feedback=each.scene.feedback, share=each.scene.share, **self._opened,
+                )
+                for each in self._visitors
+            ]  # fmt: skip
+            until = self._clock() + _BEFORE
+            next_ones = [(each.due, place) for place, each in enumerate(self._visitors)]
+            heapq.heapify(next_ones)
+            while next_ones[0][0] < until and not self._server.should_exit:
+                due, place = next_ones[0]
+                self._clock.hold(due)
+                self._visitors[place].step(made[place])
+                heapq.heapreplace(next_ones, (self._visitors[place].due, place))
+            self._clock.hold(until)
+
+    def _come(self, visitors: Visitors) -> None:
+        """Let visitors of one experiment come, by the clock."""
+        with connect(self._address, patience=_PATIENCE) as service:
+            experiment = RemoteExperiment(service, visitors.scene.name)
+            while not self._is_over:
+                wait = self._clock.seconds_to(visitors.due)
+                if wait > 0:
+                    time.sleep(min(wait, 0.2))
+                    continue
+                try:
+                    visitors.step(experiment)
+                except (PausedError, PermissionError):
+                    continue  # somebody has paused it, or made a key: they go away
+                except (UnknownExperimentError, UnknownDuelError):
+                    return  # somebody has deleted it
+                except StoreError:
+                    continue  # it is about to end, or too busy for this one

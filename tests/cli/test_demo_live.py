@@ -1,0 +1,131 @@
+"""`duelay demo-live`, as somebody types it: it moves, it ends, and it leaves nothing behind."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import httpx
+import pytest
+
+from duelay.service import demo
+from service.served import ENVIRONMENT, free_port, wait_until
+
+pytestmark = [pytest.mark.interpreted, pytest.mark.long]
+
+
+@contextlib.contextmanager
+def shown(folder, *options):
+    """Give a demonstration that runs: its process and its address."""
+    port = free_port()
+    command = [sys.executable, "-m", "duelay", "demo-live", "--port", str(port), *options]
+    environment = os.environ | ENVIRONMENT | {"TMPDIR": str(folder)}
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        yield process, f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def duels(address):
+    """How many duels each experiment has had; empty as long as nobody answers."""
+    try:
+        found = httpx.get(f"{address}/experiments", timeout=5.0).json()
+    except httpx.TransportError:
+        return {}
+    return {each["name"]: each["duels"] for each in found["experiments"]}
+
+
+def moves(address):
+    """Wait until visitors have come who were not made up beforehand."""
+    return wait_until(lambda: (n := duels(address)) and min(n.values()) > 100 and n, 60.0)
+
+
+def test_it_moves_ends_by_itself_and_leaves_nothing(tmp_path):
+    with shown(tmp_path, "--minutes", "0.1") as (process, address):
+        before = moves(address)
+        assert list(before) == ["checkout button", "headline", "search ranking"]
+        page = httpx.get(f"{address}/", timeout=20.0)
+        assert page.status_code == 200 and "checkout button" in page.text
+        later = wait_until(lambda: (n := duels(address)) and n["headline"] > before["headline"])
+        assert later
+        words, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, words
+        assert f"the page: {address}/" in words and "stopped" in words
+        assert "Traceback" not in words and "warning" not in words
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_it_in_good_order(tmp_path, how):
+    with shown(tmp_path) as (process, address):
+        moves(address)
+        process.send_signal(how)
+        words, _ = process.communicate(timeout=30)
+        assert process.returncode == 0, words
+        assert "stopped" in words and "Traceback" not in words
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_it_stops_at_once_before_anything_is_there(tmp_path):
+    with shown(tmp_path) as (process, address):
+        wait_until(lambda: list(tmp_path.iterdir()))
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        words, _ = process.communicate(timeout=30)
+        assert process.returncode == 0 and "Traceback" not in words, words
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_one_left_is_removed_by_the_next(tmp_path, monkeypatch):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = tmp_path / f"{demo._FOLDER}{ended.pid}-abc"
+    here = tmp_path / f"{demo._FOLDER}{os.getpid()}-abc"
+    other = tmp_path / f"{demo._FOLDER}notes"
+    for folder in (left, here, other):
+        folder.mkdir()
+        (folder / "duels.db").touch()
+    monkeypatch.setattr(demo.tempfile, "tempdir", str(tmp_path))
+    demo.remove_left()
+    assert not left.exists() and here.exists() and other.exists()
+
+
+def test_a_port_that_is_taken_is_a_sentence(command):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        status, _, complaints = command("demo-live", "--port", port)
+    assert status == 2 and f"port {port} cannot be had" in complaints
+
+
+@pytest.mark.parametrize("wrong", [("--minutes", "0"), ("--minutes", "soon"), ("--port", "-1")])
+def test_what_makes_no_sense_is_refused(command, wrong):
+    assert command("demo-live", *wrong)[0] == 2
+
+
+def test_another_port_is_taken_where_the_usual_one_is_not_free(monkeypatch):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        monkeypatch.setattr(demo, "PORT", taken.getsockname()[1])
+        with contextlib.closing(demo._listen(None)) as found:
+            assert found.getsockname()[1] not in (0, demo.PORT)
+
+
+def test_the_clock_stands_until_it_is_let_go_and_then_races():
+    clock = demo.FastClock(1e9)
+    assert clock() == clock() == 1e9
+    clock.run()
+    before, since = clock(), time.monotonic()
+    time.sleep(0.01)
+    assert clock() - before > 900 * 0.01
+    assert clock() - before < 1100 * (time.monotonic() - since) + 1
