@@ -8,14 +8,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.ledger import age_to, clock_to, open_ledger, with_room
+from duelay._core.interpreted import interpreted
+from duelay.ledger import age_to, clock_to, declare, open_ledger, with_room
 from duelay.ledger.arms import reopen
 from duelay.ledger.bets import Bets, start_bets
-from duelay.ledger.declare import NOBODY, arm_evidence, needed
+from duelay.ledger.declare import NOBODY
 from duelay.logs.history import History
 from duelay.players.booking import book
 
 Floats = NDArray[np.float64]
+# To hand all bets to compiled code for each pair takes longer than to interpret a line or two.
+arm_evidence, needed = interpreted(declare.arm_evidence), interpreted(declare.needed)
 
 
 class Evidence(NamedTuple):
