@@ -253,7 +253,7 @@ def test_gaps_are_drawn_from_the_posterior_that_is_stated():
     signs[np.arange(len(low)), high] = -1.0
     prior = 0.1**2 * signs @ signs.T + 0.05**2 * np.eye(len(low))
     covariance = np.linalg.inv(np.linalg.inv(prior) + np.diag(4 * n[low, high]))
-    drawn = _draw_gaps(lead, n)[:, low, high]
+    drawn = _draw_gaps(lead, n, 0, np.ones(k, dtype=bool), 2000)[1][:, low, high]
     sd = np.sqrt(np.diag(covariance))
     np.testing.assert_array_less(
         np.abs(drawn.mean(axis=0) - covariance @ (2 * lead[low, high])), 4 * sd / math.sqrt(2000)
@@ -268,6 +268,20 @@ def test_of_many_arms_that_are_ordered_somebody_probably_wins():
     n = np.where(np.eye(8, dtype=bool), 0.0, 10.0)
     chances = opinions(lead, n, 0, None, np.ones(8, dtype=bool)).chances
     assert 0.3 < chances[0] < 0.95 and chances.sum() > 0.7 and np.argmax(chances) == 0
+
+
+def test_of_many_arms_the_strongest_have_the_chances_that_they_have_among_all(monkeypatch):
+    """Forty arms, of which thirty are drawn: as when all are, to the error of the draws."""
+    rng, k = np.random.default_rng(5), 40
+    strength = np.where(np.arange(k) % 10 == 3, 0.2, -0.1) + 0.02 * rng.standard_normal(k)
+    n = np.where(np.eye(k, dtype=bool), 0.0, 40.0)
+    lead = n * (strength[:, None] - strength) * 2
+    present = np.arange(k) != 13
+    some = opinions(lead, n, 3, None, present)
+    monkeypatch.setattr("duelay.players.opinions._MANY", k)
+    every = opinions(lead, n, 3, None, present)
+    np.testing.assert_allclose(some.chances, every.chances, atol=0.06)
+    assert some.chances[13] == 0 and some.loss == pytest.approx(every.loss, abs=0.01)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,11 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import closing
 
 import httpx
@@ -13,7 +15,7 @@ import pytest
 
 from duelay.live import Experiment, Store, StoreError, connect, verify
 from duelay.service.keys import create_key
-from duelay.service.serving import check_host
+from duelay.service.serving import address_of, check_host, open_page
 from service.served import ENVIRONMENT, Server, free_port, wait_until
 
 pytestmark = pytest.mark.long
@@ -84,6 +86,7 @@ def test_it_says_what_it_does_and_logs_lines_of_json(url, tmp_path):
         (lines if line.startswith("{") else said).append(line)
     assert said == [
         f"duelay: serving {url} at {server.url}, see /docs",
+        f"duelay: the page is at {server.url}/",
         "duelay: there is no key: it listens on this machine alone",
     ]
     found = [json.loads(line) for line in lines]
@@ -100,6 +103,53 @@ def test_two_workers_add_up_their_numbers(url, tmp_path):
     for each in shown:
         assert 'duelay_asks_total{experiment="buttons"} 40.0' in each
     assert '"request"' not in server.log
+
+
+def test_all_workers_know_who_is_signed_in(url, tmp_path):
+    Experiment.create(url, "buttons", ARMS).close()
+    key = create_key(url, "k", ["administer"])
+    with Server(url, tmp_path, "--workers", "2", "--log-level", "warning") as server:
+        with httpx.Client(base_url=server.url) as client:
+            client.post("/login", data={"key": key, "next": "/"})
+            cookies = dict(client.cookies)
+        for _ in range(20):  # each has a connection of its own, so that both workers have some
+            answered = httpx.get(f"{server.url}/keys", cookies=cookies)
+            assert answered.status_code == 200, answered.headers
+    assert "DUELAY_SECRET" not in os.environ
+
+
+def test_the_page_of_a_real_server_polls_and_changes(url, tmp_path):
+    Experiment.create(url, "buttons", ARMS).close()
+    with Server(url, tmp_path) as server, httpx.Client(base_url=server.url) as client:
+        assert client.get("/").status_code == 200
+        text = client.get("/e/buttons", headers={"HX-Request": "true"}).text
+        seen = text.split('name="seen" value="')[1].split('"')[0]
+        assert client.post("/experiments/buttons/duels").status_code == 200
+
+        def has_changed():
+            path = f"/e/buttons?seen={seen}"
+            return client.get(path, headers={"HX-Request": "true"}).status_code == 200
+
+        wait_until(has_changed, seconds=10.0)
+    assert "fault" not in server.log and "Traceback" not in server.log
+
+
+def test_a_browser_is_opened_once_somebody_listens(monkeypatch):
+    opened, port = [], free_port()
+    monkeypatch.setattr("duelay.service.serving.webbrowser.open", opened.append)
+    thread = open_page("127.0.0.1", port)
+    time.sleep(0.3)
+    assert not opened
+    with socket.create_server(("127.0.0.1", port)):
+        thread.join(10)
+    assert opened == [f"http://127.0.0.1:{port}/"]
+
+
+def test_the_address_of_the_page_is_one_that_a_browser_takes():
+    assert address_of("127.0.0.1", 80) == "http://127.0.0.1:80"
+    assert address_of("0.0.0.0", 80) == "http://127.0.0.1:80"
+    assert address_of("::", 80) == "http://[::1]:80"
+    assert address_of("10.0.0.1", 80) == "http://10.0.0.1:80"
 
 
 def run(*words, **environment):
@@ -131,6 +181,11 @@ def test_with_a_key_it_listens_for_others_and_needs_it(url, tmp_path):
         headers = {"Authorization": f"Bearer {key}"}
         assert httpx.get(f"{server.url}/experiments", headers=headers).status_code == 200
     assert "there is no key" not in server.log and key not in server.log
+
+
+def test_a_short_secret_is_a_sentence(url):
+    done = run("serve", "--store", url, "--port", str(free_port()), DUELAY_SECRET="short")
+    assert done.returncode == 2 and "DUELAY_SECRET must have at least 16" in done.stderr
 
 
 def test_a_store_that_does_not_answer_is_a_sentence_without_its_password():

@@ -42,11 +42,14 @@ def _service() -> Any:
     "--log-level", default="INFO", show_default=True,
     type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False),
 )  # fmt: skip
-def serve_command(store: str, host: str, port: int, workers: int, log_level: str) -> None:
+@click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
+def serve_command(
+    store: str, host: str, port: int, workers: int, log_level: str, opens: bool
+) -> None:
     """Serve the live experiments of a store over HTTP, until Ctrl-C.
 
-    Without a key (`duelay key create`) it listens on this machine alone. /docs shows what it
-    answers.
+    Its address shows them in a browser; /docs shows what programs may call. Without a key
+    (`duelay key create`) it listens on this machine alone.
     """
     service = _service()
     live = find_live()
@@ -54,9 +57,13 @@ def serve_command(store: str, host: str, port: int, workers: int, log_level: str
         opened.need(makes=True)
         service.serving.check_host(opened, host)
         has_keys = bool(service.keys.list_keys(opened))
+    page = service.serving.address_of(host, port)
     click.echo(f"duelay: serving {opened.name} at http://{host}:{port}, see /docs", err=True)
+    click.echo(f"duelay: the page is at {page}/", err=True)
     if not has_keys:
         click.echo("duelay: there is no key: it listens on this machine alone", err=True)
+    if opens:
+        service.serving.open_page(host, port)
     service.serve(store, host, port, workers, log_level=log_level.upper())
 
 

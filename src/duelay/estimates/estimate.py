@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._core.duration import in_brief
 from duelay.assumptions.finding import Finding
 from duelay.delays import Delay, Law
 from duelay.delays.fitting import DelayEstimate
+from duelay.estimates.delays import describe
 from duelay.estimates.notes import find_notes
 from duelay.estimates.preferences import (
     Counts,
@@ -188,22 +188,7 @@ class Estimate:
         """The delays, in a sentence."""
         if self.delays is None:
             return self.why_no_law
-        known, in_time = self.delays.learned, self.delays.in_time
-        tau, error = (float(x) for x in known.at(known.last))
-        age = in_brief(known.last) if in_time else f"{known.last:,.0f} ticks"
-        low, high = (min(max(1.0 - tau + s * 1.96 * error, 0.0), 1.0) for s in (-1, 1))
-        words = (
-            f"{100 * min(max(1.0 - tau, 0.0), 1.0):.3g} % [{100 * low:.3g}, {100 * high:.3g}] of "
-            f"the answers do not come within {age}"
-        )
-        if not self.delays.fits:
-            return words
-        best = self.delays.fits[0]
-        if not best.fits:
-            return f"{words}; no law fits the learned curve, the nearest is {best.law}"
-        low, high = best.never_range or (best.never, best.never)
-        never = f"{100 * best.never:.3g} % [{100 * low:.3g}, {100 * high:.3g}] never come"
-        return f"{words}; {best.name} fits best, {best.law}: by it {never}"
+        return describe(self.delays)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from duelay.assumptions import check_assumptions, independence, share_by_pair
 from duelay.assumptions.finding import Finding
 from duelay.assumptions.order import is_even
 from duelay.delays import Delay
-from duelay.delays.fitting import DelayEstimate, estimate_delays
 from duelay.delays.units import is_in_time
+from duelay.estimates.delays import find_delays
 from duelay.estimates.estimate import Estimate
 from duelay.estimates.preferences import (
     count,
@@ -72,7 +72,7 @@ def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any
     order, seems = _find_order(history)
     counted = together(history)
     single = once(history) if history.feedback == "votes" else counted
-    found, why = _find_delays(dataclasses.replace(single, order=order), error)
+    found, why = find_delays(dataclasses.replace(single, order=order), error)
     is_vote, is_coin = history.feedback == "votes", history.order in ("coin", "alternate")
     naive, position = find_naive(history), find_position(history, is_coin=is_coin)
     counts = count(counted)
@@ -145,18 +145,6 @@ def _as_shown(history: History, order: str | None) -> History:
     """The history for tests: an uneven order is no alarm, since nothing rests on it."""
     uneven = history.order is None and order is None
     return dataclasses.replace(history, order="champion") if uneven else history
-
-
-def _find_delays(history: History, error: float) -> tuple[DelayEstimate | None, str]:
-    """Return what is known of the delays; None and a sentence where nothing is."""
-    try:
-        found = estimate_delays(history, error)
-    except ValueError as why:
-        return None, str(why)
-    at_once = 0.0 if history.at is not None else 1.0  # the next tick
-    if not found.learned.ages.max(initial=0.0) > at_once:
-        return None, "every answer was heard at once: there are no delays to learn"
-    return found, ""
 
 
 def _guarantee(history: History, order: str | None, seems: bool) -> Guarantee:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from duelay._core.borders import border_of
 from duelay._core.jit import kernel
 from duelay.ledger.assumption import Floats
 
@@ -160,12 +161,37 @@ def needed(bets: Any, i: int, j: int) -> float:
     """Return the log evidence over j that i needs: more where i has not passed who is retired."""
     if not bets.has_changed:
         return float(bets.level)
+    return needed_of(bets, i, j, owed(bets, i))
+
+
+@kernel
+def owed(bets: Any, i: int) -> float:
+    """Log of how much more i needs, who has not passed all that are retired; else below 0."""
+    if not bets.has_changed:
+        return -1.0
     level = bets.level + late(bets.joined[i])
     first, owes = 0, False
     for other in range(bets.joined.size):
         first += int(bets.joined[other] == 0)
         owes = owes or (other != i and not bets.present[other] and bets.best[i, other] < level)
-    return float(level + (math.log(first + 1.0) + late(bets.joined[j]) if owes else 0.0))
+    return math.log(first + 1.0) if owes else -1.0
+
+
+@kernel
+def needed_of(bets: Any, i: int, j: int, owes: float) -> float:
+    """Return the log evidence over j that i needs, who owes so much."""
+    level = bets.level + late(bets.joined[i])
+    return float(level + (owes + late(bets.joined[j]) if owes >= 0.0 else 0.0))
+
+
+@border_of(lambda bets, wanted: wanted.size)
+@kernel
+def need_all(bets: Any, wanted: Floats) -> None:
+    """Write down the log evidence that each arm needs over each other; infinite over itself."""
+    for i in range(bets.joined.size):
+        owes = owed(bets, i)
+        for j in range(bets.joined.size):
+            wanted[i, j] = math.inf if i == j else needed_of(bets, i, j, owes)
 
 
 @kernel
@@ -185,13 +211,21 @@ def arm_evidence(bets: Any, i: int) -> float:
 
     What it needs above the level is taken off.
     """
-    least = math.inf
+    least, owes = math.inf, owed(bets, i)
     for j in range(bets.doubts.size):
         if j != i and bets.winner_exists:
             least = min(least, bets.against[j])
         elif j != i and bets.present[j]:
-            least = min(least, bets.best[i, j] - (needed(bets, i, j) - bets.level))
+            least = min(least, bets.best[i, j] - (needed_of(bets, i, j, owes) - bets.level))
     return least
+
+
+@border_of(lambda bets, arm: arm.size**2)
+@kernel
+def all_evidence(bets: Any, arm: Floats) -> None:
+    """Write down the log evidence of each arm."""
+    for i in range(arm.size):
+        arm[i] = arm_evidence(bets, i)
 
 
 @kernel

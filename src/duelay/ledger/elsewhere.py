@@ -16,7 +16,7 @@ from duelay._core.borders import border, border_of
 from duelay._core.jit import entry
 from duelay.ledger.assumption import Floats, Integers
 from duelay.ledger.bets import bet_on_answer, mature, settle_answer, settle_silence
-from duelay.ledger.declare import NOBODY, doubt, look
+from duelay.ledger.declare import NOBODY, doubt, look, touch
 from duelay.ledger.patience import patience
 
 # By its answer; by silence at age W; it had an answer, and is at age W now; a vote after that.
@@ -59,6 +59,14 @@ def look_now(bets: Any, t: int) -> None:
 
 
 @border
+@entry
+def touch_all(bets: Any, first: Integers, second: Integers) -> None:
+    """Note that there is news of pairs; an arm and itself are none."""
+    for row in range(first.size):
+        if first[row] != second[row]:
+            touch(bets, first[row], second[row])
+
+
 @entry
 def doubt_anew(bets: Any) -> None:
     """Reckon the doubts of every pair that has news, without a look at the evidence."""

@@ -20,10 +20,11 @@ from duelay._core.duration import Duration
 from duelay.ledger import Ledger, open_ledger
 from duelay.ledger.arms import reopen, with_arm
 from duelay.ledger.bets import PATH, Bets, start_bets
-from duelay.ledger.declare import NOBODY, needed, touch
-from duelay.ledger.elsewhere import doubt_anew
+from duelay.ledger.declare import NOBODY, needed
+from duelay.ledger.elsewhere import doubt_anew, touch_all
 from duelay.ledger.patience import fill_silent
 from duelay.live import schema, statements
+from duelay.live.tally import Tally, merge, wide_enough
 from duelay.logs.changes import Change, joined_of, present_of
 
 MICRO = 1_000_000  # in a second
@@ -76,6 +77,7 @@ class Book:
         self.ledger = _start(settings, arms, changes)
         self.more = _more(len(arms))
         self.dirty: set[tuple[int, int]] = set()  # ordered pairs that are to be written
+        self.tally = Tally(head["created"], head["width"])  # by time, to be added to the store's
         self._written = 0  # moments of the path that the store has ...
         self._stride = 0  # ... and how far they are apart
 
@@ -127,6 +129,7 @@ class Book:
 
     def _take_head(self, head: Any) -> None:
         self.head, self.version = dict(head), head["version"]
+        self.tally = Tally(head["created"], head["width"])
         for name, column in _SCALARS.items():
             getattr(self.bets, name)[0] = head[column]
         self.bets.winner[0] = NOBODY if head["winner"] is None else head["winner"]
@@ -138,14 +141,15 @@ class Book:
             select(pairs).where(
                 pairs.c.experiment == self.settings.id, pairs.c.version > self.version
             )
-        ).mappings()
-        for row in rows:
-            i, j = row["first"], row["second"]
+        ).all()
+        if rows:  # by column: of 300 arms there may be 90,000 rows
+            columns = dict(zip(pairs.c.keys(), zip(*rows, strict=True), strict=True))
+            i, j = (np.array(columns[name], dtype=np.int64) for name in ("first", "second"))
             for name in (*_COUNTS, *_SUMS, *_OF_BETS, *_OF_LEDGER):
-                self.array(name)[i, j] = row[name] or 0
-            self.bets.wealth[i, j] = np.frombuffer(row["wealth"], dtype="<f8")
-            if i != j:
-                touch(self.bets, i, j)  # who looks next looks at what others have booked
+                self.array(name)[i, j] = [value or 0 for value in columns[name]]
+            wealth = np.frombuffer(b"".join(columns["wealth"]), dtype="<f8")
+            self.bets.wealth[i, j] = wealth.reshape(len(rows), -1)
+            touch_all(self.bets, i, j)  # who looks next looks at what others have booked
         doubt_anew(self.bets)  # by which a pair is chosen, and a leader named, before a look
 
     def _read_path(self, connection: Connection) -> None:
@@ -164,6 +168,24 @@ class Book:
         self._stride = self.head["stride"]
 
     # Changing.
+
+    def reach(self, connection: Connection, moment: int) -> None:
+        """Let the buckets of time reach a moment, before anything is counted."""
+        created, width = self.head["created"], self.head["width"]
+        wide = wide_enough(created, width, moment)
+        if wide != width:
+            self.head |= {"width": wide, "swept": 0}
+            self.tally = Tally(created, wide)
+            times = schema.times
+            merge(connection, times, self.tally.minutes, times.c.experiment == self.settings.id)
+
+    def sweep(self, connection: Connection) -> None:
+        """Merge the buckets of one more arm's pairs, where they are narrower: all take too long."""
+        arm, pairs = self.head["swept"], schema.pair_times
+        if arm < len(self.arms):
+            merge(connection, pairs, self.tally.minutes, pairs.c.experiment == self.settings.id,
+                  pairs.c.first == arm)  # fmt: skip
+            self.head["swept"] += 1
 
     def touch(self, i: int, j: int) -> None:
         """Note that an ordered pair is to be written; the evidence of either order goes along."""
@@ -217,6 +239,7 @@ class Book:
             self.head["version"] += 1
             statements.upsert(connection, schema.pairs, self._rows())
             self.dirty = set()
+        self.tally.save(connection, self.settings.id)
         for name, column in _SCALARS.items():
             self.head[column] = getattr(self.bets, name)[0].item()
         self._write_path(connection, moment)

@@ -137,6 +137,7 @@ def count_answer(book: Book, ages: Ages, row: dict[str, Any]) -> None:
         book.array("given")[i, j] += row["first_won"]
         if row["number"] <= book.head["closed"] and i != j:  # it was heard before, and told now
             ages.answer_after_all(book, row)
+    book.tally.hear(row)
     book.touch(i, j)
 
 
@@ -297,7 +298,7 @@ def _record(
         book.bets.n_open[first, second] += 1
         book.bets.n_open[second, first] += 1
     book.touch(first, second)
-    return {
+    row = {
         "id": ask.id,
         "experiment": book.settings.id,
         "number": book.head["asked"],
@@ -308,6 +309,8 @@ def _record(
         "key": ask.key,
         "enters": enters,
     }
+    book.tally.ask(row)
+    return row
 
 
 def shown(book: Book, row: Any) -> LiveDuel:

@@ -151,6 +151,7 @@ class Desk:
             book = book.renew(connection, head)
             ages = Ages(book.settings.window)
             moment = self._moment(book)
+            book.reach(connection, moment)
             for request in group:
                 request.error = None
             tells = [request for request in group if isinstance(request, Tell)]
@@ -162,6 +163,7 @@ class Desk:
             if is_wanted or moment - head["settled"] >= self._fresh:
                 settle_due(connection, book, ages, moment)
                 forget_due(connection, book, moment)
+                book.sweep(connection)
             note_winner(connection, book, head["winner"], moment)
             asks = [request for request in group if isinstance(request, Ask)]
             self._ask(connection, book, asks, moment, is_retry=is_retry)

@@ -23,9 +23,11 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 metadata = MetaData()
+MINUTE = 60_000_000  # microseconds
 
 
 def _of_experiment(*, primary_key: bool = True) -> Column[Any]:
@@ -89,6 +91,10 @@ experiments = Table(
     _count("declared"),  # the duels asked by then
     _time("declared_at"),
     _count("stride"),  # of the path
+    # Of a bucket of time: a minute, and doubled as often as needed. See `duelay.live.tally`.
+    Column("width", BigInteger, nullable=False, server_default=text(str(MINUTE))),
+    # Arms whose rows of `pair_times` are as wide, those before the number.
+    Column("swept", Integer, nullable=False, server_default=text("0")),
 )
 
 arms = Table(
@@ -199,6 +205,32 @@ def _of_age() -> list[Column[Any]]:
 ages = Table("ages", metadata, *_of_age())
 folded_ages = Table("folded_ages", metadata, *_of_age())
 
+times = Table(  # duels and answers by bucket of time
+    "times",
+    metadata,
+    _of_experiment(),
+    _number("minute", primary_key=True),  # since it was made, at which the bucket begins
+    _number("arm", primary_key=True),  # -1 for all
+    _count("asked"),  # in the bucket; of an arm, how often it was shown, in either place
+    _count("answered"),  # of those, by now; of an arm it is not counted, here and below
+    _count("heard"),  # answers told in the bucket
+    sqlite_with_rowid=False,
+)
+
+pair_times = Table(  # what `pairs` counts, by bucket of time: over all buckets it adds up to that
+    "pair_times",
+    metadata,
+    _of_experiment(),
+    _number("first", primary_key=True),
+    _number("second", primary_key=True),
+    _number("minute", primary_key=True),  # of the bucket of asking for plays, of telling for others
+    _count("plays"),
+    _count("conversions"),
+    _count("answers"),
+    _sum("given"),
+    sqlite_with_rowid=False,
+)
+
 seen_units = Table(  # units whose duels are gone, and the pairs that they have had
     "seen_units",
     metadata,
@@ -265,6 +297,6 @@ leases = Table(  # who of several servers does what only one must do
 )
 
 TABLES = (
-    arms, changes, duels, pairs, folded_pairs, ages, folded_ages, seen_units, paths, events,
-    webhooks,
+    arms, changes, duels, pairs, folded_pairs, ages, folded_ages, times, pair_times, seen_units,
+    paths, events, webhooks,
 )  # fmt: skip

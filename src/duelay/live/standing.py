@@ -70,7 +70,13 @@ class LiveStanding(Standing):
 
     def without_alarms(self) -> LiveStanding:
         """Return the same without the tests of assumptions, which go through many duels."""
-        return replace(self, read=None)
+        return self.with_alarms(())
+
+    def with_alarms(self, alarms: tuple[Finding, ...]) -> LiveStanding:
+        """Return the same with what alarmed when somebody looked before."""
+        found = replace(self, read=None)
+        found.__dict__["alarms"] = alarms  # where a cached property keeps it
+        return found
 
     @property
     def warnings(self) -> tuple[str, ...]:

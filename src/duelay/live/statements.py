@@ -7,6 +7,7 @@ driver, past what SQLAlchemy does to each row: a text, a number and bytes need n
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any, cast
 
 from sqlalchemy import Connection, bindparam, insert, select, update
@@ -76,16 +77,38 @@ def upsert(connection: Connection, table: Any, rows: list[dict[str, Any]]) -> No
         run(connection, _upsert(table, connection.dialect.name, tuple(rows[0])), rows)
 
 
+def add(connection: Connection, table: Any, rows: list[dict[str, Any]]) -> None:
+    """Write rows, each added to the one with the same key, if there is one."""
+    if rows:
+        statement = _upsert(table, connection.dialect.name, tuple(rows[0]), adds=True)
+        run(connection, statement, rows)
+
+
 def insert_missing(connection: Connection, table: Any, row: dict[str, Any]) -> None:
     """Write a row, unless there is one with the same key."""
     make: Any = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
     connection.execute(make(table).on_conflict_do_nothing(), row)
 
 
+def add_from(connection: Connection, table: Any, rows: Any) -> Any:
+    """Return what adds selected rows, the columns of the key first, to those with the same key."""
+    names = [*(column.name for column in table.primary_key),
+             *(column.name for column in table.c if not column.primary_key)]  # fmt: skip
+    make: Any = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    return _on_conflict(table, make(table).from_select(names, rows), names, adds=True)
+
+
 @functools.cache
-def _upsert(table: Any, dialect: str, names: tuple[str, ...]) -> Any:
+def _upsert(table: Any, dialect: str, names: tuple[str, ...], *, adds: bool = False) -> Any:
     make: Any = sqlite.insert if dialect == "sqlite" else postgresql.insert
     insert = make(table).values({name: bindparam(name) for name in names})
+    return _on_conflict(table, insert, names, adds=adds)
+
+
+def _on_conflict(table: Any, insert: Any, names: Sequence[str], *, adds: bool) -> Any:
+    """Let what is inserted replace what is there, or be added to it."""
     keys = [column.name for column in table.primary_key]
     values = {name: insert.excluded[name] for name in names if name not in keys}
+    if adds:
+        values = {name: table.c[name] + value for name, value in values.items()}
     return insert.on_conflict_do_update(index_elements=keys, set_=values)

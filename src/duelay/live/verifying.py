@@ -15,7 +15,9 @@ from duelay.live.ages import read_ages
 from duelay.live.book import Book
 from duelay.live.desk import unknown_experiment
 from duelay.live.recounting import CLOSED, COUNTS, SUMS, Recount, duel_rows, most_evidence
+from duelay.live.retallying import differences_in_time
 from duelay.live.store import Store, open_store
+from duelay.live.tally import Tally
 
 _CLOSE = 1e-6  # sums of logarithms, added up in another order: relative, and near 0 absolute
 
@@ -53,6 +55,7 @@ def differences(
     book = Book.load(connection, head)
     recount = Recount(book)
     recount.add_folded(connection)
+    tally = Tally(head["created"], head["width"])
     expected, had = head["forgotten"], _had(connection, head["id"])
     for n, row in enumerate(duel_rows(connection, head["id"]), start=1):
         expected += 1
@@ -61,6 +64,9 @@ def differences(
             expected = row["number"]
         yield from _enters(row, had)
         recount.add(row)
+        tally.ask(row)
+        if row["told"] is not None:
+            tally.hear(row)
         if n % 10_000 == 0:
             progress(n)
     if expected != head["asked"]:
@@ -74,6 +80,7 @@ def differences(
         for place in np.flatnonzero(kept != counted).tolist():
             counts = f"is {kept[place]}, and {counted[place]} by its duels"
             yield f"{words} in age bucket {place} {counts}"
+    yield from differences_in_time(connection, book, recount, tally)
     duels = schema.duels
     twice = connection.execute(
         select(func.count(), func.count(duels.c.number.distinct())).where(

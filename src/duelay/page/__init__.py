@@ -1,1 +1,7 @@
 """The page: what people look at, served by `duelay serve` and written by `duelay report`."""
+
+from __future__ import annotations
+
+from duelay._core.extras import need
+
+need("pages", ["jinja2"], "live")

@@ -17,7 +17,9 @@ class Line:
 
     name: str  # an arm, or what it is
     values: Values  # as many as the chart has x
-    role: str = "arm"  # or "level", "low" and "high" of a band, "naive", "corrected", "total"
+    # Or "level", "low" and "high" of a band, "naive", "corrected", "total", "others" (all arms
+    # that have no line).
+    role: str = "arm"
     colour: int = 0  # of the palette: an arm has the same one in every chart
 
 
@@ -90,6 +92,7 @@ class Test:
     is_alarm: bool
     p_value: float | None
     n: int
+    is_remark: bool = False  # what it finds is allowed: it is worth a look, and no doubt
 
 
 @dataclass(frozen=True)

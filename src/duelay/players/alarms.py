@@ -30,7 +30,7 @@ from duelay.delays import ByPair, Delay
 from duelay.logs.history import History
 
 LEVEL = 0.05  # the share of sound experiments in which any test alarms, at any look
-_FEWEST = 100  # duels of two arms before the first look
+FEWEST = 100  # duels of two arms before the first look
 _LOOKS = 6.0  # that many looks are all of a stretch worth
 # The guarantee allows what these find; but it may come from something that it does not allow.
 REMARKS = ("share by arm",)
@@ -43,6 +43,13 @@ def find_alarms(
 
     `law` is the one that is told, if the guarantee rests on it.
     """
+    return tuple(found for found in find_all(history, law, declared) if found.is_alarm)
+
+
+def find_all(
+    history: History, law: Delay | None = None, declared: int | None = None
+) -> tuple[Finding, ...]:
+    """Return what every test found, at the levels of `find_alarms`; none of too few duels."""
     tests = _tests(history, law)
     half = LEVEL / 2 / len(tests)
     found: dict[str, Finding] = {}
@@ -50,13 +57,13 @@ def find_alarms(
         then = _as_it_was(history, declared)
         found = {name: test(then, level=half) for name, test in tests.items()}
     n = int((history.first != history.second).sum())
-    if n >= _FEWEST:
-        k = int(math.log2(n / _FEWEST)) + 1
+    if n >= FEWEST:
+        k = int(math.log2(n / FEWEST)) + 1
         level = half / (_LOOKS * k * (k + 1))
         for name, test in tests.items():
             if name not in found or not found[name].is_alarm:
                 found[name] = test(history, level=level)
-    return tuple(finding for finding in found.values() if finding.is_alarm)
+    return tuple(found.values())
 
 
 def in_words(alarms: tuple[Finding, ...]) -> str:

@@ -8,17 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._core.interpreted import interpreted
-from duelay.ledger import age_to, clock_to, declare, open_ledger, with_room
+from duelay.ledger import age_to, clock_to, open_ledger, with_room
 from duelay.ledger.arms import reopen
 from duelay.ledger.bets import Bets, start_bets
-from duelay.ledger.declare import NOBODY
+from duelay.ledger.declare import NOBODY, all_evidence, need_all
 from duelay.logs.history import History
 from duelay.players.booking import book
 
 Floats = NDArray[np.float64]
-# To hand all bets to compiled code for each pair takes longer than to interpret a line or two.
-arm_evidence, needed = interpreted(declare.arm_evidence), interpreted(declare.needed)
 
 
 class Evidence(NamedTuple):
@@ -52,7 +49,9 @@ class Evidence(NamedTuple):
 def evidence_of(bets: Bets) -> Evidence:
     """Return what bets have come to."""
     n, winner = int(bets.path_size[0]), int(bets.winner[0])
-    arm = np.array([arm_evidence(bets, i) for i in range(len(bets.doubts))])
+    wanted = _needed(bets)
+    arm = np.zeros(len(bets.doubts))
+    all_evidence(bets, arm)
     return Evidence(
         winner=None if winner == NOBODY else winner,
         declared=None if winner == NOBODY else int(bets.declared[0]),
@@ -61,8 +60,8 @@ def evidence_of(bets: Bets) -> Evidence:
         arm=arm,
         tick=np.append(bets.path_tick[:n], bets.looked),
         path=np.concatenate([bets.path[:n], arm[None]]),
-        is_out=_is_out(bets),
-        lacks=_lacks(bets),
+        is_out=_is_out(bets, wanted),
+        lacks=_lacks(bets, wanted),
         lead=bets.lead.copy(),
         n=bets.n.copy(),
         n_open=bets.n_open.copy(),
@@ -71,27 +70,26 @@ def evidence_of(bets: Bets) -> Evidence:
     )
 
 
-def _is_out(bets: Bets) -> NDArray[np.bool_]:
+def _is_out(bets: Bets, wanted: Floats) -> NDArray[np.bool_]:
     """(K,): arms that are not the winner, each at the level of a declaration."""
     if bets.winner_exists:
         return np.asarray(bets.against >= bets.level)
-    is_passed = bets.best >= _needed(bets)
+    is_passed = bets.best >= wanted
     return np.asarray(is_passed[bets.present].any(axis=0) | ~bets.present)
 
 
 def _needed(bets: Bets) -> Floats:
     """(K, K): the log evidence that i needs over j; infinite over itself."""
-    k = len(bets.present)
-    return np.array([[math.inf if i == j else needed(bets, i, j) for j in range(k)]
-                     for i in range(k)])  # fmt: skip
+    wanted = np.zeros(bets.best.shape)
+    need_all(bets, wanted)
+    return wanted
 
 
-def _lacks(bets: Bets) -> Floats:
+def _lacks(bets: Bets, wanted: Floats) -> Floats:
     """(K, K): what is missing to `_needed`, for opponents that are present and not passed."""
     if bets.winner_exists:
         lacks = np.maximum(bets.level - bets.log_evidence, 0.0)
     else:
-        wanted = _needed(bets)
         lacks = np.where(bets.best < wanted, np.maximum(wanted - bets.log_evidence, 0.0), 0.0)
         lacks[:, ~bets.present] = 0.0
     np.fill_diagonal(lacks, 0.0)

@@ -4,7 +4,7 @@ The prior: each arm has a strength, and the gap mu_ij - 1/2 of two arms is the d
 strengths and something of the pair's own, all normal around 0, with standard deviations 0.1 and
 0.05. So who beats one arm clearly probably beats others, a circle is possible, and a gap is 0.15
 from 0 or so. To it comes what the settled duels say. 2000 draws of all gaps, the same ones at every
-look.
+look. Of many arms, only the 30 that seem strongest have a chance: their gaps alone are drawn.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from duelay.players.evidence import Evidence
 Floats = NDArray[np.float64]
 _ARM, _PAIR = 0.1, 0.05  # standard deviations of a strength, and of what is a pair's own
 _DRAWS = 2000
-_MOST = 20_000_000  # numbers drawn
+_MANY = 30  # arms that may have a chance
+_MOST, _FEWEST = 1_000_000, 100  # numbers drawn of more arms than that, and draws
 _NEAR = 3  # times as many duels: not more than what `about` says
 _FEW = 50  # duels
+_ENDS, _LEAST_ENDS = 0.01, 5  # of the draws, that have a winner
 _LEAST_GAP = 0.005  # smaller ones would take longer than anybody waits
 
 
@@ -53,42 +55,66 @@ class Opinions(NamedTuple):
 
 
 def opinions(
-    lead: Floats, n: Floats, leader: int, evidence: Evidence | None, present: NDArray[np.bool_]
+    lead: Floats,
+    n: Floats,
+    leader: int,
+    evidence: Evidence | None,
+    present: NDArray[np.bool_],
+    draws: int = _DRAWS,
 ) -> Opinions:
     """Return what the posterior says, of `lead` more wins than losses in n duels of each pair.
 
     A retired arm neither wins nor is in the way.
     """
-    gaps = _draw_gaps(lead, n)
+    who, gaps = _draw_gaps(lead, n, leader, present, draws)
     gaps[:, :, ~present] = 1.0
-    gaps[:, ~present, :] = -1.0
-    is_winner = np.asarray((gaps + np.eye(gaps.shape[1]) > 0).all(axis=2))
-    chances = is_winner.mean(axis=0)
+    gaps[:, ~present[who], :] = -1.0
+    gaps[:, np.arange(len(who)), who] = 0.0
+    is_own = np.arange(len(lead)) == who[:, None]
+    is_winner = np.asarray(((gaps > 0) | is_own).all(axis=2))
+    chances = np.zeros(len(lead))
+    chances[who] = is_winner.mean(axis=0)
     if evidence is not None and evidence.winner_exists:
         chances /= max(chances.sum(), 1.0 / len(gaps))
-    loss = np.maximum(-gaps[:, leader], 0.0).max(axis=1).mean()
-    left = None if evidence is None else _duels_left(evidence, gaps, is_winner)
+    loss = np.maximum(-gaps[:, np.flatnonzero(who == leader)[0]], 0.0).max(axis=1).mean()
+    left = None if evidence is None else _duels_left(evidence, who, gaps, is_winner)
     return Opinions(chances, float(loss), left)
 
 
-def _draw_gaps(lead: Floats, n: Floats) -> Floats:
-    """Draw mu_ij - 1/2 of all pairs from the posterior, (draws, K, K)."""
+def _draw_gaps(
+    lead: Floats, n: Floats, leader: int, present: NDArray[np.bool_], draws: int
+) -> tuple[NDArray[np.int64], Floats]:
+    """Draw mu_ij - 1/2 of the arms that may have a chance against all; return these arms, too.
+
+    The gaps are (draws, M, K).
+    """
     k = len(lead)
-    n_draws = int(np.clip(_MOST // (k * k), 100, _DRAWS))
-    low, high = np.triu_indices(k, 1)
+    m = min(k, _MANY)
+    n_draws = draws if k <= _MANY else min(draws, max(_MOST // (m * k), _FEWEST))
     rng = np.random.default_rng(0)
-    strength = _draw_strengths(lead, n, rng.standard_normal((n_draws, k)))
-    precision = 4.0 * n[low, high] + _PAIR**-2
-    expected = (strength[:, low] - strength[:, high]) * _PAIR**-2
+    strength, usual = _draw_strengths(lead, n, rng.standard_normal((n_draws, k)))
+    rank = np.lexsort((-usual, ~present, np.arange(k) != leader))
+    who = np.sort(rank[:m])
+    # The gap of two arms that have a chance is drawn once: of the one with the lower number.
+    low, high = np.nonzero((who[:, None] < np.arange(k)) | ~np.isin(np.arange(k), who))
+    first = who[low]
+    precision = 4.0 * n[first, high] + _PAIR**-2
+    expected = (strength[:, first] - strength[:, high]) * _PAIR**-2
     noise = rng.standard_normal((n_draws, len(low)))
-    gaps = np.zeros((n_draws, k, k))
-    gaps[:, low, high] = (2.0 * lead[low, high] + expected) / precision + noise / np.sqrt(precision)
-    gaps[:, high, low] = -gaps[:, low, high]
-    return gaps
+    gaps = np.zeros((n_draws, m, k))
+    mean = (2.0 * lead[first, high] + expected) / precision
+    gaps[:, low, high] = mean + noise / np.sqrt(precision)
+    place = np.full(k, -1)
+    place[who] = np.arange(m)
+    both = place[high] >= 0
+    gaps[:, place[high[both]], first[both]] = -gaps[:, low[both], high[both]]
+    return who, gaps
 
 
-def _draw_strengths(lead: Floats, n: Floats, noise: Floats) -> Floats:
+def _draw_strengths(lead: Floats, n: Floats, noise: Floats) -> tuple[Floats, Floats]:
     """Turn standard normal noise, (draws, K), into strengths of the arms from their posterior.
+
+    Return them, and their mean, (K,).
 
     What a pair says of the difference of two strengths, lead / (2 n), has variance 1 / (4 n) and
     that of the pair's own. With the prior it is a linear system.
@@ -98,10 +124,13 @@ def _draw_strengths(lead: Floats, n: Floats, noise: Floats) -> Floats:
     precision = np.diag(weight.sum(axis=1) + _ARM**-2) - weight
     said = (weight * lead / np.maximum(2.0 * n, 1e-300)).sum(axis=1)
     root = np.linalg.inv(np.linalg.cholesky(precision))
-    return np.asarray(root.T @ root @ said + noise @ root)
+    mean = root.T @ root @ said
+    return np.asarray(mean + noise @ root), mean
 
 
-def _duels_left(evidence: Evidence, gaps: Floats, is_winner: NDArray[np.bool_]) -> DuelsLeft | None:
+def _duels_left(
+    evidence: Evidence, who: NDArray[np.int64], gaps: Floats, is_winner: NDArray[np.bool_]
+) -> DuelsLeft | None:
     """Sum over a winner's rivals what the evidence lacks, over 2 g^2, what a conversion adds to it.
 
     Each draw has its own winner; those without one would never end.
@@ -109,9 +138,9 @@ def _duels_left(evidence: Evidence, gaps: Floats, is_winner: NDArray[np.bool_]) 
     if evidence.winner is not None:
         return DuelsLeft(0, 0, 0)
     draws, winner = np.nonzero(is_winner)
-    if len(draws) < 20:
+    if len(draws) < max(_ENDS * len(gaps), _LEAST_ENDS):
         return None
-    gap = gaps[draws, winner]
+    gap, winner = gaps[draws, winner], who[winner]
     speed = 2.0 * np.maximum(gap, _LEAST_GAP) ** 2 * evidence.worth
     needed = np.maximum(evidence.lacks[winner] / speed - evidence.n_open[winner], 0.0).sum(axis=1)
     return DuelsLeft(*(int(float(f"{n:.2g}")) for n in np.percentile(needed, [10, 50, 90])))

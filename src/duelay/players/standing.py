@@ -199,7 +199,7 @@ class Standing:
         np.fill_diagonal(share, 0.5)
         return np.asarray(share)
 
-    @property
+    @functools.cached_property
     def is_heard(self) -> bool:
         """Whether any answer to a duel of two different arms has been heard.
 

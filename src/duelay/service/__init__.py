@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from duelay._core.extras import need
 
-need("the service", ["fastapi", "uvicorn", "prometheus_client", "httpx"], "service")
+need(
+    "the service",
+    ["fastapi", "uvicorn", "prometheus_client", "httpx", "itsdangerous", "jinja2"],
+    "service",
+)
 
 from duelay.service import keys  # noqa: E402
 from duelay.service.app import make_app  # noqa: E402

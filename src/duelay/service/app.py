@@ -20,8 +20,10 @@ from duelay.service import errors
 from duelay.service.desks import Desks
 from duelay.service.keys import Keyring
 from duelay.service.middleware import Around
+from duelay.service.pages import PAGES
 from duelay.service.room import Room
 from duelay.service.routes import ROUTES, shortcuts
+from duelay.service.visits import to_people
 from duelay.service.watching import Watcher
 
 _LOG = logging.getLogger("duelay.service")
@@ -44,6 +46,7 @@ def make_app(store: Store | str, *, needs_key: bool = False, **opened: Any) -> F
         watcher.start()
         yield
         await room.desks.call(watcher.stop)
+        await room.desks.call(room.checks.close)
         for _, groups in room.desks.groups:
             await groups.finish()
         room.desks.close()
@@ -58,9 +61,10 @@ def make_app(store: Store | str, *, needs_key: bool = False, **opened: Any) -> F
     )
     app.state.room = room
     app.add_middleware(Around, metrics=room.metrics)
-    errors.install(app)
+    errors.install(app, to_people)
     app.include_router(ROUTES)
     app.router.routes[:0] = shortcuts()
+    app.router.routes.extend(PAGES)
     return app
 
 

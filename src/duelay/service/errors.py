@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from duelay.live import PausedError, StoreError, UnknownDuelError, UnknownExperimentError
@@ -30,7 +31,7 @@ class RefusedError(Exception):
 
 def answer(status: int, sentence: str, headers: dict[str, str] | None = None) -> JSONResponse:
     """Return an error as it is sent."""
-    return JSONResponse({"error": _cut(sentence)}, status, headers)
+    return JSONResponse({"error": cut(sentence)}, status, headers)
 
 
 def refusal_of(error: BaseException) -> RefusedError | None:
@@ -50,36 +51,47 @@ def refusal_of(error: BaseException) -> RefusedError | None:
     return None
 
 
-def install(app: FastAPI) -> None:
-    """Let an application answer with them."""
+def install(app: FastAPI, to_people: Callable[[Request], Any]) -> None:
+    """Let an application answer with them.
 
-    async def known(request: Request, error: Exception) -> JSONResponse:
+    A page has its own way to say it, in the scope of the request as `say`; `to_people` returns that
+    way where there is no page, and None for a program that calls.
+    """
+
+    def say(request: Request, *words: Any) -> Response:
+        found: Response = request.scope.get("say", answer)(*words)
+        return found
+
+    async def known(request: Request, error: Exception) -> Response:
         if isinstance(error, UnknownExperimentError) and "name" in request.path_params:
             # Another server may have deleted it, and made another one of that name.
             request.app.state.room.desks.forget(request.path_params["name"])
         refusal = refusal_of(error)
         assert refusal is not None
-        return answer(refusal.status, refusal.sentence, refusal.headers)
+        return say(request, refusal.status, refusal.sentence, refusal.headers)
 
     for kind in (RefusedError, UnknownDuelError, UnknownExperimentError, PausedError, StoreError,
                  ValueError):  # fmt: skip
         app.add_exception_handler(kind, known)
 
-    async def invalid(request: Request, error: Exception) -> JSONResponse:
+    async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return answer(422, _in_words(error.errors()))
+        return answer(422, in_words(error.errors()))
 
-    async def http(request: Request, error: Exception) -> JSONResponse:
+    async def http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         headers = dict(error.headers or {})
         status = 422 if error.status_code == 400 else error.status_code  # a body of no encoding
-        return answer(status, _SENTENCES.get(error.status_code, error.detail), headers)
+        sentence = _SENTENCES.get(error.status_code, error.detail)
+        if status == 404 and (say_to := to_people(request)) is not None:
+            return say_to(404, "There is nothing at this address.", headers)  # type: ignore[no-any-return]
+        return say(request, status, sentence, headers)
 
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)
 
 
-def _in_words(errors: Any) -> str:
+def in_words(errors: Any) -> str:
     """Say what is wrong with a body or its parts, the first thing first."""
     first = errors[0]
     if first["type"] == "json_invalid":
@@ -92,6 +104,7 @@ def _in_words(errors: Any) -> str:
     return f"{name}: {words}{more}"
 
 
-def _cut(sentence: str) -> str:
+def cut(sentence: str) -> str:
+    """Return a sentence that is not too long, and can be sent."""
     shown = sentence.encode("utf-8", "replace").decode()
     return shown if len(shown) <= _SHORTEST else shown[: _SHORTEST - 1] + "…"

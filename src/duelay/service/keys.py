@@ -122,6 +122,10 @@ class Keyring:
         self._keys = {row.id: (_key(row), row.hash) for row in rows}
         self._read_at = time.monotonic()
 
+    def forget(self) -> None:
+        """Have the keys read again: one was made or revoked."""
+        self._read_at = -1e9
+
     @property
     def is_fresh(self) -> bool:
         """Whether they have been read lately."""
@@ -131,6 +135,11 @@ class Keyring:
     def is_empty(self) -> bool:
         """Whether no key was ever made."""
         return not self._keys
+
+    def get(self, id: str) -> Key | None:
+        """Return the key of an id; None for one that is not there or revoked."""
+        key, _ = self._keys.get(id, (None, ""))
+        return key if key is not None and not key.is_revoked else None
 
     def find(self, text: str) -> Key | None:
         """Return the key that was presented; None for any that is wrong or revoked."""

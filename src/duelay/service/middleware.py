@@ -70,7 +70,8 @@ class Around:
             _LOG.exception("a fault", extra={"fields": {"request": id, "path": scope["path"]}})
             if is_begun:
                 raise
-            await answer(500, f"something went wrong here: the log has it, under {id}")(
+            say = scope.get("say", answer)  # a page has its own way
+            await say(500, f"something went wrong here: the log has it, under {id}")(
                 scope, receive, marked
             )
         finally:

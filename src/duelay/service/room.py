@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -10,8 +11,10 @@ from fastapi import Depends, Header, Request
 from duelay.live.store import Store
 from duelay.service.desks import Desks
 from duelay.service.errors import RefusedError
+from duelay.service.glances import Checks, Glances
 from duelay.service.keys import ANYBODY, Key, Keyring
 from duelay.service.metrics import Metrics
+from duelay.service.sessions import Sessions, is_own
 
 _SCHEME = "Bearer"
 
@@ -26,7 +29,21 @@ class Room:
     needs_key: bool
     opened: dict[str, Any]  # what `Experiment.open` takes
     metrics: Metrics = field(default_factory=Metrics)
+    sessions: Sessions = field(default_factory=Sessions)
+    checks: Checks = field(default_factory=Checks)
+    exporting: asyncio.Lock = field(default_factory=asyncio.Lock)  # one file at a time
     warm: Any = None  # the task that compiles kernels
+
+    def __post_init__(self) -> None:
+        self.glances = Glances(self.desks)
+
+
+def check_warm(room: Room) -> None:
+    """Refuse as long as kernels are being compiled."""
+    if not room.warm.done():
+        raise RefusedError(503, "kernels are being compiled", Retry_After="1")
+    if room.warm.exception() is not None:
+        raise RefusedError(503, "kernels could not be compiled: the log says why")
 
 
 async def find_room(request: Request) -> Room:
@@ -47,6 +64,8 @@ async def caller(request: Request, authorization: Given = None) -> Key:
     if not room.ring.is_fresh:
         await room.desks.call(room.ring.read)
     if room.ring.is_empty and not room.needs_key:
+        if not is_own(request):  # a site that somebody on this machine looks at is not that person
+            raise RefusedError(403, "this was sent by a page of another site: make a key")
         return ANYBODY
     scheme, _, text = (authorization or "").partition(" ")
     key = room.ring.find(text.strip()) if scheme.lower() == _SCHEME.lower() else None

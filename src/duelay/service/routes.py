@@ -13,19 +13,29 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy import select
 from starlette.routing import Route
 
-from duelay.live import Experiment, LiveStanding, schema
+from duelay.live import Experiment, schema
 from duelay.live.book import MICRO, read_arms
 from duelay.live.booking import Ask, LiveDuel, Tell
 from duelay.live.making import LONGEST, check_word
 from duelay.live.standing import pending_of
 from duelay.live.statements import duels_after
 from duelay.live.store import Store, StoreError
-from duelay.service import models, shown
+from duelay.service import changing, models, shown
 from duelay.service.desks import Desks
 from duelay.service.errors import RefusedError
 from duelay.service.hooks import add_hook, list_hooks, remove_hook
 from duelay.service.keys import Key
-from duelay.service.room import Caller, Here, Keeper, Maker, Reader, Room, Teller, check_key
+from duelay.service.room import (
+    Caller,
+    Here,
+    Keeper,
+    Maker,
+    Reader,
+    Room,
+    Teller,
+    check_key,
+    check_warm,
+)
 
 B = TypeVar("B", bound=BaseModel)
 ROUTES = APIRouter()
@@ -52,23 +62,7 @@ def _refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
           responses=_refused(409), tags=["experiments"])  # fmt: skip
 async def create(body: models.NewExperiment, room: Here, key: Maker) -> Any:
     """Make an experiment."""
-    if "/" in body.name or body.name in (".", ".."):
-        raise RefusedError(422, "name: it must not have a slash, being part of an address")
-    if not key.covers(body.name):
-        raise RefusedError(403, "this key is for other experiments")
-    there = await room.desks.call(Experiment.names, room.store)
-    taken = RefusedError(409, f"there is an experiment {body.name!r} already")
-    if body.name in there:
-        raise taken
-    said = body.model_dump()
-    try:
-        experiment = await room.desks.call(
-            lambda: Experiment.create(room.store, **said, **room.opened)
-        )
-    except ValueError:
-        if body.name in await room.desks.call(Experiment.names, room.store):
-            raise taken from None  # somebody else was quicker
-        raise
+    experiment = await changing.make(room, key, body)
     return JSONResponse(shown.standing(await room.desks.call(_stand, experiment)), 201)
 
 
@@ -93,18 +87,8 @@ async def standing(name: str, room: Here, key: Reader) -> Any:
 async def change(name: str, body: models.Change, room: Here, key: Keeper) -> Any:
     """Pause, resume, let arms come or go."""
     experiment, _ = await room.desks.open(name)
-
-    def do() -> Any:
-        _check_arms(experiment.standing(), body)
-        if body.status is not None:
-            (experiment.pause if body.status == "paused" else experiment.resume)()
-        for arm in body.add_arms:
-            experiment.add_arm(arm)
-        for arm in body.retire_arms:
-            experiment.retire_arm(arm)
-        return _stand(experiment)
-
-    return JSONResponse(shown.standing(await room.desks.call(do)))
+    await changing.change(room, experiment, body)
+    return JSONResponse(shown.standing(await room.desks.call(_stand, experiment)))
 
 
 @ROUTES.delete("/experiments/{name}", status_code=204, responses=_refused(404),
@@ -276,10 +260,7 @@ async def remove_webhook(name: str, id: str, room: Here, key: Keeper) -> Respons
 @ROUTES.get("/healthz", responses={503: {"model": models.Problem}}, tags=["running it"])
 async def health(room: Here) -> Any:
     """Whether kernels are compiled and the store answers."""
-    if not room.warm.done():
-        raise RefusedError(503, "kernels are being compiled", Retry_After="1")
-    if room.warm.exception() is not None:
-        raise RefusedError(503, "kernels could not be compiled: the log says why")
+    check_warm(room)
     try:
         await asyncio.wait_for(room.desks.call(room.store.need), 5.0)
     except (StoreError, TimeoutError):
@@ -306,17 +287,6 @@ def _tell_or_error(experiment: Experiment, answer: models.Answer) -> Tell | Valu
         return experiment._tell(answer.id, answer.winner, answer.at)
     except ValueError as error:
         return error
-
-
-def _check_arms(standing: LiveStanding, body: models.Change) -> None:
-    """Refuse what cannot be before anything is changed."""
-    known = {*standing.arms, *body.add_arms}
-    there = {arm for arm, is_there in zip(standing.arms, standing.present, strict=True) if is_there}
-    for arm in body.retire_arms:
-        if arm not in known:
-            raise RefusedError(422, f"retire_arms: there is no arm {arm!r}")
-    if len((there | set(body.add_arms)) - set(body.retire_arms)) < 2:
-        raise RefusedError(422, "retire_arms: two arms must stay")
 
 
 def shortcuts() -> list[Route]:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import os
+import secrets
+import socket
 import sys
 import tempfile
+import threading
+import time
+import webbrowser
 from typing import Any
 
 import uvicorn
@@ -17,6 +22,7 @@ from duelay.live.store import Store, open_store
 from duelay.service.app import make_app
 from duelay.service.keys import list_keys
 from duelay.service.middleware import log_lines
+from duelay.service.sessions import SECRET, Sessions
 
 _STORE = "DUELAY_STORE"
 _QUIET = "DUELAY_LOG_LEVEL"
@@ -24,6 +30,7 @@ _QUIET = "DUELAY_LOG_LEVEL"
 # the thread that commits would hold up all requests.
 _TURN = 0.0005
 _SHUTDOWN = 20  # seconds that requests have to end
+_OPENS = 60.0  # seconds for which a browser waits to be opened
 
 
 def serve(
@@ -39,7 +46,11 @@ def serve(
     check_host(store, host)
     os.environ[_STORE] = store.url.render_as_string(hide_password=False)
     os.environ[_QUIET] = log_level
+    Sessions()  # a secret that is too short is said here, and not by each worker
     with contextlib.ExitStack() as stack:
+        if SECRET not in os.environ:  # one for all workers, as long as they run
+            os.environ[SECRET] = secrets.token_hex(32)
+            stack.callback(os.environ.pop, SECRET, None)
         if workers > 1:  # they add up their numbers in a folder
             folder = tempfile.TemporaryDirectory(prefix="duelay-metrics-")
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = stack.enter_context(folder)
@@ -55,6 +66,31 @@ def serve(
             server_header=False,
             timeout_graceful_shutdown=_SHUTDOWN,
         )
+
+
+def address_of(host: str, port: int) -> str:
+    """Return the address of the page, for a browser on this machine."""
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+
+def open_page(host: str, port: int) -> threading.Thread:
+    """Open a browser as soon as somebody listens; return the thread that waits for it."""
+
+    def wait() -> None:
+        until = time.monotonic() + _OPENS
+        while time.monotonic() < until:
+            try:
+                socket.create_connection((host, port), 1.0).close()
+            except OSError:
+                time.sleep(0.1)
+            else:
+                webbrowser.open(f"{address_of(host, port)}/")
+                return
+
+    thread = threading.Thread(target=wait, name="duelay-open", daemon=True)
+    thread.start()
+    return thread
 
 
 def check_host(store: Store, host: str) -> None:

@@ -1,0 +1,108 @@
+"""Tallies: counts by time, so that a chart of a million duels reads a few rows.
+
+Bucket b of an experiment covers `width` microseconds from created + b width on. There are at most
+128. Where a moment lies beyond, the width doubles until it does not: so it follows from the latest
+time known alone. A row has the minute at which its bucket begins, so that those of narrower buckets
+stay right: who reads adds them up, and pairs are merged little by little, so that nobody waits.
+
+A duel is counted in the bucket in which it was asked, an answer in the one in which it was told.
+An arm against itself is shown twice: the arms of a bucket add up to twice its duels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, literal_column, select
+
+from duelay.live import schema, statements
+
+MOST = 128  # buckets
+ALL = -1  # in the place of an arm: all of them
+PAIR_COUNTS = ("plays", "conversions", "answers", "given")
+TIME_COUNTS = ("asked", "answered", "heard")
+
+
+def wide_enough(created: int, width: int, moment: int) -> int:
+    """Return the width, doubled until the bucket of a moment is one of 128."""
+    while (moment - created) // width >= MOST:
+        width *= 2
+    return width
+
+
+class Tally:
+    """Counts by bucket, to be added to the store's; or the store's own."""
+
+    def __init__(self, created: int, width: int) -> None:
+        self.created, self.width = created, width
+        self.pairs: dict[tuple[int, int, int], list[Any]] = {}  # of bucket, first, second
+        self.times: dict[tuple[int, int], list[int]] = {}  # of bucket, arm
+
+    @classmethod
+    def read(cls, connection: Connection, experiment: int, head: Any) -> Tally:
+        """Return what the store has."""
+        tally, pairs, times = cls(head["created"], head["width"]), schema.pair_times, schema.times
+        for row in connection.execute(select(pairs).where(pairs.c.experiment == experiment)):
+            counts = tally._of_pair(row.minute // tally.minutes, row.first, row.second)
+            counts[:] = (
+                n + getattr(row, name) for n, name in zip(counts, PAIR_COUNTS, strict=True)
+            )
+        for row in connection.execute(select(times).where(times.c.experiment == experiment)):
+            counts = tally._of_time(row.minute // tally.minutes, row.arm)
+            counts[:] = (
+                n + getattr(row, name) for n, name in zip(counts, TIME_COUNTS, strict=True)
+            )
+        return tally
+
+    @property
+    def minutes(self) -> int:
+        """The width of a bucket."""
+        return self.width // schema.MINUTE
+
+    def ask(self, row: Any) -> None:
+        """Count a duel."""
+        i, j, bucket = row["first"], row["second"], (row["asked"] - self.created) // self.width
+        self._of_pair(bucket, i, j)[0] += 1
+        for arm in (ALL, i, j):
+            self._of_time(bucket, arm)[0] += 1
+
+    def hear(self, row: Any) -> None:
+        """Count its answer; what a repeat gives is not counted, as in `pairs`."""
+        asked, told = ((row[name] - self.created) // self.width for name in ("asked", "told"))
+        counts = self._of_pair(told, row["first"], row["second"])
+        counts[1] += int(row["first_won"] == 1.0)
+        counts[2] += 1
+        if row["enters"]:
+            counts[3] += row["first_won"] or 0.0
+        self._of_time(asked, ALL)[1] += 1
+        self._of_time(told, ALL)[2] += 1
+
+    def _of_pair(self, bucket: int, i: int, j: int) -> list[Any]:
+        return self.pairs.setdefault((bucket, i, j), [0, 0, 0, 0.0])
+
+    def _of_time(self, bucket: int, arm: int) -> list[int]:
+        return self.times.setdefault((bucket, arm), [0, 0, 0])
+
+    def save(self, connection: Connection, experiment: int) -> None:
+        """Add the counts to the store's, and begin anew."""
+        for table, keys, names, counted in (
+            (schema.pair_times, ("first", "second"), PAIR_COUNTS, self.pairs),
+            (schema.times, ("arm",), TIME_COUNTS, self.times),
+        ):
+            columns = ("experiment", "minute", *keys, *names)
+            statements.add(connection, table, [
+                dict(zip(columns, (experiment, bucket * self.minutes, *arms, *counts), strict=True))
+                for (bucket, *arms), counts in counted.items()
+            ])  # fmt: skip
+        self.pairs, self.times = {}, {}
+
+
+def merge(connection: Connection, table: Any, minutes: int, *those: Any) -> None:
+    """Let rows of narrower buckets become part of those that have so many minutes."""
+    begins: Any = literal_column(f"minute / {minutes:d} * {minutes:d}")
+    those = (*those, table.c.minute != begins)
+    keys = [begins if column is table.c.minute else column for column in table.primary_key]
+    counts = [column for column in table.c if not column.primary_key]
+    rows = select(*keys, *(func.sum(count) for count in counts)).where(*those).group_by(*keys)
+    connection.execute(statements.add_from(connection, table, rows))
+    connection.execute(delete(table).where(*those))

@@ -1,0 +1,149 @@
+"""What to do about an experiment: one plain sentence, by what is most urgent."""
+
+from __future__ import annotations
+
+from duelay._core.duration import Duration
+from duelay.page.reading import Look
+from duelay.page.views import Advice
+from duelay.players.alarms import REMARKS
+from duelay.players.opinions import DuelsLeft
+
+DAY = 86_400.0
+_UNITS = ((365.25 * DAY, "year"), (30.44 * DAY, "month"), (7 * DAY, "week"), (DAY, "day"),
+          (3600.0, "hour"), (60.0, "minute"))  # fmt: skip
+_FAR = 100 * 365.25 * DAY
+_CLOSED, _MANY = 30, 1000  # duels whose window has closed, or that were asked, and all are silent
+_NEAR = 3  # times as long: not more than what `about` says
+
+
+def advise(look: Look, today: int) -> Advice:
+    """Say what to do; `today` are the duels of the last 24 hours."""
+    standing, head = look.standing, look.book.head
+    if wrong := _what_is_off(look):
+        return Advice("off", wrong)
+    if standing.winner is not None:
+        name = standing.arms[standing.winner]
+        return Advice("stop", f"Stop: {name} is declared the winner, show it to everybody.")
+    if head["status"] == "paused":
+        return Advice(
+            "paused",
+            "Paused: no duels are asked, and answers are still heard. Resume it to go on.",
+        )
+    if head["asked"] == 0:
+        return Advice("wait", "No duel has been asked yet: paste the code into your program.")
+    if not standing.is_heard:
+        return Advice("wait", "Wait: nothing has been heard yet, and answers may be on their way.")
+    if look.book.settings.goal == "regret":
+        return Advice(
+            "go-on",
+            "Nothing needs stopping: the better arms are shown more and more.",
+        )
+    left = standing.duels_left
+    assert left is not None  # else it is off
+    time = _time_left(look, left, today)
+    more = str(left)
+    words = f"Go on: {more}" + (f", {time} at this traffic." if time else ".")
+    return Advice("go-on", words, more, f"{time} at this traffic" if time else "")
+
+
+def _what_is_off(look: Look) -> str:
+    """Say what is wrong, and what to do about it; empty where nothing is."""
+    standing, head = look.standing, look.book.head
+    doubts = [alarm for alarm in standing.alarms if alarm.name not in REMARKS]
+    if doubts:
+        also = f" ({', '.join(doubt.name for doubt in doubts[1:])} alarm, too)" * (len(doubts) > 1)
+        said = doubts[0].sentence.removesuffix(".")
+        return f"Something is off, {doubts[0].name}: {said}{also}."
+    if standing.warnings:
+        return f"Something is off: {standing.warnings[0]}."
+    if standing.winner is not None:
+        return ""
+    evidence = standing.evidence
+    if evidence is not None and standing.is_heard and evidence.is_out.all():
+        return (
+            "No arm beats all others: each has lost to another one, and none will be declared. "
+            "Retire an arm that you do not need, or choose by the matrix."
+        )
+    if not standing.is_heard and (head["closed"] >= _CLOSED or head["asked"] >= _MANY):
+        return (
+            f"Nothing has been heard of {head['asked']:,} duels: check that your program tells the "
+            "answers, and with the ids that it was given."
+        )
+    if head["status"] != "paused" and (silent := _silence(look)):
+        return f"{silent[0].upper()}{silent[1:]}: check that your program still asks."
+    is_lost = standing.is_heard and standing.duels_left is None and head["status"] != "paused"
+    if is_lost and look.book.settings.goal == "decide":
+        return (
+            "It seems that no arm beats all others, so that none may ever be declared. Retire an "
+            "arm that you do not need, or choose by the matrix."
+        )
+    return ""
+
+
+def _silence(look: Look) -> str:
+    """Return what was noted of traffic that fell silent, if no duel has come since."""
+    from_events = [row for row in look.events if row["kind"] == "silent"]
+    if not from_events:
+        return ""
+    last = look.last_asked
+    is_still = last is not None and from_events[0]["about"] == str(last)
+    return str(from_events[0]["words"]) if is_still else ""
+
+
+def _time_left(look: Look, left: DuelsLeft, today: int) -> str:
+    """Return how long it takes at the traffic of the last day; empty where there is none."""
+    age = min(DAY, look.now - look.book.settings.created / 1e6)
+    if today == 0 or age <= 0 or left.high == 0:
+        return ""
+    low, middle, high = (n * age / today for n in left)
+    if high <= _NEAR * low:
+        return f"about {long_words(middle)}"
+    if low < 60.0 or left.low == 0:
+        return f"up to {long_words(high)}"
+    return between(low, high)
+
+
+def between(low: float, high: float) -> str:
+    """Two lengths of time.
+
+    >>> between(7200, 5 * 3600), between(7200, 3 * 86400)
+    ('2 to 5 hours', '2 hours to 3 days')
+    """
+    one, other = long_words(low), long_words(high)
+    if one == other:
+        return f"about {one}"
+    unit = one.split(" ", 1)[1]
+    if unit.rstrip("s") == other.split(" ", 1)[1].rstrip("s"):
+        one = one.split(" ", 1)[0]
+    return f"{one} to {other}"
+
+
+def long_words(seconds: float) -> str:
+    """A length of time as a person says it, in one unit.
+
+    >>> [long_words(seconds) for seconds in (30, 60, 5400, 86400, 3.2 * 86400, 1e12)]
+    ['less than a minute', '1 minute', '90 minutes', '1 day', '3 days', 'more than 100 years']
+    """
+    if seconds >= _FAR:
+        return "more than 100 years"
+    for size, name in _UNITS:
+        n = round(seconds / size)
+        is_one = abs(seconds / size - 1.0) <= 0.05 and name != "week"
+        if is_one or seconds >= 1.95 * size or (name == "minute" and n > 0):
+            return f"{n} {name}{'s' if n != 1 else ''}"
+    return "less than a minute"
+
+
+def window_words(window: Duration | None) -> str:
+    """A window, exactly; empty for never.
+
+    >>> [window_words(Duration(text)) for text in ("14d", "90m", "24h", "1m30s", "250ms")]
+    ['14 days', '90 minutes', '1 day', '90 seconds', '250ms']
+    """
+    if window is None:
+        return ""
+    for size, name in (*_UNITS[3:], (1.0, "second")):
+        n = float(window) / size
+        if n == round(n) and n >= 1:
+            return f"{n:,.0f} {name}{'s' if n != 1 else ''}"
+    return str(window)

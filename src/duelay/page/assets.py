@@ -1,0 +1,59 @@
+"""The files that a browser loads with the page: ours, and those of others beside their licences.
+
+`static/vendor/VENDORED.json` says where the others are from; a test compares the checksums.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from importlib import resources
+
+_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_FOLDER = resources.files("duelay.page") / "static"
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A file, its type, and the digest of its content: with another content it is elsewhere."""
+
+    name: str
+    content: bytes
+    content_type: str
+    digest: str
+
+    @property
+    def address(self) -> str:
+        """Where it is, below the root: good for ever."""
+        return f"/static/{self.digest}/{self.name}"
+
+    @property
+    def text(self) -> str:
+        """The content as text."""
+        return self.content.decode("utf-8")
+
+
+def source_of(text: str) -> str:
+    """What a Content-Security-Policy calls an inline style or script."""
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def _read() -> dict[str, Asset]:
+    found = {}
+    folders = (_FOLDER, _FOLDER / "vendor")
+    for path in (path for folder in folders for path in folder.iterdir() if path.is_file()):
+        suffix = path.name[path.name.rfind(".") :]
+        if suffix in _TYPES:
+            content = path.read_bytes()
+            digest = hashlib.sha256(content).hexdigest()[:16]
+            found[path.name] = Asset(path.name, content, _TYPES[suffix], digest)
+    return found
+
+
+STATIC: dict[str, Asset] = _read()

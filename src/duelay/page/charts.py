@@ -1,0 +1,236 @@
+"""Charts of an experiment, from its evidence and the counts by time that the store keeps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import select
+
+from duelay.ledger.elsewhere import wait
+from duelay.live import schema
+from duelay.live.book import MICRO
+from duelay.live.series import PairTimes, Totals, read_pairs, read_shown
+from duelay.page.reading import Look
+from duelay.page.views import Chart, Line, Values
+from duelay.players.opinions import opinions
+
+Floats = NDArray[np.float64]
+COLOURS = 12  # of the palette
+ARMS = 12  # lines of a chart, at the most
+_POINTS = 128  # of a line, about
+_PAST = 40  # points of chances, at the most
+_DRAWS = 400  # for each of these
+_ABOVE = math.log(1000.0)  # the level: evidence beyond that is cut off
+
+
+def colour_of(arm: int) -> int:
+    """The colour of an arm in every chart."""
+    return arm % COLOURS
+
+
+def values_of(numbers: Any) -> Values:
+    """Return numbers of a line, None for what is none."""
+    return tuple(float(x) if math.isfinite(x) else None for x in np.asarray(numbers).tolist())
+
+
+def evidence_chart(look: Look, arms: Sequence[int]) -> Chart | None:
+    """Draw how the evidence of arms grew, and the line at which one is declared."""
+    evidence = look.standing.evidence
+    if evidence is None or not look.standing.is_heard:
+        return None
+    paths = schema.paths
+    rows = look.connection.execute(
+        select(paths.c.tick, paths.c.at).where(paths.c.experiment == look.id)
+    )
+    at = {row.tick: row.at / MICRO for row in rows}
+    x = np.array([at.get(tick, np.nan) for tick in evidence.tick[:-1].tolist()] + [look.now])
+    path = np.minimum(evidence.path, evidence.level + _ABOVE)
+    known = np.isfinite(x)
+    x, path = x[known], path[known]
+    keep = np.append(np.diff(x) > 0, True)  # of one moment, the last
+    x, path = x[keep], path[keep]
+    stride = math.ceil(len(x) / _POINTS)
+    place = np.arange(len(x) - 1, -1, -stride)[::-1]
+    if len(place) < 2:
+        return None
+    x, path = x[place], np.exp(path[place])
+    level = math.exp(evidence.level)
+    lines = [_line(look, arm, path[:, arm]) for arm in arms]
+    lines.append(Line("declared", (level,) * len(x), "level"))
+    return Chart(
+        "evidence",
+        "Evidence",
+        "How many times likelier what was heard is if the arm beats each other one than if the two "
+        "were equal, by the opponent that it has least over. The first arm to reach the line, "
+        f"{level:,.0f} times, is declared the winner.",
+        tuple(x.tolist()),
+        tuple(lines),
+        y_kind="evidence",
+    )
+
+
+def allocation_chart(look: Look, totals: Totals, arms: Sequence[int]) -> Chart | None:
+    """Draw which share of the places each arm was shown in."""
+    asked = totals.asked
+    if not asked.any():
+        return None
+    shown = read_shown(look.connection, look.id, arms)
+    share = shown / np.where(asked > 0, 2.0 * asked, np.nan)[:, None]
+    lines = [_line(look, arm, share[:, place]) for place, arm in enumerate(arms)]
+    if len(arms) < len(look.book.arms):
+        rest = np.maximum(1.0 - share.sum(axis=1), 0.0)
+        lines.append(Line("all others", values_of(rest), "others"))
+    return Chart(
+        "allocation",
+        "Who is shown",
+        "The share of all places, two a duel, in which each arm was shown. The better arms, and "
+        "those that are hard to tell apart, are shown more.",
+        tuple(totals.start.tolist()),
+        tuple(lines),
+        y_kind="share",
+        is_stacked=True,
+    )
+
+
+def chances_chart(look: Look, totals: Totals, arms: Sequence[int], chances: Floats) -> Chart | None:
+    """Draw the probability that each arm is the winner; the last points are those of now."""
+    if not look.standing.is_heard or len(arms) < 2:
+        return None
+    past = _past_chances(look, totals, sorted(arms))
+    place = {arm: column for column, arm in enumerate(sorted(arms))}
+    ends = [float(totals.start[bucket]) + totals.width for bucket in past]
+    values = np.array([*past.values(), chances[sorted(arms)]])
+    return Chart(
+        "chances",
+        "Chance of being the winner",
+        "The probability that each arm beats all others, given what had been heard by then. It is "
+        "an opinion: nothing is guaranteed by it.",
+        (*ends, max(look.now, ends[-1] if ends else 0.0)),
+        tuple(_line(look, arm, values[:, place[arm]]) for arm in arms),
+        y_kind="share",
+        is_opinion=True,
+    )
+
+
+def _past_chances(look: Look, totals: Totals, arms: Sequence[int]) -> dict[int, Floats]:
+    """Return the chances at the end of some buckets that are over; each is reckoned once."""
+    stride = 1
+    while len(totals.start) > stride * _PAST:
+        stride *= 2
+    over = [bucket for bucket in range(stride - 1, len(totals.start), stride)
+            if totals.start[bucket] + totals.width <= look.now]  # fmt: skip
+    kept = look.reader.past
+    present = look.standing.present[list(arms)]
+    kind = ("chances", totals.width, tuple(arms), present.tobytes())
+    missing = [bucket for bucket in over if (*kind, bucket) not in kept]
+    if missing:
+        for place in [place for place in kept if place[:4] != kind]:
+            del kept[place]
+        counts = _Cumulated(totals, read_pairs(look.connection, look.id, arms))
+        for bucket in missing:
+            lead, n = counts.weigh(look, totals.start[bucket] + totals.width)
+            found = opinions(lead, n, 0, None, present, _DRAWS).chances
+            kept[(*kind, bucket)] = found
+    return {bucket: kept[(*kind, bucket)] for bucket in over}
+
+
+class _Cumulated:
+    """Counts of pairs up to any time."""
+
+    def __init__(self, totals: Totals, pairs: PairTimes) -> None:
+        self.totals, self.width = totals, totals.width
+        self.plays, self.answers, self.given = (
+            np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
+            for values in (pairs.plays, pairs.answers, pairs.given)
+        )
+
+    def at(self, values: Floats, moment: float) -> Floats:
+        """Return what it had come to, growing evenly within a bucket."""
+        place = (moment - self.totals.start[0]) / self.width
+        place = min(max(place, 0.0), len(values) - 1.0)
+        low = min(int(place), len(values) - 2)
+        return np.asarray(values[low] + (place - low) * (values[low + 1] - values[low]))
+
+    def weigh(self, look: Look, moment: float) -> tuple[Floats, Floats]:
+        """Return how many more wins than losses each had by then, and in how many answers.
+
+        A silence counts as it does in the evidence, from about the age on at which it settles a
+        duel there.
+        """
+        bets = look.book.bets
+        given, answers = self.at(self.given, moment), self.at(self.answers, moment)
+        wins = given + (answers - given).T if bets.is_vote else given
+        lead, n = wins - wins.T, wins + wins.T
+        patience, kappa = float(wait(bets)), float(bets.kappa[0])
+        if not bets.is_vote and math.isfinite(patience) and bets.n_heard[0] > 0:
+            mean = float(bets.delays[0] / bets.n_heard[0])
+            heard = self.at(self.answers, moment - patience + mean)
+            silent = np.maximum(self.at(self.plays, moment - patience) - heard, 0.0)
+            lead = lead + kappa * (silent.T - silent)
+            n = n + kappa**2 * (silent + silent.T)
+        np.fill_diagonal(lead, 0.0)
+        np.fill_diagonal(n, 0.0)
+        return lead, n
+
+
+def pending_chart(look: Look, totals: Totals) -> Chart | None:
+    """Draw how many silent duels are open, by their age."""
+    asked = totals.asked
+    open_ = np.clip(np.cumsum(asked) - look.book.head["closed"], 0, asked)
+    waits = (asked - totals.answered) * open_ / np.maximum(asked, 1)
+    if not waits.any():
+        return None
+    first = int(np.flatnonzero(open_)[0])
+    middle = totals.start + 0.5 * np.minimum(totals.width, np.maximum(look.now - totals.start, 0.0))
+    ages = np.maximum(look.now - middle, 0.0)
+    ages, waits = ages[first:][::-1], waits[first:][::-1]
+    return Chart(
+        "pending",
+        "Pending by age",
+        "Duels that are still silent and may yet be answered, by how long ago they were asked.",
+        tuple(ages.tolist()),
+        (Line("pending", values_of(np.rint(waits)), "total"),),
+        x_kind="age",
+    )
+
+
+def pair_chart(look: Look, totals: Totals, i: int, j: int) -> Chart | None:
+    """Draw how often i beats j as it was known over time, corrected and naively."""
+    if not totals.asked.any():
+        return None
+    counts = _Cumulated(totals, read_pairs(look.connection, look.id, (i, j)))
+    plays, answers, given = (part[1:] for part in (counts.plays, counts.answers, counts.given))
+    wins, losses = given[:, 0, 1], given[:, 1, 0]
+    of = answers[:, 0, 1] + answers[:, 1, 0]
+    if look.book.bets.is_vote:
+        wins, losses = wins + answers[:, 1, 0] - losses, losses + answers[:, 0, 1] - wins
+    else:
+        of = plays[:, 0, 1] + plays[:, 1, 0]
+    heard = wins + losses
+    naive = wins if look.book.bets.is_vote else wins + plays[:, 1, 0] - losses
+    with np.errstate(invalid="ignore", divide="ignore"):
+        lines = (Line("corrected", values_of(wins / heard), "corrected"),
+                 Line("naive", values_of(naive / of), "naive"),
+                 Line("even", (0.5,) * len(heard), "level"))  # fmt: skip
+    ends = np.minimum(totals.start + totals.width, np.maximum(look.now, totals.start))
+    first, second = look.book.arms[i], look.book.arms[j]
+    return Chart(
+        "pair",
+        "Over time",
+        f"How often {first} beats {second}. Corrected is its share of the conversions heard of the "
+        "two so far: a coin decides who is shown first, so that late and missing answers take from "
+        "both alike. Naive takes every silence for a win of the second."
+        if not look.book.bets.is_vote
+        else f"How often {first} beats {second}, by all votes so far.",
+        tuple(ends.tolist()),
+        lines,
+        y_kind="share",
+    )
+
+
+def _line(look: Look, arm: int, values: Any) -> Line:
+    return Line(look.book.arms[arm], values_of(values), "arm", colour_of(arm))

@@ -1,0 +1,180 @@
+"""Reading an experiment for its page: what is new since the last look, not all of it again."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, select
+
+from duelay.assumptions import Finding
+from duelay.live import Experiment, schema
+from duelay.live.book import MICRO, Book
+from duelay.live.desk import Act
+from duelay.live.standing import LiveStanding, stand
+from duelay.live.store import Store, StoreError
+from duelay.page import views
+from duelay.players.leading import beaten
+
+_EVERY = 1.0  # seconds between two times that what is due is settled
+_EVENTS = 50  # the latest, that are shown
+_MINUTE = 60.0  # seconds: after so long, times on the page have changed
+
+
+@dataclass
+class Reader:
+    """What a process has read of an experiment; threads take turns."""
+
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    book: Book | None = None
+    settled: float = -1e18  # when it was, by the clock that never jumps
+    view: views.Experiment | None = None
+    listed: tuple[str, views.Listed] | None = None  # of a version
+    checked: views.Checked | None = None  # the latest
+    past: dict[Any, Any] = field(default_factory=dict)  # points of charts that do not change
+
+
+_READERS: weakref.WeakKeyDictionary[Store, dict[tuple[int, int | None], Reader]] = (
+    weakref.WeakKeyDictionary()
+)
+_READERS_LOCK = threading.Lock()
+
+
+def reader_of(experiment: Experiment) -> Reader:
+    """Return what this process has read of an experiment."""
+    desk = experiment._desk
+    with _READERS_LOCK:
+        there = _READERS.setdefault(experiment.store, {})
+        return there.setdefault((desk.id, desk.created), Reader())
+
+
+def forget_others(store: Store, kept: set[tuple[int, int | None]]) -> None:
+    """Forget experiments that are in the store no longer."""
+    with _READERS_LOCK:
+        there = _READERS.setdefault(store, {})
+        for place in there.keys() - kept:
+            del there[place]
+
+
+@dataclass(frozen=True)
+class Look:
+    """An experiment at one moment; good only while its reader is held."""
+
+    connection: Connection
+    book: Book
+    reader: Reader
+    standing: LiveStanding
+    events: tuple[Any, ...]  # rows, the latest first
+    now: float
+
+    @property
+    def id(self) -> int:
+        """The experiment's, in the store."""
+        return self.book.settings.id
+
+    @property
+    def last_asked(self) -> int | None:
+        """When the last duel was asked, in microseconds; None where its row is gone."""
+        duels = schema.duels
+        found = self.connection.execute(
+            select(duels.c.asked).where(
+                duels.c.experiment == self.id, duels.c.number == self.book.head["asked"]
+            )
+        ).scalar()
+        return None if found is None else int(found)
+
+    @property
+    def version(self) -> str:
+        """Another one where anything has changed that the page shows."""
+        head, checked = self.book.head, self.reader.checked
+        last = self.events[0]["id"] if self.events else 0
+        seen = 0.0 if checked is None else checked.at
+        return (
+            f"{self.id}.{self.book.settings.created:x}.{head['version']}.{head['asked']}."
+            f"{head['heard']}.{head['changes']}.{head['status'][0]}.{last}.{seen:.0f}."
+            f"{self.now // _MINUTE:.0f}"
+        )
+
+
+@contextlib.contextmanager
+def look(experiment: Experiment, *, settles: bool = True) -> Iterator[Look]:
+    """Give an experiment as it is now; where it `settles`, silence counts as time has passed."""
+    reader, desk = reader_of(experiment), experiment._desk
+    if settles:
+        _settle(experiment, reader)
+    with reader.lock, experiment.store.reading() as connection:
+        head = desk.read_head(connection)
+        book = reader.book
+        if book is None:
+            book = Book.load(connection, head)
+        else:
+            book = book.renew(connection, head)
+        # Nobody looks at the evidence here: what was touched is known by now.
+        book.bets.n_touched[0] = 0
+        book.bets.is_touched[:] = False
+        reader.book = book
+        now = max(float(desk.clock()), head["moment"] / MICRO)
+        events = _read_events(connection, desk.id)
+        standing = stand(book, experiment.policy, lambda n: experiment._latest(n))
+        alarms = _alarms(reader.checked, events)
+        yield Look(connection, book, reader, standing.with_alarms(alarms), events, now)
+
+
+def rank(standing: LiveStanding) -> list[int]:
+    """Return the arms: who wins or leads, then by how many each beats, the retired last."""
+    beats, lead = beaten(standing.mean), np.zeros(len(standing.arms))
+    if standing.bets is not None:
+        lead = standing.bets.lead.sum(axis=1)
+    first = standing.leader if standing.is_heard else -1
+    return sorted(
+        range(len(standing.arms)),
+        key=lambda arm: (arm != first, not standing.present[arm], -beats[arm], -lead[arm], arm),
+    )
+
+
+def _settle(experiment: Experiment, reader: Reader) -> None:
+    """Let silence count, at most once a second; where nothing is open there is nothing to do."""
+    now, desk = time.monotonic(), experiment._desk
+    with reader.lock:
+        if now - reader.settled < _EVERY:
+            return
+        reader.settled = now
+    with experiment.store.reading() as connection:
+        head = desk.read_head(connection)
+    last, asked = head["closed"], head["asked"]
+    is_over = head["matured"] == asked and (head["window"] is None or last == asked)
+    if is_over or desk.clock() * MICRO - head["settled"] < _EVERY * MICRO:
+        return
+    # A store that cannot be written to can still be shown.
+    with contextlib.suppress(StoreError):
+        desk.submit(Act(lambda *_: None, settles=True))
+
+
+def _read_events(connection: Connection, experiment: int) -> tuple[Any, ...]:
+    events = schema.events
+    rows = connection.execute(
+        select(events)
+        .where(events.c.experiment == experiment)
+        .order_by(events.c.id.desc())
+        .limit(_EVENTS)
+    )
+    return tuple(rows.mappings())
+
+
+def _alarms(checked: views.Checked | None, events: tuple[Any, ...]) -> tuple[Finding, ...]:
+    """Return what alarms, by the latest check; before any, what was ever noted."""
+    nan = float("nan")
+    if checked is not None:
+        return tuple(
+            Finding(test.name, nan, test.p_value or 0.0, test.n, True, test.sentence)
+            for test in checked.tests
+            if test.is_alarm
+        )
+    noted = {row["about"]: row["words"] for row in events if row["kind"] == "alarm"}
+    return tuple(Finding(name, nan, nan, 0, True, words) for name, words in noted.items())

@@ -1,0 +1,256 @@
+"""Pages as HTML: from the data of `duelay.page.views` to what a browser shows.
+
+A page works without JavaScript. With it, its live part is fetched again and morphed in place. There
+is no inline style and no inline script, so that a strict Content-Security-Policy holds. A report is
+the same page in one file: style and script are inline there, and its policy names their digests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import urllib.parse
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from duelay._core.words import in_html
+from duelay._version import __version__
+from duelay.page import drawing, pasting, views, words
+from duelay.page.assets import STATIC, source_of
+
+__all__ = [
+    "POLICY",
+    "STATIC",
+    "Viewer",
+    "error_page",
+    "experiment_page",
+    "experiment_part",
+    "keys_page",
+    "list_page",
+    "list_part",
+    "list_version",
+    "log_page",
+    "login_page",
+    "pair_page",
+    "pair_part",
+]
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_STYLES = ("uPlot.min.css", "page.css")
+_SCRIPTS = ("htmx.min.js", "idiomorph-ext.min.js", "uPlot.iife.min.js", "page.js")
+_STATIC_SCRIPTS = ("uPlot.iife.min.js", "page.js")
+_LONG = 30  # arms beyond these are folded away
+_NARROW = 8  # arms up to which a cell of the matrix says everything
+
+ADVICE = {
+    "wait": "Wait",
+    "go-on": "Go on",
+    "stop": "Stop",
+    "off": "Something is off",
+    "paused": "Paused",
+}
+EVENTS = {
+    "declared": "Winner declared",
+    "withdrawn": "Declaration taken back",
+    "alarm": "Alarm",
+    "silent": "Traffic is silent",
+    "joined": "Arm added",
+    "retired": "Arm retired",
+}
+OUTCOMES = ("first won", "second won", "tie", "pending", "silent")
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """Who looks, and what they may do."""
+
+    may_change: bool = False  # pause, resume, add, retire, new
+    may_keys: bool = False  # see, make and revoke keys
+    csrf: str = ""  # hidden field of every form that posts
+    signed_in: str = ""  # name of the key; empty where none is needed
+    base: str = ""  # prefix of addresses
+    is_static: bool = False  # a report: no forms, no polling, no links to other pages
+    origin: str = "http://127.0.0.1:8000"  # of the service, with the prefix: for code to paste
+
+
+def list_page(
+    listed: Sequence[views.Listed],
+    viewer: Viewer,
+    problem: str = "",
+    said: Mapping[str, str] | None = None,
+) -> str:
+    """All experiments, and the form for a new one; `problem` is what was wrong with `said`."""
+    return _render(
+        "list.html", viewer, listed=listed, problem=problem, said=said or {}, polls=_at(viewer)
+    )
+
+
+def list_version(listed: Sequence[views.Listed]) -> str:
+    """Another one where anything in the list has changed."""
+    return hashlib.sha256(repr(list(listed)).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def list_part(listed: Sequence[views.Listed], viewer: Viewer) -> str:
+    """The part of the list that is fetched again."""
+    return _render("list_part.html", viewer, listed=listed)
+
+
+def experiment_page(
+    view: views.Experiment, checked: views.Checked | None, viewer: Viewer, notice: str = ""
+) -> str:
+    """An experiment; `notice` is a sentence on what was just done or refused."""
+    at = _at(viewer, "e", view.name)
+    return _render(
+        "experiment.html",
+        viewer,
+        view=view,
+        checked=checked,
+        notice=notice,
+        polls=at,
+        is_part=False,
+    )
+
+
+def experiment_part(view: views.Experiment, checked: views.Checked | None, viewer: Viewer) -> str:
+    """The part of it that is fetched again."""
+    return _render("experiment_part.html", viewer, view=view, checked=checked, is_part=True)
+
+
+def pair_page(view: views.Experiment, pair: views.Pair, viewer: Viewer) -> str:
+    """Two arms of an experiment."""
+    at = _at(viewer, "e", view.name, "pair", str(pair.first.number), str(pair.second.number))
+    return _render("pair.html", viewer, view=view, pair=pair, polls=at, is_part=False)
+
+
+def pair_part(view: views.Experiment, pair: views.Pair, viewer: Viewer) -> str:
+    """The part of it that is fetched again."""
+    return _render("pair_part.html", viewer, view=view, pair=pair, is_part=True)
+
+
+def log_page(
+    view: views.Experiment,
+    duels: Sequence[views.Duel],
+    filter: Mapping[str, str],
+    next: str,
+    viewer: Viewer,
+) -> str:
+    """The latest duels; `next` is the `before` of the older ones, empty where there are none."""
+    kept = {name: value for name, value in filter.items() if value and name != "before"}
+    older = f"?{urllib.parse.urlencode({**kept, 'before': next})}" if next else ""
+    return _render(
+        "log.html", viewer, view=view, duels=duels, filter=filter, older=older, outcomes=OUTCOMES
+    )
+
+
+def keys_page(keys: Iterable[Any], viewer: Viewer, made: str = "", problem: str = "") -> str:
+    """The keys; `made` is one that was just made, shown this once."""
+    return _render("keys.html", viewer, keys=tuple(keys), made=made, problem=problem)
+
+
+def login_page(problem: str = "", next: str = "/", viewer: Viewer | None = None) -> str:
+    """Ask for a key; `next` is where to go then."""
+    return _render("login.html", viewer or Viewer(), problem=problem, next=next)
+
+
+def error_page(status: int, words: str, viewer: Viewer, again: int = 0) -> str:
+    """Say what went wrong; the page tries again after so many seconds, unless 0."""
+    return _render("error.html", viewer, status=status, said=words, again=again)
+
+
+def _at(viewer: Viewer, *parts: str) -> str:
+    """An address; what is in a name is quoted."""
+    return f"{viewer.base}/{'/'.join(urllib.parse.quote(part, safe='') for part in parts)}"
+
+
+def _render(name: str, viewer: Viewer, **said: Any) -> str:
+    def at(*parts: Any) -> str:
+        return _at(viewer, *map(str, parts))
+
+    return _PAGES.get_template(name).render(viewer=viewer, at=at, **said)
+
+
+def _inline() -> dict[str, Any]:
+    """The styles and scripts of a report, and the policy that allows these alone."""
+    style = "\n".join(STATIC[name].text for name in _STYLES)
+    scripts = [STATIC[name].text.replace("</script", "<\\/script") for name in _STATIC_SCRIPTS]
+    policy = (
+        f"default-src 'none'; style-src {source_of(style)}; "
+        f"script-src {' '.join(map(source_of, scripts))}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    return {"style": Markup(style), "scripts": list(map(Markup, scripts)), "policy": Markup(policy)}
+
+
+def _shown(value: Any) -> Any:
+    """Text as text, with characters replaced that cannot be shown; markup as it is."""
+    if type(value) is not str:
+        return value
+    return escape(value) if value.isprintable() else Markup(in_html(value))
+
+
+def _moment(value: float | None, form: str = "full") -> Markup:
+    """A moment, which `page.js` writes in the viewer's zone."""
+    if value is None:
+        return Markup(words.NONE)
+    at, said = words.iso(value), words.utc(value)
+    return Markup(f'<time datetime="{at}" data-form="{form}" title="{said}">{said}</time>')
+
+
+def _code(text: str) -> Markup:
+    """Lines of code: as they are, with their line breaks."""
+    return Markup("\n".join(in_html(line) for line in text.split("\n")))
+
+
+def _make() -> Environment:
+    made = Environment(
+        loader=PackageLoader("duelay.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters.update(
+        about=words.about,
+        code=_code,
+        count=words.count,
+        duration=words.duration,
+        moment=_moment,
+        one_in=words.one_in,
+        share=words.share,
+        times=words.times,
+    )
+    made.globals.update(
+        ADVICE=ADVICE,
+        EVENTS=EVENTS,
+        LONG=_LONG,
+        NARROW=_NARROW,
+        SCRIPTS=_SCRIPTS,
+        STATIC=STATIC,
+        STYLES=_STYLES,
+        draw=drawing.draw,
+        fill=drawing.fill,
+        gauge=drawing.gauge,
+        in_curl=pasting.in_curl,
+        in_python=pasting.in_python,
+        inline=_inline,
+        kind=drawing.kind,
+        many=words.many,
+        reach=drawing.reach,
+        span=words.span,
+        spark=drawing.spark,
+        version=__version__,
+        version_of=list_version,
+        whisker=drawing.whisker,
+    )
+    return made
+
+
+_PAGES = _make()

@@ -1,0 +1,333 @@
+"""From a live experiment to what its page shows: `duelay.page.views`.
+
+What `see` takes does not depend on how many duels there are: all is in counters that the store
+keeps. `check` goes through the latest duels, and takes a second or so.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from duelay.live import Experiment, UnknownExperimentError
+from duelay.live.book import MICRO
+from duelay.live.series import Totals, asked_since, read_totals
+from duelay.live.standing import LiveStanding
+from duelay.live.store import Store
+from duelay.page import views
+from duelay.page.advising import DAY, advise, window_words
+from duelay.page.charts import (
+    ARMS,
+    allocation_chart,
+    chances_chart,
+    colour_of,
+    evidence_chart,
+    pair_chart,
+    pending_chart,
+)
+from duelay.page.checking import check
+from duelay.page.log import read_log
+from duelay.page.reading import Look, forget_others, look, rank
+from duelay.players.alarms import REMARKS
+
+__all__ = ["check", "read_log", "see", "see_list", "see_pair"]
+
+MATRIX = 30  # arms of the matrix, at the most
+_SPARK = 40  # bars of a sparkline, at the most
+_EVENTS = 50
+
+
+def see(experiment: Experiment, *, settles: bool = True) -> views.Experiment:
+    """Return what the page of an experiment shows.
+
+    Where it `settles`, silence counts as time has passed; that writes to the store, at most once a
+    second. What `check` has found before is in the headline and the advice.
+    """
+    with look(experiment, settles=settles) as seen:
+        kept = seen.reader.view
+        if kept is None or kept.version != seen.version:
+            seen.reader.view = kept = _view(seen)
+        return kept
+
+
+def see_pair(experiment: Experiment, i: int, j: int) -> views.Pair:
+    """Return all about two arms, by their numbers."""
+    with look(experiment, settles=False) as seen:
+        k = len(seen.book.arms)
+        if i == j or not 0 <= i < k or not 0 <= j < k:
+            raise LookupError(f"no pair of arms {i} and {j}: they are two of 0 to {k - 1}")
+        return _pair(seen, i, j)
+
+
+_OPENED: weakref.WeakKeyDictionary[Store, dict[str, Experiment]] = weakref.WeakKeyDictionary()
+
+
+def see_list(store: Store, names: Sequence[str] | None = None, **opened: Any) -> list[views.Listed]:
+    """Return what the list shows of the experiments of a store, or of some of them.
+
+    `opened` is what `Experiment.open` takes.
+    """
+    there = _OPENED.setdefault(store, {})
+    every = Experiment.names(store)
+    for gone in there.keys() - set(every):
+        there.pop(gone, None)
+    found = []
+    for name in every if names is None else names:
+        try:
+            found.append(_listed(store, there, name, opened))
+        except UnknownExperimentError:  # deleted just now
+            continue
+    desks = [experiment._desk for experiment in list(there.values())]
+    if names is None:
+        forget_others(store, {(desk.id, desk.created) for desk in desks})
+    return found
+
+
+def _listed(
+    store: Store, there: dict[str, Experiment], name: str, opened: dict[str, Any]
+) -> views.Listed:
+    if name not in there:
+        there[name] = Experiment.open(store, name, **opened)
+    try:
+        return _list_one(there[name])
+    except UnknownExperimentError:  # deleted, and made anew under its name
+        there[name] = Experiment.open(store, name, **opened)
+        return _list_one(there[name])
+
+
+def _list_one(experiment: Experiment) -> views.Listed:
+    with look(experiment) as seen:
+        kept = seen.reader.listed
+        if kept is None or kept[0] != seen.version:
+            seen.reader.listed = kept = (seen.version, _list_entry(seen))
+        return kept[1]
+
+
+def _list_entry(seen: Look) -> views.Listed:
+    standing, head = seen.standing, seen.book.head
+    totals, today = read_totals(seen.connection, seen.id), _today(seen)
+    advice, evidence = advise(seen, today), standing.evidence
+    words = {"off": "something is off", "stop": "declared", "paused": "paused",
+             "wait": "nothing heard yet" if head["asked"] else "no duels yet"}  # fmt: skip
+    sure = None
+    if evidence is not None and standing.is_heard:
+        sure = _share(evidence.arm[standing.leader] / evidence.level)
+    return views.Listed(
+        name=standing.name,
+        status=standing.status,
+        leader=standing.arms[standing.leader] if standing.is_heard else None,
+        winner=None if standing.winner is None else standing.arms[standing.winner],
+        sure=sure,
+        words=words.get(advice.kind) or advice.duels or "goes on by itself",
+        spark=_spark(totals),
+        duels=head["asked"],
+        today=today,
+        pending=_pending(standing),
+        alarms=tuple(alarm.name for alarm in standing.alarms if alarm.name not in REMARKS),
+    )
+
+
+def _spark(totals: Totals) -> tuple[int, ...]:
+    """Return the duels of the latest buckets, some together where there are many."""
+    asked = totals.asked
+    stride = math.ceil(len(asked) / _SPARK)
+    padded = np.concatenate([np.zeros(-len(asked) % stride, dtype=np.int64), asked])
+    return tuple(padded.reshape(-1, stride).sum(axis=1).tolist())
+
+
+def _view(seen: Look) -> views.Experiment:
+    standing, book = seen.standing, seen.book
+    settings, head = book.settings, book.head
+    today, totals = _today(seen), read_totals(seen.connection, seen.id)
+    order = rank(standing)
+    arms = _arms(seen, order)
+    shown = order[:ARMS]
+    present = [arm for arm in shown if standing.present[arm]]
+    return views.Experiment(
+        name=settings.name,
+        status=head["status"],
+        goal=settings.goal,
+        policy=settings.policy,
+        feedback=settings.feedback,
+        window=window_words(settings.window),
+        error=settings.error,
+        created=settings.created / MICRO,
+        now=seen.now,
+        headline=standing.headline,
+        advice=advise(seen, today),
+        guarantee=_guarantee(standing),
+        warnings=standing.warnings,
+        winner=None if standing.winner is None else standing.arms[standing.winner],
+        leader=standing.arms[standing.leader] if standing.is_heard else None,
+        duels=head["asked"],
+        heard=head["heard"],
+        pending=_pending(standing),
+        late=standing.late,
+        today=today,
+        arms=arms,
+        matrix=_matrix(seen, order[:MATRIX]),
+        evidence=evidence_chart(seen, present),
+        allocation=allocation_chart(seen, totals, shown),
+        chances=chances_chart(seen, totals, present, standing.chances),
+        pending_ages=pending_chart(seen, totals),
+        events=_events(seen),
+        version=seen.version,
+    )
+
+
+def _today(seen: Look) -> int:
+    return asked_since(seen.connection, seen.id, round((seen.now - DAY) * MICRO))
+
+
+def _pending(standing: LiveStanding) -> int:
+    return 0 if standing.pending is None else int(standing.pending.sum())
+
+
+def _share(value: float) -> float:
+    return min(max(float(value), 0.0), 1.0)
+
+
+def _known(value: float) -> float | None:
+    """A share, from 0 to 1; None where it is not known."""
+    return _share(value) if not math.isnan(value) else None
+
+
+def _guarantee(standing: LiveStanding) -> str:
+    """Say what a declaration, and the intervals, are worth."""
+    kind, words = standing.guarantee.kind, standing.guarantee.words
+    if kind == "none":
+        return f"Nothing is guaranteed: {words}."
+    often = (
+        f"A winner that is declared is wrong in at most {100 * standing.error:g} % of experiments, "
+        "however often you look"
+    )
+    return f"{often}: {words}." if kind == "measured" else f"{often}. It rests on {words}."
+
+
+def _arms(seen: Look, order: Sequence[int]) -> tuple[views.Arm, ...]:
+    standing, evidence = seen.standing, seen.standing.evidence
+    rows = {row.arm: row for row in standing.rows()}
+    return tuple(
+        _arm(standing, evidence, rows[arm], standing.chances if standing.is_heard else None)
+        for arm in order
+    )
+
+
+def _arm(standing: LiveStanding, evidence: Any, row: Any, chances: Any) -> views.Arm:
+    arm, is_present = row.arm, bool(standing.present[row.arm])
+    is_leader = standing.is_heard and arm == standing.leader
+    is_unheard = is_leader or not standing.is_heard or math.isnan(row.mean)
+    is_weighed = is_present and standing.is_heard
+    return views.Arm(
+        number=arm,
+        name=standing.arms[arm],
+        colour=colour_of(arm),
+        is_present=is_present,
+        is_leader=is_leader,
+        is_winner=arm == standing.winner,
+        chance=float(chances[arm]) if is_weighed else None,
+        evidence=_share(evidence.arm[arm] / evidence.level) if is_weighed and evidence else None,
+        mean=None if is_unheard else _known(row.mean),
+        lower=None if is_unheard else _known(row.lower),
+        upper=None if is_unheard else _known(row.upper),
+        duels=row.duels,
+        conversions=row.conversions,
+        pending=row.pending or 0,
+    )
+
+
+def _matrix(seen: Look, arms: Sequence[int]) -> tuple[tuple[views.Cell | None, ...], ...]:
+    return tuple(
+        tuple(None if i == j else _cell(seen, i, j) for j in arms) for i in arms
+    )  # fmt: skip
+
+
+def _cell(seen: Look, i: int, j: int) -> views.Cell:
+    """Return what is known of i against j."""
+    standing, answers = seen.standing, seen.book.array("answers")
+    mean = _known(float(standing.mean[i, j]))
+    pending = standing.pending
+    is_heard = mean is not None
+    return views.Cell(
+        first=i,
+        second=j,
+        mean=mean,
+        lower=_known(float(standing.lower[i, j])) if is_heard else None,
+        upper=_known(float(standing.upper[i, j])) if is_heard else None,
+        shade=0 if mean is None else round(20.0 * (mean - 0.5)),
+        plays=int(standing.plays[i, j] + standing.plays[j, i]),
+        heard=int(answers[i, j] + answers[j, i]),
+        pending=0 if pending is None else int(pending[i, j] + pending[j, i]),
+    )
+
+
+def _pair(seen: Look, i: int, j: int) -> views.Pair:
+    standing = seen.standing
+    arms = {arm.number: arm for arm in _arms(seen, [i, j])}
+    cell, pending = _cell(seen, i, j), standing.pending
+    both = ((i, j), (j, i))
+    counts = [tuple(int(values[pair]) for pair in both) if values is not None else (0, 0)
+              for values in (standing.plays, standing.conversions, pending)]  # fmt: skip
+    naive = _naive(seen, i, j)
+    return views.Pair(
+        first=arms[i],
+        second=arms[j],
+        cell=cell,
+        plays=counts[0],  # type: ignore[arg-type]
+        conversions=counts[1],  # type: ignore[arg-type]
+        pending=counts[2],  # type: ignore[arg-type]
+        naive=naive,
+        corrected=cell.mean,
+        words=_pair_words(seen, cell, naive),
+        over_time=pair_chart(seen, read_totals(seen.connection, seen.id), i, j),
+    )
+
+
+def _naive(seen: Look, i: int, j: int) -> float | None:
+    """Return how often i beats j if silence were a win of the second; of votes, as they stand."""
+    book = seen.book
+    if book.settings.is_vote:
+        given = book.array("given")
+        n = book.array("answers") - book.array("repeated_answers")
+        wins = given[i, j] + n[j, i] - given[j, i]
+    else:
+        n, heard = seen.standing.plays, seen.standing.conversions
+        wins = heard[i, j] + n[j, i] - heard[j, i]
+    of = n[i, j] + n[j, i]
+    return float(wins / of) if of else None
+
+
+def _pair_words(seen: Look, cell: views.Cell, naive: float | None) -> str:
+    """Say how the two compare."""
+    first, second = (seen.book.arms[arm] for arm in (cell.first, cell.second))
+    if cell.plays == 0:
+        return f"{first} and {second} have never met."
+    if cell.mean is None or cell.lower is None or cell.upper is None:
+        return f"{first} and {second} have met in {cell.plays:,} duels, and nothing is settled yet."
+    ends = f"{100 * cell.lower:.0f} to {100 * cell.upper:.0f} %"
+    words = f"{first} beats {second} in about {100 * cell.mean:.0f} % of duels ({ends})"
+    if cell.lower > 0.5 or cell.upper < 0.5:
+        better = first if cell.lower > 0.5 else second
+        words += f": {better} is better"
+    else:
+        words += ": which of them is better is not yet clear"
+    if seen.book.settings.is_vote or naive is None:
+        return f"{words}."
+    return (
+        f"{words}. Silence is weighed by what it tells; taken for wins of the second shown, it "
+        f"would be {100 * naive:.0f} %."
+    )
+
+
+def _events(seen: Look) -> tuple[views.Event, ...]:
+    """Return what happened, the latest first."""
+    found = [views.Event(row["kind"], row["at"] / MICRO, row["words"]) for row in seen.events]
+    for change in seen.book.changes:
+        words = f"{change.arm} {'joined' if change.kind == 'joined' else 'was retired'}"
+        found.append(views.Event(change.kind, float(change.at or 0.0), words))
+    found.sort(key=lambda event: -event.at)
+    return tuple(found[:_EVENTS])

@@ -1,0 +1,122 @@
+"""Glances: what pages show, made once for all who look at one time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from duelay.live import Experiment
+from duelay.page import viewing
+from duelay.page.views import Checked
+from duelay.service.desks import Desks
+
+R = TypeVar("R")
+_FRESH = 1.0  # seconds for which a view is shown again
+_AT_ONCE = 2  # views that are made at one time: the other threads are for those who ask and tell
+_MOST = 200  # views that are kept
+_SOON, _LATER = 5.0, 600.0  # seconds between two checks, at the least and at the most
+_SHARE = 0.05  # of the time, that checks of an experiment may take
+_LOG = logging.getLogger("duelay.service")
+
+
+@dataclass
+class _Kept:
+    task: asyncio.Task[Any]
+    at: float = 0.0  # when it was made
+
+    @property
+    def is_good(self) -> bool:
+        if not self.task.done():
+            return True
+        if self.task.cancelled() or self.task.exception() is not None:
+            return False
+        return time.monotonic() - self.at < _FRESH
+
+
+class Glances:
+    """Views that are at most a second old; however many look, each is made once."""
+
+    def __init__(self, desks: Desks) -> None:
+        self._desks = desks
+        self._kept: dict[tuple[Any, ...], _Kept] = {}
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+
+    async def get(self, name: str, what: tuple[Any, ...], make: Callable[[], R]) -> R:
+        """Return a view of an experiment, made in a thread where it is not there yet."""
+        place = (name, *what)
+        kept = self._kept.get(place)
+        if kept is None or not kept.is_good:
+            kept = _Kept(asyncio.create_task(self.run(make)))
+            kept.task.add_done_callback(lambda task: _note(kept, task))
+            good = {at: each for at, each in self._kept.items() if each.is_good}
+            self._kept = dict(list(good.items())[-_MOST + 1 :]) | {place: kept}
+        # Who goes away does not take it from the others.
+        found: R = await asyncio.shield(kept.task)
+        return found
+
+    async def run(self, make: Callable[[], R]) -> R:
+        """Call something in a thread, few at a time."""
+        async with self._turns:
+            return await self._desks.call(make)
+
+    def forget(self, name: str) -> None:
+        """Have an experiment, and the list, looked at anew: something was changed."""
+        for place in [place for place in self._kept if place[0] in (name, "")]:
+            del self._kept[place]
+
+
+def _note(kept: _Kept, task: asyncio.Task[Any]) -> None:
+    kept.at = time.monotonic()
+    if not task.cancelled():
+        task.exception()  # it is known, even if nobody waits for it any longer
+
+
+@dataclass
+class _Found:
+    checked: Checked | None
+    heard: str  # by then
+    due: float  # when it may be looked at again
+
+
+class Checks:
+    """Delays and tests of assumptions, looked at in a thread of their own, one at a time."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="duelay-checks")
+        self._found: dict[tuple[str, int], _Found] = {}
+        self._waiting: set[tuple[str, int]] = set()
+
+    def latest(self, experiment: Experiment, heard: str) -> Checked | None:
+        """Return what was found last, and look again where that is due; None at first.
+
+        It is due after a while, if something else was heard by then.
+        """
+        place = (experiment.name, experiment._desk.id)
+        found = self._found.get(place)
+        is_due = found is None or (found.heard != heard and time.monotonic() > found.due)
+        if is_due and place not in self._waiting:
+            self._waiting.add(place)
+            self._thread.submit(self._look, place, experiment, heard)
+        return None if found is None else found.checked
+
+    def _look(self, place: tuple[str, int], experiment: Experiment, heard: str) -> None:
+        begun, before = time.monotonic(), self._found.get(place)
+        checked = None if before is None else before.checked
+        try:
+            checked = viewing.check(experiment)
+        except Exception:
+            _LOG.exception("a fault while checking %r", experiment.name)
+        finally:
+            now = time.monotonic()
+            due = now + min(max((now - begun) / _SHARE, _SOON), _LATER)
+            self._found[place] = _Found(checked, heard, due)
+            self._waiting.discard(place)
+
+    def close(self) -> None:
+        """End, after what is being looked at."""
+        self._thread.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,80 @@
+"""What takes longer to find out: delays and tests."""
+
+import math
+
+import numpy as np
+import pytest
+
+from duelay.live import Experiment
+from duelay.page.viewing import check, see
+from live.hours import Hours, visit
+from page.million import fill, numbers_of
+
+MU = np.array([[0.5, 0.55, 0.6], [0.45, 0.5, 0.55], [0.4, 0.45, 0.5]])
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"sqlite:///{tmp_path}/duels.db"
+
+
+def test_the_curve_is_that_of_the_delays_with_its_band(url):
+    """Delays are exponential with a mean of an hour, and a fifth never comes."""
+    checked = check(fill(url, n=20_000, k=3, days=10.0))
+    chart = checked.delays
+    lines = {line.role: np.array(line.values) for line in chart.lines}
+    truth = 0.8 * (1.0 - np.exp(-np.array(chart.x) / 3600.0))
+    assert (lines["low"] <= lines["total"]).all() and (lines["total"] <= lines["high"]).all()
+    assert np.mean((lines["low"] - 0.01 <= truth) & (truth <= lines["high"] + 0.01)) > 0.9
+    assert checked.never == pytest.approx(0.2, abs=0.04)
+    assert checked.half == pytest.approx(3600 * math.log(2), rel=0.1)
+    assert chart.x_kind == "age" and checked.of == 20_000
+
+
+def test_what_will_still_come_is_about_what_comes(url):
+    """By the true law: exponential with a mean of ten minutes, and a fifth never comes."""
+    hours = Hours()
+    experiment = Experiment.create(url, "x", ["a", "b", "c"], clock=hours, window="1d", error=1e-6)
+    visit(experiment, hours, 800, MU, every=2.0, mean=600.0)
+    checked = check(experiment)
+    low, middle, high = checked.still
+    pending = [r for r in numbers_of(experiment) if r["told"] is None]
+    ages = np.array([hours.now - r["asked"] / 1e6 for r in pending])
+    tau = 0.8 * (1.0 - np.exp(-ages / 600.0))
+    expected = float((0.5 * (0.8 - tau) / (1.0 - 0.5 * tau)).sum())
+    assert low <= expected <= high and low <= middle <= high <= len(pending)
+
+
+def test_each_test_has_its_sentence(url):
+    checked = check(fill(url, n=3000, k=3, days=10.0))
+    assert {test.name for test in checked.tests} == {
+        "order balance", "delay by winner", "preference drift", "independence", "share by arm",
+    }  # fmt: skip
+    for test in checked.tests:
+        assert test.sentence.endswith(".") and test.sentence[0].isupper()
+        assert test.p_value is None or 0 <= test.p_value <= 1
+        assert test.is_remark == (test.name == "share by arm")
+
+
+def test_a_failed_assumption_alarms_first_and_is_what_is_off(url):
+    experiment = fill(url, n=3000, k=3, days=10.0, swaps=False)
+    checked = check(experiment)
+    assert checked.tests[0].name == "order balance" and checked.tests[0].is_alarm
+    is_alarm = [test.is_alarm for test in checked.tests]
+    assert is_alarm == sorted(is_alarm, reverse=True)
+    view = see(experiment)
+    assert view.advice.kind == "off" and "order balance" in view.advice.words
+    assert "doubtful: order balance" in view.headline
+
+
+def test_before_any_duel_and_before_any_answer_it_says_so(url):
+    hours = Hours()
+    experiment = Experiment.create(url, "x", ["a", "b"], clock=hours, window="1h")
+    checked = check(experiment)
+    assert checked.delays is None and checked.still is None and checked.never is None
+    assert "no duel has been asked" in checked.delay_words
+    assert [test.name for test in checked.tests] == ["too early"]
+    visit(experiment, hours, 30, MU, never=1.0)
+    checked = check(experiment)
+    assert checked.delays is None and "none has been heard" in checked.delay_words
+    assert checked.delay_words.endswith(".") and checked.of == 30

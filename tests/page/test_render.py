@@ -1,0 +1,219 @@
+"""Pages: every view in every state, nothing unescaped, nothing that the policy forbids."""
+
+import gzip
+import json
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from duelay.page import render, views
+from page import sample
+from page.reading import Page
+
+EDITOR = render.Viewer(may_change=True, may_keys=True, csrf="token", signed_in="a key", base="/d")
+READER = render.Viewer()
+STATIC = render.Viewer(is_static=True)
+KEYS = [
+    SimpleNamespace(id="0f" * 8, name=name, scopes=("ask", "tell"), experiments=only, created=0.0,
+                    is_revoked=bool(only))
+    for name, only in ((sample.MARKUP, None), ("web", ("a", sample.MARKUP)))
+]  # fmt: skip
+
+
+def pages(viewer):
+    """Every page there is, by name."""
+    made = {f"experiment {name}": render.experiment_page(*said(), viewer, notice=sample.MARKUP)
+            for name, said in sample.SAMPLES.items()}  # fmt: skip
+    made |= {f"part {name}": render.experiment_part(*said(), viewer)
+             for name, said in sample.SAMPLES.items()}  # fmt: skip
+    if viewer.is_static:
+        return made
+    view = sample.nasty()[0]
+    said = {"name": sample.MARKUP, "arms": "a\nb</textarea><script>alert(1)</script>"}
+    return made | {
+        "list": render.list_page(sample.listed(), viewer),
+        "list part": render.list_part(sample.listed(), viewer),
+        "list empty": render.list_page([], viewer, sample.MARKUP, said),
+        "pair": render.pair_page(view, sample.pair(view), viewer),
+        "pair part": render.pair_part(view, sample.pair(view), viewer),
+        "log": render.log_page(view, sample.duels(), {"arm": "1", "outcome": "tie"}, "88", viewer),
+        "log empty": render.log_page(view, [], {}, "", viewer),
+        "keys": render.keys_page(KEYS, viewer, made="duelay_0f", problem=sample.MARKUP),
+        "keys empty": render.keys_page([], viewer),
+        "login": render.login_page(sample.MARKUP, '/"><script>alert(1)</script>'),
+        "error": render.error_page(404, sample.MARKUP, viewer),
+        "error again": render.error_page(503, "The kernels are being compiled.", viewer, again=3),
+    }
+
+
+ALL = [(who, name, text)
+       for who, viewer in (("editor", EDITOR), ("reader", READER), ("static", STATIC))
+       for name, text in pages(viewer).items()]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [t for _, _, t in ALL], ids=[f"{w}: {n}" for w, n, _ in ALL])
+def test_names_are_text_and_nothing_is_inline(text):
+    page = Page(text)
+    is_static = "Content-Security-Policy" in text
+    for tag, attributes in page.elements:
+        assert "style" not in attributes
+        assert not any(name.startswith(("on", "hx-on")) for name in attributes), (tag, attributes)
+        assert not (attributes.get("href") or "").lower().startswith("javascript")
+    for attributes in page.all("script"):
+        is_data = attributes.get("type") == "application/json"
+        assert is_data or is_static or attributes["src"].split("/static/")[0] in ("", "/d")
+    if not is_static:
+        assert page.all("style") == []
+    assert page.all("img") == []  # as the names would have it
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("text", [t for _, _, t in ALL], ids=[f"{w}: {n}" for w, n, _ in ALL])
+def test_what_people_reach_is_labelled(text):
+    page = Page(text)
+    is_whole = text.startswith("<!doctype")
+    heads = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
+    if is_whole:
+        assert heads[0] == 1 and heads.count(1) == 1
+        assert len(page.all("main")) == 1
+    assert all(after <= before + 1 for before, after in zip(heads, heads[1:], strict=False))
+    labels = {attributes.get("for") for attributes in page.all("label")}
+    for tag in ("input", "select", "textarea"):
+        for attributes in page.all(tag):
+            if attributes.get("type") not in ("hidden", "radio", "checkbox"):
+                assert attributes["id"] in labels
+    tables = len(page.all("table"))
+    assert len(page.all("caption")) == tables
+    assert all("scope" in attributes for attributes in page.all("th"))
+    for attributes in page.all("a"):
+        if attributes["href"].startswith("#"):
+            assert f'id="{attributes["href"][1:]}"' in text
+
+
+def test_every_form_that_posts_has_the_token_and_only_who_may_sees_it():
+    for name, text in pages(EDITOR).items():
+        page = Page(text)
+        posts = [one for one in page.all("form") if one.get("method") == "post"]
+        tokens = [one for one in page.all("input") if one.get("name") == "csrf"]
+        if name != "login":
+            assert len(posts) == len(tokens), name
+            assert {one["value"] for one in tokens} <= {"token"}
+    for name, text in pages(READER).items():
+        if name not in ("login", "keys", "keys empty"):
+            assert not [one for one in Page(text).all("form") if one.get("method") == "post"], name
+
+
+def test_addresses_quote_names_and_have_the_prefix():
+    text = render.experiment_page(*sample.nasty(), EDITOR)
+    links = [one["href"] for one in Page(text).all("a")]
+    quoted = "/d/e/%3Cscript%3Ealert%281%29%3C%2Fscript%3E"
+    assert f"{quoted}/log" in links and f"{quoted}/pair/0/1" in links
+    live = next(one for _, one in Page(text).elements if one.get("id") == "live")
+    assert live["hx-get"] == quoted
+    assert all(link.startswith(("/d/", "#")) for link in links)
+
+
+def test_a_report_is_one_file_without_forms_polling_or_links():
+    text = render.experiment_page(*sample.nasty(), STATIC)
+    page = Page(text)
+    assert page.all("form") == page.all("link") == []
+    assert [one["href"] for one in page.all("a")] == ["#main"]
+    assert "hx-get" not in text.split("<script>")[0]
+    assert all("src" not in one for one in page.all("script"))
+    assert len(text) < 400_000
+
+
+def test_the_policy_of_a_report_names_what_is_inline_in_it():
+    text = render.experiment_page(*sample.busy(), STATIC)
+    page = Page(text)
+    policy = next(one["content"] for one in page.all("meta") if "http-equiv" in one)
+    inline = re.findall(r"<(style|script)>(.*?)</\1>", text, re.DOTALL)
+    assert len(inline) == 3
+    assert all(render.source_of(content) in policy for _, content in inline)
+    assert "unsafe" not in policy and "unsafe" not in render.POLICY
+
+
+def test_the_numbers_of_a_chart_are_json_that_no_name_can_leave():
+    page = Page(render.experiment_page(*sample.nasty(), READER))
+    told = [json.loads(text) for text in page.scripts if text.startswith("{")]
+    assert len(told) == 5
+    names = [line["name"] for line in told[0]["lines"]]
+    assert names[:5] == list(sample.NASTY)
+    assert not any("<" in text for text in page.scripts)
+
+
+def test_charts_are_pictures_and_tables_without_javascript_and_neither_twice():
+    view, checked = sample.busy()
+    whole = render.experiment_page(view, checked, READER)
+    part = render.experiment_part(view, checked, READER)
+    assert whole.count('class="first"') == 5 and part.count('class="first"') == 0
+    assert whole.count('<details class="numbers"') == part.count('<details class="numbers"') == 5
+    assert "82 %" in Page(whole).text
+
+
+def test_the_states_say_what_to_do_in_words_and_by_a_shape():
+    for name, words in (("busy", "Go on. Nothing is decided yet."), ("declared", "Stop."),
+                        ("off", "Something is off."), ("nothing", "Wait."),
+                        ("paused", "Paused.")):  # fmt: skip
+        text = render.experiment_part(*sample.SAMPLES[name](), READER)
+        assert words in Page(text).text
+        assert re.search(r'id="advice">\s*<svg class="icon"', text)
+    view, checked = sample.busy()
+    busy = Page(render.experiment_part(view, checked, READER)).text
+    assert "About 1,200 more duels, about 3 days at this traffic." in busy
+    advice = views.Advice("go-on", "Go on: about 9 more duels.", "about 9 more duels", "a day")
+    said = Page(render.experiment_part(replace(view, advice=advice), checked, READER)).text
+    assert "Go on : about 9 more duels." in said and "a day" not in said
+
+
+def test_the_headline_alone_is_announced():
+    page = Page(render.experiment_page(*sample.off(), READER))
+    live = [one for _, one in page.elements if "aria-live" in one]
+    assert [one["id"] for one in live] == ["headline"]
+
+
+def test_of_300_arms_the_matrix_shows_30_and_says_so():
+    text = render.experiment_part(*sample.many(300), READER)
+    assert "The first 30 of 300 arms, by rank." in Page(text).text
+    assert text.count('<td class="self"') == 30
+    assert "270 more arms" in text
+    assert text.count('id="arm-') == 300
+
+
+def test_a_new_experiment_keeps_what_was_typed():
+    said = {"name": "buttons", "arms": "red\ngreen", "goal": "regret", "window": "3d"}
+    text = render.list_page([], EDITOR, "give it a better name", said)
+    assert "red\ngreen</textarea>" in text
+    page = Page(text)
+    values = {one["name"]: one.get("value") for one in page.all("input") if "checked" in one}
+    assert values == {"goal": "regret", "feedback": "conversions"}
+    assert next(one for one in page.all("input") if one.get("name") == "window")["value"] == "3d"
+    assert "open" in next(one for one in page.all("details") if one["id"] == "new")
+
+
+def test_older_duels_keep_the_filter():
+    view = sample.busy()[0]
+    text = render.log_page(view, sample.duels(), {"arm": "1", "before": "90"}, "80", READER)
+    links = [one["href"] for one in Page(text).all("a")]
+    assert "/e/checkout%20button/log?arm=1&before=80" in links
+
+
+def test_control_characters_of_names_are_not_sent():
+    said = views.Listed("a\x00b\x1b", "running", None, None, None, "", (), 0, 0, 0, ())
+    text = render.list_part([said], READER)
+    assert "\x00" not in text and "\x1b" not in text and "a\ufffdb\ufffd" in text
+
+
+def test_a_first_view_is_light():
+    page = render.experiment_page(*sample.many(12), EDITOR).encode()
+    used = (*render._STYLES, *render._SCRIPTS, "icon.svg")
+    loaded = [render.STATIC[name].content for name in used]
+    assert sum(len(gzip.compress(content)) for content in (page, *loaded)) < 100_000
+
+
+def test_texts_of_the_page_need_no_connection_to_elsewhere():
+    for text in (render.experiment_page(*sample.busy(), EDITOR), render.STATIC["page.css"].text):
+        assert not re.search(r"(?:src|href)=\"(?:https?:)?//|url\(|@import", text)

@@ -1,0 +1,605 @@
+"""What a page shows, against the rows of the duels."""
+
+import dataclasses
+import math
+import shutil
+
+import numpy as np
+import pytest
+
+from duelay.live import Experiment
+from duelay.live.book import MICRO
+from duelay.live.events import note
+from duelay.live.upkeep import forget
+from duelay.page import reading, views
+from duelay.page.advising import between, long_words
+from duelay.page.viewing import check, read_log, see, see_list, see_pair
+from duelay.players.opinions import opinions
+from live.hours import Hours, visit
+from page.million import fill, numbers_of
+
+ERROR = 1e-6
+ARMS = ["red", "green", "blue"]
+MU = np.array([[0.5, 0.55, 0.6], [0.45, 0.5, 0.55], [0.4, 0.45, 0.5]])
+CLEAR = np.array([[0.5, 0.9, 0.9], [0.1, 0.5, 0.5], [0.1, 0.5, 0.5]])
+
+
+@pytest.fixture
+def hours():
+    return Hours()
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"sqlite:///{tmp_path}/duels.db"
+
+
+def make(url, hours, arms=ARMS, **more):
+    return Experiment.create(url, "x", arms, clock=hours, **{"window": "2h"} | more)
+
+
+def fresh(experiment):
+    """See it, whenever it was settled last."""
+    reading.reader_of(experiment).settled = -1e18
+    return see(experiment)
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    """A store with duels that are closed, open, answered and repeated; and the time."""
+    hours, path = Hours(), tmp_path_factory.mktemp("busy") / "duels.db"
+    # Coins are of chance: at such an error nobody is ever declared.
+    with make(f"sqlite:///{path}", hours, error=ERROR) as experiment:
+        visit(experiment, hours, 700, MU, every=30.0, units=lambda k: f"unit {k % 450}")
+    return path, hours.now
+
+
+@pytest.fixture
+def busy(template, tmp_path, hours):
+    """An experiment of one's own that is like the template."""
+    path, hours.now = template
+    shutil.copy(path, tmp_path / "duels.db")
+    return Experiment.open(f"sqlite:///{tmp_path}/duels.db", "x", clock=hours)
+
+
+def charts_of(view):
+    return [
+        chart
+        for chart in (getattr(view, field.name) for field in dataclasses.fields(view))
+        if isinstance(chart, views.Chart)
+    ]
+
+
+def check_charts(view):
+    """Every number is finite or None, each line is as long as the chart, and x never falls."""
+    for chart in charts_of(view):
+        assert len(chart.x) > 0 and all(type(x) is float and math.isfinite(x) for x in chart.x)
+        assert list(chart.x) == sorted(chart.x)
+        for line in chart.lines:
+            assert len(line.values) == len(chart.x)
+            assert all(v is None or (type(v) is float and math.isfinite(v)) for v in line.values)
+
+
+def line_of(chart, name):
+    return next(line.values for line in chart.lines if line.name == name)
+
+
+def ends_of(chart):
+    return np.array(chart.x)
+
+
+# Counts.
+
+
+def test_arms_and_cells_count_what_the_log_has(busy):
+    view, rows = fresh(busy), numbers_of(busy)
+    assert view.duels == len(rows) and view.heard == sum(r["told"] is not None for r in rows)
+    window = round(7200 * MICRO)
+    waits = [r for r in rows if r["told"] is None and r["enters"]
+             and view.now * MICRO - r["asked"] <= window]  # fmt: skip
+    assert view.pending == len(waits) > 0
+    for arm in view.arms:
+        mine = [r for r in rows if arm.number in (r["first"], r["second"])]
+        assert arm.duels == len(mine)
+        assert arm.conversions == sum(r["told"] is not None and r["first"] == arm.number
+                                      for r in mine)  # fmt: skip
+    for line in view.matrix:
+        for cell in filter(None, line):
+            mine = [r for r in rows if {r["first"], r["second"]} == {cell.first, cell.second}]
+            assert cell.plays == len(mine)
+            assert cell.heard == sum(r["told"] is not None for r in mine)
+            pair = {cell.first, cell.second}
+            assert cell.pending == sum({r["first"], r["second"]} == pair for r in waits)
+    assert view.today == sum(r["asked"] > (view.now - 86_400) * MICRO for r in rows)
+
+
+def test_the_matrix_is_by_rank_and_shades_by_the_mean(busy):
+    view, standing = fresh(busy), busy.standing().without_alarms()
+    assert view.leader == view.arms[0].name == standing.arms[standing.leader]
+    for i, row in enumerate(view.matrix):
+        for j, cell in enumerate(row):
+            if i == j:
+                assert cell is None
+                continue
+            assert (cell.first, cell.second) == (view.arms[i].number, view.arms[j].number)
+            assert cell.mean == pytest.approx(standing.mean[cell.first, cell.second])
+            assert cell.lower <= cell.upper and cell.shade == round(20 * (cell.mean - 0.5))
+            assert cell.mean + view.matrix[j][i].mean == pytest.approx(1.0)
+
+
+def test_colours_and_marks_are_those_of_the_arm(busy):
+    view = fresh(busy)
+    for chart in (view.evidence, view.allocation, view.chances):
+        for line in chart.lines:
+            if line.role == "arm":
+                assert line.colour == ARMS.index(line.name)
+    assert [arm.is_leader for arm in view.arms] == [True, False, False]
+    assert all(arm.mean is None for arm in view.arms[:1]) and view.arms[1].mean is not None
+
+
+# Charts.
+
+
+def test_allocation_is_the_share_of_places_in_each_bucket(busy):
+    view, rows = fresh(busy), numbers_of(busy)
+    chart = view.allocation
+    width = chart.x[1] - chart.x[0]
+    for place, start in enumerate(chart.x):
+        there = [r for r in rows if start <= r["asked"] / MICRO < start + width]
+        for number, arm in enumerate(ARMS):
+            share = line_of(chart, arm)[place]
+            shown = sum((r["first"] == number) + (r["second"] == number) for r in there)
+            assert share == (pytest.approx(shown / (2 * len(there))) if there else None)
+
+
+def test_the_evidence_ends_with_that_of_now_and_has_the_line_of_a_declaration(busy):
+    view, evidence = fresh(busy), busy.standing().evidence
+    for number, arm in enumerate(ARMS):
+        assert line_of(view.evidence, arm)[-1] == pytest.approx(math.exp(evidence.arm[number]))
+    assert line_of(view.evidence, "declared") == pytest.approx([4 / ERROR] * len(view.evidence.x))
+    assert view.evidence.x[-1] == view.now and len(view.evidence.x) <= 130
+
+
+def test_chances_end_with_those_of_now_and_were_about_those_of_what_had_been_settled(busy):
+    view, standing, rows = fresh(busy), busy.standing().without_alarms(), numbers_of(busy)
+    chart = view.chances
+    assert chart.is_opinion and 3 < len(chart.x) <= 41
+    for arm in view.arms:
+        assert line_of(chart, arm.name)[-1] == arm.chance
+        assert arm.chance == pytest.approx(standing.chances[arm.number])
+    for place in range(len(chart.x) // 2, len(chart.x) - 1):
+        lead, n = np.zeros((3, 3)), np.zeros((3, 3))
+        for r in rows:
+            if r["settled"] is None or r["settled"] > chart.x[place] * MICRO or not r["enters"]:
+                continue
+            is_answer = r["settled_by"] == 1
+            i, j = (r["first"], r["second"])[:: 1 if is_answer else -1]
+            lead[i, j] += r["odds"]
+            lead[j, i] -= r["odds"]
+            n[i, j] += r["odds"] ** 2
+            n[j, i] += r["odds"] ** 2
+        then = opinions(lead, n, 0, None, np.ones(3, dtype=bool)).chances
+        found = [line_of(chart, arm)[place] for arm in ARMS]
+        assert np.abs(then - found).max() < 0.2
+
+
+def test_past_chances_are_reckoned_once(busy, hours, monkeypatch):
+    calls = []
+
+    def count(*args):
+        calls.append(args)
+        return opinions(*args)
+
+    monkeypatch.setattr("duelay.page.charts.opinions", count)
+    first = fresh(busy).chances
+    n = len(calls)
+    hours.pass_by(61.0)
+    visit(busy, hours, 3, MU)
+    again = fresh(busy).chances
+    assert n == len(first.x) - 1 and len(calls) <= n + 3
+    assert len(set(first.x) & set(again.x)) >= len(first.x) - 1
+
+
+def test_pending_by_age_adds_up_to_the_silent_duels_that_are_open(url, hours):
+    experiment = make(url, hours, window="1d")
+    visit(experiment, hours, 200, MU)
+    view = fresh(experiment)
+    values = view.pending_ages.lines[0].values
+    assert view.pending_ages.x_kind == "age" and sum(values) == view.pending
+    silent = [view.now - r["asked"] / MICRO for r in numbers_of(experiment) if r["told"] is None]
+    mean = sum(x * v for x, v in zip(view.pending_ages.x, values, strict=True)) / sum(values)
+    assert mean == pytest.approx(np.mean(silent), abs=35.0)
+
+
+def test_of_duels_that_are_closed_none_is_pending(busy):
+    view = fresh(busy)
+    rows = numbers_of(busy)
+    waits = sum(r["told"] is None and view.now * MICRO - r["asked"] <= 7200 * MICRO for r in rows)
+    assert sum(view.pending_ages.lines[0].values) == pytest.approx(waits, abs=12)
+    assert max(view.pending_ages.x) < 7200 + 300
+
+
+# Two arms.
+
+
+def test_a_pair_over_time_is_what_a_reader_of_the_log_would_have_seen(busy):
+    fresh(busy)
+    pair, rows = see_pair(busy, 0, 2), numbers_of(busy)
+    chart = pair.over_time
+    for place, end in enumerate(chart.x):
+        plays, wins = {}, {}
+        for r in rows:
+            key = (r["first"], r["second"])
+            if r["asked"] / MICRO < end or place == len(chart.x) - 1:
+                plays[key] = plays.get(key, 0) + 1
+            is_told = r["told"] is not None and r["enters"]
+            if is_told and (r["told"] / MICRO < end or place == len(chart.x) - 1):
+                wins[key] = wins.get(key, 0) + 1
+        mine, theirs = wins.get((0, 2), 0), wins.get((2, 0), 0)
+        of = plays.get((0, 2), 0) + plays.get((2, 0), 0)
+        naive = (mine + plays.get((2, 0), 0) - theirs) / of if of else None
+        corrected = mine / (mine + theirs) if mine + theirs else None
+        assert line_of(chart, "naive")[place] == pytest.approx(naive)
+        assert line_of(chart, "corrected")[place] == pytest.approx(corrected)
+
+
+def test_a_pair_has_its_counts_in_either_order_and_says_how_the_two_compare(busy):
+    fresh(busy)
+    pair, other = see_pair(busy, 0, 2), see_pair(busy, 2, 0)
+    rows = numbers_of(busy)
+    assert pair.plays == tuple(sum((r["first"], r["second"]) == key for r in rows)
+                               for key in ((0, 2), (2, 0)))  # fmt: skip
+    assert other.plays == pair.plays[::-1] and other.conversions == pair.conversions[::-1]
+    assert pair.corrected == pair.cell.mean == pytest.approx(1.0 - other.corrected)
+    assert pair.naive == pytest.approx(1.0 - other.naive)
+    assert pair.first.name == "red" and "red beats blue in about" in pair.words
+    last = line_of(pair.over_time, "corrected")[-1]
+    assert abs(last - pair.corrected) < 0.25
+
+
+def test_a_pair_that_is_none_is_refused(busy):
+    for i, j in ((0, 0), (0, 3), (-1, 1)):
+        with pytest.raises(LookupError, match="no pair of arms"):
+            see_pair(busy, i, j)
+
+
+def test_naive_is_far_off_where_answers_are_late_and_one_order_was_shown_more(url, hours):
+    """Silence speaks for the second: who was shown second more often seems to win."""
+    experiment = make(url, hours, arms=["a", "b"], window="30d")
+    visit(experiment, hours, 150, np.array([[0.5, 0.5], [0.5, 0.5]]), mean=1e6)
+    fresh(experiment)
+    pair = see_pair(experiment, 0, 1)
+    n = sum(pair.plays)
+    assert pair.naive == pytest.approx(
+        (pair.conversions[0] + pair.plays[1] - pair.conversions[1]) / n
+    )
+
+
+# States.
+
+
+def test_without_duels_nothing_is_known(url, hours):
+    view = see(make(url, hours))
+    assert (view.duels, view.today, view.leader, view.winner) == (0, 0, None, None)
+    assert view.advice.kind == "wait" and charts_of(view) == []
+    assert all(arm.mean is None and arm.chance is None for arm in view.arms)
+    assert all(cell is None or (cell.mean is None and cell.shade == 0)
+               for row in view.matrix for cell in row)  # fmt: skip
+    assert [arm.name for arm in view.arms] == ARMS and view.window == "2 hours"
+
+
+def test_where_nothing_is_heard_it_waits_and_then_something_is_off(url, hours):
+    experiment = make(url, hours)
+    visit(experiment, hours, 40, MU, never=1.0)
+    view = fresh(experiment)
+    assert view.advice.kind == "wait" and view.leader is None and view.chances is None
+    check_charts(view)
+    assert see_pair(experiment, 0, 1).corrected is None
+    hours.pass_by(3 * 3600.0)
+    view = fresh(experiment)
+    assert view.pending == 0 and view.advice.kind == "off"
+    assert "check that your program tells" in view.advice.words
+
+
+def test_silence_counts_as_time_passes_though_nobody_asks(url, hours):
+    experiment = make(url, hours)
+    visit(experiment, hours, 150, MU)
+    assert fresh(experiment).pending > 0
+    hours.pass_by(5 * 3600.0)
+    view = fresh(experiment)
+    assert view.pending == 0 and view.pending_ages is None
+    assert all(cell.mean is not None for row in view.matrix for cell in row if cell)
+
+
+def test_it_is_settled_at_most_once_a_second_and_not_where_nothing_is_open(url, hours, monkeypatch):
+    experiment = make(url, hours)
+    visit(experiment, hours, 20, MU)
+    calls = []
+    monkeypatch.setattr(experiment._desk, "submit", lambda act: calls.append(act))
+    for _ in range(5):
+        hours.pass_by(2.0)
+        see(experiment)
+    assert len(calls) == 1
+    monkeypatch.undo()
+    hours.pass_by(9 * 3600.0)
+    fresh(experiment)
+    monkeypatch.setattr(experiment._desk, "submit", lambda act: calls.append(act))
+    hours.pass_by(2.0)
+    fresh(experiment)
+    assert len(calls) == 1
+
+
+def test_a_declared_winner_means_stop(url, hours):
+    experiment = make(url, hours)
+    visit(experiment, hours, 2000, CLEAR)
+    view = fresh(experiment)
+    assert view.winner == view.arms[0].name == "red" and view.arms[0].is_winner
+    assert view.advice.kind == "stop" and "show it to everybody" in view.advice.words
+    assert view.events[0].kind == "declared" and view.arms[0].evidence == 1.0
+    assert max(line_of(view.evidence, "red")) >= line_of(view.evidence, "declared")[0]
+    check_charts(view)
+    experiment.add_arm("late <b>")
+    view = fresh(experiment)
+    assert view.winner is None and {"withdrawn", "joined"} <= {event.kind for event in view.events}
+    assert view.advice.kind != "stop" and "late <b>" in [arm.name for arm in view.arms]
+
+
+def test_retired_arms_come_last(busy):
+    busy.retire_arm("red")
+    busy.add_arm("new")
+    view = fresh(busy)
+    assert [arm.is_present for arm in view.arms] == [True, True, True, False]
+    assert view.arms[-1].name == "red" and view.arms[-1].chance is None
+    assert view.arms[-1].evidence is None and view.leader != "red"
+    assert [event.kind for event in view.events][:2] in (["joined", "retired"],
+                                                         ["retired", "joined"])  # fmt: skip
+    assert all(line.name != "red" for line in view.evidence.lines)
+    check_charts(view)
+    check_charts(see_pair(busy, 0, 3))
+    assert see_pair(busy, 0, 3).words == "red and new have never met."
+
+
+def test_votes_are_counted_as_they_stand(url, hours):
+    experiment = make(url, hours, feedback="votes")
+    visit(experiment, hours, 300, MU, votes=True)
+    view = fresh(experiment)
+    assert view.feedback == "votes" and view.heard > 200
+    check_charts(view)
+    rows = [r for r in numbers_of(experiment) if {r["first"], r["second"]} == {0, 1}]
+    told = [r for r in rows if r["told"] is not None]
+    wins = sum(r["first_won"] if r["first"] == 0 else 1 - r["first_won"] for r in told)
+    pair = see_pair(experiment, 0, 1)
+    assert pair.naive == pytest.approx(wins / len(told))
+    assert line_of(pair.over_time, "corrected")[-1] == pytest.approx(wins / len(told))
+    assert "votes" in pair.over_time.words
+
+
+def test_a_paused_one_says_so(busy):
+    busy.pause()
+    view = fresh(busy)
+    assert view.status == "paused" and view.advice.kind == "paused"
+    assert view.headline.endswith("paused")
+
+
+def test_to_save_regret_nothing_needs_stopping(url, hours):
+    experiment = make(url, hours, goal="regret")
+    visit(experiment, hours, 120, MU)
+    view = fresh(experiment)
+    assert view.goal == "regret" and view.advice.kind == "go-on"
+    assert "Nothing needs stopping" in view.advice.words and view.advice.duels == ""
+    assert "measured" in view.guarantee
+    check_charts(view)
+
+
+def test_duels_that_are_forgotten_still_count(busy, hours):
+    before = fresh(busy)
+    hours.pass_by(10 * 86_400.0)
+    fresh(busy)
+    forget(busy.store, "2d")
+    view = fresh(busy)
+    assert view.duels == before.duels and view.heard == before.heard and view.today == 0
+    assert [arm.duels for arm in view.arms] and see_pair(busy, 0, 1).corrected is not None
+    check_charts(view)
+    checked = check(busy)
+    assert checked.delays is None and checked.of == 0
+    assert read_log(busy) == ([], "")
+
+
+@pytest.mark.parametrize("k", [2, 30, 300])
+def test_many_arms_have_a_matrix_of_thirty_and_charts_of_twelve(url, k):
+    experiment = fill(url, n=3000, k=k)
+    view = see(experiment)
+    assert len(view.arms) == k and len(view.matrix) == min(k, 30)
+    assert len(view.evidence.lines) == min(k, 12) + 1
+    names = [line.name for line in view.allocation.lines]
+    assert ("all others" in names) == (k > 12)
+    for values in zip(*(line.values for line in view.allocation.lines), strict=True):
+        assert None in values or sum(values) == pytest.approx(1.0)
+    check_charts(view)
+    assert see(experiment) is view
+
+
+def test_names_stay_as_they_are(url, hours):
+    arms = ["<script>alert(1)</script>", "مرحبا", "n" * 200, "{{ 7 * 7 }}"]
+    experiment = make(url, hours, arms=arms)
+    visit(experiment, hours, 60, np.full((4, 4), 0.5))
+    view = fresh(experiment)
+    assert {arm.name for arm in view.arms} == set(arms)
+    assert {line.name for line in view.allocation.lines} == set(arms)
+    assert see_list(experiment.store, clock=hours)[0].leader in arms
+
+
+def test_both_kinds_of_stores_show_the_same(store, hours):
+    experiment = Experiment.create(store, "x", ARMS, clock=hours, window="1h")
+    visit(experiment, hours, 60, MU)
+    view = fresh(experiment)
+    check_charts(view)
+    assert view.duels == 60 and see_pair(experiment, 0, 1).over_time is not None
+    assert see_list(experiment.store, clock=hours)[0].today == 60
+    assert check(experiment).of == 60 and len(read_log(experiment, limit=7)[0]) == 7
+
+
+# Versions.
+
+
+def test_the_version_changes_with_what_is_shown_and_else_the_view_is_the_same(busy, hours):
+    view = fresh(busy)
+    assert fresh(busy) is view
+    duel = busy.ask()
+    seen = {view.version, fresh(busy).version}
+    busy.tell(duel.id)
+    seen.add(fresh(busy).version)
+    busy.pause()
+    seen.add(fresh(busy).version)
+    check(busy)
+    seen.add(fresh(busy).version)
+    hours.pass_by(61.0)
+    seen.add(fresh(busy).version)
+    assert len(seen) == 6
+
+
+def test_what_another_process_wrote_is_seen(busy, hours):
+    fresh(busy)
+    other = Experiment.open(busy.store.url.render_as_string(hide_password=False), "x", clock=hours)
+    other.tell(other.ask().id)
+    view = fresh(busy)
+    assert view.duels == len(numbers_of(busy))
+    twin = busy.standing().without_alarms()
+    for row in view.matrix:
+        for cell in filter(None, row):
+            assert cell.mean == pytest.approx(twin.mean[cell.first, cell.second])
+
+
+# Advice.
+
+
+def test_it_says_how_long_to_go_on(busy):
+    view = fresh(busy)
+    left = busy.standing().without_alarms().duels_left
+    assert view.advice.kind == "go-on" and view.advice.duels == str(left)
+    assert view.advice.time.endswith("at this traffic")
+    assert view.advice.words.startswith(f"Go on: {left}, ")
+
+
+def test_alarms_that_were_noted_or_found_are_what_is_off(busy):
+    with busy.store.writing() as connection:
+        note(connection, busy._desk.id, "alarm", "share by arm", "share by arm: so.", 1)
+    assert fresh(busy).advice.kind == "go-on"  # a remark
+    with busy.store.writing() as connection:
+        note(connection, busy._desk.id, "alarm", "order balance", "order balance: it is uneven", 2)
+    view = fresh(busy)
+    assert view.advice.kind == "off" and "uneven" in view.advice.words
+    assert "doubtful: order balance" in view.headline
+    assert see_list(busy.store, clock=busy._desk.clock)[0].alarms == ("order balance",)
+    checked = check(busy)  # finds nothing, and is later
+    assert not any(test.is_alarm for test in checked.tests)
+    view = fresh(busy)
+    assert view.advice.kind == "go-on" and "doubtful" not in view.headline
+
+
+def test_traffic_that_fell_silent_is_off_until_a_duel_comes(busy, hours):
+    last = numbers_of(busy)[-1]["asked"]
+    with busy.store.writing() as connection:
+        note(connection, busy._desk.id, "silent", str(last), "no duel has been asked for 2h", 1)
+    view = fresh(busy)
+    assert view.advice.words.startswith("No duel has been asked for 2h: check")
+    hours.pass_by(1.0)
+    busy.ask()
+    assert fresh(busy).advice.kind == "go-on"
+
+
+def test_a_circle_is_off(url, hours):
+    experiment = make(url, hours)
+    circle = np.array([[0.5, 0.95, 0.05], [0.05, 0.5, 0.95], [0.95, 0.05, 0.5]])
+    visit(experiment, hours, 600, circle, never=0.0)
+    view = fresh(experiment)
+    assert view.winner is None and view.advice.kind == "off"
+
+
+def test_answers_after_the_window_are_off_and_time_is_by_the_clock(url, hours):
+    experiment = make(url, hours, window="1m")
+    visit(experiment, hours, 100, MU, mean=300.0)
+    view = fresh(experiment)
+    assert view.late > 10 and view.advice.kind == "off"
+    assert view.advice.words.endswith("take a longer window.")
+
+
+def test_units_that_come_again_are_off(url, hours):
+    experiment = make(url, hours, window="10m")
+    visit(experiment, hours, 200, MU, units=lambda k: f"unit {k % 5}", every=300.0,
+          mean=60.0)  # fmt: skip
+    view = fresh(experiment)
+    assert view.advice.kind == "off" and "ask more units" in view.advice.words
+    assert view.warnings and view.warnings[0] in view.advice.words
+
+
+@pytest.mark.parametrize(
+    "seconds, words",
+    [(20, "less than a minute"), (59, "1 minute"), (3600, "1 hour"), (50 * 3600, "2 days"),
+     (10 * 86_400, "10 days"), (14 * 86_400, "2 weeks"), (7 * 86_400, "7 days"),
+     (90 * 86_400, "3 months"), (3 * 365.25 * 86_400, "3 years")],
+)  # fmt: skip
+def test_lengths_of_time_are_in_one_unit(seconds, words):
+    assert long_words(seconds) == words
+
+
+def test_two_lengths_share_a_unit():
+    assert between(3600, 7200) == "1 to 2 hours"
+    assert between(86_400, 86_400) == "about 1 day"
+
+
+# The list.
+
+
+def test_the_list_has_each_experiment_and_forgets_those_that_are_gone(url, hours):
+    one = make(url, hours)
+    visit(one, hours, 50, MU)
+    Experiment.create(one.store, "new", ["a", "b"], clock=hours)
+    first, second = see_list(one.store, clock=hours)
+    assert (first.name, first.duels, first.today, sum(first.spark)) == ("x", 50, 50, 50)
+    assert first.leader in ARMS and 0 <= first.sure <= 1 and "more duels" in first.words
+    assert (second.name, second.leader, second.sure) == ("new", None, None)
+    assert second.words == "no duels yet"
+    one.delete()
+    again = Experiment.create(one.store, "x", ["c", "d"], clock=hours)
+    found = {each.name: each for each in see_list(one.store, clock=hours)}
+    assert found["x"].duels == 0 and see(again).duels == 0
+    assert [each.name for each in see_list(one.store, ["new"], clock=hours)] == ["new"]
+
+
+# The log.
+
+
+def test_the_log_gives_all_duels_page_by_page(busy):
+    found, before = [], None
+    while True:
+        duels, following = read_log(busy, before, 64)
+        found += duels
+        if not following:
+            break
+        before = int(following)
+    rows = numbers_of(busy)
+    assert [duel.number for duel in found] == [r["number"] for r in reversed(rows)]
+    assert [duel.id for duel in found] == [r["id"] for r in reversed(rows)]
+    assert {duel.outcome for duel in found} == {"first won", "pending", "silent"}
+
+
+@pytest.mark.parametrize("outcome", ["first won", "pending", "silent", "tie", "second won"])
+def test_the_log_is_filtered_by_arm_and_outcome(busy, outcome):
+    every, _ = read_log(busy, limit=10_000)
+    mine, following = read_log(busy, limit=10_000, arm="2", outcome=outcome)
+    assert following == ""
+    assert mine == [d for d in every if "blue" in (d.first, d.second) and d.outcome == outcome]
+    assert read_log(busy, arm=77) == ([], "") and read_log(busy, arm="no arm") == ([], "")
+    assert read_log(busy, arm="blue", outcome=outcome, limit=10_000)[0] == mine
+
+
+def test_an_outcome_that_is_none_is_refused(busy):
+    with pytest.raises(ValueError, match="outcome must be one of first won"):
+        read_log(busy, outcome="lost")
+
+
+def test_a_rare_outcome_is_looked_for_some_way_at_a_time(busy, monkeypatch):
+    monkeypatch.setattr("duelay.page.log._FURTHEST", 100)
+    duels, following = read_log(busy, outcome="tie")
+    assert duels == [] and following == str(len(numbers_of(busy)) - 99)
