@@ -58,7 +58,7 @@ def look_now(bets: Any, t: int) -> None:
     look(bets, t)
 
 
-@border
+@border_of(lambda bets, first, second: first.size)
 @entry
 def touch_all(bets: Any, first: Integers, second: Integers) -> None:
     """Note that there is news of pairs; an arm and itself are none."""
@@ -67,6 +67,7 @@ def touch_all(bets: Any, first: Integers, second: Integers) -> None:
             touch(bets, first[row], second[row])
 
 
+@border_of(lambda bets: int(bets.n_touched[0]))
 @entry
 def doubt_anew(bets: Any) -> None:
     """Reckon the doubts of every pair that has news, without a look at the evidence."""
