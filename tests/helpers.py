@@ -91,6 +91,8 @@ def play_beside(policy, law, ticks, check, problem=PROBLEM, seed=0):
 
 CODE = """
 import duelay
+from duelay._core.borders import COMPILER
+COMPILER.spent = float("inf")  # it waits, and does not begin interpreted
 player = duelay.{policy}().start(5, seed=1)
 for duel in [player.ask() for _ in range(50)][::2]:
     player.tell(duel)

@@ -304,6 +304,7 @@ GIVEN = {
     "howto/clock.md": "400 6 % 0.011 20 9000 90 178,000 500 0.027",
     "howto/interleaving.md": "0.62 62 % 38 %",  # an example
     "howto/judges.md": "1800 450 20",  # the example's prompts, pairs, orders and judges
+    "howto/live.md": "128",  # tally.MOST
     "howto/log.md": "8601 4000 500",  # ISO; made_logs.py
     "howto/running.md": "20",  # serving._SHUTDOWN
     "howto/service.md": "20",  # watching._GAPS and serving._SHUTDOWN

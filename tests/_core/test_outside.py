@@ -47,10 +47,12 @@ class Mine(duelay.CompiledPolicy):
 # Says what the policy chose, and how many kernels of the border were found on disk.
 ASK = """
 import duelay
+from duelay._core.borders import COMPILER
 from duelay.rules.turn import take_turn
 {0}
 duel = {1}.start(5, seed=0).ask()
-print(duel.first, duel.second, sum(take_turn.stats.cache_hits.values()))
+COMPILER.wait()
+print(duel.first, duel.second, sum(take_turn.compiled.stats.cache_hits.values()))
 """
 WITH_MINE = ASK.format("import mine", "mine.Mine()")
 WITHOUT = ASK.format("", "duelay.RUCB()")

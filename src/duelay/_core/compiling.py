@@ -11,6 +11,7 @@ from duelay._core.numba_parts import Listener, register_listener
 from duelay._core.say import say
 
 PATIENCE = 1.0  # seconds
+IN_BACKGROUND = "duelay-compiler"  # the thread whose work nobody waits for
 
 
 class Announcer(Listener):  # type: ignore[misc]
@@ -48,6 +49,9 @@ class Announcer(Listener):  # type: ignore[misc]
 
 
 def _is_ours(happening: Any) -> bool:
+    """Whether it is a kernel of ours that somebody waits for."""
+    if threading.current_thread().name == IN_BACKGROUND:
+        return False
     return str(happening.data["dispatcher"].py_func.__module__).startswith("duelay.")
 
 

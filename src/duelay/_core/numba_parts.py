@@ -17,8 +17,11 @@ cannot be done without. A release of Numba that we have not seen is therefore no
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +42,7 @@ def _part(module: str, name: str, otherwise: Any) -> Any:
 
 
 register_listener = _part("numba.core.event", "register", None)
+unregister_listener = _part("numba.core.event", "unregister", None)
 Listener = _part("numba.core.event", "Listener", object)
 NumbaError = _part("numba.core.errors", "NumbaError", ())  # to be caught: nothing
 NoCache = _part("numba.core.caching", "NullCache", object)  # answers what a cache of ours does not
@@ -180,3 +184,37 @@ def as_callee(function: Any, bodies: Any) -> None:
     """Let kernels that call a function ask `bodies` which kernel that is."""
     function.bodies = bodies  # Numba's type has no more than a weak reference
     function._numba_type_ = numba.types.Dispatcher(bodies)
+
+
+class StoppedError(Exception):
+    """The compiler was stopped between two kernels."""
+
+
+class _Stopper(Listener):  # type: ignore[misc,valid-type]
+    """Ends the compilation of one thread when somebody says so."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop, self._thread = stop, threading.get_ident()
+
+    def on_start(self, happening: Any) -> None:
+        """Before each kernel."""
+        if self._stop.is_set() and threading.get_ident() == self._thread:
+            raise StoppedError
+
+    def on_end(self, happening: Any) -> None: ...
+
+
+def can_stop() -> bool:
+    """Whether a compilation can be stopped: a program that ends must not wait for all of it."""
+    return register_listener is not None and unregister_listener is not None
+
+
+@contextlib.contextmanager
+def stopping(stop: threading.Event) -> Iterator[None]:
+    """Let this thread stop compiling, by a `StoppedError`, once `stop` is set."""
+    stopper = _Stopper(stop)
+    register_listener("numba:compile", stopper)
+    try:
+        yield
+    finally:
+        unregister_listener("numba:compile", stopper)

@@ -33,6 +33,14 @@ class NotKeptError(Exception):
     """Why a kernel cannot be found again."""
 
 
+def are_ours(types: Iterable[Any]) -> bool:
+    """Whether these types bring no code of a user's along."""
+    try:
+        return not any(is_outside(cls) for kind in types for cls in _classes(kind))
+    except NotKeptError:
+        return False
+
+
 def name_of(types: Iterable[Any]) -> str | None:
     """Return a digest of the user's code that these types bring along; None if there is none."""
     waiting: list[Any] = [cls for kind in types for cls in _classes(kind) if is_outside(cls)]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from duelay._core.borders import border_of
 from duelay._core.jit import kernel
 from duelay.ledger.assumption import Floats
 
@@ -183,6 +184,7 @@ def needed_of(bets: Any, i: int, j: int, owes: float) -> float:
     return float(level + (owes + late(bets.joined[j]) if owes >= 0.0 else 0.0))
 
 
+@border_of(lambda bets, wanted: wanted.size)
 @kernel
 def need_all(bets: Any, wanted: Floats) -> None:
     """Write down the log evidence that each arm needs over each other; infinite over itself."""
@@ -216,6 +218,14 @@ def arm_evidence(bets: Any, i: int) -> float:
         elif j != i and bets.present[j]:
             least = min(least, bets.best[i, j] - (needed_of(bets, i, j, owes) - bets.level))
     return least
+
+
+@border_of(lambda bets, arm: arm.size**2)
+@kernel
+def all_evidence(bets: Any, arm: Floats) -> None:
+    """Write down the log evidence of each arm."""
+    for i in range(arm.size):
+        arm[i] = arm_evidence(bets, i)
 
 
 @kernel

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._core.borders import border, border_of
 from duelay._core.jit import entry
 from duelay.ledger.assumption import Floats, Integers
 from duelay.ledger.bets import bet_on_answer, mature, settle_answer, settle_silence
@@ -22,6 +23,7 @@ from duelay.ledger.patience import patience
 ANSWERED, SILENT, MATURED, AFTERWARDS = 1, 2, 3, 4
 
 
+@border_of(lambda bets, kind, *rest: kind.size)
 @entry
 def settle(
     bets: Any,
@@ -49,12 +51,14 @@ def settle(
             bet_on_answer(bets, i, j, first_won[row], NOBODY)
 
 
+@border
 @entry
 def look_now(bets: Any, t: int) -> None:
     """Look at the evidence when all news of a moment is booked; t - 1 duels have been asked."""
     look(bets, t)
 
 
+@border_of(lambda bets, first, second: first.size)
 @entry
 def touch_all(bets: Any, first: Integers, second: Integers) -> None:
     """Note that there is news of pairs; an arm and itself are none."""
@@ -63,6 +67,7 @@ def touch_all(bets: Any, first: Integers, second: Integers) -> None:
             touch(bets, first[row], second[row])
 
 
+@border_of(lambda bets: int(bets.n_touched[0]))
 @entry
 def doubt_anew(bets: Any) -> None:
     """Reckon the doubts of every pair that has news, without a look at the evidence."""
@@ -73,6 +78,7 @@ def doubt_anew(bets: Any) -> None:
         doubt(bets, high, low)
 
 
+@border
 @entry
 def wait(bets: Any) -> float:
     """W, in seconds: how long a bettor waits for an answer before silence settles a duel."""

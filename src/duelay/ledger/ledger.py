@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from duelay._core.borders import border, border_of
 from duelay._core.jit import kernel
 from duelay.delays import Delay, Geometric, Never
 from duelay.delays import check as check_delay
@@ -165,6 +166,7 @@ def open_ledger(
     )
 
 
+@border
 @kernel
 def record(ledger: Ledger, i: int, j: int, t: int) -> None:
     """Write down that i (first) and j (second) duel at tick t."""
@@ -174,6 +176,7 @@ def record(ledger: Ledger, i: int, j: int, t: int) -> None:
     enter(ledger.assumed, i, j, t)
 
 
+@border
 @kernel
 def hear(ledger: Ledger, i: int, j: int, born: int, t: int) -> None:
     """Write down that the duel of tick `born` converted, heard at tick t."""
@@ -183,12 +186,14 @@ def hear(ledger: Ledger, i: int, j: int, born: int, t: int) -> None:
     convert(ledger.assumed, born, t)
 
 
+@border
 @kernel
 def hear_away(ledger: Ledger, born: int, t: int) -> None:
     """Write down that the duel of tick `born` converted, which does no more than teach the law."""
     convert(ledger.assumed, born, t)
 
 
+@border
 @kernel
 def hear_vote(ledger: Ledger, i: int, j: int, first_won: float, born: int, t: int) -> None:
     """Write down the answer to the duel of tick `born`, heard at t: both outcomes are reported."""
@@ -199,18 +204,21 @@ def hear_vote(ledger: Ledger, i: int, j: int, first_won: float, born: int, t: in
     vote(ledger.assumed, i, j, first_won, born, t)
 
 
+@border
 @kernel
 def age_to(ledger: Ledger, t: int) -> None:
     """Bring the ledger from tick t - 1 to tick t."""
     advance(ledger.assumed, t)
 
 
+@border
 @kernel
 def clock_to(ledger: Ledger, now: float) -> None:
     """Note the time, where ages are in time."""
     set_clock(ledger.assumed, now)
 
 
+@border_of(lambda ledger, n, n_tilde, s: n.size)
 @kernel
 def _tabulate(ledger: Ledger, n: Floats, n_tilde: Floats, s: Floats) -> None:
     k = ledger.plays.shape[0]

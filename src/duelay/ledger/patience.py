@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from duelay._core.borders import border
 from duelay._core.jit import kernel
 
 _ENOUGH = 10  # conversions heard; before, no silence is settled
@@ -49,6 +50,7 @@ def fix_kappa(bets: Any) -> None:
     fill_silent(bets, kappa)
 
 
+@border
 @kernel
 def fill_silent(bets: Any, kappa: float) -> None:
     """Let a silence be worth kappa, for bettors on either side."""

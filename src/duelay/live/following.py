@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
+from duelay._core.borders import border_of
 from duelay._core.jit import entry
 from duelay.ledger import (
     Ledger,
@@ -127,6 +128,7 @@ class Follower:
         follow(self._ledger, book.settings.is_vote, kind, what, number, i, j, won, at, t, now)
 
 
+@border_of(lambda ledger, is_vote, kind, *rest: kind.size)
 @entry
 def follow(
     ledger: Ledger,

@@ -34,6 +34,7 @@ class Reader:
     lock: threading.RLock = field(default_factory=threading.RLock)
     book: Book | None = None
     settled: float = -1e18  # when it was, by the clock that never jumps
+    standing: tuple[Any, LiveStanding] | None = None  # of a state of the store
     view: views.Experiment | None = None
     listed: tuple[str, views.Listed] | None = None  # of a version
     checked: views.Checked | None = None  # the latest
@@ -121,9 +122,12 @@ def look(experiment: Experiment, *, settles: bool = True) -> Iterator[Look]:
         reader.book = book
         now = max(float(desk.clock()), head["moment"] / MICRO)
         events = _read_events(connection, desk.id)
-        standing = stand(book, experiment.policy, lambda n: experiment._latest(n))
         alarms = _alarms(reader.checked, events)
-        yield Look(connection, book, reader, standing.with_alarms(alarms), events, now)
+        place = (dict(head), [(alarm.name, alarm.sentence) for alarm in alarms])
+        if reader.standing is None or reader.standing[0] != place:
+            standing = stand(book, experiment.policy, experiment._latest)
+            reader.standing = (place, standing.with_alarms(alarms))
+        yield Look(connection, book, reader, reader.standing[1], events, now)
 
 
 def rank(standing: LiveStanding) -> list[int]:

@@ -241,34 +241,45 @@ def _arm(standing: LiveStanding, evidence: Any, row: Any, chances: Any) -> views
 
 
 def _matrix(seen: Look, arms: Sequence[int]) -> tuple[tuple[views.Cell | None, ...], ...]:
+    """Return what is known of arms against each other."""
+    standing, pending, answers = seen.standing, seen.standing.pending, seen.book.array("answers")
+    plays = standing.plays
+    both = np.ix_(arms, arms)
+    waits = np.zeros_like(plays) if pending is None else pending
+    # As lists: to take numbers out of arrays one by one is slow.
+    tables = [values[both].tolist() for values in (standing.mean, standing.lower, standing.upper)]
+    tables += [(values[both] + values.T[both]).tolist() for values in (plays, answers, waits)]
     return tuple(
-        tuple(None if i == j else _cell(seen, i, j) for j in arms) for i in arms
-    )  # fmt: skip
+        tuple(
+            None if i == j else _cell(arms[i], arms[j], *(values[i][j] for values in tables))
+            for j in range(len(arms))
+        )
+        for i in range(len(arms))
+    )
 
 
-def _cell(seen: Look, i: int, j: int) -> views.Cell:
-    """Return what is known of i against j."""
-    standing, answers = seen.standing, seen.book.array("answers")
-    mean = _known(float(standing.mean[i, j]))
-    pending = standing.pending
-    is_heard = mean is not None
+def _cell(
+    i: int, j: int, mean: float, lower: float, upper: float, plays: int, heard: int, pending: int
+) -> views.Cell:
+    known = None if math.isnan(mean) else _share(mean)
     return views.Cell(
         first=i,
         second=j,
-        mean=mean,
-        lower=_known(float(standing.lower[i, j])) if is_heard else None,
-        upper=_known(float(standing.upper[i, j])) if is_heard else None,
-        shade=0 if mean is None else round(20.0 * (mean - 0.5)),
-        plays=int(standing.plays[i, j] + standing.plays[j, i]),
-        heard=int(answers[i, j] + answers[j, i]),
-        pending=0 if pending is None else int(pending[i, j] + pending[j, i]),
+        mean=known,
+        lower=None if known is None else _share(lower),
+        upper=None if known is None else _share(upper),
+        shade=0 if known is None else round(20.0 * (known - 0.5)),
+        plays=plays,
+        heard=heard,
+        pending=pending,
     )
 
 
 def _pair(seen: Look, i: int, j: int) -> views.Pair:
     standing = seen.standing
     arms = {arm.number: arm for arm in _arms(seen, [i, j])}
-    cell, pending = _cell(seen, i, j), standing.pending
+    cell, pending = _matrix(seen, [i, j])[0][1], standing.pending
+    assert cell is not None
     both = ((i, j), (j, i))
     counts = [tuple(int(values[pair]) for pair in both) if values is not None else (0, 0)
               for values in (standing.plays, standing.conversions, pending)]  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._core.borders import border_of
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger, age_to, clock_to, hear, hear_away, hear_vote, record
 from duelay.ledger.assumption import set_leader, teach
@@ -62,6 +63,7 @@ def book(
     return ledger
 
 
+@border_of(lambda *args: args[-2] - args[-3])
 @kernel
 def book_duels(
     ledger: Any,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from duelay.ledger import age_to, clock_to, open_ledger, with_room
 from duelay.ledger.arms import reopen
 from duelay.ledger.bets import Bets, start_bets
-from duelay.ledger.declare import NOBODY, arm_evidence, need_all
+from duelay.ledger.declare import NOBODY, all_evidence, need_all
 from duelay.logs.history import History
 from duelay.players.booking import book
 
@@ -50,7 +50,8 @@ def evidence_of(bets: Bets) -> Evidence:
     """Return what bets have come to."""
     n, winner = int(bets.path_size[0]), int(bets.winner[0])
     wanted = _needed(bets)
-    arm = np.array([arm_evidence(bets, i) for i in range(len(bets.doubts))])
+    arm = np.zeros(len(bets.doubts))
+    all_evidence(bets, arm)
     return Evidence(
         winner=None if winner == NOBODY else winner,
         declared=None if winner == NOBODY else int(bets.declared[0]),

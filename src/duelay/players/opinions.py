@@ -97,17 +97,17 @@ def _draw_gaps(
     who = np.sort(rank[:m])
     # The gap of two arms that have a chance is drawn once: of the one with the lower number.
     low, high = np.nonzero((who[:, None] < np.arange(k)) | ~np.isin(np.arange(k), who))
-    first = who[low]
-    precision = 4.0 * n[first, high] + _PAIR**-2
-    expected = (strength[:, first] - strength[:, high]) * _PAIR**-2
-    noise = rng.standard_normal((n_draws, len(low)))
-    gaps = np.zeros((n_draws, m, k))
-    mean = (2.0 * lead[first, high] + expected) / precision
-    gaps[:, low, high] = mean + noise / np.sqrt(precision)
-    place = np.full(k, -1)
-    place[who] = np.arange(m)
-    both = place[high] >= 0
-    gaps[:, place[high[both]], first[both]] = -gaps[:, low[both], high[both]]
+    noise = np.zeros((n_draws, m, k))
+    noise[:, low, high] = rng.standard_normal((n_draws, len(low)))
+    precision = 4.0 * n[who] + _PAIR**-2
+    gaps = strength[:, who, None] - strength[:, None, :]
+    gaps *= _PAIR**-2  # in place from here on: these are a million numbers
+    gaps += 2.0 * lead[who]
+    gaps /= precision
+    noise /= np.sqrt(precision)
+    gaps += noise
+    both = gaps[:, :, who]
+    gaps[:, :, who] = np.triu(both, 1) - np.triu(both, 1).transpose(0, 2, 1)
     return who, gaps
 
 
@@ -123,9 +123,11 @@ def _draw_strengths(lead: Floats, n: Floats, noise: Floats) -> tuple[Floats, Flo
     np.fill_diagonal(weight, 0.0)
     precision = np.diag(weight.sum(axis=1) + _ARM**-2) - weight
     said = (weight * lead / np.maximum(2.0 * n, 1e-300)).sum(axis=1)
-    root = np.linalg.inv(np.linalg.cholesky(precision))
-    mean = root.T @ root @ said
-    return np.asarray(mean + noise @ root), mean
+    factor = np.linalg.cholesky(precision)
+    half = np.linalg.solve(factor, said)
+    both = np.linalg.solve(factor.T, np.column_stack([half, noise.T]))  # cheaper than an inverse
+    mean = both[:, 0]
+    return np.asarray(mean + both[:, 1:].T), mean
 
 
 def _duels_left(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._core.borders import border, border_of
 from duelay._core.jit import entry, generic, kernel
 from duelay.ledger import Ledger, age_to, record
 from duelay.ledger.assumption import drifts, evidence, settles
@@ -83,12 +84,14 @@ def turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     return i, j
 
 
+@border
 @entry
 def take_turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     """`turn`, for Python to call."""
     return turn(rule, ledger, t, rng)
 
 
+@border_of(lambda rule, ledger, t, rng, pairs: len(pairs))
 @entry
 def take_picks(
     rule: Any, ledger: Ledger, t: int, rng: np.random.Generator, pairs: NDArray[np.int64]
@@ -112,6 +115,7 @@ def pick(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     return arrange(ledger.order, i, j, rng)
 
 
+@border
 @kernel
 def rival(ledger: Ledger, i: int, t: int) -> int:
     """Return the other arm that is most able to beat i: the largest U_ji, as RUCB has it."""

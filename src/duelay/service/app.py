@@ -8,11 +8,12 @@ import inspect
 import logging
 import os
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import FastAPI
 
+from duelay._core.borders import COMPILER
 from duelay._version import __version__
 from duelay.advice import GOALS
 from duelay.live import Experiment
@@ -34,14 +35,12 @@ def make_app(
     store: Store | str,
     *,
     needs_key: bool = False,
-    warm: Callable[[], Any] | None = None,
     **opened: Any,
 ) -> FastAPI:
     """Return the application for a store.
 
-    Where the store has keys, they are needed; with `needs_key` they are in any case. `warm` is
-    called at the start, to compile what the first visitor would wait for: by default that is what
-    either goal needs. `opened` is what `Experiment.open` takes.
+    Where the store has keys, they are needed; with `needs_key` they are in any case. `opened` is
+    what `Experiment.open` takes.
     """
     store = open_store(store)
     room = Room(store, Desks(store, **opened), Keyring(store), needs_key, opened)
@@ -50,7 +49,7 @@ def make_app(
     @contextlib.asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         await room.desks.call(lambda: store.need(makes=True))
-        room.warm = asyncio.create_task(room.desks.call(_warm_up, warm or warm_up))
+        room.warm = asyncio.create_task(room.desks.call(_warm_up))
         watcher.start()
         yield
         await room.desks.call(watcher.stop)
@@ -76,9 +75,9 @@ def make_app(
     return app
 
 
-def _warm_up(warm: Callable[[], Any]) -> None:
+def _warm_up() -> None:
     try:
-        warm()
+        warm_up()
     except Exception:
         _LOG.exception("kernels could not be compiled")
         raise
@@ -92,11 +91,12 @@ def _telemetry() -> dict[str, Any]:
     return {"telemetry": {"tracing": False, "metrics": False, "logs": False}}
 
 
-def warm_up(goals: Sequence[str] = GOALS) -> None:
-    """Compile, or load, what the first visitor would wait for."""
+def warm_up() -> None:
+    """Compile, or load, what many visitors would wait for; the first ones need not."""
     with tempfile.TemporaryDirectory() as folder:
-        for goal in goals:
+        for goal in GOALS:
             experiment = Experiment.create(f"{folder}/warm.db", goal, 3, goal=goal)
             experiment.tell(experiment.ask())
             experiment.standing()
             experiment.close()
+    COMPILER.wait()

@@ -28,7 +28,7 @@ from duelay.live import Experiment, PausedError, StoreError, UnknownExperimentEr
 from duelay.live.remote import RemoteExperiment
 from duelay.live.store import Store
 from duelay.players.player import UnknownDuelError
-from duelay.service.app import make_app, warm_up
+from duelay.service.app import make_app
 from duelay.service.scenes import SCENES
 from duelay.service.serving import TURN, open_page
 from duelay.service.visitors import Scene, Visitors
@@ -96,12 +96,12 @@ def demonstrate(
         begin = math.floor((time.time() - 60.0 * minutes * SPEED) / _DAY) * _DAY - 0.9 * _DAY
         opened: dict[str, Any] = {"clock": FastClock(begin), "freshness": _FRESH}
         url = f"sqlite:///{folder}/duels.db"
-        app = make_app(url, warm=lambda: warm_up(["decide"]), **opened)  # the goal of all scenes
+        app = make_app(url, **opened)
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False,
             timeout_graceful_shutdown=_SHUTDOWN,
         )  # fmt: skip
-        server = _Server(config, folder, lambda: _is_warm(app))
+        server = _Server(config)
         address = f"http://{HOST}:{listening.getsockname()[1]}"
         crowd = _Crowd(server, url, address, opened, [
             Visitors(scene, begin, [seed, place]) for place, scene in enumerate(scenes)
@@ -177,8 +177,7 @@ def _words(address: str, minutes: float, scenes: Sequence[Scene]) -> list[str]:
         "",
         *(f"  {scene.name:<{width}}  {scene.words}" for scene in scenes),
         "",
-        f"A day takes {_DAY / SPEED:.0f} seconds here, and all visitors are made up. The first "
-        "start compiles for some 20 seconds.",
+        f"A day takes {_DAY / SPEED:.0f} seconds here, and all visitors are made up.",
         f"Ctrl-C stops it; it stops by itself after {minutes:g} minutes, and leaves nothing.",
     ]
 
@@ -186,21 +185,9 @@ def _words(address: str, minutes: float, scenes: Sequence[Scene]) -> list[str]:
 class _Server(uvicorn.Server):
     """A server that a signal stops in good order, as often as it comes."""
 
-    def __init__(self, config: uvicorn.Config, folder: str, is_warm: Callable[[], bool]) -> None:
-        super().__init__(config)
-        self._folder, self._is_warm = folder, is_warm
-
     def handle_exit(self, sig: int, frame: Any) -> None:
         """Stop."""
         self.should_exit = True
-        if not self._is_warm():  # a thread compiles, and nothing can interrupt it
-            shutil.rmtree(self._folder, ignore_errors=True)
-            os._exit(0)
-
-
-def _is_warm(app: Any) -> bool:
-    warm = app.state.room.warm
-    return warm is not None and bool(warm.done())
 
 
 def _catch(stack: contextlib.ExitStack, server: _Server) -> None:
@@ -226,7 +213,7 @@ class _Crowd:
     def run(self, seconds: float) -> None:
         """Make up some hours, then let visitors come for some seconds, and stop the server."""
         try:
-            if self._waits_for_server():
+            if self._server_starts():
                 self._make_up()
                 self._clock.run()
                 self._until = time.monotonic() + seconds
@@ -247,16 +234,11 @@ class _Crowd:
     def _is_over(self) -> bool:
         return self._server.should_exit or time.monotonic() > self._until
 
-    def _waits_for_server(self) -> bool:
-        """Wait until kernels are compiled; return False where it is stopped before."""
-        warm = None
-        while not self._server.should_exit:
-            warm = self._server.config.app.state.room.warm  # type: ignore[union-attr]
-            if self._server.started and warm is not None and warm.done():
-                warm.result()
-                return True
+    def _server_starts(self) -> bool:
+        """Wait until the server answers; return False where it is stopped before."""
+        while not self._server.started and not self._server.should_exit:
             time.sleep(0.05)
-        return False
+        return not self._server.should_exit
 
     def _make_up(self) -> None:
         """Make the experiments, with what has happened before somebody looks."""

@@ -22,7 +22,6 @@ from duelay.page import render, viewing, views
 from duelay.service import changing, models
 from duelay.service.errors import RefusedError, in_words, refusal_of
 from duelay.service.keys import ANYBODY, create_key, list_keys, revoke_key
-from duelay.service.room import check_warm
 from duelay.service.sessions import safe_next
 from duelay.service.visits import GUARDED, Visit, check_token, greet, read_form, takes_gzip
 
@@ -93,7 +92,6 @@ async def new(visit: Visit) -> Response:
 
 
 async def _listed(visit: Visit) -> list[views.Listed]:
-    check_warm(visit.room)
     room = visit.room
     listed = await room.glances.get(
         "", ("list",), lambda: viewing.see_list(room.store, **room.opened)
@@ -208,7 +206,6 @@ async def do(visit: Visit) -> Response:
 
 async def _seen(visit: Visit) -> tuple[views.Experiment, views.Checked | None]:
     """Return what is known of the experiment of the address."""
-    check_warm(visit.room)
     name = visit.request.path_params["name"]
     there = await visit.open(name)
     view = await visit.room.glances.get(name, ("experiment",), lambda: viewing.see(there))

@@ -1,0 +1,182 @@
+"""What Python calls of our kernels while somebody waits: interpreted until it is compiled.
+
+Compiled and interpreted, a kernel does the same, with the same numbers. So the first calls are
+interpreted, a thread compiles meanwhile, or reads what was kept on disk, and a later call finds it
+done. Nobody waits for the compiler who calls seldom; who calls often waits as soon as the
+interpreter has taken `PATIENCE` seconds.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+from numba import config
+
+from duelay._core import numba_parts, outside
+from duelay._core.compiling import IN_BACKGROUND
+from duelay._core.interpreted import interpreted
+
+F = TypeVar("F", bound=Callable[..., Any])
+PATIENCE = 2.0  # seconds of the interpreter's, in all
+_PAUSE = 0.5  # seconds before the thread begins: a program that ends sooner need not wait for it
+_MOST = 300  # steps of one call that are interpreted
+
+
+def border(kernel: F) -> F:
+    """Let Python call a kernel before it is compiled."""
+    return border_of(None)(kernel)
+
+
+def border_of(steps: Callable[..., int] | None) -> Callable[[F], F]:
+    """Let Python call a kernel before it is compiled, if its work is short.
+
+    `steps` tells from the arguments how often its loop goes round. Where that is often, the call
+    waits for the compiler.
+    """
+
+    def around(kernel: F) -> F:
+        if config.DISABLE_JIT or not numba_parts.APART or not numba_parts.can_stop():
+            return kernel
+        return cast(F, _Border(kernel, steps))
+
+    return around
+
+
+class _Border:
+    """A kernel that may not be compiled yet."""
+
+    def __init__(self, compiled: Any, steps: Callable[..., int] | None) -> None:
+        functools.update_wrapper(self, compiled.py_func)
+        self.compiled = compiled
+        self._steps = steps
+        self._ready: set[Any] = set()  # kinds of arguments that it is compiled for
+        self._failed: set[Any] = set()
+        numba_parts.as_callee(self, compiled)
+
+    def __call__(self, *args: Any) -> Any:
+        kind = _kind(args)
+        if kind in self._ready:
+            return self.compiled(*args)
+        return self._meanwhile(kind, args)
+
+    def _meanwhile(self, kind: Any, args: tuple[Any, ...]) -> Any:
+        is_long = self._steps is not None and self._steps(*args) > _MOST
+        types = tuple(numba.typeof(argument) for argument in args)
+        if is_long or COMPILER.is_impatient or self._is_known(kind, types):
+            result = self.compiled(*args)
+            self._ready.add(kind)
+            return result
+        COMPILER.want(self, kind, types)
+        start = time.thread_time()
+        try:
+            return interpreted(self)(*args)
+        finally:
+            COMPILER.spent += time.thread_time() - start
+
+    def _is_known(self, kind: Any, types: tuple[Any, ...]) -> bool:
+        """Whether there is nothing to compile, or a user is to be told at once what is wrong."""
+        is_done = types in self.compiled.overloads or kind in self._failed
+        return is_done or not outside.are_ours(types)
+
+    def compile(self, kind: Any, types: tuple[Any, ...]) -> None:
+        """Compile it for such arguments, or read it from disk."""
+        try:
+            self.compiled.compile(types)
+        except numba_parts.StoppedError:
+            raise
+        except Exception:
+            self._failed.add(kind)  # who calls it next is told
+        else:
+            self._ready.add(kind)
+
+
+def _kind(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return what tells most kinds of arguments apart, quickly: a rule, and what a ledger assumes.
+
+    Where that is not enough, the call that comes first compiles, and waits.
+    """
+    return tuple([(argument.__class__, getattr(argument, "assumed", None).__class__)
+                  for argument in args[:2]])  # fmt: skip
+
+
+class _Compiler:
+    """A thread that compiles what is wanted, one after the other, and ends when nothing is."""
+
+    def __init__(self) -> None:
+        self.spent = 0.0  # seconds of the interpreter's
+        self._wanted: dict[Any, tuple[_Border, Any, Any]] = {}
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+
+    @property
+    def is_impatient(self) -> bool:
+        """Whether the interpreter has taken so long that the next call waits for the compiler."""
+        return self.spent > PATIENCE or self._stop.is_set()
+
+    def want(self, border: _Border, kind: Any, types: tuple[Any, ...]) -> None:
+        """Compile a kernel for such arguments, soon."""
+        with self._lock:
+            if (border, types) in self._wanted:
+                return
+            self._wanted[border, types] = (border, kind, types)
+            self._start()
+
+    def _start(self) -> None:
+        if self._thread is None and not self._stop.is_set():
+            self._thread = threading.Thread(target=self._work, name=IN_BACKGROUND, daemon=True)
+            self._thread.start()
+
+    def _work(self) -> None:
+        with contextlib.suppress(numba_parts.StoppedError), numba_parts.stopping(self._stop):
+            self._stop.wait(_PAUSE)
+            while not self._stop.is_set():
+                with self._lock:
+                    if not self._wanted:
+                        self._thread = None
+                        return
+                    key = next(iter(self._wanted))
+                    border, kind, types = self._wanted[key]
+                border.compile(kind, types)
+                with self._lock:
+                    self._wanted.pop(key, None)
+
+    def stop(self) -> None:
+        """End the thread after the kernel that it is at; what is wanted stays so."""
+        self._stop.set()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+            self._thread = None
+
+    def go_on(self) -> None:
+        """Go on after a stop, or after a fork in either process."""
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread = None
+        with self._lock:
+            if self._wanted:
+                self._start()
+
+    def wait(self) -> None:
+        """Wait until nothing is wanted."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+
+COMPILER = _Compiler()
+atexit.register(COMPILER.stop)
+if hasattr(os, "register_at_fork"):
+    # A child could never compile, if its parent's thread held the compiler's lock.
+    os.register_at_fork(
+        before=COMPILER.stop, after_in_parent=COMPILER.go_on, after_in_child=COMPILER.go_on
+    )

@@ -1,0 +1,161 @@
+"""Python calls kernels before they are compiled: nobody waits, and nothing else changes."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+PLAY = """
+import hashlib, os, sys, time
+import duelay
+from duelay._core.borders import COMPILER
+from duelay._core.jit import kernel
+from duelay.rules.turn import take_turn
+
+def play(n, policy=None, **started):
+    player = (policy or duelay.recommend().policy).start(5, seed=1, **started)
+    duels, digest = [], hashlib.sha256()
+    for t in range(n):
+        at = {"at": 1e9 + 60.0 * t} if started else {}
+        duels.append(player.ask(**at))
+        digest.update(repr(duels[-1]).encode())
+        if t % 3 == 0:
+            player.tell(duels[t // 2], **at)
+        yield digest.hexdigest(), player
+
+def is_compiled():
+    return len(take_turn.compiled.overloads)
+"""
+
+
+def run(folder, program, **more):
+    done = subprocess.run(
+        [sys.executable, "-c", PLAY + textwrap.dedent(program)],
+        capture_output=True, text=True, timeout=300,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder), **more},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""  # nobody waited
+    return done.stdout.split()
+
+
+WHOLE = """
+    for digest, _ in play(400, {policy}, {started}):
+        pass
+    print(digest)
+"""
+CHANGED_OVER = """
+    for t, (digest, _) in enumerate(play(400, {policy}, {started})):
+        if t == 150:
+            assert is_compiled() == 0
+            COMPILER.wait()
+            assert is_compiled() == 1
+    print(digest)
+"""
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("policy", "started"),
+    [("None", ""), ("duelay.Decide(error=0.05, window='7d')", "clock='wall'")],
+    ids=["regret", "decide"],
+)
+def test_duels_are_the_same_interpreted_and_changed_over(tmp_path, policy, started):
+    words = {"policy": policy, "started": started}
+    changed = run(tmp_path, CHANGED_OVER.format(**words))
+    from_disk = run(tmp_path, CHANGED_OVER.format(**words))
+    plain = run(tmp_path, WHOLE.format(**words), NUMBA_DISABLE_JIT="1")
+    assert changed == from_disk == plain
+
+
+@pytest.mark.compiled
+def test_who_calls_often_waits_for_the_compiler_in_the_end(tmp_path):
+    program = """
+        COMPILER.spent = 1e9
+        next(play(1))
+        assert is_compiled() == 1
+    """
+    with pytest.raises(AssertionError, match="compiling, once"):
+        run(tmp_path, program)
+
+
+@pytest.mark.compiled
+def test_a_program_that_ends_does_not_wait_for_all_of_it(tmp_path):
+    program = """
+        for _ in play(20, duelay.Decide(error=0.05)):
+            pass
+        time.sleep(1.5)  # it has begun
+        assert COMPILER._thread is not None and not is_compiled()
+        start = time.perf_counter()
+        COMPILER.stop()
+        print(time.perf_counter() - start)
+    """
+    assert float(run(tmp_path, program)[0]) < 5.0  # all of it takes some 15
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_parent_and_child_of_a_fork_both_go_on_compiling(tmp_path):
+    program = """
+        playing = play(100)
+        for t in range(50):
+            next(playing)
+        time.sleep(0.7)  # it has begun
+        child = os.fork()
+        COMPILER.wait()
+        found = [digest for digest, _ in playing][-1]
+        assert is_compiled() == 1
+        if child == 0:
+            print(found, flush=True)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        print(found)
+    """
+    one, two = run(tmp_path, program)
+    assert one == two
+
+
+@pytest.mark.compiled
+def test_a_long_history_is_not_interpreted(tmp_path):
+    program = """
+        from duelay.players.booking import book_duels
+        short, long = [player.history() for _, player in play(500) for n in [0]][19::480][:2]
+        from duelay.players.evidence import replay
+        replay(short, 0.05)
+        assert not book_duels.compiled.overloads
+        replay(long, 0.05)
+        assert len(book_duels.compiled.overloads) == 1
+    """
+    with pytest.raises(AssertionError, match="compiling, once"):
+        run(tmp_path, program)
+
+
+OWN = """
+    from dataclasses import dataclass
+    from typing import NamedTuple
+    import numpy as np
+
+    class OwnRule(NamedTuple):
+        n_arms: int
+
+    @duelay.rules.select.register(OwnRule)
+    def choose(rule, ledger, t, rng):
+        return np.zeros(3).tolist(), 1
+
+    @dataclass(frozen=True)
+    class Own(duelay.CompiledPolicy):
+        def rule(self, n_arms):
+            return OwnRule(n_arms)
+
+    try:
+        next(play(1, Own()))
+    except TypeError as error:
+        print("refused" if "cannot be compiled" in str(error) else error)
+"""
+
+
+@pytest.mark.compiled
+def test_a_rule_of_ones_own_that_cannot_be_compiled_is_refused_at_once(tmp_path):
+    assert run(tmp_path, OWN) == ["refused"]
