@@ -21,7 +21,6 @@ LATER = {
     "duelay.experiments.figures": "matplotlib takes half a second to load",
     "duelay.experiments.report": "matplotlib takes half a second to load",
     "duelay.live": "SQLAlchemy and Alembic are an extra",
-    "duelay.live.warming": "SQLAlchemy and Alembic are an extra",
     "duelay.page.report.write_report": "Jinja2 is an extra",
     "duelay.service": "FastAPI and uvicorn are an extra",
     "duelay.show.notebook": "wanted in a notebook alone",

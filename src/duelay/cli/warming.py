@@ -22,7 +22,7 @@ def warm_up_command() -> None:
     start = time.perf_counter()
     duelay.warm_up()
     if importlib.util.find_spec("sqlalchemy") and importlib.util.find_spec("alembic"):
-        from duelay.live.warming import warm_up
+        from duelay import live
 
-        warm_up()
+        live.warm_up()
     click.echo(f"ready after {time.perf_counter() - start:.1f} seconds, {jit.where_kept()}")
