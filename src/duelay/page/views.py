@@ -92,7 +92,7 @@ class Test:
     is_alarm: bool
     p_value: float | None
     n: int
-    is_remark: bool = False  # what it finds is allowed: it is worth a look, and no doubt
+    is_remark: bool = False  # what it alarms at is allowed: it is worth a look, and no doubt
 
 
 @dataclass(frozen=True)
