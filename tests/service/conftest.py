@@ -48,7 +48,9 @@ def serving():
         patch.setattr("duelay.service.app.warm_up", lambda: None)
 
         def start(store, **said):
-            client = TestClient(make_app(store, **said), raise_server_exceptions=False)
+            client = TestClient(
+                make_app(store, **said), "http://localhost", raise_server_exceptions=False
+            )
             return stack.enter_context(client)
 
         yield start

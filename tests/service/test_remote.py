@@ -75,12 +75,12 @@ def face(request, url, serve):
         return
     served = serve(url)
     if request.param == "sync":
-        with connect("http://service", patience=0.0) as service:
+        with connect("http://localhost", patience=0.0) as service:
             service._client._transport = InProcess(served)
             yield lambda verb, *words, **more: getattr(service, verb)(*words, **more)
         return
     with asyncio.Runner() as runner:
-        service = connect_async("http://service", patience=0.0)
+        service = connect_async("http://localhost", patience=0.0)
         service._client._transport = AsyncInProcess(served)
         waited = Waited(service, runner.run)
         yield lambda verb, *words, **more: getattr(waited, verb)(*words, **more)
@@ -145,7 +145,7 @@ def pair(url, serve, hours):
     """One experiment, by the library and by a client; time stands, for both."""
     served = serve(url, clock=hours)
     experiment = Experiment.create(url, "buttons", ARMS, clock=hours)
-    with connect("http://service", patience=0.0) as service:
+    with connect("http://localhost", patience=0.0) as service:
         service._client._transport = InProcess(served)
         yield experiment, service.open("buttons"), service
     experiment.close()
@@ -215,7 +215,7 @@ def test_an_asynchronous_client_reads_the_same(url, pair, hours, serve, tmp_path
     served = serve(url, clock=hours)
 
     async def read():
-        async with connect_async("http://service", patience=0.0) as service:
+        async with connect_async("http://localhost", patience=0.0) as service:
             service._client._transport = AsyncInProcess(served)
             experiment = await service.open("buttons")
             written = await experiment.export(tmp_path / "async.csv")
@@ -260,7 +260,7 @@ def flaky(client, monkeypatch):
     monkeypatch.setattr(calls, "_FIRST", 0.001)
 
     def make(*troubles, patience=30.0):
-        service = stack.enter_context(connect("http://service", "key", patience=patience))
+        service = stack.enter_context(connect("http://localhost", "key", patience=patience))
         service._client._transport = Flaky(client, *troubles)
         return remote.RemoteExperiment(service, "buttons"), service._client._transport
 
@@ -309,7 +309,7 @@ def test_an_error_is_that_of_the_library_and_is_not_tried_again(flaky, status, r
 
 
 def test_an_answer_that_is_not_json_is_a_sentence(url, monkeypatch):
-    with connect("http://service") as service:
+    with connect("http://localhost") as service:
         service._client._transport = httpx.MockTransport(
             lambda request: httpx.Response(500, text="<html>proxy</html>")
         )
@@ -330,7 +330,7 @@ def test_a_key_that_may_not_is_a_permission_error(url, serve):
     served = serve(url)
     Experiment.create(url, "buttons", ARMS).close()
     for given in (key, None, "wrong"):
-        with connect("http://service", given) as service:
+        with connect("http://localhost", given) as service:
             service._client._transport = InProcess(served)
             with pytest.raises(PermissionError, match="may not ask|send a key"):
                 remote.RemoteExperiment(service, "buttons").ask()

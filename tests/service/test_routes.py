@@ -653,7 +653,13 @@ def test_the_description_has_every_route_and_its_docs(client):
     for each in found["paths"].values():
         for operation in each.values():
             assert operation["description"]
-    assert client.get("/docs").status_code == 200
+    docs = client.get("/docs")
+    assert (
+        docs.status_code == 200 and "script-src 'self'" in docs.headers["content-security-policy"]
+    )
+    for path in client.get("/openapi.json").json()["paths"]:
+        assert f" {path}</code>" in docs.text
+    assert "Idempotency-Key" in docs.text and "//" not in docs.text.replace("://localhost", "")
 
 
 def test_a_change_that_cannot_be_changes_nothing(client):

@@ -1,11 +1,13 @@
 """Signing in: cookies that nobody else can write, and forms that no other site can send."""
 
 import time
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
+from sqlalchemy import delete
 
-from duelay.live import Experiment
+from duelay.live import Experiment, schema
+from duelay.live.store import open_store
 from duelay.service.keys import create_key, revoke_key
 from duelay.service.sessions import HOURS, Session, Sessions, safe_next
 from service.browsing import HERE, Browser, sent_to
@@ -138,10 +140,22 @@ def test_a_key_that_is_revoked_is_out_at_once(browser, made):
     assert is_closed(browser)
 
 
+def test_a_store_that_loses_its_keys_is_not_open_to_all(browser, made):
+    assert browser.client.get("/experiments").status_code == 401
+    with open_store(made[0]).writing() as connection:
+        connection.execute(delete(schema.keys))
+    browser.client.app.state.room.ring.forget()
+    assert browser.client.get("/experiments").status_code == 401
+    assert is_closed(browser)
+
+
 def test_who_signs_out_is_out(browser, made):
     browser.sign_in(made[1])
+    kept = browser.cookie.value
     assert sent_to(browser.post("/logout")) == "/login"
     assert not list(browser.client.cookies.jar) and is_closed(browser)
+    browser.client.cookies.set(f"duelay_{urlsplit(HERE).port}", kept)
+    assert is_closed(browser)  # for a copy of the cookie, too
 
 
 def test_a_session_is_no_key_for_programs_and_a_key_no_session(browser, made):
@@ -273,7 +287,7 @@ def test_without_keys_another_site_calls_nothing_either(url, serve):
         ):
             answered = client.request(method, path, headers=headers)
             assert answered.status_code == 403 and list(answered.json()) == ["error"], path
-    for headers in ({"Sec-Fetch-Site": "same-origin"}, {"Origin": "http://testserver"}, {}):
+    for headers in ({"Sec-Fetch-Site": "same-origin"}, {"Origin": "http://localhost"}, {}):
         assert client.post("/experiments/one/duels", headers=headers).status_code == 200
 
 
@@ -284,9 +298,10 @@ def test_without_keys_another_site_calls_nothing_either(url, serve):
 def test_without_keys_a_name_that_leads_here_from_elsewhere_shows_nothing(url, serve, host):
     Experiment.create(url, "secret name", ["red", "green"]).close()
     browser = Browser(serve(url), at=host)
-    for path in ("/", "/e/secret%20name", "/keys"):
-        answered = browser.get(path)
-        assert answered.status_code == 403
+    calls = ("/experiments", "/experiments/secret%20name", "/metrics")
+    for path in ("/", "/e/secret%20name", "/keys", *calls):
+        answered = browser.get(path, Origin=host)  # as the browser sees it, it is that site
+        assert answered.status_code == 403, path
         assert "secret name" not in answered.text and "set-cookie" not in answered.headers
 
 

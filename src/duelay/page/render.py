@@ -20,11 +20,13 @@ from duelay._core.words import in_html
 from duelay._version import __version__
 from duelay.page import drawing, pasting, views, words
 from duelay.page.assets import STATIC, source_of
+from duelay.page.calls import read_calls
 
 __all__ = [
     "POLICY",
     "STATIC",
     "Viewer",
+    "calls_page",
     "error_page",
     "experiment_page",
     "experiment_part",
@@ -167,6 +169,11 @@ def login_page(problem: str = "", next: str = "/", viewer: Viewer | None = None)
 def error_page(status: int, words: str, viewer: Viewer, again: int = 0) -> str:
     """Say what went wrong; the page tries again after so many seconds, unless 0."""
     return _render("error.html", viewer, status=status, said=words, again=again)
+
+
+def calls_page(openapi: Mapping[str, Any], viewer: Viewer) -> str:
+    """The calls of the service, for people who write programs."""
+    return _render("calls.html", viewer, calls=read_calls(openapi))
 
 
 def _at(viewer: Viewer, *parts: str) -> str:

@@ -60,6 +60,7 @@ def make_app(
         version=__version__,
         summary="Find the best of several arms from duels whose answers come late, or never.",
         lifespan=life,
+        docs_url=None,  # the framework's own loads scripts of others
         redoc_url=None,
         **_telemetry(),
     )

@@ -162,6 +162,7 @@ def _listen(port: int | None) -> socket.socket:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             found.bind((HOST, each))
+            found.listen()  # another one may have bound it, too
             return found
         except OSError as error:
             found.close()

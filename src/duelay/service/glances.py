@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from duelay.live import Experiment
@@ -16,7 +16,8 @@ from duelay.page.views import Checked
 from duelay.service.desks import Desks
 
 R = TypeVar("R")
-_FRESH = 1.0  # seconds for which a view is shown again
+_FRESH = 1.0  # seconds for which a view is shown again ...
+_REST = 4.0  # ... and at least so many times the seconds that it took
 _AT_ONCE = 2  # views that are made at one time: the other threads are for those who ask and tell
 _MOST = 200  # views that are kept
 _SOON, _LATER = 5.0, 600.0  # seconds between two checks, at the least and at the most
@@ -27,6 +28,7 @@ _LOG = logging.getLogger("duelay.service")
 @dataclass
 class _Kept:
     task: asyncio.Task[Any]
+    begun: float = field(default_factory=time.monotonic)
     at: float = 0.0  # when it was made
 
     @property
@@ -35,11 +37,11 @@ class _Kept:
             return True
         if self.task.cancelled() or self.task.exception() is not None:
             return False
-        return time.monotonic() - self.at < _FRESH
+        return time.monotonic() - self.at < max(_FRESH, _REST * (self.at - self.begun))
 
 
 class Glances:
-    """Views that are at most a second old; however many look, each is made once."""
+    """Views that are about a second old; however many look, each is made once."""
 
     def __init__(self, desks: Desks) -> None:
         self._desks = desks

@@ -112,6 +112,7 @@ class Keyring:
         self.store = store
         self._keys: dict[str, tuple[Key, str]] = {}
         self._read_at = -1e9
+        self._were_there = False
 
     def read(self) -> None:
         """Read the keys, if they are not fresh; a store that does not answer leaves them."""
@@ -120,6 +121,7 @@ class Keyring:
         with self.store.reading() as connection:
             rows = connection.execute(select(schema.keys)).all()
         self._keys = {row.id: (_key(row), row.hash) for row in rows}
+        self._were_there |= bool(rows)
         self._read_at = time.monotonic()
 
     def forget(self) -> None:
@@ -133,8 +135,8 @@ class Keyring:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no key was ever made."""
-        return not self._keys
+        """Whether no key was ever seen: a store that loses its keys is not open to all."""
+        return not self._were_there
 
     def get(self, id: str) -> Key | None:
         """Return the key of an id; None for one that is not there or revoked."""

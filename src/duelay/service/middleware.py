@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from duelay.service.errors import answer
@@ -66,6 +67,8 @@ class Around:
             await self.app(scope, limited, marked)
         except TooLargeError as error:  # by its header; else the application answers
             await answer(error.status_code, error.detail)(scope, receive, marked)
+        except ClientDisconnect:
+            status = 499  # as others call it: nobody is there to be answered
         except Exception:
             _LOG.exception("a fault", extra={"fields": {"request": id, "path": scope["path"]}})
             if is_begun:

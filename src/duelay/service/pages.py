@@ -141,7 +141,7 @@ async def log(visit: Visit) -> Response:
     visit.need(name)
     view, _ = await _seen(visit)
     asked = {key: visit.said(key) for key in ("arm", "outcome", "before")}
-    if not asked["before"].isdigit() or len(asked["before"]) > 15:
+    if not asked["before"].isdecimal() or len(asked["before"]) > 15:
         asked["before"] = ""
     duels, following = await visit.room.glances.run(
         lambda: viewing.read_log(
@@ -277,14 +277,14 @@ def _need_keys(visit: Visit) -> None:
 @_page("/login", is_open=True)
 async def login(visit: Visit) -> Response:
     """Ask for a key."""
-    following = safe_next(visit.said("next"))
+    following = safe_next(visit.said("next"), visit.base)
     return await visit.show(lambda: render.login_page("", following, visit.viewer()))
 
 
 @_page("/login", "POST", is_open=True)
 async def sign_in(visit: Visit) -> Response:
     """Take a key."""
-    room, following = visit.room, safe_next(visit.said("next"))
+    room, following = visit.room, safe_next(visit.said("next"), visit.base)
     if not room.ring.is_fresh:
         await room.desks.call(room.ring.read)
     key = room.ring.find(visit.said("key"))
@@ -300,11 +300,18 @@ async def sign_in(visit: Visit) -> Response:
 async def sign_out(visit: Visit) -> Response:
     """Forget who it is."""
     response = visit.go(f"{visit.base}/login")
-    visit.room.sessions.end(response, visit.request)
+    visit.room.sessions.end(response, visit.request, visit.session)
     return response
 
 
 # Files.
+
+
+@_page("/docs", is_open=True)
+async def docs(visit: Visit) -> Response:
+    """The calls over HTTP, described for people."""
+    openapi = visit.request.app.openapi()
+    return await visit.show(lambda: render.calls_page(openapi, visit.viewer()))
 
 
 @_page("/static/{digest}/{file}", is_open=True)

@@ -14,7 +14,7 @@ from duelay.service.errors import RefusedError
 from duelay.service.glances import Checks, Glances
 from duelay.service.keys import ANYBODY, Key, Keyring
 from duelay.service.metrics import Metrics
-from duelay.service.sessions import Sessions, is_own
+from duelay.service.sessions import Sessions, is_here, is_own
 
 _SCHEME = "Bearer"
 
@@ -58,14 +58,27 @@ Here = Annotated[Room, Depends(find_room)]
 Given = Annotated[str | None, Header(alias="Authorization", description="Bearer KEY")]
 
 
+def check_nearby(request: Request) -> None:
+    """Refuse, as long as there is no key, what may come from elsewhere.
+
+    A site that somebody on this machine looks at is not that person, even if its name leads here.
+    """
+    if not is_here(request):
+        raise RefusedError(
+            403, "as long as there is no key, this is for this machine alone, at 127.0.0.1 or "
+            "localhost: make one with `duelay key create`",
+        )  # fmt: skip
+    if not is_own(request):
+        raise RefusedError(403, "this was sent by a page of another site: make a key")
+
+
 async def caller(request: Request, authorization: Given = None) -> Key:
     """Find out who calls."""
     room: Room = request.app.state.room
     if not room.ring.is_fresh:
         await room.desks.call(room.ring.read)
     if room.ring.is_empty and not room.needs_key:
-        if not is_own(request):  # a site that somebody on this machine looks at is not that person
-            raise RefusedError(403, "this was sent by a page of another site: make a key")
+        check_nearby(request)
         return ANYBODY
     scheme, _, text = (authorization or "").partition(" ")
     key = room.ring.find(text.strip()) if scheme.lower() == _SCHEME.lower() else None

@@ -34,6 +34,7 @@ from duelay.service.room import (
     Room,
     Teller,
     check_key,
+    check_nearby,
     check_warm,
 )
 
@@ -269,8 +270,10 @@ async def health(room: Here) -> Any:
 
 
 @ROUTES.get("/metrics", response_class=PlainTextResponse, tags=["running it"])
-async def numbers(room: Here) -> Response:
+async def numbers(room: Here, request: Request) -> Response:
     """Numbers for Prometheus."""
+    if room.ring.is_empty and not room.needs_key:
+        check_nearby(request)
     for name, groups in room.desks.groups:
         while groups.sizes:
             room.metrics.groups.observe(groups.sizes.popleft())

@@ -12,6 +12,7 @@ import hmac
 import ipaddress
 import os
 import secrets
+import time
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -44,6 +45,7 @@ class Sessions:
                 f"32` prints, got {len(secret)}"
             )
         self._secret = secret.encode()
+        self._ended: dict[str, float] = {}  # nonces of those that were signed out here, and when
         self._cookies = URLSafeTimedSerializer(
             secret,
             salt="duelay.session",
@@ -62,7 +64,7 @@ class Sessions:
             )
         except (BadData, TypeError, ValueError):
             return None
-        return Session(str(key), str(nonce))
+        return None if nonce in self._ended else Session(str(key), str(nonce))
 
     def keep(self, response: Response, request: Request, session: Session) -> None:
         """Let the browser keep one."""
@@ -73,8 +75,12 @@ class Sessions:
             **_place(request),  # type: ignore[arg-type]
         )
 
-    def end(self, response: Response, request: Request) -> None:
-        """Let the browser forget it."""
+    def end(self, response: Response, request: Request, session: Session | None) -> None:
+        """Let the browser forget it, and take it from nobody any longer, in this process."""
+        now = time.monotonic()
+        self._ended = {nonce: at for nonce, at in self._ended.items() if now - at < HOURS * 3600}
+        if session is not None:
+            self._ended[session.nonce] = now
         response.delete_cookie(_name(request), **_place(request))  # type: ignore[arg-type]
 
     def token(self, session: Session) -> str:
@@ -121,10 +127,11 @@ def is_here(request: Request) -> bool:
         return host.endswith(".localhost")
 
 
-def safe_next(address: str) -> str:
+def safe_next(address: str, base: str = "") -> str:
     """Return where to go on after signing in: an address of this server, whatever is asked for."""
     is_plain = address.isprintable() and "\\" not in address
-    return address if is_plain and address.startswith("/") and address[1:2] != "/" else "/"
+    is_own = is_plain and address.startswith(f"{base}/") and address[1:2] != "/"
+    return address if is_own else f"{base}/"
 
 
 def _host(request: Request) -> tuple[str, int | None]:

@@ -143,7 +143,7 @@ class Visit:
         url = self.request.url
         left = [pair for pair in self.request.query_params.multi_items() if pair[0] != "seen"]
         here = url.path + (f"?{urlencode(left)}" if left else "")
-        goes_on = here if self.request.method == "GET" else "/"
+        goes_on = here if self.request.method == "GET" else f"{self.base}/"
         address = f"{self.base}/login?next={quote(goes_on, safe='/')}"
         if self.is_part:  # what is open goes there, and not a part of it
             return Response(status_code=401, headers={**_HEADERS, "HX-Redirect": address})
