@@ -167,6 +167,25 @@ class Listed(NamedTuple):
     arms: Any
 
 
+class Beyond(NamedTuple):
+    """A rule that goes wrong."""
+
+    limit: int
+
+
+@duelay.rules.select.register(Beyond)
+def choose(rule, ledger, t, rng):
+    return (0, 1) if t < rule.limit else (0, 7)
+
+
+@dataclass(frozen=True)
+class GoesWrong(duelay.CompiledPolicy):
+    """A policy that goes wrong at tick 10."""
+
+    def rule(self, n_arms):
+        return Beyond(10)
+
+
 @dataclass(frozen=True)
 class OwnTurn(duelay.RUCB):
     """A policy with a turn of its own."""
@@ -177,7 +196,7 @@ class OwnTurn(duelay.RUCB):
 
 def test_what_may_change_its_type_is_left_to_the_dispatcher():
     ledger = duelay.RUCB().ledger(3)
-    assert borders._is_lasting((ledger, 1, np.int64(2), 0.5))
+    assert borders._is_lasting((ledger, np.random.default_rng(0), 1, np.int64(2), 0.5))
     for thing in ([0], Listed([0]), (ledger, {}), np.zeros(3).view(np.memmap)):
         assert not borders._is_lasting(thing)
 
@@ -198,19 +217,7 @@ def test_without_entry_points_the_dispatcher_is_called(monkeypatch):
 
 
 def test_what_the_rule_refuses_is_still_said():
-    class Beyond(NamedTuple):
-        limit: int
-
-    @duelay.rules.select.register(Beyond)
-    def choose(rule, ledger, t, rng):
-        return (0, 1) if t < rule.limit else (0, 7)
-
-    @dataclass(frozen=True)
-    class Own(duelay.CompiledPolicy):
-        def rule(self, n_arms):
-            return Beyond(10)
-
-    player = Own().start(3, seed=0)
+    player = GoesWrong().start(3, seed=0)
     for _ in range(9):
         player.ask()
     assert player._known_ways._turn is not None

@@ -127,7 +127,7 @@ def _kind(args: tuple[Any, ...]) -> tuple[Any, ...]:
                   for argument in args[:2]])  # fmt: skip
 
 
-_LASTING = (np.ndarray, bool, int, float, str, type(None))
+_LASTING = (np.ndarray, np.random.Generator, bool, int, float, str, type(None))
 
 
 def _is_lasting(thing: Any) -> bool:

@@ -7,9 +7,9 @@
 - `JITCodeLibrary`, a pipeline and a dispatcher's ``get_call_template``: a kernel is optimised
   within its callers alone. Without them compiling takes twice the time.
 - A dispatcher's ``overloads`` and their ``entry_point``: a player that has looked at the types in
-  its ledger does not look again. Without them `ask` takes three times as long.
-- The fields of a Generator's type: a player passes its addresses. Without them `ask` takes three
-  times as long.
+  its ledger does not look again. Without them `ask` takes five times as long.
+- The fields of a Generator's type: a player passes its addresses. Without them `ask` takes twice as
+  long.
 - `NumbaError`: a rule that cannot be compiled is explained. Without it Numba's own words stand.
 
 One more, ``instance_class`` of a NamedTuple's type, tells which rule a kernel is compiled for, and
@@ -173,7 +173,7 @@ _BITS = (
 def _fields(kind: Any) -> tuple[str, ...]:
     try:
         return tuple(_models.lookup(kind)._fields)
-    except (AttributeError, KeyError):
+    except Exception:  # what Numba says of an unknown type is no promise either
         return ()
 
 
