@@ -11,7 +11,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo demo-live check test lint docs pictures test-quick test-compiled test-interpreted \
     test-wheel coverage test-matrix test-plain-numba chaos golden clean \
-    numbers regrets levels noon bench reproduction studies tried turns decide mutants logs live load
+    numbers regrets levels noon bench reproduction studies tried turns decide mutants logs live load page \
+    browser tutorial
 
 help:
 	@echo 'make demo      install, compare six policies, draw the figure: demo/regret.png'
@@ -21,7 +22,9 @@ help:
 	@echo 'make coverage  the lines that no quick test reaches; at least 95 % must be (two minutes)'
 	@echo 'make test-matrix  the quick tests on every Python, and on the oldest dependencies'
 	@echo 'make chaos     live experiments and servers, killed 50 times on each database (some minutes)'
+	@echo 'make browser   a Chromium for the tests of the page, where there is none (Debian, as root)'
 	@echo 'make docs      the documentation as a site: site/index.html'
+	@echo 'make tutorial  the pictures of the tutorial, made anew in a browser'
 	@echo 'The numbers in docs/, each written by the command that makes it:'
 	@echo 'make numbers   those that take seconds'
 	@echo 'make bench     how long a simulated duel takes'
@@ -35,6 +38,7 @@ help:
 	@echo 'make logs      how often intervals from a log cover the truth (a quarter of an hour)'
 	@echo 'make live      live experiments: speed, growth, false declarations (a quarter of an hour)'
 	@echo 'make load      the service beside a bare route that writes the same rows (two minutes)'
+	@echo 'make page      the page of a million duels in a browser: bytes and seconds (two minutes)'
 	@echo 'make studies   every study, into studies/ (an hour)'
 	@echo 'make mutants MODULE=ledger/votes  changes to a module that no test notices (minutes)'
 	@echo 'make clean     remove what these have made'
@@ -71,6 +75,21 @@ docs: $(VENV)/.ready-dev
 # After a change to docs/pictures/make.py, or to what is recommended: the README's figure has it.
 pictures: $(VENV)/.ready
 	$(BIN)/python docs/pictures/make.py
+
+# The pictures of the tutorial, after a change to the page.
+tutorial: $(VENV)/.ready-dev
+	NUMBA_DISABLE_JIT=1 DUELAY_TUTORIAL=docs/tutorials $(BIN)/python -m pytest -q tests/page/test_tutorial.py
+
+# A Chromium for the tests of the page, where there is none and Debian's can be had. Without one they
+# are left out, and say so.
+browser:
+	@for name in "$$DUELAY_CHROMIUM" chromium chromium-browser google-chrome; do \
+	    if [ -n "$$name" ] && command -v "$$name" > /dev/null; then exit 0; fi; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	    echo 'installing chromium ...'; export DEBIAN_FRONTEND=noninteractive; \
+	    { apt-get -qq update && apt-get -qq install -y --no-install-recommends \
+	        chromium fonts-noto-core; } > /dev/null 2>&1 && exit 0; fi; \
+	echo 'there is no chromium: the page is not tested in a browser'
 
 test-quick: $(VENV)/.ready-dev
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'not slow and not long'
@@ -150,6 +169,10 @@ live: $(VENV)/.ready
 # The service beside a bare route that writes the same rows.
 load: $(VENV)/.ready
 	$(BIN)/python benchmarks/load.py --write
+
+# The page of a million duels in a real Chromium: bytes, seconds, updates.
+page: $(VENV)/.ready-dev
+	$(BIN)/python benchmarks/page_cost.py --write
 
 # How often intervals that are estimated from logs cover the truth.
 logs: $(VENV)/.ready

@@ -115,8 +115,10 @@ def module(tmp_path, monkeypatch):
             del sys.modules[name]
 
 
-# Of what is tested with PostgreSQL and cannot be: said at the end, and not only counted.
+# Of what is tested with PostgreSQL or in a browser, and cannot be: said at the end, and not only
+# counted.
 WITHOUT = "NOT TESTED WITH POSTGRESQL"
+UNSEEN = "NOT TESTED IN A BROWSER"
 
 
 @pytest.fixture(scope="session")
@@ -143,8 +145,8 @@ def store(request, tmp_path):
 
 
 def pytest_terminal_summary(terminalreporter):
-    skipped = terminalreporter.stats.get("skipped", [])
-    left = [str(report.longrepr[2]) for report in skipped if WITHOUT in str(report.longrepr)]
-    if left:
-        terminalreporter.section(WITHOUT, sep="!", red=True, bold=True)
-        terminalreporter.line(f"{len(left)} tests were left out. {left[0]}")
+    skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
+    for words in (WITHOUT, UNSEEN):
+        if left := [why[why.index(words) :].rstrip("')") for why in skipped if words in why]:
+            terminalreporter.section(words, sep="!", red=True, bold=True)
+            terminalreporter.line(f"{len(left)} tests were left out. {left[0]}")

@@ -29,6 +29,7 @@ from duelay.policies import (
 )
 from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.problems import NoWinnerError, Problem
+from duelay.warming import warm_up
 
 __all__ = [
     "Borda",
@@ -62,4 +63,5 @@ __all__ = [
     "simulate",
     "theory",
     "traffic",
+    "warm_up",
 ]

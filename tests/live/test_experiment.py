@@ -266,6 +266,8 @@ def test_names_are_unique_and_unknown_ones_are_listed(store, experiment):
     ("made", "words"),
     [
         ({"name": ""}, "name must be a text"),
+        ({"name": "a/b"}, "name must not have a slash"),
+        ({"name": ".."}, "name must not have a slash"),
         ({"name": "n" * 201}, "at most 200 characters"),
         ({"name": "a\0b"}, "NUL"),
         ({"arms": ["a"]}, "at least 2"),

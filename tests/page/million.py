@@ -2,7 +2,9 @@
 
 import importlib
 import math
+import time
 
+import httpx
 import numpy as np
 from sqlalchemy import select, text, update
 
@@ -60,10 +62,10 @@ class Rows:
         return found.reshape(self.k, self.k)
 
 
-def fill(store, name="million", n=1_000_000, k=6, **more):
+def fill(store, name="million", n=1_000_000, k=6, arms=None, **more):
     """Make an experiment with n duels of k arms; return it, opened at the time of the last."""
     rows = Rows(n, k, **more)
-    arms = [f"arm {number}" for number in range(k)]
+    arms = arms or [f"arm {number}" for number in range(k)]
     made = Experiment.create(store, name, arms, window=f"{rows.window:g}s", clock=lambda: START)
     with made.store.writing() as connection:
         raw = connection.connection.driver_connection
@@ -75,7 +77,9 @@ def fill(store, name="million", n=1_000_000, k=6, **more):
         upsert(connection, schema.pairs, _pairs(rows, made._desk.id))
         _write_ages(connection, rows, made._desk.id)
         _write_head(connection, rows, made)
-        for statement in (COUNTS._PAIR_TIMES, COUNTS._TIMES):  # as an older store gets them
+        for statement in (  # of all experiments, as an older store gets them
+            "DELETE FROM pair_times", "DELETE FROM times", COUNTS._PAIR_TIMES, COUNTS._TIMES
+        ):  # fmt: skip
             connection.execute(text(statement))
     now = rows.now / MICRO
     made.close()
@@ -168,6 +172,20 @@ def _write_head(connection, rows, experiment):
          "evidence": to_bytes(np.linspace(1.0, 0.0, rows.k) * 0.9 * level * place / points)}
         for place in range(min(points, rows.n))
     ])  # fmt: skip
+
+
+def updates(url, experiment, n=5, path="/e/million"):
+    """Let something be told, and fetch what is new, n times; return the seconds of each."""
+    found = []
+    with httpx.Client(base_url=url, headers={"HX-Request": "true"}) as browser:
+        for _ in range(n):
+            experiment.tell(experiment.ask().id)
+            time.sleep(1.1)  # a view is shown again for a second
+            begun = time.perf_counter()
+            answer = browser.get(path, params={"seen": "another"})
+            found.append(time.perf_counter() - begun)
+            assert answer.status_code == 200
+    return found
 
 
 def numbers_of(experiment):

@@ -175,7 +175,7 @@ def checked(is_off=False):
         views.Test("preference_drift", drift, is_off, 0.00003 if is_off else 0.34, 8412),
         views.Test("delay_by_winner", late, is_off, 0.0004 if is_off else 0.72, 1630),
         views.Test("independence", few, False, None, 41),
-        views.Test("share_by_arm", "Duels of red are answered less.", False, 0.001, 900, True),
+        views.Test("share_by_arm", "Duels of red are answered less.", True, 0.001, 900, True),
     )
     return views.Checked(
         NOW - 40,

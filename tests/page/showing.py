@@ -1,17 +1,15 @@
-"""A small server of samples under the page's own policy, and a browser that looks at them."""
+"""A small server of samples under the page's own policy."""
 
 import contextlib
 import http.server
 import threading
 import urllib.parse
 from dataclasses import replace
-from pathlib import Path
 
 from duelay.page import render
 from page import sample
 
-CHROMIUM = Path("/usr/bin/chromium")
-SIZES = {"desktop": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844}}
+MOVES = "/e/checkout%20button"  # the one that moves
 VIEWER = render.Viewer(may_change=True, may_keys=True, csrf="token", signed_in="dashboard")
 
 
@@ -69,6 +67,10 @@ def showing(stage):
             is_part = self.headers.get("HX-Request") == "true"
             if stage.is_cut and is_part:
                 self.close_connection = True
+                return
+            if is_part and at.path != MOVES:
+                self.send_response(204)
+                self.end_headers()
                 return
             if at.path.startswith("/static/"):
                 asset = render.STATIC[at.path.rpartition("/")[2]]

@@ -114,7 +114,7 @@ def test_arms_and_cells_count_what_the_log_has(busy):
     assert view.today == sum(r["asked"] > (view.now - 86_400) * MICRO for r in rows)
 
 
-def test_the_matrix_is_by_rank_and_shades_by_the_mean(busy):
+def test_the_matrix_is_by_rank_and_shades_by_the_mean_and_how_sure_it_is(busy):
     view, standing = fresh(busy), busy.standing().without_alarms()
     assert view.leader == view.arms[0].name == standing.arms[standing.leader]
     for i, row in enumerate(view.matrix):
@@ -124,7 +124,8 @@ def test_the_matrix_is_by_rank_and_shades_by_the_mean(busy):
                 continue
             assert (cell.first, cell.second) == (view.arms[i].number, view.arms[j].number)
             assert cell.mean == pytest.approx(standing.mean[cell.first, cell.second])
-            assert cell.lower <= cell.upper and cell.shade == round(20 * (cell.mean - 0.5))
+            sure = 1 - (cell.upper - cell.lower)
+            assert cell.lower <= cell.upper and cell.shade == round(20 * (cell.mean - 0.5) * sure)
             assert cell.mean + view.matrix[j][i].mean == pytest.approx(1.0)
 
 

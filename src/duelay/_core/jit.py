@@ -112,6 +112,13 @@ def _compile(function: F, options: dict[str, Any], find: Any = _folder) -> F:
     return cast(F, compiled)
 
 
+def where_kept() -> str:
+    """Say where kernels are kept, or why they are not."""
+    if _CACHE is None or _NOT_KEPT:
+        return f"and not kept, since {_NOT_KEPT}"
+    return f"kept in {_CACHE.parent}"
+
+
 def _compiling() -> str:
     """Return the line to show while kernels are compiled."""
     if _CACHE is None or _NOT_KEPT:

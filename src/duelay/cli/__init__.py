@@ -32,6 +32,7 @@ from duelay.cli.stores import (
     upkeep_command,
     verify_command,
 )
+from duelay.cli.warming import warm_up_command
 
 
 def run() -> None:
@@ -88,5 +89,6 @@ for command in (
     migrate_command,
     backup_command,
     upkeep_command,
+    warm_up_command,
 ):
     main.add_command(command)

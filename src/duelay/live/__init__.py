@@ -19,6 +19,7 @@ from duelay.live.standing import LiveStanding  # noqa: E402
 from duelay.live.store import Store, StoreError  # noqa: E402
 from duelay.live.upkeep import backup, forget  # noqa: E402
 from duelay.live.verifying import verify  # noqa: E402
+from duelay.live.warming import warm_up  # noqa: E402
 from duelay.players.player import UnknownDuelError  # noqa: E402
 
 __all__ = [
@@ -35,4 +36,5 @@ __all__ = [
     "connect_async",
     "forget",
     "verify",
+    "warm_up",
 ]

@@ -63,6 +63,12 @@ EVENTS = {
     "joined": "Arm added",
     "retired": "Arm retired",
 }
+VERDICTS = {
+    "off": "alarm",
+    "remark": "worth a look",
+    "good": "no alarm",
+    "unknown": "not enough heard",
+}
 OUTCOMES = ("first won", "second won", "tie", "pending", "silent")
 
 
@@ -203,8 +209,8 @@ def _moment(value: float | None, form: str = "full") -> Markup:
 
 
 def _code(text: str) -> Markup:
-    """Lines of code: as they are, with their line breaks."""
-    return Markup("\n".join(in_html(line) for line in text.split("\n")))
+    """Lines of code, or of a form that was sent: as they are, with their line breaks."""
+    return Markup("\n".join(in_html(line) for line in text.replace("\r\n", "\n").split("\n")))
 
 
 def _make() -> Environment:
@@ -235,6 +241,7 @@ def _make() -> Environment:
         SCRIPTS=_SCRIPTS,
         STATIC=STATIC,
         STYLES=_STYLES,
+        VERDICTS=VERDICTS,
         draw=drawing.draw,
         fill=drawing.fill,
         gauge=drawing.gauge,

@@ -261,14 +261,15 @@ def _matrix(seen: Look, arms: Sequence[int]) -> tuple[tuple[views.Cell | None, .
 def _cell(
     i: int, j: int, mean: float, lower: float, upper: float, plays: int, heard: int, pending: int
 ) -> views.Cell:
-    known = None if math.isnan(mean) else _share(mean)
+    known, low, high = _share(mean), _share(lower), _share(upper)
+    is_heard = heard > 0 and not math.isnan(mean)
     return views.Cell(
         first=i,
         second=j,
-        mean=known,
-        lower=None if known is None else _share(lower),
-        upper=None if known is None else _share(upper),
-        shade=0 if known is None else round(20.0 * (known - 0.5)),
+        mean=known if is_heard else None,
+        lower=low if is_heard else None,
+        upper=high if is_heard else None,
+        shade=round(20.0 * (known - 0.5) * (1.0 - (high - low))) if is_heard else 0,
         plays=plays,
         heard=heard,
         pending=pending,

@@ -77,7 +77,7 @@ class Cell:
     mean: float | None
     lower: float | None
     upper: float | None
-    shade: int  # -10, the row's arm always loses, to 10, it always wins; 0 where nothing is known
+    shade: int  # -10, the row's arm always loses, to 10, it always wins; fainter where unsure
     plays: int  # duels in either order
     heard: int  # answers in either order
     pending: int
@@ -92,7 +92,7 @@ class Test:
     is_alarm: bool
     p_value: float | None
     n: int
-    is_remark: bool = False  # what it finds is allowed: it is worth a look, and no doubt
+    is_remark: bool = False  # what it alarms at is allowed: it is worth a look, and no doubt
 
 
 @dataclass(frozen=True)

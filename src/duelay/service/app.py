@@ -7,17 +7,14 @@ import contextlib
 import inspect
 import logging
 import os
-import tempfile
 from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import FastAPI
 
-from duelay._core.borders import COMPILER
 from duelay._version import __version__
-from duelay.advice import GOALS
-from duelay.live import Experiment
 from duelay.live.store import Store, open_store
+from duelay.live.warming import warm_up
 from duelay.service import errors
 from duelay.service.desks import Desks
 from duelay.service.keys import Keyring
@@ -89,14 +86,3 @@ def _telemetry() -> dict[str, Any]:
     if is_wanted or "telemetry" not in inspect.signature(FastAPI).parameters:
         return {}
     return {"telemetry": {"tracing": False, "metrics": False, "logs": False}}
-
-
-def warm_up() -> None:
-    """Compile, or load, what many visitors would wait for; the first ones need not."""
-    with tempfile.TemporaryDirectory() as folder:
-        for goal in GOALS:
-            experiment = Experiment.create(f"{folder}/warm.db", goal, 3, goal=goal)
-            experiment.tell(experiment.ask())
-            experiment.standing()
-            experiment.close()
-    COMPILER.wait()

@@ -100,7 +100,7 @@ class Visit:
         names = [each for each in there if self.key.covers(each)]
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         shown = ", ".join(names[:_MOST_NAMES]) + more
-        words = f"There is no experiment {cut(name)} here"
+        words = f"There is no experiment “{cut(name)}” here"
         return RefusedError(404, f"{words}. There are: {shown}." if names else f"{words}, nor any.")
 
     async def show(self, write: Callable[[], str], status: int = 200) -> Response:

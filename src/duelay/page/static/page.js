@@ -319,7 +319,7 @@
     }
   });
 
-  const repaint = () => charts.forEach(({ plot }) => plot.redraw(false, true));
+  const repaint = () => charts.forEach(({ plot }) => plot.redraw(true, true)); // bars keep their colour with their path
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
 
   // Liveness: htmx fetches the part again, idiomorph changes what has changed

@@ -1,0 +1,59 @@
+"""What the page of a million duels costs: ``make page``.
+
+It needs a Chromium, as the tests of the page do.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import pages
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from page.browsers import Served, Window, chromium
+from page.million import fill, updates
+
+N, ARMS, LOADS = 1_000_000, (6, 300), 7
+
+
+def measure(folder: Path, k: int) -> list[str]:
+    """Return a row: bytes and seconds of a first view, and seconds of updates."""
+    experiment = fill(f"sqlite:///{folder}/{k}.db", n=N, k=k)
+    with (
+        chromium() as browser,
+        Served(experiment.store, warm=None, clock=experiment._desk.clock) as served,
+    ):
+        views = []
+        for _ in range(LOADS):
+            window = Window(browser, served.url)
+            views.append(window.first_view("/e/million"))
+            window.close()
+        parts = updates(served.url, experiment, LOADS)
+    experiment.close()
+    kilobytes, seconds = np.array(views).T
+    return [
+        f"{N:,}", str(k), f"{kilobytes.max():.0f}", f"{seconds[0]:.2f}",
+        f"{np.median(seconds[1:]):.2f}", f"{1000 * np.median(parts):.0f}",
+        f"{1000 * np.min(parts):.0f}",
+    ]  # fmt: skip
+
+
+def main() -> None:
+    """Measure, and keep the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [measure(Path(folder), k) for k in ARMS]
+    columns = ["duels", "arms", "first view, KB over the wire", "loaded, s: the first of all",
+               "the others", "an update, ms: median", "best"]  # fmt: skip
+    parts = [pages.table(columns, rows)]
+    print(pages.render(parts))
+    if "--write" in sys.argv:
+        pages.keep("page", "make page", parts)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""Hand-made views in a real browser: by day and night, on a desk and a phone, and as they move.
+
+With DUELAY_SHOTS=FOLDER in the environment, pictures of all are written there, to be looked at.
+"""
+
+import pytest
+
+from page import sample
+from page.browsers import PHONE, check_looks
+from page.showing import Stage, showing
+
+pytestmark = [pytest.mark.long, pytest.mark.interpreted]
+# All others are in tests/page/test_browser.py, of a real service.
+VIEWS = ("paused", "thirty", "hundreds", "keys", "error", "report/nasty")
+LARGE = ("thirty", "hundreds")  # axe-core looks at each cell of a matrix, for seconds
+
+
+@pytest.fixture
+def stage():
+    return Stage()
+
+
+@pytest.fixture
+def at(stage):
+    with showing(stage) as address:
+        yield address
+
+
+@pytest.fixture
+def open_page(look, at):
+    """Opens a path; what the browser complains of is in `complaints`."""
+
+    def open_(path, **said):
+        window = look(at, **said)
+        window.page.goto(f"/{path}")
+        window.page.complaints = window.troubles
+        return window.page
+
+    return open_
+
+
+def test_every_view_is_well_made_by_day_and_night_on_a_desk_and_a_phone(look, at):
+    window = look(at)
+    for name in VIEWS:
+        window.page.goto(f"/{name}")
+        rules = ["aria-allowed-attr", "label", "link-name"] if name in LARGE else ()
+        assert check_looks(window, f"sample-{name.replace('/', '-')}", rules) == {}
+        assert window.take_troubles() == [], name
+        plots, drawn = (window.page.locator(f".plot{each}").count() for each in ("", " canvas"))
+        assert plots == drawn, name
+
+
+def test_three_hundred_arms_show_the_first_thirty_in_the_matrix(open_page):
+    page = open_page("hundreds", viewport=PHONE)
+    assert page.locator("#matrix-table tbody tr").count() == 30
+    assert page.locator("#arms-table tbody tr").count() == 30
+    assert page.locator("#arms-rest tbody tr:visible").count() == 0
+    page.click("#arms-more summary")
+    assert page.locator("#arms-rest tbody tr:visible").count() == 270
+
+
+def test_charts_take_the_place_of_their_first_pictures(open_page):
+    def heights(page):
+        places = "[...document.querySelectorAll('section')].map(one => one.offsetTop)"
+        return page.evaluate(places)
+
+    without = open_page("busy", java_script_enabled=False)
+    assert without.locator(".first").count() == 5 and without.locator("canvas").count() == 0
+    assert without.locator("table:visible").count() >= 2
+    bare = without.locator("section").evaluate_all("all => all.map(one => one.offsetTop)")
+    assert heights(open_page("busy")) == bare
+
+
+def test_what_moves_leaves_the_rest_alone(open_page, stage):
+    page = open_page("e/checkout%20button", timezone_id="Asia/Tokyo")
+    assert page.inner_text("#events time") == "16 Nov 2026, 21:16"
+    page.click("#numbers-evidence summary")
+    page.fill("#add-arm", "typed")
+    page.focus("#cell-0-1 a")
+    page.evaluate("""() => {
+        window.canvas = document.querySelector("#plot-evidence canvas");
+        getSelection().selectAllChildren(document.querySelector("#terms"));
+        window.shifts = 0;
+        new PerformanceObserver((list) => list.getEntries().forEach((one) => (shifts += one.value)))
+            .observe({ type: "layout-shift" });
+    }""")
+    selected = page.evaluate("getSelection().toString()")
+    before = page.evaluate("scrollY")
+    page.wait_for_selector("#headline:text-is('moved 2 times')")
+    assert page.inner_text("#fact-duels dd") == "9,002"
+    assert stage.fetched[:2] == ["seen=v-1", "seen=v-2"]
+    assert page.evaluate("document.querySelector('#numbers-evidence').open")
+    assert page.input_value("#add-arm") == "typed"
+    assert page.evaluate("document.activeElement.closest('td').id") == "cell-0-1"
+    assert page.evaluate("canvas === document.querySelector('#plot-evidence canvas')")
+    assert page.evaluate("getSelection().toString()") == selected
+    assert page.evaluate("scrollY") == before and page.evaluate("shifts") == 0
+    assert page.inner_text("#events li:first-child time") == "16 Nov 2026, 21:16"
+    assert page.complaints == []
+
+
+def test_a_lost_connection_is_said_and_so_is_its_return(open_page, stage):
+    page = open_page("e/checkout%20button")
+    assert page.locator("#lost").is_hidden()
+    stage.is_cut = True
+    page.wait_for_selector("#lost:not([hidden])")
+    assert "Connection lost, trying again" in page.inner_text("#lost")
+    stage.is_cut = False
+    page.wait_for_selector("#lost", state="hidden")
+
+
+def test_pointing_at_a_chart_says_its_numbers(open_page):
+    page = open_page("nasty")
+    page.hover("#plot-evidence .u-over")
+    said = page.inner_text("#plot-evidence .tip")
+    assert sample.MARKUP in said and "times" in said
+    assert page.complaints == []
+
+
+def test_an_arm_is_retired_only_after_a_second_word(open_page):
+    page = open_page("busy")
+    posted = []
+    page.on("request", lambda one: one.method == "POST" and posted.append(one.post_data))
+    page.select_option("#retire-arm", "blue")
+    page.click("form[data-confirm] button")
+    assert page.inner_text("#confirm-words").startswith("blue: Retire this arm?")
+    page.click("#confirm button[value=no]")
+    assert posted == []
+    page.click("form[data-confirm] button")
+    page.click("#confirm button[value=yes]")
+    page.wait_for_load_state()
+    assert posted == ["csrf=token&what=retire&arm=blue"]
+
+
+def test_a_report_draws_its_charts_under_its_own_policy(open_page):
+    page = open_page("report/busy")
+    assert page.locator("canvas").count() == 5
+    assert page.complaints == []
