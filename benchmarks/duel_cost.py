@@ -196,16 +196,20 @@ def asks(n: int = 3000) -> Table:
         k = problem.n_arms
         draw = functools.partial(rng.choice, k, 2, replace=False)
         players = [policy.start(k, seed=1), Roundabout(**told).start(k, seed=1)]
+        calls: list[Any] = [draw, *(player.ask for player in players)]
+        chosen: Any = None
         due: dict[int, list[int]] = {}
         took: list[list[float]] = [[], [], []]
         for t in range(2 * n):  # the first half compiles, and warms up
             for duel in due.pop(t, ()):
                 for player in players:
                     player.tell(duel)
-            for call, times in zip((draw, *(player.ask for player in players)), took, strict=True):
+            for n_th in range(3):
+                which = (t + n_th) % 3  # each is the first as often: what comes before matters
                 begin = time.perf_counter()
-                chosen = call()
-                times.append(time.perf_counter() - begin)
+                found = calls[which]()
+                took[which].append(time.perf_counter() - begin)
+                chosen = found if which else chosen
             if rng.random() < problem.matrix[chosen.first, chosen.second]:
                 due.setdefault(t + int(rng.geometric(0.01)), []).append(chosen.id)
         drawn, ours, other = (1e6 * float(np.median(times[n:])) for times in took)

@@ -98,7 +98,7 @@ def entry(function: F) -> F:
 def entry_by_address(function: F) -> F:
     """Compile a function that Python calls with what `duelay._core.generators.by_address` returns.
 
-    Addresses need no runtime; without it arrays, too, are passed in a fraction of the time.
+    Addresses need no runtime. Without it nobody counts arrays either: a third of a call's time.
     """
     return kernel(function) if numba_parts.CAN_ADDRESS else entry(function)
 

@@ -8,8 +8,8 @@
   within its callers alone. Without them compiling takes twice the time.
 - A dispatcher's ``overloads`` and their ``entry_point``: a player that has looked at the types in
   its ledger does not look again. Without them `ask` takes five times as long.
-- The fields of a Generator's type: a player passes its addresses. Without them `ask` takes twice as
-  long.
+- The fields of a Generator's type: a player passes its addresses. Without them `ask` takes more
+  than twice as long.
 - `NumbaError`: a rule that cannot be compiled is explained. Without it Numba's own words stand.
 
 One more, ``instance_class`` of a NamedTuple's type, tells which rule a kernel is compiled for, and
