@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 from numba import config
 
 from duelay._core import numba_parts, outside
@@ -48,6 +49,15 @@ def border_of(steps: Callable[..., int] | None) -> Callable[[F], F]:
         return cast(F, _Border(kernel, steps))
 
     return around
+
+
+def bind(kernel: Any, objects: tuple[Any, ...], *rest: Any) -> Callable[..., Any] | None:
+    """Return a kernel with its first arguments given, quick to call; None until it is compiled.
+
+    Types are looked at here, and not again. So nothing in `objects` may change its own: it is of
+    numbers, arrays, and tuples of these. `rest` are numbers of the types that will be given.
+    """
+    return kernel.bind(objects, rest) if isinstance(kernel, _Border) else None
 
 
 class _Border:
@@ -86,6 +96,16 @@ class _Border:
         is_done = types in self.compiled.overloads or kind in self._failed
         return is_done or not outside.are_ours(types)
 
+    def bind(self, objects: tuple[Any, ...], rest: tuple[Any, ...]) -> Callable[..., Any] | None:
+        """`bind`, of this kernel."""
+        args = (*objects, *rest)
+        if _kind(args) not in self._ready:
+            return None
+        if not _is_lasting(args):
+            return functools.partial(self, *objects)
+        point = numba_parts.entry_point(self.compiled, tuple(map(numba.typeof, args)))
+        return None if point is None else functools.partial(point, *objects)
+
     def compile(self, kind: Any, types: tuple[Any, ...]) -> None:
         """Compile it for such arguments, or read it from disk."""
         try:
@@ -105,6 +125,16 @@ def _kind(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """
     return tuple([(argument.__class__, getattr(argument, "assumed", None).__class__)
                   for argument in args[:2]])  # fmt: skip
+
+
+_LASTING = (np.ndarray, np.random.Generator, bool, int, float, str, type(None))
+
+
+def _is_lasting(thing: Any) -> bool:
+    """Whether the type that Numba has for it can never change."""
+    if isinstance(thing, tuple):
+        return all(map(_is_lasting, thing))
+    return type(thing) in _LASTING or isinstance(thing, np.generic)
 
 
 class _Compiler:

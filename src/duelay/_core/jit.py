@@ -95,6 +95,14 @@ def entry(function: F) -> F:
     return _compile(function, _BORDER)
 
 
+def entry_by_address(function: F) -> F:
+    """Compile a function that Python calls with what `duelay._core.generators.by_address` returns.
+
+    Addresses need no runtime. Without it nobody counts arrays either: a third of a call's time.
+    """
+    return kernel(function) if numba_parts.CAN_ADDRESS else entry(function)
+
+
 def _compile(function: F, options: dict[str, Any], find: Any = _folder) -> F:
     compiled: Any = numba.njit(function, **options)
     if is_outside(function):  # kept within those of ours that call it, and named by its sources

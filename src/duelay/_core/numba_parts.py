@@ -6,6 +6,10 @@
 - ``numba.core.event``: somebody who waits for the compiler is told. Without it we are silent.
 - `JITCodeLibrary`, a pipeline and a dispatcher's ``get_call_template``: a kernel is optimised
   within its callers alone. Without them compiling takes twice the time.
+- A dispatcher's ``overloads`` and their ``entry_point``: a player that has looked at the types in
+  its ledger does not look again. Without them `ask` takes five times as long.
+- The fields of a Generator's type: a player passes its addresses. Without them `ask` takes more
+  than twice as long.
 - `NumbaError`: a rule that cannot be compiled is explained. Without it Numba's own words stand.
 
 One more, ``instance_class`` of a NamedTuple's type, tells which rule a kernel is compiled for, and
@@ -27,6 +31,7 @@ from typing import Any
 
 import numba
 from numba import config
+from numba.extending import intrinsic
 
 IS_PLAIN = os.environ.get("DUELAY_PLAIN_NUMBA", "") not in ("", "0")
 
@@ -137,6 +142,74 @@ APART = (
 )
 WHOLE: dict[str, Any] = {"pipeline_class": _CompilesWholes} if APART else {}
 PART: dict[str, Any] = {"pipeline_class": _CompilesParts, "no_cpython_wrapper": True}
+
+
+def entry_point(compiled: Any, types: tuple[Any, ...]) -> Any:
+    """Return the machine code of a kernel for such arguments; None where there is none.
+
+    It does not look at the types of what it is given. So its caller must have.
+    """
+    found = None if IS_PLAIN else getattr(compiled, "overloads", {}).get(types)
+    return getattr(found, "entry_point", None)
+
+
+_cgutils = _part("numba.core", "cgutils", None)
+_models = _part("numba.core.datamodel", "default_manager", None)
+_rng = _part("numba.core.types", "npy_rng", None)
+_bits = _part("numba.np.random.generator_core", "_bit_gen_type", None)
+# The fields of Numba's types for a Generator, and for the bits behind it.
+_RNG = ("bit_generator", "meminfo", "parent")
+_BITS = (
+    "parent",
+    "state_address",
+    "state",
+    "fnptr_next_uint64",
+    "fnptr_next_uint32",
+    "fnptr_next_double",
+    "bit_generator",
+)
+
+
+def _fields(kind: Any) -> tuple[str, ...]:
+    try:
+        return tuple(_models.lookup(kind)._fields)
+    except Exception:  # what Numba says of an unknown type is no promise either
+        return ()
+
+
+# Whether a kernel can make a Generator of addresses. It needs no runtime then.
+CAN_ADDRESS = (
+    not config.DISABLE_JIT
+    and bool(WITHOUT_RUNTIME)
+    and hasattr(_cgutils, "create_struct_proxy")
+    and hasattr(_cgutils, "unpack_tuple")
+    and (_fields(_rng), _fields(_bits)) == (_RNG, _BITS)
+)
+
+
+def _generator_of(context: Any, addresses: Any) -> Any:
+    """Make a Generator of addresses: its own, and those of its bits in the order of `_BITS`.
+
+    Nobody counts references to it: whoever has given the addresses holds the object.
+    """
+
+    def make(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        own, parent, *rest = _cgutils.unpack_tuple(builder, args[0])
+        inner = _cgutils.create_struct_proxy(_bits)(context, builder)
+        inner.parent = builder.inttoptr(parent, inner.parent.type)
+        for name, address in zip(_BITS[1:], rest, strict=True):
+            setattr(inner, name, address)
+        outer = _cgutils.create_struct_proxy(_rng)(context, builder)
+        outer.bit_generator = inner._getvalue()
+        outer.meminfo = outer.meminfo.type(None)
+        outer.parent = builder.inttoptr(own, outer.parent.type)
+        return outer._getvalue()
+
+    return _rng(addresses), make
+
+
+generator_of = intrinsic(_generator_of)
+
 
 WHY_NOT_KEPT = (
     "DUELAY_PLAIN_NUMBA is set"

@@ -46,6 +46,9 @@ class Cast:
         self.shown = everybody if of_all else np.flatnonzero(self.present)  # of each place
         self.place = np.full(len(self.present), -1)  # of each arm; -1 where it has none
         self.place[self.shown] = np.arange(len(self.shown))
+        # The same as lists: in Python, for one arm, they are quicker.
+        self.arm_at: list[int] = self.shown.tolist()
+        self.place_of: list[int] = self.place.tolist()
 
     @property
     def has_changed(self) -> bool:

@@ -39,6 +39,7 @@ from duelay.players.leading import active_of
 from duelay.players.looking import look_at
 from duelay.players.replay import Past, replay_into
 from duelay.players.standing import Standing
+from duelay.players.ways import Ways
 from duelay.problems import check_arms
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class Player:
         self._led = bytearray()  # who led each duel, where the evidence rests on it: 1 the first
         self._counted = 0  # conversions told by number alone
         self._late = 0  # answers told after their window
+        self._known_ways: Ways | None = None  # to the kernels; not pickled
         self._past: Past | None = None  # how the duels that it has replayed came about
         self._lock = forks.lock(self)  # a server's threads may share a player
 
@@ -123,6 +125,19 @@ class Player:
         rule = policy.rule(n_arms)
         active_of(policy, rule, n_arms)  # refuses a wrong one before the first duel
         return ledger, rule
+
+    def _ways(self) -> Ways:
+        """Return the ways to the kernels, for the objects that the player has now."""
+        ways = self._known_ways
+        if (
+            ways is None
+            or ways.ledger is not self._ledger
+            or ways.rule is not self._rule
+            or ways.rng is not self._rng
+            or ways.policy is not self.policy
+        ):
+            ways = self._known_ways = Ways(self)
+        return ways
 
     @property
     def n_arms(self) -> int:
@@ -146,14 +161,15 @@ class Player:
         an aware datetime, by default now. A time before the latest one known is taken for that.
         """
         with self._lock:
-            t = self.tick + 1
-            now = self._now(at)
-            if now is not None:
+            t = len(self._pairs) + 1
+            now = None
+            if self._clock is not None or at is not None:
+                now = self._now(at)
                 self._ledger = with_room(self._ledger, t)
-                clock_to(self._ledger, now)
-            pair = self.policy.turn(self._rule, self._ledger, t, self._rng)
-            first, second = (int(self._cast.shown[arm]) for arm in pair)
-            self._pairs.append(first * self.n_arms + second)
+                self._ways().call(clock_to, now)
+            i, j = self._ways().turn(t)
+            first, second = self._cast.arm_at[i], self._cast.arm_at[j]
+            self._pairs.append(first * len(self.arms) + second)
             self._told.append(0)
             self._heard.append(0 if now is None else math.nan)
             if now is not None:
@@ -192,16 +208,17 @@ class Player:
                 self._late += 1
                 return "late"
             if now is not None:
-                clock_to(self._ledger, now)
+                self._ways().call(clock_to, now)
             self._told[number] = 3 if first_won is None else int(1 + 2 * first_won)
             self._heard[number] = self.tick + 1 if now is None else now
-            i, j = (int(self._cast.place[arm]) for arm in (first, second))
+            i, j = self._cast.place_of[first], self._cast.place_of[second]
+            call = self._ways().call
             if min(i, j) < 0:  # of a retired arm: it counts when the arm comes back
-                hear_away(self._ledger, number + 1, self.tick + 1)
+                call(hear_away, number + 1, self.tick + 1)
             elif first_won is None:
-                hear(self._ledger, i, j, number + 1, self.tick + 1)
+                call(hear, i, j, number + 1, self.tick + 1)
             else:
-                hear_vote(self._ledger, i, j, first_won, number + 1, self.tick + 1)
+                call(hear_vote, i, j, first_won, number + 1, self.tick + 1)
             return "counted"
 
     def add_arm(self, name: str) -> None:
@@ -431,11 +448,12 @@ class Player:
             state = {**state, "_asked": self._asked[:], "_clock": copy.copy(self._clock)}
             state = {**state, "_heard": self._heard[:], "_ledger": copy.deepcopy(self._ledger)}
             state = {**state, "_rule": copy.deepcopy(self._rule), "_rng": copy.deepcopy(self._rng)}
-        del state["_lock"]
+        del state["_lock"], state["_known_ways"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._known_ways = None
         self._lock = forks.lock(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
