@@ -528,6 +528,14 @@ def test_answers_after_the_window_are_off_and_time_is_by_the_clock(url, hours):
     assert view.advice.words.endswith("take a longer window.")
 
 
+def test_beside_late_votes_all_that_were_heard_are_said(url, hours):
+    experiment = make(url, hours, window="3m", feedback="votes")
+    visit(experiment, hours, 100, MU, mean=300.0, votes=True)
+    view = fresh(experiment)
+    assert view.late > 10 and view.advice.kind == "off"
+    assert f"were not counted ({view.heard} were)" in view.advice.words
+
+
 def test_units_that_come_again_are_off(url, hours):
     experiment = make(url, hours, window="10m")
     visit(experiment, hours, 200, MU, units=lambda k: f"unit {k % 5}", every=300.0,
