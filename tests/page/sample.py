@@ -24,6 +24,7 @@ def arm(number, name, rank=0, **said):
         "lower": None if rank == 0 else min(0.9, 0.49 + 0.03 * rank),
         "upper": None if rank == 0 else min(0.99, 0.57 + 0.03 * rank),
         "duels": 4200 - 120 * (rank % 30),
+        "heard": 1702 - 57 * (rank % 27),
         "conversions": 880 - 31 * (rank % 27),
         "pending": 214 - 3 * (rank % 60),
     }
@@ -284,7 +285,18 @@ def nothing():
     names = ("red", "green", "blue")
     none = dict.fromkeys(("chance", "mean", "lower", "upper"))
     arms = tuple(
-        arm(i, name, i, is_leader=False, evidence=0.0, **none, duels=0, conversions=0, pending=0)
+        arm(
+            i,
+            name,
+            i,
+            is_leader=False,
+            evidence=0.0,
+            **none,
+            duels=0,
+            heard=0,
+            conversions=0,
+            pending=0,
+        )
         for i, name in enumerate(names)
     )
     said = experiment(

@@ -214,6 +214,14 @@ def test_a_first_view_is_light():
     assert sum(len(gzip.compress(content)) for content in (page, *loaded)) < 100_000
 
 
+def test_the_table_of_arms_counts_wins_as_first_and_of_votes_all_that_was_heard():
+    view, checked = sample.busy()
+    text = Page(render.experiment_part(view, checked, READER)).text
+    assert "Duels Won as first Pending" in text and f" {view.arms[0].conversions} " in text
+    text = Page(render.experiment_part(*sample.paused(), READER)).text
+    assert "Duels Heard Pending" in text and "4,200 1,702 214" in text
+
+
 def test_texts_of_the_page_need_no_connection_to_elsewhere():
     for text in (render.experiment_page(*sample.busy(), EDITOR), render.STATIC["page.css"].text):
         assert not re.search(r"(?:src|href)=\"(?:https?:)?//|url\(|@import", text)

@@ -104,6 +104,8 @@ def test_arms_and_cells_count_what_the_log_has(busy):
         assert arm.duels == len(mine)
         assert arm.conversions == sum(r["told"] is not None and r["first"] == arm.number
                                       for r in mine)  # fmt: skip
+        assert arm.heard == sum(r["told"] is not None for r in mine)
+        assert arm.pending == sum(arm.number in (r["first"], r["second"]) for r in waits)
     for line in view.matrix:
         for cell in filter(None, line):
             mine = [r for r in rows if {r["first"], r["second"]} == {cell.first, cell.second}]

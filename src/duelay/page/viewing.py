@@ -209,15 +209,23 @@ def _guarantee(standing: LiveStanding) -> str:
 
 
 def _arms(seen: Look, order: Sequence[int]) -> tuple[views.Arm, ...]:
-    standing, evidence = seen.standing, seen.standing.evidence
+    standing = seen.standing
     rows = {row.arm: row for row in standing.rows()}
-    return tuple(
-        _arm(standing, evidence, rows[arm], standing.chances if standing.is_heard else None)
-        for arm in order
+    heard, pending = (
+        [0] * len(rows) if counts is None else _of_arms(counts)
+        for counts in (standing.answers, standing.pending)
     )
+    return tuple(_arm(standing, rows[arm], heard[arm], pending[arm]) for arm in order)
 
 
-def _arm(standing: LiveStanding, evidence: Any, row: Any, chances: Any) -> views.Arm:
+def _of_arms(counts: Any) -> list[int]:
+    """Add up what is counted of pairs for each arm, in either place; self-duels count once."""
+    found: list[int] = (counts.sum(axis=0) + counts.sum(axis=1) - counts.diagonal()).tolist()
+    return found
+
+
+def _arm(standing: LiveStanding, row: Any, heard: int, pending: int) -> views.Arm:
+    evidence, chances = standing.evidence, standing.chances if standing.is_heard else None
     arm, is_present = row.arm, bool(standing.present[row.arm])
     is_leader = standing.is_heard and arm == standing.leader
     is_unheard = is_leader or not standing.is_heard or math.isnan(row.mean)
@@ -229,14 +237,15 @@ def _arm(standing: LiveStanding, evidence: Any, row: Any, chances: Any) -> views
         is_present=is_present,
         is_leader=is_leader,
         is_winner=arm == standing.winner,
-        chance=float(chances[arm]) if is_weighed else None,
+        chance=float(chances[arm]) if is_weighed and chances is not None else None,
         evidence=_share(evidence.arm[arm] / evidence.level) if is_weighed and evidence else None,
         mean=None if is_unheard else _known(row.mean),
         lower=None if is_unheard else _known(row.lower),
         upper=None if is_unheard else _known(row.upper),
         duels=row.duels,
+        heard=heard,
         conversions=row.conversions,
-        pending=row.pending or 0,
+        pending=pending,
     )
 
 

@@ -63,8 +63,9 @@ class Arm:
     mean: float | None  # how often the leader beats it; None for the leader, and where unheard
     lower: float | None
     upper: float | None
-    duels: int
-    conversions: int
+    duels: int  # with the arm in them, in either place, as all counts here but `conversions`
+    heard: int
+    conversions: int  # won as first
     pending: int
 
 
