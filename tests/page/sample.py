@@ -230,6 +230,8 @@ def experiment(names=("green", "blue", "red", "yellow"), arms=None, **said):
         "duels": 8412,
         "heard": 1630,
         "pending": 412,
+        "silent": 6340,
+        "repeats": 30,
         "late": 17,
         "today": 934,
         "arms": arms,
@@ -262,6 +264,7 @@ def declared():
         evidence=evidence(arms, reach=1.3),
         duels=1_234_567,
         heard=301_222,
+        silent=932_903,
         events=events("declared", "retired", "joined"),
     )
     return said, checked()
@@ -306,7 +309,7 @@ def nothing():
         leader=None,
         matrix=matrix(arms, is_heard=False),
         **dict.fromkeys(("evidence", "allocation", "chances", "pending_ages")),
-        **dict.fromkeys(("duels", "heard", "pending", "late", "today"), 0),
+        **dict.fromkeys(("duels", "heard", "pending", "silent", "repeats", "late", "today"), 0),
         events=(),
     )
     return said, None

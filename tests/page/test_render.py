@@ -214,6 +214,15 @@ def test_a_first_view_is_light():
     assert sum(len(gzip.compress(content)) for content in (page, *loaded)) < 100_000
 
 
+def test_tiles_add_up_to_the_duels_and_those_of_nothing_are_left_out():
+    view, checked = sample.busy()
+    text = Page(render.experiment_part(view, checked, READER)).text
+    assert view.heard + view.pending + view.silent + view.repeats == view.duels
+    assert "Pending 412 Silent 6,340 17 late answers Repeats 30 of a unit" in text
+    text = Page(render.experiment_part(*sample.nothing(), READER)).text
+    assert "Silent" not in text and "Repeats" not in text
+
+
 def test_the_table_of_arms_counts_wins_as_first_and_of_votes_all_that_was_heard():
     view, checked = sample.busy()
     text = Page(render.experiment_part(view, checked, READER)).text

@@ -99,6 +99,10 @@ def test_arms_and_cells_count_what_the_log_has(busy):
     waits = [r for r in rows if r["told"] is None and r["enters"]
              and view.now * MICRO - r["asked"] <= window]  # fmt: skip
     assert view.pending == len(waits) > 0
+    silent = [r for r in rows if r["told"] is None]
+    assert view.repeats == sum(not r["enters"] for r in silent) > 0
+    assert view.silent == sum(r["enters"] for r in silent) - len(waits) > 0
+    assert view.duels == view.heard + view.pending + view.silent + view.repeats
     for arm in view.arms:
         mine = [r for r in rows if arm.number in (r["first"], r["second"])]
         assert arm.duels == len(mine)

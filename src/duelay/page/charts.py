@@ -209,7 +209,8 @@ def pending_chart(look: Look, totals: Totals) -> Chart | None:
     return Chart(
         "pending",
         "Pending by age",
-        "Duels that are still silent and may yet be answered, by how long ago they were asked.",
+        "Duels that are still silent and may yet be answered, by how long ago they were asked."
+        + " Repeats of a unit are among them." * bool(look.book.array("repeats").any()),
         tuple(ages.tolist()),
         (Line("pending", values_of(np.rint(waits)), "total"),),
         x_kind="age",

@@ -143,6 +143,8 @@ def _view(seen: Look) -> views.Experiment:
     standing, book = seen.standing, seen.book
     settings, head = book.settings, book.head
     today, totals = _today(seen), read_totals(seen.connection, seen.id)
+    pending = _pending(standing)
+    repeats = int((book.array("repeats") - book.array("repeated_answers")).sum())
     order = rank(standing)
     arms = _arms(seen, order)
     shown = order[:ARMS]
@@ -165,7 +167,9 @@ def _view(seen: Look) -> views.Experiment:
         leader=standing.arms[standing.leader] if standing.is_heard else None,
         duels=head["asked"],
         heard=head["heard"],
-        pending=_pending(standing),
+        pending=pending,
+        silent=head["asked"] - head["heard"] - pending - repeats,
+        repeats=repeats,
         late=standing.late,
         today=today,
         arms=arms,

@@ -154,9 +154,11 @@ class Experiment:
     warnings: tuple[str, ...]
     winner: str | None
     leader: str | None
-    duels: int
+    duels: int  # heard, pending, silent or repeats: the four add up
     heard: int
     pending: int
+    silent: int  # the window has closed without an answer, or with one that was late
+    repeats: int  # silent ones of a unit that had had the pair before: they do not count
     late: int
     today: int  # duels of the last 24 hours
     arms: tuple[Arm, ...]  # all, by rank
