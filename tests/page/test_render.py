@@ -223,6 +223,11 @@ def test_tiles_add_up_to_the_duels_and_those_of_nothing_are_left_out():
     assert "Silent" not in text and "Repeats" not in text
 
 
+def test_bars_of_evidence_say_that_their_scale_is_logarithmic():
+    assert "Evidence log scale" in Page(render.experiment_part(*sample.busy(), READER)).text
+    assert "How sure, log scale" in Page(render.list_part(sample.listed(), READER)).text
+
+
 def test_the_table_of_arms_counts_wins_as_first_and_of_votes_all_that_was_heard():
     view, checked = sample.busy()
     text = Page(render.experiment_part(view, checked, READER)).text
