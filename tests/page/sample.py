@@ -183,9 +183,10 @@ def checked(is_off=False):
         8412,
         delays(),
         0.18,
+        7 * DAY,
         0.9 * DAY,
         (96.0, 131.0, 170.0),
-        "Half of the answers come within 22 hours; about 18 % never come.",
+        "Half of the answers come within 22 hours; about 18 % do not come.",
         found,
     )
 

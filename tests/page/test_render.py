@@ -228,6 +228,12 @@ def test_bars_of_evidence_say_that_their_scale_is_logarithmic():
     assert "How sure, log scale" in Page(render.list_part(sample.listed(), READER)).text
 
 
+def test_what_has_not_come_is_said_with_the_age_up_to_which_it_is_known():
+    view, checked = sample.busy()
+    text = Page(render.experiment_part(view, replace(checked, within=46_080.0), READER)).text
+    assert "Not within 12h48m 18 %" in text and "Never" not in text
+
+
 def test_the_table_of_arms_counts_wins_as_first_and_of_votes_all_that_was_heard():
     view, checked = sample.busy()
     text = Page(render.experiment_part(view, checked, READER)).text

@@ -128,7 +128,8 @@ class Checked:
     at: float
     of: int  # duels that were looked at
     delays: Chart | None  # the share that has answered by each age, with its band
-    never: float | None  # the share of conversions that never come
+    never: float | None  # the share of answers that do not come ...
+    within: float | None  # ... by this age, the last of which anything is known
     half: float | None  # the age by which half of those that come have come
     still: tuple[float, float, float] | None  # conversions still to come of those pending: low, ...
     delay_words: str  # a sentence on the delays, or why nothing is known of them
