@@ -234,6 +234,13 @@ def test_what_has_not_come_is_said_with_the_age_up_to_which_it_is_known():
     assert "Not within 12h48m 18 %" in text and "Never" not in text
 
 
+@pytest.mark.parametrize("viewer", [READER, STATIC])
+def test_what_a_declaration_is_from_is_said_with_the_intervals(viewer):
+    said = "is declared from more than the intervals are from."
+    assert Page(render.experiment_page(*sample.declared(), viewer)).text.count(said) == 2
+    assert said not in render.experiment_page(*sample.busy(), viewer)
+
+
 def test_the_table_of_arms_counts_wins_as_first_and_of_votes_all_that_was_heard():
     view, checked = sample.busy()
     text = Page(render.experiment_part(view, checked, READER)).text

@@ -51,7 +51,7 @@ def template(tmp_path_factory):
     hours, path = Hours(), tmp_path_factory.mktemp("busy") / "duels.db"
     # Coins are of chance: at such an error nobody is ever declared.
     with make(f"sqlite:///{path}", hours, error=ERROR) as experiment:
-        visit(experiment, hours, 700, MU, every=30.0, units=lambda k: f"unit {k % 450}")
+        visit(experiment, hours, 700, MU, every=30.0, units=lambda k: f"unit {k % 600}")
     return path, hours.now
 
 
@@ -348,10 +348,21 @@ def test_a_declared_winner_means_stop(url, hours):
     assert view.events[0].kind == "declared" and view.arms[0].evidence == 1.0
     assert max(line_of(view.evidence, "red")) >= line_of(view.evidence, "declared")[0]
     check_charts(view)
+    assert "from conversions and silence; intervals are from conversions alone" in view.weighed
     experiment.add_arm("late <b>")
     view = fresh(experiment)
     assert view.winner is None and {"withdrawn", "joined"} <= {event.kind for event in view.events}
     assert view.advice.kind != "stop" and "late <b>" in [arm.name for arm in view.arms]
+
+
+def test_a_pair_of_the_winner_has_its_evidence_and_is_never_unclear(url, hours):
+    experiment = make(url, hours, arms=["a", "b"])
+    visit(experiment, hours, 2000, np.array([[0.5, 0.75], [0.25, 0.5]]), never=0.0)
+    assert fresh(experiment).winner == "a"
+    best = math.exp(experiment.standing().without_alarms().bets.best[0, 1])
+    for pair in (see_pair(experiment, 0, 1), see_pair(experiment, 1, 0)):
+        said = f"a is declared the winner, with evidence of {best:,.0f} times over b."
+        assert said in pair.words and "not yet clear" not in pair.words
 
 
 def test_retired_arms_come_last(busy):

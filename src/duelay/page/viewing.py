@@ -32,6 +32,7 @@ from duelay.page.charts import (
 from duelay.page.checking import check
 from duelay.page.log import read_log
 from duelay.page.reading import Look, forget_others, look, rank
+from duelay.page.words import times
 from duelay.players.alarms import REMARKS
 
 __all__ = ["check", "read_log", "see", "see_list", "see_pair"]
@@ -162,6 +163,7 @@ def _view(seen: Look) -> views.Experiment:
         headline=standing.headline,
         advice=advise(seen, today),
         guarantee=_guarantee(standing),
+        weighed=_weighed(standing),
         warnings=standing.warnings,
         winner=None if standing.winner is None else standing.arms[standing.winner],
         leader=standing.arms[standing.leader] if standing.is_heard else None,
@@ -210,6 +212,16 @@ def _guarantee(standing: LiveStanding) -> str:
         "however often you look"
     )
     return f"{often}: {words}." if kind == "measured" else f"{often}. It rests on {words}."
+
+
+def _weighed(standing: LiveStanding) -> str:
+    """Say why intervals may contain one half though a winner is declared; else empty."""
+    if not standing.weighed or standing.winner is None:
+        return ""
+    return (
+        f"{standing.arms[standing.winner]} is {standing.weighed}: these are wider, and may "
+        "still contain 50 %."
+    )
 
 
 def _arms(seen: Look, order: Sequence[int]) -> tuple[views.Arm, ...]:
@@ -335,17 +347,28 @@ def _pair_words(seen: Look, cell: views.Cell, naive: float | None) -> str:
         return f"{first} and {second} have met in {cell.plays:,} duels, and nothing is settled yet."
     ends = f"{100 * cell.lower:.0f} to {100 * cell.upper:.0f} %"
     words = f"{first} beats {second} in about {100 * cell.mean:.0f} % of duels ({ends})"
-    if cell.lower > 0.5 or cell.upper < 0.5:
-        better = first if cell.lower > 0.5 else second
-        words += f": {better} is better"
-    else:
-        words += ": which of them is better is not yet clear"
+    words += f": {_verdict(seen, cell, cell.lower, cell.upper)}"
     if seen.book.settings.is_vote or naive is None:
         return f"{words}."
     return (
         f"{words}. Silence is weighed by what it tells; taken for wins of the second shown, it "
         f"would be {100 * naive:.0f} %."
     )
+
+
+def _verdict(seen: Look, cell: views.Cell, lower: float, upper: float) -> str:
+    """Say which of two arms is better, if that is known: by a declaration, or the interval."""
+    winner, bets, arms = seen.standing.winner, seen.book.bets, seen.book.arms
+    if winner is not None and winner in (cell.first, cell.second):
+        other = cell.second if winner == cell.first else cell.first
+        log = float(bets.best[winner, other])
+        if log >= bets.level:
+            often = times(math.exp(min(log, 700.0)))  # more is no float
+            name, rival = arms[winner], arms[other]
+            return f"{name} is declared the winner, with evidence of {often} over {rival}"
+    if lower > 0.5 or upper < 0.5:
+        return f"{arms[cell.first if lower > 0.5 else cell.second]} is better"
+    return "which of them is better is not yet clear"
 
 
 def _events(seen: Look) -> tuple[views.Event, ...]:

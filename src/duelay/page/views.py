@@ -152,6 +152,7 @@ class Experiment:
     headline: str
     advice: Advice
     guarantee: str  # a sentence
+    weighed: str  # a sentence: what a declaration is from, where intervals are from less; or empty
     warnings: tuple[str, ...]
     winner: str | None
     leader: str | None
