@@ -241,6 +241,14 @@ def test_what_a_declaration_is_from_is_said_with_the_intervals(viewer):
     assert said not in render.experiment_page(*sample.busy(), viewer)
 
 
+def test_it_says_by_what_an_arm_leads_and_the_chance_that_none_beats_all_others():
+    text = Page(render.experiment_part(*sample.busy(), READER)).text
+    assert "The leader is the arm with the least evidence against it" in text
+    assert "no arm beats all others: 2 %" in text
+    for said in (sample.declared, sample.nothing):
+        assert "The leader is" not in Page(render.experiment_part(*said(), READER)).text
+
+
 def test_the_table_of_arms_counts_wins_as_first_and_of_votes_all_that_was_heard():
     view, checked = sample.busy()
     text = Page(render.experiment_part(view, checked, READER)).text

@@ -173,6 +173,7 @@ def test_the_evidence_ends_with_that_of_now_and_has_the_line_of_a_declaration(bu
 def test_chances_end_with_those_of_now_and_were_about_those_of_what_had_been_settled(busy):
     view, standing, rows = fresh(busy), busy.standing().without_alarms(), numbers_of(busy)
     chart = view.chances
+    assert view.nobody == pytest.approx(1 - sum(arm.chance for arm in view.arms))
     assert chart.is_opinion and 3 < len(chart.x) <= 41
     for arm in view.arms:
         assert line_of(chart, arm.name)[-1] == arm.chance

@@ -122,11 +122,13 @@ def chances_chart(look: Look, totals: Totals, arms: Sequence[int], chances: Floa
     place = {arm: column for column, arm in enumerate(sorted(arms))}
     ends = [float(totals.start[bucket]) + totals.width for bucket in past]
     values = np.array([*past.values(), chances[sorted(arms)]])
+    are_all = len(arms) == int(look.standing.present.sum())
+    rest = "no arm does" if are_all else "another one does, or no arm"
     return Chart(
         "chances",
         "Chance of being the winner",
-        "The probability that each arm beats all others, given what had been heard by then. It is "
-        "an opinion: nothing is guaranteed by it.",
+        "The probability that each arm beats all others, given what had been heard by then; what "
+        f"is missing from 100 % is that {rest}. It is an opinion: nothing is guaranteed by it.",
         (*ends, max(look.now, ends[-1] if ends else 0.0)),
         tuple(_line(look, arm, values[:, place[arm]]) for arm in arms),
         y_kind="share",

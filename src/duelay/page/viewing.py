@@ -174,6 +174,7 @@ def _view(seen: Look) -> views.Experiment:
         repeats=repeats,
         late=standing.late,
         today=today,
+        nobody=_share(1.0 - float(standing.chances.sum())) if standing.is_heard else None,
         arms=arms,
         matrix=_matrix(seen, order[:MATRIX]),
         evidence=evidence_chart(seen, present),

@@ -163,6 +163,7 @@ class Experiment:
     repeats: int  # silent ones of a unit that had had the pair before: they do not count
     late: int
     today: int  # duels of the last 24 hours
+    nobody: float | None  # the chance that no arm beats all others: an opinion
     arms: tuple[Arm, ...]  # all, by rank
     matrix: tuple[tuple[Cell | None, ...], ...]  # of the first arms of `arms`, at most 30
     evidence: Chart | None
