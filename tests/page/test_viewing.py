@@ -11,11 +11,12 @@ import pytest
 from duelay.live import Experiment
 from duelay.live.book import MICRO
 from duelay.live.events import note
+from duelay.live.series import read_totals
 from duelay.live.upkeep import forget
 from duelay.page import reading, views
-from duelay.page.advising import between, long_words
+from duelay.page.advising import _time_left, _usual_gap, between, long_words
 from duelay.page.viewing import check, read_log, see, see_list, see_pair
-from duelay.players.opinions import opinions
+from duelay.players.opinions import DuelsLeft, opinions
 from live.hours import Hours, visit
 from page.million import fill, numbers_of
 
@@ -501,6 +502,37 @@ def test_it_says_how_long_to_go_on(busy):
     assert view.advice.kind == "go-on" and view.advice.duels == str(left)
     assert view.advice.time.endswith("at this traffic")
     assert view.advice.words.startswith(f"Go on: {left}, ")
+
+
+def test_where_no_duels_come_it_says_no_time(busy, hours):
+    hours.pass_by(400.0)
+    assert fresh(busy).advice.time != ""
+    hours.pass_by(500.0)
+    advice = fresh(busy).advice
+    assert advice.kind == "go-on" and advice.time == "" and "traffic" not in advice.words
+
+
+def test_a_long_pause_is_no_traffic(busy, hours):
+    """700 duels came in some six hours; the time is by these, and not by a day's mean."""
+    with reading.look(busy) as seen:
+        totals = read_totals(seen.connection, seen.id)
+        before = _usual_gap(seen, 700, totals)
+    hours.pass_by(10 * 3600.0)
+    visit(busy, hours, 1, MU)
+    with reading.look(busy) as seen:
+        totals = read_totals(seen.connection, seen.id)
+        after = _usual_gap(seen, 701, totals)
+    assert before == pytest.approx(30.0, rel=0.2) and after == pytest.approx(before, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    "left, gap, words",
+    [((900, 1500, 2700), 60.0, "about 1 day"), ((90, 1500, 9000), 60.0, "90 minutes to 6 days"),
+     ((0, 40, 87), 0.2, "less than a minute"), ((0, 40, 87), 60.0, "up to 87 minutes"),
+     ((50, 60, 70), 1.0, "up to 1 minute"), ((0, 0, 0), 1.0, ""), ((1, 2, 3), None, "")],
+)  # fmt: skip
+def test_the_time_left_is_about_a_range_or_an_upper_end(left, gap, words):
+    assert _time_left(DuelsLeft(*left), gap) == words
 
 
 def test_alarms_that_were_noted_or_found_are_what_is_off(busy):

@@ -111,7 +111,7 @@ def _list_one(experiment: Experiment) -> views.Listed:
 def _list_entry(seen: Look) -> views.Listed:
     standing, head = seen.standing, seen.book.head
     totals, today = read_totals(seen.connection, seen.id), _today(seen)
-    advice, evidence = advise(seen, today), standing.evidence
+    advice, evidence = advise(seen, today, totals), standing.evidence
     words = {"off": "something is off", "stop": "declared", "paused": "paused",
              "wait": "nothing heard yet" if head["asked"] else "no duels yet"}  # fmt: skip
     sure = None
@@ -161,7 +161,7 @@ def _view(seen: Look) -> views.Experiment:
         created=settings.created / MICRO,
         now=seen.now,
         headline=standing.headline,
-        advice=advise(seen, today),
+        advice=advise(seen, today, totals),
         guarantee=_guarantee(standing),
         weighed=_weighed(standing),
         warnings=standing.warnings,
