@@ -234,7 +234,7 @@ def test_of_duels_that_are_closed_none_is_pending(busy):
 # Two arms.
 
 
-def test_a_pair_over_time_is_what_a_reader_of_the_log_would_have_seen(busy):
+def test_a_naive_pair_over_time_is_what_a_reader_of_the_log_would_have_seen(busy):
     fresh(busy)
     pair, rows = see_pair(busy, 0, 2), numbers_of(busy)
     chart = pair.over_time
@@ -244,15 +244,31 @@ def test_a_pair_over_time_is_what_a_reader_of_the_log_would_have_seen(busy):
             key = (r["first"], r["second"])
             if r["asked"] / MICRO < end or place == len(chart.x) - 1:
                 plays[key] = plays.get(key, 0) + 1
-            is_told = r["told"] is not None and r["enters"]
-            if is_told and (r["told"] / MICRO < end or place == len(chart.x) - 1):
+            if r["told"] and (r["told"] / MICRO < end or place == len(chart.x) - 1):
                 wins[key] = wins.get(key, 0) + 1
         mine, theirs = wins.get((0, 2), 0), wins.get((2, 0), 0)
         of = plays.get((0, 2), 0) + plays.get((2, 0), 0)
         naive = (mine + plays.get((2, 0), 0) - theirs) / of if of else None
-        corrected = mine / (mine + theirs) if mine + theirs else None
         assert line_of(chart, "naive")[place] == pytest.approx(naive)
-        assert line_of(chart, "corrected")[place] == pytest.approx(corrected)
+    assert line_of(chart, "naive")[-1] == pytest.approx(pair.naive)
+
+
+def test_a_corrected_pair_over_time_weighs_what_was_settled_and_ends_with_the_estimate(busy):
+    view, rows = fresh(busy), numbers_of(busy)
+    leader, rival = view.arms[0].number, view.arms[1].number  # they meet most
+    pair = see_pair(busy, leader, rival)
+    chart = pair.over_time
+    assert line_of(chart, "corrected")[-1] == pair.corrected == pair.cell.mean
+    for place in range(len(chart.x) // 2, len(chart.x) - 1):
+        lead = n = 0.0
+        for r in rows:
+            is_settled = r["settled"] is not None and r["settled"] <= chart.x[place] * MICRO
+            if {r["first"], r["second"]} == {leader, rival} and is_settled and r["enters"]:
+                is_first = (r["first"] == leader) == (r["settled_by"] == 1)
+                lead += r["odds"] if is_first else -r["odds"]
+                n += r["odds"] ** 2
+        then = min(max(0.5 + 0.5 * lead / n, 0.0), 1.0)
+        assert line_of(chart, "corrected")[place] == pytest.approx(then, abs=0.1)
 
 
 def test_a_pair_has_its_counts_in_either_order_and_says_how_the_two_compare(busy):
@@ -265,8 +281,6 @@ def test_a_pair_has_its_counts_in_either_order_and_says_how_the_two_compare(busy
     assert pair.corrected == pair.cell.mean == pytest.approx(1.0 - other.corrected)
     assert pair.naive == pytest.approx(1.0 - other.naive)
     assert pair.first.name == "red" and "red beats blue in about" in pair.words
-    last = line_of(pair.over_time, "corrected")[-1]
-    assert abs(last - pair.corrected) < 0.25
 
 
 def test_a_pair_that_is_none_is_refused(busy):
@@ -393,7 +407,8 @@ def test_votes_are_counted_as_they_stand(url, hours):
     wins = sum(r["first_won"] if r["first"] == 0 else 1 - r["first_won"] for r in told)
     pair = see_pair(experiment, 0, 1)
     assert pair.naive == pytest.approx(wins / len(told))
-    assert line_of(pair.over_time, "corrected")[-1] == pytest.approx(wins / len(told))
+    assert line_of(pair.over_time, "share of votes")[-1] == pytest.approx(wins / len(told))
+    assert [line.role for line in pair.over_time.lines] == ["corrected", "level"]
     assert "votes" in pair.over_time.words
 
 

@@ -321,7 +321,7 @@ def _pair(seen: Look, i: int, j: int) -> views.Pair:
         naive=naive,
         corrected=cell.mean,
         words=_pair_words(seen, cell, naive),
-        over_time=pair_chart(seen, read_totals(seen.connection, seen.id), i, j),
+        over_time=pair_chart(seen, read_totals(seen.connection, seen.id), i, j, cell.mean),
     )
 
 
