@@ -372,8 +372,10 @@ def pair(view=None):
         y_kind="share",
     )
     first, second = view.arms[:2]
+    heard, ties = ((600, 604), (5, 0)) if view.feedback == "votes" else ((268, 213), (0, 0))
     return views.Pair(
-        first, second, view.matrix[0][1], (1204, 1207), (268, 213), (20, 18), 0.35, 0.557,
+        first, second, view.matrix[0][1], (1204, 1207), (11, 9), heard, (268, 213), ties, (20, 18),
+        0.35, 0.557,
         f"{first.name} beats {second.name} in about 56 % of duels.", chart,
     )  # fmt: skip
 

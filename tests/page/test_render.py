@@ -249,6 +249,16 @@ def test_it_says_by_what_an_arm_leads_and_the_chance_that_none_beats_all_others(
         assert "The leader is" not in Page(render.experiment_part(*said(), READER)).text
 
 
+def test_a_pair_in_either_order_has_shares_of_duels_and_of_votes_those_heard():
+    view = sample.busy()[0]
+    text = Page(render.pair_part(view, sample.pair(view), READER)).text
+    assert "Won by the first Share of duels Pending green 1,204 11 268 22 % 20" in text
+    view = sample.paused()[0]
+    text = Page(render.pair_part(view, sample.pair(view), READER)).text
+    assert "Won by the second Tied First's share of those heard Pending" in text
+    assert "A 1,204 11 600 268 327 5 45 % 20" in text and "Naive" not in text
+
+
 def test_the_table_of_arms_counts_wins_as_first_and_of_votes_all_that_was_heard():
     view, checked = sample.busy()
     text = Page(render.experiment_part(view, checked, READER)).text

@@ -410,6 +410,25 @@ def test_votes_are_counted_as_they_stand(url, hours):
     assert line_of(pair.over_time, "share of votes")[-1] == pytest.approx(wins / len(told))
     assert [line.role for line in pair.over_time.lines] == ["corrected", "level"]
     assert "votes" in pair.over_time.words
+    told = {key: [r["first_won"] for r in told if r["first"] == key] for key in (0, 1)}
+    assert pair.heard == (len(told[0]), len(told[1])) and pair.ties == (0, 0)
+    assert pair.conversions == (sum(told[0]), sum(told[1]))
+
+
+def test_ties_are_counted_of_a_pair_in_either_order_and_repeats_are_not(url, hours):
+    experiment = make(url, hours, arms=["a", "b"], feedback="votes", window="1m")
+    said = {"a": [], "b": []}
+    for k in range(60):
+        hours.pass_by(61.0)
+        duel = experiment.ask(unit=f"unit {k % 50}")
+        winner = ("first", "second", "tie")[k % 3]
+        experiment.tell(duel.id, winner)
+        said[duel.first] += [winner] if k < 50 else []
+    pair = see_pair(experiment, 0, 1)
+    assert pair.heard == (len(said["a"]), len(said["b"])) and sum(pair.repeats) == 10
+    assert pair.ties == (said["a"].count("tie"), said["b"].count("tie"))
+    assert pair.conversions == (said["a"].count("first"), said["b"].count("first"))
+    assert sum(pair.plays) == pair.cell.heard == 60
 
 
 def test_a_paused_one_says_so(busy):

@@ -305,19 +305,27 @@ def _cell(
 def _pair(seen: Look, i: int, j: int) -> views.Pair:
     standing = seen.standing
     arms = {arm.number: arm for arm in _arms(seen, [i, j])}
-    cell, pending = _matrix(seen, [i, j])[0][1], standing.pending
+    cell = _matrix(seen, [i, j])[0][1]
     assert cell is not None
-    both = ((i, j), (j, i))
-    counts = [tuple(int(values[pair]) for pair in both) if values is not None else (0, 0)
-              for values in (standing.plays, standing.conversions, pending)]  # fmt: skip
+    array = seen.book.array
+    heard = array("answers") - array("repeated_answers")
+    won = standing.conversions - array("repeated_conversions")
+    ties = np.rint(2.0 * (array("given") - won)).astype(np.int64)  # one half is given for each
+
+    def either(values: Any) -> tuple[int, int]:
+        return (0, 0) if values is None else (int(values[i, j]), int(values[j, i]))
+
     naive = _naive(seen, i, j)
     return views.Pair(
         first=arms[i],
         second=arms[j],
         cell=cell,
-        plays=counts[0],  # type: ignore[arg-type]
-        conversions=counts[1],  # type: ignore[arg-type]
-        pending=counts[2],  # type: ignore[arg-type]
+        plays=either(standing.plays),
+        repeats=either(standing.repeats),
+        heard=either(heard),
+        conversions=either(won),
+        ties=either(ties),
+        pending=either(standing.pending),
         naive=naive,
         corrected=cell.mean,
         words=_pair_words(seen, cell, naive),

@@ -182,7 +182,10 @@ class Pair:
     second: Arm
     cell: Cell
     plays: tuple[int, int]  # with `first` shown first, and with `second` shown first
-    conversions: tuple[int, int]
+    repeats: tuple[int, int]  # of a unit that had had the pair before: not in what follows
+    heard: tuple[int, int]
+    conversions: tuple[int, int]  # won by who was shown first
+    ties: tuple[int, int]
     pending: tuple[int, int]
     naive: float | None  # how often the first wins if silence were a win of the second shown
     corrected: float | None
