@@ -24,6 +24,7 @@ def arm(number, name, rank=0, **said):
         "lower": None if rank == 0 else min(0.9, 0.49 + 0.03 * rank),
         "upper": None if rank == 0 else min(0.99, 0.57 + 0.03 * rank),
         "duels": 4200 - 120 * (rank % 30),
+        "heard": 1702 - 57 * (rank % 27),
         "conversions": 880 - 31 * (rank % 27),
         "pending": 214 - 3 * (rank % 60),
     }
@@ -182,9 +183,10 @@ def checked(is_off=False):
         8412,
         delays(),
         0.18,
+        7 * DAY,
         0.9 * DAY,
         (96.0, 131.0, 170.0),
-        "Half of the answers come within 22 hours; about 18 % never come.",
+        "Half of the answers come within 22 hours; about 18 % do not come.",
         found,
     )
 
@@ -223,14 +225,18 @@ def experiment(names=("green", "blue", "red", "yellow"), arms=None, **said):
             "about 3 days at this traffic",
         ),
         "guarantee": "proved: the coin, and delays that do not depend on who won",
+        "weighed": "",
         "warnings": (),
         "winner": None,
         "leader": arms[0].name,
         "duels": 8412,
         "heard": 1630,
         "pending": 412,
+        "silent": 6340,
+        "repeats": 30,
         "late": 17,
         "today": 934,
+        "nobody": 0.02,
         "arms": arms,
         "matrix": matrix(arms),
         "evidence": evidence(arms),
@@ -257,10 +263,12 @@ def declared():
         arms=arms,
         headline="green is the winner: it beats every other arm",
         winner="green",
+        weighed="green is declared from more than the intervals are from.",
         advice=views.Advice("stop", "Show green to everybody."),
         evidence=evidence(arms, reach=1.3),
         duels=1_234_567,
         heard=301_222,
+        silent=932_903,
         events=events("declared", "retired", "joined"),
     )
     return said, checked()
@@ -284,7 +292,18 @@ def nothing():
     names = ("red", "green", "blue")
     none = dict.fromkeys(("chance", "mean", "lower", "upper"))
     arms = tuple(
-        arm(i, name, i, is_leader=False, evidence=0.0, **none, duels=0, conversions=0, pending=0)
+        arm(
+            i,
+            name,
+            i,
+            is_leader=False,
+            evidence=0.0,
+            **none,
+            duels=0,
+            heard=0,
+            conversions=0,
+            pending=0,
+        )
         for i, name in enumerate(names)
     )
     said = experiment(
@@ -292,9 +311,10 @@ def nothing():
         headline="nothing has been asked yet",
         advice=views.Advice("wait", "Ask for the first duel."),
         leader=None,
+        nobody=None,
         matrix=matrix(arms, is_heard=False),
         **dict.fromkeys(("evidence", "allocation", "chances", "pending_ages")),
-        **dict.fromkeys(("duels", "heard", "pending", "late", "today"), 0),
+        **dict.fromkeys(("duels", "heard", "pending", "silent", "repeats", "late", "today"), 0),
         events=(),
     )
     return said, None
@@ -352,8 +372,10 @@ def pair(view=None):
         y_kind="share",
     )
     first, second = view.arms[:2]
+    heard, ties = ((600, 604), (5, 0)) if view.feedback == "votes" else ((268, 213), (0, 0))
     return views.Pair(
-        first, second, view.matrix[0][1], (1204, 1207), (268, 213), (20, 18), 0.35, 0.557,
+        first, second, view.matrix[0][1], (1204, 1207), (11, 9), heard, (268, 213), ties, (20, 18),
+        0.35, 0.557,
         f"{first.name} beats {second.name} in about 56 % of duels.", chart,
     )  # fmt: skip
 

@@ -28,7 +28,7 @@ def test_the_curve_is_that_of_the_delays_with_its_band(url):
     assert np.mean((lines["low"] - 0.01 <= truth) & (truth <= lines["high"] + 0.01)) > 0.9
     assert checked.never == pytest.approx(0.2, abs=0.04)
     assert checked.half == pytest.approx(3600 * math.log(2), rel=0.1)
-    assert chart.x_kind == "age" and checked.of == 20_000
+    assert checked.within == chart.x[-1] and chart.x_kind == "age" and checked.of == 20_000
 
 
 def test_what_will_still_come_is_about_what_comes(url):

@@ -214,6 +214,59 @@ def test_a_first_view_is_light():
     assert sum(len(gzip.compress(content)) for content in (page, *loaded)) < 100_000
 
 
+def test_tiles_add_up_to_the_duels_and_those_of_nothing_are_left_out():
+    view, checked = sample.busy()
+    text = Page(render.experiment_part(view, checked, READER)).text
+    assert view.heard + view.pending + view.silent + view.repeats == view.duels
+    assert "Pending 412 Silent 6,340 17 late answers Repeats 30 of a unit" in text
+    text = Page(render.experiment_part(*sample.nothing(), READER)).text
+    assert "Silent" not in text and "Repeats" not in text
+
+
+def test_bars_of_evidence_say_that_their_scale_is_logarithmic():
+    assert "Evidence log scale" in Page(render.experiment_part(*sample.busy(), READER)).text
+    assert "How sure, log scale" in Page(render.list_part(sample.listed(), READER)).text
+
+
+def test_what_has_not_come_is_said_with_the_age_up_to_which_it_is_known():
+    view, checked = sample.busy()
+    text = Page(render.experiment_part(view, replace(checked, within=46_080.0), READER)).text
+    assert "Not within 12h48m 18 %" in text and "Never" not in text
+
+
+@pytest.mark.parametrize("viewer", [READER, STATIC])
+def test_what_a_declaration_is_from_is_said_with_the_intervals(viewer):
+    said = "is declared from more than the intervals are from."
+    assert Page(render.experiment_page(*sample.declared(), viewer)).text.count(said) == 2
+    assert said not in render.experiment_page(*sample.busy(), viewer)
+
+
+def test_it_says_by_what_an_arm_leads_and_the_chance_that_none_beats_all_others():
+    text = Page(render.experiment_part(*sample.busy(), READER)).text
+    assert "The leader is the arm with the least evidence against it" in text
+    assert "no arm beats all others: 2 %" in text
+    for said in (sample.declared, sample.nothing):
+        assert "The leader is" not in Page(render.experiment_part(*said(), READER)).text
+
+
+def test_a_pair_in_either_order_has_shares_of_duels_and_of_votes_those_heard():
+    view = sample.busy()[0]
+    text = Page(render.pair_part(view, sample.pair(view), READER)).text
+    assert "Won by the first Share of duels Pending green 1,204 11 268 22 % 20" in text
+    view = sample.paused()[0]
+    text = Page(render.pair_part(view, sample.pair(view), READER)).text
+    assert "Won by the second Tied First's share of those heard Pending" in text
+    assert "A 1,204 11 600 268 327 5 45 % 20" in text and "Naive" not in text
+
+
+def test_the_table_of_arms_counts_wins_as_first_and_of_votes_all_that_was_heard():
+    view, checked = sample.busy()
+    text = Page(render.experiment_part(view, checked, READER)).text
+    assert "Duels Won as first Pending" in text and f" {view.arms[0].conversions} " in text
+    text = Page(render.experiment_part(*sample.paused(), READER)).text
+    assert "Duels Heard Pending" in text and "4,200 1,702 214" in text
+
+
 def test_texts_of_the_page_need_no_connection_to_elsewhere():
     for text in (render.experiment_page(*sample.busy(), EDITOR), render.STATIC["page.css"].text):
         assert not re.search(r"(?:src|href)=\"(?:https?:)?//|url\(|@import", text)

@@ -11,11 +11,12 @@ import pytest
 from duelay.live import Experiment
 from duelay.live.book import MICRO
 from duelay.live.events import note
+from duelay.live.series import read_totals
 from duelay.live.upkeep import forget
 from duelay.page import reading, views
-from duelay.page.advising import between, long_words
+from duelay.page.advising import _time_left, _usual_gap, between, long_words
 from duelay.page.viewing import check, read_log, see, see_list, see_pair
-from duelay.players.opinions import opinions
+from duelay.players.opinions import DuelsLeft, opinions
 from live.hours import Hours, visit
 from page.million import fill, numbers_of
 
@@ -51,7 +52,7 @@ def template(tmp_path_factory):
     hours, path = Hours(), tmp_path_factory.mktemp("busy") / "duels.db"
     # Coins are of chance: at such an error nobody is ever declared.
     with make(f"sqlite:///{path}", hours, error=ERROR) as experiment:
-        visit(experiment, hours, 700, MU, every=30.0, units=lambda k: f"unit {k % 450}")
+        visit(experiment, hours, 700, MU, every=30.0, units=lambda k: f"unit {k % 600}")
     return path, hours.now
 
 
@@ -99,11 +100,17 @@ def test_arms_and_cells_count_what_the_log_has(busy):
     waits = [r for r in rows if r["told"] is None and r["enters"]
              and view.now * MICRO - r["asked"] <= window]  # fmt: skip
     assert view.pending == len(waits) > 0
+    silent = [r for r in rows if r["told"] is None]
+    assert view.repeats == sum(not r["enters"] for r in silent) > 0
+    assert view.silent == sum(r["enters"] for r in silent) - len(waits) > 0
+    assert view.duels == view.heard + view.pending + view.silent + view.repeats
     for arm in view.arms:
         mine = [r for r in rows if arm.number in (r["first"], r["second"])]
         assert arm.duels == len(mine)
         assert arm.conversions == sum(r["told"] is not None and r["first"] == arm.number
                                       for r in mine)  # fmt: skip
+        assert arm.heard == sum(r["told"] is not None for r in mine)
+        assert arm.pending == sum(arm.number in (r["first"], r["second"]) for r in waits)
     for line in view.matrix:
         for cell in filter(None, line):
             mine = [r for r in rows if {r["first"], r["second"]} == {cell.first, cell.second}]
@@ -167,6 +174,7 @@ def test_the_evidence_ends_with_that_of_now_and_has_the_line_of_a_declaration(bu
 def test_chances_end_with_those_of_now_and_were_about_those_of_what_had_been_settled(busy):
     view, standing, rows = fresh(busy), busy.standing().without_alarms(), numbers_of(busy)
     chart = view.chances
+    assert view.nobody == pytest.approx(1 - sum(arm.chance for arm in view.arms))
     assert chart.is_opinion and 3 < len(chart.x) <= 41
     for arm in view.arms:
         assert line_of(chart, arm.name)[-1] == arm.chance
@@ -226,7 +234,7 @@ def test_of_duels_that_are_closed_none_is_pending(busy):
 # Two arms.
 
 
-def test_a_pair_over_time_is_what_a_reader_of_the_log_would_have_seen(busy):
+def test_a_naive_pair_over_time_is_what_a_reader_of_the_log_would_have_seen(busy):
     fresh(busy)
     pair, rows = see_pair(busy, 0, 2), numbers_of(busy)
     chart = pair.over_time
@@ -236,15 +244,31 @@ def test_a_pair_over_time_is_what_a_reader_of_the_log_would_have_seen(busy):
             key = (r["first"], r["second"])
             if r["asked"] / MICRO < end or place == len(chart.x) - 1:
                 plays[key] = plays.get(key, 0) + 1
-            is_told = r["told"] is not None and r["enters"]
-            if is_told and (r["told"] / MICRO < end or place == len(chart.x) - 1):
+            if r["told"] and (r["told"] / MICRO < end or place == len(chart.x) - 1):
                 wins[key] = wins.get(key, 0) + 1
         mine, theirs = wins.get((0, 2), 0), wins.get((2, 0), 0)
         of = plays.get((0, 2), 0) + plays.get((2, 0), 0)
         naive = (mine + plays.get((2, 0), 0) - theirs) / of if of else None
-        corrected = mine / (mine + theirs) if mine + theirs else None
         assert line_of(chart, "naive")[place] == pytest.approx(naive)
-        assert line_of(chart, "corrected")[place] == pytest.approx(corrected)
+    assert line_of(chart, "naive")[-1] == pytest.approx(pair.naive)
+
+
+def test_a_corrected_pair_over_time_weighs_what_was_settled_and_ends_with_the_estimate(busy):
+    view, rows = fresh(busy), numbers_of(busy)
+    leader, rival = view.arms[0].number, view.arms[1].number  # they meet most
+    pair = see_pair(busy, leader, rival)
+    chart = pair.over_time
+    assert line_of(chart, "corrected")[-1] == pair.corrected == pair.cell.mean
+    for place in range(len(chart.x) // 2, len(chart.x) - 1):
+        lead = n = 0.0
+        for r in rows:
+            is_settled = r["settled"] is not None and r["settled"] <= chart.x[place] * MICRO
+            if {r["first"], r["second"]} == {leader, rival} and is_settled and r["enters"]:
+                is_first = (r["first"] == leader) == (r["settled_by"] == 1)
+                lead += r["odds"] if is_first else -r["odds"]
+                n += r["odds"] ** 2
+        then = min(max(0.5 + 0.5 * lead / n, 0.0), 1.0)
+        assert line_of(chart, "corrected")[place] == pytest.approx(then, abs=0.1)
 
 
 def test_a_pair_has_its_counts_in_either_order_and_says_how_the_two_compare(busy):
@@ -257,8 +281,6 @@ def test_a_pair_has_its_counts_in_either_order_and_says_how_the_two_compare(busy
     assert pair.corrected == pair.cell.mean == pytest.approx(1.0 - other.corrected)
     assert pair.naive == pytest.approx(1.0 - other.naive)
     assert pair.first.name == "red" and "red beats blue in about" in pair.words
-    last = line_of(pair.over_time, "corrected")[-1]
-    assert abs(last - pair.corrected) < 0.25
 
 
 def test_a_pair_that_is_none_is_refused(busy):
@@ -342,10 +364,21 @@ def test_a_declared_winner_means_stop(url, hours):
     assert view.events[0].kind == "declared" and view.arms[0].evidence == 1.0
     assert max(line_of(view.evidence, "red")) >= line_of(view.evidence, "declared")[0]
     check_charts(view)
+    assert "from conversions and silence; intervals are from conversions alone" in view.weighed
     experiment.add_arm("late <b>")
     view = fresh(experiment)
     assert view.winner is None and {"withdrawn", "joined"} <= {event.kind for event in view.events}
     assert view.advice.kind != "stop" and "late <b>" in [arm.name for arm in view.arms]
+
+
+def test_a_pair_of_the_winner_has_its_evidence_and_is_never_unclear(url, hours):
+    experiment = make(url, hours, arms=["a", "b"])
+    visit(experiment, hours, 2000, np.array([[0.5, 0.75], [0.25, 0.5]]), never=0.0)
+    assert fresh(experiment).winner == "a"
+    best = math.exp(experiment.standing().without_alarms().bets.best[0, 1])
+    for pair in (see_pair(experiment, 0, 1), see_pair(experiment, 1, 0)):
+        said = f"a is declared the winner, with evidence of {best:,.0f} times over b."
+        assert said in pair.words and "not yet clear" not in pair.words
 
 
 def test_retired_arms_come_last(busy):
@@ -374,8 +407,28 @@ def test_votes_are_counted_as_they_stand(url, hours):
     wins = sum(r["first_won"] if r["first"] == 0 else 1 - r["first_won"] for r in told)
     pair = see_pair(experiment, 0, 1)
     assert pair.naive == pytest.approx(wins / len(told))
-    assert line_of(pair.over_time, "corrected")[-1] == pytest.approx(wins / len(told))
+    assert line_of(pair.over_time, "share of votes")[-1] == pytest.approx(wins / len(told))
+    assert [line.role for line in pair.over_time.lines] == ["corrected", "level"]
     assert "votes" in pair.over_time.words
+    told = {key: [r["first_won"] for r in told if r["first"] == key] for key in (0, 1)}
+    assert pair.heard == (len(told[0]), len(told[1])) and pair.ties == (0, 0)
+    assert pair.conversions == (sum(told[0]), sum(told[1]))
+
+
+def test_ties_are_counted_of_a_pair_in_either_order_and_repeats_are_not(url, hours):
+    experiment = make(url, hours, arms=["a", "b"], feedback="votes", window="1m")
+    said = {"a": [], "b": []}
+    for k in range(60):
+        hours.pass_by(61.0)
+        duel = experiment.ask(unit=f"unit {k % 50}")
+        winner = ("first", "second", "tie")[k % 3]
+        experiment.tell(duel.id, winner)
+        said[duel.first] += [winner] if k < 50 else []
+    pair = see_pair(experiment, 0, 1)
+    assert pair.heard == (len(said["a"]), len(said["b"])) and sum(pair.repeats) == 10
+    assert pair.ties == (said["a"].count("tie"), said["b"].count("tie"))
+    assert pair.conversions == (said["a"].count("first"), said["b"].count("first"))
+    assert sum(pair.plays) == pair.cell.heard == 60
 
 
 def test_a_paused_one_says_so(busy):
@@ -485,6 +538,37 @@ def test_it_says_how_long_to_go_on(busy):
     assert view.advice.words.startswith(f"Go on: {left}, ")
 
 
+def test_where_no_duels_come_it_says_no_time(busy, hours):
+    hours.pass_by(400.0)
+    assert fresh(busy).advice.time != ""
+    hours.pass_by(500.0)
+    advice = fresh(busy).advice
+    assert advice.kind == "go-on" and advice.time == "" and "traffic" not in advice.words
+
+
+def test_a_long_pause_is_no_traffic(busy, hours):
+    """700 duels came in some six hours; the time is by these, and not by a day's mean."""
+    with reading.look(busy) as seen:
+        totals = read_totals(seen.connection, seen.id)
+        before = _usual_gap(seen, 700, totals)
+    hours.pass_by(10 * 3600.0)
+    visit(busy, hours, 1, MU)
+    with reading.look(busy) as seen:
+        totals = read_totals(seen.connection, seen.id)
+        after = _usual_gap(seen, 701, totals)
+    assert before == pytest.approx(30.0, rel=0.2) and after == pytest.approx(before, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    "left, gap, words",
+    [((900, 1500, 2700), 60.0, "about 1 day"), ((90, 1500, 9000), 60.0, "90 minutes to 6 days"),
+     ((0, 40, 87), 0.2, "less than a minute"), ((0, 40, 87), 60.0, "up to 87 minutes"),
+     ((50, 60, 70), 1.0, "up to 1 minute"), ((0, 0, 0), 1.0, ""), ((1, 2, 3), None, "")],
+)  # fmt: skip
+def test_the_time_left_is_about_a_range_or_an_upper_end(left, gap, words):
+    assert _time_left(DuelsLeft(*left), gap) == words
+
+
 def test_alarms_that_were_noted_or_found_are_what_is_off(busy):
     with busy.store.writing() as connection:
         note(connection, busy._desk.id, "alarm", "share by arm", "share by arm: so.", 1)
@@ -526,6 +610,14 @@ def test_answers_after_the_window_are_off_and_time_is_by_the_clock(url, hours):
     view = fresh(experiment)
     assert view.late > 10 and view.advice.kind == "off"
     assert view.advice.words.endswith("take a longer window.")
+
+
+def test_beside_late_votes_all_that_were_heard_are_said(url, hours):
+    experiment = make(url, hours, window="3m", feedback="votes")
+    visit(experiment, hours, 100, MU, mean=300.0, votes=True)
+    view = fresh(experiment)
+    assert view.late > 10 and view.advice.kind == "off"
+    assert f"were not counted ({view.heard} were)" in view.advice.words
 
 
 def test_units_that_come_again_are_off(url, hours):

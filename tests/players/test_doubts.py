@@ -82,6 +82,17 @@ def test_answers_after_the_window_are_counted_and_said():
     assert play(duelay.RMED(delay="learn", window=8), 2000, late=8).standing().late == 0
 
 
+def test_beside_late_votes_all_that_were_counted_are_said_whoever_won():
+    def tells(duel, won, rng):
+        return ("first" if won else "second",)
+
+    policy = duelay.RMED(delay="learn", window=4)
+    player = play(policy, 1500, tells=tells, feedback="votes", late=8)
+    standing = player.standing()
+    assert standing.heard + standing.late > 1480 and standing.heard > standing.conversions.sum()
+    assert f"not counted ({standing.heard} were)" in warnings_of(player)
+
+
 def test_where_every_arm_is_beaten_it_says_so():
     circle = np.array([[0.5, 0.9, 0.1], [0.1, 0.5, 0.9], [0.9, 0.1, 0.5]])
     player = duelay.RMED().start(3, seed=0)

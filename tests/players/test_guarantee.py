@@ -289,7 +289,7 @@ def test_of_many_arms_the_strongest_have_the_chances_that_they_have_among_all(mo
     [
         ((0, 0, 0), "the open duels may be enough"),
         ((0, 0, 30), "the open duels may be enough"),
-        ((0, 0, 400), "probably 0 to 400 more duels"),
+        ((0, 0, 400), "probably up to 400 more duels"),
         ((900, 1500, 2700), "about 1,500 more duels"),
         ((90, 1500, 9000), "probably 90 to 9,000 more duels"),
     ],

@@ -38,6 +38,7 @@ class LiveStanding(Standing):
 
     name: str = ""
     status: str = "running"  # or "paused"
+    answers: NDArray[np.int64] | None = None  # (K, K): heard and counted, whoever won
     repeats: NDArray[np.int64] | None = None  # (K, K)
     policy: str = ""  # as text
     window: Duration | None = None
@@ -48,6 +49,11 @@ class LiveStanding(Standing):
     def evidence(self) -> Evidence | None:
         """How much speaks for each arm, now and in the past."""
         return None if self.bets is None else self._evidence
+
+    @property
+    def heard(self) -> int:
+        """Answers that were heard and counted; of votes, those for the second and ties as well."""
+        return super().heard if self.answers is None else int(self.answers.sum())
 
     @functools.cached_property
     def _evidence(self) -> Evidence:
@@ -128,6 +134,7 @@ def stand(
         takes_silence_for_defeat=False,
         feedback=settings.feedback,
         order="coin",
+        answers=book.array("answers"),
         late=int(book.array("late").sum()),
         backwards=book.head["backwards"],
         backwards_by=book.head["furthest"],

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from duelay._core.duration import Duration
+from duelay.live.book import MICRO
+from duelay.live.series import Totals
 from duelay.page.reading import Look
 from duelay.page.views import Advice
 from duelay.players.alarms import REMARKS
@@ -11,13 +15,15 @@ from duelay.players.opinions import DuelsLeft
 DAY = 86_400.0
 _UNITS = ((365.25 * DAY, "year"), (30.44 * DAY, "month"), (7 * DAY, "week"), (DAY, "day"),
           (3600.0, "hour"), (60.0, "minute"))  # fmt: skip
+_MINUTE = 60.0
 _FAR = 100 * 365.25 * DAY
 _CLOSED, _MANY = 30, 1000  # duels whose window has closed, or that were asked, and all are silent
 _NEAR = 3  # times as long: not more than what `about` says
+_GAPS, _QUIET = 20, 600.0  # times the usual time between two duels, and seconds at least: a pause
 
 
-def advise(look: Look, today: int) -> Advice:
-    """Say what to do; `today` are the duels of the last 24 hours."""
+def advise(look: Look, today: int, totals: Totals) -> Advice:
+    """Say what to do; `today` are the duels of the last 24 hours, `totals` those of all time."""
     standing, head = look.standing, look.book.head
     if wrong := _what_is_off(look):
         return Advice("off", wrong)
@@ -40,7 +46,7 @@ def advise(look: Look, today: int) -> Advice:
         )
     left = standing.duels_left
     assert left is not None  # else it is off
-    time = _time_left(look, left, today)
+    time = _time_left(left, _usual_gap(look, today, totals))
     more = str(left)
     words = f"Go on: {more}" + (f", {time} at this traffic." if time else ".")
     return Advice("go-on", words, more, f"{time} at this traffic" if time else "")
@@ -90,17 +96,35 @@ def _silence(look: Look) -> str:
     return str(from_events[0]["words"]) if is_still else ""
 
 
-def _time_left(look: Look, left: DuelsLeft, today: int) -> str:
-    """Return how long it takes at the traffic of the last day; empty where there is none."""
-    age = min(DAY, look.now - look.book.settings.created / 1e6)
-    if today == 0 or age <= 0 or left.high == 0:
+def _usual_gap(look: Look, today: int, totals: Totals) -> float | None:
+    """Return the time between two duels of the last 24 hours; None where none come at present.
+
+    Stretches without duels that are long, as of a pause, are no traffic and left out.
+    """
+    since = max(look.now - DAY, look.book.settings.created / MICRO)
+    last, whole = look.last_asked, look.now - since
+    if today == 0 or last is None or whole <= 0:
+        return None
+    longest = max(_GAPS * whole / today, _QUIET)
+    ends = np.minimum(totals.start + totals.width, look.now)
+    lengths = np.maximum(ends - np.maximum(totals.start, since), 0.0)
+    is_empty = totals.asked == 0
+    for lasts in np.split(np.where(is_empty, lengths, 0.0), np.flatnonzero(~is_empty)):
+        whole -= lasts.sum() if lasts.sum() > longest else 0.0
+    gap = float(whole / today)
+    return None if look.now - last / MICRO > max(_GAPS * gap, _QUIET) else gap
+
+
+def _time_left(left: DuelsLeft, gap: float | None) -> str:
+    """Return how long it takes, at so many seconds a duel; empty where there is no traffic."""
+    if gap is None or left.high == 0:
         return ""
-    low, middle, high = (n * age / today for n in left)
-    if high <= _NEAR * low:
-        return f"about {long_words(middle)}"
-    if low < 60.0 or left.low == 0:
+    low, middle, high = (n * gap for n in left)
+    if high < _MINUTE:
+        return "less than a minute"
+    if min(low, middle) < _MINUTE:
         return f"up to {long_words(high)}"
-    return between(low, high)
+    return f"about {long_words(middle)}" if high <= _NEAR * low else between(low, high)
 
 
 def between(low: float, high: float) -> str:

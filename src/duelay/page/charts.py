@@ -122,11 +122,13 @@ def chances_chart(look: Look, totals: Totals, arms: Sequence[int], chances: Floa
     place = {arm: column for column, arm in enumerate(sorted(arms))}
     ends = [float(totals.start[bucket]) + totals.width for bucket in past]
     values = np.array([*past.values(), chances[sorted(arms)]])
+    are_all = len(arms) == int(look.standing.present.sum())
+    rest = "no arm does" if are_all else "another one does, or no arm"
     return Chart(
         "chances",
         "Chance of being the winner",
-        "The probability that each arm beats all others, given what had been heard by then. It is "
-        "an opinion: nothing is guaranteed by it.",
+        "The probability that each arm beats all others, given what had been heard by then; what "
+        f"is missing from 100 % is that {rest}. It is an opinion: nothing is guaranteed by it.",
         (*ends, max(look.now, ends[-1] if ends else 0.0)),
         tuple(_line(look, arm, values[:, place[arm]]) for arm in arms),
         y_kind="share",
@@ -148,7 +150,7 @@ def _past_chances(look: Look, totals: Totals, arms: Sequence[int]) -> dict[int, 
     if missing:
         for place in [place for place in kept if place[:4] != kind]:
             del kept[place]
-        counts = _Cumulated(totals, read_pairs(look.connection, look.id, arms))
+        counts = _Cumulated(look, totals, arms)
         for bucket in missing:
             lead, n = counts.weigh(look, totals.start[bucket] + totals.width)
             found = opinions(lead, n, 0, None, present, _DRAWS).chances
@@ -157,14 +159,23 @@ def _past_chances(look: Look, totals: Totals, arms: Sequence[int]) -> dict[int, 
 
 
 class _Cumulated:
-    """Counts of pairs up to any time."""
+    """Counts of pairs up to any time.
 
-    def __init__(self, totals: Totals, pairs: PairTimes) -> None:
+    Repeats of units do not enter the evidence. Of each pair it is known how many there are, not
+    when: they are taken out evenly.
+    """
+
+    def __init__(self, look: Look, totals: Totals, arms: Sequence[int]) -> None:
         self.totals, self.width = totals, totals.width
-        self.plays, self.answers, self.given = (
-            np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
-            for values in (pairs.plays, pairs.answers, pairs.given)
-        )
+        self.all = read_pairs(look.connection, look.id, arms)
+        both, array = np.ix_(arms, arms), look.book.array
+
+        def entering(name: str, repeats: str) -> Floats:
+            return np.asarray(1.0 - array(repeats)[both] / np.maximum(array(name)[both], 1))
+
+        self.plays = _add_up(self.all.plays * entering("plays", "repeats"))
+        self.answers = _add_up(self.all.answers * entering("answers", "repeated_answers"))
+        self.given = _add_up(self.all.given)
 
     def at(self, values: Floats, moment: float) -> Floats:
         """Return what it had come to, growing evenly within a bucket."""
@@ -195,6 +206,11 @@ class _Cumulated:
         return lead, n
 
 
+def _add_up(values: NDArray[Any]) -> Floats:
+    """Return what it had come to when each bucket began, and at the end of the last."""
+    return np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
+
+
 def pending_chart(look: Look, totals: Totals) -> Chart | None:
     """Draw how many silent duels are open, by their age."""
     asked = totals.asked
@@ -209,45 +225,50 @@ def pending_chart(look: Look, totals: Totals) -> Chart | None:
     return Chart(
         "pending",
         "Pending by age",
-        "Duels that are still silent and may yet be answered, by how long ago they were asked.",
+        "Duels that are still silent and may yet be answered, by how long ago they were asked."
+        + " Repeats of a unit are among them." * bool(look.book.array("repeats").any()),
         tuple(ages.tolist()),
         (Line("pending", values_of(np.rint(waits)), "total"),),
         x_kind="age",
     )
 
 
-def pair_chart(look: Look, totals: Totals, i: int, j: int) -> Chart | None:
-    """Draw how often i beats j as it was known over time, corrected and naively."""
+def pair_chart(look: Look, totals: Totals, i: int, j: int, corrected: float | None) -> Chart | None:
+    """Draw how often i beats j as it was known over time, to what is known now.
+
+    The past is reckoned from the counts of then, with silence worth what it is now.
+    """
     if not totals.asked.any():
         return None
-    counts = _Cumulated(totals, read_pairs(look.connection, look.id, (i, j)))
-    plays, answers, given = (part[1:] for part in (counts.plays, counts.answers, counts.given))
-    wins, losses = given[:, 0, 1], given[:, 1, 0]
-    of = answers[:, 0, 1] + answers[:, 1, 0]
-    if look.book.bets.is_vote:
-        wins, losses = wins + answers[:, 1, 0] - losses, losses + answers[:, 0, 1] - wins
-    else:
-        of = plays[:, 0, 1] + plays[:, 1, 0]
-    heard = wins + losses
-    naive = wins if look.book.bets.is_vote else wins + plays[:, 1, 0] - losses
-    with np.errstate(invalid="ignore", divide="ignore"):
-        lines = (Line("corrected", values_of(wins / heard), "corrected"),
-                 Line("naive", values_of(naive / of), "naive"),
-                 Line("even", (0.5,) * len(heard), "level"))  # fmt: skip
+    counts, is_vote = _Cumulated(look, totals, (i, j)), look.book.bets.is_vote
     ends = np.minimum(totals.start + totals.width, np.maximum(look.now, totals.start))
+    known = np.full(len(ends), np.nan)
+    for place, end in enumerate(ends[:-1].tolist()):
+        lead, n = counts.weigh(look, end)
+        if n[0, 1] > 0 and counts.answers[place + 1].any():
+            known[place] = min(max(0.5 + 0.5 * lead[0, 1] / n[0, 1], 0.0), 1.0)
+    known[-1] = np.nan if corrected is None else corrected
     first, second = look.book.arms[i], look.book.arms[j]
-    return Chart(
-        "pair",
-        "Over time",
-        f"How often {first} beats {second}. Corrected is its share of the conversions heard of the "
-        "two so far: a coin decides who is shown first, so that late and missing answers take from "
-        "both alike. Naive takes every silence for a win of the second."
-        if not look.book.bets.is_vote
-        else f"How often {first} beats {second}, by all votes so far.",
-        tuple(ends.tolist()),
-        lines,
-        y_kind="share",
-    )
+    words = f"How often {first} beats {second}, by all votes so far."
+    lines = [Line("share of votes" if is_vote else "corrected", values_of(known), "corrected")]
+    if not is_vote:
+        words = (
+            f"How often {first} beats {second}, by what was known at the time. Corrected weighs "
+            "conversions and silence by what each tells; it ends with the number above. Naive "
+            "takes every silence for a win of the second."
+        )
+        lines.append(Line("naive", values_of(_naive(counts.all)), "naive"))
+    lines.append(Line("even", (0.5,) * len(ends), "level"))
+    return Chart("pair", "Over time", words, tuple(ends.tolist()), tuple(lines), y_kind="share")
+
+
+def _naive(pairs: PairTimes) -> Floats:
+    """Return how often the first of two arms won by then, silence being a win of the second."""
+    plays, won = np.cumsum(pairs.plays, axis=0), np.cumsum(pairs.conversions, axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(
+            (won[:, 0, 1] + plays[:, 1, 0] - won[:, 1, 0]) / (plays[:, 0, 1] + plays[:, 1, 0])
+        )
 
 
 def _line(look: Look, arm: int, values: Any) -> Line:

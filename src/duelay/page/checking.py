@@ -36,6 +36,7 @@ def check(experiment: Experiment) -> Checked:
         of=history.n,
         delays=None if found is None else _delay_chart(found, history),
         never=None if curve is None else float(curve.never),
+        within=None if found is None else float(found.learned.last),
         half=None if curve is None else _half(curve),
         still=None if found is None else _still(found, history),
         delay_words=_sentence(why if found is None else describe_curve(found)),

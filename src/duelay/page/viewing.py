@@ -32,6 +32,7 @@ from duelay.page.charts import (
 from duelay.page.checking import check
 from duelay.page.log import read_log
 from duelay.page.reading import Look, forget_others, look, rank
+from duelay.page.words import times
 from duelay.players.alarms import REMARKS
 
 __all__ = ["check", "read_log", "see", "see_list", "see_pair"]
@@ -110,7 +111,7 @@ def _list_one(experiment: Experiment) -> views.Listed:
 def _list_entry(seen: Look) -> views.Listed:
     standing, head = seen.standing, seen.book.head
     totals, today = read_totals(seen.connection, seen.id), _today(seen)
-    advice, evidence = advise(seen, today), standing.evidence
+    advice, evidence = advise(seen, today, totals), standing.evidence
     words = {"off": "something is off", "stop": "declared", "paused": "paused",
              "wait": "nothing heard yet" if head["asked"] else "no duels yet"}  # fmt: skip
     sure = None
@@ -143,6 +144,8 @@ def _view(seen: Look) -> views.Experiment:
     standing, book = seen.standing, seen.book
     settings, head = book.settings, book.head
     today, totals = _today(seen), read_totals(seen.connection, seen.id)
+    pending = _pending(standing)
+    repeats = int((book.array("repeats") - book.array("repeated_answers")).sum())
     order = rank(standing)
     arms = _arms(seen, order)
     shown = order[:ARMS]
@@ -158,16 +161,20 @@ def _view(seen: Look) -> views.Experiment:
         created=settings.created / MICRO,
         now=seen.now,
         headline=standing.headline,
-        advice=advise(seen, today),
+        advice=advise(seen, today, totals),
         guarantee=_guarantee(standing),
+        weighed=_weighed(standing),
         warnings=standing.warnings,
         winner=None if standing.winner is None else standing.arms[standing.winner],
         leader=standing.arms[standing.leader] if standing.is_heard else None,
         duels=head["asked"],
         heard=head["heard"],
-        pending=_pending(standing),
+        pending=pending,
+        silent=head["asked"] - head["heard"] - pending - repeats,
+        repeats=repeats,
         late=standing.late,
         today=today,
+        nobody=_share(1.0 - float(standing.chances.sum())) if standing.is_heard else None,
         arms=arms,
         matrix=_matrix(seen, order[:MATRIX]),
         evidence=evidence_chart(seen, present),
@@ -208,16 +215,34 @@ def _guarantee(standing: LiveStanding) -> str:
     return f"{often}: {words}." if kind == "measured" else f"{often}. It rests on {words}."
 
 
-def _arms(seen: Look, order: Sequence[int]) -> tuple[views.Arm, ...]:
-    standing, evidence = seen.standing, seen.standing.evidence
-    rows = {row.arm: row for row in standing.rows()}
-    return tuple(
-        _arm(standing, evidence, rows[arm], standing.chances if standing.is_heard else None)
-        for arm in order
+def _weighed(standing: LiveStanding) -> str:
+    """Say why intervals may contain one half though a winner is declared; else empty."""
+    if not standing.weighed or standing.winner is None:
+        return ""
+    return (
+        f"{standing.arms[standing.winner]} is {standing.weighed}: these are wider, and may "
+        "still contain 50 %."
     )
 
 
-def _arm(standing: LiveStanding, evidence: Any, row: Any, chances: Any) -> views.Arm:
+def _arms(seen: Look, order: Sequence[int]) -> tuple[views.Arm, ...]:
+    standing = seen.standing
+    rows = {row.arm: row for row in standing.rows()}
+    heard, pending = (
+        [0] * len(rows) if counts is None else _of_arms(counts)
+        for counts in (standing.answers, standing.pending)
+    )
+    return tuple(_arm(standing, rows[arm], heard[arm], pending[arm]) for arm in order)
+
+
+def _of_arms(counts: Any) -> list[int]:
+    """Add up what is counted of pairs for each arm, in either place; self-duels count once."""
+    found: list[int] = (counts.sum(axis=0) + counts.sum(axis=1) - counts.diagonal()).tolist()
+    return found
+
+
+def _arm(standing: LiveStanding, row: Any, heard: int, pending: int) -> views.Arm:
+    evidence, chances = standing.evidence, standing.chances if standing.is_heard else None
     arm, is_present = row.arm, bool(standing.present[row.arm])
     is_leader = standing.is_heard and arm == standing.leader
     is_unheard = is_leader or not standing.is_heard or math.isnan(row.mean)
@@ -229,14 +254,15 @@ def _arm(standing: LiveStanding, evidence: Any, row: Any, chances: Any) -> views
         is_present=is_present,
         is_leader=is_leader,
         is_winner=arm == standing.winner,
-        chance=float(chances[arm]) if is_weighed else None,
+        chance=float(chances[arm]) if is_weighed and chances is not None else None,
         evidence=_share(evidence.arm[arm] / evidence.level) if is_weighed and evidence else None,
         mean=None if is_unheard else _known(row.mean),
         lower=None if is_unheard else _known(row.lower),
         upper=None if is_unheard else _known(row.upper),
         duels=row.duels,
+        heard=heard,
         conversions=row.conversions,
-        pending=row.pending or 0,
+        pending=pending,
     )
 
 
@@ -279,23 +305,31 @@ def _cell(
 def _pair(seen: Look, i: int, j: int) -> views.Pair:
     standing = seen.standing
     arms = {arm.number: arm for arm in _arms(seen, [i, j])}
-    cell, pending = _matrix(seen, [i, j])[0][1], standing.pending
+    cell = _matrix(seen, [i, j])[0][1]
     assert cell is not None
-    both = ((i, j), (j, i))
-    counts = [tuple(int(values[pair]) for pair in both) if values is not None else (0, 0)
-              for values in (standing.plays, standing.conversions, pending)]  # fmt: skip
+    array = seen.book.array
+    heard = array("answers") - array("repeated_answers")
+    won = standing.conversions - array("repeated_conversions")
+    ties = np.rint(2.0 * (array("given") - won)).astype(np.int64)  # one half is given for each
+
+    def either(values: Any) -> tuple[int, int]:
+        return (0, 0) if values is None else (int(values[i, j]), int(values[j, i]))
+
     naive = _naive(seen, i, j)
     return views.Pair(
         first=arms[i],
         second=arms[j],
         cell=cell,
-        plays=counts[0],  # type: ignore[arg-type]
-        conversions=counts[1],  # type: ignore[arg-type]
-        pending=counts[2],  # type: ignore[arg-type]
+        plays=either(standing.plays),
+        repeats=either(standing.repeats),
+        heard=either(heard),
+        conversions=either(won),
+        ties=either(ties),
+        pending=either(standing.pending),
         naive=naive,
         corrected=cell.mean,
         words=_pair_words(seen, cell, naive),
-        over_time=pair_chart(seen, read_totals(seen.connection, seen.id), i, j),
+        over_time=pair_chart(seen, read_totals(seen.connection, seen.id), i, j, cell.mean),
     )
 
 
@@ -322,17 +356,28 @@ def _pair_words(seen: Look, cell: views.Cell, naive: float | None) -> str:
         return f"{first} and {second} have met in {cell.plays:,} duels, and nothing is settled yet."
     ends = f"{100 * cell.lower:.0f} to {100 * cell.upper:.0f} %"
     words = f"{first} beats {second} in about {100 * cell.mean:.0f} % of duels ({ends})"
-    if cell.lower > 0.5 or cell.upper < 0.5:
-        better = first if cell.lower > 0.5 else second
-        words += f": {better} is better"
-    else:
-        words += ": which of them is better is not yet clear"
+    words += f": {_verdict(seen, cell, cell.lower, cell.upper)}"
     if seen.book.settings.is_vote or naive is None:
         return f"{words}."
     return (
         f"{words}. Silence is weighed by what it tells; taken for wins of the second shown, it "
         f"would be {100 * naive:.0f} %."
     )
+
+
+def _verdict(seen: Look, cell: views.Cell, lower: float, upper: float) -> str:
+    """Say which of two arms is better, if that is known: by a declaration, or the interval."""
+    winner, bets, arms = seen.standing.winner, seen.book.bets, seen.book.arms
+    if winner is not None and winner in (cell.first, cell.second):
+        other = cell.second if winner == cell.first else cell.first
+        log = float(bets.best[winner, other])
+        if log >= bets.level:
+            often = times(math.exp(min(log, 700.0)))  # more is no float
+            name, rival = arms[winner], arms[other]
+            return f"{name} is declared the winner, with evidence of {often} over {rival}"
+    if lower > 0.5 or upper < 0.5:
+        return f"{arms[cell.first if lower > 0.5 else cell.second]} is better"
+    return "which of them is better is not yet clear"
 
 
 def _events(seen: Look) -> tuple[views.Event, ...]:

@@ -63,8 +63,9 @@ class Arm:
     mean: float | None  # how often the leader beats it; None for the leader, and where unheard
     lower: float | None
     upper: float | None
-    duels: int
-    conversions: int
+    duels: int  # with the arm in them, in either place, as all counts here but `conversions`
+    heard: int
+    conversions: int  # won as first
     pending: int
 
 
@@ -127,7 +128,8 @@ class Checked:
     at: float
     of: int  # duels that were looked at
     delays: Chart | None  # the share that has answered by each age, with its band
-    never: float | None  # the share of conversions that never come
+    never: float | None  # the share of answers that do not come ...
+    within: float | None  # ... by this age, the last of which anything is known
     half: float | None  # the age by which half of those that come have come
     still: tuple[float, float, float] | None  # conversions still to come of those pending: low, ...
     delay_words: str  # a sentence on the delays, or why nothing is known of them
@@ -150,14 +152,18 @@ class Experiment:
     headline: str
     advice: Advice
     guarantee: str  # a sentence
+    weighed: str  # a sentence: what a declaration is from, where intervals are from less; or empty
     warnings: tuple[str, ...]
     winner: str | None
     leader: str | None
-    duels: int
+    duels: int  # heard, pending, silent or repeats: the four add up
     heard: int
     pending: int
+    silent: int  # the window has closed without an answer, or with one that was late
+    repeats: int  # silent ones of a unit that had had the pair before: they do not count
     late: int
     today: int  # duels of the last 24 hours
+    nobody: float | None  # the chance that no arm beats all others: an opinion
     arms: tuple[Arm, ...]  # all, by rank
     matrix: tuple[tuple[Cell | None, ...], ...]  # of the first arms of `arms`, at most 30
     evidence: Chart | None
@@ -176,7 +182,10 @@ class Pair:
     second: Arm
     cell: Cell
     plays: tuple[int, int]  # with `first` shown first, and with `second` shown first
-    conversions: tuple[int, int]
+    repeats: tuple[int, int]  # of a unit that had had the pair before: not in what follows
+    heard: tuple[int, int]
+    conversions: tuple[int, int]  # won by who was shown first
+    ties: tuple[int, int]
     pending: tuple[int, int]
     naive: float | None  # how often the first wins if silence were a win of the second shown
     corrected: float | None

@@ -83,7 +83,7 @@ def _converts_too_often(standing: Standing) -> str:
 
 
 def _is_late(standing: Standing) -> str:
-    counted = int(standing.conversions.sum())
+    counted = standing.heard
     if standing.late < 10 or standing.late < _LATE * (counted + standing.late):
         return ""
     is_by_clock = standing.history is not None and standing.history.at is not None

@@ -43,6 +43,8 @@ class DuelsLeft(NamedTuple):
             return "the open duels may be enough"
         if self.high <= _NEAR * self.low:
             return f"about {self.middle:,} more duels"
+        if self.low == 0:
+            return f"probably up to {self.high:,} more duels"
         return f"probably {self.low:,} to {self.high:,} more duels"
 
 

@@ -211,6 +211,13 @@ class Standing:
         return bool(self.conversions[others].any())
 
     @property
+    def heard(self) -> int:
+        """Answers that were heard and counted; of votes, those for the second and ties as well."""
+        if self.feedback == "votes" and self.history is not None:
+            return int(self.history.is_heard.sum())
+        return int(self.conversions.sum())
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about what is wrong or not yet known; empty when all is well."""
         return find_doubts(self)
