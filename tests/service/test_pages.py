@@ -410,6 +410,12 @@ def test_a_new_experiment_is_made_with_what_the_form_says(browser, made):
     assert "a b?c" in browser.get("/").text
 
 
+def test_a_window_is_understood_as_the_page_writes_it(browser):
+    given = {"name": "short", "arms": "a\nb", "window": "3 days"}
+    assert sent_to(browser.post("/new", **given)) == "/e/short"
+    assert "window of 3 days" in browser.get("/e/short").text
+
+
 def test_a_new_experiment_without_a_window_waits_for_ever(browser):
     browser.post("/new", name="patient", arms="x\ny", goal="decide", window="", feedback="votes")
     assert browser.client.get(f"{HERE}/experiments/patient").json()["window"] is None
@@ -421,7 +427,8 @@ def test_a_new_experiment_without_a_window_waits_for_ever(browser):
         ({"name": ""}, 422, "name: "),
         ({"name": "a/b"}, 422, "name must not have a slash"),
         ({"name": "buttons"}, 409, "already"),
-        ({"arms": "one"}, 422, "arms: "),
+        ({"arms": "one"}, 422, "arms: give at least 2, one on each line"),
+        ({"arms": "one\n\ntwo\n" + "y" * 201}, 422, "the arm &#39;" + "y" * 40 + "…&#39;: string"),
         ({"arms": "same\nsame"}, 422, "arms"),
         ({"window": "soon"}, 422, "window"),
         ({"goal": "fun"}, 422, "goal: "),
@@ -460,9 +467,9 @@ def test_an_experiment_is_paused_resumed_and_its_arms_come_and_go(browser, made)
     [
         ({"what": "explode"}, "what: one of pause, resume, add, retire"),
         ({}, "what: one of"),
-        ({"what": "add", "arm": ""}, "add_arms"),
+        ({"what": "add", "arm": ""}, "the arm &#39;&#39;: string"),
         ({"what": "retire", "arm": "nobody"}, "there is no arm"),
-        ({"what": "add", "arm": "x" * 300}, "add_arms"),
+        ({"what": "add", "arm": "x" * 300}, "the arm &#39;xxx"),
     ],
 )
 def test_a_change_that_cannot_be_is_said_on_the_page(browser, fields, words):

@@ -333,10 +333,23 @@ def _is_seen(visit: Visit, version: str) -> bool:
 def _wrong(error: Exception) -> tuple[int, str]:
     """Return the status and the sentence for something that was typed."""
     if isinstance(error, ValidationError):
-        return 422, in_words(error.errors(include_url=False))
+        return 422, _typed(error.errors(include_url=False))
     refusal = refusal_of(error)
     assert refusal is not None
     return refusal.status, refusal.sentence
+
+
+def _typed(errors: Any) -> str:
+    """Say what is wrong with a form; an arm is named by what was typed, and not by a number."""
+    name, *at = first = errors[0]["loc"]
+    words = in_words(errors)
+    if name == "arms" and errors[0]["type"] == "too_short":
+        return f"{words}, one on each line"
+    if name not in ("arms", "add_arms", "retire_arms") or not at:
+        return words
+    typed = str(errors[0]["input"])
+    typed = f"{typed[:40]}…" if len(typed) > 40 else typed
+    return words.replace(".".join(map(str, first)), f"the arm {typed!r}", 1)
 
 
 def _address(visit: Visit, name: str) -> str:
