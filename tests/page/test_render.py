@@ -175,6 +175,14 @@ def test_the_headline_alone_is_announced():
     assert [one["id"] for one in live] == ["headline"]
 
 
+def test_the_headline_is_a_sentence_but_names_stay_as_they_are():
+    view, checked = sample.busy()
+    for said, shown in (("nothing has been heard", "Nothing has been heard"),
+                        (f"{view.leader} leads", f"{view.leader} leads")):  # fmt: skip
+        page = render.experiment_page(replace(view, headline=said), checked, EDITOR)
+        assert f'aria-live="polite">{shown}<' in page
+
+
 def test_of_300_arms_the_matrix_shows_30_and_says_so():
     text = render.experiment_part(*sample.many(300), READER)
     assert "The first 30 of 300 arms, by rank." in Page(text).text

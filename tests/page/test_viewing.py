@@ -164,6 +164,27 @@ def test_the_evidence_ends_with_that_of_now_and_has_the_line_of_a_declaration(bu
     assert view.evidence.x[-1] == view.now and len(view.evidence.x) <= 130
 
 
+def test_the_evidence_steps_where_an_arm_comes_or_goes_and_says_who(busy, hours):
+    before = fresh(busy).evidence
+    assert before.is_stepped and before.marks == () and "joins" not in before.words
+    hours.pass_by(60)
+    at = hours.now
+    busy.add_arm("new")
+    visit(busy, hours, 20, np.full((4, 4), 0.5))
+    hours.pass_by(60)
+    busy.retire_arm("blue")
+    visit(busy, hours, 20, np.full((4, 4), 0.5))
+    chart = fresh(busy).evidence
+    (joined, said), (retired, other) = chart.marks
+    assert (said, other) == ("new joined", "blue retired") and "An arm that joins" in chart.words
+    assert joined == pytest.approx(at, abs=1e-3) and {joined, retired} <= set(chart.x)
+    assert list(chart.x) == sorted(set(chart.x))
+    there = [at >= joined for at in chart.x]
+    assert [value is not None for value in line_of(chart, "new")] == there
+    step = chart.x.index(joined)
+    assert line_of(chart, "red")[step] < line_of(chart, "red")[step - 1]
+
+
 def test_chances_end_with_those_of_now_and_were_about_those_of_what_had_been_settled(busy):
     view, standing, rows = fresh(busy), busy.standing().without_alarms(), numbers_of(busy)
     chart = view.chances

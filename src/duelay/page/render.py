@@ -200,11 +200,17 @@ def _shown(value: Any) -> Any:
     return escape(value) if value.isprintable() else Markup(in_html(value))
 
 
+def _sentence(said: str, name: str | None) -> str:
+    """Words as a sentence; but a name at its beginning is written as it is."""
+    is_name = name is not None and said.startswith(name)
+    return said if is_name else said[:1].upper() + said[1:]
+
+
 def _moment(value: float | None, form: str = "full") -> Markup:
     """A moment, which `page.js` writes in the viewer's zone."""
     if value is None:
         return Markup(words.NONE)
-    at, said = words.iso(value), words.utc(value)
+    at, said = words.iso(value), words.utc(value, to_seconds=form == "seconds")
     return Markup(f'<time datetime="{at}" data-form="{form}" title="{said}">{said}</time>')
 
 
@@ -251,6 +257,7 @@ def _make() -> Environment:
         kind=drawing.kind,
         many=words.many,
         reach=drawing.reach,
+        sentence=_sentence,
         span=words.span,
         spark=drawing.spark,
         version=__version__,

@@ -35,6 +35,8 @@ class Chart:
     x_kind: str = "time"  # or "age", in seconds
     y_kind: str = "number"  # or "share" of 0 to 1, "evidence" (times, on a logarithmic scale)
     is_stacked: bool = False  # lines on top of each other, adding up to one
+    is_stepped: bool = False  # a value holds until the next one
+    marks: tuple[tuple[float, str], ...] = ()  # what happened, and when
     is_opinion: bool = False  # marked as such: no guarantee holds for it
 
 
