@@ -26,9 +26,8 @@ def served(tmp_path_factory):
                 duel = experiment.ask(unit=f"before-{n}")
                 if duel.first == "red":
                     experiment.tell(duel)
-    server = Server(url, folder).wait()
-    yield server.url, url
-    server.stop()
+    with Server(url, folder) as server:
+        yield server.url, url
 
 
 def run(words, *, is_python):

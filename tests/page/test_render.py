@@ -183,6 +183,14 @@ def test_the_headline_is_a_sentence_but_names_stay_as_they_are():
         assert f'aria-live="polite">{shown}<' in page
 
 
+def test_once_a_winner_is_declared_the_badge_says_so_and_what_goes_on():
+    view = replace(sample.busy()[0], winner="green", share=0.05)
+    for status, shown in (("running", "declared"), ("paused", "paused")):
+        page = render.experiment_page(replace(view, status=status), None, EDITOR)
+        assert f'id="status">{shown}<' in page
+    assert "5 % of asks still get a duel once a winner is declared" in page
+
+
 def test_of_300_arms_the_matrix_shows_30_and_says_so():
     text = render.experiment_part(*sample.many(300), READER)
     assert "The first 30 of 300 arms, by rank." in Page(text).text

@@ -360,6 +360,7 @@ def test_a_declared_winner_means_stop(url, hours):
     view = fresh(experiment)
     assert view.winner == view.arms[0].name == "red" and view.arms[0].is_winner
     assert view.advice.kind == "stop" and "show it to everybody" in view.advice.words
+    assert view.status == "running" and view.share == 0.0
     assert view.events[0].kind == "declared" and view.arms[0].evidence == 1.0
     assert max(line_of(view.evidence, "red")) >= line_of(view.evidence, "declared")[0]
     check_charts(view)

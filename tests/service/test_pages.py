@@ -477,6 +477,29 @@ def test_a_change_that_cannot_be_is_said_on_the_page(browser, fields, words):
     assert answered.status_code == 422 and words in answered.text and "buttons" in answered.text
 
 
+def test_an_arm_that_is_there_is_not_added_and_that_is_said(browser, made):
+    answered = browser.post("/e/buttons/do", what="add", arm="red")
+    assert answered.status_code == 409
+    assert "There is an arm &#39;red&#39; already: nothing has changed." in answered.text
+    browser.post("/e/buttons/do", what="retire", arm="red")
+    assert sent_to(browser.post("/e/buttons/do", what="add", arm="red")) == "/e/buttons"
+
+
+def test_a_key_for_an_experiment_that_is_not_there_is_made_and_that_is_said(keyed, made):
+    browser = keyed("administer")
+    fields = {"name": "shop", "scopes": "ask"}
+    answered = browser.post("/keys", **fields, experiments="buttons\nbutons")
+    assert answered.status_code == 200 and "duelay_" in answered.text
+    assert "There is no experiment &#39;butons&#39; yet, only" in answered.text
+    assert "There is no experiment" not in browser.post("/keys", **fields).text
+    assert len(list_keys(made)) == 3
+
+
+def test_where_there_is_no_key_the_first_one_administers_unless_somebody_says_otherwise(browser):
+    text = browser.get("/keys").text
+    assert 'value="administer" checked' in text
+
+
 def test_two_arms_stay(browser):
     browser.post("/e/buttons/do", what="retire", arm="red")
     answered = browser.post("/e/buttons/do", what="retire", arm="green")

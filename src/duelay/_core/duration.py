@@ -33,8 +33,9 @@ class Duration(float):
     """A length of time, longer than zero: a float of seconds that remembers to be one.
 
     It is made from text, from a `datetime.timedelta` or from another duration. Units are w, d, h,
-    m, s and ms, the largest first; one amount may have its word, "3 days". Arithmetic gives plain floats, in seconds. It equals only other
-    durations: a window of 60 ticks is not one of 60 seconds.
+    m, s and ms, the largest first; one amount may have a word instead, "3 days". Arithmetic gives
+    plain floats, in seconds. It equals only other durations: a window of 60 ticks is not one of 60
+    seconds.
 
     >>> Duration("2h30m"), float(Duration("2h30m")), str(Duration("90s"))
     (Duration('2h30m'), 9000.0, '1m30s')

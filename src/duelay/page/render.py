@@ -154,9 +154,13 @@ def log_page(
     )
 
 
-def keys_page(keys: Iterable[Any], viewer: Viewer, made: str = "", problem: str = "") -> str:
-    """The keys; `made` is one that was just made, shown this once."""
-    return _render("keys.html", viewer, keys=tuple(keys), made=made, problem=problem)
+def keys_page(
+    keys: Iterable[Any], viewer: Viewer, made: str = "", problem: str = "", warning: str = ""
+) -> str:
+    """The keys; `made` is one that was just made, shown this once, with what is odd about it."""
+    return _render(
+        "keys.html", viewer, keys=tuple(keys), made=made, problem=problem, warning=warning
+    )
 
 
 def login_page(problem: str = "", next: str = "/", viewer: Viewer | None = None) -> str:

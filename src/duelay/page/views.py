@@ -95,6 +95,7 @@ class Test:
     p_value: float | None
     n: int
     is_remark: bool = False  # what it alarms at is allowed: it is worth a look, and no doubt
+    level: float | None = None  # it alarms below this p-value, at this look
 
 
 @dataclass(frozen=True)
@@ -168,6 +169,7 @@ class Experiment:
     pending_ages: Chart | None
     events: tuple[Event, ...]  # the latest first
     version: str  # another one where anything has changed
+    share: float = 0.0  # of asks that get a duel once a winner is declared
 
 
 @dataclass(frozen=True)
