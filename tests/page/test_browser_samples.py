@@ -86,7 +86,7 @@ def test_what_moves_leaves_the_rest_alone(open_page, stage):
     }""")
     selected = page.evaluate("getSelection().toString()")
     before = page.evaluate("scrollY")
-    page.wait_for_selector("#headline:text-is('moved 2 times')")
+    page.wait_for_selector("#headline:text-is('Moved 2 times')")
     assert page.inner_text("#fact-duels dd") == "9,002"
     assert stage.fetched[:2] == ["seen=v-1", "seen=v-2"]
     assert page.evaluate("document.querySelector('#numbers-evidence').open")

@@ -52,12 +52,14 @@ def test_a_step_is_where_the_value_changed():
     assert 'd="M0 1000H500V1000H1000V0"' in drawn.picture
 
 
-def test_marks_are_upright_lines_and_those_close_to_each_other_have_one_name():
+def test_marks_are_upright_lines_whose_words_do_not_cover_each_other():
     marks = ((1.0, "green joined"), (1.1, "blue retired"), (3.0, "<b> joined"), (4.0, "y" * 99))
     drawn = drawing.draw(chart((0.1,) * 5, marks=marks))
-    assert [said[:12] for _, said in drawn.marks] == ["green joined", "", "<b> joined", "y" * 12]
+    assert [said[:12] for _, said, _ in drawn.marks] == ["green joined", "blue retired",
+                                                         "<b> joined", "y" * 12]  # fmt: skip
+    assert [row for _, _, row in drawn.marks] == [0, 1, 0, 0]
     assert drawn.picture.count('class="upright"') == 4 and "&lt;b&gt; joined" in drawn.picture
-    assert max(len(said) for _, said in drawn.marks) == 25
+    assert max(len(said) for _, said, _ in drawn.marks) == 25
 
 
 def test_times_are_to_the_second_where_rows_are_closer_than_a_minute():

@@ -210,6 +210,13 @@ def test_a_new_experiment_keeps_what_was_typed():
     assert "open" in next(one for one in page.all("details") if one["id"] == "new")
 
 
+def test_the_log_offers_the_outcomes_that_there_are():
+    view = sample.busy()[0]
+    for feedback, has in (("conversions", False), ("votes", True)):
+        page = render.log_page(replace(view, feedback=feedback), [], {}, "", EDITOR)
+        assert "<option>late" in page and ("<option>tie" in page) == has
+
+
 def test_older_duels_keep_the_filter():
     view = sample.busy()[0]
     text = render.log_page(view, sample.duels(), {"arm": "1", "before": "90"}, "80", READER)

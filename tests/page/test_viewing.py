@@ -400,6 +400,23 @@ def test_votes_are_counted_as_they_stand(url, hours):
     assert "votes" in pair.over_time.words
 
 
+def test_pausing_and_resuming_are_among_what_happened_once(busy):
+    busy.pause()
+    busy.pause()
+    busy.resume()
+    assert [event.kind for event in fresh(busy).events][:2] == ["resumed", "paused"]
+    assert len(fresh(busy).events) == 2
+
+
+def test_answers_that_came_late_are_found_in_the_log(busy, hours):
+    duel = busy.ask()
+    hours.pass_by(3 * 3600)
+    assert busy.tell(duel) == "late"
+    found, _ = read_log(busy, outcome="late", limit=10_000)
+    assert duel.id in [each.id for each in found]
+    assert all(each.late is not None and each.outcome == "silent" for each in found)
+
+
 def test_a_paused_one_says_so(busy):
     busy.pause()
     view = fresh(busy)

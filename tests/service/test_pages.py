@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import dataclasses
 import io
 import threading
 import time
@@ -10,7 +11,7 @@ import httpx
 import pytest
 
 from duelay.live import Experiment, StoreError
-from duelay.page import render, viewing
+from duelay.page import reading, render, viewing, views
 from duelay.service import make_app
 from duelay.service.glances import Checks, Glances
 from duelay.service.keys import create_key, list_keys
@@ -257,6 +258,18 @@ def test_the_slow_part_comes_later_and_changes_the_page(browser, monkeypatch):
     for _ in range(3):
         browser.get("/e/buttons")
     assert calls == ["buttons"]  # nothing has changed since
+
+
+def test_what_a_check_alarmed_at_is_told_to_programs(browser):
+    address = f"{HERE}/experiments/buttons"
+    assert browser.client.get(address).json()["alarms"] == []
+    with Experiment.open(room_of(browser).store, "buttons") as experiment:
+        found = viewing.check(experiment)
+    alarm = views.Test("order balance", "The coin is not fair.", True, 1e-9, 12)
+    reading.reader_of(experiment).checked = dataclasses.replace(found, tests=(alarm,))
+    told = browser.client.get(address).json()
+    assert [each["name"] for each in told["alarms"]] == ["order balance"]
+    assert told["headline"].endswith("but doubtful: order balance")
 
 
 def test_a_check_is_made_again_when_something_changed_and_time_passed(monkeypatch, made):

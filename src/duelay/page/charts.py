@@ -107,7 +107,8 @@ def _change_words(look: Look) -> str:
         return ""
     return (
         " An arm that joins has met nobody: from then on the others stand by what they have over "
-        "it. Once an arm is retired, nobody has to beat it."
+        "it, and what they need the more for it is taken off. Once an arm is retired, nobody has to "
+        "beat it."
     )
 
 

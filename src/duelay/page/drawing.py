@@ -25,8 +25,9 @@ _ROWS = 20  # of the table at most
 _AREA = ("low", "high")
 _FAR = 30.0  # a scale of ages is logarithmic where the last is so many times the middle one
 _FLOOR = 1e-3  # evidence below it is drawn there
-_APART = 0.16  # of the width: names of marks that are closer would cover each other
-_LONGEST = 24  # letters of such a name
+_APART = 0.16  # of the width: words of marks that are closer would cover each other
+_LONGEST = 24  # letters of such words
+_ROOM = 3  # rows of them
 _MINUTE = 60.0
 _DIGITS = 4
 
@@ -142,15 +143,15 @@ class Drawing:
         return Markup(text)
 
     @property
-    def marks(self) -> list[tuple[float, str]]:
-        """Upright lines, with what happened there; no words where those before would be covered."""
-        found, last = [], -math.inf
+    def marks(self) -> list[tuple[float, str, int]]:
+        """Upright lines, what happened there, and the row of these words, below those close by."""
+        found: list[tuple[float, str, int]] = []
+        last, row = -math.inf, 0
         for at, said in self.chart.marks:
             place = self.x.at(at)
-            is_apart = place - last >= _APART
-            last = place if is_apart else last
+            row, last = (row + 1, last) if place - last < _APART else (0, place)
             cut = f"{said[:_LONGEST]}…" if len(said) > _LONGEST else said
-            found.append((at, cut if is_apart else ""))
+            found.append((at, cut if row < _ROOM else "", row))
         return found
 
     @property
@@ -162,11 +163,11 @@ class Drawing:
             f"{in_html(said)}</text>"
             for at, said in self.y.ticks
         )
-        for at, said in self.marks:
+        for at, said, row in self.marks:
             across = f"{100 * self.x.at(at):.2f}%"
             end = ' text-anchor="end" dx="-4"' if self.x.at(at) > 0.5 else ' dx="4"'
             grid += f'<line class="upright" x1="{across}" x2="{across}" y1="0" y2="100%"/>'
-            grid += f'<text x="{across}" y="12"{end}>{in_html(said)}</text>'
+            grid += f'<text x="{across}" y="{12 + 15 * row}"{end}>{in_html(said)}</text>'
         paths = "".join(self._paths())
         inner = (
             f'<svg x="0" y="0" width="100%" height="100%" viewBox="0 0 {_WIDE} {_WIDE}" '

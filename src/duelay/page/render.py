@@ -20,6 +20,7 @@ from duelay._core.words import in_html
 from duelay._version import __version__
 from duelay.page import drawing, pasting, views, words
 from duelay.page.assets import STATIC, source_of
+from duelay.page.log import OF_CONVERSIONS, OUTCOMES
 
 __all__ = [
     "POLICY",
@@ -62,6 +63,8 @@ EVENTS = {
     "silent": "Traffic is silent",
     "joined": "Arm added",
     "retired": "Arm retired",
+    "paused": "Paused",
+    "resumed": "Resumed",
 }
 VERDICTS = {
     "off": "alarm",
@@ -69,7 +72,6 @@ VERDICTS = {
     "good": "no alarm",
     "unknown": "not enough heard",
 }
-OUTCOMES = ("first won", "second won", "tie", "pending", "silent")
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,13 @@ def log_page(
     kept = {name: value for name, value in filter.items() if value and name != "before"}
     older = f"?{urllib.parse.urlencode({**kept, 'before': next})}" if next else ""
     return _render(
-        "log.html", viewer, view=view, duels=duels, filter=filter, older=older, outcomes=OUTCOMES
+        "log.html",
+        viewer,
+        view=view,
+        duels=duels,
+        filter=filter,
+        older=older,
+        outcomes=OUTCOMES if view.feedback == "votes" else OF_CONVERSIONS,
     )
 
 

@@ -100,7 +100,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened: declared, withdrawn, alarm, silent, joined, retired."""
+    """Something that happened: declared, withdrawn, alarm, silent, joined, paused, ..."""
 
     kind: str
     at: float

@@ -219,7 +219,7 @@
     ctx.strokeStyle = ctx.fillStyle = colour("--soft");
     ctx.lineWidth = ratio;
     ctx.setLineDash([3 * ratio, 3 * ratio]);
-    for (const [at, said] of state.told.marks) {
+    for (const [at, said, row] of state.told.marks) {
       const x = Math.round(plot.valToPos(at, "x", true));
       ctx.beginPath();
       ctx.moveTo(x, bbox.top);
@@ -227,7 +227,7 @@
       ctx.stroke();
       const isRight = x > bbox.left + bbox.width / 2;
       ctx.textAlign = isRight ? "right" : "left";
-      ctx.fillText(said, x + (isRight ? -4 : 4) * ratio, bbox.top + 12 * ratio);
+      ctx.fillText(said, x + (isRight ? -4 : 4) * ratio, bbox.top + (12 + 15 * row) * ratio);
     }
     ctx.restore();
   }
@@ -363,7 +363,8 @@
         return !before.isEqualNode(after);
       },
       // What somebody has opened stays open.
-      beforeAttributeUpdated: (name, node) => !(name === "open" && node.tagName === "DETAILS"),
+      beforeAttributeUpdated: (name, node) =>
+        !(name === "open" && node.tagName === "DETAILS") && !(name === "class" && node.matches(".scroll")),
     });
   }
 
@@ -429,9 +430,24 @@
     });
   }
 
+  // Tables that go on to the side
+
+  function fade(box) {
+    box.classList.toggle("is-cut", box.scrollWidth - box.clientWidth - Math.abs(box.scrollLeft) > 2);
+  }
+
+  const fadeAll = () => all(".scroll").forEach(fade);
+  document.addEventListener("scroll", (event) => {
+    if (event.target.matches?.(".scroll")) fade(event.target);
+  }, { capture: true, passive: true });
+  document.addEventListener("toggle", fadeAll, true); // of details that open
+  document.addEventListener("htmx:afterSettle", fadeAll);
+  addEventListener("resize", fadeAll);
+
   const again = document.querySelector("[data-again]");
   if (again) setTimeout(() => location.reload(), 1000 * again.dataset.again);
 
   localiseAll(document.body);
   drawCharts();
+  fadeAll();
 })();
