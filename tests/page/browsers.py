@@ -74,7 +74,7 @@ class Served:
     """A server of a store in a thread, which can be stopped and started at the same port."""
 
     def __init__(self, store, **said):
-        self._store, self._said = store, {"warm": lambda: None, **said}
+        self._store, self._said = store, said
         with socket.socket() as found:
             found.bind(("127.0.0.1", 0))
             self.port = found.getsockname()[1]
@@ -88,9 +88,11 @@ class Served:
         self.app, self._server = app, uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, name="served")
         self._thread.start()
-        until = time.monotonic() + 30.0
+        until = time.monotonic() + 120.0  # it may have to compile
         while not (self._server.started and app.state.room.warm.done()):
-            assert self._thread.is_alive() and time.monotonic() < until, "it does not start"
+            if not self._thread.is_alive() or time.monotonic() > until:
+                self.stop()
+                raise AssertionError("it does not start")
             time.sleep(0.01)
         return self
 

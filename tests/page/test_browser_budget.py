@@ -15,7 +15,7 @@ def test_a_million_duels_are_a_light_page_that_is_soon_there_and_soon_renewed(
     chromium, look, tmp_path
 ):
     experiment = fill(f"sqlite:///{tmp_path}/duels.db")
-    with Served(experiment.store, warm=None, clock=experiment._desk.clock) as served:
+    with Served(experiment.store, clock=experiment._desk.clock) as served:
         found = [look(served.url).first_view("/e/million") for _ in range(3)]
         assert max(kilobytes for kilobytes, _ in found) < 300
         assert min(seconds for _, seconds in found) < 3.0

@@ -1,4 +1,4 @@
-"""Hand-made views in a real browser: by day and night, on a desk and a phone, and as they move.
+"""Hand-made views in a real browser: by day and night, on a desk and a phone.
 
 With DUELAY_SHOTS=FOLDER in the environment, pictures of all are written there, to be looked at.
 """
@@ -7,7 +7,7 @@ import pytest
 
 from page import sample
 from page.browsers import PHONE, check_looks
-from page.showing import Stage, showing
+from page.showing import showing
 
 pytestmark = [pytest.mark.long, pytest.mark.interpreted]
 # All others are in tests/page/test_browser.py, of a real service.
@@ -15,14 +15,9 @@ VIEWS = ("paused", "thirty", "hundreds", "keys", "error", "report/nasty")
 LARGE = ("thirty", "hundreds")  # axe-core looks at each cell of a matrix, for seconds
 
 
-@pytest.fixture
-def stage():
-    return Stage()
-
-
-@pytest.fixture
-def at(stage):
-    with showing(stage) as address:
+@pytest.fixture(scope="module")
+def at():
+    with showing() as address:
         yield address
 
 
@@ -71,44 +66,6 @@ def test_charts_take_the_place_of_their_first_pictures(open_page):
     assert heights(open_page("busy")) == bare
 
 
-def test_what_moves_leaves_the_rest_alone(open_page, stage):
-    page = open_page("e/checkout%20button", timezone_id="Asia/Tokyo")
-    assert page.inner_text("#events time") == "16 Nov 2026, 21:16"
-    page.click("#numbers-evidence summary")
-    page.fill("#add-arm", "typed")
-    page.focus("#cell-0-1 a")
-    page.evaluate("""() => {
-        window.canvas = document.querySelector("#plot-evidence canvas");
-        getSelection().selectAllChildren(document.querySelector("#terms"));
-        window.shifts = 0;
-        new PerformanceObserver((list) => list.getEntries().forEach((one) => (shifts += one.value)))
-            .observe({ type: "layout-shift" });
-    }""")
-    selected = page.evaluate("getSelection().toString()")
-    before = page.evaluate("scrollY")
-    page.wait_for_selector("#headline:text-is('Moved 2 times')")
-    assert page.inner_text("#fact-duels dd") == "9,002"
-    assert stage.fetched[:2] == ["seen=v-1", "seen=v-2"]
-    assert page.evaluate("document.querySelector('#numbers-evidence').open")
-    assert page.input_value("#add-arm") == "typed"
-    assert page.evaluate("document.activeElement.closest('td').id") == "cell-0-1"
-    assert page.evaluate("canvas === document.querySelector('#plot-evidence canvas')")
-    assert page.evaluate("getSelection().toString()") == selected
-    assert page.evaluate("scrollY") == before and page.evaluate("shifts") == 0
-    assert page.inner_text("#events li:first-child time") == "16 Nov 2026, 21:16"
-    assert page.complaints == []
-
-
-def test_a_lost_connection_is_said_and_so_is_its_return(open_page, stage):
-    page = open_page("e/checkout%20button")
-    assert page.locator("#lost").is_hidden()
-    stage.is_cut = True
-    page.wait_for_selector("#lost:not([hidden])")
-    assert "Connection lost, trying again" in page.inner_text("#lost")
-    stage.is_cut = False
-    page.wait_for_selector("#lost", state="hidden")
-
-
 def test_pointing_at_a_chart_says_its_numbers(open_page):
     page = open_page("nasty")
     page.hover("#plot-evidence .u-over")
@@ -133,8 +90,8 @@ def test_an_arm_comes_or_goes_only_after_a_second_word(open_page, what):
     page.click("#confirm button[value=no]")
     assert posted == []
     page.click(form)
-    page.click("#confirm button[value=yes]")
-    page.wait_for_load_state()
+    with page.expect_request(lambda one: one.method == "POST"):
+        page.click("#confirm button[value=yes]")
     assert posted == [f"csrf=token&what={what}&arm=blue"]
 
 

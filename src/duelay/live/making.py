@@ -120,10 +120,10 @@ def check_forgetting(forget: Duration | None, window: Duration | None) -> None:
 
 def check_name(name: Any) -> str:
     """Return the name of a new experiment: what the address of a page and of a call can have."""
-    name = _check_text("name", name, "the name of the experiment")
-    if "/" in name or name in (".", ".."):
+    checked = _check_text("name", name, "the name of the experiment")
+    if "/" in checked or checked in (".", ".."):
         raise ValueError(f"name must not have a slash, being part of an address, got {name!r}")
-    return name
+    return checked
 
 
 def check_arm(name: Any) -> str:

@@ -86,17 +86,17 @@ def _with_changes(look: Look, x: Floats, path: Floats) -> tuple[Floats, Floats]:
 
     An arm has none while it is not there.
     """
-    changes = [change for change in look.book.changes if change.at is not None]
-    for change in changes:
-        after = int(np.searchsorted(x, change.at, "right"))
-        if 0 < after < len(x) and x[after - 1] < change.at:
-            x = np.insert(x, after, change.at)
+    changes = [(float(change.at or 0.0), change) for change in look.book.changes]
+    for at, _ in changes:
+        after = int(np.searchsorted(x, at, "right"))
+        if 0 < after < len(x) and x[after - 1] < at:
+            x = np.insert(x, after, at)
             path = np.insert(path, after, path[after], axis=0)
     for number, arm in enumerate(look.book.arms):
-        own = [change for change in changes if change.arm == arm]
-        is_there = np.full(len(x), not own or own[0].kind == "retired")
-        for change in own:
-            is_there[x >= change.at] = change.kind == "joined"
+        own = [(at, change.kind) for at, change in changes if change.arm == arm]
+        is_there = np.full(len(x), not own or own[0][1] == "retired")
+        for at, kind in own:
+            is_there[x >= at] = kind == "joined"
         path[~is_there, number] = np.nan
     return x, path
 
@@ -107,8 +107,8 @@ def _change_words(look: Look) -> str:
         return ""
     return (
         " An arm that joins has met nobody: from then on the others stand by what they have over "
-        "it, and what they need the more for it is taken off. Once an arm is retired, nobody has to "
-        "beat it."
+        "it, and what they need the more for it is taken off. Once an arm is retired, nobody has "
+        "to beat it."
     )
 
 

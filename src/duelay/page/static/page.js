@@ -121,11 +121,13 @@
     return splits.map((at) => {
       const moment = new Date(1000 * at);
       const day = days.format(moment);
-      if (step >= 86400) return day;
       const hour = (step < 60 ? seconds : hours).format(moment);
-      const said = day === before ? hour : before && hour.startsWith("00:00") ? day : hour;
+      const isDay = step >= 86400 || (before && day !== before && hour.startsWith("00:00"));
+      const said = isDay ? day : hour;
       before = day;
-      return said;
+      // Beyond the right edge it would be cut off.
+      const room = plot.bbox.width / devicePixelRatio + 8 - plot.valToPos(at, "x");
+      return 3.5 * said.length > room ? "" : said;
     });
   }
 
