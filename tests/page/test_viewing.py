@@ -51,7 +51,7 @@ def template(tmp_path_factory):
     hours, path = Hours(), tmp_path_factory.mktemp("busy") / "duels.db"
     # Coins are of chance: at such an error nobody is ever declared.
     with make(f"sqlite:///{path}", hours, error=ERROR) as experiment:
-        visit(experiment, hours, 700, MU, every=30.0, units=lambda k: f"unit {k % 450}")
+        visit(experiment, hours, 700, MU, every=30.0, units=lambda k: f"unit {k % 520}")
     return path, hours.now
 
 
