@@ -30,6 +30,12 @@ usual = st.integers(1, 10**13).map(lambda n: n / 1000)
         ("0.5ms", 0.0005, "0.0005s"),
         ("1e-9s", 1e-9, "1e-09s"),
         ("0h5m", 300, "5m"),
+        ("3 days", 259_200, "3d"),
+        ("1 day", 86_400, "1d"),
+        ("2 weeks", 1_209_600, "14d"),
+        ("1.5 hours", 5400, "1h30m"),
+        ("90 minutes", 5400, "1h30m"),
+        ("45 seconds", 45, "45s"),
     ],
 )
 def test_forms_of_durations(text, length, printed):
@@ -70,6 +76,8 @@ def test_a_duration_equals_no_number_and_is_ordered_like_one():
         *((bad, "a duration such as '14d', '2h30m' or '90s'") for bad in
           ("", "x", "5", "d", "1h1h", "1m1h", "-1s", "1 h", "1H", "inf", "nan", "1_0s", "٣s",
            "1e9999s", "9" * 200 + "s", 5, 0.5, math.nan, math.inf, None, [], True)),
+        *((bad, "a duration such as '14d', '2h30m' or '90s'") for bad in
+          ("3 Days", "days", "3 months", "3  days", "2 hours 5m", "0x3 days")),
         *((bad, "a duration that is finite and longer than zero") for bad in
           ("0s", "0h0m", "1e999s", "1e-999s", datetime.timedelta(0), datetime.timedelta(-1))),
     ],

@@ -198,6 +198,7 @@ def pause_and_resume(page):
 def let_arms_come_and_go(page):
     page.fill("#add-arm", "new one")
     page.click("form:has(#add-arm) button")
+    page.click("#confirm button[value=yes]")
     page.locator("#arms-table >> text=new one").wait_for()
     page.select_option("#retire-arm", MARKUP)
     page.click("form:has(#retire-arm) button")

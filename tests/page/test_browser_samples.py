@@ -74,19 +74,25 @@ def test_pointing_at_a_chart_says_its_numbers(open_page):
     assert page.complaints == []
 
 
-def test_an_arm_is_retired_only_after_a_second_word(open_page):
+@pytest.mark.parametrize("what", ["add", "retire"])
+def test_an_arm_comes_or_goes_only_after_a_second_word(open_page, what):
     page = open_page("busy")
     posted = []
     page.on("request", lambda one: one.method == "POST" and posted.append(one.post_data))
-    page.select_option("#retire-arm", "blue")
-    page.click("form[data-confirm] button")
-    assert page.inner_text("#confirm-words").startswith("blue: Retire this arm?")
+    if what == "add":
+        page.fill("#add-arm", "blue")
+    else:
+        page.select_option("#retire-arm", "blue")
+    form = f"form:has(#{what}-arm) button"
+    page.click(form)
+    assert page.inner_text("#confirm-words").startswith(f"blue: {what.capitalize()} this arm?")
+    assert page.inner_text("#confirm button[value=yes]") == what.capitalize()
     page.click("#confirm button[value=no]")
     assert posted == []
-    page.click("form[data-confirm] button")
+    page.click(form)
     with page.expect_request(lambda one: one.method == "POST"):
         page.click("#confirm button[value=yes]")
-    assert posted == ["csrf=token&what=retire&arm=blue"]
+    assert posted == [f"csrf=token&what={what}&arm=blue"]
 
 
 def test_a_report_draws_its_charts_under_its_own_policy(open_page):

@@ -54,6 +54,8 @@ def test_each_test_has_its_sentence(url):
         assert test.sentence.endswith(".") and test.sentence[0].isupper()
         assert test.p_value is None or 0 <= test.p_value <= 1
         assert test.is_remark == (test.name == "share by arm")
+        assert test.level == pytest.approx(0.05 / 2 / 5 / (6 * 5 * 6))  # of five tests, k = 5
+        assert test.p_value is None or test.is_alarm == (test.p_value < test.level)
 
 
 def test_a_failed_assumption_alarms_first_and_is_what_is_off(url):

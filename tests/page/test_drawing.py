@@ -42,6 +42,31 @@ def test_evidence_far_beyond_its_declaration_leaves_the_line_in_sight():
     assert drawn.say(1e250) == "10^250 times"
 
 
+def test_evidence_below_one_is_above_the_end_of_its_scale():
+    drawn = drawing.draw(chart((1.0, 0.5, 0.03), y_kind="evidence"))
+    assert drawn.height(0.03) > 0.0 and drawn.y.ticks[0] == (-2.0, "0.01")
+
+
+def test_a_step_is_where_the_value_changed():
+    drawn = drawing.draw(chart((0.0, 0.0, 1.0), is_stepped=True, y_kind="share"))
+    assert 'd="M0 1000H500V1000H1000V0"' in drawn.picture
+
+
+def test_marks_are_upright_lines_whose_words_do_not_cover_each_other():
+    marks = ((1.0, "green joined"), (1.1, "blue retired"), (3.0, "<b> joined"), (4.0, "y" * 99))
+    drawn = drawing.draw(chart((0.1,) * 5, marks=marks))
+    assert [said[:12] for _, said, _ in drawn.marks] == ["green joined", "blue retired",
+                                                         "<b> joined", "y" * 12]  # fmt: skip
+    assert [row for _, _, row in drawn.marks] == [0, 1, 0, 0]
+    assert drawn.picture.count('class="upright"') == 4 and "&lt;b&gt; joined" in drawn.picture
+    assert max(len(said) for _, said, _ in drawn.marks) == 25
+
+
+def test_times_are_to_the_second_where_rows_are_closer_than_a_minute():
+    close, far = (chart((0.1,) * 30, tuple(step * i for i in range(30))) for step in (1.0, 60.0))
+    assert drawing.draw(close).form == "seconds" and drawing.draw(far).form == "short"
+
+
 def test_a_line_is_interrupted_where_nothing_is_known():
     path = re.search(
         r'class="line c0" d="([^"]*)"', drawing.draw(chart((0.1, 0.2, None, 0.4, 0.5))).picture

@@ -175,6 +175,22 @@ def test_the_headline_alone_is_announced():
     assert [one["id"] for one in live] == ["headline"]
 
 
+def test_the_headline_is_a_sentence_but_names_stay_as_they_are():
+    view, checked = sample.busy()
+    for said, shown in (("nothing has been heard", "Nothing has been heard"),
+                        (f"{view.leader} leads", f"{view.leader} leads")):  # fmt: skip
+        page = render.experiment_page(replace(view, headline=said), checked, EDITOR)
+        assert f'aria-live="polite">{shown}<' in page
+
+
+def test_once_a_winner_is_declared_the_badge_says_so_and_what_goes_on():
+    view = replace(sample.busy()[0], winner="green", share=0.05)
+    for status, shown in (("running", "declared"), ("paused", "paused")):
+        page = render.experiment_page(replace(view, status=status), None, EDITOR)
+        assert f'id="status">{shown}<' in page
+    assert "5 % of asks still get a duel once a winner is declared" in page
+
+
 def test_of_300_arms_the_matrix_shows_30_and_says_so():
     text = render.experiment_part(*sample.many(300), READER)
     assert "The first 30 of 300 arms, by rank." in Page(text).text
@@ -192,6 +208,13 @@ def test_a_new_experiment_keeps_what_was_typed():
     assert values == {"goal": "regret", "feedback": "conversions"}
     assert next(one for one in page.all("input") if one.get("name") == "window")["value"] == "3d"
     assert "open" in next(one for one in page.all("details") if one["id"] == "new")
+
+
+def test_the_log_offers_the_outcomes_that_there_are():
+    view = sample.busy()[0]
+    for feedback, has in (("conversions", False), ("votes", True)):
+        page = render.log_page(replace(view, feedback=feedback), [], {}, "", EDITOR)
+        assert "<option>late" in page and ("<option>tie" in page) == has
 
 
 def test_older_duels_keep_the_filter():

@@ -171,6 +171,27 @@ def test_the_evidence_ends_with_that_of_now_and_has_the_line_of_a_declaration(bu
     assert view.evidence.x[-1] == view.now and len(view.evidence.x) <= 130
 
 
+def test_the_evidence_steps_where_an_arm_comes_or_goes_and_says_who(busy, hours):
+    before = fresh(busy).evidence
+    assert before.is_stepped and before.marks == () and "joins" not in before.words
+    hours.pass_by(60)
+    at = hours.now
+    busy.add_arm("new")
+    visit(busy, hours, 20, np.full((4, 4), 0.5))
+    hours.pass_by(60)
+    busy.retire_arm("blue")
+    visit(busy, hours, 20, np.full((4, 4), 0.5))
+    chart = fresh(busy).evidence
+    (joined, said), (retired, other) = chart.marks
+    assert (said, other) == ("new joined", "blue retired") and "An arm that joins" in chart.words
+    assert joined == pytest.approx(at, abs=1e-3) and {joined, retired} <= set(chart.x)
+    assert list(chart.x) == sorted(set(chart.x))
+    there = [at >= joined for at in chart.x]
+    assert [value is not None for value in line_of(chart, "new")] == there
+    step = chart.x.index(joined)
+    assert line_of(chart, "red")[step] < line_of(chart, "red")[step - 1]
+
+
 def test_chances_end_with_those_of_now_and_were_about_those_of_what_had_been_settled(busy):
     view, standing, rows = fresh(busy), busy.standing().without_alarms(), numbers_of(busy)
     chart = view.chances
@@ -361,6 +382,7 @@ def test_a_declared_winner_means_stop(url, hours):
     view = fresh(experiment)
     assert view.winner == view.arms[0].name == "red" and view.arms[0].is_winner
     assert view.advice.kind == "stop" and "show it to everybody" in view.advice.words
+    assert view.status == "running" and view.share == 0.0
     assert view.events[0].kind == "declared" and view.arms[0].evidence == 1.0
     assert max(line_of(view.evidence, "red")) >= line_of(view.evidence, "declared")[0]
     check_charts(view)
@@ -429,6 +451,23 @@ def test_ties_are_counted_of_a_pair_in_either_order_and_repeats_are_not(url, hou
     assert pair.ties == (said["a"].count("tie"), said["b"].count("tie"))
     assert pair.conversions == (said["a"].count("first"), said["b"].count("first"))
     assert sum(pair.plays) == pair.cell.heard == 60
+
+
+def test_pausing_and_resuming_are_among_what_happened_once(busy):
+    busy.pause()
+    busy.pause()
+    busy.resume()
+    assert [event.kind for event in fresh(busy).events][:2] == ["resumed", "paused"]
+    assert len(fresh(busy).events) == 2
+
+
+def test_answers_that_came_late_are_found_in_the_log(busy, hours):
+    duel = busy.ask()
+    hours.pass_by(3 * 3600)
+    assert busy.tell(duel) == "late"
+    found, _ = read_log(busy, outcome="late", limit=10_000)
+    assert duel.id in [each.id for each in found]
+    assert all(each.late is not None and each.outcome == "silent" for each in found)
 
 
 def test_a_paused_one_says_so(busy):

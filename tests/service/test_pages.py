@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import dataclasses
 import io
 import threading
 import time
@@ -10,7 +11,7 @@ import httpx
 import pytest
 
 from duelay.live import Experiment, StoreError
-from duelay.page import render, viewing
+from duelay.page import reading, render, viewing, views
 from duelay.service import make_app
 from duelay.service.glances import Checks, Glances
 from duelay.service.keys import create_key, list_keys
@@ -259,6 +260,18 @@ def test_the_slow_part_comes_later_and_changes_the_page(browser, monkeypatch):
     assert calls == ["buttons"]  # nothing has changed since
 
 
+def test_what_a_check_alarmed_at_is_told_to_programs(browser):
+    address = f"{HERE}/experiments/buttons"
+    assert browser.client.get(address).json()["alarms"] == []
+    with Experiment.open(room_of(browser).store, "buttons") as experiment:
+        found = viewing.check(experiment)
+    alarm = views.Test("order balance", "The coin is not fair.", True, 1e-9, 12)
+    reading.reader_of(experiment).checked = dataclasses.replace(found, tests=(alarm,))
+    told = browser.client.get(address).json()
+    assert [each["name"] for each in told["alarms"]] == ["order balance"]
+    assert told["headline"].endswith("but doubtful: order balance")
+
+
 def test_a_check_is_made_again_when_something_changed_and_time_passed(monkeypatch, made):
     calls = []
     monkeypatch.setattr("duelay.service.glances.viewing.check", lambda e: calls.append(e.name))
@@ -410,6 +423,12 @@ def test_a_new_experiment_is_made_with_what_the_form_says(browser, made):
     assert "a b?c" in browser.get("/").text
 
 
+def test_a_window_is_understood_as_the_page_writes_it(browser):
+    given = {"name": "short", "arms": "a\nb", "window": "3 days"}
+    assert sent_to(browser.post("/new", **given)) == "/e/short"
+    assert "window of 3 days" in browser.get("/e/short").text
+
+
 def test_a_new_experiment_without_a_window_waits_for_ever(browser):
     browser.post("/new", name="patient", arms="x\ny", goal="decide", window="", feedback="votes")
     assert browser.client.get(f"{HERE}/experiments/patient").json()["window"] is None
@@ -421,7 +440,8 @@ def test_a_new_experiment_without_a_window_waits_for_ever(browser):
         ({"name": ""}, 422, "name: "),
         ({"name": "a/b"}, 422, "name must not have a slash"),
         ({"name": "buttons"}, 409, "already"),
-        ({"arms": "one"}, 422, "arms: "),
+        ({"arms": "one"}, 422, "arms: give at least 2, one on each line"),
+        ({"arms": "one\n\ntwo\n" + "y" * 201}, 422, "the arm &#39;" + "y" * 40 + "…&#39;: string"),
         ({"arms": "same\nsame"}, 422, "arms"),
         ({"window": "soon"}, 422, "window"),
         ({"goal": "fun"}, 422, "goal: "),
@@ -460,14 +480,37 @@ def test_an_experiment_is_paused_resumed_and_its_arms_come_and_go(browser, made)
     [
         ({"what": "explode"}, "what: one of pause, resume, add, retire"),
         ({}, "what: one of"),
-        ({"what": "add", "arm": ""}, "add_arms"),
+        ({"what": "add", "arm": ""}, "the arm &#39;&#39;: string"),
         ({"what": "retire", "arm": "nobody"}, "there is no arm"),
-        ({"what": "add", "arm": "x" * 300}, "add_arms"),
+        ({"what": "add", "arm": "x" * 300}, "the arm &#39;xxx"),
     ],
 )
 def test_a_change_that_cannot_be_is_said_on_the_page(browser, fields, words):
     answered = browser.post("/e/buttons/do", **fields)
     assert answered.status_code == 422 and words in answered.text and "buttons" in answered.text
+
+
+def test_an_arm_that_is_there_is_not_added_and_that_is_said(browser, made):
+    answered = browser.post("/e/buttons/do", what="add", arm="red")
+    assert answered.status_code == 409
+    assert "There is an arm &#39;red&#39; already: nothing has changed." in answered.text
+    browser.post("/e/buttons/do", what="retire", arm="red")
+    assert sent_to(browser.post("/e/buttons/do", what="add", arm="red")) == "/e/buttons"
+
+
+def test_a_key_for_an_experiment_that_is_not_there_is_made_and_that_is_said(keyed, made):
+    browser = keyed("administer")
+    fields = {"name": "shop", "scopes": "ask"}
+    answered = browser.post("/keys", **fields, experiments="buttons\nbutons")
+    assert answered.status_code == 200 and "duelay_" in answered.text
+    assert "There is no experiment &#39;butons&#39; yet, only" in answered.text
+    assert "There is no experiment" not in browser.post("/keys", **fields).text
+    assert len(list_keys(made)) == 3
+
+
+def test_where_there_is_no_key_the_first_one_administers_unless_somebody_says_otherwise(browser):
+    text = browser.get("/keys").text
+    assert 'value="administer" checked' in text
 
 
 def test_two_arms_stay(browser):

@@ -176,6 +176,9 @@ def test_standings_are_the_same(pair, hours):
             else:
                 assert found == wanted, field.name
         assert str(remote_).splitlines()[0] == remote_.headline
+        table = str(remote_).splitlines()[: len(ARMS) + 2]
+        if mine.is_heard:
+            assert table == str(mine).splitlines()[: len(table)]
         assert all(arm in str(remote_) for arm in ARMS)
 
 

@@ -24,6 +24,8 @@ _UNITS = {  # in milliseconds, the largest first
 }
 _AMOUNT = r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,3})?"
 _FORM = re.compile("".join(f"(?:({_AMOUNT}){unit})?" for unit in _UNITS))
+_WORDS = {"week": "w", "day": "d", "hour": "h", "minute": "m", "second": "s"}
+_SPOKEN = re.compile(f"({_AMOUNT}) ({'|'.join(_WORDS)})s?")
 _LONGEST = 100  # characters of a text
 
 
@@ -31,8 +33,9 @@ class Duration(float):
     """A length of time, longer than zero: a float of seconds that remembers to be one.
 
     It is made from text, from a `datetime.timedelta` or from another duration. Units are w, d, h,
-    m, s and ms, the largest first. Arithmetic gives plain floats, in seconds. It equals only other
-    durations: a window of 60 ticks is not one of 60 seconds.
+    m, s and ms, the largest first; one amount may have a word instead, "3 days". Arithmetic gives
+    plain floats, in seconds. It equals only other durations: a window of 60 ticks is not one of 60
+    seconds.
 
     >>> Duration("2h30m"), float(Duration("2h30m")), str(Duration("90s"))
     (Duration('2h30m'), 9000.0, '1m30s')
@@ -133,6 +136,8 @@ def _seconds(value: Any) -> float | None:
     if isinstance(value, datetime.timedelta):
         return value.total_seconds()
     text = value.strip() if isinstance(value, str) else ""
+    if len(text) <= _LONGEST and (spoken := _SPOKEN.fullmatch(text)):
+        text = spoken[1] + _WORDS[spoken[2]]
     found = _FORM.fullmatch(text) if 0 < len(text) <= _LONGEST else None
     if found is None:
         return None

@@ -20,6 +20,7 @@ from duelay.live.desk import PausedError, UnknownExperimentError
 from duelay.live.making import check_word
 from duelay.live.store import StoreError
 from duelay.logs.history import History
+from duelay.players.leading import beaten
 from duelay.players.player import UnknownDuelError
 from duelay.show.table import table
 
@@ -64,19 +65,28 @@ class RemoteStanding:
 
     def __str__(self) -> str:
         duels = self.plays.sum(axis=0) + self.plays.sum(axis=1) - self.plays.diagonal()
+        beats = beaten(self.mean)
+        order = sorted(
+            range(len(self.arms)), key=lambda place: (place != self.leader, -beats[place])
+        )
         rows = [
-            [arm, "" if self.leader in (None, place) else self._share(place), str(duels[place]),
-             str(self.conversions[place].sum()), str(self.pending[place].sum())]
-            for place, arm in enumerate(self.arms)
+            [self.arms[place] + " (retired)" * (not self.present[place]), self._share(place),
+             f"{beats[place]:g}", str(duels[place]), str(self.conversions[place].sum()),
+             str(self.pending[place].sum())]
+            for place in order
         ]  # fmt: skip
-        columns = ["arm", "leader beats it", "duels", "conversions", "pending"]
+        columns = ["arm", "leader beats it", "beats", "duels", "conversions", "pending"]
         lines = [self.headline, table(columns, rows, left=(0, 1))]
         return "\n".join([*lines, *(f"warning: {words}" for words in self.warnings)])
 
     def _share(self, place: int) -> str:
-        mean, lower, upper = (values[self.leader, place]
+        if place == self.leader:
+            return "leads"
+        if self.leader is None or np.isnan(self.mean[self.leader, place]):
+            return "unheard"
+        mean, lower, upper = (float(np.clip(values[self.leader, place], 0.0, 1.0))
                               for values in (self.mean, self.lower, self.upper))  # fmt: skip
-        return "unheard" if np.isnan(mean) else f"{mean:.3f}  [{lower:.3f}, {upper:.3f}]"
+        return f"{mean:.3f}  [{lower:.3f}, {upper:.3f}]"
 
 
 class Calls:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, insert, select
 from duelay.live import schema
 from duelay.live.book import Book
 
-KINDS = ("declared", "withdrawn", "alarm", "silent")
+KINDS = ("declared", "withdrawn", "alarm", "silent", "paused", "resumed")
 
 
 def note(

@@ -22,6 +22,7 @@ from duelay.live import schema
 from duelay.live.book import MICRO, Book, read_arms
 from duelay.live.booking import Ask, LiveDuel, Tell
 from duelay.live.desk import Act, Desk, Together, unknown_experiment
+from duelay.live.events import note
 from duelay.live.exporting import read_history, write_history
 from duelay.live.making import (
     ERROR,
@@ -335,6 +336,9 @@ class Experiment:
 
     def _set_status(self, status: str) -> None:
         def do(connection: Connection, book: Book, moment: int) -> None:
+            if book.head["status"] != status:
+                kind = "paused" if status == "paused" else "resumed"
+                note(connection, book.settings.id, kind, "", f"it was {kind}", moment)
             book.head["status"] = status
 
         self._desk.submit(Act(do))

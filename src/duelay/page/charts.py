@@ -16,6 +16,7 @@ from duelay.live.book import MICRO
 from duelay.live.series import PairTimes, Totals, read_pairs, read_shown
 from duelay.page.reading import Look
 from duelay.page.views import Chart, Line, Values
+from duelay.page.words import times
 from duelay.players.opinions import opinions
 
 Floats = NDArray[np.float64]
@@ -58,7 +59,7 @@ def evidence_chart(look: Look, arms: Sequence[int]) -> Chart | None:
     place = np.arange(len(x) - 1, -1, -stride)[::-1]
     if len(place) < 2:
         return None
-    x, path = x[place], np.exp(path[place])
+    x, path = _with_changes(look, x[place], np.exp(path[place]))
     level = math.exp(evidence.level)
     lines = [_line(look, arm, path[:, arm]) for arm in arms]
     lines.append(Line("declared", (level,) * len(x), "level"))
@@ -67,10 +68,47 @@ def evidence_chart(look: Look, arms: Sequence[int]) -> Chart | None:
         "Evidence",
         "How many times likelier what was heard is if the arm beats each other one than if the two "
         "were equal, by the opponent that it has least over. The first arm to reach the line, "
-        f"{level:,.0f} times, is declared the winner.",
+        f"{times(level)}, is declared the winner." + _change_words(look),
         tuple(x.tolist()),
         tuple(lines),
         y_kind="evidence",
+        is_stepped=True,
+        marks=tuple(
+            (change.at, f"{change.arm} {'joined' if change.kind == 'joined' else 'retired'}")
+            for change in look.book.changes
+            if change.at is not None and x[0] <= change.at <= x[-1]
+        ),
+    )
+
+
+def _with_changes(look: Look, x: Floats, path: Floats) -> tuple[Floats, Floats]:
+    """Let evidence step where an arm came or went, and not at the next moment that is known.
+
+    An arm has none while it is not there.
+    """
+    changes = [(float(change.at or 0.0), change) for change in look.book.changes]
+    for at, _ in changes:
+        after = int(np.searchsorted(x, at, "right"))
+        if 0 < after < len(x) and x[after - 1] < at:
+            x = np.insert(x, after, at)
+            path = np.insert(path, after, path[after], axis=0)
+    for number, arm in enumerate(look.book.arms):
+        own = [(at, change.kind) for at, change in changes if change.arm == arm]
+        is_there = np.full(len(x), not own or own[0][1] == "retired")
+        for at, kind in own:
+            is_there[x >= at] = kind == "joined"
+        path[~is_there, number] = np.nan
+    return x, path
+
+
+def _change_words(look: Look) -> str:
+    """Say why evidence fell, or rose, where an arm came or went."""
+    if not look.book.changes:
+        return ""
+    return (
+        " An arm that joins has met nobody: from then on the others stand by what they have over "
+        "it, and what they need the more for it is taken off. Once an arm is retired, nobody has "
+        "to beat it."
     )
 
 

@@ -15,7 +15,7 @@ from duelay.logs.history import History
 from duelay.page.charts import values_of
 from duelay.page.reading import reader_of
 from duelay.page.views import Chart, Checked, Line, Test
-from duelay.players.alarms import FEWEST, REMARKS, find_all
+from duelay.players.alarms import FEWEST, REMARKS, find_all, level_of
 
 _LATEST = 100_000  # duels that are looked at ...
 _NUMBERS = 6_000_000  # ... and times as many arms: tests make a table of the two
@@ -108,6 +108,7 @@ def _still(found: DelayEstimate, history: History) -> tuple[float, float, float]
 def _tests(history: History) -> tuple[Test, ...]:
     """Return what each test found, alarms first."""
     declared = None if history.declared is None else history.declared.tick
+    level = level_of(history)
     found = [
         Test(
             finding.name,
@@ -116,6 +117,7 @@ def _tests(history: History) -> tuple[Test, ...]:
             None if math.isnan(finding.p_value) else float(finding.p_value),
             int(finding.n),
             finding.name in REMARKS,
+            level,
         )
         for finding in (find_all(history, None, declared) if history.n else ())
     ]

@@ -24,7 +24,11 @@ _WIDE = 1000  # units of the picture's own scale, either way
 _ROWS = 20  # of the table at most
 _AREA = ("low", "high")
 _FAR = 30.0  # a scale of ages is logarithmic where the last is so many times the middle one
-_FLOOR = 0.1  # evidence below it is drawn there
+_FLOOR = 1e-3  # evidence below it is drawn there
+_APART = 0.16  # of the width: words of marks that are closer would cover each other
+_LONGEST = 24  # letters of such words
+_ROOM = 3  # rows of them
+_MINUTE = 60.0
 _DIGITS = 4
 
 
@@ -75,9 +79,11 @@ class Drawing:
             return words.share(value)
         return words.times(value) if self.chart.y_kind == "evidence" else words.about(value)
 
-    def say_x(self, value: float) -> str:
-        """A time or an age, in words."""
-        return words.utc(value) if self.chart.x_kind == "time" else words.duration(value)
+    @property
+    def form(self) -> str:
+        """How its times are written: with seconds where rows of the table would say the same."""
+        x = [at for at, _ in self.rows]
+        return "seconds" if len(x) > 1 and (x[-1] - x[0]) / (len(x) - 1) < _MINUTE else "short"
 
     @property
     def legend(self) -> list[tuple[Line, str, str]]:
@@ -109,8 +115,11 @@ class Drawing:
         said = {
             "x": [_round(value, 12) for value in chart.x],
             "xKind": chart.x_kind,
+            "form": self.form,
             "yKind": chart.y_kind,
             "isStacked": chart.is_stacked,
+            "isStepped": chart.is_stepped,
+            "marks": self.marks,
             "isBars": self.is_bars,
             "isFar": self.is_far,
             "xEnds": [self.x.low, self.x.high],
@@ -134,6 +143,18 @@ class Drawing:
         return Markup(text)
 
     @property
+    def marks(self) -> list[tuple[float, str, int]]:
+        """Upright lines, what happened there, and the row of these words, below those close by."""
+        found: list[tuple[float, str, int]] = []
+        last, row = -math.inf, 0
+        for at, said in self.chart.marks:
+            place = self.x.at(at)
+            row, last = (row + 1, last) if place - last < _APART else (0, place)
+            cut = f"{said[:_LONGEST]}…" if len(said) > _LONGEST else said
+            found.append((at, cut if row < _ROOM else "", row))
+        return found
+
+    @property
     def picture(self) -> Markup:
         """The first picture: lines that stretch with their frame, ticks that do not."""
         grid = "".join(
@@ -142,6 +163,11 @@ class Drawing:
             f"{in_html(said)}</text>"
             for at, said in self.y.ticks
         )
+        for at, said, row in self.marks:
+            across = f"{100 * self.x.at(at):.2f}%"
+            end = ' text-anchor="end" dx="-4"' if self.x.at(at) > 0.5 else ' dx="4"'
+            grid += f'<line class="upright" x1="{across}" x2="{across}" y1="0" y2="100%"/>'
+            grid += f'<text x="{across}" y="{12 + 15 * row}"{end}>{in_html(said)}</text>'
         paths = "".join(self._paths())
         inner = (
             f'<svg x="0" y="0" width="100%" height="100%" viewBox="0 0 {_WIDE} {_WIDE}" '
@@ -202,8 +228,11 @@ class Drawing:
             if value is None:
                 is_down = False
                 continue
-            at = f"{_WIDE * x:.0f} {_WIDE * (1 - self.height(value)):.0f}"
-            parts.append(f"{'L' if is_down else 'M'}{at}")
+            across, down = f"{_WIDE * x:.0f}", f"{_WIDE * (1 - self.height(value)):.0f}"
+            if is_down and self.chart.is_stepped:
+                parts.append(f"H{across}V{down}")
+            else:
+                parts.append(f"{'L' if is_down else 'M'}{across} {down}")
             is_down = True
         return "".join(parts)
 
@@ -387,14 +416,16 @@ def _evidence_ends(chart: Chart, values: Sequence[float]) -> Ends:
     level = math.log10(max(levels)) if levels else 1.0
     top = max((math.log10(v) for v in values if v > 0), default=0.0)
     high = max(1.25 * level, min(1.1 * top, 1.8 * level), 0.5)
-    low = 0.0 if min(values, default=1.0) >= 0.99 else math.log10(_FLOOR)
+    least = max(min(values, default=1.0), _FLOOR)
+    # A little room, so that a line at the end of the scale is not cut in half.
+    low = 0.0 if least >= 0.99 else math.floor(math.log10(least)) - 0.05
     step = max(1, math.ceil((high - low) / 5))
     ticks = [float(at) for at in range(math.ceil(low), math.floor(high) + 1, step)]
     return Ends(low, high, tuple((at, _decade(at)) for at in ticks))
 
 
 def _decade(at: float) -> str:
-    return words.about(10**at) if 0 <= at < 6 else "0.1" if at < 0 else f"10^{at:.0f}"
+    return words.about(10**at) if 0 <= at < 6 else f"{10**at:g}" if at < 0 else f"10^{at:.0f}"
 
 
 def _steps(high: float, step: float) -> list[float]:

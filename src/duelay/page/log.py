@@ -10,7 +10,8 @@ from duelay.live import Experiment, schema
 from duelay.live.book import MICRO, read_arms
 from duelay.page.views import Duel
 
-OUTCOMES = ("first won", "second won", "tie", "pending", "silent")
+OUTCOMES = ("first won", "second won", "tie", "pending", "silent", "late")
+OF_CONVERSIONS = ("first won", "pending", "silent", "late")  # that there are of conversions
 _FURTHEST = 20_000  # duels that one call goes through
 _WON = {1.0: "first won", 0.0: "second won", 0.5: "tie"}
 
@@ -61,6 +62,8 @@ def _number(arms: tuple[str, ...], arm: int | str) -> int:
 def _is(outcome: str, closes: int | None) -> Any:
     """Return what holds for the rows of duels with an outcome."""
     duels = schema.duels
+    if outcome == "late":
+        return duels.c.late.is_not(None)
     if outcome in ("pending", "silent"):
         if closes is None:
             return duels.c.told.is_(None) if outcome == "pending" else false()

@@ -6,6 +6,9 @@ import json
 import shlex
 import urllib.parse
 
+_ANSWERED = "# now or days later, if the first was preferred:"
+_VOTED = "# now or days later, the one that was preferred:"
+
 
 def in_python(name: str, origin: str, has_keys: bool, is_votes: bool) -> str:
     """The program that asks and tells, in Python.
@@ -16,12 +19,15 @@ def in_python(name: str, origin: str, has_keys: bool, is_votes: bool) -> str:
     service = connect("http://127.0.0.1:8000")
     experiment = service.open("buttons")
     duel = experiment.ask(unit="visitor-17")
-    # show duel.first and duel.second; once settled, duel.winner
-    # now or days later, if the first was preferred:
-    experiment.tell(duel.id)
+    if duel.id is None:  # a winner is declared: show it alone
+        print(duel.winner)
+    else:  # show both, the first one first
+        print(duel.first, duel.second)
+        # now or days later, if the first was preferred:
+        experiment.tell(duel.id)
     """
     key = ', "duelay_..."' if has_keys else ""
-    said, tell = _told(is_votes, "experiment.tell(duel.id{})", ", winner=duel.second")
+    winner = ", winner=duel.second" if is_votes else ""
     return "\n".join(
         (
             "from duelay.live import connect",
@@ -29,41 +35,45 @@ def in_python(name: str, origin: str, has_keys: bool, is_votes: bool) -> str:
             f"service = connect({_quoted(origin)}{key})",
             f"experiment = service.open({_quoted(name)})",
             'duel = experiment.ask(unit="visitor-17")',
-            "# show duel.first and duel.second; once settled, duel.winner",
-            said,
-            tell,
+            "if duel.id is None:  # a winner is declared: show it alone",
+            "    print(duel.winner)",
+            "else:  # show both, the first one first",
+            "    print(duel.first, duel.second)",
+            f"    {_VOTED if is_votes else _ANSWERED}",
+            f"    experiment.tell(duel.id{winner})",
         )
     )
 
 
 def in_curl(name: str, origin: str, has_keys: bool, is_votes: bool) -> str:
-    """The same in the shell.
+    r"""The same in the shell.
 
     >>> print(in_curl("it's", "http://127.0.0.1:8000", False, False))
-    curl -s http://127.0.0.1:8000/experiments/it%27s/duels \\
-      -H 'Content-Type: application/json' \\
-      -d '{"unit": "visitor-17"}'
-    # show first, then second
+    DUEL=$(curl -s http://127.0.0.1:8000/experiments/it%27s/duels \
+      -H 'Content-Type: application/json' \
+      -d '{"unit": "visitor-17"}')
+    # show both, the first one first; without an id, the winner alone
+    printf '%s\n' "$DUEL"
+    ID=$(printf '%s' "$DUEL" | sed -n 's/.*"id":"\([^"]*\)".*/\1/p')
     # now or days later, if the first was preferred:
-    curl -s -X PUT http://127.0.0.1:8000/duels/$ID/conversion
+    test -z "$ID" || curl -s -X PUT http://127.0.0.1:8000/duels/"$ID"/conversion
     """
     key = " \\\n  -H 'Authorization: Bearer duelay_...'" if has_keys else ""
+    here = shlex.quote(origin)
     asked = shlex.quote(f"{origin}/experiments/{urllib.parse.quote(name, safe='')}/duels")
-    kind = " \\\n  -H 'Content-Type: application/json' \\\n  -d "
-    lines = [f"curl -s {asked}{key}{kind}" + '\'{"unit": "visitor-17"}\'']
-    if is_votes:
-        lines.append("# show first, then second\n# now or days later, the one that was preferred:")
-        lines.append(f"curl -s -X PUT {origin}/duels/$ID/vote{key}{kind}" + '\'{"winner": "..."}\'')
-    else:
-        lines.append("# show first, then second\n# now or days later, if the first was preferred:")
-        lines.append(f"curl -s -X PUT {origin}/duels/$ID/conversion{key}")
-    return "\n".join(lines)
-
-
-def _told(is_votes: bool, form: str, winner: str) -> tuple[str, str]:
-    if is_votes:
-        return "# now or days later, the one that was preferred:", form.format(winner)
-    return "# now or days later, if the first was preferred:", form.format("")
+    body = " \\\n  -H 'Content-Type: application/json' \\\n  -d "
+    vote = f"vote{key}{body}" + '\'{"winner": "second"}\''
+    return "\n".join(
+        (
+            f"DUEL=$(curl -s {asked}{key}{body}" + '\'{"unit": "visitor-17"}\')',
+            "# show both, the first one first; without an id, the winner alone",
+            r"""printf '%s\n' "$DUEL" """.rstrip(),
+            r"""ID=$(printf '%s' "$DUEL" | sed -n 's/.*"id":"\([^"]*\)".*/\1/p')""",
+            _VOTED if is_votes else _ANSWERED,
+            f'test -z "$ID" || curl -s -X PUT {here}/duels/"$ID"/'
+            + (vote if is_votes else f"conversion{key}"),
+        )
+    )
 
 
 def _quoted(text: str) -> str:

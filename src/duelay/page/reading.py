@@ -171,6 +171,13 @@ def _read_events(connection: Connection, experiment: int) -> tuple[Any, ...]:
     return tuple(rows.mappings())
 
 
+def known_alarms(experiment: Experiment) -> tuple[Finding, ...]:
+    """Return what alarmed when somebody last looked; nothing is tested now."""
+    with experiment.store.reading() as connection:
+        events = _read_events(connection, experiment._desk.id)
+    return _alarms(reader_of(experiment).checked, events)
+
+
 def _alarms(checked: views.Checked | None, events: tuple[Any, ...]) -> tuple[Finding, ...]:
     """Return what alarms, by the latest check; before any, what was ever noted."""
     nan = float("nan")

@@ -21,6 +21,7 @@ from duelay._version import __version__
 from duelay.page import drawing, pasting, views, words
 from duelay.page.assets import STATIC, source_of
 from duelay.page.calls import read_calls
+from duelay.page.log import OF_CONVERSIONS, OUTCOMES
 
 __all__ = [
     "POLICY",
@@ -64,6 +65,8 @@ EVENTS = {
     "silent": "Traffic is silent",
     "joined": "Arm added",
     "retired": "Arm retired",
+    "paused": "Paused",
+    "resumed": "Resumed",
 }
 VERDICTS = {
     "off": "alarm",
@@ -71,7 +74,6 @@ VERDICTS = {
     "good": "no alarm",
     "unknown": "not enough heard",
 }
-OUTCOMES = ("first won", "second won", "tie", "pending", "silent")
 
 
 @dataclass(frozen=True)
@@ -152,13 +154,23 @@ def log_page(
     kept = {name: value for name, value in filter.items() if value and name != "before"}
     older = f"?{urllib.parse.urlencode({**kept, 'before': next})}" if next else ""
     return _render(
-        "log.html", viewer, view=view, duels=duels, filter=filter, older=older, outcomes=OUTCOMES
+        "log.html",
+        viewer,
+        view=view,
+        duels=duels,
+        filter=filter,
+        older=older,
+        outcomes=OUTCOMES if view.feedback == "votes" else OF_CONVERSIONS,
     )
 
 
-def keys_page(keys: Iterable[Any], viewer: Viewer, made: str = "", problem: str = "") -> str:
-    """The keys; `made` is one that was just made, shown this once."""
-    return _render("keys.html", viewer, keys=tuple(keys), made=made, problem=problem)
+def keys_page(
+    keys: Iterable[Any], viewer: Viewer, made: str = "", problem: str = "", warning: str = ""
+) -> str:
+    """The keys; `made` is one that was just made, shown this once, with what is odd about it."""
+    return _render(
+        "keys.html", viewer, keys=tuple(keys), made=made, problem=problem, warning=warning
+    )
 
 
 def login_page(problem: str = "", next: str = "/", viewer: Viewer | None = None) -> str:
@@ -207,11 +219,17 @@ def _shown(value: Any) -> Any:
     return escape(value) if value.isprintable() else Markup(in_html(value))
 
 
+def _sentence(said: str, name: str | None) -> str:
+    """Words as a sentence; but a name at its beginning is written as it is."""
+    is_name = name is not None and said.startswith(name)
+    return said if is_name else said[:1].upper() + said[1:]
+
+
 def _moment(value: float | None, form: str = "full") -> Markup:
     """A moment, which `page.js` writes in the viewer's zone."""
     if value is None:
         return Markup(words.NONE)
-    at, said = words.iso(value), words.utc(value)
+    at, said = words.iso(value), words.utc(value, to_seconds=form == "seconds")
     return Markup(f'<time datetime="{at}" data-form="{form}" title="{said}">{said}</time>')
 
 
@@ -258,6 +276,7 @@ def _make() -> Environment:
         kind=drawing.kind,
         many=words.many,
         reach=drawing.reach,
+        sentence=_sentence,
         span=words.span,
         spark=drawing.spark,
         version=__version__,

@@ -183,6 +183,7 @@ def _view(seen: Look) -> views.Experiment:
         pending_ages=pending_chart(seen, totals),
         events=_events(seen),
         version=seen.version,
+        share=settings.share,
     )
 
 

@@ -35,6 +35,8 @@ class Chart:
     x_kind: str = "time"  # or "age", in seconds
     y_kind: str = "number"  # or "share" of 0 to 1, "evidence" (times, on a logarithmic scale)
     is_stacked: bool = False  # lines on top of each other, adding up to one
+    is_stepped: bool = False  # a value holds until the next one
+    marks: tuple[tuple[float, str], ...] = ()  # what happened, and when
     is_opinion: bool = False  # marked as such: no guarantee holds for it
 
 
@@ -94,11 +96,12 @@ class Test:
     p_value: float | None
     n: int
     is_remark: bool = False  # what it alarms at is allowed: it is worth a look, and no doubt
+    level: float | None = None  # it alarms below this p-value, at this look
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened: declared, withdrawn, alarm, silent, joined, retired."""
+    """Something that happened: declared, withdrawn, alarm, silent, joined, paused, ..."""
 
     kind: str
     at: float
@@ -172,6 +175,7 @@ class Experiment:
     pending_ages: Chart | None
     events: tuple[Event, ...]  # the latest first
     version: str  # another one where anything has changed
+    share: float = 0.0  # of asks that get a duel once a winner is declared
 
 
 @dataclass(frozen=True)

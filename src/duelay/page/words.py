@@ -81,13 +81,14 @@ def span(lower: float | None, upper: float | None) -> str:
 def times(value: float | None) -> str:
     """Evidence: how many times likelier.
 
-    >>> [times(value) for value in (0.25, 1.0, 12.3, 81.6, 4.2e6, 1e30)]
+    >>> [times(value) for value in (0.25, 1.02, 12.3, 81.6, 4.2e6, 1e30)]
     ['0.25 times', '1 time', '12 times', '82 times', '4.2 million times', '10^30 times']
     """
     if value is None:
         return NONE
     if value < 9.5:
-        return f"{value:.2g} time{'' if value == 1 else 's'}"
+        said = f"{value:.2g}"
+        return f"{said} time{'' if said == '1' else 's'}"
     return f"{about(value)} times" if value < 1e15 else f"10^{math.log10(value):.0f} times"
 
 
@@ -111,14 +112,14 @@ def duration(seconds: float | None) -> str:
     return NONE if seconds is None else in_brief(seconds)
 
 
-def utc(moment: float) -> str:
-    """A moment, to the minute.
+def utc(moment: float, *, to_seconds: bool = False) -> str:
+    """A moment, to the minute or the second.
 
-    >>> utc(1794838598.8)
-    '16 Nov 2026, 14:16 UTC'
+    >>> utc(1794838598.8), utc(1794838598.8, to_seconds=True)
+    ('16 Nov 2026, 14:16 UTC', '16 Nov 2026, 14:16:38 UTC')
     """
     at = datetime.datetime.fromtimestamp(moment, datetime.UTC)
-    return f"{at.day} {at:%b %Y, %H:%M} UTC"
+    return f"{at.day} {at:%b %Y}, {at:{'%H:%M:%S' if to_seconds else '%H:%M'}} UTC"
 
 
 def iso(moment: float) -> str:

@@ -56,14 +56,20 @@ def find_all(
     if declared is not None:
         then = _as_it_was(history, declared)
         found = {name: test(then, level=half) for name, test in tests.items()}
-    n = int((history.first != history.second).sum())
-    if n >= FEWEST:
-        k = int(math.log2(n / FEWEST)) + 1
-        level = half / (_LOOKS * k * (k + 1))
+    if (level := level_of(history, law)) is not None:
         for name, test in tests.items():
             if name not in found or not found[name].is_alarm:
                 found[name] = test(history, level=level)
     return tuple(found.values())
+
+
+def level_of(history: History, law: Delay | None = None) -> float | None:
+    """Return the p-value below which a test alarms at this look; None of too few duels."""
+    n = int((history.first != history.second).sum())
+    if n < FEWEST:
+        return None
+    k = int(math.log2(n / FEWEST)) + 1
+    return LEVEL / 2 / len(_tests(history, law)) / (_LOOKS * k * (k + 1))
 
 
 def in_words(alarms: tuple[Finding, ...]) -> str:

@@ -99,6 +99,8 @@ def in_words(errors: Any) -> str:
     where = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
     name = ".".join(where) or "the body"
     words = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "too_short":
+        words = f"give at least {first['ctx']['min_length']}"
     words = words[:1].lower() + words[1:]
     more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
     return f"{name}: {words}{more}"

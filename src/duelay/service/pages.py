@@ -17,10 +17,10 @@ from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from duelay.live import UnknownExperimentError
+from duelay.live import Experiment, UnknownExperimentError
 from duelay.page import render, viewing, views
 from duelay.service import changing, models
-from duelay.service.errors import RefusedError, in_words, refusal_of
+from duelay.service.errors import RefusedError, cut, in_words, refusal_of
 from duelay.service.keys import ANYBODY, create_key, list_keys, revoke_key
 from duelay.service.sessions import safe_next
 from duelay.service.visits import GUARDED, Visit, check_token, greet, read_form, takes_gzip
@@ -193,6 +193,8 @@ async def do(visit: Visit) -> Response:
     try:
         if what not in changes:
             raise RefusedError(422, f"what: one of {', '.join(changes)}")
+        if what == "add" and any(each.name == arm for each in await _present(visit)):
+            raise RefusedError(409, f"There is an arm {arm!r} already: nothing has changed.")
         await changing.change(visit.room, there, models.Change(**changes[what]))
     except (ValidationError, RefusedError, ValueError) as error:
         status, words = _wrong(error)
@@ -202,6 +204,11 @@ async def do(visit: Visit) -> Response:
         )
     visit.room.glances.forget(name)
     return visit.go(_address(visit, name))
+
+
+async def _present(visit: Visit) -> list[views.Arm]:
+    view, _ = await _seen(visit)
+    return [arm for arm in view.arms if arm.is_present]
 
 
 async def _seen(visit: Visit) -> tuple[views.Experiment, views.Checked | None]:
@@ -240,12 +247,21 @@ async def make_key(visit: Visit) -> Response:
     except ValueError as error:
         return await _keys(visit, problem=str(error))
     room.ring.forget()
+    there = await room.desks.call(Experiment.names, room.store)
+    unknown = [name for name in names if name not in there]
+    warning = ""
+    if unknown:
+        warning = (
+            f"There is no experiment {' or '.join(map(repr, unknown))} yet, only "
+            f"{', '.join(map(repr, there)) or 'none'}. The key is good for one that is made under "
+            "this name."
+        )
     if visit.key is ANYBODY:  # who made the first one goes on with it
         await room.desks.call(room.ring.read)
         found = room.ring.find(made)
         assert found is not None
         visit.key, visit.session, visit.is_new = found, room.sessions.begin(found.id), True
-    return await _keys(visit, made)
+    return await _keys(visit, made, warning=warning)
 
 
 @_page("/keys/revoke", "POST")
@@ -257,11 +273,11 @@ async def drop_key(visit: Visit) -> Response:
     return visit.go(f"{visit.base}/keys")
 
 
-async def _keys(visit: Visit, made: str = "", problem: str = "") -> Response:
+async def _keys(visit: Visit, made: str = "", problem: str = "", warning: str = "") -> Response:
     _need_keys(visit)
     there = await visit.room.desks.call(list_keys, visit.room.store)
     return await visit.show(
-        lambda: render.keys_page(there, visit.viewer(), made=made, problem=problem),
+        lambda: render.keys_page(there, visit.viewer(), made, problem, cut(warning)),
         422 if problem else 200,
     )
 
@@ -340,10 +356,23 @@ def _is_seen(visit: Visit, version: str) -> bool:
 def _wrong(error: Exception) -> tuple[int, str]:
     """Return the status and the sentence for something that was typed."""
     if isinstance(error, ValidationError):
-        return 422, in_words(error.errors(include_url=False))
+        return 422, _typed(error.errors(include_url=False))
     refusal = refusal_of(error)
     assert refusal is not None
     return refusal.status, refusal.sentence
+
+
+def _typed(errors: Any) -> str:
+    """Say what is wrong with a form; an arm is named by what was typed, and not by a number."""
+    name, *at = first = errors[0]["loc"]
+    words = in_words(errors)
+    if name == "arms" and errors[0]["type"] == "too_short":
+        return f"{words}, one on each line"
+    if name not in ("arms", "add_arms", "retire_arms") or not at:
+        return words
+    typed = str(errors[0]["input"])
+    typed = f"{typed[:40]}…" if len(typed) > 40 else typed
+    return words.replace(".".join(map(str, first)), f"the arm {typed!r}", 1)
 
 
 def _address(visit: Visit, name: str) -> str:

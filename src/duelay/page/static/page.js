@@ -35,7 +35,7 @@
   const UNITS = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
 
   function about(value) {
-    if (value < 10 && value % 1) return value.toPrecision(2);
+    if (value < 10 && value % 1) return String(Number(value.toPrecision(2)));
     for (const [size, name] of [[1e12, "trillion"], [1e9, "billion"], [1e6, "million"]]) {
       if (value >= 1000 * size) return value.toExponential(1);
       if (value >= size) return `${(value / size).toFixed(1).replace(/\.0$/, "")} ${name}`;
@@ -66,7 +66,10 @@
   const SAY = {
     share,
     number: about,
-    evidence: (value) => (value < 1e15 ? `${about(value)} times` : `10^${Math.round(Math.log10(value))} times`),
+    evidence: (value) => {
+      const said = value < 1e15 ? about(value) : `10^${Math.round(Math.log10(value))}`;
+      return `${said} ${said === "1" ? "time" : "times"}`;
+    },
   };
 
   // Charts
@@ -86,7 +89,7 @@
     return { name: line.role, stroke: "--accent" };
   }
 
-  const logs = (value) => (value === null ? null : Math.log10(Math.max(value, 0.1)));
+  const logs = (value) => (value === null ? null : Math.log10(Math.max(value, 1e-3)));
 
   // What uPlot draws: x and each line in the units of the scales that the server has made.
   function columns(told) {
@@ -105,7 +108,7 @@
 
   function shape(told) {
     return JSON.stringify([
-      told.xKind, told.isBars, told.isFar, told.lines.map((line) => [line.name, line.role, line.colour]),
+      told.xKind, told.isBars, told.isFar, told.isStepped, told.lines.map((line) => [line.name, line.role, line.colour]),
     ]);
   }
 
@@ -153,6 +156,7 @@
         const low = told.lines.findIndex((other) => other.role === "low");
         if (low >= 0) bands.push({ series: [i + 1, low + 1], fill: () => colour("--band") });
       }
+      if (told.isStepped) one.paths = uPlot.paths.stepped({ align: 1 });
       if (told.isBars) {
         Object.assign(one, { fill: () => colour("--accent"), width: 0, paths: uPlot.paths.bars({ size: [0.8, 60] }) });
       }
@@ -195,7 +199,7 @@
       bands,
       hooks: {
         setCursor: [(plot) => point(state, plot, place)],
-        drawAxes: [(plot) => nameLevel(state, plot)], // lines are drawn over it
+        drawAxes: [(plot) => drawMarks(state, plot), (plot) => nameLevel(state, plot)], // lines are drawn over it
       },
     };
   }
@@ -206,6 +210,28 @@
     const most = Math.max(2, Math.floor((state.plot?.width ?? 600) / 80));
     const step = Math.ceil(ticks.length / most);
     return ticks.filter((_, i) => i % step === 0);
+  }
+
+  // Upright lines where something happened, and what.
+  function drawMarks(state, plot) {
+    const { ctx, bbox } = plot;
+    const ratio = devicePixelRatio;
+    ctx.save();
+    ctx.font = `${12 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
+    ctx.strokeStyle = ctx.fillStyle = colour("--soft");
+    ctx.lineWidth = ratio;
+    ctx.setLineDash([3 * ratio, 3 * ratio]);
+    for (const [at, said, row] of state.told.marks) {
+      const x = Math.round(plot.valToPos(at, "x", true));
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+      const isRight = x > bbox.left + bbox.width / 2;
+      ctx.textAlign = isRight ? "right" : "left";
+      ctx.fillText(said, x + (isRight ? -4 : 4) * ratio, bbox.top + (12 + 15 * row) * ratio);
+    }
+    ctx.restore();
   }
 
   function nameLevel(state, plot) {
@@ -267,7 +293,7 @@
       .filter(({ line, value }) => value !== null && value !== undefined && line.role !== "level");
     if (told.xKind === "time") entries.sort((a, b) => b.value - a.value);
     tip.replaceChildren(
-      element("div", "when", told.xKind === "time" ? format("short").format(new Date(1000 * x)) : duration(x)),
+      element("div", "when", told.xKind === "time" ? format(told.form).format(new Date(1000 * x)) : duration(x)),
       ...entries.map(({ line, value }) =>
         element("div", "entry", ...(told.isBars ? [] : [swatch(line, told.isStacked)]), element("bdi", "name", line.name), element("span", "value", say(value)))),
     );
@@ -339,7 +365,8 @@
         return !before.isEqualNode(after);
       },
       // What somebody has opened stays open.
-      beforeAttributeUpdated: (name, node) => !(name === "open" && node.tagName === "DETAILS"),
+      beforeAttributeUpdated: (name, node) =>
+        !(name === "open" && node.tagName === "DETAILS") && !(name === "class" && node.matches(".scroll")),
     });
   }
 
@@ -389,7 +416,10 @@
     form.addEventListener("submit", (event) => {
       if (form.dataset.confirmed || !dialog) return;
       event.preventDefault();
-      const chosen = form.querySelector("select")?.value;
+      const chosen = form.querySelector("[name=arm]")?.value.trim();
+      for (const answer of ["yes", "no"]) {
+        dialog.querySelector(`[value=${answer}]`).textContent = form.dataset[answer];
+      }
       document.getElementById("confirm-words").textContent =
         (chosen ? `${chosen}: ` : "") + form.dataset.confirm;
       dialog.returnValue = "no";
@@ -402,9 +432,24 @@
     });
   }
 
+  // Tables that go on to the side
+
+  function fade(box) {
+    box.classList.toggle("is-cut", box.scrollWidth - box.clientWidth - Math.abs(box.scrollLeft) > 2);
+  }
+
+  const fadeAll = () => all(".scroll").forEach(fade);
+  document.addEventListener("scroll", (event) => {
+    if (event.target.matches?.(".scroll")) fade(event.target);
+  }, { capture: true, passive: true });
+  document.addEventListener("toggle", fadeAll, true); // of details that open
+  document.addEventListener("htmx:afterSettle", fadeAll);
+  addEventListener("resize", fadeAll);
+
   const again = document.querySelector("[data-again]");
   if (again) setTimeout(() => location.reload(), 1000 * again.dataset.again);
 
   localiseAll(document.body);
   drawCharts();
+  fadeAll();
 })();
