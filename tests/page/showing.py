@@ -35,6 +35,9 @@ def showing():
                 self.send_response(204)
                 self.end_headers()
                 return
+            if at.path == "/favicon.ico":
+                self.send_error(404)
+                return
             if at.path.startswith("/static/"):
                 asset = render.STATIC[at.path.rpartition("/")[2]]
                 content, kind = asset.content, asset.content_type
@@ -47,6 +50,11 @@ def showing():
                 self.send_header("Content-Security-Policy", render.POLICY)
             self.end_headers()
             self.wfile.write(content)
+
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(204)  # the browser stays where it is
+            self.end_headers()
 
         def log_message(self, *_):
             pass

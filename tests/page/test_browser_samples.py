@@ -90,7 +90,7 @@ def test_an_arm_comes_or_goes_only_after_a_second_word(open_page, what):
     page.click("#confirm button[value=no]")
     assert posted == []
     page.click(form)
-    with page.expect_request(lambda one: one.method == "POST"):
+    with page.expect_response(lambda one: one.request.method == "POST"):
         page.click("#confirm button[value=yes]")
     assert posted == [f"csrf=token&what={what}&arm=blue"]
 
