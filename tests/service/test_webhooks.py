@@ -186,7 +186,7 @@ def test_a_paused_experiment_is_not_silent(local, receiver, watch):
         experiment.ask()
     experiment.pause()
     one_round(watch(local))
-    assert receiver.told == []
+    assert receiver.told == [("paused", "")]
 
 
 @pytest.mark.parametrize("answer", [500, 404, 302, None])
