@@ -285,7 +285,7 @@ def test_threads_may_share_a_player():
     import sys
     import threading
 
-    player = duelay.RUCBDelay().start(4, seed=0)
+    player = duelay.RUCBDelay(window=6000).start(4, seed=0)  # one thread may wait for long
     duels, wrong, kept = [], [], sys.getswitchinterval()
 
     def ask_and_tell():
