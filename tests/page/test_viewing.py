@@ -558,6 +558,7 @@ def test_what_another_process_wrote_is_seen(busy, hours):
     fresh(busy)
     other = Experiment.open(busy.store.url.render_as_string(hide_password=False), "x", clock=hours)
     other.tell(other.ask().id)
+    hours.pass_by(2.0)  # evidence may be a second old
     view = fresh(busy)
     assert view.duels == len(numbers_of(busy))
     twin = busy.standing().without_alarms()

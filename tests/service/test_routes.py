@@ -124,7 +124,7 @@ GOOD = {"name": "more", "arms": ["a", "b"]}
     ({"name": "a\0b"}, "no NUL"),
     ({"name": 3}, "name: input should be a valid string"),
     ({"name": "  "}, "name must be a text"),
-    ({"arms": ["a"]}, "arms: list should have at least 2"),
+    ({"arms": ["a"]}, "arms: give at least 2"),
     ({"arms": ["a", "a"]}, "different names"),
     ({"arms": ["a", "b\0"]}, "no NUL"),
     ({"arms": ["a", "b" * 201]}, "arms.1: string should have at most 200"),
