@@ -288,8 +288,11 @@ def test_a_corrected_pair_over_time_weighs_what_was_settled_and_ends_with_the_es
                 is_first = (r["first"] == leader) == (r["settled_by"] == 1)
                 lead += r["odds"] if is_first else -r["odds"]
                 n += r["odds"] ** 2
+        if n < 20:  # what a silence is worth today counts for more than what was heard
+            continue
         then = min(max(0.5 + 0.5 * lead / n, 0.0), 1.0)
         assert line_of(chart, "corrected")[place] == pytest.approx(then, abs=0.1)
+    assert n >= 20
 
 
 def test_a_pair_has_its_counts_in_either_order_and_says_how_the_two_compare(busy):
