@@ -10,6 +10,7 @@ import pytest
 
 from duelay.live import Experiment
 from duelay.live.book import MICRO
+from duelay.live.choosing import Chooser
 from duelay.live.events import note
 from duelay.live.series import read_totals
 from duelay.live.upkeep import forget
@@ -44,6 +45,20 @@ def fresh(experiment):
     """See it, whenever it was settled last."""
     reading.reader_of(experiment).settled = -1e18
     return see(experiment)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def coins():
+    """Coins that fall alike in every run: what is compared with a twin here is one experiment."""
+    begin = Chooser.__init__
+
+    def seeded(chooser, policy):
+        begin(chooser, policy)
+        chooser.rng = np.random.default_rng(0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Chooser, "__init__", seeded)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +204,7 @@ def test_the_evidence_steps_where_an_arm_comes_or_goes_and_says_who(busy, hours)
     there = [at >= joined for at in chart.x]
     assert [value is not None for value in line_of(chart, "new")] == there
     step = chart.x.index(joined)
-    assert line_of(chart, "red")[step] <= line_of(chart, "red")[step - 1]
+    assert line_of(chart, "red")[step] < line_of(chart, "red")[step - 1]
 
 
 def test_chances_end_with_those_of_now_and_were_about_those_of_what_had_been_settled(busy):
@@ -288,11 +303,8 @@ def test_a_corrected_pair_over_time_weighs_what_was_settled_and_ends_with_the_es
                 is_first = (r["first"] == leader) == (r["settled_by"] == 1)
                 lead += r["odds"] if is_first else -r["odds"]
                 n += r["odds"] ** 2
-        if n < 20:  # what a silence is worth today counts for more than what was heard
-            continue
         then = min(max(0.5 + 0.5 * lead / n, 0.0), 1.0)
         assert line_of(chart, "corrected")[place] == pytest.approx(then, abs=0.1)
-    assert n >= 20
 
 
 def test_a_pair_has_its_counts_in_either_order_and_says_how_the_two_compare(busy):
