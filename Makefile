@@ -1,4 +1,4 @@
-# make demo   a small comparison with a figure, from nothing, in under a minute
+# make demo   a small comparison with a figure, from nothing, in about a minute
 # make demo-live  a page with live experiments that move, from nothing, in about a minute
 # make check  lint, types and the quick tests, in under a minute
 # make test   everything that must pass
@@ -6,19 +6,23 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # A file's tests share kernels and fixtures: one worker has them all.
-PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile $(LEFT_OUT)
+LIVE := live service page cli/test_demo_live.py cli/test_service.py cli/test_stores.py \
+    cli/test_report.py docs/test_service_pages.py
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo demo-live check test lint docs pictures test-quick test-compiled test-interpreted \
+.PHONY: help demo demo-live check check-live test test-library lint docs pictures test-quick test-compiled test-interpreted \
     test-wheel coverage test-matrix test-plain-numba chaos golden clean \
-    numbers regrets levels noon bench reproduction studies tried turns decide mutants logs live load page \
+    numbers regrets levels noon bench reproduction studies scaling tried turns decide mutants logs live load page \
     browser tutorial
 
 help:
 	@echo 'make demo      install, compare six policies, draw the figure: demo/regret.png'
 	@echo 'make demo-live install, and serve a page with live experiments and simulated visitors'
 	@echo 'make check     lint, types and the quick tests: before every commit'
+	@echo 'make check-live  the same of live experiments, their service and their page'
 	@echo 'make test      all that must pass: lint, types, the site, every test, the wheel'
+	@echo 'make test-library  the same without live experiments, their service and their page'
 	@echo 'make coverage  the lines that no quick test reaches; at least 95 % must be (two minutes)'
 	@echo 'make test-matrix  the quick tests on every Python, and on the oldest dependencies'
 	@echo 'make chaos     live experiments and servers, killed 50 times on each database (some minutes)'
@@ -39,6 +43,7 @@ help:
 	@echo 'make live      live experiments: speed, growth, false declarations (a quarter of an hour)'
 	@echo 'make load      the service beside a bare route that writes the same rows (two minutes)'
 	@echo 'make page      the page of a million duels in a browser: bytes and seconds (two minutes)'
+	@echo 'make scaling   from 5 to 1000 arms: regret, time and memory (half an hour)'
 	@echo 'make studies   every study, into studies/ (an hour)'
 	@echo 'make mutants MODULE=ledger/votes  changes to a module that no test notices (minutes)'
 	@echo 'make clean     remove what these have made'
@@ -56,12 +61,21 @@ demo-live: $(VENV)/.ready-live
 	$(BIN)/duelay demo-live
 
 # Leaves out what compiles, and what takes more than a second interpreted: `make test` has it.
-check: lint test-quick
+check: lint
+	$(MAKE) --no-print-directory test-quick LEFT_OUT='$(addprefix --ignore=tests/,$(LIVE))'
+
+# What `make check` leaves out: the quick tests of live experiments, their service and their page.
+check-live: lint
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'not slow and not long' $(addprefix tests/,$(LIVE))
 
 # The first three take one core each, the tests two.
 test: $(VENV)/.ready-dev
 	$(MAKE) --no-print-directory -j 2 test-wheel lint docs
 	$(MAKE) --no-print-directory test-compiled test-interpreted
+
+# More than half of all tests are of live experiments: with real databases, servers and a browser.
+test-library:
+	$(MAKE) --no-print-directory test LEFT_OUT='$(addprefix --ignore=tests/,$(LIVE))'
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check .
@@ -146,6 +160,7 @@ regrets: $(VENV)/.ready-dev
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/duel_cost.py --peers --write
+	$(BIN)/python benchmarks/starts.py --write
 
 # What paper/ and studies/ hold already is not computed again.
 reproduction: $(VENV)/.ready
@@ -153,6 +168,10 @@ reproduction: $(VENV)/.ready
 
 studies: $(VENV)/.ready
 	$(BIN)/python benchmarks/studies.py --out studies
+
+# What scaling/ holds already is not computed again.
+scaling: $(VENV)/.ready
+	$(BIN)/python benchmarks/scaling.py
 
 # What was tried for `recommend`, on generated problems.
 tried: $(VENV)/.ready

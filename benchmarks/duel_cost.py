@@ -29,7 +29,7 @@ from duelay.engine import streams
 from duelay.engine.loop import run
 from duelay.engine.tick import new_tally
 from duelay.engine.world import make_world
-from duelay.problems import close_rival
+from duelay.problems import bradley_terry, close_rival
 from duelay.show.table import table
 from duelay.testing.yardsticks import (
     PlainDoubleThompson,
@@ -40,14 +40,6 @@ from duelay.testing.yardsticks import (
 )
 
 GEOMETRIC, ZIPF = delays.Geometric(0.01), delays.Zipf(1.2, 1000)
-START = """
-import time; begin = time.perf_counter()
-import numba; imported = time.perf_counter()
-import duelay
-duelay.simulate(duelay.datasets.load("six-rankers"), duelay.RUCBDelay(), delay="geometric:0.01",
-                horizon=1000)
-print(time.perf_counter() - begin, imported - begin)
-"""
 PEER = """
 import time, numpy as np
 from duelpy.algorithms import RelativeUCB
@@ -238,17 +230,49 @@ def threads(horizon: int) -> str:
     )
 
 
-def start() -> str:
-    """A new process, twice: the second finds compiled code."""
+def process_time(problem: Any, policy: Any, horizon: int) -> float:
+    """Microseconds a duel of the first `horizon`, by the time of the processor; the best of two."""
+    found = []
     for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", START], capture_output=True, text=True, check=True
-        )
-    total, alone = map(float, done.stdout.split())
-    return (
-        f"A new process answers after {total:.2f} s with compiled code on disk, {alone:.2f} s of "
-        f"it importing numba."
-    )
+        rule, ledger = policy.rule(problem.n_arms), policy.ledger(problem.n_arms)
+        world = make_world(problem, GEOMETRIC, policy.window, horizon)
+        tally, rngs = new_tally(problem.gaps, np.array([horizon])), streams(0, 0)
+        run(rule, ledger, False, world, tally, 1, *rngs)  # compiles
+        begin = time.process_time()
+        run(rule, ledger, False, world, tally, horizon, *rngs)
+        found.append((time.process_time() - begin) / (horizon - 1) * 1e6)
+    return min(found)
+
+
+def megabytes(state: Any) -> float:
+    """What the arrays of a rule and a ledger take."""
+    if isinstance(state, tuple):
+        return sum(megabytes(part) for part in state)
+    return state.nbytes / 1e6 if isinstance(state, np.ndarray) else 0.0
+
+
+def many_arms() -> Table:
+    """Five strong arms among weak ones, as a multiple of RUCB-Delay on six rankers in one run."""
+    six = duelay.datasets.load("six-rankers")
+    unit = process_time(six, duelay.RUCBDelay(GEOMETRIC, window=1000), 200_000)
+    recommended, rows = duelay.recommend(window=1000).policy, []
+    for policy, k, horizon in (
+        (duelay.Decide(window=1000), 6, 5000),
+        (duelay.Decide(window=1000), 16, 5000),
+        (duelay.DoubleThompson(), 200, 20_000),
+        (recommended, 200, 20_000),
+        (PlainDoubleThompson(), 200, 200),
+        (recommended, 1000, 500),
+    ):
+        problem = bradley_terry([4.0, 3.0, 2.5, 2.0, 2.0] + [1.0] * (k - 5))
+        found = process_time(problem, policy, horizon)
+        name = "all Betas drawn" if isinstance(policy, PlainDoubleThompson) else str(policy)
+        state = (policy.rule(k), policy.ledger(k))
+        rows.append(
+            [name, f"{k}", f"{horizon:,}", f"{found:.3g}", f"{found / unit:,.0f}",
+             f"{megabytes(state):.1f}"]
+        )  # fmt: skip
+    return Table(["policy", "K", "first duels", "µs a duel", "times RUCB-Delay", "MB"], rows)
 
 
 def peers() -> str:
@@ -309,7 +333,7 @@ def main() -> None:
         "bench-profile": profile(options.runs, options.horizon),
         "bench-ask": asks(),
         "bench-threads": threads(options.horizon),
-        "bench-start": start(),
+        "bench-arms": many_arms(),
     }
     if options.peers:
         parts["bench-peers"] = peers()

@@ -22,7 +22,7 @@ import numpy as np
 
 import duelay
 import pages
-from duelay import datasets, delays, ledger
+from duelay import datasets, delays, ledger, theory
 from duelay.engine import streams
 from duelay.engine.loop import run
 from duelay.engine.tick import new_tally
@@ -173,11 +173,49 @@ def largest_bias(policy: duelay.Policy, problem: duelay.Problem, t: int = 1000) 
     return float(np.abs(off).max())
 
 
+def limits() -> list[pages.Part]:
+    """What no policy can have less than, beside what `recommended.py` has measured."""
+    (measured,) = pages.kept("recommended")["parts"]
+    rows = []
+    for dataset, regret, *_ in measured["rows"][:-1]:
+        bound = theory.finite_lower_bound(datasets.load(dataset), 200_000)
+        rows.append(
+            [dataset, f"{int(bound)}", regret, f"{float(regret) / bound:.0f} times as much"]
+        )
+    columns = ["dataset", "no policy has less than", "recommended", "that is"]
+    return [pages.table(columns, rows)]
+
+
+def two_arm_limits() -> list[pages.Part]:
+    """Two arms: the bound, the best policy, and ours."""
+    horizon, runs, gaps = 5000, 400, (0.05, 0.1, 0.2)
+    both = [[duelay.Problem([[0.5, 0.5 + g], [0.5 - g, 0.5]]) for g in (d, -d)] for d in gaps]
+    bounds = [theory.finite_lower_bound(one, horizon) for one, _ in both]
+    best = [theory.bayes_optimal_regret(problems, horizon) for problems in [*both, sum(both, [])]]
+    policy, law = duelay.recommend().policy, delays.Constant(1)
+    ours = np.array([
+        duelay.simulate(one, policy, delay=law, horizon=horizon, runs=runs, seed=7).final
+        for one, _ in both
+    ])  # fmt: skip
+    means, errors = ours.mean(axis=1), ours.std(axis=1, ddof=1) / np.sqrt(runs)
+    names = [*map(str, gaps), "one of the three, each as likely"]
+    bounds.append(np.mean(bounds))
+    means, errors = np.append(means, means.mean()), np.append(errors, np.hypot.reduce(errors) / 3)
+    rows = [
+        [name, f"{bound:.1f}", f"{least:.1f}", f"{mean:.1f} ± {error:.1f}"]
+        for name, bound, least, mean, error in zip(names, bounds, best, means, errors, strict=True)
+    ]
+    columns = ["gap", "no policy has less than", "the best policy has", "recommended"]
+    return [pages.table(columns, rows)]
+
+
 MAKERS: dict[str, Callable[[], list[pages.Part]]] = {
     "built-in": built_in,
     "second-arm": second_arm,
     "numbering": numbering,
     "bias": bias,
+    "limits": limits,
+    "two-arm-limits": two_arm_limits,
 }
 
 

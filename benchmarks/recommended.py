@@ -15,6 +15,7 @@ import numpy as np
 
 import duelay
 import pages
+import quick_numbers
 from duelay import delays
 
 LAW = delays.Geometric(0.01)
@@ -89,6 +90,7 @@ def main() -> None:
     ]  # fmt: skip
     columns = ["dataset", "delay", "T", "regret", "worst run", "led by the winner"]
     pages.keep("long-and-silent", COMMAND, [pages.table(columns, rows)])
+    pages.keep("limits", "make numbers", quick_numbers.limits())  # it quotes what was found
 
 
 if __name__ == "__main__":

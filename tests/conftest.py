@@ -2,6 +2,7 @@ import gc
 import os
 import signal
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,8 @@ KERNELS = ("engine", "estimates", "ledger", "players", "policies", "rules", "tes
 # The files that take longest, compiled or interpreted, come first: so both workers end together.
 FIRST = (
     "policies/test_contract.py",
+    "_core/test_borders.py",
+    "rules/test_many_arms.py",
     "assumptions/test_assumptions.py",
     "engine/test_shortcuts.py",
     "experiments/test_experiments.py",
@@ -32,16 +35,22 @@ FIRST = (
     "rules/test_rules.py",
     "players/test_portable.py",
     "docs/test_numbers.py",
+    "page/test_browser_budget.py",
     "_core/test_outside.py",
     "problems/test_winners.py",
     "_core/test_cache.py",
+    "ledger/test_bets.py",
     "ledger/test_learned.py",
-    "test_theory.py",
+    "ledger/test_told.py",
+    "theory/test_bounds.py",
     "experiments/test_claims.py",
     "experiments/test_studies.py",
     "_core/test_jit.py",
     "policies/test_own_compiled.py",
 )
+
+
+_NO_PARAMETERS = types.SimpleNamespace(id="")
 
 
 def pytest_configure(config):
@@ -57,6 +66,8 @@ def pytest_collection_modifyitems(config, items):
     from duelay._core.numba_parts import IS_PLAIN
 
     for item in items:
+        if "postgresql" in getattr(item, "callspec", _NO_PARAMETERS).id.split("-"):
+            item.add_marker("long")  # `make check` has the same with SQLite, in a fraction of it
         if isinstance(item, pytest.DoctestItem):
             item.add_marker("compiled")  # an example is run as its reader runs it
         elif _is_in(item, BOTH) or (_is_in(item, KERNELS) and item.get_closest_marker("long")):
@@ -84,9 +95,9 @@ def interpreted():
 @pytest.fixture
 def undrawn(monkeypatch):
     """Figures are files with nothing in them: to write real ones takes most of a run's time."""
-    from duelay.show import plots
+    from duelay.show import canvas
 
-    monkeypatch.setattr(plots, "save", lambda figure, path: Path(path).write_text("<svg/>"))
+    monkeypatch.setattr(canvas, "save", lambda figure, path: Path(path).write_text("<svg/>"))
 
 
 @pytest.fixture

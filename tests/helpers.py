@@ -14,6 +14,7 @@ import duelay
 import naive
 from duelay import policies
 from duelay.problems import bradley_terry
+from duelay.rules.many_arms import many_arms_rule
 
 PROBLEM = bradley_terry([5.0, 1.0, 3.0, 2.0])
 
@@ -43,6 +44,14 @@ class Live:
 
     def start(self, arms, seed=None, **told):
         return self.policy.start(arms, seed, **told)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows(duelay.DoubleThompson):
+    """Double Thompson sampling with the rule for many arms, however few there are."""
+
+    def rule(self, n_arms):
+        return many_arms_rule(self.alpha, n_arms)
 
 
 SMALL = """

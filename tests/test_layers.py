@@ -24,6 +24,7 @@ LATER = {
     "duelay.page.report.write_report": "Jinja2 is an extra",
     "duelay.service": "FastAPI and uvicorn are an extra",
     "duelay.show.notebook": "wanted in a notebook alone",
+    "duelay.show.canvas": "matplotlib is an extra",
     "duelay.show.plots": "matplotlib is an extra",
 }
 # Who may name a type of a room above, for the checker of types alone, and why.

@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from duelay import Decide, Duel, datasets, delays, experiments, theory
 from duelay.experiments import work
 from duelay.experiments.spec import Choice, Specification
-from duelay.show import plots
+from duelay.show import canvas, plots
 
 HERE = Path(__file__).parent
 # Okabe and Ito's colours, which the colour-blind can tell apart; each line has its own dashes too.
@@ -51,15 +51,15 @@ def regret() -> Figure:
         work.execute(spec, folder)
         results = experiments.load(spec, folder)
     title = f"Mean regret of {grid.runs} runs; conversions come 100 ticks late on average"
-    figure, panels = plots.panels(2, 3, len(grid.problems), title)
+    figure, panels = canvas.panels(2, 3, len(grid.problems), title)
     for axes, problem in zip(panels, grid.problems, strict=True):
         panel = results.panel(grid, problem.name, str(grid.delays[0]))
         plots.draw_regret(axes, list(panel.values()), list(panel), band="mean")
         axes.lines[0].set_linewidth(3.2)
         axes.set_ylim(0, 1.25 * max(panel[label].mean[-1] for label in THEIRS[:2]))
         axes.set_title(f"{problem.name} (K = {problem.n_arms})", fontsize="medium")
-    plots.name_axes(panels, 3, "duels", "regret")
-    plots.one_legend(figure, panels[0])
+    canvas.name_axes(panels, 3, "duels", "regret")
+    canvas.one_legend(figure, panels[0])
     return figure
 
 
@@ -238,4 +238,4 @@ PICTURES = {draw.__name__: draw for draw in (regret, timeline, bias, coin, evide
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or PICTURES:
-        plots.save(PICTURES[name](), HERE / f"{name}.svg")
+        canvas.save(PICTURES[name](), HERE / f"{name}.svg")

@@ -5,14 +5,15 @@ from __future__ import annotations
 from duelay._core.borders import COMPILER
 from duelay.advice import recommend
 from duelay.datasets import load
-from duelay.engine import simulate
+from duelay.engine.simulate import compile_ahead
 
 
 def warm_up() -> None:
     """Compile what the recommended policies need, in players and in the simulator, or load it.
 
     It is kept on disk, so that once is enough on a machine or in an image. Without it the first
-    asks of a player are interpreted, while a thread compiles; the first simulation waits.
+    asks of a player are interpreted, while a thread compiles; a first simulation waits, unless it
+    has few duels.
     """
     policies = [recommend(goal=goal).policy for goal in ("regret", "decide")]
     for policy in policies:
@@ -21,5 +22,4 @@ def warm_up() -> None:
             player.tell(player.ask())
             str(player.standing())
     COMPILER.wait()
-    problem = load("six-rankers")
-    simulate(problem, policies[0], delay="geometric:0.01", horizon=10, runs=1, workers=1)
+    compile_ahead(load("six-rankers"), policies[0], delay="geometric:0.01")

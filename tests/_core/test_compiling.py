@@ -130,6 +130,7 @@ def test_what_numba_tells_in_another_form_does_no_harm(heard):
 @pytest.mark.kept
 def test_the_sentence_says_where_kernels_are_kept(monkeypatch, tmp_path):
     monkeypatch.setattr(jit, "_CACHE", tmp_path / "0123")
+    monkeypatch.setattr(jit, "_NOT_KEPT", "")
     assert jit._compiling().endswith(f"kept in {tmp_path}")
     monkeypatch.setattr(jit, "_CACHE", None)
     monkeypatch.setattr(jit, "_NOT_KEPT", "the disk is full")

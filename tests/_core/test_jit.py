@@ -3,10 +3,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numba
 import pytest
 
+import duelay
 from duelay import rules
 from duelay._core import jit, numba_parts
 from duelay._core.cache import find_folder
@@ -153,3 +155,37 @@ def test_a_kernel_within_a_kernel_may_print_and_raise(monkeypatch, capfd):
     assert capfd.readouterr().out == "this is 1\n" * 2
     with pytest.raises(ValueError, match="more than two"):
         around(3)
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(not numba_parts.APART, reason="Numba's parts are not used")
+def test_a_named_tuple_of_ours_is_passed_whole_and_one_of_others_as_numba_does():
+    class Theirs(NamedTuple):
+        n: int
+        m: int
+
+    ours = numba.typeof(duelay.RUCBDelay().ledger(3))
+    passed = numba_parts._models.lookup(ours)
+    assert passed.get_argument_type() == passed.get_value_type()
+    flat = numba_parts._models.lookup(numba.typeof(Theirs(1, 2))).get_argument_type()
+    assert isinstance(flat, tuple) and len(flat) == 2
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(not numba_parts.APART, reason="Numba's parts are not used")
+def test_an_error_of_the_compiler_leaves_standard_output_alone(monkeypatch):
+    colorama = pytest.importorskip("colorama")
+
+    def exchange(*args, **kwargs):
+        raise AssertionError("standard output is exchanged")
+
+    for module in (colorama, numba.core.errors):
+        for name in ("init", "reinit", "deinit"):
+            monkeypatch.setattr(module, name, exchange, raising=False)
+
+    @numba.njit
+    def wrong(text):
+        return text.nothing + 1
+
+    with pytest.raises(numba.core.errors.TypingError, match="nothing"):
+        wrong("a")

@@ -22,7 +22,7 @@ from duelay.engine.setting import ABOUT
 from duelay.experiments import figures, report
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Choice, Grid, Specification, Sweep
-from duelay.show import plots
+from duelay.show import canvas, plots
 from duelay.show.page import page
 
 ODD = [
@@ -286,7 +286,7 @@ def test_figures_show_the_words_as_they_are(small, words, tmp_path):
             plots.draw_delay(None, [Odd(0.1, words)]).figure,
         )
     ):
-        plots.save(figure, tmp_path / f"{number}.svg")
+        canvas.save(figure, tmp_path / f"{number}.svg")
         tree = ET.parse(tmp_path / f"{number}.svg")
         assert not [element for element in tree.iter() if element.tag.endswith("script")]
     pyplot.close("all")

@@ -228,29 +228,37 @@ class Bar:
 def seen(monkeypatch):
     """What happened, in order: compiling, bars, and their steps."""
     seen = []
-    real = work.simulate
+    real = work.compile_ahead
 
     def compiling(problem, policy, **options):
         seen.append(f"compiling {policy.text_name}")
         return real(problem, policy, **options)
 
     monkeypatch.setattr(watch, "tqdm", Bar(seen))
-    monkeypatch.setattr(work, "simulate", compiling)
+    monkeypatch.setattr(work, "compile_ahead", compiling)
     return seen
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("undrawn")
-def test_what_is_left_is_told_after_the_compiling_and_for_the_figures_too(seen, tmp_path):
+def test_what_is_left_is_told_for_the_figures_too(seen, tmp_path):
     spec = reading.parse(TINY, "tiny.toml", Path())
     experiments.run(spec, tmp_path / "out", workers=1, quiet=True)
-    compiling, rest = seen[:2], seen[2:]
-    assert compiling == ["compiling rucb", "compiling double-thompson"]
+    rest = [what for what in seen if not what.startswith("compiling")]  # that is beside the cells
     assert rest[:3] == ["a bar of 2 cells", "a step", "a step"]
     assert rest[3:] == ["a bar of 5 files", *["a step"] * 5]  # tables, three figures, the report
     seen.clear()
     experiments.run(spec, tmp_path / "out", workers=1, quiet=True)
     assert seen == ["a bar of 5 files", *["a step"] * 5]  # nothing to compute, nothing to compile
+
+
+def test_each_kind_of_cell_is_compiled_once_in_the_order_in_which_they_run(seen):
+    spec = reading.parse(TINY, "tiny.toml", Path())
+    cells = work._by_kind([*work.cells_of(spec), *work.cells_of(spec)])
+    work.compile_for(cells)
+    assert seen == ["compiling rucb", "compiling double-thompson"]
+    names = [cell.policy.text_name for cell in cells]
+    assert names == ["rucb"] * 2 + ["double-thompson"] * 2
 
 
 @pytest.mark.long

@@ -57,7 +57,7 @@ def test_the_commands_are_there():
             assert block.command.removeprefix("make ") in targets, block.name
 
 
-LONGEST = ("bias", "second-arm")  # more than ten seconds each
+LONGEST = ("bias", "limits", "second-arm", "two-arm-limits")  # more than ten seconds each
 
 
 @pytest.mark.compiled

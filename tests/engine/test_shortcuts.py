@@ -12,6 +12,7 @@ from duelay.engine.tick import new_tally
 from duelay.engine.world import make_world
 from duelay.problems import arithmetic, bradley_terry, close_rival
 from duelay.testing.yardsticks import PlainDoubleThompson, PlainRUCBDelay
+from helpers import Rows
 
 PROBLEMS = [arithmetic(4, 0.1), bradley_terry([6, 3, 2, 2, 1, 1]), close_rival(8, 0.1, 0.3)]
 LAWS = [delays.Geometric(0.05), delays.Never(0.3, delays.Uniform(1, 40))]
@@ -24,6 +25,11 @@ CALM = [
     duelay.RRDBDelay(delay=delays.Geometric(0.2), window=30, delta=0.5),
     duelay.Borda(delay=delays.Geometric(0.2), window=30, delta=0.5),
     duelay.Borda(delay="learn", window=30, delta=0.5),
+    duelay.DoubleThompson(window=30),
+    duelay.DoubleThompson(delay="learn", window=30),
+    duelay.DoubleThompson(delay=delays.Geometric(0.2), window=30),
+    Rows(window=30),
+    Rows(delay="learn", window=30),
     duelay.MRRDBDelay(schedule=(20, 60, 200)),
     duelay.MRRDBDelay(schedule=(20, 60, 200), feedback="counts"),
 ]
@@ -95,13 +101,14 @@ def test_rucb_is_the_plain_loop_duel_for_duel(problem, order):
 @pytest.mark.parametrize("law", LAWS, ids=str)
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
 @pytest.mark.parametrize("told", [None, "learn"])
-def test_double_thompson_has_the_law_of_the_plain_loop(problem, law, told):
+@pytest.mark.parametrize("kind", [duelay.DoubleThompson, Rows])
+def test_double_thompson_has_the_law_of_the_plain_loop(problem, law, told, kind):
     """Kolmogorov-Smirnov over 200 runs each: regret, and how often each pair was played."""
     fast, plain = (
         duelay.simulate(
             problem, kind(delay=told, window=100), delay=law, horizon=3000, runs=200, seed=seed
         )
-        for kind, seed in ((duelay.DoubleThompson, 1), (PlainDoubleThompson, 2))
+        for kind, seed in ((kind, 1), (PlainDoubleThompson, 2))
     )
     assert_same_law(fast, plain)
 

@@ -188,22 +188,22 @@ def test_self_duels_are_counted_and_say_nothing():
     assert np.isnan(ledger.estimates().mean[0, 1])
 
 
-def test_an_arms_news_are_its_duels_and_the_answers_to_them():
+def test_an_arms_news_are_its_duels_with_others_and_the_answers_to_them():
     """Rules look anew at an arm only when its news are more than they were."""
     ledger = open_ledger(assume(None, None, 3), 3)
     record(ledger, 0, 1, 1)
     assert ledger.news.tolist() == [1, 1, 0]
     record(ledger, 2, 2, 2)
-    assert ledger.news.tolist() == [1, 1, 2]
+    assert ledger.news.tolist() == [1, 1, 0]
     hear(ledger, 0, 1, 1, 3)
-    assert ledger.news.tolist() == [2, 2, 2]
+    assert ledger.news.tolist() == [2, 2, 0]
     assert ledger.plays.sum() == 2 and ledger.plays[0, 1] == ledger.plays[2, 2] == 1
     assert ledger.conversions.sum() == ledger.conversions[0, 1] == 1
     answered = for_votes(ledger)
     for first_won, wins in ((0.0, 1), (0.5, 1), (1.0, 2)):
         hear_vote(answered, 2, 1, first_won, 1, 2)
         assert answered.conversions[2, 1] == wins - 1 and answered.conversions[0, 1] == 1
-    assert ledger.news.tolist() == [2, 5, 5]
+    assert ledger.news.tolist() == [2, 5, 3]
     assert answered.estimates().wins[2, 1] == 1.5 and answered.estimates().n[1, 2] == 3
 
 

@@ -115,7 +115,7 @@ def check_looks(window, name, rules=()):
         window.page.set_viewport_size(size)
         for scheme in ("light", "dark"):
             window.page.emulate_media(color_scheme=scheme)
-            window.page.wait_for_timeout(50)
+            window.settle()
             place = f"{name}-{size['width']}-{scheme}"
             window.keep(place)
             wrong = window.fits()
@@ -163,6 +163,18 @@ class Window:
         self.page.fill("#key", key)
         self.page.click("main button.main")
         self.page.wait_for_url(lambda url: "/login" not in url)
+
+    def settle(self):
+        """Wait until frames were drawn since the window changed: charts follow it a frame later.
+
+        On a busy machine a frame takes as long as it takes.
+        """
+        self.page.evaluate(
+            """async () => {
+              for (let i = 0; i < 4; i += 1) await new Promise(requestAnimationFrame);
+              await new Promise((done) => setTimeout(done, 50));
+            }"""
+        )
 
     def fits(self):
         """Whether nothing is wider than the screen; return what is."""

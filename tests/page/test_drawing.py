@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from duelay.page import drawing, views
+from duelay.page import drawing, glyphs, views
 from page import sample
 
 
@@ -127,14 +127,14 @@ def test_a_band_is_one_area_and_one_entry_of_the_legend():
 def test_nothing_is_drawn_of_nothing():
     assert drawing.draw(None) is None
     assert drawing.draw(chart(())) is None
-    assert drawing.spark(()) == drawing.spark((3,)) == ""
+    assert glyphs.spark(()) == glyphs.spark((3,)) == ""
 
 
 def test_whiskers_reach_as_far_as_the_arms_do():
     near = [sample.arm(0, "a", 1, lower=0.45, upper=0.58)]
-    assert drawing.reach(near) == 0.1
-    assert drawing.reach([sample.arm(0, "a", 0)]) == 0.5
-    assert drawing.reach([sample.arm(0, "a", 1, lower=-0.1, upper=0.6)]) == 0.5
-    dot = re.search(r'cx="([\d.]+)"', drawing.whisker(0.45, 0.55, 0.58, 0.1))
+    assert glyphs.reach(near) == 0.1
+    assert glyphs.reach([sample.arm(0, "a", 0)]) == 0.5
+    assert glyphs.reach([sample.arm(0, "a", 1, lower=-0.1, upper=0.6)]) == 0.5
+    dot = re.search(r'cx="([\d.]+)"', glyphs.whisker(0.45, 0.55, 0.58, 0.1))
     assert math.isclose(float(dot[1]), 4 + 124 * 0.75)
-    assert "reach" not in drawing.whisker(None, None, None)
+    assert "reach" not in glyphs.whisker(None, None, None)

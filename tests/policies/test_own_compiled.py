@@ -163,6 +163,16 @@ def allocate(rule, ledger, t, rng):
     return np.zeros(rule.n_arms, dtype=np.int64)[0], 1
 
 
+class Counts(NamedTuple):
+    n_arms: int
+
+
+@select.register(Counts)
+def count(rule, ledger, t, rng):
+    rule.n_arms += 1
+    return 0, 1
+
+
 @dataclass(frozen=True)
 class Of(duelay.CompiledPolicy):
     make: object
@@ -189,6 +199,19 @@ def test_a_rule_that_allocates_is_told_so():
         TypeError, match=r"cannot be compiled \(test_own_compiled.py, line \d+\): it must be a Na"
     ):
         Of(Allocates).start(3, seed=0).ask()
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(duelay._core.numba_parts.IS_PLAIN, reason="Numba's own words stand")
+def test_a_rule_that_changes_a_number_is_told_so():
+    for call in (
+        lambda policy: policy.start(3, seed=0).ask(),
+        lambda policy: duelay.simulate(
+            duelay.datasets.load("mslr"), policy, delay="constant:1", horizon=5
+        ),
+    ):
+        with pytest.raises(TypeError, match="the rule Counts cannot be compiled.*change no number"):
+            call(Of(Counts))
 
 
 def one_pair(second):

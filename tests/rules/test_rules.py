@@ -280,7 +280,7 @@ def test_double_thompson_chooses_as_often_as_the_algorithm_does(is_plus, law, to
         ledger.plays[i, j] = plays
         ledger.conversions[i, j] = won if law is None else round(0.6 * won)
         if law is not None:
-            ledger.assumed.ahead[i, j] = 0.6 * plays
+            ledger.assumed.closed[i, j] = plays
     told, t, draws = ledger.estimates(), 120, 6000
     rng, twin_rng = np.random.default_rng(5), np.random.default_rng(6)
     counts, twin = np.zeros((4, 4)), np.zeros((4, 4))

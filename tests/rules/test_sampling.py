@@ -1,6 +1,7 @@
 """What double Thompson sampling and RMED remember, against what they would compute anew."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -10,22 +11,27 @@ import duelay
 import naive
 from duelay import delays
 from duelay.ledger import age_to, assume, for_votes, hear, hear_vote, open_ledger, record
-from duelay.rules.double_thompson import (
-    beats_all,
+from duelay.ledger.assumption import expected, expected_at_last
+from duelay.rules.beliefs import (
     beats_for_certain,
     chance_above_half,
-    double_thompson_rule,
     draw_above_half,
-    has_changed,
     is_beaten_for_certain,
+)
+from duelay.rules.double_thompson import (
+    beats_all,
+    double_thompson_rule,
+    has_changed,
     is_surely_in_c,
+    lay_floors,
     least_regret,
     may_beat,
     promised_regret,
     wins_sample,
 )
+from duelay.rules.quiet import loses_some, quiet_turns
 from duelay.rules.rmed import against, rmed_rule
-from duelay.rules.turn import turn
+from duelay.rules.turn import calm_until, pass_over, turn, wins_and_count
 from helpers import Fixed
 
 LAWS = [None, delays.Geometric(0.1), delays.Uniform(1, 30)]
@@ -278,3 +284,124 @@ def test_rmed_takes_an_arm_of_which_nothing_is_heard_for_an_even_one():
         hear_vote(ledger, 1, 3, float(k < 90), 1, 2)
     ledger.plays[:] = 1
     assert turn(rmed_rule(4), ledger, 400, np.random.default_rng(0)) == (0, 1)
+
+
+FLOORS = [
+    delays.Geometric(0.1),
+    delays.Never(0.3, delays.Geometric(0.1)),
+    delays.Uniform(1, 30),
+    delays.Never(0.4, delays.Uniform(1, 30)),
+]
+
+
+@pytest.mark.parametrize("window", [None, 20])
+@pytest.mark.parametrize("law", FLOORS, ids=str)
+def test_a_floor_holds_until_there_is_news(law, window):
+    """The chance of every later tick, and membership of C, against those reckoned anew."""
+    n_laid = 0
+    for seed in range(40):
+        rng, ledger = np.random.default_rng(seed), open_ledger(assume(law, window, 3), 3)
+        for t in range(1, 40):
+            step(ledger, t, rng)
+        rules = [double_thompson_rule(0.51, False, 3) for _ in range(3)]
+        for arm, rule in enumerate(rules):
+            rule.favourite[0] = arm
+        laid = {arm: lay_floors(rule, ledger, 40) for arm, rule in enumerate(rules)}
+        laid = {arm: together for arm, together in laid.items() if together > 0}
+        n_laid += len(laid)
+        for arm, together in laid.items():
+            assert together == pytest.approx(np.delete(rules[arm].floor, arm).prod())
+        for t in range(40, 110):
+            age_to(ledger, t)
+            for arm in laid:
+                for j in {0, 1, 2} - {arm}:
+                    chance = chance_above_half(*wins_and_count(ledger, arm, j))
+                    assert chance >= rules[arm].floor[j] - 1e-9
+                assert is_surely_in_c(ledger, arm, 0.51 * math.log(t))
+    assert n_laid > 5
+
+
+def test_without_a_bound_on_what_is_expected_no_floor_is_laid():
+    policy = duelay.DoubleThompson(delay="learn", window="30s")
+    rule, ledger = policy.rule(2), policy.ledger(2, by_clock=True)
+    record(ledger, 0, 1, 1)
+    assert lay_floors(rule, ledger, 2) == 0.0
+
+
+def test_what_expected_grows_to_is_reached_and_not_passed():
+    for law in FLOORS:
+        for window in (None, 20):
+            ledger = open_ledger(assume(law, window, 2), 2)
+            for t in range(1, 6):
+                age_to(ledger, t)
+                record(ledger, 0, 1, t)
+            last = expected_at_last(ledger.assumed, ledger.plays, 0, 1)
+            for t in range(6, 400):
+                age_to(ledger, t)
+                assert expected(ledger.assumed, ledger.plays, 0, 1) <= last + 1e-9
+            assert expected(ledger.assumed, ledger.plays, 0, 1) == pytest.approx(last)
+
+
+@pytest.mark.parametrize("chance", [0.9, 0.99])
+def test_quiet_turns_are_as_many_as_if_each_were_drawn(chance):
+    rng = np.random.default_rng(3)
+    drawn = np.array([quiet_turns(chance, rng) for _ in range(4000)])
+    for n in (1, 3, 10):
+        p = chance ** (2 * n)
+        assert abs((drawn >= n).mean() - p) < 4 * math.sqrt(p * (1 - p) / 4000)
+    assert quiet_turns(1.0, rng) > 10**15
+
+
+@pytest.mark.long
+def test_where_a_floor_does_not_hold_the_losses_have_the_law_of_the_sample():
+    """Over many ticks an arm loses to each other, and to both, as often as if all were drawn."""
+    ledger = open_ledger(assume(None, None, 3), 3)
+    chances = []
+    for j, (n, won) in enumerate(((12, 8), (10, 7)), start=1):
+        ledger.plays[0, j], ledger.conversions[0, j] = n, won
+        chances.append(chance_above_half(float(won), float(n)))
+    rng, ticks, beats = np.random.default_rng(0), 20_000, np.zeros(3, dtype=bool)
+    floors = np.array([0.0, 0.8 * chances[0], 0.9 * chances[1]])
+    together, lost = floors[1] * floors[2], np.zeros((ticks, 2), dtype=bool)
+    for row in lost:
+        if rng.random() >= together:
+            left = floors.copy()
+            assert loses_some(ledger, 0, left, together, beats, rng) == (not beats.all())
+            assert set(left[1:]) <= {0.0, *floors} and 0.0 in left[1:]
+            row[:] = ~beats[1:]
+    both = (1 - chances[0]) * (1 - chances[1])
+    shares = [lost[:, 0].mean(), lost[:, 1].mean(), lost.all(axis=1).mean()]
+    for share, p in zip(shares, [1 - chances[0], 1 - chances[1], both], strict=True):
+        assert abs(share - p) < 4 * math.sqrt(p * (1 - p) / ticks)
+
+
+def test_a_self_duel_leaves_a_quiet_stretch_as_it_is_and_news_ends_it():
+    policy = duelay.DoubleThompson(order="champion")
+    rule, ledger, rng = policy.rule(2), policy.ledger(2), np.random.default_rng(0)
+    for t in range(1, 200):
+        record(ledger, 0, 1, t)
+        hear(ledger, 0, 1, t, t + 1)
+    assert turn(rule, ledger, 200, rng) == (0, 0)
+    left = int(rule.quiet[0])
+    assert turn(rule, ledger, 201, rng) == (0, 0) and rule.quiet[0] == left - 1
+    assert calm_until(rule, ledger, 0, 201) == 201 + left - 1
+    pass_over(rule, 5)
+    assert calm_until(rule, ledger, 0, 206) == 201 + left - 1
+    record(ledger, 0, 1, 207)
+    assert calm_until(rule, ledger, 0, 207) == 207
+
+
+@pytest.mark.parametrize(
+    "policy", [duelay.DoubleThompson(), duelay.DoubleThompson("learn", window=9)]
+)
+def test_a_player_stored_in_a_quiet_stretch_goes_on_alike(policy):
+    player = policy.start(3, seed=1)
+    for _ in range(600):
+        duel = player.ask()
+        if duel.first == 0:  # whom all others lose to
+            player.tell(duel)
+    assert player._rule.quiet[0] > 2 and player._rule.heard[0] >= 0
+    stored = pickle.dumps(player)
+    went_on = [player.ask()[1:] for _ in range(80)]
+    again = pickle.loads(stored)
+    assert [again.ask()[1:] for _ in range(80)] == went_on

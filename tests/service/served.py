@@ -19,7 +19,7 @@ def free_port():
         return found.getsockname()[1]
 
 
-def wait_until(is_so, seconds=30.0, every=0.05):
+def wait_until(is_so, seconds=60.0, every=0.05):
     """Wait until something is so."""
     until = time.monotonic() + seconds
     while not (found := is_so()):

@@ -22,13 +22,15 @@ import numpy as np
 from numba import config
 
 from duelay._core import numba_parts, outside
+from duelay._core.cache import KernelCache
 from duelay._core.compiling import IN_BACKGROUND
-from duelay._core.interpreted import interpreted
+from duelay._core.interpreted import interpreted, plain
 
 F = TypeVar("F", bound=Callable[..., Any])
 PATIENCE = 2.0  # seconds of the interpreter's, in all
 _PAUSE = 0.5  # seconds before the thread begins: a program that ends sooner need not wait for it
 _MOST = 300  # steps of one call that are interpreted
+_FEW = 2000  # steps of a whole simulation that are
 
 
 def border(kernel: F) -> F:
@@ -58,6 +60,33 @@ def bind(kernel: Any, objects: tuple[Any, ...], *rest: Any) -> Callable[..., Any
     numbers, arrays, and tuples of these. `rest` are numbers of the types that will be given.
     """
     return kernel.bind(objects, rest) if isinstance(kernel, _Border) else None
+
+
+def is_worth_compiling(kernel: Any, args: tuple[Any, ...], steps: float) -> bool:
+    """Whether to wait for a kernel to be compiled that takes so many steps, over all its calls.
+
+    What is compiled already, or kept on disk, is used. And a user's code is compiled: who wrote it
+    is told at once what is wrong with it.
+    """
+    if config.DISABLE_JIT or steps > _FEW or COMPILER.is_impatient:
+        return True
+    types = tuple(numba.typeof(argument) for argument in args)
+    kept = getattr(kernel, "_cache", None)
+    is_kept = isinstance(kept, KernelCache) and kept.has_some(types)
+    return is_kept or types in kernel.overloads or not outside.are_ours(types)
+
+
+def without_compiling(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of Python that calls kernels, and calls them interpreted."""
+
+    def call(*args: Any) -> Any:
+        start = time.thread_time()
+        try:
+            return plain(function)(*args)
+        finally:
+            COMPILER.spent += time.thread_time() - start
+
+    return call
 
 
 class _Border:

@@ -77,6 +77,12 @@ class KernelCache(numba_parts.NoCache):  # type: ignore[misc]
         """The folder last used, for Numba's statistics."""
         return next((str(cache.cache_path) for cache in reversed(self._caches.values())), None)
 
+    def has_some(self, arguments: tuple[Any, ...]) -> bool:
+        """Whether code of this kernel is kept in the folder for such arguments, or for others."""
+        folder = self._find(arguments)
+        name = f"*.{self._function.__qualname__}-*.nbi"
+        return folder is not None and any(folder.rglob(name))
+
     def load_overload(self, signature: Any, *context: Any) -> Any:
         """Return the code kept for a signature, or None."""
         arguments = _arguments(signature)

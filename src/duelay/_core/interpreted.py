@@ -15,7 +15,7 @@ def interpreted(thing: Any) -> Any:
     thing = getattr(thing, "compiled", thing)
     body = getattr(thing, "py_func", None)
     if body is not None:
-        return _plain(body)
+        return plain(body)
     if hasattr(thing, "bodies"):  # of a generic function
         if thing not in _FUNCTIONS:
             _FUNCTIONS[thing] = _dispatching(thing)
@@ -23,7 +23,8 @@ def interpreted(thing: Any) -> Any:
     return thing
 
 
-def _plain(body: Callable[..., Any]) -> Any:
+def plain(body: Callable[..., Any]) -> Any:
+    """Return a function of Python that calls no compiled kernel."""
     if body not in _FUNCTIONS:
         found = types.FunctionType(
             body.__code__, _around(body), body.__name__, body.__defaults__, body.__closure__
@@ -40,8 +41,8 @@ def _dispatching(generic: Any) -> Callable[..., Any]:
         cls = type(first)
         if cls not in found:
             body = generic.dispatch(cls)
-            is_plain = isinstance(body, types.FunctionType)
-            found[cls] = _plain(body) if is_plain else interpreted(body)
+            is_python = isinstance(body, types.FunctionType)
+            found[cls] = plain(body) if is_python else interpreted(body)
         return found[cls](first, *rest)
 
     return call

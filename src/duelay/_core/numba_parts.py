@@ -6,6 +6,11 @@
 - ``numba.core.event``: somebody who waits for the compiler is told. Without it we are silent.
 - `JITCodeLibrary`, a pipeline and a dispatcher's ``get_call_template``: a kernel is optimised
   within its callers alone. Without them compiling takes twice the time.
+- The model of a NamedTuple: one of ours is passed whole, and not field by field. Without that
+  compiling takes a quarter more.
+- `HighlightColorScheme` of errors: where colorama is installed it exchanges ``sys.stdout`` for a
+  moment, at every error that the compiler makes and drops; and a thread of ours compiles. Where we
+  cannot keep it from that, what somebody has put in place of ``sys.stdout`` meanwhile may be lost.
 - A dispatcher's ``overloads`` and their ``entry_point``: a player that has looked at the types in
   its ledger does not look again. Without them `ask` takes five times as long.
 - The fields of a Generator's type: a player passes its addresses. Without them `ask` takes more
@@ -49,7 +54,16 @@ def _part(module: str, name: str, otherwise: Any) -> Any:
 register_listener = _part("numba.core.event", "register", None)
 unregister_listener = _part("numba.core.event", "unregister", None)
 Listener = _part("numba.core.event", "Listener", object)
-NumbaError = _part("numba.core.errors", "NumbaError", ())  # to be caught: nothing
+NumbaError = _part("numba.core.errors", "NumbaError", None)
+# What the compiler raises. Without the first, Numba's own words stand.
+COMPILER_ERRORS = (
+    ()
+    if NumbaError is None or config.DISABLE_JIT
+    else (
+        NumbaError,
+        NotImplementedError,
+    )
+)
 NoCache = _part("numba.core.caching", "NullCache", object)  # answers what a cache of ours does not
 _FunctionCache = _part("numba.core.caching", "FunctionCache", None)
 _options = _part("numba.core.options", "DefaultOptions", None)
@@ -144,6 +158,54 @@ WHOLE: dict[str, Any] = {"pipeline_class": _CompilesWholes} if APART else {}
 PART: dict[str, Any] = {"pipeline_class": _CompilesParts, "no_cpython_wrapper": True}
 
 
+_TupleModel = _part("numba.core.datamodel.models", "TupleModel", object)
+_models = _part("numba.core.datamodel", "default_manager", None)
+
+
+class _PassedWhole(_TupleModel):  # type: ignore[misc,valid-type]
+    """A NamedTuple of ours as an argument: one value, and not some hundred numbers and addresses.
+
+    Taking it apart and putting it together again at every call is most of what kernels would be.
+    """
+
+    def get_argument_type(self) -> Any:
+        return self.get_value_type()
+
+    def as_argument(self, builder: Any, value: Any) -> Any:
+        return value
+
+    def from_argument(self, builder: Any, value: Any) -> Any:
+        return value
+
+
+def _pass_ours_whole() -> None:
+    """Pass NamedTuples of this package whole; those of others stay as Numba has them."""
+    named = numba.types.NamedTuple
+    given = getattr(_models, "_handlers", {}).get(named)
+    if given is not _TupleModel or not hasattr(_TupleModel, "from_argument"):
+        return
+    ours = f"{__name__.partition('.')[0]}."
+
+    def model(manager: Any, kind: Any) -> Any:
+        is_ours = kind.instance_class.__module__.startswith(ours)
+        return (_PassedWhole if is_ours else given)(manager, kind)
+
+    _models.register(named, model)
+
+
+_pass_ours_whole()
+
+
+def _leave_stdout_alone() -> None:
+    """Let Numba make errors without touching ``sys.stdout``, where it shows no colours anyway."""
+    scheme = _part("numba.core.errors", "HighlightColorScheme", None)
+    if hasattr(scheme, "_markup") and getattr(config, "COLOR_SCHEME", "") == "no_color":
+        scheme._markup = lambda self, message, *look, **more: message
+
+
+_leave_stdout_alone()
+
+
 def entry_point(compiled: Any, types: tuple[Any, ...]) -> Any:
     """Return the machine code of a kernel for such arguments; None where there is none.
 
@@ -154,7 +216,6 @@ def entry_point(compiled: Any, types: tuple[Any, ...]) -> Any:
 
 
 _cgutils = _part("numba.core", "cgutils", None)
-_models = _part("numba.core.datamodel", "default_manager", None)
 _rng = _part("numba.core.types", "npy_rng", None)
 _bits = _part("numba.np.random.generator_core", "_bit_gen_type", None)
 # The fields of Numba's types for a Generator, and for the bits behind it.

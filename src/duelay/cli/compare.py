@@ -79,18 +79,18 @@ class Comparison:
 
     def write(self, folder: Path, band: str) -> None:
         """Write a table of the regret and its figure; with `stop` also of stops, and evidence."""
-        from duelay.show import plots
+        from duelay.show import canvas, plots
 
         if any(result.setting.stop is not None for result in self.results):
             write_stops(self.results, folder / "stops.csv", self.labels)
             write_paths(self.results, folder / "evidence.csv", self.labels)
             stops = plots.stops_figure(self.results, self.labels[: len(self.results)])
             for name in ("stops.png", "stops.svg"):
-                plots.save(stops, folder / name)
+                canvas.save(stops, folder / name)
         write_csv(self.results, folder / "regret.csv", self.labels)
         figure = plots.regret_figure(self.results, self.labels, band=band)
         for name in ("regret.png", "regret.svg"):
-            plots.save(figure, folder / name)
+            canvas.save(figure, folder / name)
 
 
 def compare(

@@ -138,9 +138,9 @@ def simulate_command(
     for form, policy in zip(policy_forms, chosen, strict=True):
         _check_time(form, policy, setting, problem.n_arms)
     if out is not None:
-        from duelay.show import plots  # needs matplotlib: say so before the work, not after
+        from duelay.show import canvas  # needs matplotlib: say so before the work, not after
 
-        plots.check()
+        canvas.check()
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:

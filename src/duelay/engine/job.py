@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -11,13 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._core.numba_parts import NumbaError
+from duelay._core.borders import is_worth_compiling, without_compiling
+from duelay._core.numba_parts import COMPILER_ERRORS
 from duelay.delays import Delay
 from duelay.engine import by_player
 from duelay.engine.bulk import nothing_late, run_rounds
 from duelay.engine.by_clock import Hours, draw_hours, run_by_clock
 from duelay.engine.held import hold, run_held
-from duelay.engine.loop import run
+from duelay.engine.loop import play, run
 from duelay.engine.setting import Setting
 from duelay.engine.tick import Tally, new_tally, regret_so_far, stand_still
 from duelay.engine.world import make_world, with_empty_queue
@@ -73,10 +75,12 @@ class Job:
         ticks: NDArray[np.int64],
         gaps: NDArray[np.float64],
         setting: Setting,
+        runs: int | None = None,
     ) -> None:
         self.problem, self.policy, self.delay = problem, policy, delay
         self.horizon, self.seed, self.ticks, self.gaps = horizon, seed, ticks, gaps
         self.setting, self.stops = setting, setting.stop is not None
+        self.n_duels = math.inf if runs is None else runs * horizon  # in all; unknown, many
         self.is_compiled = isinstance(policy, CompiledPolicy)
         self.is_vote = setting.feedback == "votes"
         self.by_clock = setting.traffic is not None and setting.by_clock
@@ -96,14 +100,17 @@ class Job:
         self.lock = threading.Lock()
 
     def compile(self) -> None:
-        """Compile, or load from disk, before the clock starts and the threads do."""
+        """Compile, or load from disk, before the clock starts and the threads do.
+
+        A few duels are interpreted: they are the same, and done before the compiler would be.
+        """
         if self.is_compiled:
             rule, _, proceed, _ = self.compiled_run(
                 new_tally(self.gaps, self.ticks, stops=self.stops), 0
             )
             try:
                 proceed(0)
-            except NumbaError as error:
+            except COMPILER_ERRORS as error:
                 raise explain(rule, error) from error
 
     def compiled_run(
@@ -139,9 +146,12 @@ class Job:
                 run_held(rule, ledger, counts_only, world, held, tally, until, *rngs)
 
         else:
+            args = (rule, ledger, counts_only, world, tally)
+            is_worth = is_worth_compiling(play, (*args, 0, *rngs), self.n_duels)
+            play_until = run if is_worth else without_compiling(run)
 
             def proceed(until: int) -> None:
-                run(rule, ledger, counts_only, world, tally, until, *rngs)
+                play_until(*args, until, *rngs)
 
         return rule, ledger, proceed, plays
 

@@ -11,7 +11,7 @@ from duelay.engine.tick import Tally, hear_due, is_over, pass_to, repeat, show
 from duelay.engine.world import World, duel
 from duelay.ledger import Ledger, age_to, record
 from duelay.ledger.assumption import FOREVER, next_look, settles
-from duelay.rules.turn import calm_until, pick
+from duelay.rules.turn import calm_until, pass_over, pick
 
 _LONG = 10_000  # ticks: beyond, Python advances the generator instead of drawing one by one
 
@@ -91,6 +91,7 @@ def play_ticks(
                 for due in range(t + 1, min(calm, t + world.wheel.size) + 1):
                     hear_due(ledger, counts_only, world, tally, due, due, FOREVER)  # self-duels
                 repeat(tally, ledger.plays, i, i, calm - t)
+                pass_over(rule, calm - t)
                 if calm - t > _LONG:
                     skipped = calm - t
                 else:

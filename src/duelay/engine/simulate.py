@@ -109,7 +109,7 @@ def simulate(
         caution = policy.caution(problem.n_arms, horizon) if setting.is_cautious else None
         if caution is not None:
             warnings.warn(caution, stacklevel=3)  # past `takes_setting`
-    job = Job(problem, policy, law, horizon, seed, ticks, gaps, setting)
+    job = Job(problem, policy, law, horizon, seed, ticks, gaps, setting, runs)
     job.compile()
     progress = setting.progress
     name = progress if isinstance(progress, str) else None
@@ -144,6 +144,18 @@ def simulate(
         nobody=np.array([_finds_nobody(outcome.path) for outcome in outcomes]),
         paths=tuple(outcome.path for outcome in outcomes if outcome.path is not None),
     )
+
+
+def compile_ahead(
+    problem: Problem, policy: Policy, *, delay: Delay | str, setting: Setting | None = None
+) -> None:
+    """Compile what `simulate` would wait for, or load it from disk, however few the duels."""
+    setting = setting or Setting()
+    law = check_delay(delay, problem.n_arms)
+    if hasattr(policy, "for_horizon"):
+        policy = policy.for_horizon(1)
+    ticks = np.ones(1, dtype=np.int64)
+    Job(problem, policy, law, 1, 0, ticks, _gaps(problem, setting), setting).compile()
 
 
 def _gaps(problem: Problem, setting: Setting) -> NDArray[np.float64]:

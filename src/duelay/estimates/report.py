@@ -35,7 +35,7 @@ def write(estimate: Estimate, folder: Path) -> list[Path]:
     """Write everything; the page comes last, so that where it is, all is."""
     check()
     from duelay.estimates import figures
-    from duelay.show import plots
+    from duelay.show import canvas
 
     folder = Path(folder)
     pictures = folder / "figures"
@@ -43,7 +43,7 @@ def write(estimate: Estimate, folder: Path) -> list[Path]:
     written = []
     for name, figure in figures.all_of(estimate).items():
         written.append(pictures / f"{name}.svg")
-        plots.save(figure, written[-1])
+        canvas.save(figure, written[-1])
     for name, content in tables(estimate).items():
         written += _write_table(content, folder / name)
     written.append(folder / "estimate.json")

@@ -57,9 +57,9 @@ def run(
     Returns the claims that the report checks, with their verdicts.
     """
     from duelay.experiments import figures, report
-    from duelay.show import plots
+    from duelay.show import canvas
 
-    plots.check()
+    canvas.check()
     _caution(spec)
     with opened(Path(folder), spec) as place:
         execute(

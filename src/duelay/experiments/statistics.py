@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from duelay.engine import Result
 Floats = NDArray[np.float64]
 
 RESAMPLES = 4000
+_AT_ONCE = 2_000_000  # numbers of resamples in memory
 CONVERGED = 0.15  # share of the regret that falls into the second half; 1/2 is a straight line
 
 
@@ -42,15 +44,27 @@ def bootstrap(statistic: Callable[..., Floats], *samples: Floats) -> Estimate:
     value = float(np.squeeze(statistic(*(sample.mean(axis=0)[None] for sample in samples))))
     if runs == 1:  # nothing to resample: no interval
         return Estimate(value, -np.inf, np.inf)
-    rng = np.random.default_rng(20240801)
-    resampled: list[Floats] = []
-    size = max(1, min(RESAMPLES, 2_000_000 // runs))  # at once: little memory for many runs
-    for start in range(0, RESAMPLES, size):
-        n = min(size, RESAMPLES - start)
-        counts = rng.multinomial(runs, np.full(runs, 1 / runs), size=n) / runs
-        resampled.append(np.asarray(statistic(*(counts @ sample for sample in samples))))
+    resampled = [
+        np.asarray(statistic(*(shares @ sample for sample in samples)))
+        for shares in (_kept_shares(runs) if RESAMPLES * runs <= _AT_ONCE else _shares(runs))
+    ]
     low, high = np.quantile(np.concatenate(resampled), [0.025, 0.975])
     return Estimate(value, float(low), float(high))
+
+
+def _shares(runs: int) -> Iterator[Floats]:
+    """Yield how often each run is drawn, as a share, a row a resample; the same every time."""
+    rng = np.random.default_rng(20240801)
+    size = max(1, min(RESAMPLES, _AT_ONCE // runs))  # at once: little memory for many runs
+    for start in range(0, RESAMPLES, size):
+        n = min(size, RESAMPLES - start)
+        yield rng.multinomial(runs, np.full(runs, 1 / runs), size=n) / runs
+
+
+@functools.lru_cache(maxsize=1)
+def _kept_shares(runs: int) -> list[Floats]:
+    """All of them, kept for the next estimate of as many runs: to draw them takes longest."""
+    return list(_shares(runs))
 
 
 def difference(a: Result, b: Result) -> Estimate:

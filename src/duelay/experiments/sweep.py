@@ -11,7 +11,7 @@ import numpy as np
 from duelay._core.words import in_figure
 from duelay.engine import Result, spread
 from duelay.experiments.results import Results
-from duelay.show import plots
+from duelay.show import canvas
 
 
 def panels_of(results: Results) -> dict[str, dict[str, list[Result]]]:
@@ -68,7 +68,7 @@ def draw(results: Results) -> Any:
     columns = min(3, len(panels))
     stop, rows = results.spec.grids[0].setting.stop, math.ceil(len(panels) / columns)
     parts = 1 if stop is None else 2
-    figure, shown = plots.panels(
+    figure, shown = canvas.panels(
         parts * rows, columns, (parts - 1) * rows * columns + len(panels), results.spec.title
     )
     wrong, shown = shown[rows * columns :], shown[: len(panels)]
@@ -79,9 +79,9 @@ def draw(results: Results) -> Any:
             half = np.array([half_width(result) for result in several])
             axes.errorbar(
                 places, mean, yerr=[np.minimum(half, 0.9 * mean), half], label=in_figure(label),
-                linewidth=1.5, marker=".", capsize=2, **plots.style(number),
+                linewidth=1.5, marker=".", capsize=2, **canvas.style(number),
             )  # fmt: skip
-        plots.log_numbers(axes)
+        canvas.log_numbers(axes)
         ticks = [in_figure(tick) for tick in sweep.ticks]
         is_long = sum(len(tick) for tick in sweep.ticks) > 24
         axes.set_xticks(
@@ -90,12 +90,12 @@ def draw(results: Results) -> Any:
         short = title if len(title) < 40 else f"{title[:37]}..."
         axes.set_title(in_figure(short), fontsize="medium")
     measured = "regret at the horizon" if stop is None else "duels until declared"
-    plots.name_axes(shown, columns, sweep.axis, measured)
+    canvas.name_axes(shown, columns, sweep.axis, measured)
     for axes, lines in zip(wrong, panels.values(), strict=False):
         _draw_wrong(axes, lines, float(stop or 0.0))
         axes.set_xticks(places, [in_figure(tick) for tick in sweep.ticks], rotation=30, ha="right")
-    plots.name_axes(wrong, columns, sweep.axis, "share wrong")
-    plots.one_legend(figure, shown[0])
+    canvas.name_axes(wrong, columns, sweep.axis, "share wrong")
+    canvas.one_legend(figure, shown[0])
     return figure
 
 
@@ -105,7 +105,7 @@ def _draw_wrong(axes: Any, lines: dict[str, list[Result]], promised: float) -> N
     axes.text(0.0, promised, f"{100 * promised:g} % promised", va="bottom", fontsize="small")
     for number, several in enumerate(lines.values()):
         share = [result.is_wrong.mean() for result in several]
-        axes.plot(range(len(share)), share, marker=".", **plots.style(number))
+        axes.plot(range(len(share)), share, marker=".", **canvas.style(number))
     axes.set_ylim(-0.002, max(1.6 * promised, axes.get_ylim()[1]))
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
 

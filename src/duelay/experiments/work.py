@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import json
 import os
@@ -20,7 +19,8 @@ from duelay import __version__
 from duelay._core import checks
 from duelay._core.files import write_whole
 from duelay._core.say import say as say_aloud
-from duelay.engine import simulate
+from duelay.engine import Setting
+from duelay.engine.simulate import compile_ahead
 from duelay.experiments import cluster
 from duelay.experiments.cells import (
     Cell,
@@ -126,8 +126,11 @@ def execute(
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(_backend(backend, address))
         try:
-            if backend in ("threads", "processes"):
-                compile_for(missing)  # before the bar, whose time left is that of the cells
+            if backend == "threads":
+                missing = _by_kind(missing)
+                stack.enter_context(compiled_ahead(missing))
+            elif backend == "processes":
+                compile_for(missing)  # here and not in every process: they find it on disk
             outcomes = _outcomes(missing, workers, backend, client)
             step = stack.enter_context(
                 watched(len(cells), " cells", done=done, quiet=quiet, say=say)
@@ -157,18 +160,47 @@ def _stopped(folder: Path, how_far: str, error: Exception) -> str:
     return f"stopped {how_far}, which are kept: {reason}"
 
 
-def compile_for(cells: list[Cell]) -> None:
-    """Compile, or load from disk, the kernels for the cells, by one duel of each kind."""
-    kinds = {
-        (str(cell.policy), str(cell.delay), cell.setting): cell
-        for cell in cells
-        if isinstance(cell.policy, CompiledPolicy)
-    }
+@contextlib.contextmanager
+def compiled_ahead(cells: list[Cell]) -> Iterator[None]:
+    """Compile in a thread what the cells need, in their order, while the first of them run.
+
+    Kernels run without the GIL: so one core compiles, and the others are not idle meanwhile.
+    """
+    stop = threading.Event()
+
+    def work() -> None:
+        with contextlib.suppress(Exception):  # a cell that cannot be compiled says so itself
+            compile_for(cells, stop)
+
+    thread = threading.Thread(target=work, name="compiling ahead")
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def compile_for(cells: list[Cell], stop: threading.Event | None = None) -> None:
+    """Compile, or load from disk, the kernels of each kind of cell."""
+    kinds = {_kind(cell): cell for cell in cells if isinstance(cell.policy, CompiledPolicy)}
     for cell in kinds.values():
-        simulate(
-            cell.problem, cell.policy, delay=cell.delay, horizon=1, workers=1,
-            setting=dataclasses.replace(cell.setting, progress=False, is_cautious=False),
-        )  # fmt: skip
+        if stop is not None and stop.is_set():
+            return
+        compile_ahead(cell.problem, cell.policy, delay=cell.delay, setting=cell.setting)
+
+
+def _kind(cell: Cell) -> tuple[str, str, Setting]:
+    """Return what tells cells apart whose kernels may differ."""
+    return str(cell.policy), str(cell.delay), cell.setting
+
+
+def _by_kind(cells: list[Cell]) -> list[Cell]:
+    """Return the cells of the first kind first: they run while the next kind is compiled."""
+    places: dict[Any, int] = {}
+    for cell in cells:
+        places.setdefault(_kind(cell), len(places))
+    return sorted(cells, key=lambda cell: places[_kind(cell)])
 
 
 def _outcomes(cells: list[Cell], workers: int | None, backend: str, client: Any) -> Iterator[Any]:

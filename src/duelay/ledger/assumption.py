@@ -12,6 +12,7 @@ any tick.
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -65,6 +66,12 @@ def teach(assumed: Any, t: int) -> None:
 def expected(assumed: Any, plays: Integers, i: int, j: int) -> float:
     """Sum tau(min(age, window)) over the duels with i first and j second."""
     raise TypeError(f"no ledger keeps {type(assumed).__name__}")
+
+
+@generic
+def expected_at_last(assumed: Any, plays: Integers, i: int, j: int) -> float:
+    """Return what *expected* grows to by itself, if it only grows until the next `epoch`."""
+    return math.inf
 
 
 @generic

@@ -20,6 +20,7 @@ from duelay.ledger.assumption import (
     enter,
     evidence,
     expected,
+    expected_at_last,
     is_settled,
     settles,
 )
@@ -117,3 +118,8 @@ def _enter_geometric(assumed: AssumedGeometric, i: int, j: int, t: int) -> None:
 def _expected_geometric(assumed: AssumedGeometric, plays: Integers, i: int, j: int) -> float:
     missing = assumed.scale[0] * assumed.fresh[i, j] + assumed.closed[i, j] * assumed.last
     return float(assumed.answered * (plays[i, j] - missing))
+
+
+@expected_at_last.register(AssumedGeometric)
+def _expected_at_last(assumed: AssumedGeometric, plays: Integers, i: int, j: int) -> float:
+    return float(assumed.answered * plays[i, j] * (1.0 - assumed.last))

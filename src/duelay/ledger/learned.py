@@ -37,6 +37,7 @@ from duelay.ledger.assumption import (
     epoch,
     evidence,
     expected,
+    expected_at_last,
     is_known,
     is_settled,
     next_look,
@@ -46,7 +47,7 @@ from duelay.ledger.assumption import (
 from duelay.ledger.table import (
     age_open,
     all_closed,
-    begin_row,
+    all_gained,
     blocks,
     close_old,
     look_ahead,
@@ -65,8 +66,10 @@ class LearnedLaw(NamedTuple):
     from_self_duels: bool  # whether self-duels teach the law; if not, duels of two arms do
     tau: Floats  # (1, n + 1 + BLOCK): the law as known now; 1 from age 1 while nothing is
     law: Integers  # (K, K), 0: one law for all pairs; this and the next as in `AssumedTable`
-    ahead: Floats  # (K, K, BLOCK)
-    laid: Integers  # (K, K)
+    ahead: Floats  # (R, BLOCK)
+    row: Integers  # (K, K)
+    owner: Integers  # (R,)
+    n_rows: Integers  # (1,)
     closed: Integers  # (K, K)
     first: Integers  # (n + BLOCK,)
     second: Integers  # (n + BLOCK,)
@@ -121,6 +124,7 @@ drifts.register(LearnedLaw)(drifts_within_plays)
 evidence.register(LearnedLaw)(corrected_evidence)
 is_settled.register(LearnedLaw)(all_closed)
 expected.register(LearnedLaw)(read_expected)
+expected_at_last.register(LearnedLaw)(all_gained)
 
 
 @epoch.register(LearnedLaw)
@@ -223,7 +227,4 @@ def count_open(assumed: LearnedLaw, t: int, sign: int) -> None:
 def recount(assumed: LearnedLaw, t: int) -> None:
     """Add *expected* up again under the law as it is known now."""
     close_old(assumed, t)
-    for i in range(assumed.law.shape[0]):
-        for j in range(assumed.law.shape[0]):
-            begin_row(assumed, i, j, t)
     look_ahead(assumed, t)

@@ -63,7 +63,7 @@ class Ledger(NamedTuple):
 
     plays: Integers  # (K, K)
     conversions: Integers  # (K, K)
-    news: Integers  # (K,): how often an arm has been played or heard of
+    news: Integers  # (K,): how often duels of an arm with others were played or heard of
     assumed: Any  # one of the types of `duelay.ledger.assumption`
     order: Any  # one of the types of `duelay.ledger.order`: which arm is shown first
     self_duels: bool  # whether an arm may duel itself
@@ -166,13 +166,20 @@ def open_ledger(
     )
 
 
+@kernel
+def note_news(ledger: Ledger, i: int, j: int) -> None:
+    """Count news of two arms; an arm's duel with itself says nothing of it and others."""
+    if i != j:
+        ledger.news[i] += 1
+        ledger.news[j] += 1
+
+
 @border
 @kernel
 def record(ledger: Ledger, i: int, j: int, t: int) -> None:
     """Write down that i (first) and j (second) duel at tick t."""
     ledger.plays[i, j] += 1
-    ledger.news[i] += 1
-    ledger.news[j] += 1
+    note_news(ledger, i, j)
     enter(ledger.assumed, i, j, t)
 
 
@@ -181,8 +188,7 @@ def record(ledger: Ledger, i: int, j: int, t: int) -> None:
 def hear(ledger: Ledger, i: int, j: int, born: int, t: int) -> None:
     """Write down that the duel of tick `born` converted, heard at tick t."""
     ledger.conversions[i, j] += 1
-    ledger.news[i] += 1
-    ledger.news[j] += 1
+    note_news(ledger, i, j)
     convert(ledger.assumed, born, t)
 
 
@@ -199,8 +205,7 @@ def hear_vote(ledger: Ledger, i: int, j: int, first_won: float, born: int, t: in
     """Write down the answer to the duel of tick `born`, heard at t: both outcomes are reported."""
     if first_won == 1.0:
         ledger.conversions[i, j] += 1
-    ledger.news[i] += 1
-    ledger.news[j] += 1
+    note_news(ledger, i, j)
     vote(ledger.assumed, i, j, first_won, born, t)
 
 

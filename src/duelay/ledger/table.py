@@ -22,6 +22,7 @@ from duelay.ledger.assumption import (
     enter,
     evidence,
     expected,
+    expected_at_last,
     is_settled,
     settles,
 )
@@ -33,13 +34,16 @@ class AssumedTable(NamedTuple):
     """Any law, or one a pair: what open duels will have gained is added up a block ahead.
 
     Whatever happens, a duel has gained tau(age) at each of the next ticks: at the start of a block
-    every open duel adds a stretch of tau to its pair's row, and within it every new one does.
+    every open duel adds a stretch of tau to its pair's row, and within it every new one does. Only
+    pairs with open duels have a row: with many arms these are few.
     """
 
     tau: Floats  # (laws, n + 1 + BLOCK): P(D <= age), and beyond age n as at n
     law: Integers  # (K, K): which row of tau
-    ahead: Floats  # (K, K, BLOCK): *expected* at each tick of the block
-    laid: Integers  # (K, K): the tick at which the row was begun anew
+    ahead: Floats  # (R, BLOCK): *expected* of a pair with open duels at each tick of the block
+    row: Integers  # (K, K): which row is the pair's, -1 for none
+    owner: Integers  # (R,): i K + j of the pair that has each row
+    n_rows: Integers  # (1,): rows in use
     closed: Integers  # (K, K): duels of age n and more
     first: Integers  # (n + BLOCK,): the open duels, in a ring
     second: Integers  # (n + BLOCK,)
@@ -62,11 +66,14 @@ def start_table(delay: Any, window: int | None, n_arms: int) -> AssumedTable:
 def blocks(tau: Floats, law: Integers) -> dict[str, Any]:
     """Return what a block ahead is kept in, for tau up to age n, by law, and the law of a pair."""
     n = tau.shape[1] - 1
+    n_rows = min(n + BLOCK, law.size)  # a pair each, and no more pairs than open duels
     return {
         "tau": np.concatenate([tau, np.repeat(tau[:, -1:], BLOCK, axis=1)], axis=1),
         "law": law,
-        "ahead": np.zeros((*law.shape, BLOCK)),
-        "laid": np.zeros_like(law),
+        "ahead": np.zeros((n_rows, BLOCK)),
+        "row": np.full_like(law, -1),
+        "owner": np.zeros(n_rows, dtype=np.int64),
+        "n_rows": np.zeros(1, dtype=np.int64),
         "closed": np.zeros_like(law),
         "first": np.zeros(n + BLOCK, dtype=np.int64),
         "second": np.zeros(n + BLOCK, dtype=np.int64),
@@ -122,7 +129,6 @@ def close_old(assumed: Any, t: int) -> None:
     while assumed.n_open[0] > 0 and t - assumed.born[assumed.oldest[0]] >= n:
         i, j = assumed.first[assumed.oldest[0]], assumed.second[assumed.oldest[0]]
         assumed.closed[i, j] += 1
-        begin_row(assumed, i, j, t)
         assumed.oldest[0] += 1
         if assumed.oldest[0] == assumed.born.size:
             assumed.oldest[0] = 0
@@ -134,6 +140,7 @@ def look_ahead(assumed: Any, t: int) -> None:
     """Add up *expected* for the block that begins at tick t."""
     size = assumed.born.size
     start, stop = assumed.oldest[0], assumed.oldest[0] + assumed.n_open[0]
+    give_rows_back(assumed)
     gain(assumed, t, start, min(stop, size))
     gain(assumed, t, 0, stop - size)
     assumed.block[0] = t
@@ -141,12 +148,34 @@ def look_ahead(assumed: Any, t: int) -> None:
 
 
 @kernel
-def begin_row(assumed: Any, i: int, j: int, t: int) -> None:
-    """Let a pair's row hold its closed duels only."""
-    closed = assumed.closed[i, j] * assumed.tau[assumed.law[i, j], last_age(assumed)]
-    for place in range(BLOCK):
-        assumed.ahead[i, j, place] = closed
-    assumed.laid[i, j] = t
+def gained_by_closed(assumed: Any, i: int, j: int) -> Any:
+    """Return what the closed duels of a pair add to *expected*."""
+    return assumed.closed[i, j] * assumed.tau[assumed.law[i, j], last_age(assumed)]
+
+
+@kernel
+def give_rows_back(assumed: Any) -> None:
+    """Leave no pair a row."""
+    k = assumed.row.shape[0]
+    for row in range(assumed.n_rows[0]):
+        i = assumed.owner[row] // k
+        assumed.row[i, assumed.owner[row] - i * k] = -1
+    assumed.n_rows[0] = 0
+
+
+@kernel
+def row_of(assumed: Any, i: int, j: int) -> Any:
+    """Return the row of a pair; a new one holds its closed duels."""
+    row = assumed.row[i, j]
+    if row < 0:
+        row = assumed.n_rows[0]
+        assumed.n_rows[0] = row + 1
+        assumed.row[i, j] = row
+        assumed.owner[row] = i * assumed.row.shape[0] + j
+        closed = gained_by_closed(assumed, i, j)
+        for place in range(BLOCK):
+            assumed.ahead[row, place] = closed
+    return row
 
 
 @kernel
@@ -155,11 +184,9 @@ def gain(assumed: Any, t: int, start: int, stop: int) -> None:
     for entry in range(start, stop):
         i, j = assumed.first[entry], assumed.second[entry]
         age = np.uint64(t - assumed.born[entry])  # without a sign the loop below is vectorised
-        if assumed.laid[i, j] != t:
-            begin_row(assumed, i, j, t)
-        row = assumed.law[i, j]
-        for place in range(assumed.ahead.shape[2]):
-            assumed.ahead[i, j, place] += assumed.tau[row, age + np.uint64(place)]
+        row, law = row_of(assumed, i, j), assumed.law[i, j]
+        for place in range(assumed.ahead.shape[1]):
+            assumed.ahead[row, place] += assumed.tau[law, age + np.uint64(place)]
 
 
 @enter.register(AssumedTable)
@@ -178,12 +205,21 @@ def push(assumed: Any, i: int, j: int, t: int) -> None:
     assumed.second[entry] = j
     assumed.born[entry] = t
     assumed.n_open[0] += 1
-    now, row = assumed.place[0], assumed.law[i, j]
+    now, row, law = assumed.place[0], row_of(assumed, i, j), assumed.law[i, j]
     for age in range(BLOCK - now):
-        assumed.ahead[i, j, now + age] += assumed.tau[row, age]
+        assumed.ahead[row, now + age] += assumed.tau[law, age]
 
 
 @expected.register(AssumedTable)
 def read_expected(assumed: Any, plays: Integers, i: int, j: int) -> float:
     """*expected* where it is added up ahead."""
-    return float(assumed.ahead[i, j, assumed.place[0]])
+    row = assumed.row[i, j]
+    if row >= 0:
+        return float(assumed.ahead[row, assumed.place[0]])
+    return float(gained_by_closed(assumed, i, j))
+
+
+@expected_at_last.register(AssumedTable)
+def all_gained(assumed: Any, plays: Integers, i: int, j: int) -> float:
+    """*expected* once no duel is open."""
+    return float(plays[i, j] * assumed.tau[assumed.law[i, j], last_age(assumed)])

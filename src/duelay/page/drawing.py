@@ -17,33 +17,18 @@ from markupsafe import Markup
 
 from duelay._core.words import in_html
 from duelay.page import words
-from duelay.page.views import Arm, Chart, Line
-from duelay.show import html
+from duelay.page.scales import FLOOR, Ends, x_ends, y_ends
+from duelay.page.views import Chart, Line
 
 _WIDE = 1000  # units of the picture's own scale, either way
 _ROWS = 20  # of the table at most
 _AREA = ("low", "high")
 _FAR = 30.0  # a scale of ages is logarithmic where the last is so many times the middle one
-_FLOOR = 1e-3  # evidence below it is drawn there
 _APART = 0.16  # of the width: words of marks that are closer would cover each other
 _LONGEST = 24  # letters of such words
 _ROOM = 3  # rows of them
 _MINUTE = 60.0
 _DIGITS = 4
-
-
-@dataclass(frozen=True)
-class Ends:
-    """The ends of a scale, in the units that are drawn, and its ticks with their words."""
-
-    low: float
-    high: float
-    ticks: tuple[tuple[float, str], ...]
-
-    def at(self, value: float) -> float:
-        """Where a value stands, from 0 to 1."""
-        wide = self.high - self.low
-        return min(1.0, max(0.0, (value - self.low) / wide)) if wide > 0 else 0.5
 
 
 @dataclass(frozen=True)
@@ -219,7 +204,7 @@ class Drawing:
     def height(self, value: float) -> float:
         """Where a value stands, from 0 to 1."""
         is_log = self.chart.y_kind == "evidence"
-        return self.y.at(math.log10(max(value, _FLOOR)) if is_log else value)
+        return self.y.at(math.log10(max(value, FLOOR)) if is_log else value)
 
     def _along(self, along: Sequence[float], values: Sequence[float | None]) -> str:
         """The way along the points, interrupted where a value is missing."""
@@ -272,7 +257,7 @@ def draw(chart: Chart | None) -> Drawing | None:
         and chart.x[-1] > _FAR * middle > 0
         and len(chart.x) > 2
     )
-    return Drawing(chart, _x_ends(chart, is_bars, is_far), _y_ends(chart), is_bars, is_far)
+    return Drawing(chart, x_ends(chart, is_bars, is_far), y_ends(chart), is_bars, is_far)
 
 
 def _fewer(chart: Chart) -> Chart:
@@ -298,144 +283,6 @@ def kind(line: Line) -> str:
     if line.role == "arm":
         return f"c{line.colour % 12}"
     return "band" if line.role in _AREA else line.role
-
-
-def spark(values: Sequence[int], wide: int = 120, tall: int = 28) -> Markup:
-    """A small line of counts, without scales."""
-    if len(values) < 2:
-        return Markup("")
-    top = max(*values, 1)
-    step = (wide - 4) / (len(values) - 1)
-    at = [(2 + i * step, tall - 2 - (tall - 4) * v / top) for i, v in enumerate(values)]
-    path = "L".join(f"{x:.1f} {y:.1f}" for x, y in at)
-    area = f"M2 {tall - 2}L{path}L{wide - 2} {tall - 2}Z"
-    return Markup(
-        f'<svg class="spark" viewBox="0 0 {wide} {tall}" width="{wide}" height="{tall}" '
-        f'aria-hidden="true" focusable="false"><path class="area" d="{area}"/>'
-        f'<path class="line" d="M{path}"/></svg>'
-    )
-
-
-def reach(arms: Sequence[Arm]) -> float:
-    """How far whiskers reach from one half to either side, so that all arms are within."""
-    ends = [end for arm in arms for end in (arm.lower, arm.upper) if end is not None]
-    far = max((abs(end - 0.5) for end in ends), default=0.5)
-    return next(wide for wide in (0.1, 0.2, 0.3, 0.4, 0.5) if far <= wide + 1e-9 or wide == 0.5)
-
-
-def whisker(
-    lower: float | None, mean: float | None, upper: float | None, far: float = 0.5
-) -> Markup:
-    """An interval with a mark at one half; the ends are `far` from it."""
-    wide, tall = 132, 18
-    parts = [f'<path class="half" d="M{wide / 2:g} 1V{tall - 1}"/>']
-    if lower is not None and mean is not None and upper is not None:
-        name, x = html.side(lower, upper), html.reach((lower, mean, upper), wide, 4, far)
-        parts.append(f'<path class="reach {name}" d="M{x[0]:.1f} 9H{x[2]:.1f}"/>')
-        parts.append(f'<circle class="dot {name}" cx="{x[1]:.1f}" cy="9" r="4"/>')
-    return Markup(
-        f'<svg class="whisker" viewBox="0 0 {wide} {tall}" width="{wide}" height="{tall}" '
-        f'aria-hidden="true" focusable="false"><path class="base" d="M4 9H{wide - 4}"/>'
-        f"{''.join(parts)}</svg>"
-    )
-
-
-def gauge(value: float | None, name: str = "") -> Markup:
-    """A bar from 0 to 1."""
-    filled = 100 * min(1.0, max(0.0, value or 0.0))
-    return Markup(
-        f'<svg class="gauge {name}" viewBox="0 0 100 6" width="100" height="6" '
-        'preserveAspectRatio="none" aria-hidden="true" focusable="false">'
-        '<rect class="rest" width="100" height="6" rx="3"/>'
-        f'<rect class="full" width="{filled:.1f}" height="6" rx="3"/></svg>'
-    )
-
-
-def _x_ends(chart: Chart, is_bars: bool, is_far: bool) -> Ends:
-    if is_bars:
-        ages = _steps(chart.x[-1], _age_step(chart.x[-1]))
-        ticks = tuple((_index(chart.x, age), words.duration(age)) for age in ages)
-        return Ends(-0.5, len(chart.x) - 0.5, ticks)
-    first, last = chart.x[0], max(chart.x[-1], chart.x[0] + 1e-3)
-    if chart.x_kind == "time":
-        return Ends(first, last, ())  # in the viewer's zone, which the browser knows
-    sizes = (1e-3, 1, 10, 60, 600, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400, 365 * 86400)
-    if is_far:
-        low = math.log10(max(first if first > 0 else chart.x[1] / 10, 1e-3))
-        high = math.log10(last)
-        logs = [(math.log10(size), words.duration(size)) for size in sizes]
-        return Ends(low, high, tuple((at, said) for at, said in logs if low <= at <= high))
-    step = _age_step(last - first)
-    return Ends(first, last, tuple((at, words.duration(at)) for at in _steps(last, step)))
-
-
-def _index(ages: Sequence[float], age: float) -> float:
-    """Where an age is among those of bars, whose middles have the numbers 0, 1, ..."""
-    n = len(ages)
-    after = next((i for i in range(n) if ages[i] >= age), n - 1)
-    if after == 0:
-        return -0.5 + 0.5 * age / ages[0] if ages[0] > 0 else -0.5
-    wide = ages[after] - ages[after - 1]
-    return after - (ages[after] - age) / wide if wide > 0 else float(after)
-
-
-def _age_step(wide: float) -> float:
-    """A distance of ticks that people count in, for at most seven."""
-    units = (1, 60, 3600, 86400)
-    for unit in units:
-        for times in (1, 2, 5, 10, 15, 30) if unit in (1, 60) else (1, 2, 3, 6, 12):
-            if wide <= 7 * unit * times:
-                return float(unit * times)
-    return _nice(wide / 86400 / 6) * 86400
-
-
-def _y_ends(chart: Chart) -> Ends:
-    values = [value for line in chart.lines for value in line.values if value is not None]
-    top = max(values, default=1.0)
-    if chart.y_kind == "evidence":
-        return _evidence_ends(chart, values)
-    if chart.y_kind == "share":
-        is_part = chart.x_kind == "age" and not chart.is_stacked and 0 < top <= 0.5
-        high, step = _round_up(top) if is_part else (1.0, 0.25)
-        return Ends(0.0, high, tuple((at, words.share(at)) for at in _steps(high, step)))
-    high, step = _round_up(max(top, 1.0), (1, 2, 5, 10), 1.0)
-    return Ends(0.0, high, tuple((at, words.about(at)) for at in _steps(high, step)))
-
-
-def _round_up(
-    top: float, ones: Sequence[float] = (1, 2, 2.5, 5, 10), least: float = 0.0
-) -> tuple[float, float]:
-    """The end of a scale that holds a value, and the distance of its ticks."""
-    step = max(least, _nice(top / 4, ones))
-    return step * math.ceil(top / step - 1e-9), step
-
-
-def _evidence_ends(chart: Chart, values: Sequence[float]) -> Ends:
-    """On a logarithmic scale; far beyond the line of declaration lines leave at the top."""
-    levels = [v for line in chart.lines if line.role == "level" for v in line.values if v]
-    level = math.log10(max(levels)) if levels else 1.0
-    top = max((math.log10(v) for v in values if v > 0), default=0.0)
-    high = max(1.25 * level, min(1.1 * top, 1.8 * level), 0.5)
-    least = max(min(values, default=1.0), _FLOOR)
-    # A little room, so that a line at the end of the scale is not cut in half.
-    low = 0.0 if least >= 0.99 else math.floor(math.log10(least)) - 0.05
-    step = max(1, math.ceil((high - low) / 5))
-    ticks = [float(at) for at in range(math.ceil(low), math.floor(high) + 1, step)]
-    return Ends(low, high, tuple((at, _decade(at)) for at in ticks))
-
-
-def _decade(at: float) -> str:
-    return words.about(10**at) if 0 <= at < 6 else f"{10**at:g}" if at < 0 else f"10^{at:.0f}"
-
-
-def _steps(high: float, step: float) -> list[float]:
-    return [i * step for i in range(int(high / step + 1e-9) + 1)]
-
-
-def _nice(value: float, ones: Sequence[float] = (1, 2, 5, 10)) -> float:
-    """The next number that is one of these times a power of ten."""
-    size = 10.0 ** math.floor(math.log10(value)) if value > 0 else 1.0
-    return next(size * one for one in ones if value <= size * one * (1 + 1e-9))
 
 
 def _last(values: Sequence[float | None]) -> float | None:

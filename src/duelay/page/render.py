@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 
 from duelay._core.words import in_html
 from duelay._version import __version__
-from duelay.page import drawing, pasting, views, words
+from duelay.page import drawing, glyphs, pasting, views, words
 from duelay.page.assets import STATIC, source_of
 from duelay.page.calls import read_calls
 from duelay.page.log import OF_CONVERSIONS, OUTCOMES
@@ -269,19 +269,19 @@ def _make() -> Environment:
         VERDICTS=VERDICTS,
         draw=drawing.draw,
         fill=drawing.fill,
-        gauge=drawing.gauge,
+        gauge=glyphs.gauge,
         in_curl=pasting.in_curl,
         in_python=pasting.in_python,
         inline=_inline,
         kind=drawing.kind,
         many=words.many,
-        reach=drawing.reach,
+        reach=glyphs.reach,
         sentence=_sentence,
         span=words.span,
-        spark=drawing.spark,
+        spark=glyphs.spark,
         version=__version__,
         version_of=list_version,
-        whisker=drawing.whisker,
+        whisker=glyphs.whisker,
     )
     return made
 

@@ -10,6 +10,7 @@ from duelay.delays import Delay
 from duelay.policies.policy import AnyLedgerPolicy
 from duelay.policies.rucb import check_alpha
 from duelay.rules.double_thompson import DoubleThompsonRule, double_thompson_rule
+from duelay.rules.many_arms import MANY, ManyArmsRule, many_arms_rule
 from duelay.text import named
 
 
@@ -68,6 +69,8 @@ class DoubleThompson(AnyLedgerPolicy):
         checks.one_of("ties", self.ties, ("random", "regret"))
         object.__setattr__(self, "alpha", check_alpha(self.alpha))
 
-    def rule(self, n_arms: int) -> DoubleThompsonRule:
-        """Return double Thompson sampling's rule."""
+    def rule(self, n_arms: int) -> DoubleThompsonRule | ManyArmsRule:
+        """Return double Thompson sampling's rule; many arms have one of their own."""
+        if n_arms >= MANY and self.ties == "random":
+            return many_arms_rule(self.alpha, n_arms)
         return double_thompson_rule(self.alpha, self.ties == "regret", n_arms)

@@ -18,7 +18,7 @@ from duelay._core import checks
 from duelay._core.borders import bind
 from duelay._core.duration import Duration
 from duelay._core.generators import by_address
-from duelay._core.numba_parts import NumbaError
+from duelay._core.numba_parts import COMPILER_ERRORS
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.delays.units import AGES, WAYS, in_ticks, in_time
@@ -272,7 +272,7 @@ class CompiledPolicy(Policy):
 def _compiled(call: Callable[..., Any], rule: Any, *args: Any) -> Any:
     try:
         return call(rule, *args)
-    except NumbaError as error:
+    except COMPILER_ERRORS as error:
         raise explain(rule, error) from error
 
 

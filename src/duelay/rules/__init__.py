@@ -13,6 +13,7 @@ from duelay.ledger.declare import divergence
 from duelay.rules.borda import BordaRule
 from duelay.rules.decide import DecideRule
 from duelay.rules.double_thompson import DoubleThompsonRule
+from duelay.rules.many_arms import ManyArmsRule
 from duelay.rules.mrr_db import MRRDBRule
 from duelay.rules.rmed import RMEDRule
 from duelay.rules.rr_db import RRDBRule
@@ -33,6 +34,7 @@ __all__ = [
     "DecideRule",
     "DoubleThompsonRule",
     "MRRDBRule",
+    "ManyArmsRule",
     "RMEDRule",
     "RRDBRule",
     "RUCBRule",

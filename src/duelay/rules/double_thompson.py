@@ -6,6 +6,11 @@ computed once. And an arm that beats all others in the sample is the first, what
 sample says: one coin for all of its pairs decides that, and one more that nobody beats it in the
 second sample. The law of the duels is the algorithm's.
 
+While the evidence of the first arm has no news, its chances have floors: *expected* only grows, and
+what it grows to is known. So one draw says at how many ticks in a row, at the least, this arm beats
+all others in both samples; it duels itself, and nothing is looked at. At the tick after them a pair
+or more may be lost, each with the chance that its floor leaves; what it really is decides then.
+
 By the clock, all pairs take turns before the first answer. A burst at launch is otherwise spent on
 the arm that the coin has favoured, against itself: silence, taken for defeat, is the coin's alone.
 """
@@ -22,9 +27,24 @@ from duelay._core.jit import kernel
 from duelay.ledger import Ledger
 from duelay.ledger.assumption import epoch, is_deaf, is_settled
 from duelay.ledger.declare import divergence
-from duelay.rules.turn import select, wins_and_count
+from duelay.rules.beliefs import (
+    beats_for_certain,
+    chance_above_half,
+    draw,
+    draw_above_half,
+    is_beaten_for_certain,
+    reach,
+)
+from duelay.rules.quiet import (
+    calm_of_favourite,
+    is_quiet,
+    loses_some,
+    pass_quiet_turns,
+    quiet_turns,
+)
+from duelay.rules.turn import calm_until, least_asked, pass_over, select, wins_and_count
 
-_STEPS = 100_000  # of a continued fraction, which takes about the square root of N~ steps
+_WORTH = 0.2  # the least chance of a quiet tick for which floors are kept
 
 
 class DoubleThompsonRule(NamedTuple):
@@ -43,6 +63,13 @@ class DoubleThompsonRule(NamedTuple):
     stamp: NDArray[np.int64]  # (K, K): news of i and j when the chance was last valid, or -1
     epoch: NDArray[np.int64]  # (1,): the ledger's epoch in which the stamps are valid
     young: NDArray[np.int64]  # (K,): news of the arm when it had too few duels to lose, or -1
+    least: NDArray[np.float64]  # (K,): the favourite's S over each arm, at the least ...
+    most: NDArray[np.float64]  # (K,): ... and N~ - S at the most, for which the floors are valid
+    floor: NDArray[np.float64]  # (K,): P(theta > 1/2) for them; 0 where it may drop out of C
+    together: NDArray[np.float64]  # (1,): the product of the floors; 0 where it is too small
+    quiet: NDArray[np.int64]  # (1,): turns to come at which the favourite duels itself
+    heard: NDArray[np.int64]  # (1,): the favourite's news when `quiet` was drawn, or -1
+    look: NDArray[np.int64]  # (1,): the ledger's epoch of the floors, or -1
 
 
 def double_thompson_rule(alpha: float, is_plus: bool, n_arms: int) -> DoubleThompsonRule:
@@ -62,57 +89,14 @@ def double_thompson_rule(alpha: float, is_plus: bool, n_arms: int) -> DoubleThom
         stamp=np.full(shape, -1, dtype=np.int64),
         epoch=np.zeros(1, dtype=np.int64),
         young=np.full(n_arms, -1, dtype=np.int64),
+        least=np.zeros(n_arms),
+        most=np.zeros(n_arms),
+        floor=np.zeros(n_arms),
+        together=np.zeros(1),
+        quiet=np.zeros(1, dtype=np.int64),
+        heard=np.full(1, -1, dtype=np.int64),
+        look=np.full(1, -1, dtype=np.int64),
     )
-
-
-@kernel
-def is_beaten_for_certain(ledger: Ledger, i: int, j: int, width: float) -> bool:
-    """Whether the upper bound S / N~ + sqrt(width / N~) of i over j is at most 1/2."""
-    s, n = wins_and_count(ledger, i, j)
-    short = 0.5 * n - s
-    return bool(n > 0.0 and short > 0.0 and short * short >= width * n)
-
-
-@kernel
-def beats_for_certain(ledger: Ledger, i: int, j: int, width: float) -> bool:
-    """Whether the lower bound S / N~ - sqrt(width / N~) of i over j is above 1/2."""
-    s, n = wins_and_count(ledger, i, j)
-    over = s - 0.5 * n
-    return bool(n > 0.0 and over > 0.0 and over * over > width * n)
-
-
-@kernel
-def draw(s: float, n: float, rng: np.random.Generator) -> float:
-    """theta ~ Beta(S + 1, N~ - S + 1)."""
-    return float(rng.beta(s + 1.0, n - s + 1.0))
-
-
-@kernel
-def chance_above_half(s: float, n: float) -> float:
-    """P(theta > 1/2), theta ~ Beta(S + 1, N~ - S + 1): the incomplete beta function at 1/2.
-
-    Its continued fraction (DLMF 8.17.22) for the smaller of the two sides, after Lentz.
-    """
-    a, b = n - s + 1.0, s + 1.0  # P(theta > 1/2) = I_1/2(a, b)
-    is_turned = a < b
-    if is_turned:
-        a, b = b, a
-    front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) - (a + b) * math.log(2.0)
-    c, d = 1.0, 1.0 / (1.0 - 0.5 * (a + b) / (a + 1.0))
-    fraction = d
-    for m in range(1, _STEPS):
-        even = 0.5 * m * (b - m) / ((a + 2 * m - 1.0) * (a + 2 * m))
-        d = 1.0 / (1.0 + even * d)
-        c = 1.0 + even / c
-        fraction *= d * c
-        odd = -0.5 * (a + m) * (a + b + m) / ((a + 2 * m) * (a + 2 * m + 1.0))
-        d = 1.0 / (1.0 + odd * d)
-        c = 1.0 + odd / c
-        fraction *= d * c
-        if abs(d * c - 1.0) < 1e-15:
-            break
-    side = math.exp(front) * fraction / a
-    return 1.0 - side if is_turned else side
 
 
 @kernel
@@ -176,26 +160,34 @@ def beats_all(rule: DoubleThompsonRule, ledger: Ledger, arm: int, t: int, rng: A
 
 
 @kernel
-def draw_above_half(ledger: Ledger, i: int, j: int, rng: np.random.Generator) -> float:
-    """theta_ij, given that it is above 1/2.
+def lay_floors(rule: DoubleThompsonRule, ledger: Ledger, t: int) -> float:
+    """Return a floor of the chance that the favourite beats all others, 0 if that is small.
 
-    Where that is rare, from the exponential law that touches the density at 1/2 and lies above it,
-    the density being log-concave: a draw or two, however rare.
+    It is valid until there is news of the favourite or a new epoch.
     """
-    s, n = wins_and_count(ledger, i, j)
-    slope = 2.0 * (n - 2.0 * s)  # of the density's logarithm at 1/2, downwards
-    is_rare = slope > 0.0 and slope * slope > 4.0 * n
-    while True:
-        if is_rare:
-            over = -math.log(1.0 - rng.random()) / slope
-            if over < 0.5:
-                log_ratio = s * math.log1p(2.0 * over) + (n - s) * math.log1p(-2.0 * over)
-                if math.log(1.0 - rng.random()) <= log_ratio + slope * over:
-                    return float(0.5 + over)
-        else:
-            theta = draw(s, n, rng)
-            if theta > 0.5:
-                return theta
+    arm = rule.favourite[0]
+    width = rule.alpha * math.log(t)
+    is_new = rule.look[0] != epoch(ledger.assumed)
+    if is_new:
+        rule.look[0] = epoch(ledger.assumed)
+        for j in range(rule.most.size):
+            rule.most[j] = -1.0
+    together = 1.0
+    for j in range(rule.most.size):
+        if j != arm:
+            won, lost, n = reach(ledger, arm, j)
+            if rule.floor[j] == 0.0 or lost > rule.most[j] or won < rule.least[j]:
+                rule.least[j] = won
+                rule.most[j] = lost
+                short = 0.5 * (lost - won)
+                if short > 0.0 and short * short >= width * n:
+                    rule.floor[j] = 0.0
+                else:
+                    rule.floor[j] = chance_above_half(won, won + lost)
+            together *= rule.floor[j]
+            if together * together < _WORTH:
+                return 0.0
+    return together
 
 
 @kernel
@@ -210,8 +202,9 @@ def may_beat(rule: DoubleThompsonRule, ledger: Ledger, i: int, width: float) -> 
     n, most = 0, 0
     for j in range(k):
         if j != i:
-            most = max(most, ledger.plays[i, j] + ledger.plays[j, i])
-            if not is_beaten_for_certain(ledger, i, j, width):
+            duels = ledger.plays[i, j] + ledger.plays[j, i]
+            most = max(most, duels)
+            if duels < 4.0 * width or not is_beaten_for_certain(ledger, i, j, width):
                 n += 1
     if most < 4.0 * width:
         rule.young[i] = ledger.news[i]
@@ -265,16 +258,24 @@ def least_regret(rule: DoubleThompsonRule, top: int) -> int:
 
 @kernel
 def first_arm(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: Any) -> int:
-    """Lines 4 to 11: the arm of C that beats the most others in the first sample."""
-    k = ledger.plays.shape[0]
-    score = rule.score
-    width = rule.alpha * math.log(t)
-    known = -1  # an arm whose row of the sample has been drawn already
-    if not rule.is_plus and is_surely_in_c(ledger, rule.favourite[0], width):
+    """Lines 4 to 11: the favourite, if it beats all others in the first sample, or who is best."""
+    known = -1
+    if not rule.is_plus and is_surely_in_c(ledger, rule.favourite[0], rule.alpha * math.log(t)):
         known = rule.favourite[0]
         if beats_all(rule, ledger, known, t, rng):
             return int(known)
+    return best_arm(rule, ledger, t, known, rng)
 
+
+@kernel
+def best_arm(rule: DoubleThompsonRule, ledger: Ledger, t: int, known: int, rng: Any) -> int:
+    """Lines 4 to 11: the arm of C that beats the most others in the first sample.
+
+    `row` is that of `known` in this sample, if it is not -1.
+    """
+    k = ledger.plays.shape[0]
+    score = rule.score
+    width = rule.alpha * math.log(t)
     if rule.epoch[0] != epoch(ledger.assumed):
         rule.epoch[0] = epoch(ledger.assumed)
         for i in range(k):
@@ -315,38 +316,46 @@ def first_arm(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: Any) -> int
                 first = i
     if rule.is_plus and ties > 1:
         first = least_regret(rule, score[first])
-    rule.favourite[0] = first
+    if first != rule.favourite[0]:
+        rule.favourite[0] = first
+        rule.look[0] = -1
+    rule.heard[0] = -1
     return first
 
 
-@kernel
-def least_asked(ledger: Ledger, rng: np.random.Generator) -> Any:
-    """Return two different arms that have duelled the least; of several pairs, any.
-
-    Who was shown first less often comes first, for an order that keeps it so.
-    """
-    first, second, least, ties = 0, 0, 0, 0
-    for i in range(ledger.plays.shape[0]):
-        for j in range(i):
-            n = ledger.plays[i, j] + ledger.plays[j, i]
-            if ties == 0 or n < least:
-                first, second, least, ties = i, j, n, 1
-            elif n == least:
-                ties += 1
-                if rng.random() * ties < 1.0:
-                    first, second = i, j
-    if ledger.plays[first, second] > ledger.plays[second, first]:
-        return second, first
-    return first, second
+calm_until.register(DoubleThompsonRule)(calm_of_favourite)
+pass_over.register(DoubleThompsonRule)(pass_quiet_turns)
 
 
 @select.register(DoubleThompsonRule)
 def _select(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     if is_deaf(ledger.assumed, t):  # by the clock a burst at launch goes to all pairs alike
         return least_asked(ledger, rng)
-    first = first_arm(rule, ledger, t, rng)
-    if beats_all(rule, ledger, first, t, rng):  # lines 12 to 14: sample again who beats first
-        return first, first
+    first = rule.favourite[0]
+    is_ahead = False  # whether the second sample has been drawn already
+    if rule.is_plus:
+        first = first_arm(rule, ledger, t, rng)
+    else:
+        if not is_quiet(rule, ledger):
+            rule.heard[0] = ledger.news[first]
+            rule.together[0] = lay_floors(rule, ledger, t)
+            if rule.together[0] > 0.0:
+                rule.quiet[0] = quiet_turns(rule.together[0], rng)
+        if rule.together[0] <= 0.0:
+            first = first_arm(rule, ledger, t, rng)
+        elif rule.quiet[0] > 0:
+            rule.quiet[0] -= 1
+            return first, first
+        else:
+            rule.heard[0] = -1
+            is_ahead = rng.random() * (1.0 + rule.together[0]) >= 1.0  # the first sample has held
+            if loses_some(ledger, first, rule.floor, rule.together[0], rule.row, rng):
+                if not is_ahead:
+                    first = best_arm(rule, ledger, t, first, rng)
+            elif is_ahead:
+                return first, first
+    if not is_ahead and beats_all(rule, ledger, first, t, rng):
+        return first, first  # lines 12 to 14: sample again who beats first
     width = rule.alpha * math.log(t)
     n = 0
     second, strongest = first, 0.5

@@ -36,8 +36,8 @@ def explain(rule: Any, error: Exception) -> TypeError:
         return TypeError(f"no rule is called {name}: register select for it")
     return TypeError(
         f"the rule {name} cannot be compiled{_where(error)}: it must be a NamedTuple of numbers "
-        f"and arrays, whose functions make no new arrays and call nothing but kernels; set "
-        f"NUMBA_DISABLE_JIT=1 to run it interpreted"
+        f"and arrays, whose functions make no new arrays, change no number in it, return whole "
+        f"numbers and call nothing but kernels; set NUMBA_DISABLE_JIT=1 to run it interpreted"
     )
 
 
@@ -57,6 +57,11 @@ def calm_until(rule: Any, ledger: Ledger, arm: int, t: int) -> int:
     choosing returns t.
     """
     return t
+
+
+@generic
+def pass_over(rule: Any, turns: int) -> None:
+    """Note that so many turns of a calm pass without being looked at."""
 
 
 @generic
@@ -127,6 +132,27 @@ def rival(ledger: Ledger, i: int, t: int) -> int:
             if u > highest:
                 best, highest = j, u
     return best
+
+
+@kernel
+def least_asked(ledger: Ledger, rng: np.random.Generator) -> Any:
+    """Return two different arms that have duelled the least; of several pairs, any.
+
+    Who was shown first less often comes first, for an order that keeps it so.
+    """
+    first, second, least, ties = 0, 0, 0, 0
+    for i in range(ledger.plays.shape[0]):
+        for j in range(i):
+            n = ledger.plays[i, j] + ledger.plays[j, i]
+            if ties == 0 or n < least:
+                first, second, least, ties = i, j, n, 1
+            elif n == least:
+                ties += 1
+                if rng.random() * ties < 1.0:
+                    first, second = i, j
+    if ledger.plays[first, second] > ledger.plays[second, first]:
+        return second, first
+    return first, second
 
 
 @kernel

@@ -1,20 +1,27 @@
-"""Pictures. The only file that imports matplotlib, which the extra ``duelay[plots]`` brings."""
+"""Pictures of results, problems, standings, laws and traffic, by matplotlib."""
 
 from __future__ import annotations
 
-import io
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from duelay._core.files import write_whole
 from duelay._core.words import in_figure
 from duelay.show import notebook
+from duelay.show.canvas import (
+    COLOURS,
+    arm_name,
+    check,
+    new_axes,
+    one_legend,
+    short,
+    style,
+    tick_words,
+)
+from duelay.show.canvas import save as save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,21 +33,8 @@ if TYPE_CHECKING:
     from duelay.problems import Problem
     from duelay.traffic import Traffic
 
-# Okabe and Ito's colours, safe for the colour-blind, and two more that differ from them in
-# lightness; each has a dash of its own for grey print.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999",
-            "#8C510A")  # fmt: skip
-_DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)),
-                            (0, (6, 2, 1, 2)), (0, (2, 2)))  # fmt: skip
 _NAMED = 40  # arms that have room for their names
 _MANY = 50  # laws by pair that are drawn
-_PATH = re.compile(r' d="[^"]*"')
-_METADATA: dict[str, dict[str, Any]] = {
-    ".svg": {"Date": None},
-    ".pdf": {"CreationDate": None},
-    ".png": {},
-}
-
 
 BAND_WORDS = {"sd": "mean ± sd", "mean": "mean, 95 % confidence"}
 
@@ -74,7 +68,7 @@ def draw_regret(
     band: str = "sd",
 ) -> None:
     """Draw the lines and bands of some results on one pair of axes."""
-    labels = [_short(label) for label in labels or [result.label for result in results]]
+    labels = [short(label) for label in labels or [result.label for result in results]]
     if len(labels) != len(results):
         raise ValueError(
             f"labels must be one for each of the {len(results)} results, got {len(labels)}"
@@ -91,8 +85,8 @@ def draw_regret(
     axes.set_ylabel(f"cumulative regret ({BAND_WORDS[band]})")
     axes.set_xlim(left=0, right=max(result.horizon for result in results))
     axes.set_ylim(bottom=0)
-    axes.xaxis.set_major_formatter(lambda value, _: _tick(value))
-    axes.yaxis.set_major_formatter(lambda value, _: _tick(value))
+    axes.xaxis.set_major_formatter(lambda value, _: tick_words(value))
+    axes.yaxis.set_major_formatter(lambda value, _: tick_words(value))
     axes.locator_params(axis="both", nbins=5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, linewidth=0.6)
@@ -103,11 +97,11 @@ def stops_figure(results: Sequence[Result], labels: Sequence[str]) -> Figure:
     figure: Figure = check()(figsize=(7.2, 4.5), layout="constrained")
     axes = figure.subplots()
     shares = [
-        f"{_short(label)}: {_percent(one.is_declared)} declared, {_percent(one.is_wrong)} wrong"
+        f"{short(label)}: {_percent(one.is_declared)} declared, {_percent(one.is_wrong)} wrong"
         for label, one in zip(labels, results, strict=True)
     ]
     draw_stops(axes, results, shares)
-    axes.set_title(f"{_title(results[0])} of at most {_tick(results[0].horizon)} duels")
+    axes.set_title(f"{_title(results[0])} of at most {tick_words(results[0].horizon)} duels")
     axes.set(
         xlabel="duels", ylabel="share of runs that have declared a winner\n(thin: a wrong one)"
     )
@@ -139,7 +133,7 @@ def draw_stops(axes: Axes, results: Sequence[Result], labels: Sequence[str]) -> 
                           **style(number))  # fmt: skip
     axes.set_ylim(0, 1.03)
     axes.set_xlim(0, 1.01 * last)
-    axes.xaxis.set_major_formatter(lambda value, _: _tick(value))
+    axes.xaxis.set_major_formatter(lambda value, _: tick_words(value))
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     axes.locator_params(axis="x", nbins=5)
     axes.spines[["top", "right"]].set_visible(False)
@@ -147,7 +141,7 @@ def draw_stops(axes: Axes, results: Sequence[Result], labels: Sequence[str]) -> 
 
 def draw_result(axes: Axes | None, result: Result, band: str = "sd") -> Axes:
     """Draw one result's mean regret and band; on new axes where none are given."""
-    axes = _new_axes(6.0, 3.8) if axes is None else axes
+    axes = new_axes(6.0, 3.8) if axes is None else axes
     draw_regret(axes, [result], band=band)
     axes.set_title(_title(result))
     axes.legend(frameon=False, loc="upper left", fontsize="small")
@@ -159,7 +153,7 @@ def draw_problem(axes: Axes | None, problem: Problem) -> Axes:
     winner = problem.winner if problem.has_winner else None
     axes = draw_matrix(axes, problem.matrix, problem.arms, winner)
     found = f"{problem.arms[winner]} wins" if winner is not None else "no Condorcet winner"
-    axes.set_title(_short(f"{problem.name}: {found}"))
+    axes.set_title(short(f"{problem.name}: {found}"))
     return axes
 
 
@@ -169,7 +163,7 @@ def draw_matrix(axes: Axes | None, matrix: Any, arms: Sequence[str], bold: int |
 
     k = len(arms)
     side = min(9.0, 2.4 + 0.42 * k)
-    axes = _new_axes(side + 0.8, side) if axes is None else axes
+    axes = new_axes(side + 0.8, side) if axes is None else axes
     most = max(float(np.nanmax(np.abs(matrix - 0.5))), 1e-9)
     colours = LinearSegmentedColormap.from_list("duelay", ("#D55E00", "#F7F7F7", "#0072B2"))
     image = axes.imshow(matrix, cmap=colours, vmin=0.5 - most, vmax=0.5 + most)
@@ -177,7 +171,7 @@ def draw_matrix(axes: Axes | None, matrix: Any, arms: Sequence[str], bold: int |
     bar.set_label("how often the row's arm beats the column's", fontsize="small")
     if k > _NAMED:
         return axes
-    names = [_name(arm) for arm in arms]
+    names = [arm_name(arm) for arm in arms]
     is_upright = max(len(arm) for arm in arms) > 3
     axes.set_xticks(range(k), names, rotation=90 if is_upright else 0, fontsize="small")
     axes.set_yticks(range(k), names, fontsize="small")
@@ -197,20 +191,20 @@ def draw_evidence(axes: Axes | None, standing: Standing) -> Axes:
     """Draw each arm's evidence over time, and the line at which an arm is declared the winner."""
     evidence = standing.evidence
     assert evidence is not None
-    axes = _new_axes(7.2, 4.2) if axes is None else axes
+    axes = new_axes(7.2, 4.2) if axes is None else axes
     axes.axhline(np.exp(evidence.level), color="#000000", linewidth=1, linestyle="--")
     axes.text(0.01, np.exp(evidence.level), f"declared the winner at {np.exp(evidence.level):,.4g}",
               transform=axes.get_yaxis_transform(), va="bottom", fontsize="small")  # fmt: skip
     strongest = np.lexsort((np.arange(len(evidence.arm)) != standing.leader, -evidence.arm))
     for place, arm in reversed(list(enumerate(strongest))):
-        is_named = place < len(_COLOURS) - 1
+        is_named = place < len(COLOURS) - 1
         look = style(place) if is_named else {"color": "#CCCCCC", "linewidth": 0.8}
-        label = _name(standing.arms[arm]) if is_named else "_"
+        label = arm_name(standing.arms[arm]) if is_named else "_"
         axes.plot(evidence.tick, np.exp(evidence.path[:, arm]), label=label, **look)
     if evidence.declared is not None:
         axes.axvline(evidence.declared, color="#999999", linewidth=1)
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(lambda value, _: _tick(value))
+    axes.yaxis.set_major_formatter(lambda value, _: tick_words(value))
     axes.set_ylim(0.9, 3 * np.exp(max(evidence.level, evidence.arm.max())))
     axes.set_xlim(0, max(1, int(evidence.tick[-1])))
     axes.set_xlabel("duels")
@@ -230,7 +224,7 @@ def draw_evidence(axes: Axes | None, standing: Standing) -> Axes:
 def _headline(standing: Standing) -> list[str]:
     """The headline in lines that fit above a figure."""
     said, _, sure = standing.headline.partition(" (")
-    return [_short(said), *(f"({part}" if place == 0 else part for place, part in
+    return [short(said), *(f"({part}" if place == 0 else part for place, part in
             enumerate(textwrap.wrap(sure, 70)))]  # fmt: skip
 
 
@@ -242,7 +236,7 @@ def draw_standing(axes: Axes | None, standing: Standing) -> Axes:
     is_borda = standing.scores is not None
     rows = [row for row in standing.rows() if is_borda or row.arm != standing.leader][:_NAMED]
     line = rows[0].lower if is_borda else 0.5
-    axes = _new_axes(6.0, 2.1 + 0.28 * len(rows)) if axes is None else axes
+    axes = new_axes(6.0, 2.1 + 0.28 * len(rows)) if axes is None else axes
     heard = [(place, row) for place, row in enumerate(rows) if not np.isnan(row.mean)]
     places = [place for place, _ in heard]
     colours = ["#0072B2" if row.lower > 0.5 else "#D55E00" if row.upper < 0.5 else "#999999"
@@ -256,10 +250,10 @@ def draw_standing(axes: Axes | None, standing: Standing) -> Axes:
     for place, row in enumerate(rows):
         if np.isnan(row.mean):
             axes.text(0.5, place, " unheard", va="center", fontsize="small", alpha=0.7)
-    axes.set_yticks(range(len(rows)), [_name(standing.arms[row.arm]) for row in rows])
+    axes.set_yticks(range(len(rows)), [arm_name(standing.arms[row.arm]) for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlim(min(0.0, *lower, 1.0), max(1.0, *upper, 0.0))
-    leader = _name(standing.arms[standing.leader]) if standing.is_heard else "the leader"
+    leader = arm_name(standing.arms[standing.leader]) if standing.is_heard else "the leader"
     beats = f"how often {leader} beats it"
     measured = "Borda score: how often it beats another one" if is_borda else beats
     axes.set_xlabel(f"{measured}\n{_bars(standing)}", fontsize="small")
@@ -284,7 +278,7 @@ def _bars(standing: Standing) -> str:
 
 def draw_delay(axes: Axes | None, laws: Sequence[Law]) -> Axes:
     """Draw tau by age, one line for each law; for a single law also bars of when they come."""
-    axes = _new_axes(6.0, 3.8) if axes is None else axes
+    axes = new_axes(6.0, 3.8) if axes is None else axes
     pairs = Counter(laws)
     shown = list(pairs)[:_MANY]
     reach = notebook.span(shown)
@@ -300,14 +294,14 @@ def draw_delay(axes: Axes | None, laws: Sequence[Law]) -> Axes:
     for number, law in enumerate(shown):
         look = style(number) if len(shown) <= 6 else {"color": "#0072B2", "alpha": 0.4}
         label = "has come by this age" if len(pairs) == 1 else f"{law} ({pairs[law]} pairs)"
-        axes.plot(ages / reach.size, law.cdf(ages), linewidth=1.8, label=_short(label),
+        axes.plot(ages / reach.size, law.cdf(ages), linewidth=1.8, label=short(label),
                   drawstyle="default" if in_time else "steps-post", **look)  # fmt: skip
     never = shown[0].never
     if len(pairs) == 1 and never > 0:
         axes.axhline(1 - never, color="#999999", linewidth=1, linestyle="--",
                      label=f"{100 * never:.3g} % never come")  # fmt: skip
     title = str(shown[0]) if len(pairs) == 1 else f"{len(pairs)} laws by pair of arms"
-    axes.set_title(_short(title if len(shown) == len(pairs) else f"{title}, {_MANY} of them"))
+    axes.set_title(short(title if len(shown) == len(pairs) else f"{title}, {_MANY} of them"))
     axes.set_xlabel(f"{reach.unit} since the duel")
     axes.set_ylabel("share of the conversions")
     axes.set_ylim(0, 1.02)
@@ -324,11 +318,11 @@ def draw_delay(axes: Axes | None, laws: Sequence[Law]) -> Axes:
 
 def draw_traffic(axes: Axes | None, traffic: Traffic) -> Axes:
     """Draw how many of the first thousand duels have come by when, in one draw of them."""
-    axes = _new_axes(6.0, 3.8) if axes is None else axes
+    axes = new_axes(6.0, 3.8) if axes is None else axes
     times = traffic.times(1000, np.random.default_rng(0))
     unit, size = notebook.unit_of(float(times[-1]))
     axes.plot(times / size, np.arange(1, len(times) + 1), linewidth=1.5, drawstyle="steps-post")
-    axes.set_title(_short(str(traffic)))
+    axes.set_title(short(str(traffic)))
     axes.set_xlabel(unit)
     axes.set_ylabel("duels so far")
     axes.set_xlim(left=0)
@@ -338,134 +332,10 @@ def draw_traffic(axes: Axes | None, traffic: Traffic) -> Axes:
     return axes
 
 
-def style(number: int) -> dict[str, Any]:
-    """The colour and the dash of the n-th line; no two of the first 81 have both in common."""
-    dash = _DASHES[(number // len(_COLOURS) + number) % len(_DASHES)]
-    return {"color": _COLOURS[number % len(_COLOURS)], "linestyle": dash}
-
-
-def tone(share: float) -> str:
-    """A colour from dark to light, the same in grey."""
-    dark, light = np.array([8, 64, 129]), np.array([190, 225, 240])
-    red, green, blue = (dark + share * (light - dark)).astype(int)
-    return f"#{red:02x}{green:02x}{blue:02x}"
-
-
-def panels(rows: int, columns: int, n: int, title: str) -> tuple[Figure, list[Axes]]:
-    """Return a figure with n panels, in rows, and room for a key below."""
-    width, height = (3.6 * columns, 2.9 * rows + 0.9) if columns > 1 else (6.0, 4.5)
-    figure: Figure = check()(figsize=(width, height), layout="constrained")
-    figure.suptitle(_short(title))
-    grid = figure.subplots(rows, columns, squeeze=False).ravel()
-    for axes in grid[n:]:
-        axes.set_visible(False)
-    for axes in grid[:n]:
-        axes.tick_params(labelsize="small")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(alpha=0.25, linewidth=0.6)
-    return figure, list(grid[:n])
-
-
-def name_axes(shown: Sequence[Axes], columns: int, x: str, y: str) -> None:
-    """Name the outer axes of a figure with panels: below each column, left of each row."""
-    for number, axes in enumerate(shown):
-        axes.set_xlabel(in_figure(x) if number + columns >= len(shown) else "", fontsize="small")
-        axes.set_ylabel(y if number % columns == 0 else "", fontsize="small")
-
-
-def log_numbers(axes: Axes) -> None:
-    """Make the vertical axis logarithmic, with numbers that people read: 200, 500, 1,000."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.yaxis.set_major_formatter(lambda value, _: _tick(value))
-    axes.yaxis.set_minor_formatter(NullFormatter())
-
-
-def one_legend(figure: Figure, axes: Axes, columns: int = 3) -> None:
-    """One legend for all panels, below them."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize="small",
-        handlelength=3.5,
-    )  # fmt: skip
-
-
-def key(figure: Figure, entries: Sequence[tuple[str, str]], title: str) -> None:
-    """A key of colours below the panels."""
-    from matplotlib.patches import Patch
-
-    patches = [Patch(color=colour, label=text) for colour, text in entries]
-    figure.legend(
-        handles=patches, title=_short(title), loc="outside lower center", ncols=len(entries),
-        frameon=False, fontsize="small",
-    )  # fmt: skip
-
-
-def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure, whole or not at all; the ending of the name says in which format.
-
-    The file depends only on what is drawn: it has no dates and no random names.
-    """
-    import matplotlib
-
-    path, content = Path(path), io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "duelay", "svg.fonttype": "path"}):
-        figure.savefig(
-            content, format=path.suffix[1:], dpi=150, metadata=_METADATA.get(path.suffix, {})
-        )
-    if path.suffix == ".svg":
-        content = io.BytesIO(_PATH.sub(_round, content.getvalue().decode()).encode())
-    write_whole(path, content.getvalue())
-
-
-def _new_axes(width: float, height: float) -> Axes:
-    """New axes by pyplot, so that a notebook shows them."""
-    check()
-    import matplotlib.pyplot as plt
-
-    _, axes = plt.subplots(figsize=(width, height), layout="constrained")
-    return axes
-
-
 def _title(result: Result) -> str:
     runs = "1 run" if result.runs == 1 else f"{result.runs} runs"
-    return _short(f"{result.problem.name}, delay {result.delay}, {runs}")
+    return short(f"{result.problem.name}, delay {result.delay}, {runs}")
 
 
 def _percent(which: Any) -> str:
     return f"{100 * np.mean(which):.3g} %"
-
-
-def _round(path: re.Match[str]) -> str:
-    """Round a path to hundredths of a point: it looks the same, and is half as long."""
-    return re.sub(r"(\.\d\d)\d+", r"\1", path.group())
-
-
-def _tick(value: float) -> str:
-    """A number on an axis: 0.25, 40, 1,500, 200k."""
-    if abs(value) >= 10_000:
-        return f"{value / 1000:,g}k"
-    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:g}"
-
-
-def _short(text: str) -> str:
-    """Words for a figure: not too many."""
-    return in_figure(text if len(text) <= 70 else f"{text[:67]}...")
-
-
-def _name(arm: str) -> str:
-    """An arm's name beside a tick."""
-    return in_figure(arm if len(arm) <= 20 else f"{arm[:17]}...")
-
-
-def check() -> Any:
-    """Return matplotlib's Figure, or say how to install it."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ValueError(
-            "figures need matplotlib: install it with pip install 'duelay[plots]'"
-        ) from None
-    return Figure

@@ -20,25 +20,6 @@ from duelay.delays import check as check_delay
 from duelay.delays.units import refuse_time
 from duelay.problems import Problem
 
-__all__ = [
-    "asymptotic_lower_bound",
-    "burn_in",
-    "coin_mean",
-    "comparisons_bound",
-    "coverage",
-    "declaration_lower_bound",
-    "expected_bound",
-    "fixed_sample",
-    "high_probability_bound",
-    "information",
-    "kl",
-    "lower_bound_instances",
-    "minimax_lower_bound",
-    "mrr_bound",
-    "mrr_schedule",
-    "radius",
-]
-
 LOWER_BOUND_CONSTANT = math.exp(-0.5) / 128  # c of Remark 2, worked out in `minimax_lower_bound`
 
 

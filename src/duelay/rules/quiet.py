@@ -1,0 +1,79 @@
+"""Quiet stretches of double Thompson sampling: its favourite duels itself, nothing is looked at.
+
+A rule that has them has the fields `favourite`, `together`, `quiet`, `heard` and `look`. It lays
+floors under the favourite's chances, and draws at once for how many turns they hold.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._core.jit import kernel
+from duelay.ledger import Ledger
+from duelay.ledger.assumption import FOREVER, epoch
+from duelay.rules.beliefs import chance_above_half
+from duelay.rules.turn import wins_and_count
+
+
+@kernel
+def quiet_turns(together: float, rng: np.random.Generator) -> int:
+    """Draw how many turns pass before one at which not all of a chance squared comes true."""
+    chance = together * together
+    if chance >= 1.0:
+        return int(FOREVER)
+    return int(min(math.log(1.0 - rng.random()) / math.log(chance), 1e18))
+
+
+@kernel
+def loses_some(
+    ledger: Ledger,
+    arm: int,
+    floor: NDArray[np.float64],
+    together: float,
+    row: NDArray[np.bool_],
+    rng: np.random.Generator,
+) -> bool:
+    """Whether an arm loses to some in a sample, if one floor at least does not hold it.
+
+    `row` says whom it beats. A floor that does not hold is set to 0, to be laid anew.
+    """
+    may_lose, loses = False, False
+    for j in range(row.size):
+        row[j] = True
+        if j == arm:
+            continue
+        if may_lose:
+            is_off = rng.random() >= floor[j]
+        else:  # one at least from here on: j with (1 - floor) / (1 - together)
+            is_off = rng.random() * (1.0 - together) < 1.0 - floor[j]
+            together /= floor[j]
+        if is_off:
+            may_lose = True
+            s, n = wins_and_count(ledger, arm, j)
+            row[j] = rng.random() * (1.0 - floor[j]) >= 1.0 - chance_above_half(s, n)
+            loses = loses or not row[j]
+            floor[j] = 0.0
+    return loses
+
+
+@kernel
+def is_quiet(rule: Any, ledger: Ledger) -> bool:
+    """Whether there is no news of the favourite since floors were laid."""
+    is_old = rule.heard[0] == ledger.news[rule.favourite[0]]
+    return bool(is_old and rule.look[0] == epoch(ledger.assumed))
+
+
+def calm_of_favourite(rule: Any, ledger: Ledger, arm: int, t: int) -> int:
+    """Return the end of a quiet stretch, if there is one."""
+    if arm != rule.favourite[0] or not is_quiet(rule, ledger) or rule.together[0] <= 0.0:
+        return t
+    return int(t + rule.quiet[0])
+
+
+def pass_quiet_turns(rule: Any, turns: int) -> None:
+    """Note that so many turns of a quiet stretch have passed."""
+    rule.quiet[0] -= turns

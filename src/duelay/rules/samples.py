@@ -1,0 +1,302 @@
+"""Samples of who beats whom among many arms: bounds of chances, rows, and whole samples by bits.
+
+A chance P(theta_ij > 1/2) lies between two bounds until there is news of both arms, since what
+*expected* grows to is known. A random number outside of them decides who beats whom, and the chance
+is computed only between them. Two arms that never met beat each other with a random bit, and 53
+bits are one draw.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._core.jit import kernel
+from duelay.ledger import Ledger
+from duelay.ledger.assumption import epoch, is_settled
+from duelay.rules.beliefs import chance_above_half, is_beaten_for_certain, reach
+from duelay.rules.turn import wins_and_count
+
+BITS = 53  # of a draw
+TOGETHER = 8  # rows of bits that are added up at a time
+_ALL_BITS = (1 << BITS) - 1
+
+
+@kernel
+def tilted(rule: Any, chance: float) -> Any:
+    """Return E exp(tilt (X - 1/2)), X a coin with this chance."""
+    return (1.0 - chance) * rule.down + chance * rule.up
+
+
+@kernel
+def keep_bounds(rule: Any, i: int, j: int, low: float, high: float) -> None:
+    """Keep between what the chance of i over j, and of j over i, lies."""
+    rule.weight[i] *= tilted(rule, high) / tilted(rule, rule.high[i, j])
+    rule.weight[j] *= tilted(rule, 1.0 - low) / tilted(rule, rule.high[j, i])
+    rule.low[i, j] = low
+    rule.high[i, j] = high
+    rule.low[j, i] = 1.0 - high
+    rule.high[j, i] = 1.0 - low
+
+
+@kernel
+def lay_bounds(rule: Any, ledger: Ledger, i: int, j: int) -> None:
+    """Reckon between what the chance of i over j stays until there is news of both."""
+    won, lost, _ = reach(ledger, i, j)
+    if is_settled(ledger.assumed, ledger.plays, i, j):
+        chance = chance_above_half(won, won + lost)
+        keep_bounds(rule, i, j, chance, chance)
+        return
+    won_back, lost_back, _ = reach(ledger, j, i)
+    if lost + lost_back == math.inf:
+        keep_bounds(rule, i, j, 0.0, 1.0)
+        return
+    low = chance_above_half(won, won + lost)
+    high = 1.0 - chance_above_half(won_back, won_back + lost_back)
+    keep_bounds(rule, i, j, low, max(low, high))
+
+
+@kernel
+def note_news(rule: Any, ledger: Ledger) -> None:
+    """Look again at pairs that may have news: both arms have, or the epoch is new."""
+    n, changed, told, news = 0, rule.changed, rule.told, ledger.news
+    for i in range(told.size):
+        changed[n] = i
+        n += int(told[i] != news[i])
+    for place in range(n):
+        i = changed[place]
+        told[i] = news[i]
+        for before in range(place):
+            j = changed[before]
+            if ledger.plays[i, j] + ledger.plays[j, i] > 0:
+                meet(rule, i, j)
+                meet(rule, j, i)
+                lay_bounds(rule, ledger, i, j)
+    if rule.epoch[0] != epoch(ledger.assumed):
+        rule.epoch[0] = epoch(ledger.assumed)
+        for i in range(told.size):
+            for place in range(rule.n_below[i]):
+                lay_bounds(rule, ledger, i, rule.met[i, place])
+
+
+@kernel
+def meet(rule: Any, i: int, j: int) -> None:
+    """Note that i and j have met."""
+    word = j // BITS
+    bit = np.int64(1) << (j - word * BITS)
+    if rule.fresh[i, word] & bit:
+        rule.fresh[i, word] ^= bit
+        place = rule.n_met[i]
+        rule.n_met[i] += 1
+        if j < i:  # those come first
+            rule.met[i, place] = rule.met[i, rule.n_below[i]]
+            place = rule.n_below[i]
+            rule.n_below[i] += 1
+        rule.met[i, place] = j
+
+
+@kernel
+def wins_between(rule: Any, ledger: Ledger, i: int, j: int, drawn: float) -> bool:
+    """Whether theta_ij > 1/2, for a uniform number between the bounds, which are laid anew."""
+    s, n = wins_and_count(ledger, i, j)
+    lay_bounds(rule, ledger, i, j)
+    return bool(drawn < chance_above_half(s, n))
+
+
+@kernel
+def sample_row(
+    rule: Any, ledger: Ledger, arm: int, row: NDArray[np.bool_], n_drawn: int, rng: Any
+) -> int:
+    """Write into `row` whom an arm beats in a new sample, and return how many.
+
+    Against the arms whose rows are drawn already, it says what these say.
+    """
+    low, high, n = rule.low, rule.high, 0
+    for j in range(row.size):
+        row[j] = True
+        if j != arm:
+            drawn = rng.random()
+            wins = drawn < low[arm, j]
+            if wins != (drawn < high[arm, j]):  # no branch on a coin alone
+                wins = wins_between(rule, ledger, arm, j, drawn)
+            row[j] = wins
+            n += int(wins)
+    for place in range(n_drawn):
+        j = rule.drawn[place]
+        n += int(not rule.rows[place, arm]) - int(row[j])
+        row[j] = not rule.rows[place, arm]
+    return n
+
+
+@kernel
+def is_unbeaten(rule: Any, ledger: Ledger, arm: int, width: float) -> bool:
+    """Whether nobody beats an arm for certain; who last did is asked first."""
+    if rule.young[arm] == ledger.news[arm]:
+        return True
+    if is_beaten_for_certain(ledger, arm, rule.beater[arm], width):
+        return False
+    most = 0
+    for place in range(rule.n_met[arm]):
+        j = rule.met[arm, place]
+        duels = ledger.plays[arm, j] + ledger.plays[j, arm]
+        most = max(most, duels)
+        if duels >= 4.0 * width and is_beaten_for_certain(ledger, arm, j, width):
+            rule.beater[arm] = j
+            return False
+    if most < 4.0 * width:
+        rule.young[arm] = ledger.news[arm]
+    return True
+
+
+@kernel
+def find_c(rule: Any, ledger: Ledger, width: float) -> None:
+    """Lines 4 to 7: C, the arms that the fewest others beat for certain."""
+    k, least = rule.told.size, rule.told.size
+    for i in range(k):
+        rule.score[i] = 0
+        if not is_unbeaten(rule, ledger, i, width):
+            for place in range(rule.n_met[i]):
+                j = rule.met[i, place]
+                rule.score[i] += int(is_beaten_for_certain(ledger, i, j, width))
+        least = min(least, rule.score[i])
+    for i in range(k):
+        rule.in_c[i] = rule.score[i] == least
+
+
+@kernel
+def count_bits(word: Any) -> int:
+    """Return how many bits are set."""
+    n = 0
+    while word:  # a loop that LLVM knows: it becomes one instruction
+        word &= word - 1
+        n += 1
+    return n
+
+
+@kernel
+def sample_all(rule: Any, ledger: Ledger, n_drawn: int, rng: Any) -> None:
+    """Lines 8 to 11: sample all pairs of an arm in C, and write into `score` how many each beats.
+
+    The rows of some arms may be drawn already.
+    """
+    k, score, waits, todo = rule.score.size, rule.score, rule.waits, rule.todo
+    for j in range(k):
+        score[j] = 0
+        waits[j] = True
+    for word in range(todo.size):
+        todo[word] = _ALL_BITS
+        for level in range(rule.counts.shape[0]):
+            rule.counts[level, word] = 0
+    for place in range(n_drawn):
+        take_row(rule, place)
+    for i in range(k):
+        if waits[i]:
+            toss_coins(rule, ledger, i, rng)
+    n_rows = 0
+    for i in range(k):
+        if rule.in_c[i] and waits[i]:
+            strike(rule, i)
+            score[i] += toss_bits(rule, i, n_rows, rng)
+            n_rows += 1
+            if n_rows == TOGETHER:
+                add_bits(rule)
+                n_rows = 0
+    while 0 < n_rows < TOGETHER:
+        for word in range(todo.size):
+            rule.losses[n_rows, word] = 0
+        n_rows += 1
+    if n_rows:
+        add_bits(rule)
+    read_counts(rule)
+
+
+@kernel
+def strike(rule: Any, i: int) -> None:
+    """Let no later row have a coin with i."""
+    rule.waits[i] = False
+    word = i // BITS
+    rule.todo[word] &= ~(np.int64(1) << (i - word * BITS))
+
+
+@kernel
+def take_row(rule: Any, place: int) -> None:
+    """Count a row that is drawn already."""
+    arm = rule.drawn[place]
+    strike(rule, arm)
+    for j in range(rule.score.size):
+        if rule.waits[j]:
+            rule.score[arm] += int(rule.rows[place, j])
+            rule.score[j] += 1 - int(rule.rows[place, j])
+
+
+@kernel
+def toss_coins(rule: Any, ledger: Ledger, i: int, rng: Any) -> None:
+    """Sample the pairs of an arm with those that it has met, and that come before it."""
+    low, high, score, n = rule.low, rule.high, rule.score, 0
+    for place in range(rule.n_below[i]):
+        j = rule.met[i, place]
+        if rule.waits[j] and (rule.in_c[i] or rule.in_c[j]):
+            drawn = rng.random()
+            wins = drawn < low[i, j]
+            if wins != (drawn < high[i, j]):
+                wins = wins_between(rule, ledger, i, j, drawn)
+            n += int(wins)
+            score[j] += 1 - int(wins)
+    score[i] += n
+
+
+@kernel
+def toss_bits(rule: Any, i: int, row: int, rng: Any) -> int:
+    """Return how many arms that wait and that it never met an arm beats; note who loses to it."""
+    n = 0
+    for word in range(rule.todo.size):
+        even = rule.fresh[i, word] & rule.todo[word]
+        wins = np.int64(0)
+        if even:
+            wins = np.int64(rng.random() * 9007199254740992.0) & even
+        n += count_bits(wins)
+        rule.losses[row, word] = even ^ wins
+    return n
+
+
+@kernel
+def add_bits(rule: Any) -> None:
+    """Add up eight rows of bits: each column has a binary number, its digits in `counts`."""
+    counts, rows, words = rule.counts, rule.losses, np.uint64(rule.todo.size)
+    for word in range(words):  # without a sign it is vectorised
+        ones, twos, fours = counts[0, word], counts[1, word], counts[2, word]
+        ones, two_a = add(ones, rows[0, word], rows[1, word])
+        ones, two_b = add(ones, rows[2, word], rows[3, word])
+        twos, four_a = add(twos, two_a, two_b)
+        ones, two_a = add(ones, rows[4, word], rows[5, word])
+        ones, two_b = add(ones, rows[6, word], rows[7, word])
+        twos, four_b = add(twos, two_a, two_b)
+        fours, carry = add(fours, four_a, four_b)
+        counts[0, word], counts[1, word], counts[2, word] = ones, twos, fours
+        rows[0, word] = carry
+    for level in range(3, counts.shape[0]):
+        for word in range(words):
+            carry = rows[0, word]
+            rows[0, word] = counts[level, word] & carry
+            counts[level, word] ^= carry
+
+
+@kernel
+def add(a: int, b: int, c: int) -> Any:
+    """Add three bits in every place: return the last digit of the sums, and the first."""
+    half = a ^ b
+    return half ^ c, (a & b) | (half & c)
+
+
+@kernel
+def read_counts(rule: Any) -> None:
+    """Those of C have won as often as others of C have lost to them by a bit."""
+    for j in range(rule.score.size):
+        if rule.in_c[j]:
+            word = j // BITS
+            for level in range(rule.counts.shape[0]):
+                digit = (rule.counts[level, word] >> (j - word * BITS)) & 1
+                rule.score[j] += digit << level

@@ -1,0 +1,132 @@
+import itertools
+
+import numpy as np
+import pytest
+
+import duelay
+from duelay import Problem, delays, theory
+from duelay.theory import optimum
+
+THREE = np.array([[0.5, 0.7, 0.9], [0.3, 0.5, 0.6], [0.1, 0.4, 0.5]])
+
+
+def two(gap):
+    """Two arms, either of which may be better by `gap`."""
+    return [Problem([[0.5, 0.5 + g], [0.5 - g, 0.5]]) for g in (gap, -gap)]
+
+
+def renamed(matrix):
+    """A problem under all names of its arms."""
+    return [Problem(matrix[np.ix_(s, s)]) for s in itertools.permutations(range(len(matrix)))]
+
+
+def slow(problems, weights, horizon):
+    """The least regret by trying everything: every pair, self-duels too, at every tick."""
+    total = sum(weights)
+    if horizon == 0 or total == 0:
+        return 0.0
+    ways = []
+    for i, j in itertools.combinations_with_replacement(range(problems[0].n_arms), 2):
+        way = sum(w * (p.gaps[i] + p.gaps[j]) / 2 for w, p in zip(weights, problems, strict=True))
+        for first_wins in (True, False):
+            chances = [p.matrix[i, j] if first_wins else p.matrix[j, i] for p in problems]
+            after = [w * chance for w, chance in zip(weights, chances, strict=True)]
+            if i != j:
+                way += slow(problems, after, horizon - 1)
+        if i == j:
+            way += slow(problems, weights, horizon - 1)
+        ways.append(way)
+    return min(ways)
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 3, 6])
+@pytest.mark.parametrize(
+    "problems, weights",
+    [
+        (two(0.1), [1, 1]),
+        (two(0.3) + two(0.05), [4, 1, 2, 3]),
+        (two(0.5) + two(0.1), [1, 1, 1, 1]),  # an outcome may be certain
+        (two(0.2), [1, 0]),
+    ],
+)
+def test_two_arms_are_as_by_trying_everything(problems, weights, horizon):
+    prior = np.array(weights) / sum(weights)
+    told = theory.bayes_optimal_regret(problems, horizon, weights=weights)
+    assert told == pytest.approx(slow(problems, prior, horizon), abs=1e-12)
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 4])
+def test_three_arms_are_as_by_trying_everything(horizon):
+    problems = renamed(THREE)
+    told = theory.bayes_optimal_regret(problems, horizon)
+    assert told == pytest.approx(slow(problems, [1 / 6] * 6, horizon), abs=1e-12)
+
+
+def test_who_knows_the_problem_has_no_regret():
+    assert theory.bayes_optimal_regret([Problem(THREE)], 50) == 0
+    assert theory.bayes_optimal_regret(two(0.1), 50, weights=[3, 0]) == 0
+
+
+def test_two_arms_cost_what_walds_test_costs():
+    """It costs g/2 a duel, and g T exp(-a) if it ends wrongly: with a = log(2 T d), the least."""
+    for gap, horizon in ((0.1, 3000), (0.2, 3000)):
+        d = theory.kl(0.5 + gap, 0.5 - gap)
+        wald = gap / 2 * (np.log(2 * horizon * d) + 1) / d
+        assert theory.bayes_optimal_regret(two(gap), horizon) == pytest.approx(wald, rel=0.02)
+
+
+def test_not_to_know_the_gap_costs_more():
+    known = [theory.bayes_optimal_regret(two(gap), 500) for gap in (0.1, 0.3)]
+    assert theory.bayes_optimal_regret(two(0.1) + two(0.3), 500) > 1.1 * np.mean(known)
+
+
+@pytest.mark.compiled
+def test_no_policy_has_less():
+    """Four standard errors, 400 runs of each problem."""
+    problems, horizon = two(0.1) + two(0.3), 500
+    least = theory.bayes_optimal_regret(problems, horizon)
+    for policy in (duelay.recommend().policy, duelay.RMED(), duelay.RUCB()):
+        final = np.array(
+            [
+                duelay.simulate(
+                    problem, policy, delay=delays.Constant(1), horizon=horizon, runs=400, seed=3
+                ).final
+                for problem in problems
+            ]
+        )
+        error = np.sqrt(final.var(axis=1, ddof=1).sum() / 400) / len(problems)
+        assert final.mean() + 4 * error >= least
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: theory.bayes_optimal_regret([], 5), "problems must be one or more"),
+        (
+            lambda: theory.bayes_optimal_regret([*two(0.1), Problem(THREE)], 5),
+            "problems must be one or more, all with as many arms",
+        ),
+        (
+            lambda: theory.bayes_optimal_regret(
+                [Problem([[0.5, 0.6], [0.4, 0.5]], first_bonus=0.1)], 5
+            ),
+            "problems must have no first_bonus",
+        ),
+        (
+            lambda: theory.bayes_optimal_regret(two(0.1), 5, weights=[1]),
+            r"weights must be 2 numbers of at least 0, got \[1\]",
+        ),
+        (lambda: theory.bayes_optimal_regret(two(0.1), 5, weights=[1, -1]), "weights must be 2"),
+        (lambda: theory.bayes_optimal_regret(two(0.1), 5, weights=[0, 0]), "must not all be 0"),
+        (lambda: theory.bayes_optimal_regret(two(0.1), 0), "horizon must be a whole number"),
+    ],
+)
+def test_what_it_does_not_cover_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_too_many_states_are_refused(monkeypatch):
+    monkeypatch.setattr(optimum, "_MOST", 1000)
+    with pytest.raises(ValueError, match="horizon must be less than 30 for these 3 arms"):
+        theory.bayes_optimal_regret(renamed(THREE), 30)
