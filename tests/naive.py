@@ -9,6 +9,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 
 class Past(NamedTuple):
@@ -223,6 +224,44 @@ def rmed(n_arms, read):
             yield arm, opponent
         current = remaining = coming
         coming = set()
+
+
+def maillard(n, n_tilde, s, spread, noise, beyond):
+    """The chance of each pair under Maillard sampling: K×K, the leader's row, its self-duel too.
+
+    Strengths are at their mean: the sweeps of the rule go there.
+    """
+    k = len(n)
+    off = ~np.eye(k, dtype=bool)
+    precision, mean = np.zeros((k, k)), np.zeros((k, k))
+    for i, j in zip(*np.nonzero(off & (n_tilde > 0)), strict=True):
+        precision[i, j] = 4 * n_tilde[i, j] / (2 - n_tilde[i, j] / n[i, j])
+        mean[i, j] = min(max(s[i, j] / n_tilde[i, j], 0), 1) - 1 / 2
+    with np.errstate(divide="ignore"):  # of y_ij = theta_i - theta_j + e_ij + error
+        weight = 1 / (noise**2 + 1 / precision)
+    matrix = np.diag(1 / spread**2 + weight.sum(axis=1)) - weight
+    theta = np.linalg.solve(matrix, (weight * mean).sum(axis=1))
+    lowest = np.full(k, math.inf)
+    for i, j in zip(*np.nonzero(off), strict=True):
+        prior = theta[i] - theta[j], 1 / matrix[i, i] + 1 / matrix[j, j]
+        own = noise**2 * precision[i, j] / (1 + noise**2 * precision[i, j])
+        centre = (1 - own) * prior[0] + own * mean[i, j]
+        variance = (1 - own) * noise**2 + (1 - own) ** 2 * prior[1]
+        alone = 1 / (precision[i, j] + 1 / (2 * spread**2 + noise**2))
+        z = max(
+            centre / math.sqrt(variance),
+            alone * precision[i, j] * mean[i, j] / math.sqrt(alone) - beyond,
+        )
+        lowest[i] = min(lowest[i], z)
+    against = -np.minimum(0, math.log(2) + stats.norm.logcdf(lowest))
+    leader = int(np.argmax(lowest))
+    share = np.exp(-against) / (1 + against)
+    share /= share[leader]
+    share[leader] = 0
+    chance = np.zeros((k, k))
+    chance[leader] = share / max(1, share.sum())
+    chance[leader, leader] = 1 - chance[leader].sum()
+    return chance
 
 
 def learned_law(history, t, ages, tells):

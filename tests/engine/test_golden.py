@@ -27,6 +27,7 @@ FORMS = [
     "rmed",
     "double-thompson:delay=learn,window=10",
     "borda",
+    "maillard:window=10",
     "mrr-db-delay:schedule=2/5/9",
     "mrr-db-delay:schedule=1/2/4,pairs=ordered",
     "mrr-db-delay:schedule=2/5/9,feedback=counts",

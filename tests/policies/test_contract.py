@@ -21,6 +21,7 @@ VARIANTS = [
     duelay.DoubleThompson(delay="learn"),
     duelay.DoubleThompson(ties="regret", order="alternate"),
     duelay.DoubleThompson(delay="learn", window=30, self_duels=False),
+    duelay.MaillardSampling(delay=None, order="alternate"),
     duelay.MRRDBDelay(schedule=(3, 8, 20)),
     duelay.MRRDBDelay(schedule=(2, 4), pairs="ordered"),
     duelay.MRRDBDelay(mean_delay=2, constants=(0.1, 0.1, 0.1)),
@@ -40,6 +41,7 @@ MIXED = [
     duelay.RMED(order="champion", delay=delays.Geometric(0.2)),
     duelay.DoubleThompson(delay="learn-from-self-duels", order="champion", window=30),
     duelay.RMED(delay="learn", order="alternate", window=60),
+    duelay.MaillardSampling(delay=delays.Uniform(1, 9), order="champion", self_duels=False),
 ]
 POLICIES = [
     *BUILT_IN,

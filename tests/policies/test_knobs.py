@@ -15,6 +15,7 @@ BY_PLACE = {
     duelay.MRRDBDelay: ["mean_delay", "horizon"],
     duelay.DoubleThompson: ["delay", "order"],
     duelay.RMED: [],
+    duelay.MaillardSampling: [],
     duelay.Borda: [],
     duelay.Decide: [],
 }

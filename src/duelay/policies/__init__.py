@@ -9,6 +9,7 @@ from duelay import text
 from duelay.policies.borda import Borda
 from duelay.policies.decide import Decide
 from duelay.policies.double_thompson import DoubleThompson
+from duelay.policies.maillard import MaillardSampling
 from duelay.policies.mrr_db_delay import MRRDBDelay
 from duelay.policies.policy import Policy
 from duelay.policies.rmed import RMED
@@ -23,6 +24,7 @@ __all__ = [
     "Decide",
     "DoubleThompson",
     "MRRDBDelay",
+    "MaillardSampling",
     "RRDBDelay",
     "RUCBDelay",
 ]

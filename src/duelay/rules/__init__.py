@@ -13,6 +13,7 @@ from duelay.ledger.declare import divergence
 from duelay.rules.borda import BordaRule
 from duelay.rules.decide import DecideRule
 from duelay.rules.double_thompson import DoubleThompsonRule
+from duelay.rules.maillard import MaillardRule
 from duelay.rules.many_arms import ManyArmsRule
 from duelay.rules.mrr_db import MRRDBRule
 from duelay.rules.rmed import RMEDRule
@@ -34,6 +35,7 @@ __all__ = [
     "DecideRule",
     "DoubleThompsonRule",
     "MRRDBRule",
+    "MaillardRule",
     "ManyArmsRule",
     "RMEDRule",
     "RRDBRule",

@@ -1,0 +1,47 @@
+"""Maillard sampling on the ledger: challengers by the evidence against them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from duelay.delays import Delay
+from duelay.policies.policy import AnyLedgerPolicy
+from duelay.rules.maillard import MaillardRule, maillard_rule
+from duelay.text import named
+
+SPREAD, NOISE, BEYOND = 0.15, 0.1, 0.5  # tuned on generated problems (benchmarks/tenth.py)
+
+
+@named("policy", "maillard")
+@dataclass(frozen=True, kw_only=True)
+class MaillardSampling(AnyLedgerPolicy):
+    """Duel the leader with itself, and with others by the evidence against them.
+
+    Parameters
+    ----------
+    delay : the law that is assumed; ``"learn"``, the default, learns it from duels of two arms
+        (`duelay.learned`), by coin or in turns; None takes a silent duel for a lost one.
+    order : ``"coin"``, ``"alternate"`` (each pair in turns, begun by a coin) or ``"champion"`` (the
+        leader first). With ``"champion"`` the law must be told: no duel of two arms teaches it.
+    window : ticks after which a conversion is no longer counted; None waits for ever, or, where the
+        law is learned, 10,000 ticks.
+    self_duels : False for always two different arms, see `DoubleThompson`.
+
+    Examples
+    --------
+    >>> player = MaillardSampling().start(["old", "new", "newer"], seed=0)
+    >>> player.tell(player.ask())
+    'counted'
+
+    References
+    ----------
+    Maillard. Apprentissage séquentiel: bandits, statistique et renforcement. Thesis, Lille 2011.
+    Bian, Jun. Maillard Sampling: Boltzmann Exploration Done Optimally. AISTATS 2022.
+    """
+
+    delay: Delay | str | None = "learn"
+    self_duels: bool = True
+
+    def rule(self, n_arms: int) -> MaillardRule:
+        """Return the rule at its start."""
+        return maillard_rule(SPREAD, NOISE, BEYOND, n_arms)

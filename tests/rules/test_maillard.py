@@ -1,0 +1,180 @@
+"""Maillard sampling: its chances against the definitions, its clock, and how it comes back."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import duelay
+import naive
+from duelay import delays
+from duelay.engine import loop, streams
+from duelay.engine.tick import new_tally
+from duelay.engine.world import make_world
+from duelay.ledger import age_to, assume, hear, open_ledger, record
+from duelay.problems import arithmetic
+from duelay.rules.maillard import (
+    believe,
+    challenger,
+    doubt,
+    find_leader,
+    find_lowest,
+    is_challenged,
+    maillard_rule,
+    rate,
+    set_chance,
+    weigh,
+)
+from duelay.rules.turn import calm_until, pass_over, select
+
+LAWS = [None, delays.Geometric(0.1), delays.Never(0.4, delays.Uniform(1, 30))]
+KNOBS = (0.15, 0.1, 0.5)
+
+
+def played(law, n_arms=4, ticks=60, seed=0):
+    """A ledger after random duels with random answers."""
+    rng = np.random.default_rng(seed)
+    ledger = open_ledger(assume(law, None, n_arms), n_arms)
+    for t in range(1, ticks + 1):
+        age_to(ledger, t)
+        i, j = sorted(rng.choice(n_arms, size=2, replace=False))
+        if ledger.conversions[i, j] < ledger.plays[i, j] and rng.random() < 0.7:
+            hear(ledger, i, j, t - 1, t)
+        record(ledger, *rng.permutation([i, j]), t)
+    age_to(ledger, ticks + 1)
+    return ledger
+
+
+def settled(ledger, t, rng, knobs=KNOBS):
+    """A rule that has looked at the ledger, its strengths where the sweeps lead."""
+    rule = maillard_rule(*knobs, len(ledger.plays))
+    assert believe(rule, ledger, t)
+    for _ in range(3000):
+        rate(rule)
+    find_lowest(rule)
+    find_leader(rule, rng)
+    set_chance(rule, weigh(rule))
+    return rule
+
+
+def chances(rule):
+    """The chance of each pair, read off a rule."""
+    k, leader = rule.weight.size, rule.leader[0]
+    shown = np.zeros((k, k))
+    comes = -math.expm1(-rule.hazard[0])
+    shown[leader] = rule.weight
+    shown[leader, leader] = 0.0
+    shown[leader] *= comes / shown[leader].sum()
+    shown[leader, leader] = 1.0 - comes
+    return shown
+
+
+@pytest.mark.parametrize("knobs", [KNOBS, (0.3, 0.05, 0.2), (0.1, 0.3, 50.0)])
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_the_chances_are_those_of_the_definitions(law, knobs):
+    rng = np.random.default_rng(0)
+    for seed in range(10):
+        ledger = played(law, ticks=20 + 30 * seed, seed=seed)
+        told = ledger.estimates()
+        expected = naive.maillard(told.n, told.expected, told.wins, *knobs)
+        rule = settled(ledger, 20 + 30 * seed + 1, rng, knobs)
+        np.testing.assert_allclose(chances(rule), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_pairs_are_drawn_with_these_chances():
+    rng = np.random.default_rng(1)
+    ledger = played(None, ticks=12, seed=3)
+    told = ledger.estimates()
+    expected = naive.maillard(told.n, told.expected, told.wins, *KNOBS)
+    rule = settled(ledger, 13, rng)
+    n = 20_000
+    drawn = np.zeros((4, 4))
+    for t in range(n):  # nothing is played: there is no news
+        drawn[select(rule, ledger, 13 + t, rng)] += 1
+    assert 0.01 < expected[expected > 0].min() and expected.max() < 0.99
+    off = abs(drawn / n - expected)
+    assert (off <= 4 * np.sqrt(expected * (1 - expected) / n)).all()
+
+
+def test_a_sweep_gives_each_strength_its_mean_given_the_others():
+    ledger = played(None, seed=5)
+    rule = maillard_rule(*KNOBS, 4)
+    believe(rule, ledger, 61)
+    before = rule.strength.copy()
+    rate(rule)
+    for i in range(4):
+        others = np.where(np.arange(4) < i, rule.strength, before)
+        total = 1 / KNOBS[0] ** 2 + rule.pull[i].sum()
+        mean = sum(rule.pull[i, j] * others[j] + rule.lift[i, j] for j in range(4) if j != i)
+        assert rule.strength[i] == pytest.approx(mean / total)
+        assert rule.variance[i] == pytest.approx(1 / total)
+
+
+def test_doubt_is_the_logarithm_of_a_chance_however_small():
+    for z in [*np.linspace(-60, 3, 200), -25.0, -25.0 + 1e-9]:
+        exact = -min(0.0, math.log(2) + stats.norm.logcdf(z))
+        assert doubt(z) == pytest.approx(exact, rel=1e-5, abs=1e-12)
+
+
+def test_the_clock_gives_every_turn_its_chance_however_that_changes():
+    rule, rng = maillard_rule(*KNOBS, 3), np.random.default_rng(2)
+    given = (0.3, 0.02, 0.1)
+    came, turns = np.zeros(3), np.zeros(3)
+    for turn in range(30_000):
+        phase = turn // 3 % 3
+        set_chance(rule, given[phase])
+        came[phase] += is_challenged(rule, rng)
+        turns[phase] += 1
+    for phase, chance in enumerate(given):
+        off = abs(came[phase] / turns[phase] - chance)
+        assert off <= 4 * math.sqrt(chance * (1 - chance) / turns[phase])
+
+
+def test_a_certain_challenger_comes_at_every_turn():
+    rule, rng = maillard_rule(*KNOBS, 3), np.random.default_rng(3)
+    rule.leader[0] = 1
+    set_chance(rule, weigh(rule))
+    assert all(is_challenged(rule, rng) for _ in range(1000))
+    assert {challenger(rule, rng) for _ in range(100)} == {0, 2}
+
+
+def test_a_calm_ends_where_the_clock_does():
+    rng = np.random.default_rng(4)
+    for chance in (0.3, 0.01, 1e-9, 0.0):
+        rule = maillard_rule(*KNOBS, 3)
+        rule.leader[0] = 1
+        set_chance(rule, chance)
+        is_challenged(rule, rng)
+        until = calm_until(rule, None, 1, 100)
+        assert calm_until(rule, None, 0, 100) == 100
+        if chance >= 0.01:
+            pass_over(rule, until - 100)
+            assert is_challenged(rule, rng)
+        else:
+            assert until > 10**6
+
+
+def test_ties_go_to_who_leads_and_else_to_anybody():
+    firsts = set()
+    for seed in range(40):
+        rule, rng = maillard_rule(*KNOBS, 3), np.random.default_rng(seed)
+        find_leader(rule, rng)
+        firsts.add(int(rule.leader[0]))
+        leads = rule.leader[0]
+        find_leader(rule, rng)
+        assert rule.leader[0] == leads
+    assert firsts == {0, 1, 2}
+
+
+def test_evidence_that_grows_by_itself_is_looked_at_without_news():
+    ledger = played(delays.Geometric(0.01), ticks=40)
+    rule = maillard_rule(*KNOBS, 4)
+    looked = []
+    for t in range(41, 41 + 64):
+        age_to(ledger, t)
+        looked.append(believe(rule, ledger, t))
+    assert looked[0] and sum(looked[1:]) == 2
+    at_once = played(None, ticks=40)
+    rule = maillard_rule(*KNOBS, 4)
+    assert [believe(rule, at_once, t) for t in range(41, 105)] == [True] + 63 * [False]
