@@ -115,3 +115,114 @@ class Variant(duelay.MaillardSampling):
             np.zeros(n_arms, dtype=np.int64),
             np.ones(1, dtype=np.int64),
         )
+
+
+# --- double Thompson sampling on a ledger that says something else ------------------------------
+
+
+class Weighed(NamedTuple):
+    """A learned ledger whose counts are scaled, and that begins with some of a ranking's."""
+
+    inner: Any
+    scale: float  # of all counts
+    begin: float  # duels that every pair is taken to have had before, at the ranking's odds
+    plays: Any  # (K, K): of the ledger
+    conversions: Any  # (K, K)
+    base: maillard.MaillardRule  # whose strengths are the ranking
+
+
+@advance.register(Weighed)
+def _advance(assumed: Weighed, t: int) -> None:
+    advance(assumed.inner, t)
+    if assumed.begin > 0.0:
+        k = assumed.plays.shape[0]
+        i = t % k  # the pairs of one arm a tick, and one sweep over all in as many ticks as arms
+        for j in range(k):
+            if j != i:
+                read(assumed, i, j)
+        if i == 0:
+            maillard.rate(assumed.base)
+
+
+@kernel
+def read(assumed: Any, i: int, j: int) -> None:
+    """Take what a pair tells of the strengths."""
+    base = assumed.base
+    _, n, s = evidence(assumed.inner, assumed.plays, assumed.conversions, i, j)
+    pull = 4.0 * n / (1.0 + base.noise * base.noise * 4.0 * n)
+    lift = pull * (min(max(s / n, 0.0), 1.0) - 0.5) if n > 0.0 else 0.0
+    base.pull[i, j] = base.pull[j, i] = pull
+    base.lift[i, j] = lift
+    base.lift[j, i] = -lift
+
+
+@enter.register(Weighed)
+def _enter(assumed: Weighed, i: int, j: int, t: int) -> None:
+    enter(assumed.inner, i, j, t)
+
+
+@convert.register(Weighed)
+def _convert(assumed: Weighed, born: int, t: int) -> None:
+    convert(assumed.inner, born, t)
+
+
+@expected.register(Weighed)
+def _expected(assumed: Weighed, plays: Any, i: int, j: int) -> float:
+    return expected(assumed.inner, plays, i, j)
+
+
+@settles.register(Weighed)
+def _settles(assumed: Weighed) -> int:
+    return settles(assumed.inner)
+
+
+@epoch.register(Weighed)
+def _epoch(assumed: Weighed) -> int:
+    return epoch(assumed.inner)
+
+
+@evidence.register(Weighed)
+def _evidence(assumed: Weighed, plays: Any, conversions: Any, i: int, j: int) -> Any:
+    n, n_tilde, s = evidence(assumed.inner, plays, conversions, i, j)
+    theta = assumed.base.strength
+    odds = min(max(0.5 + theta[i] - theta[j], 0.0), 1.0)
+    s = assumed.scale * min(max(s, 0.0), n_tilde) + assumed.begin * odds
+    return n, assumed.scale * n_tilde + assumed.begin, s
+
+
+@dataclass(frozen=True)
+class WeighedThompson(duelay.DoubleThompson):
+    """Double Thompson sampling with scaled counts, or with those of a ranking to begin with."""
+
+    scale: float = 1.0
+    begin: float = 0.0
+
+    def ledger(self, n_arms: int, *, by_clock: bool = False) -> Ledger:
+        ledger = super().ledger(n_arms, by_clock=by_clock)
+        base = maillard.maillard_rule(0.15, 0.1, 0.5, n_arms)
+        assumed = Weighed(
+            ledger.assumed, self.scale, self.begin, ledger.plays, ledger.conversions, base
+        )
+        return ledger._replace(assumed=assumed)
+
+
+LEARNED = {"delay": "learn", "order": "coin"}
+TODAY, BEST, THEIRS = "recommended", "Maillard sampling", "RUCB-Delay"
+WAYS: dict[str, Any] = {
+    TODAY: duelay.recommend().policy,
+    "the same, in turns": duelay.DoubleThompson(delay="learn", order="alternate"),
+    "the same, counts times 1.5": WeighedThompson(**LEARNED, scale=1.5),
+    "the same, counts times 2": WeighedThompson(**LEARNED, scale=2.0),
+    "the same, beginning with a ranking": WeighedThompson(**LEARNED, begin=4.0),
+    BEST: duelay.MaillardSampling(),
+    "the same, the ranking unbounded": Variant(beyond=1e9),
+    "the same, no ranking": Variant(spread=1.0, noise=1.0),
+    "the same, evidence adds up": Variant(is_sum=True),
+    "the same, chances over their sum": Variant(is_shy=True),
+    "the same, against the holder": Variant(share=1.0),
+    "the same, against the holder unless the leader has half of its evidence": Variant(share=0.5),
+    "the same, exp(-D)": Variant(slow=0.0),
+    "the same, a challenge of each arm by 1 / t at least": Variant(forced=1.0),
+    THEIRS: duelay.RUCBDelay(delay="geometric:0.01", window=1000),
+}
+TUNED = [way for way in WAYS if way != THEIRS]

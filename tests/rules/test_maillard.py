@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import duelay
 import naive
 from duelay import delays
-from duelay.engine import loop, streams
-from duelay.engine.tick import new_tally
-from duelay.engine.world import make_world
 from duelay.ledger import age_to, assume, hear, open_ledger, record
-from duelay.problems import arithmetic
 from duelay.rules.maillard import (
     believe,
     challenger,
