@@ -31,6 +31,7 @@ class VariantRule(NamedTuple):
     is_shy: bool  # whether chances are over the sum of all, the leader's included
     is_sum: bool  # whether evidence adds up over opponents
     forced: float  # every arm challenges with the chance forced / t, at the least
+    is_kind: bool  # whether the runner-up challenges with exp(-D)
     holder: Any  # (K,): who beats each arm most surely
     since: Any  # (1,): the tick of the last news
 
@@ -62,10 +63,12 @@ def against(rule: Any, i: int) -> float:
 def weigh(rule: Any) -> float:
     """Weigh all arms, and return the chance that one challenges the leader."""
     base, total = rule.base, 0.0
-    least = against(rule, base.leader[0])
+    least, runner = against(rule, base.leader[0]), maillard.runner_up(base)
     for i in range(base.weight.size):
         d = against(rule, i)
-        base.weight[i] = math.exp(least - d) * (1.0 + rule.slow * least) / (1.0 + rule.slow * d)
+        base.weight[i] = math.exp(least - d) * (1.0 + rule.slow * least)
+        if base.lowest[i] != runner or not rule.is_kind:
+            base.weight[i] /= 1.0 + rule.slow * d
         base.weight[i] = max(base.weight[i], rule.forced / rule.since[0])
         if i != base.leader[0]:
             total += base.weight[i]
@@ -103,6 +106,7 @@ class Variant(duelay.MaillardSampling):
     is_shy: bool = False
     is_sum: bool = False
     forced: float = 0.0
+    is_kind: bool = True
 
     def rule(self, n_arms: int) -> Any:
         return VariantRule(
@@ -112,6 +116,7 @@ class Variant(duelay.MaillardSampling):
             self.is_shy,
             self.is_sum,
             self.forced,
+            self.is_kind,
             np.zeros(n_arms, dtype=np.int64),
             np.ones(1, dtype=np.int64),
         )
@@ -221,7 +226,8 @@ WAYS: dict[str, Any] = {
     "the same, chances over their sum": Variant(is_shy=True),
     "the same, against the holder": Variant(share=1.0),
     "the same, against the holder unless the leader has half of its evidence": Variant(share=0.5),
-    "the same, exp(-D)": Variant(slow=0.0),
+    "the same, exp(-D) / (1 + D) for the runner-up too": Variant(is_kind=False),
+    "the same, exp(-D) for all": Variant(slow=0.0),
     "the same, a challenge of each arm by 1 / t at least": Variant(forced=1.0),
     THEIRS: duelay.RUCBDelay(delay="geometric:0.01", window=1000),
 }

@@ -255,7 +255,9 @@ def maillard(n, n_tilde, s, spread, noise, beyond):
         lowest[i] = min(lowest[i], z)
     against = -np.minimum(0, math.log(2) + stats.norm.logcdf(lowest))
     leader = int(np.argmax(lowest))
+    runner_up = (lowest == np.delete(lowest, leader).max()) & (np.arange(k) != leader)
     share = np.exp(-against) / (1 + against)
+    share[runner_up] = np.exp(-against[runner_up])
     share /= share[leader]
     share[leader] = 0
     chance = np.zeros((k, k))

@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import duelay
 import naive
 from duelay import delays
+from duelay.engine import loop, streams
+from duelay.engine.tick import new_tally
+from duelay.engine.world import make_world
 from duelay.ledger import age_to, assume, hear, open_ledger, record
+from duelay.problems import arithmetic
 from duelay.rules.maillard import (
     believe,
     challenger,
@@ -173,3 +178,51 @@ def test_evidence_that_grows_by_itself_is_looked_at_without_news():
     at_once = played(None, ticks=40)
     rule = maillard_rule(*KNOBS, 4)
     assert [believe(rule, at_once, t) for t in range(41, 105)] == [True] + 63 * [False]
+
+
+def after_losses(policy, problem, opponents, losses, horizon, seed=0):
+    """Let the winner lose its first duels, then play on: what it lacks at the end, in gaps.
+
+    That is the regret a duel over the last thousand, 0 if the winner alone is shown.
+    """
+    world_rng, policy_rng = streams(seed, 0)
+    world = make_world(problem, delays.Geometric(0.1), policy.window, horizon)
+    rule, ledger = policy.rule(problem.n_arms), policy.ledger(problem.n_arms)
+    for t in range(1, losses + 1):
+        age_to(ledger, t)
+        j = opponents[t % len(opponents)]
+        if t // len(opponents) % 2:
+            record(ledger, j, 0, t)
+            hear(ledger, j, 0, t, t)
+        else:
+            record(ledger, 0, j, t)
+    tally = new_tally(problem.gaps, np.array([horizon - 1000, horizon]))
+    tally.tick[0] = losses
+    loop.run(rule, ledger, False, world, tally, horizon, world_rng, policy_rng)
+    return (tally.regret[1] - tally.regret[0]) / 1000 / np.sort(problem.gaps)[1]
+
+
+@pytest.mark.compiled
+def test_the_winner_comes_back_after_fifty_losses_to_all_others():
+    problem, policy = arithmetic(11, 0.04), duelay.MaillardSampling(delay=None)
+    for seed in range(8):
+        assert after_losses(policy, problem, range(1, 11), 50, 200_000, seed) < 0.2
+
+
+@pytest.mark.compiled
+def test_the_winner_comes_back_after_losses_to_one_arm_if_they_are_few():
+    problem, policy = arithmetic(6, 0.04), duelay.MaillardSampling(delay=None)
+    for seed in range(8):
+        assert after_losses(policy, problem, [1], 12, 200_000, seed) < 0.2
+
+
+def test_fifty_losses_to_one_arm_leave_a_chance_that_never_comes():
+    """So it is with double Thompson sampling: a policy of little regret cannot ask more often."""
+    ledger = open_ledger(assume(None, None, 6), 6)
+    for t in range(1, 51):
+        record(ledger, *((1, 0) if t % 2 else (0, 1)), t)
+        if t % 2:
+            hear(ledger, 1, 0, t, t)
+    rule = settled(ledger, 51, np.random.default_rng(0))
+    assert 0.0 < rule.weight[0] < 1e-9
+    assert stats.beta.sf(0.5, 1, 51) < 1e-9

@@ -10,18 +10,19 @@ precision 4 n_ij, where n = N~ / (2 - N~ / N) is what the duels tell: half of N~
 anything is answered, all of it where everything is. The more there is of it, the less the ranking
 counts.
 
-A ratio z_ij is mean over deviation of mu_ij - 1/2. The ranking may lower it by `beyond` at the most,
+A ratio z_ij is mean over deviation of mu_ij - 1/2. The ranking may lower it by `beyond` at most,
 compared with what the pair's own duels say: bad luck against many arms would add up there. The
 evidence against arm i is, for the same reason, that of the one who beats it most surely, no sum:
 
     D_i = -log min(1, 2 Phi(min over j of z_ij)).
 
-The leader has the least D. Each other arm challenges it with the chance
+The leader has the least D, the runner-up the least but one. Each arm challenges the leader with
 
-    p_i = exp(-D_i) / (1 + D_i)
+    p_i = exp(-D_i) / (1 + D_i),    the runner-up with p_i = exp(-D_i),
 
-over the same of the leader; where these add up to more than 1 they are scaled to 1. Without a
-challenger the leader duels itself.
+over p of the leader; where these chances add up to more than 1 they are scaled to 1. Without a
+challenger the leader duels itself. If the leader is wrong, the winner is mostly the runner-up, and
+comes back sooner; if it is right, the runner-up is mostly an arm whose duels cost little.
 
 Since chances are explicit, an exponential clock says when the next challenger comes. It runs down
 by -log(1 - chance) a turn, however the chance changes. Until then nothing is drawn.
@@ -58,7 +59,7 @@ class MaillardRule(NamedTuple):
     strength: NDArray[np.float64]  # (K,): the mean of theta ...
     variance: NDArray[np.float64]  # (K,): ... and its variance
     lowest: NDArray[np.float64]  # (K,): the least of mean / deviation over the opponents
-    weight: NDArray[np.float64]  # (K,): exp(-D) / (1 + D), over the leader's
+    weight: NDArray[np.float64]  # (K,): p, over the leader's
     leader: NDArray[np.int64]  # (1,): -1 before the first look
     heard: NDArray[np.int64]  # (1,): all arms' news at the last look, or -1
     look: NDArray[np.int64]  # (1,): the ledger's epoch at the last look
@@ -187,12 +188,24 @@ def find_leader(rule: MaillardRule, rng: np.random.Generator) -> None:
 
 
 @kernel
+def runner_up(rule: MaillardRule) -> float:
+    """Return the highest of `lowest` among the arms that do not lead; who has it is runner-up."""
+    best = -math.inf
+    for i in range(rule.lowest.size):
+        if i != rule.leader[0]:
+            best = max(best, rule.lowest[i])
+    return best
+
+
+@kernel
 def weigh(rule: MaillardRule) -> float:
     """Weigh all arms, and return the chance that one challenges the leader."""
-    least, total = doubt(rule.lowest[rule.leader[0]]), 0.0
+    least, total, runner = doubt(rule.lowest[rule.leader[0]]), 0.0, runner_up(rule)
     for i in range(rule.weight.size):
         against = doubt(rule.lowest[i])
-        rule.weight[i] = math.exp(least - against) * (1.0 + least) / (1.0 + against)
+        rule.weight[i] = math.exp(least - against) * (1.0 + least)
+        if rule.lowest[i] != runner:
+            rule.weight[i] /= 1.0 + against
         if i != rule.leader[0]:
             total += rule.weight[i]
     return min(total, _SURE)
