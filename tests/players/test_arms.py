@@ -29,7 +29,7 @@ def play(player, n, start, rng, law="exponential:1m"):
 
 POLICIES = ["decide", "decide:winner_exists=true", "double-thompson:delay=learn", "double-thompson",
             "double-thompson:delay=exponential:1m", "rmed", "rucb:order=coin", "borda",
-            "double-thompson:order=alternate"]  # fmt: skip
+            "double-thompson:order=alternate", "maillard"]  # fmt: skip
 
 
 @pytest.mark.parametrize("policy", POLICIES)
