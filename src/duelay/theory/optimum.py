@@ -35,7 +35,7 @@ def bayes_optimal_regret(
     whoever has it duel may as well have it duel to the end: a state is left by a duel of two
     arms, or for good.
 
-    For two arms the horizon may be some ten thousand, for three a dozen.
+    For two arms the horizon may be some ten thousand, for three a dozen, for four eight.
 
     >>> from duelay import Problem
     >>> good, bad = Problem([[0.5, 0.6], [0.4, 0.5]]), Problem([[0.5, 0.4], [0.6, 0.5]])
