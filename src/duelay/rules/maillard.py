@@ -157,7 +157,7 @@ def ratio(rule: MaillardRule, i: int, j: int) -> float:
     variance = rest * (pair + rest * (rule.variance[i] + rule.variance[j]))
     precision = rule.pull[i, j] / rest + 1.0 / (2.0 * rule.spread * rule.spread + pair)
     alone = rule.lift[i, j] / (rest * math.sqrt(precision))
-    return max(mean / math.sqrt(variance), alone - rule.beyond)
+    return float(max(mean / math.sqrt(variance), alone - rule.beyond))
 
 
 @kernel
