@@ -178,6 +178,7 @@ def test_every_name_is_listed_with_its_parameters():
         "borda",
         "decide",
         "double-thompson",
+        "maillard",
         "mrr-db-delay",
         "rmed",
         "rr-db-delay",
