@@ -36,10 +36,9 @@ from tried import random_problem
 
 COMMAND = "make tried"
 WORKERS = 1
-CHUNK = 200  # runs that are kept together
 
 # Tuned on: Bradley-Terry, random matrices with a winner, and arms on a line, in turn.
-TUNED_SEED, TUNED_PROBLEMS, TUNED_RUNS, TUNED_HORIZON = 2026, 30, 10, 100_000
+TUNED_SEED, TUNED_PROBLEMS, TUNED_RUNS, TUNED_HORIZON = 2026, 30, 20, 100_000
 TUNED_LAWS = {"geometric:0.01": "mean 100", "never:0.3,geometric:0.01": "30 % never"}
 
 # Checked on. To see tails more closely, ask for more runs: those that are kept are kept.
@@ -87,6 +86,7 @@ class Cell(NamedTuple):
     horizon: int
     runs: int
     seed: int
+    chunk: int = 200  # runs that are kept together
 
 
 def tuned_cells() -> Iterator[Cell]:
@@ -99,7 +99,7 @@ def tuned_cells() -> Iterator[Cell]:
             problems.append(problem)
     for law in TUNED_LAWS:
         for number, problem in enumerate(problems):
-            yield Cell(f"generated {number}", problem, law, TUNED_HORIZON, TUNED_RUNS, 11)
+            yield Cell(f"generated {number}", problem, law, TUNED_HORIZON, TUNED_RUNS, 11, 10)
 
 
 def checked_cells() -> Iterator[Cell]:
@@ -138,7 +138,7 @@ class Found(NamedTuple):
 def measure(cell: Cell, policy: Any, first: int) -> dict[str, Any]:
     """Simulate some runs of a policy in a cell."""
     ticks = [cell.horizon - cell.horizon // 10, cell.horizon]
-    runs = min(CHUNK, cell.runs - first)
+    runs = min(cell.chunk, cell.runs - first)
     result = duelay.simulate(
         cell.problem, policy, delay=cell.law, horizon=cell.horizon, runs=runs,
         seed=cell.seed, workers=WORKERS, checkpoints=ticks,
@@ -157,8 +157,8 @@ def measure(cell: Cell, policy: Any, first: int) -> dict[str, Any]:
 def find(cell: Cell, way: str, folder: Path) -> Found:
     """Return what a way did in a cell; compute the runs that are not kept."""
     chunks = []
-    for first in range(0, cell.runs, CHUNK):
-        runs = min(CHUNK, cell.runs - first)
+    for first in range(0, cell.runs, cell.chunk):
+        runs = min(cell.chunk, cell.runs - first)
         where = f"{way} {cell.name} {cell.law} {cell.horizon} {cell.seed} {first} {runs}"
         kept = folder / (re.sub(r"[^\w.]+", "-", where) + ".json")
         if not kept.exists():

@@ -87,6 +87,7 @@ def _select(rule: VariantRule, ledger: Ledger, t: int, rng: np.random.Generator)
         maillard.set_chance(base, weigh(rule))
     if not maillard.is_challenged(base, rng):
         return base.leader[0], base.leader[0]
+    base.asked[0] = t
     arm = maillard.challenger(base, rng)
     other = base.leader[0]
     if maillard.doubt(maillard.ratio(base, arm, other)) < rule.share * against(rule, arm):

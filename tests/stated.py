@@ -322,7 +322,7 @@ GIVEN = {
     # table.BLOCK and many_arms.MANY, samples.BITS; the C++ library, which was timed by hand
     "benchmarks.md": "32 53 0.35 0.6 2.2 2.5 0.016 0.021 0.020 0.026 0.51",
     # what the studies vary, how tried.py goes, and quick_numbers.two_arm_limits
-    "choosing.md": "80 % 0.015 40 80 5,000 400",
+    "choosing.md": "80 % 0.015 40 80 5,000 400 20 200",
     "concepts.md": "60 80 40 20",  # the picture's settings, and a hundred duels by hand
     "datasets.md": "28 0.06 0.04 0.55 0.45 135 107 27 0.52 0.48 0.0714 0.05 0.0167 2973 45 25 "
     "0.145 5000 0.0005",  # of the sources

@@ -208,7 +208,7 @@ def after_losses(policy, problem, opponents, losses, horizon, seed=0):
 def test_the_winner_comes_back_after_fifty_losses_to_all_others():
     problem, policy = arithmetic(11, 0.04), duelay.MaillardSampling(delay=None)
     for seed in range(8):
-        assert after_losses(policy, problem, range(1, 11), 50, 200_000, seed) < 0.2
+        assert after_losses(policy, problem, range(1, 11), 50, 1_000_000, seed) < 0.2
 
 
 @pytest.mark.compiled

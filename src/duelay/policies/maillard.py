@@ -17,18 +17,18 @@ SPREAD, NOISE, BEYOND = 0.15, 0.1, 0.5  # tuned on generated problems (benchmark
 class MaillardSampling(AnyLedgerPolicy):
     """Duel the leader with itself, and with others by the evidence against them.
 
-    D_i says how surely arm i is beaten: -log of twice the chance that it beats the arm that beats it
-    most surely. The arm with the least D leads. Arm i challenges it with exp(-D_i) / (1 + D_i), the
-    runner-up with exp(-D_i), both over the same of the leader, which else duels itself. What is
+    D_i says how surely arm i is beaten: -log of twice the chance that it beats the arm that beats
+    it most surely. The arm with the least D leads. Arm i challenges it with exp(-D_i) / (1 + D_i),
+    the runner-up with exp(-D_i), both over the same of the leader, which else duels itself. What is
     believed of a pair begins as a ranking with exceptions, which the pair's own duels override.
 
-    **The risk.** On the six datasets under five laws, and on hard problems (34 cells, 6,640 runs), its
-    mean regret is three quarters of what `recommend` gives has, and its 99th percentile is lower,
-    too. But 12 runs had more than four times the other's mean, up to 22 times, against 2 runs: a
-    winner that was unlucky early is asked again only after some exp(D) ticks. And the leader of the
-    standing is not always the arm that is shown: in up to 6 % of the runs of a dataset, mostly where
-    answers are late, it was another one, as clear losers are asked little. docs/choosing.md has all
-    numbers.
+    **The risk.** On the six datasets under five laws, and on hard problems (34 cells, 6,640 runs),
+    its mean regret is three quarters of that of what `recommend` gives, and its 99th percentile is
+    lower, too. But 12 runs had more than four times the other's mean, up to 22 times, against 2
+    runs: a winner that was unlucky early is asked again only after some exp(D) ticks. And the
+    leader of the standing is not always the arm that is shown: in up to 6 % of the runs of a
+    dataset, mostly where answers are late, it was another one, as clear losers are asked little.
+    docs/choosing.md has all numbers.
 
     Parameters
     ----------

@@ -63,6 +63,7 @@ class MaillardRule(NamedTuple):
     leader: NDArray[np.int64]  # (1,): -1 before the first look
     heard: NDArray[np.int64]  # (1,): all arms' news at the last look, or -1
     look: NDArray[np.int64]  # (1,): the ledger's epoch at the last look
+    asked: NDArray[np.int64]  # (1,): the tick of the last challenge
     hazard: NDArray[np.float64]  # (1,): -log of the chance that nobody challenges
     clock: NDArray[np.float64]  # (1,): what was left when the hazard became so; -1 at the start
     turns: NDArray[np.int64]  # (1,): turns since then
@@ -86,6 +87,7 @@ def maillard_rule(spread: float, noise: float, beyond: float, n_arms: int) -> Ma
         leader=np.full(1, -1, dtype=np.int64),
         heard=np.full(1, -1, dtype=np.int64),
         look=np.full(1, -1, dtype=np.int64),
+        asked=np.zeros(1, dtype=np.int64),
         hazard=np.zeros(1),
         clock=np.full(1, -1.0),
         turns=np.zeros(1, dtype=np.int64),
@@ -227,7 +229,7 @@ def is_news(rule: MaillardRule, ledger: Ledger) -> bool:
 def believe(rule: MaillardRule, ledger: Ledger, t: int) -> bool:
     """Bring beliefs up to date; return whether they may have changed."""
     has_news = is_news(rule, ledger)
-    is_due = t % _EVERY == 0 and settles(ledger.assumed) > 0
+    is_due = t % _EVERY == 0 and t - rule.asked[0] < settles(ledger.assumed)
     if not has_news and not is_due:
         return False
     read_pairs(rule, ledger, is_due or epoch(ledger.assumed) != rule.look[0])
@@ -286,6 +288,7 @@ def _select(rule: MaillardRule, ledger: Ledger, t: int, rng: np.random.Generator
         find_leader(rule, rng)
         set_chance(rule, weigh(rule))
     if is_challenged(rule, rng):
+        rule.asked[0] = t
         return rule.leader[0], challenger(rule, rng)
     return rule.leader[0], rule.leader[0]
 
