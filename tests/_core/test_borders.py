@@ -149,6 +149,14 @@ def test_a_long_history_is_not_interpreted(tmp_path):
         assert len(book_duels.compiled.overloads) == 1
     """
     run(tmp_path, program, waits=True)
+    from_disk = """
+        from duelay.players.booking import book_duels
+        from duelay.players.evidence import replay
+        for n in (20, 500):
+            replay([player for _, player in play(n, duelay.RUCB())][-1].history(), 0.05)
+            assert len(book_duels.compiled.overloads) == (n == 500)
+    """
+    run(tmp_path, from_disk)
 
 
 OWN = """

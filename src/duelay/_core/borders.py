@@ -32,7 +32,8 @@ PATIENCE = 2.0  # seconds of the interpreter's, in all
 _PAUSE = 0.5  # seconds before the thread begins: a program that ends sooner need not wait for it
 _MOMENT = 0.1  # seconds that a call waits for the compiler, then
 _MANY = 10  # of these: then it is said
-_MOST = 3000  # steps of one call that are interpreted
+_MOST = 3000  # steps of one call that are interpreted, ...
+_SOME = 300  # ... and where the kernel is kept on disk, which takes as long to read
 _FEW = 2000  # steps of a whole simulation that are
 
 
@@ -74,9 +75,13 @@ def is_worth_compiling(kernel: Any, args: tuple[Any, ...], steps: float) -> bool
     if config.DISABLE_JIT or steps > _FEW or COMPILER.is_impatient:
         return True
     types = tuple(numba.typeof(argument) for argument in args)
+    return _is_kept(kernel, types) or types in kernel.overloads or not outside.are_ours(types)
+
+
+def _is_kept(kernel: Any, types: tuple[Any, ...]) -> bool:
+    """Whether it is on disk, for such arguments or for others."""
     kept = getattr(kernel, "_cache", None)
-    is_kept = isinstance(kept, KernelCache) and kept.has_some(types)
-    return is_kept or types in kernel.overloads or not outside.are_ours(types)
+    return isinstance(kept, KernelCache) and kept.has_some(types)
 
 
 def without_compiling(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,8 +115,9 @@ class _Border:
         return self._meanwhile(kind, args)
 
     def _meanwhile(self, kind: Any, args: tuple[Any, ...]) -> Any:
-        is_long = self._steps is not None and self._steps(*args) > _MOST
         types = tuple(numba.typeof(argument) for argument in args)
+        steps = 0 if self._steps is None else self._steps(*args)
+        is_long = steps > _MOST or (steps > _SOME and _is_kept(self.compiled, types))
         is_known = self._is_known(kind, types)
         if not is_known and not is_long and not COMPILER.is_stopped:
             COMPILER.want(self, kind, types)
