@@ -108,7 +108,7 @@ def regret(results: Results, grid: Grid, law: str) -> Any:
         axes.set_xlim(0, right)
         axes.set_ylim(0, top or 1.0)  # nothing to regret: every arm is a winner
         axes.set_title(_title(problem), fontsize="medium")
-    _name_regret(results, panels, "duels")
+    _name_regret(results, grid, panels, "duels")
     canvas.one_legend(figure, panels[0])
     return figure
 
@@ -126,7 +126,7 @@ def log_clock(results: Results, grid: Grid, law: str) -> Any:
         axes.set_xlim(t[0], t[-1])
         axes.set_ylim(0, _extent(list(panel.values()))[1])
         axes.set_title(_title(problem), fontsize="medium")
-    _name_regret(results, panels, "duels, logarithmic")
+    _name_regret(results, grid, panels, "duels, logarithmic")
     canvas.one_legend(figure, panels[0])
     return figure
 
@@ -182,8 +182,8 @@ def _title(problem: Problem) -> str:
     return in_figure(f"{problem.name} (K = {problem.n_arms})")
 
 
-def _name_regret(results: Results, panels: list[Any], x: str) -> None:
-    words = plots.BAND_WORDS[results.spec.band]
+def _name_regret(results: Results, grid: Grid, panels: list[Any], x: str) -> None:
+    words = plots.BAND_WORDS[results.spec.band] if grid.runs > 1 else "one run"
     canvas.name_axes(panels, min(3, len(panels)), x, f"regret ({words})")
 
 
