@@ -131,6 +131,8 @@ def test_every_policy_meets_the_same_world():
     assert world_rng.random() != policy_rng.random()
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("policy", BUILT_IN, ids=str)
 def test_a_policys_world_stays_in_step_tick_for_tick(policy):
     """Two draws a duel: after t ticks the world's generator is where every other one's is."""
@@ -296,6 +298,8 @@ def wake_another_thread():
     signal.pthread_kill(threading.get_ident(), signal.SIGINT)
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     "workers, press",
     [(1, lambda: os.kill(os.getpid(), signal.SIGINT)),
@@ -402,6 +406,8 @@ def test_a_label_leaves_out_what_is_true_of_the_world():
         assert told.label == (label or form)
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.filterwarnings("ignore:horizon .* is too short")
 @pytest.mark.parametrize("k", [2, 200])
 def test_odd_sizes(k, interpreted):

@@ -187,6 +187,8 @@ def test_nothing_heard_where_a_law_says_that_it_should_be_is_an_alarm():
     assert math.isnan(told_law(played(15), "geometric:0.1").p_value)
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 def test_the_tests_alarm_as_often_as_they_say():
     """100 sound experiments at 5 %: four standard errors."""
     wrong = [told_law(played(600, seed), delays.Geometric(0.1)).is_alarm for seed in range(100)]

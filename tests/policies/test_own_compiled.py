@@ -64,6 +64,8 @@ class TestPlain(PolicyContract):
     policy = example.PlainRelativeConfidence()
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     "knobs, told",
     [({}, "constant:1"), ({}, "never:0.3,geometric:0.05"), ({"window": 20}, "geometric:0.05"),
@@ -77,6 +79,8 @@ def test_plain_and_compiled_give_the_same_duels(knobs, told):
     assert compiled_duels(example.RelativeConfidence(**knobs), problem, told, 300, seed=4) == there
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 def test_the_example_finds_the_winner():
     problem = duelay.problems.bradley_terry([5.0, 1.0, 3.0, 2.0])
     result = duelay.simulate(
@@ -112,6 +116,8 @@ def spec(tmp_path, monkeypatch):
     yield experiments.parse(SPEC, "small.toml", tmp_path)
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("backend", ["threads", "processes"])
 def test_the_example_reaches_the_workers(spec, tmp_path, backend):
     from duelay.experiments import work
@@ -134,6 +140,8 @@ print(compute(cell)["regret"].tolist())
 """
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 def test_a_cell_brings_its_rule_along(spec, tmp_path):
     """As to a worker on another machine, which does not have the module."""
     import pickle

@@ -247,6 +247,8 @@ def test_pairs_are_chosen_as_often_as_if_all_betas_were_drawn(n_arms, strong, du
         assert stats.chi2_contingency(table).pvalue > 0.0005
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     "policy", [duelay.DoubleThompson(), duelay.DoubleThompson("learn", window=9)]
 )
