@@ -23,7 +23,7 @@ help:
 	@echo 'make check-live  the same of live experiments, their service and their page'
 	@echo 'make test      all that must pass: lint, types, the site, every test, the wheel'
 	@echo 'make test-library  the same without live experiments, their service and their page'
-	@echo 'make coverage  the lines that no quick test reaches; at least 95 % must be (two minutes)'
+	@echo 'make coverage  the lines that no test reaches interpreted; at least 95 % must be (ten minutes)'
 	@echo 'make test-matrix  the quick tests on every Python, and on the oldest dependencies'
 	@echo 'make chaos     live experiments and servers, killed 50 times on each database (some minutes)'
 	@echo 'make browser   a Chromium for the tests of the page, where there is none (Debian, as root)'
@@ -116,11 +116,11 @@ test-compiled: $(VENV)/.ready-dev
 test-interpreted: $(VENV)/.ready-dev
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'not slow and (interpreted or not long or not kernels)'
 
-# The quick tests alone reach nearly every line, and to count takes nearly as long again.
+# What is run interpreted reaches nearly every line, and to count takes nearly as long again.
 coverage: $(VENV)/.ready-dev
 	$(BIN)/python -m coverage erase
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -n 2 --dist loadfile \
-	    -m 'not slow and not long'
+	    -m 'not slow and (interpreted or not long)'
 	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage report
 

@@ -1,6 +1,7 @@
 """Imports point downwards: the layers are those that docs/architecture.md draws."""
 
 import ast
+import functools
 import graphlib
 import re
 from pathlib import Path
@@ -90,6 +91,7 @@ def imports_of(module, tree):
     return list(visit(tree, "now"))
 
 
+@functools.cache
 def all_imports():
     return [
         found

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from duelay._core import checks
 from duelay._core.borders import COMPILER
 from duelay.advice import recommend
-from duelay.datasets import load
 from duelay.engine.simulate import compile_ahead
+from duelay.problems import arithmetic
+from duelay.rules.many_arms import MANY
+
+FEW = 3  # arms
 
 
-def warm_up() -> None:
+def warm_up(n_arms: int = FEW) -> None:
     """Compile what the recommended policies need, in players and in the simulator, or load it.
 
-    It is kept on disk, so that once is enough on a machine or in an image. Without it the first
-    asks of a player are interpreted, while a thread compiles; a first simulation waits, unless it
-    has few duels.
+    `n_arms` is the most that will be compared: from 32 on there is more to compile. It is kept on
+    disk, so that once is enough on a machine or in an image. Without it the first asks of a player
+    are interpreted, while a thread compiles; a first simulation waits, unless it has few duels.
     """
     policies = [recommend(goal=goal).policy for goal in ("regret", "decide")]
     for policy in policies:
         for clock in (None, "wall"):
-            player = policy.start(3, seed=0, clock=clock)
-            player.tell(player.ask())
-            str(player.standing())
+            for n in sizes(n_arms):
+                player = policy.start(n, seed=0, clock=clock)
+                player.tell(player.ask())
+                str(player.standing())
     COMPILER.wait()
-    compile_ahead(load("six-rankers"), policies[0], delay="geometric:0.01")
+    for n in sizes(n_arms):
+        compile_ahead(arithmetic(n, 0.5 / n), policies[0], delay="geometric:0.01")
+
+
+def sizes(n_arms: int) -> tuple[int, ...]:
+    """Return numbers of arms that between them need what any number up to `n_arms` does."""
+    return (FEW, MANY) if checks.whole("n_arms", n_arms, least=2) >= MANY else (FEW,)

@@ -72,10 +72,28 @@ def test_duels_are_the_same_interpreted_and_changed_over(tmp_path, policy, start
 
 
 @pytest.mark.compiled
-def test_who_calls_often_waits_for_the_compiler_in_the_end(tmp_path):
+def test_who_calls_often_waits_for_the_compiler_a_moment_at_each_call(tmp_path):
     program = """
         COMPILER.spent = 1e9
-        next(play(1, duelay.RUCB()))  # of little code
+        playing = play(400, duelay.RUCBDelay())
+        longest, calls, start = 0.0, 0, time.perf_counter()
+        while not is_compiled():
+            next(playing)
+            calls, now = calls + 1, time.perf_counter()
+            longest, start = max(longest, now - start), now
+        print(longest, calls)
+        print([digest for digest, _ in playing][-1])
+    """
+    longest, calls, digest = run(tmp_path, program, waits=True)
+    assert float(longest) < 2.0 and int(calls) < 300  # in one call it took some 10
+    assert [digest] == run(tmp_path, WHOLE.format(policy="duelay.RUCBDelay()", started=""))
+
+
+@pytest.mark.compiled
+def test_at_the_end_of_a_program_the_caller_compiles(tmp_path):
+    program = """
+        COMPILER.stop()
+        next(play(1, duelay.RUCB()))
         assert is_compiled() == 1
     """
     run(tmp_path, program, waits=True)
@@ -123,7 +141,7 @@ def test_a_long_history_is_not_interpreted(tmp_path):
         from duelay.players.booking import book_duels
         playing = [player for _, player in play(20, duelay.RUCB())]
         short = playing[-1].history()
-        long = [player for _, player in play(500, duelay.RUCB())][-1].history()
+        long = [player for _, player in play(3500, duelay.RUCB())][-1].history()
         from duelay.players.evidence import replay
         replay(short, 0.05)
         assert not book_duels.compiled.overloads
@@ -131,6 +149,14 @@ def test_a_long_history_is_not_interpreted(tmp_path):
         assert len(book_duels.compiled.overloads) == 1
     """
     run(tmp_path, program, waits=True)
+    from_disk = """
+        from duelay.players.booking import book_duels
+        from duelay.players.evidence import replay
+        for n in (20, 500):
+            replay([player for _, player in play(n, duelay.RUCB())][-1].history(), 0.05)
+            assert len(book_duels.compiled.overloads) == (n == 500)
+    """
+    run(tmp_path, from_disk)
 
 
 OWN = """
@@ -175,6 +201,7 @@ def test_a_short_simulation_is_interpreted_and_finds_the_same(tmp_path):
         COMPILER.spent = 1e9  # as after many of them
         assert final() == brief
         assert len(play.overloads) == 1
+        COMPILER.wait()
         COMPILER.spent = 0.0  # what is compiled is used
         assert final() == brief and COMPILER.spent == 0.0
     """

@@ -245,6 +245,7 @@ for hidden in (*((name,) for name in names), names):
     )
 
 
+@pytest.mark.long
 def test_importing_the_library_loads_neither_plots_nor_the_command_line():
     code = (
         "import sys, duelay;"
@@ -264,6 +265,7 @@ def test_recommend_says_what_to_use_and_why(command):
     assert "order=champion" in command("recommend", "--order-given")[1]
 
 
+@pytest.mark.long
 def test_simulate_may_stop_when_a_winner_is_declared(command, tmp_path):
     asked = ("simulate", "--dataset", "leader:3,9", "--policy", "decide", "--delay",
              "geometric:0.5", "--horizon", 3000, "--runs", 2)  # fmt: skip

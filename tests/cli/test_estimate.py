@@ -46,6 +46,7 @@ def run(*arguments):
     return CliRunner().invoke(main, ["estimate", *map(str, arguments)], catch_exceptions=False)
 
 
+@pytest.mark.long
 def test_a_log_of_a_stranger_leads_to_a_ranking_and_a_page(log, tmp_path):
     done = run(log, *TOLD, "--out", tmp_path / "result")
     assert done.exit_code == 0
@@ -58,6 +59,7 @@ def test_a_log_of_a_stranger_leads_to_a_ranking_and_a_page(log, tmp_path):
     assert data["duels"] == 160 and [law["law"] for law in data["laws_table"]][0]
 
 
+@pytest.mark.long
 def test_json_is_for_programs(log):
     data = json.loads(run(log, *TOLD, "--json", "--chosen-by", "design").output)
     assert data["order"] == "coin" and data["guarantee"]["kind"] == "proved"
@@ -71,6 +73,7 @@ def test_what_the_log_lacks_is_said_with_the_options_of_the_shell(log):
         run(log, *TOLD[:8], "--zone", "Europe/Berlin")
 
 
+@pytest.mark.long
 def test_bad_rows_are_listed(log):
     with log.open("a") as lines:
         lines.write("161;morgen;arm A;arm B;\n")
@@ -78,6 +81,7 @@ def test_bad_rows_are_listed(log):
     assert "1 bad row left out:" in done.output and "'morgen'" in done.output
 
 
+@pytest.mark.long
 def test_a_law_that_is_told_is_taken(log):
     done = run(log, *TOLD, "--delay", "never:0.3,(log-normal:20m,1)")
     assert "the delay law being as it was told" in done.output

@@ -58,6 +58,7 @@ def test_recommended_is_not_told_the_law():
     assert policies.parse("rucb-delay", known).delay == duelay.delays.Constant(3)
 
 
+@pytest.mark.long
 def test_a_table_calls_it_recommended_and_says_what_that_is(monkeypatch, capsys, tmp_path):
     chosen = ["--policy", "recommended", "--policy", "rucb"]
     assert command(monkeypatch, *SIMULATE, *chosen, "--out", tmp_path) == 0

@@ -80,6 +80,7 @@ def test_a_window_ends_the_watch():
     assert watch(log).exit.tolist() == [60.0, 30.0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 1])
 def test_preferences_and_law_together_are_the_most_likely_ones(seed):
     """Against a minimizer that knows only the likelihood of the definition."""

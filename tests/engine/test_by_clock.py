@@ -53,6 +53,8 @@ def simulate(policy=POLICIES["none"], delay=LAW, traffic="poisson:1m", horizon=1
     )
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("feedback", ["conversions", "votes"])
 @pytest.mark.parametrize("traffic", ["poisson:1m", FAST])
 @pytest.mark.parametrize("name", POLICIES)
@@ -73,6 +75,8 @@ def test_live_and_simulated_runs_agree_in_ticks_in_the_same_traffic(name):
     assert live == compiled_duels(*args, seed=5, setting=setting)
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("name", ["learned", "told", "decide", "decide, told"])
 @pytest.mark.parametrize("law", [LAW, delays.Constant("2m")])
 def test_answers_come_in_the_order_of_time_and_of_duels_at_one_time(name, law):
@@ -107,6 +111,8 @@ def test_a_policy_in_plain_python_is_played_through_its_player():
         assert result.plays.sum() == 300 and (result.leader >= 0).all()
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 def test_numbers_do_not_depend_on_workers_and_a_run_meets_its_world_under_every_policy():
     one, three = (simulate(POLICIES["learned"], runs=3, workers=n) for n in (1, 3))
     assert np.array_equal(one.regret, three.regret) and np.array_equal(one.plays, three.plays)

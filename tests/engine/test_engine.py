@@ -131,6 +131,8 @@ def test_every_policy_meets_the_same_world():
     assert world_rng.random() != policy_rng.random()
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("policy", BUILT_IN, ids=str)
 def test_a_policys_world_stays_in_step_tick_for_tick(policy):
     """Two draws a duel: after t ticks the world's generator is where every other one's is."""
@@ -296,6 +298,8 @@ def wake_another_thread():
     signal.pthread_kill(threading.get_ident(), signal.SIGINT)
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     "workers, press",
     [(1, lambda: os.kill(os.getpid(), signal.SIGINT)),
@@ -379,7 +383,7 @@ def test_results_sum_themselves_up():
     assert "rucb, delay=constant:1, horizon=300, runs=2: regret 2.0 ± 1.4)" in repr(two)
     assert dataclasses.replace(result, seconds=0.0006).microseconds == pytest.approx(0.5, rel=1e-9)
     one = duelay.simulate(PROBLEM, duelay.RUCB(), delay="constant", horizon=5)
-    assert (one.std == 0).all() and repr(one).endswith(f"regret {one.final[0]:.1f} ± 0.0)")
+    assert (one.std == 0).all() and repr(one).endswith(f"runs=1: regret {one.final[0]:.1f})")
     assert result == result and result != one and len({result, one}) == 2  # no array is compared
 
 
@@ -402,6 +406,8 @@ def test_a_label_leaves_out_what_is_true_of_the_world():
         assert told.label == (label or form)
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.filterwarnings("ignore:horizon .* is too short")
 @pytest.mark.parametrize("k", [2, 200])
 def test_odd_sizes(k, interpreted):

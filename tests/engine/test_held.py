@@ -51,6 +51,8 @@ def test_a_batch_is_that_of_a_live_program(policy, batch):
     assert np.array_equal(simulated.pairs, live.pairs)
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("stale", [1, 5, 40, 500])
 def test_stale_evidence_is_the_ledger_of_some_ticks_ago(stale):
     """The twin writes the ledger anew at every tick, from what was known `stale` ticks before."""

@@ -345,6 +345,8 @@ def test_words_are_words(tmp_path):
     assert "<script" not in page and "&lt;script&gt;" in page and "a &lt;b&gt;" in page
     assert "alpha = 2 and a window of 50" in page
     assert "± -" in page  # one run has no spread
+    shown = experiments.load(spec(source), tmp_path / "out")._repr_html_()
+    assert "regret, 1 run of 300 duels" in shown and "±" not in shown
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -46,6 +46,8 @@ def test_the_evidence_is_the_product_of_its_bets(law, window):
     assert max(looks) > 3
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("winner_exists", [False, True])
 @pytest.mark.parametrize(
     "law", ["geometric:0.05", "never:0.4,(uniform:1,45)", "constant:1", "zipf:1.2,300"]

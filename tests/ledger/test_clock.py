@@ -41,6 +41,8 @@ def play(assumed, at, heard, n_arms, seed=0):
     return ledger, pairs
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("window", [None, "30m"])
 @pytest.mark.parametrize("law", LAWS)
 def test_expected_is_the_sum_of_tau_but_for_the_error_that_is_stated(law, window):
@@ -87,6 +89,8 @@ def kaplan_meier(delay, age, boundaries):
     return np.array(found)
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 def test_the_law_is_learned_from_the_duels_of_two_arms_that_have_passed_a_bucket():
     rng = np.random.default_rng(3)
     at = 1.7e9 + np.cumsum(rng.exponential(2.0, 900))
@@ -117,6 +121,8 @@ def test_before_enough_is_heard_silence_is_taken_for_defeat():
     assert (ledger.assumed.total == np.where(np.eye(2), 0, ledger.plays)).all()
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 def test_what_has_been_learned_reaches_the_duels_counted_before():
     rng = np.random.default_rng(4)
     at = 1.7e9 + np.cumsum(rng.exponential(1.0, 700))
@@ -128,6 +134,8 @@ def test_what_has_been_learned_reaches_the_duels_counted_before():
     assert assumed.total.sum() < 0.99 * assumed.duels.sum()
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 def test_counts_of_two_players_add_up():
     rng = np.random.default_rng(5)
     parts = []

@@ -7,14 +7,17 @@ import pytest
 
 import naive
 from duelay.ledger import age_to, hear, open_ledger, record
+from duelay.ledger.arms import reopen
 from duelay.ledger.bets import PATH, start_bets
 from duelay.ledger.declare import (
     NOBODY,
+    all_evidence,
     arm_evidence,
     divergence,
     is_passed,
     look,
     mix,
+    need_all,
     reject,
     touch,
     weigh,
@@ -85,6 +88,33 @@ def test_whoever_has_passed_all_others_is_declared_and_stays_so():
     bets = won_in_turn([(1, 0)] * 9 + [(1, 2)] * 9 + [(2, 1)] * 60 + [(2, 0)] * 60, 3, level=level)
     assert n_passed(bets) == [0, 2, 2]
     assert (bets.winner[0], bets.declared[0]) == (1, 18)
+
+
+@pytest.mark.parametrize("has_changed", [False, True])
+@pytest.mark.parametrize("zeros", [0.0, 0.3])
+def test_an_arm_s_evidence_is_the_least_in_its_row_less_what_it_owes(zeros, has_changed):
+    rng, k, error = np.random.default_rng(5), 7, 0.05
+    for _ in range(50):
+        bets = start_bets(error, None, k)
+        bets.best[:] = np.where(rng.random((k, k)) < zeros, 0.0, rng.exponential(3.0, (k, k)))
+        if has_changed:
+            bets.joined[5:] = [1, 2]
+            bets.present[rng.integers(1, k)] = False
+            bets = reopen(bets, error)
+        needs, found = np.zeros((k, k)), np.zeros(k)
+        need_all(bets, needs)
+        if has_changed:  # then an arm may have less than none, and not where it has just none
+            bets.best[1:, 0] = needs[1:, 0] - bets.level
+        all_evidence(bets, found)
+        least = [
+            min(
+                bets.best[i, j] - needs[i, j] + bets.level
+                for j in range(k)
+                if j != i and bets.present[j]
+            )
+            for i in range(k)
+        ]
+        assert found == pytest.approx(np.array(least), abs=1e-12)
 
 
 def test_an_arm_s_evidence_is_the_least_that_it_ever_had_over_an_opponent():

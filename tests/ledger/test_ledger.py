@@ -207,6 +207,8 @@ def test_an_arms_news_are_its_duels_with_others_and_the_answers_to_them():
     assert answered.estimates().wins[2, 1] == 1.5 and answered.estimates().n[1, 2] == 3
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 def test_a_law_with_too_long_a_tail_asks_for_a_window():
     with pytest.raises(ValueError, match="window must be at most 10000000 for this law"):
         assume(delays.Weibull(0.1, 1000.0), None, 2)

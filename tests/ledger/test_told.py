@@ -141,6 +141,8 @@ def play_by_clock(policy, law, at, check, problem=PROBLEM, seed=0):
 BY_PAIR = delays.ByPair.of(4, lambda i, j: delays.Exponential("5m" if i < j else "20m"))
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("winner_exists", [False, True])
 @pytest.mark.parametrize("law", [*LAWS_IN_TIME.values(), BY_PAIR], ids=[*LAWS_IN_TIME, "by pair"])
 def test_by_the_clock_the_evidence_is_the_likelihood_of_all_that_is_heard(law, winner_exists):

@@ -42,6 +42,8 @@ def test_only_answered_duels_count():
     assert "feedback='votes'" in repr(player)
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     "policy, corrects",
     [

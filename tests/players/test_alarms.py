@@ -187,6 +187,8 @@ def test_nothing_heard_where_a_law_says_that_it_should_be_is_an_alarm():
     assert math.isnan(told_law(played(15), "geometric:0.1").p_value)
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 def test_the_tests_alarm_as_often_as_they_say():
     """100 sound experiments at 5 %: four standard errors."""
     wrong = [told_law(played(600, seed), delays.Geometric(0.1)).is_alarm for seed in range(100)]
@@ -206,3 +208,18 @@ def test_shares_say_nothing_of_two_arms_or_where_pairs_take_unlike_long():
     assert math.isnan(share_by_arm(played(800, mu=np.full((2, 2), 0.5))).p_value)
     assert "how long" in share_by_arm(played(1500, law=by_pair)).sentence
     assert "even order" in share_by_arm(dataclasses.replace(played(800), order="champion")).sentence
+
+
+def test_a_standing_calls_nothing_whose_threads_wait_for_each_other(monkeypatch):
+    def threaded(*_):
+        raise AssertionError("it takes a second where other programs keep the processors busy")
+
+    player = duelay.Decide(error=0.05).start(4, seed=0)
+    for t in range(400):
+        duel = player.ask()
+        if t % 3 == 0:
+            player.tell(duel)
+    for name in ("eigh", "cholesky", "solve", "inv", "pinv", "svd", "lstsq", "qr"):
+        monkeypatch.setattr(np.linalg, name, threaded)
+    standing = player.standing()
+    assert "after 400 duels" in str(standing) and standing.chances.sum() > 0

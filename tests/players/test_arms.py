@@ -32,6 +32,8 @@ POLICIES = ["decide", "decide:winner_exists=true", "double-thompson:delay=learn"
             "double-thompson:order=alternate", "maillard"]  # fmt: skip
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("policy", POLICIES)
 def test_an_arm_joins_another_is_retired_and_comes_back_with_its_past(policy):
     rng = np.random.default_rng(1)
@@ -206,6 +208,8 @@ def test_rounds_do_not_change_their_arms():
         player.add_arm("d")
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("is_by_clock", [True, False])
 def test_duels_of_a_retired_arm_still_teach_the_law(is_by_clock):
     policy = duelay.DoubleThompson(delay="learn", window=None if is_by_clock else 50)

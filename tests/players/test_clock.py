@@ -157,6 +157,8 @@ def test_in_a_burst_any_number_of_duels_is_asked_at_one_time(policy):
     assert player.ask(at=1e9).id == 300
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     "policy", ["decide", "decide:winner_exists=true", "double-thompson:delay=learn", "rmed",
                "rucb:order=coin", "double-thompson:delay=exponential:20m", "borda"]
@@ -255,6 +257,8 @@ def test_replayed_evidence_by_the_clock_is_what_the_player_has_kept():
         assert (found.winner, found.declared) == (kept.winner, kept.declared)
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 def test_with_a_law_in_time_that_is_told_the_intervals_are_proved():
     law = "exponential:20m"
     player = live(duelay.DoubleThompson(delay=law), law, bursts(600, np.random.default_rng(4), 50))

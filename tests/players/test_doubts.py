@@ -33,6 +33,8 @@ def warnings_of(player):
     return " | ".join(player.standing().warnings)
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 def test_all_is_well_by_coin_with_self_duels_silent():
     def tells(duel, won, rng):
         return () if won and duel.first != duel.second else None
@@ -50,6 +52,8 @@ def test_every_answer_told_as_a_conversion_is_noticed():
     assert position.is_alarm and "wins of the second are told too" in position.sentence
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 def test_self_duels_that_convert_too_often_are_noticed():
     policy = duelay.RMED(delay="learn-from-self-duels", order="champion", window=50)
 
@@ -75,6 +79,8 @@ def test_a_law_from_self_duels_that_nobody_shows_says_how_many_were_asked():
     )
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 def test_answers_after_the_window_are_counted_and_said():
     player = play(duelay.RMED(delay="learn", window=4), 2000, late=8)
     standing = player.standing()

@@ -270,6 +270,8 @@ def test_of_many_arms_that_are_ordered_somebody_probably_wins():
     assert 0.3 < chances[0] < 0.95 and chances.sum() > 0.7 and np.argmax(chances) == 0
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 def test_of_many_arms_the_strongest_have_the_chances_that_they_have_among_all(monkeypatch):
     """Forty arms, of which thirty are drawn: as when all are, to the error of the draws."""
     rng, k = np.random.default_rng(5), 40
@@ -298,6 +300,8 @@ def test_duels_that_are_left_are_a_range_unless_it_is_narrow(left, words):
     assert str(DuelsLeft(*left)) == words
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 def test_where_nobody_seems_to_win_it_says_so():
     cycle = np.array([[0.5, 0.8, 0.2], [0.2, 0.5, 0.8], [0.8, 0.2, 0.5]])
     player, rng = duelay.Decide().start(3, seed=0), np.random.default_rng(0)

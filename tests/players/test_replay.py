@@ -130,6 +130,8 @@ def test_in_ticks_a_replayed_player_stands_where_the_first_one_stood(kind, feedb
     assert found.tick == player.tick + 1
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("feedback", ["conversions", "votes"])
 @pytest.mark.parametrize("kind", LONG)
 def test_by_the_clock_a_replayed_player_stands_where_the_first_one_stood(kind, feedback):
@@ -253,6 +255,8 @@ def test_arms_change_after_a_replay_and_not_before():
     assert all(2 not in player.ask()[1:] for _ in range(20))
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 def test_arms_that_joined_need_not_be_named_at_the_start():
     changes = [(0, "green", "joined"), (300, "blue", "retired")]
     names, at = ("green", "red", "blue"), EPOCH + np.arange(300.0)
@@ -404,6 +408,8 @@ def test_a_replayed_player_pickles_and_copies():
         assert one.standing().guarantee == player.standing().guarantee
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("kind", ["learned", "told"])
 def test_counts_of_merged_players_are_the_sums_of_theirs(kind):
     policy = BY_CLOCK[kind]

@@ -427,6 +427,8 @@ def test_a_module_is_sought_beside_the_specification(module, tmp_path):
     assert finish(spec, tmp_path / "out")[0] == direct.regret.tolist()
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("backend", ["threads", "processes"])
 def test_a_module_reaches_the_workers(module, tmp_path, backend):
     module()

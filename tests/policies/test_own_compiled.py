@@ -1,6 +1,7 @@
 """Compiled policies of one's own; the worked example of the documentation is one."""
 
 import importlib.util
+import math
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import duelay
 from duelay import experiments, text
 from duelay.experiments.cells import cells_of, compute
 from duelay.rules import select
+from duelay.rules.explaining import refuse
 from duelay.testing import PolicyContract, compiled_duels, live_duels
 
 ROOT = Path(__file__).parents[2]
@@ -62,6 +64,8 @@ class TestPlain(PolicyContract):
     policy = example.PlainRelativeConfidence()
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     "knobs, told",
     [({}, "constant:1"), ({}, "never:0.3,geometric:0.05"), ({"window": 20}, "geometric:0.05"),
@@ -75,6 +79,8 @@ def test_plain_and_compiled_give_the_same_duels(knobs, told):
     assert compiled_duels(example.RelativeConfidence(**knobs), problem, told, 300, seed=4) == there
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 def test_the_example_finds_the_winner():
     problem = duelay.problems.bradley_terry([5.0, 1.0, 3.0, 2.0])
     result = duelay.simulate(
@@ -110,6 +116,8 @@ def spec(tmp_path, monkeypatch):
     yield experiments.parse(SPEC, "small.toml", tmp_path)
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("backend", ["threads", "processes"])
 def test_the_example_reaches_the_workers(spec, tmp_path, backend):
     from duelay.experiments import work
@@ -132,6 +140,8 @@ print(compute(cell)["regret"].tolist())
 """
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 def test_a_cell_brings_its_rule_along(spec, tmp_path):
     """As to a worker on another machine, which does not have the module."""
     import pickle
@@ -212,6 +222,78 @@ def test_a_rule_that_changes_a_number_is_told_so():
     ):
         with pytest.raises(TypeError, match="the rule Counts cannot be compiled.*change no number"):
             call(Of(Counts))
+
+
+class Misspelt(NamedTuple):
+    n_arms: int
+
+
+@select.register(Misspelt)
+def misspell(rule, ledger, t, rng):
+    return leest_asked(ledger), 1  # noqa: F821 (here)
+
+
+@duelay.rules.kernel
+def root(t):
+    return math.sqroot(t)  # (there)
+
+
+class Rootless(NamedTuple):
+    n_arms: int
+
+
+@select.register(Rootless)
+def find_root(rule, ledger, t, rng):
+    return int(root(t)), 1
+
+
+class Halves(NamedTuple):
+    n_arms: int
+
+
+@select.register(Halves)
+def halve(rule, ledger, t, rng):
+    return 0.5 * rule.n_arms, 1  # (halved)
+
+
+class Triples(NamedTuple):
+    n_arms: int
+
+
+@select.register(Triples)
+def triple(rule, ledger, t, rng):
+    return 0, 1, 2  # (tripled)
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(duelay._core.numba_parts.IS_PLAIN, reason="Numba's own words stand")
+@pytest.mark.parametrize(
+    ("make", "mark", "why"),
+    [
+        (Misspelt, "here", "there is no leest_asked: define or import it above"),
+        (Rootless, "there", "math has no sqroot"),
+        (Halves, "halved", "select must return two arms, each a whole number"),
+        (Triples, "tripled", "select must return two arms, each a whole number"),
+    ],
+)
+def test_the_line_that_cannot_be_compiled_is_named(make, mark, why):
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    place = 1 + next(n for n, line in enumerate(lines) if line.endswith(f"({mark})"))
+    message = rf"the rule {make.__name__} cannot be compiled \(\S+\.py, line {place}\): {why}"
+    with pytest.raises(TypeError, match=message):
+        Of(make).start(3, seed=0).ask()
+    problem = duelay.datasets.load("mslr")
+    with pytest.raises(TypeError, match=message):
+        duelay.simulate(problem, Of(make), delay="constant:1", horizon=5)
+
+
+def test_an_error_that_is_not_the_compilers_stays_what_it_is():
+    for words in (
+        "'Ledger' object has no attribute 'missing'",
+        "module 'math' has no attribute 'x'",
+    ):
+        with pytest.raises(AttributeError, match=words):
+            refuse(Halves(3), AttributeError(words))
 
 
 def one_pair(second):

@@ -47,6 +47,7 @@ def test_scores_are_what_they_are_called(problem):
         assert np.array_equal(problem.gaps_for("condorcet"), problem.gaps)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(matrices())
 def test_nobody_beats_the_von_neumann_winner(problem):

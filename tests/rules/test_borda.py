@@ -26,6 +26,8 @@ def played(rng, law, n_arms, ticks, strong=0):
     return ledger
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("law", [None, delays.Constant(1), delays.Geometric(0.2)], ids=str)
 @pytest.mark.parametrize("n_arms", [2, 3, 5])
 def test_an_arm_is_behind_where_the_bound_says_so(law, n_arms):

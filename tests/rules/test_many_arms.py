@@ -143,6 +143,28 @@ def test_c_is_never_out_of_date(law):
     assert len(sizes) > 3
 
 
+def test_an_arm_that_has_lost_just_enough_is_beaten():
+    """All of n duels lost: 1/2 n >= sqrt(width n), so from n = 4 width on."""
+    for n, is_beaten in ((7, False), (8, True), (9, True)):
+        rule, ledger = many_arms_rule(0.51, 3), open_ledger(assume(None, None, 3), 3)
+        ledger.plays[1, 0] = ledger.conversions[1, 0] = n
+        ledger.news[:2] += n
+        note_news(rule, ledger)
+        assert is_unbeaten(rule, ledger, 0, 2.0) == (not is_beaten)
+
+
+def test_between_its_bounds_a_coin_has_its_chance():
+    rule, ledger = many_arms_rule(0.51, 2), open_ledger(assume(None, None, 2), 2)
+    ledger.plays[0, 1], ledger.conversions[0, 1] = 10, 7
+    ledger.news[:] += 10
+    note_news(rule, ledger)
+    p, rng, row, wins = chances(ledger)[0, 1], np.random.default_rng(4), np.ones(2, dtype=bool), 0
+    for _ in range(2000):
+        rule.low[0, 1], rule.high[0, 1] = 0.0, 1.0
+        wins += sample_row(rule, ledger, 0, row, 0, rng)
+    assert abs(wins / 2000 - p) < 4 * math.sqrt(p * (1 - p) / 2000)
+
+
 def test_bits_are_counted():
     for word in (0, 1, 2**52, 2**53 - 1, 0b1011):
         assert count_bits(np.int64(word)) == word.bit_count()
@@ -247,6 +269,8 @@ def test_pairs_are_chosen_as_often_as_if_all_betas_were_drawn(n_arms, strong, du
         assert stats.chi2_contingency(table).pvalue > 0.0005
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     "policy", [duelay.DoubleThompson(), duelay.DoubleThompson("learn", window=9)]
 )

@@ -308,6 +308,8 @@ def one_turn():
     return pick
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     "strengths, law, ticks",
     [

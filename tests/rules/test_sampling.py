@@ -294,6 +294,8 @@ FLOORS = [
 ]
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("window", [None, 20])
 @pytest.mark.parametrize("law", FLOORS, ids=str)
 def test_a_floor_holds_until_there_is_news(law, window):

@@ -118,6 +118,8 @@ def test_the_divergence_from_a_fair_coin():
 LAWS = [None, delays.Geometric(0.03), delays.Uniform(5, 60), delays.Never(0.3, delays.Constant(9))]
 
 
+@pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_who_stays_unbeaten_is_not_beaten_before_there_is_news(law):
     """However long nothing is played or heard, while the width grows as alpha log t does."""

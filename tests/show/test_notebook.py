@@ -265,7 +265,9 @@ def test_a_single_run_has_no_band():
     )
     assert "±" not in words(one) and "1 run of 20 duels" in words(one) and not is_plain(one)
     assert len(parse(one).findall(".//svg/path")) == 2  # the frame and the line
-    one.plot().figure.draw_without_rendering()
+    axes = one.plot()
+    assert axes.get_ylabel() == "cumulative regret (one run)"
+    axes.figure.draw_without_rendering()
 
 
 def test_what_is_not_known_of_a_result_is_left_out(result):

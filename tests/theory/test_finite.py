@@ -65,6 +65,7 @@ def test_the_bound_is_below_the_best_policys_regret(problem, horizon):
     assert 0.65 * least < theory.finite_lower_bound(problem, horizon) <= least
 
 
+@pytest.mark.long
 def test_with_two_arms_and_many_duels_it_is_nearly_reached():
     least = theory.bayes_optimal_regret(renamed(two(0.2)), 5000)
     assert 0.98 * least < theory.finite_lower_bound(two(0.2), 5000) <= least
@@ -99,6 +100,7 @@ def test_the_bonus_of_the_first_is_part_of_what_a_duel_tells():
     assert helped < plain  # d(0.7, 0.9) is more than d(0.4, 0.6)
 
 
+@pytest.mark.long
 def test_names_of_the_arms_do_not_change_it():
     order = [3, 5, 0, 1, 4, 2]
     other = Problem(SIX.matrix[np.ix_(order, order)])
@@ -113,6 +115,7 @@ def test_a_search_finds_nearly_what_trying_all_names_does(monkeypatch):
     assert theory.finite_lower_bound(SIX, 10_000) == pytest.approx(every, rel=5e-3)
 
 
+@pytest.mark.long
 def test_outcomes_that_are_certain_leave_a_bound():
     tennis = duelay.datasets.load("tennis")
     assert (tennis.matrix == 0).any()

@@ -39,6 +39,7 @@ def slow(problems, weights, horizon):
     return min(ways)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("horizon", [1, 2, 3, 6])
 @pytest.mark.parametrize(
     "problems, weights",
@@ -55,6 +56,7 @@ def test_two_arms_are_as_by_trying_everything(problems, weights, horizon):
     assert told == pytest.approx(slow(problems, prior, horizon), abs=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("horizon", [1, 2, 4])
 def test_three_arms_are_as_by_trying_everything(horizon):
     problems = renamed(THREE)
@@ -67,6 +69,7 @@ def test_who_knows_the_problem_has_no_regret():
     assert theory.bayes_optimal_regret(two(0.1), 50, weights=[3, 0]) == 0
 
 
+@pytest.mark.long
 def test_two_arms_cost_what_walds_test_costs():
     """It costs g/2 a duel, and g T exp(-a) if it ends wrongly: with a = log(2 T d), the least."""
     for gap, horizon in ((0.1, 3000), (0.2, 3000)):

@@ -2,8 +2,9 @@
 
 Compiled and interpreted, a kernel does the same, with the same numbers. So the first calls are
 interpreted, a thread compiles meanwhile, or reads what was kept on disk, and a later call finds it
-done. Nobody waits for the compiler who calls seldom; who calls often waits as soon as the
-interpreter has taken `PATIENCE` seconds.
+done. Nobody waits for the compiler who calls seldom. Once the interpreter has taken `PATIENCE`
+seconds, each call gives the compiler a moment before it is interpreted: who calls often loses
+little by that, and no call takes long.
 """
 
 from __future__ import annotations
@@ -23,13 +24,16 @@ from numba import config
 
 from duelay._core import numba_parts, outside
 from duelay._core.cache import KernelCache
-from duelay._core.compiling import IN_BACKGROUND
+from duelay._core.compiling import IN_BACKGROUND, say_so
 from duelay._core.interpreted import interpreted, plain
 
 F = TypeVar("F", bound=Callable[..., Any])
 PATIENCE = 2.0  # seconds of the interpreter's, in all
 _PAUSE = 0.5  # seconds before the thread begins: a program that ends sooner need not wait for it
-_MOST = 300  # steps of one call that are interpreted
+_MOMENT = 0.1  # seconds that a call waits for the compiler, then
+_MANY = 10  # of these: then it is said
+_MOST = 3000  # steps of one call that are interpreted, ...
+_SOME = 300  # ... and where the kernel is kept on disk, which takes as long to read
 _FEW = 2000  # steps of a whole simulation that are
 
 
@@ -41,8 +45,8 @@ def border(kernel: F) -> F:
 def border_of(steps: Callable[..., int] | None) -> Callable[[F], F]:
     """Let Python call a kernel before it is compiled, if its work is short.
 
-    `steps` tells from the arguments how often its loop goes round. Where that is often, the call
-    waits for the compiler.
+    `steps` tells from the arguments how often its loop goes round, a round being as much work as a
+    duel is. Where that is often, the call waits for the compiler.
     """
 
     def around(kernel: F) -> F:
@@ -71,9 +75,13 @@ def is_worth_compiling(kernel: Any, args: tuple[Any, ...], steps: float) -> bool
     if config.DISABLE_JIT or steps > _FEW or COMPILER.is_impatient:
         return True
     types = tuple(numba.typeof(argument) for argument in args)
+    return _is_kept(kernel, types) or types in kernel.overloads or not outside.are_ours(types)
+
+
+def _is_kept(kernel: Any, types: tuple[Any, ...]) -> bool:
+    """Whether it is on disk, for such arguments or for others."""
     kept = getattr(kernel, "_cache", None)
-    is_kept = isinstance(kept, KernelCache) and kept.has_some(types)
-    return is_kept or types in kernel.overloads or not outside.are_ours(types)
+    return isinstance(kept, KernelCache) and kept.has_some(types)
 
 
 def without_compiling(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -107,13 +115,19 @@ class _Border:
         return self._meanwhile(kind, args)
 
     def _meanwhile(self, kind: Any, args: tuple[Any, ...]) -> Any:
-        is_long = self._steps is not None and self._steps(*args) > _MOST
         types = tuple(numba.typeof(argument) for argument in args)
-        if is_long or COMPILER.is_impatient or self._is_known(kind, types):
+        steps = 0 if self._steps is None else self._steps(*args)
+        is_long = steps > _MOST or (steps > _SOME and _is_kept(self.compiled, types))
+        is_known = self._is_known(kind, types)
+        if not is_known and not is_long and not COMPILER.is_stopped:
+            COMPILER.want(self, kind, types)
+            if COMPILER.is_impatient:
+                COMPILER.wait_a_moment(self, types)
+                is_known = self._is_known(kind, types)
+        if is_known or is_long or COMPILER.is_stopped:
             result = self.compiled(*args)
             self._ready.add(kind)
             return result
-        COMPILER.want(self, kind, types)
         start = time.thread_time()
         try:
             return interpreted(self)(*args)
@@ -172,14 +186,20 @@ class _Compiler:
     def __init__(self) -> None:
         self.spent = 0.0  # seconds of the interpreter's
         self._wanted: dict[Any, tuple[_Border, Any, Any]] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()  # told of what is done
+        self._moments = 0  # that callers have waited
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
 
     @property
     def is_impatient(self) -> bool:
-        """Whether the interpreter has taken so long that the next call waits for the compiler."""
-        return self.spent > PATIENCE or self._stop.is_set()
+        """Whether the interpreter has taken so long that callers wait for the compiler."""
+        return self.spent > PATIENCE or self.is_stopped
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing is compiled unless the caller does it."""
+        return self._stop.is_set()
 
     def want(self, border: _Border, kind: Any, types: tuple[Any, ...]) -> None:
         """Compile a kernel for such arguments, soon."""
@@ -189,6 +209,15 @@ class _Compiler:
             self._wanted[border, types] = (border, kind, types)
             self._start()
 
+    def wait_a_moment(self, border: _Border, types: tuple[Any, ...]) -> None:
+        """Wait until what is wanted is done, and not for long."""
+        with self._lock:
+            self._lock.wait_for(lambda: (border, types) not in self._wanted, _MOMENT)
+            self._moments += 1
+            is_many = self._moments == _MANY and (border, types) in self._wanted
+        if is_many:
+            say_so()
+
     def _start(self) -> None:
         if self._thread is None and not self._stop.is_set():
             self._thread = threading.Thread(target=self._work, name=IN_BACKGROUND, daemon=True)
@@ -196,7 +225,8 @@ class _Compiler:
 
     def _work(self) -> None:
         with contextlib.suppress(numba_parts.StoppedError), numba_parts.stopping(self._stop):
-            self._stop.wait(_PAUSE)
+            if not self.is_impatient:
+                self._stop.wait(_PAUSE)
             while not self._stop.is_set():
                 with self._lock:
                     if not self._wanted:
@@ -207,6 +237,7 @@ class _Compiler:
                 border.compile(kind, types)
                 with self._lock:
                     self._wanted.pop(key, None)
+                    self._lock.notify_all()
 
     def stop(self) -> None:
         """End the thread after the kernel that it is at; what is wanted stays so."""
@@ -218,7 +249,7 @@ class _Compiler:
 
     def go_on(self) -> None:
         """Go on after a stop, or after a fork in either process."""
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._stop = threading.Event()
         self._thread = None
         with self._lock:

@@ -30,7 +30,7 @@ class Announcer(Listener):  # type: ignore[misc]
                 return
             self._depth += 1
             if self._depth == 1:
-                self._timer = threading.Timer(PATIENCE, self._speak)
+                self._timer = threading.Timer(PATIENCE, self.speak)
                 self._timer.daemon = True
                 self._timer.start()
 
@@ -42,7 +42,8 @@ class Announcer(Listener):  # type: ignore[misc]
                 if self._depth == 0 and self._timer is not None:
                     self._timer.cancel()
 
-    def _speak(self) -> None:
+    def speak(self) -> None:
+        """Say it, once."""
         if not self._is_said:
             self._is_said = True
             say(self._sentence())
@@ -55,8 +56,19 @@ def _is_ours(happening: Any) -> bool:
     return str(happening.data["dispatcher"].py_func.__module__).startswith("duelay.")
 
 
+_announcer: Announcer | None = None
+
+
 def announce(sentence: Callable[[], str]) -> None:
     """From now on say this sentence, once, when a compilation of ours has taken a second."""
+    global _announcer
     if register_listener is not None:
+        _announcer = Announcer(sentence)
         with contextlib.suppress(Exception):  # not a promise of Numba's
-            register_listener("numba:compile", Announcer(sentence))
+            register_listener("numba:compile", _announcer)
+
+
+def say_so() -> None:
+    """Say the sentence now, if it has not been said: somebody waits for the thread."""
+    if _announcer is not None:
+        _announcer.speak()

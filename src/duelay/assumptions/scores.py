@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._core.triangles import factored, forward
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -56,11 +58,12 @@ def one_hot(codes: NDArray[Any], n: int) -> Floats:
 
 
 def quadratic(score: Floats, variance: Floats) -> tuple[float, int]:
-    """Return score' variance^-1 score (a pseudo-inverse) and its rank, the degrees of freedom."""
-    size, axes = np.linalg.eigh(variance)
-    good = size > 1e-9 * max(float(size[-1]), 1e-300)
-    along = axes[:, good].T @ score
-    return float((along**2 / size[good]).sum()), int(good.sum())
+    """Return score' variance^-1 score (a generalised inverse) and its rank, the degrees of freedom.
+
+    All generalised inverses give the same, since the score is in the range of its variance.
+    """
+    z = forward(factored(variance, largest_first=True), score)
+    return float((z * z).sum()), len(z)
 
 
 def chi_squared(score: Floats, variance: Floats) -> tuple[float, float]:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.borders import is_worth_compiling, without_compiling
-from duelay._core.numba_parts import COMPILER_ERRORS
 from duelay.delays import Delay
 from duelay.engine import by_player
 from duelay.engine.bulk import nothing_late, run_rounds
@@ -30,8 +29,9 @@ from duelay.players.evidence import Evidence, evidence_of
 from duelay.players.leading import active_of, leader_of
 from duelay.policies.policy import CompiledPolicy
 from duelay.problems import Problem
+from duelay.rules.explaining import ERRORS, refuse
 from duelay.rules.mrr_db import MRRDBRule
-from duelay.rules.turn import declared, explain
+from duelay.rules.turn import declared
 from duelay.traffic import check as check_traffic
 
 _PATIENCE = 0.2  # seconds between two looks at Ctrl-C, where several threads play
@@ -110,8 +110,8 @@ class Job:
             )
             try:
                 proceed(0)
-            except COMPILER_ERRORS as error:
-                raise explain(rule, error) from error
+            except ERRORS as error:
+                refuse(rule, error)
 
     def compiled_run(
         self, tally: Tally, number: int

@@ -171,10 +171,11 @@ class Result:
                 f"horizon={self.horizon}, runs={self.runs}{how}: {self.is_declared.mean():.0%} "
                 f"declared, {self.is_wrong.mean():.1%} wrong, after {until_declared(self)} duels)"
             )
+        spread = f" ± {self.final.std(ddof=1):.1f}" if self.runs > 1 else ""  # of one: not known
         return (
             f"Result({self.problem.name}, {self.policy}, delay={self.delay}, "
-            f"horizon={self.horizon}, runs={self.runs}{how}: regret {self.final.mean():.1f} "
-            f"± {self.final.std(ddof=1 if self.runs > 1 else 0):.1f})"
+            f"horizon={self.horizon}, runs={self.runs}{how}: "
+            f"regret {self.final.mean():.1f}{spread})"
         )
 
 

@@ -184,7 +184,7 @@ def needed_of(bets: Any, i: int, j: int, owes: float) -> float:
     return float(level + (owes + late(bets.joined[j]) if owes >= 0.0 else 0.0))
 
 
-@border_of(lambda bets, wanted: wanted.size)
+@border_of(lambda bets, wanted: wanted.size // 200)
 @kernel
 def need_all(bets: Any, wanted: Floats) -> None:
     """Write down the log evidence that each arm needs over each other; infinite over itself."""
@@ -209,10 +209,12 @@ def passes_all(bets: Any, i: int) -> bool:
 def arm_evidence(bets: Any, i: int) -> float:
     """The log evidence of arm i: the least that it has, or has had, over an opponent present.
 
-    What it needs above the level is taken off.
+    What it needs above the level is taken off. The most that it has had is never below 0.
     """
     least, owes = math.inf, owed(bets, i)
     for j in range(bets.doubts.size):
+        if least == 0.0 and not bets.has_changed:
+            break
         if j != i and bets.winner_exists:
             least = min(least, bets.against[j])
         elif j != i and bets.present[j]:
@@ -220,7 +222,7 @@ def arm_evidence(bets: Any, i: int) -> float:
     return least
 
 
-@border_of(lambda bets, arm: arm.size**2)
+@border_of(lambda bets, arm: arm.size**2 // 200)
 @kernel
 def all_evidence(bets: Any, arm: Floats) -> None:
     """Write down the log evidence of each arm."""

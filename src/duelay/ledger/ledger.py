@@ -223,7 +223,7 @@ def clock_to(ledger: Ledger, now: float) -> None:
     set_clock(ledger.assumed, now)
 
 
-@border_of(lambda ledger, n, n_tilde, s: n.size)
+@border_of(lambda ledger, n, n_tilde, s: n.size // 50)
 @kernel
 def _tabulate(ledger: Ledger, n: Floats, n_tilde: Floats, s: Floats) -> None:
     k = ledger.plays.shape[0]

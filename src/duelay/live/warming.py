@@ -7,14 +7,20 @@ import tempfile
 from duelay._core.borders import COMPILER
 from duelay.advice import GOALS
 from duelay.live.experiment import Experiment
+from duelay.warming import FEW, sizes
 
 
-def warm_up() -> None:
-    """Compile, or load, what many visitors would wait for; the first ones need not."""
+def warm_up(n_arms: int = FEW) -> None:
+    """Compile, or load, what many visitors would wait for; the first ones need not.
+
+    `n_arms` is the most that an experiment will have: from 32 on there is more to compile.
+    """
     with tempfile.TemporaryDirectory() as folder:
         for goal in GOALS:
-            experiment = Experiment.create(f"{folder}/warm.db", goal, 3, goal=goal)
-            experiment.tell(experiment.ask())
-            experiment.standing()
-            experiment.close()
+            for n in sizes(n_arms):
+                store = f"{folder}/warm.db"
+                experiment = Experiment.create(store, f"{goal} {n}", n, goal=goal)
+                experiment.tell(experiment.ask())
+                experiment.standing()
+                experiment.close()
     COMPILER.wait()

@@ -49,7 +49,9 @@ def active_of(policy: Policy, rule: Any, n_arms: int) -> NDArray[np.bool_]:
     return active
 
 
-def leader_of(ledger: Ledger, active: NDArray[np.bool_], target: str) -> int:
+def leader_of(
+    ledger: Ledger, active: NDArray[np.bool_], target: str, estimates: Estimates | None = None
+) -> int:
     """Return the active arm that leads on the way to a target; of bets, who is declared."""
     if isinstance(ledger.assumed, Bets):
         bets = ledger.assumed
@@ -58,7 +60,7 @@ def leader_of(ledger: Ledger, active: NDArray[np.bool_], target: str) -> int:
         if bets.winner[0] != NOBODY:
             return int(bets.winner[0])
         return int(np.lexsort((-bets.lead.sum(axis=1), doubts))[0])  # ties: who has won more
-    estimates = ledger.estimates()
+    estimates = ledger.estimates() if estimates is None else estimates
     return find_leader(estimates.mean, active, scores_of(estimates) if target == "borda" else None)
 
 

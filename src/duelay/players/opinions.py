@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._core.triangles import backward, factored, forward
 from duelay.players.evidence import Evidence
 
 Floats = NDArray[np.float64]
@@ -125,9 +126,9 @@ def _draw_strengths(lead: Floats, n: Floats, noise: Floats) -> tuple[Floats, Flo
     np.fill_diagonal(weight, 0.0)
     precision = np.diag(weight.sum(axis=1) + _ARM**-2) - weight
     said = (weight * lead / np.maximum(2.0 * n, 1e-300)).sum(axis=1)
-    factor = np.linalg.cholesky(precision)
-    half = np.linalg.solve(factor, said)
-    both = np.linalg.solve(factor.T, np.column_stack([half, noise.T]))  # cheaper than an inverse
+    factor = factored(precision)
+    half = forward(factor, said)
+    both = backward(factor, np.column_stack([half, noise.T]))  # cheaper than an inverse
     mean = both[:, 0]
     return np.asarray(mean + both[:, 1:].T), mean
 

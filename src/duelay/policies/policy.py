@@ -18,7 +18,6 @@ from duelay._core import checks
 from duelay._core.borders import bind
 from duelay._core.duration import Duration
 from duelay._core.generators import by_address
-from duelay._core.numba_parts import COMPILER_ERRORS
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.delays.units import AGES, WAYS, in_ticks, in_time
@@ -26,7 +25,8 @@ from duelay.ledger import Ledger, age_to, assume, assume_by_clock, open_ledger, 
 from duelay.ledger.learned import check_learning
 from duelay.ledger.order import ORDERS, arrange
 from duelay.players.player import Player
-from duelay.rules.turn import explain, rival, take_picks, take_turn
+from duelay.rules.explaining import ERRORS, refuse
+from duelay.rules.turn import rival, take_picks, take_turn
 
 
 class Policy(ABC):
@@ -272,8 +272,8 @@ class CompiledPolicy(Policy):
 def _compiled(call: Callable[..., Any], rule: Any, *args: Any) -> Any:
     try:
         return call(rule, *args)
-    except COMPILER_ERRORS as error:
-        raise explain(rule, error) from error
+    except ERRORS as error:
+        refuse(rule, error)
 
 
 class LawPolicy(CompiledPolicy):

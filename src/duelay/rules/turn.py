@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,29 +22,6 @@ _ALPHA = 0.51  # width of the bounds that choose a rival where self-duels are no
 def select(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     """Choose the ordered pair that duels at tick t."""
     raise TypeError(f"no rule is called {type(rule).__name__}: register select for it")
-
-
-def explain(rule: Any, error: Exception) -> TypeError:
-    """Return why a rule cannot be compiled, as far as can be told; Numba's own words are its cause.
-
-    Interpreted, `select` says the first of these itself.
-    """
-    name = type(rule).__name__
-    if select.dispatch(type(rule)) is select.dispatch(object):
-        return TypeError(f"no rule is called {name}: register select for it")
-    return TypeError(
-        f"the rule {name} cannot be compiled{_where(error)}: it must be a NamedTuple of numbers "
-        f"and arrays, whose functions make no new arrays, change no number in it, return whole "
-        f"numbers and call nothing but kernels; set NUMBA_DISABLE_JIT=1 to run it interpreted"
-    )
-
-
-def _where(error: Exception) -> str:
-    """Return the innermost line of the user's code that Numba's error names, in brackets."""
-    ours = Path(__file__).parents[1].name
-    places = re.findall(r'File "([^"]+)", line (\d+)', str(error))
-    theirs = [(path, line) for path, line in places if {ours, "numba"}.isdisjoint(Path(path).parts)]
-    return f" ({Path(theirs[-1][0]).name}, line {theirs[-1][1]})" if theirs else ""
 
 
 @generic

@@ -170,7 +170,8 @@ def show_results(results: Results) -> str:
             for name, law in columns
         ]
         title = "" if grid.title == results.spec.title else f"{h.short(grid.title)}: "
-        what = f"{title}regret ± sd, {grid.runs:,} runs of {grid.horizon:,} duels"
+        runs = "regret, 1 run" if grid.runs == 1 else f"regret ± sd, {grid.runs:,} runs"
+        what = f"{title}{runs} of {grid.horizon:,} duels"
         note = _note("", len(grid.policies), len(rows), "policies")
         parts += [h.line(what), h.table(("policy", *names), rows, left=(0,)), note]
     return h.block(*parts)

@@ -82,7 +82,8 @@ def draw_regret(
         low, high = np.maximum(mean - half, 0), mean + half
         axes.fill_between(t, low, high, color=look["color"], alpha=0.15, linewidth=0)
     axes.set_xlabel("duels")
-    axes.set_ylabel(f"cumulative regret ({BAND_WORDS[band]})")
+    words = BAND_WORDS[band] if any(result.runs > 1 for result in results) else "one run"
+    axes.set_ylabel(f"cumulative regret ({words})")
     axes.set_xlim(left=0, right=max(result.horizon for result in results))
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_formatter(lambda value, _: tick_words(value))
