@@ -26,8 +26,8 @@ class MaillardSampling(AnyLedgerPolicy):
     its mean regret is three quarters of that of what `recommend` gives, and its 99th percentile is
     lower, too. But 12 runs had more than four times the other's mean, up to 22 times, against 2
     runs: a winner that was unlucky early is asked again only after some exp(D) ticks. And the
-    leader of the standing is not always the arm that is shown: in up to 6 % of the runs of a
-    dataset, mostly where answers are late, it was another one, as clear losers are asked little.
+    leader of the standing is not always the winner: in 44 runs against none, mostly where answers
+    are late, it was another arm, as clear losers are asked little.
     docs/choosing.md has all numbers.
 
     Parameters
