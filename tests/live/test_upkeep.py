@@ -60,7 +60,7 @@ CHANGES = [
     ("UPDATE times SET answered = answered + 1 WHERE arm = -1", "answered in time bucket 0 is"),
     ("UPDATE times SET heard = 0 WHERE arm = -1", "heard in time bucket"),
     ("UPDATE times SET asked = 0 WHERE arm = 1", "asked in time bucket"),
-    ("UPDATE pair_times SET plays = plays + 1", "of 'a' over 'b' is"),
+    ("UPDATE pair_times SET plays = plays + 1", "plays in time bucket"),
     ("UPDATE pair_times SET given = given - 0.5", "given in time bucket"),
     ("DELETE FROM pair_times WHERE conversions > 0", "conversions in time bucket"),
     ("UPDATE experiments SET width = 2 * width", "a bucket of time has"),
