@@ -130,3 +130,22 @@ def test_what_it_does_not_cover_is_refused():
         theory.finite_lower_bound(SIX, 10, tau_window=2)
     with pytest.raises(duelay.NoWinnerError):
         theory.finite_lower_bound(duelay.problems.cyclic(3, 0.1), 10)
+
+
+def test_beyond_a_hundred_million_duels_it_does_not_fall():
+    problem = two(0.04)
+    bounds = [theory.finite_lower_bound(problem, horizon) for horizon in (1e7, 1e8, 1e9, 1e12)]
+    assert bounds == sorted(bounds) and bounds[0] > 5
+
+
+@pytest.mark.parametrize(
+    "problem", [np.full((2, 2), 0.5), [[0.5]], "sushi"], ids=["array", "list", "text"]
+)
+def test_what_is_no_problem_is_refused(problem):
+    with pytest.raises(ValueError, match=r"must be a duelay\.Problem"):
+        theory.finite_lower_bound(problem, 100)
+    for problems in (problem, [problem]):
+        with pytest.raises(ValueError, match=r"must be a list of duelay\.Problem"):
+            theory.bayes_optimal_regret(problems, 100)
+    with pytest.raises(ValueError, match=r"must be a list of duelay\.Problem"):
+        theory.bayes_optimal_regret(duelay.datasets.load("sushi"), 100)

@@ -33,7 +33,8 @@ def bayes_optimal_regret(
     list and the chances, and is told each outcome at once: with delay, no policy has less. Dynamic
     programming over the wins of each pair; exact. An arm against itself tells nothing, so that
     whoever has it duel may as well have it duel to the end: a state is left by a duel of two
-    arms, or for good.
+    arms, or for good. Of one problem alone it is 0: who knows it knows the winner. Give the same
+    problem under its other names, too.
 
     For two arms the horizon may be some ten thousand, for three a dozen, for four eight.
 
@@ -87,6 +88,8 @@ def _check(
     problems: Sequence[Problem], weights: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return preferences, gaps and chances, stacked."""
+    if isinstance(problems, Problem) or not all(isinstance(each, Problem) for each in problems):
+        raise ValueError("problems must be a list of duelay.Problem")
     if len({problem.n_arms for problem in problems}) != 1:
         raise ValueError("problems must be one or more, all with as many arms")
     if any(problem.first_bonus for problem in problems):
