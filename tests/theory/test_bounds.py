@@ -1,3 +1,4 @@
+import inspect
 import itertools
 import math
 
@@ -245,7 +246,7 @@ def test_the_minimax_lower_bound():
         gap = math.sqrt((k - 1) / (128 * horizon * tau))
         proof = horizon * gap / 4 * math.exp(-64 * horizon / (k - 1) * tau * gap**2) / 2
         assert theory.minimax_lower_bound(k, horizon, tau) <= proof * (1 + 1e-12)
-    assert theory.minimax_lower_bound(9, 7.9, 0.5) == 0  # (K - 1) / (2 tau) = 8
+    assert theory.minimax_lower_bound(9, 7, 0.5) == 0  # (K - 1) / (2 tau) = 8
     assert theory.minimax_lower_bound(9, 8, 0.5) > 0
     assert theory.minimax_lower_bound(5, 100, 0.0) == 0
     with pytest.raises(ValueError, match="tau_window must be at least 0 and at most 1, got 2"):
@@ -328,7 +329,7 @@ def test_the_asymptotic_lower_bound():
         ),
         (
             lambda: theory.expected_bound(SIX, delay=LAW, window=9, horizon=0, alpha=2),
-            "horizon must be at least 1",
+            "horizon must be a whole number of at least 1",
         ),
         (
             lambda: theory.expected_bound(
@@ -351,7 +352,21 @@ def test_the_asymptotic_lower_bound():
             lambda: theory.mrr_schedule(100, 5.0, feedback="counts", constants=(1, 1, 1)),
             "constants belong to Equation 6",
         ),
-        (lambda: theory.mrr_bound(SIX, horizon=-4, mean_delay=3.0), "horizon must be at least 1"),
+        (
+            lambda: theory.mrr_schedule(100, 5.0, constants=(1, 2)),
+            r"constants must be three numbers .*, got \(1, 2\)",
+        ),
+        (lambda: theory.kl(2, 0.5), "p must be at least 0 and at most 1, got 2"),
+        (lambda: theory.kl(0.5, math.nan), "q must be a finite number"),
+        (lambda: theory.information(2), "mu must be at least 0 and at most 1, got 2"),
+        (lambda: theory.coin_mean(3, 0.5), "mu must be at least 0 and at most 1, got 3"),
+        (lambda: theory.coin_mean(0.5, -1), "tau must be at least 0 and at most 1, got -1"),
+        (lambda: theory.coverage(10, alpha=-3), "alpha must be greater than 0, got -3"),
+        (
+            lambda: theory.lower_bound_instances(4, 0.1, k=1.5),
+            "k must be a whole number of at least 0, got 1.5",
+        ),
+        (lambda: theory.lower_bound_instances(4, 0.1, k=4), "k must be an arm other than 0"),
         (lambda: theory.mrr_bound(SIX, horizon=4, mean_delay=-3.0), "mean_delay must be at least"),
         (lambda: theory.minimax_lower_bound(0, 100), "n_arms must be a whole number of at least 2"),
     ],
@@ -359,6 +374,61 @@ def test_the_asymptotic_lower_bound():
 def test_what_a_formula_does_not_cover_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+OF_A_HORIZON = {
+    "high_probability_bound": lambda problem, horizon: theory.high_probability_bound(
+        problem, delay=LAW, window=9, horizon=horizon, delta=0.1
+    ),
+    "expected_bound": lambda problem, horizon: theory.expected_bound(
+        problem, delay=LAW, window=9, horizon=horizon
+    ),
+    "mrr_bound": lambda problem, horizon: theory.mrr_bound(
+        problem, horizon=horizon, mean_delay=math.inf
+    ),
+    "asymptotic_lower_bound": theory.asymptotic_lower_bound,
+    "finite_lower_bound": theory.finite_lower_bound,
+    "bayes_optimal_regret": lambda problem, horizon: theory.bayes_optimal_regret(
+        [problem], horizon
+    ),
+    "minimax_lower_bound": lambda problem, horizon: theory.minimax_lower_bound(6, horizon),
+    "mrr_schedule": lambda problem, horizon: theory.mrr_schedule(horizon, 9.0),
+}
+
+
+def test_every_formula_with_a_horizon_is_here():
+    has_one = [
+        name for name in theory.__all__
+        if "horizon" in inspect.signature(getattr(theory, name)).parameters
+    ]  # fmt: skip
+    assert sorted(OF_A_HORIZON) == sorted(has_one)
+
+
+@pytest.mark.parametrize("horizon", [2.5, 0, -3, math.inf, math.nan, "9", True, None])
+@pytest.mark.parametrize("name", OF_A_HORIZON)
+def test_a_horizon_is_a_whole_number(name, horizon):
+    with pytest.raises(ValueError, match=f"horizon must be a whole number of.*, got {horizon!r}"):
+        OF_A_HORIZON[name](SIX, horizon)
+
+
+@pytest.mark.parametrize("name", OF_A_HORIZON)
+def test_a_whole_number_may_be_a_float(name):
+    answers = [OF_A_HORIZON[name](SIX, h) for h in (100, 1e2)]
+    assert np.array_equal(*answers)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(OF_A_HORIZON[name] for name in OF_A_HORIZON if "bound" in name and "max" not in name),
+        lambda problem, t: theory.comparisons_bound(problem, delay=LAW, window=9, t=t),
+        lambda problem, _: theory.declaration_lower_bound(problem),
+        lambda problem, _: theory.fixed_sample(problem),
+    ],
+)
+def test_a_bare_matrix_is_no_problem(call):
+    with pytest.raises(ValueError, match=r"problem must be a duelay.Problem, got a ndarray"):
+        call(SIX.matrix, 100)
 
 
 @pytest.mark.compiled

@@ -115,6 +115,38 @@ def test_a_search_finds_nearly_what_trying_all_names_does(monkeypatch):
     assert theory.finite_lower_bound(SIX, 10_000) == pytest.approx(every, rel=5e-3)
 
 
+@pytest.mark.parametrize("name", ["arithmetic", "tennis"])  # in the second, some are certain
+def test_a_search_ends_where_no_swap_is_harder_to_tell(name):
+    problem = duelay.datasets.load(name)
+    renamed = finite._Renamed(problem, 10_000, 1.0)
+    rng = np.random.default_rng(3)
+    shares = rng.exponential(size=len(renamed.a)) ** 4  # few are large, as at a corner
+    shares = np.where(rng.random(len(shares)) < 0.5, 0.0, shares / shares.sum() / 1000)
+    shares[renamed.place[problem.winner, problem.winner]] += 1 - shares.sum()
+    starts = np.concatenate(list(renamed.starts.values()))
+    ends = renamed.climb(shares, starts)
+    assert ((ends == problem.winner) == (starts == problem.winner)).all()
+    assert (renamed.excess(shares, ends) > renamed.excess(shares, starts)).any()
+    for end in ends:
+        excess = renamed.excess(shares, end)
+        for x, y in itertools.combinations(np.flatnonzero(end != problem.winner), 2):
+            swapped = end.copy()
+            swapped[[x, y]] = end[[y, x]]
+            rounding = 1e-9 + 1e-15 * abs(excess)
+            assert renamed.excess(shares, swapped) <= excess + rounding
+
+
+def test_who_waits_at_a_terminal_sees_how_far_it_is(monkeypatch, capsys):
+    theory.finite_lower_bound(SIX, 1000)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    theory.finite_lower_bound(two(0.1), 100)
+    assert capsys.readouterr().err == ""  # what is quick says nothing
+    monkeypatch.setattr(finite, "_QUIET", 0)
+    theory.finite_lower_bound(SIX, 1000)
+    assert "finite lower bound" in capsys.readouterr().err
+
+
 @pytest.mark.long
 def test_outcomes_that_are_certain_leave_a_bound():
     tennis = duelay.datasets.load("tennis")
@@ -124,7 +156,7 @@ def test_outcomes_that_are_certain_leave_a_bound():
 
 
 def test_what_it_does_not_cover_is_refused():
-    with pytest.raises(ValueError, match="horizon must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="horizon must be a whole number of at least 1, got 0"):
         theory.finite_lower_bound(SIX, 0)
     with pytest.raises(ValueError, match="tau_window must be at least 0 and at most 1, got 2"):
         theory.finite_lower_bound(SIX, 10, tau_window=2)

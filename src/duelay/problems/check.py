@@ -44,7 +44,7 @@ def check_matrix(matrix: ArrayLike) -> NDArray[np.float64]:
 
 
 def check_arms(arms: Any) -> tuple[str, ...]:
-    """Return the arms' names, from names or from their number."""
+    """Return the arms' names, from names or from their number; a matrix has none."""
     if isinstance(arms, str | set | frozenset):
         kind = "text" if isinstance(arms, str) else "set, which has no order,"
         raise ValueError(f"arms must be a number or a sequence of names, got the {kind} {arms!r}")
@@ -52,12 +52,23 @@ def check_arms(arms: Any) -> tuple[str, ...]:
         if arms < 2:
             raise ValueError(f"arms must be at least 2, got {arms}")
         arms = range(int(arms))
-    if hasattr(arms, "__len__"):
+    if hasattr(arms, "matrix") and hasattr(arms, "arms"):
+        raise ValueError(
+            f"arms must be a number or a sequence of names, got a {type(arms).__name__}: take its "
+            f".arms"
+        )
+    if hasattr(arms, "__len__") and getattr(arms, "ndim", 1) != 0:
         check_most("arms", len(arms))
     try:
-        names = tuple(str(arm) for arm in arms)
+        given = list(arms)
     except TypeError:
         raise ValueError(f"arms must be a number or a sequence of names, got {arms!r}") from None
+    if getattr(arms, "ndim", 1) > 1 or any(_is_row(arm) for arm in given):
+        raise ValueError(
+            "arms must be a number or a sequence of names, got rows, as of a matrix: pass "
+            "len(matrix), or names"
+        )
+    names = tuple(str(arm) for arm in given)
     if len(names) < 2:
         raise ValueError(f"arms must be at least 2, got {len(names)}")
     seen: set[str] = set()
@@ -66,6 +77,11 @@ def check_arms(arms: Any) -> tuple[str, ...]:
             raise ValueError(f"arms must have different names, got {arm!r} twice")
         seen.add(arm)
     return names
+
+
+def _is_row(arm: Any) -> bool:
+    """Whether what is given as an arm is a row of a matrix, or another heap of things."""
+    return isinstance(arm, list | tuple | dict) or getattr(arm, "ndim", 0) > 0
 
 
 def check_most(name: str, n: int) -> None:

@@ -233,3 +233,16 @@ def _restore(
     matrix: NDArray[np.float64], arms: tuple[str, ...], name: str, first_bonus: float = 0.0
 ) -> Problem:
     return Problem(matrix, arms, name=name, first_bonus=first_bonus)
+
+
+def check_problem(problem: Any) -> Problem:
+    """Return the problem; refuse what is none, such as its bare matrix."""
+    if isinstance(problem, Problem):
+        return problem
+    if isinstance(problem, str):
+        raise ValueError(
+            f"problem must be a duelay.Problem, got the text {problem!r}: datasets.load gives one"
+        )
+    raise ValueError(
+        f"problem must be a duelay.Problem, got a {type(problem).__name__}: Problem(matrix) is one"
+    )

@@ -19,6 +19,7 @@ from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.delays.units import refuse_time
 from duelay.problems import Problem
+from duelay.problems.problem import check_problem
 
 LOWER_BOUND_CONSTANT = math.exp(-0.5) / 128  # c of Remark 2, worked out in `minimax_lower_bound`
 
@@ -43,6 +44,7 @@ def coverage(t: float, alpha: float = 1.0) -> float:
     choice and the outcomes depend on each other, and it holds only approximately.
     """
     checks.number("t", t, least=1)
+    checks.number("alpha", alpha, above=0)
     return max(0.0, 1.0 - 2.0 * math.exp(-2.0 * alpha * math.log(t)))
 
 
@@ -80,7 +82,7 @@ def comparisons_bound(
     replacement, which asks that every pair has been played before the window began. Infinite where
     the discount is 0: no conversion comes that early.
     """
-    square = _least_square_gaps(problem)
+    square = _least_square_gaps(check_problem(problem))
     share = _discount(problem, delay, window, discount)
     checks.number("t", t, least=1)
     checks.number("alpha", alpha, above=0.5, why="C(delta) is infinite below")
@@ -97,7 +99,7 @@ def high_probability_bound(
     *,
     delay: Delay,
     window: int,
-    horizon: float,
+    horizon: int,
     delta: float,
     alpha: float = 1.0,
     discount: str = "first",
@@ -109,6 +111,8 @@ def high_probability_bound(
 
     Infinite where tau_1 (or its replacement, see `comparisons_bound`) is 0.
     """
+    check_problem(problem)
+    checks.whole("horizon", horizon)
     checks.number("delta", delta, above=0, below=1)
     checks.number("alpha", alpha, least=1, why="Theorem 1 needs it")
     start = 2 * burn_in(delta / 2, n_arms=problem.n_arms, window=window, alpha=alpha)
@@ -123,7 +127,7 @@ def expected_bound(
     *,
     delay: Delay,
     window: int,
-    horizon: float,
+    horizon: int,
     alpha: float = 1.0,
     discount: str = "first",
 ) -> float:
@@ -132,9 +136,11 @@ def expected_bound(
     Infinite at alpha = 1, the value of the paper's own experiments: the integral of C(delta/2) over
     delta, which has alpha - 1 in its denominator, diverges there. Also where tau_1 is 0.
     """
+    check_problem(problem)
+    checks.whole("horizon", horizon)
+    checks.whole("window", window)
     if checks.number("alpha", alpha, least=1, why="Theorem 2 needs it") == 1:
         return math.inf
-    checks.whole("window", window)
     k = problem.n_arms
     base = 2 * (4 * alpha - 1) * (window + 1) * k * (k - 1) / (2 * alpha - 1)
     start = 8 + _power(base, 1 / (2 * alpha - 1)) * (2 * alpha - 1) / (alpha - 1)
@@ -144,10 +150,9 @@ def expected_bound(
 
 
 def _after_burn_in(
-    problem: Problem, delay: Delay, window: int, horizon: float, alpha: float, discount: str
+    problem: Problem, delay: Delay, window: int, horizon: int, alpha: float, discount: str
 ) -> float:
     """What Theorems 1 and 2 share: 2 D log 2D Delta_max, and the two sums with log T."""
-    checks.number("horizon", horizon, least=1)
     share = _discount(problem, delay, window, discount)
     if share == 0:
         return math.inf
@@ -202,6 +207,8 @@ def mrr_schedule(
     horizon = checks.whole("horizon", horizon)
     mean_delay = checks.mean_delay(mean_delay)
     check_feedback(feedback, votes=_NO_VOTES)
+    if constants is not None:
+        constants = check_constants(constants)
     if constants is not None and feedback == "counts":
         raise ValueError("constants belong to Equation 6, which is for feedback='conversions'")
     schedule: list[int] = []
@@ -226,8 +233,23 @@ def mrr_schedule(
     return np.array(schedule, dtype=np.int64)
 
 
+def check_constants(constants: object) -> tuple[float, float, float]:
+    """Return C_1, C_2 and C_3 of Equation 6."""
+    needs = "constants must be three numbers C_1 > 0, C_2 >= 0 and C_3 >= 0"
+    if isinstance(constants, np.ndarray):
+        constants = constants.tolist()
+    if not isinstance(constants, tuple | list) or len(constants) != 3:
+        raise ValueError(f"{needs}, got {constants!r}")
+    try:
+        c1 = checks.number("C_1", constants[0], above=0)
+        c2, c3 = (checks.number("C", c, least=0) for c in constants[1:])
+    except ValueError:
+        raise ValueError(f"{needs}, got {constants!r}") from None
+    return c1, c2, c3
+
+
 def mrr_bound(
-    problem: Problem, *, horizon: float, mean_delay: float, feedback: str = "conversions"
+    problem: Problem, *, horizon: int, mean_delay: float, feedback: str = "conversions"
 ) -> float:
     """Theorem 3: MRR-DB-Delay's expected regret is below this (end of Appendix B.2).
 
@@ -261,9 +283,10 @@ def mrr_bound(
     return float(terms.sum())
 
 
-def _mrr_terms(problem: Problem, horizon: float, mean: float) -> tuple[int, Any, Any]:
-    checks.number("horizon", horizon, least=1)
-    if not math.isinf(mean):
+def _mrr_terms(problem: Problem, horizon: int, mean: float) -> tuple[int, Any, Any]:
+    check_problem(problem)
+    checks.whole("horizon", horizon)
+    if mean != math.inf:
         checks.number("mean_delay", mean, least=1)
     gaps = np.delete(problem.gaps, problem.winner)
     return problem.n_arms, gaps, np.log(np.maximum(4 * horizon * gaps**2 / 9, 1.0))
@@ -272,7 +295,7 @@ def _mrr_terms(problem: Problem, horizon: float, mean: float) -> tuple[int, Any,
 # --- lower bounds -----------------------------------------------------------------------------
 
 
-def minimax_lower_bound(n_arms: int, horizon: float, tau_window: float = 1.0) -> float:
+def minimax_lower_bound(n_arms: int, horizon: int, tau_window: float = 1.0) -> float:
     """c sqrt(T K / tau_M), c = e^(-1/2) / 128: every policy has more regret on some problem.
 
     Appendix D ends with R_1 + R_2 >= (T gap / 4) exp(-64 T tau_M gap^2 / (K - 1)). With its gap,
@@ -282,6 +305,7 @@ def minimax_lower_bound(n_arms: int, horizon: float, tau_window: float = 1.0) ->
     """
     checks.number("tau_window", tau_window, least=0, most=1)
     checks.whole("n_arms", n_arms, least=2)
+    checks.whole("horizon", horizon)
     if tau_window == 0 or horizon < (n_arms - 1) / (2 * tau_window):
         return 0.0
     return LOWER_BOUND_CONSTANT * math.sqrt(horizon * n_arms / tau_window)
@@ -296,7 +320,7 @@ def lower_bound_instances(n_arms: int, gap: float, k: int = 1) -> tuple[Problem,
     """
     n_arms = checks.whole("n_arms", n_arms, least=2)
     gap = checks.number("gap", gap, above=0, most=1 / 8)
-    if not 0 < k < n_arms:
+    if not 0 < checks.whole("k", k, least=0) < n_arms:
         raise ValueError(f"k must be an arm other than 0, from 1 to {n_arms - 1}, got {k!r}")
     one = np.full((n_arms, n_arms), 0.5)
     one[0, 1:], one[1:, 0] = 0.5 + gap, 0.5 - gap
@@ -308,7 +332,7 @@ def lower_bound_instances(n_arms: int, gap: float, k: int = 1) -> tuple[Problem,
 
 
 def asymptotic_lower_bound(
-    problem: Problem, horizon: float, *, tau_window: float = 1.0, order: str = "champion"
+    problem: Problem, horizon: int, *, tau_window: float = 1.0, order: str = "champion"
 ) -> float:
     """Every consistent policy's regret grows at least like this.
 
@@ -317,7 +341,8 @@ def asymptotic_lower_bound(
     1/2)). Where only a share tau_M of the conversions is ever heard, I is `information`. Infinite
     at tau_M = 0.
     """
-    checks.number("horizon", horizon, least=1)
+    check_problem(problem)
+    checks.whole("horizon", horizon)
     mu, gaps, total = problem.matrix, problem.gaps, 0.0
     for i in range(problem.n_arms):
         if i != problem.winner:
@@ -335,6 +360,7 @@ def declaration_lower_bound(problem: Problem, error: float = 0.05) -> float:
     granted, w and j must be told from a tie, and only duels of these two tell it (Kaufmann, Cappé
     and Garivier, JMLR 2016, Lemma 1). Without delay; a late answer makes it no smaller.
     """
+    check_problem(problem)
     error = checks.number("error", error, above=0, below=1)
     mu = np.delete(problem.matrix[problem.winner], problem.winner)
     return sum(kl(error, 1 - error) / kl(float(p), 0.5) for p in mu) if error < 0.5 else 0.0
@@ -346,6 +372,7 @@ def fixed_sample(problem: Problem, error: float = 0.05, power: float = 0.95) -> 
     Each pair has (z_error + z_power)^2 / (4 g^2) duels, z the quantiles of a normal variable, the
     error shared by the winner's K - 1 pairs.
     """
+    check_problem(problem)
     error = checks.number("error", error, above=0, below=1)
     power = checks.number("power", power, above=0, below=1)
     k, normal = problem.n_arms, NormalDist()
@@ -361,6 +388,7 @@ def information(mu: float, tau_window: float = 1.0, order: str = "champion") -> 
     tau_M / 2 if the arms are equal. The better order gives the larger of d(mu tau_M, tau_M / 2)
     and d((1 - mu) tau_M, tau_M / 2), the coin their mean. At tau_M = 1 all are d(mu, 1/2).
     """
+    checks.number("mu", mu, least=0, most=1)
     checks.number("tau_window", tau_window, least=0, most=1)
     checks.one_of("order", order, ("champion", "coin"))
     ways = [kl(p * tau_window, tau_window / 2) for p in (mu, 1 - mu)]
@@ -374,11 +402,15 @@ def coin_mean(mu: float, tau: float) -> float:
     arm until its conversion comes. Its expected contribution to S_ij is mu tau / 2 + (1 - (1 - mu)
     tau) / 2. The sign of mu - 1/2 is kept for any tau.
     """
+    checks.number("mu", mu, least=0, most=1)
+    checks.number("tau", tau, least=0, most=1)
     return 0.5 + tau * (mu - 0.5)
 
 
 def kl(p: float, q: float) -> float:
     """d(p, q): the relative entropy of two coins; infinite where q rules out what p allows."""
+    checks.number("p", p, least=0, most=1)
+    checks.number("q", q, least=0, most=1)
     total = 0.0
     for x, y in ((p, q), (1 - p, 1 - q)):
         if x > 0:

@@ -5,13 +5,15 @@ A policy may know the whole matrix, but not the names of the arms. `docs/theory.
 
 from __future__ import annotations
 
-from itertools import combinations, permutations
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from duelay._core import checks, extras
 from duelay.problems import Problem
+from duelay.problems.problem import check_problem
 
 Floats = NDArray[np.float64]
 Names = NDArray[np.int64]  # (..., K): the arm whose part each arm plays
@@ -21,11 +23,13 @@ _LEAST = 0.01  # duels in T: fewer are as good as none
 _MISSED = 1e-3  # nats: what is missed by less is met
 _SLACK = 1.0  # nats: a tangent that is further away is dropped
 _FEW = 7  # arms: all their names are tried
-_LONGEST = 1e8  # duels: beyond, shares are as small as what linear programs round
-_ROUNDS, _IDLE, _GAIN = 400, 5, 3e-4  # it ends after five rounds that gain less than this share
+_LONGEST = 10**8  # duels: beyond, shares are as small as what linear programs round
+_PATIENCE = 8  # rounds: a tangent that has had no weight for longer is dropped
+_QUIET = 2  # seconds: who waits longer is shown, on a terminal, how far it is
+_ROUNDS, _IDLE, _GAIN = 400, 8, 3e-4  # it ends after eight rounds that gain less than this share
 
 
-def finite_lower_bound(problem: Problem, horizon: float, *, tau_window: float = 1.0) -> float:
+def finite_lower_bound(problem: Problem, horizon: int, *, tau_window: float = 1.0) -> float:
     """No policy has less regret than this at the horizon, on average over all names of the arms.
 
     It may know the matrix and be told every outcome at once, but not which arm is which. A policy
@@ -40,7 +44,7 @@ def finite_lower_bound(problem: Problem, horizon: float, *, tau_window: float = 
     their weights. Where conversions are told, and a share tau_M of them is ever heard, d is that of
     tau_M mu. Delays with one law for all pairs take information away: it holds with them too.
     A horizon beyond 10^8 has the bound of that: regret never falls. Needs scipy (the extra
-    ``winners``); 12 arms take seconds, 20 take minutes.
+    ``winners``). 12 arms take a second, 20 some ten; a terminal shows after two how far it is.
 
     >>> from duelay import Problem
     >>> problem = Problem([[0.5, 0.6], [0.4, 0.5]])
@@ -55,25 +59,33 @@ def finite_lower_bound(problem: Problem, horizon: float, *, tau_window: float = 
     extras.need("finite lower bounds", ["scipy"], "winners")
     from scipy.optimize import linprog
 
-    if not isinstance(problem, Problem):
-        raise ValueError(f"problem must be a duelay.Problem, got a {type(problem).__name__}")
-    horizon = min(checks.number("horizon", horizon, least=1), _LONGEST)
+    check_problem(problem)
+    horizon = min(checks.whole("horizon", horizon), _LONGEST)
     tau_window = checks.number("tau_window", tau_window, least=0, most=1)
     renamed = _Renamed(problem, horizon, tau_window)
     cost = horizon * (problem.gaps[renamed.a] + problem.gaps[renamed.b]) / 2
     shares = np.eye(len(cost))[renamed.place[problem.winner, problem.winner]]
     unit = np.where(shares, 1.0, 1 / horizon)  # few duels are not the winner's with itself
     blends = np.geomspace(0.5, _LEAST / horizon, 9)
-    rows: list[Floats] = []
+    table = np.zeros((0, 1 + len(cost)))  # table[:, 0] + table[:, 1:] p <= 0
+    used = np.zeros(0, dtype=np.int64)  # the round in which each row last had weight
     bound, idle = 0.0, 0
-    for _ in range(_ROUNDS):
+    rounds = tqdm(
+        range(_ROUNDS),
+        desc="finite lower bound",
+        bar_format="{desc}, {n} rounds, {elapsed}",  # how many there will be nobody knows
+        delay=_QUIET,
+        disable=None,
+        leave=False,
+    )
+    for now in rounds:
         missed = renamed.missed(shares)
         if not missed:
             break
         # At its corners a linear program has shares of 0, where tangents say little.
         around = [(1 - blend) * shares + blend / len(shares) for blend in blends]
-        rows += [renamed.tangent(one, names) for one in around for names in missed]
-        table = np.array(rows)  # table[:, 0] + table[:, 1:] p <= 0
+        rows = [renamed.tangent(one, names) for one in around for names in missed]
+        table, used = np.vstack([table, rows]), np.append(used, np.full(len(rows), now))
         answer = linprog(
             cost * unit,
             A_ub=table[:, 1:] * unit,
@@ -81,16 +93,21 @@ def finite_lower_bound(problem: Problem, horizon: float, *, tau_window: float = 
             A_eq=unit[None, :],
             b_eq=[1.0],
             method="highs",
+            options={"presolve": False},  # there is nothing to find: every number of a row counts
         )
         shares = np.maximum(answer.x * unit, 0.0)
         # Any weights of the rows prove a bound, however well the solver has done.
         weights = np.maximum(-answer.ineqlin.marginals, 0.0)
         proved = float(weights @ table[:, 0] + (cost + weights @ table[:, 1:]).min())
-        rows = [row for row, left in zip(rows, answer.slack, strict=True) if left < _SLACK]
+        used[weights > 0] = now
+        is_kept = (answer.slack < _SLACK) & (used > now - _PATIENCE)
+        table, used = table[is_kept], used[is_kept]
         idle = 0 if proved > bound * (1 + _GAIN) else idle + 1
         bound = max(bound, proved)
+        rounds.set_description_str(f"finite lower bound: at least {bound:.4g}", refresh=False)
         if idle == _IDLE:
             break
+    rounds.close()
     return bound
 
 
@@ -111,26 +128,28 @@ class _Renamed:
         ranks = np.argsort(problem.gaps, kind="stable")
         self.starts = {int(arm): self.first(int(arm), ranks) for arm in ranks[1:]}
         self.told = np.maximum(told, told.transpose(1, 0, 3, 2))  # the order that tells more
+        self.certain = np.isinf(self.told)  # one duel of such a pair may tell all
+        self.told[self.certain] = 0.0
 
-    def of(self, names: Names) -> tuple[Names, Floats]:
-        """Return the pair whose part each pair plays, and what its duels tell."""
+    def of(self, names: Names) -> tuple[Names, Floats, NDArray[np.bool_]]:
+        """Return the pair whose part each pair plays, what its duels tell, and if one may do."""
         c, d = names[..., self.a], names[..., self.b]
-        return self.place[c, d], self.told[self.a, self.b, c, d]
+        which = self.a, self.b, c, d
+        return self.place[c, d], self.told[which], self.certain[which]
 
     def excess(self, shares: Floats, names: Names) -> Floats:
         """By how much KL(p, p o s) is above what all duels tell."""
-        parts, told = self.of(names)
-        p = np.maximum(shares, self.least)
-        certain = np.isinf(told)  # one duel of such a pair may tell all
-        told = np.where(certain, 0.0, told) @ shares + _FAR * certain.sum(axis=-1)
-        return np.asarray((shares * np.log(p / p[parts])).sum(axis=-1) - told)
+        parts, told, certain = self.of(names)
+        log = np.log(np.maximum(shares, self.least))
+        told = told @ shares + _FAR * certain.sum(axis=-1)
+        return np.asarray((log - log[parts]) @ shares - told)
 
     def tangent(self, shares: Floats, names: Names) -> Floats:
         """Return a linear inequality that all shares fulfil: its constant, its coefficients.
 
         p u + 1 - (p o s) exp(u) <= KL(p, p o s) for every u, and u = log(p / p o s) is the best.
         """
-        parts, told = self.of(names)
+        parts, told, _ = self.of(names)  # of names that are missed no pair is certain
         u = np.log(shares / shares[parts])
         row = u - told
         row[parts] -= np.exp(u)
@@ -138,27 +157,57 @@ class _Renamed:
 
     def missed(self, shares: Floats) -> list[Names]:
         """Return, for each arm that may be taken for the winner, the hardest names, if missed."""
-        found = [self.hardest(shares, arm) for arm in self.starts]
+        starts = self.starts
+        if self.k > _FEW:
+            ends = self.climb(shares, np.concatenate(list(starts.values())))
+            starts = dict(zip(starts, ends.reshape(len(starts), -1, self.k), strict=True))
+        found = [names[self.excess(shares, names).argmax()] for names in starts.values()]
         return [names for names in found if self.excess(shares, names) > _MISSED]
 
-    def hardest(self, shares: Floats, arm: int) -> Names:
-        """Return the hardest of all names under which `arm` is the winner, or of some."""
-        names = self.starts[arm]
-        if self.k > _FEW:
-            swaps = np.array(list(combinations(np.delete(np.arange(self.k), arm), 2)))
-            names = np.array([self.climb(shares, start, swaps) for start in names])
-        return np.asarray(names[self.excess(shares, names).argmax()])
+    def climb(self, shares: Floats, names: Names) -> Names:
+        """Return the ends of ways on which every swap makes the names harder to tell.
 
-    def climb(self, shares: Floats, names: Names, swaps: Names) -> Names:
-        """Return the end of a way on which every swap makes the names harder to tell."""
-        excess = self.excess(shares, names)
-        while True:
-            ways = np.tile(names, (len(swaps), 1))
-            np.put_along_axis(ways, swaps, names[swaps[:, ::-1]], axis=1)
-            reached = self.excess(shares, ways)
-            if reached.max() <= excess + 1e-9:
-                return names
-            names, excess = ways[reached.argmax()], reached.max()
+        The best swap is found from what each arm adds in each part, the other arms as they are:
+        K³ numbers a step, and not one for every pair under every swap. The winner's part stays.
+        """
+        by_arm, by_pair = self.adds(shares)
+        rows, arms = np.arange(self.k)[:, None], np.arange(self.k)
+        names, excess = names.copy(), self.excess(shares, names)
+        going = np.arange(len(names))
+        while len(going):
+            now = names[going]
+            gain = by_arm + by_pair[arms, now].sum(axis=1)  # [way, arm, part]
+            gain = np.take_along_axis(gain, now[:, None, :], axis=2)  # arm x in the part of y
+            own = np.diagonal(gain, axis1=1, axis2=2)
+            gain = gain + gain.transpose(0, 2, 1) - own[:, :, None] - own[:, None, :]
+            # x and y met in their old parts, taken away twice, and meet in their new ones.
+            u, v = now[:, :, None], now[:, None, :]
+            gain += by_pair[arms, v, rows, u] + by_pair[arms, u, rows, v]
+            held = now == self.winner
+            gain[held[:, :, None] | held[:, None, :]] = -np.inf
+            x, y = np.unravel_index(gain.reshape(len(now), -1).argmax(axis=1), (self.k, self.k))
+            way = np.arange(len(now))
+            now[way, x], now[way, y] = now[way, y], now[way, x]
+            reached = self.excess(shares, now)
+            is_up = reached > excess[going] + 1e-9
+            going = going[is_up]
+            names[going], excess[going] = now[is_up], reached[is_up]
+        return names
+
+    def adds(self, shares: Floats) -> tuple[Floats, Floats]:
+        """Return what an arm adds to the excess in a part by itself, and with another in a part.
+
+        The second is [b, d, a, c], arm b in the part d and arm a in the part c.
+        """
+        p = shares[self.place]
+        log = np.log(np.maximum(p, self.least))
+        adds = p[:, :, None, None] * (log[:, :, None, None] - log - self.told)
+        adds[self.certain] = -_FAR
+        by_arm = np.einsum("aacc->ac", adds).copy()
+        arms = np.arange(self.k)
+        adds[arms, arms] = 0.0
+        adds[:, :, arms, arms] = 0.0
+        return by_arm, np.ascontiguousarray(adds.transpose(1, 3, 0, 2))
 
     def first(self, arm: int, ranks: Names) -> Names:
         """Return all names under which `arm` is the winner; of many arms, two such.

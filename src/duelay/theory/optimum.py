@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from duelay._core import checks
 from duelay.problems import Problem
 
+Counts = NDArray[np.int64]
+
 _MOST = 5_000_000  # states: some hundred megabytes
+_LOOKED_AT, _DRAWN = 60, 2_000_000  # the levels of which a sample is drawn, and numbers in it
+_LARGEST = 2**62  # a rank that fits an int64
 
 
 class _Level(NamedTuple):
@@ -52,25 +57,36 @@ def bayes_optimal_regret(
         before = np.log(prior)
     told = np.maximum(told, -1e6)  # what cannot be
     costs = (gaps[:, i] + gaps[:, j]) / 2
-    one_more = np.eye(2 * len(i), dtype=np.int64)
+
+    def believe(counts: Counts) -> NDArray[np.float64]:
+        """Return how likely each problem is after these outcomes."""
+        likely = before + counts @ told.T
+        likely = np.exp(likely - likely.max(axis=1, keepdims=True))
+        return np.asarray(likely / likely.sum(axis=1, keepdims=True))
+
+    def goes_on(counts: Counts, left: Counts) -> NDArray[np.bool_]:
+        """Whether another duel may be worth its regret, so many being left."""
+        likely = believe(counts)
+        return np.asarray(left * (likely @ gaps).min(axis=1) > (likely @ costs).min(axis=1))
+
+    too_many = (
+        f"horizon must be less than {horizon} for these {gaps.shape[1]} arms: too many states can "
+        f"be reached"
+    )
+    if _are_too_many(goes_on, horizon, told.shape):
+        raise ValueError(too_many)
     counts = np.zeros((1, 2 * len(i)), dtype=np.int64)  # wins and losses, pair by pair
     levels: list[_Level] = []
     states = 0
     for left in range(horizon, -1, -1):
-        likely = before + counts @ told.T
-        likely = np.exp(likely - likely.max(axis=1, keepdims=True))
-        likely /= likely.sum(axis=1, keepdims=True)
+        likely = believe(counts)
         stop = left * (likely @ gaps).min(axis=1)
         cost = likely @ costs
         goes = np.flatnonzero(stop > cost.min(axis=1)) if left else np.zeros(0, dtype=np.int64)
-        states += len(goes) * len(one_more)
+        states += len(goes) * counts.shape[1]
         if states > _MOST:
-            raise ValueError(
-                f"horizon must be less than {horizon} for these {gaps.shape[1]} arms: too many "
-                f"states can be reached"
-            )
-        ahead = (counts[goes, None, :] + one_more).reshape(-1, len(one_more))
-        counts, after = np.unique(ahead, axis=0, return_inverse=True)
+            raise ValueError(too_many)
+        counts, after = _one_more(counts[goes])
         after = after.reshape(len(goes), len(i), 2)
         levels.append(_Level(stop, goes, cost[goes], (likely @ pairs)[goes], after))
         if len(goes) == 0:
@@ -82,6 +98,69 @@ def bayes_optimal_regret(
         on = (level.cost + level.chance * won + (1 - level.chance) * lost).min(axis=1)
         value[level.goes] = np.minimum(value[level.goes], on)
     return float(value[0])
+
+
+def _are_too_many(
+    goes_on: Callable[[Counts, Counts], NDArray[np.bool_]], horizon: int, shape: tuple[int, ...]
+) -> bool:
+    """Whether a sample of the states says that they are too many to be listed.
+
+    Of all states after n outcomes some are drawn, each with an order in which the outcomes came.
+    Where every state on that way is gone on from, the last is reached. So the share of such ways,
+    less five standard errors, is below the share of states that are reached. `shape` has the number
+    of problems and that of kinds of outcomes.
+    """
+    n_problems, kinds = shape
+    levels = min(horizon, _LOOKED_AT)
+    if kinds * math.comb(levels + kinds - 1, kinds) <= _MOST:  # all states before that level
+        return False
+    rng, states = np.random.default_rng(0), 0.0
+    for n in range(levels):
+        ways = min(1000, max(100, _DRAWN // (n_problems * (n + 1))))
+        is_bar = np.arange(n + kinds - 1) < kinds - 1  # stars and bars: a star is an outcome
+        is_bar = rng.permuted(np.tile(is_bar, (ways, 1)), axis=1)
+        came = np.cumsum(is_bar, axis=1)[~is_bar].reshape(ways, n)
+        came = rng.permuted(came, axis=1)[:, :, None] == np.arange(kinds)
+        counts = np.zeros((ways, n + 1, kinds), dtype=np.int64)
+        np.cumsum(came, axis=1, out=counts[:, 1:])
+        left = np.tile(horizon - np.arange(n + 1), ways)
+        is_reached = goes_on(counts.reshape(-1, kinds), left).reshape(ways, n + 1).all(axis=1)
+        if not is_reached.any():
+            return False
+        share = max(0.0, float(is_reached.mean()) - 2.5 / math.sqrt(ways))
+        states += share * kinds * math.comb(n + kinds - 1, kinds - 1)
+        if states > _MOST:
+            return True
+    return False
+
+
+def _one_more(counts: Counts) -> tuple[Counts, Counts]:
+    """Return all counts after one more outcome, and which of them each outcome of a state leads to.
+
+    Counts c_0, ..., c_C-1 are known by their rank among all with the same sum: the sum over
+    j < C - 1 of b_j choose j + 1, where b_j = c_0 + ... + c_j + j. To sort numbers is quick.
+    """
+    kinds = counts.shape[1]
+    n = int(counts[0].sum()) + 1 if len(counts) else 0
+    if math.comb(n + kinds - 1, kinds - 1) > _LARGEST:
+        ahead = (counts[:, None, :] + np.eye(kinds, dtype=np.int64)).reshape(-1, kinds)
+        found, after = np.unique(ahead, axis=0, return_inverse=True)
+        return found, after.reshape(-1, kinds)
+    j = np.arange(kinds - 1)
+    chosen = np.ones((n + kinds - 1, kinds), dtype=np.int64)  # [b, j]: b choose j
+    for k in j:
+        chosen[0, k + 1] = 0
+        np.cumsum(chosen[:-1, k], out=chosen[1:, k + 1])
+    chosen = chosen[:, 1:]
+    b = np.cumsum(counts[:, :-1], axis=1) + j
+    # One more of kind k adds 1 to the b_j from k on.
+    before, beyond = np.zeros(counts.shape, np.int64), np.zeros(counts.shape, np.int64)
+    np.cumsum(chosen[b, j], axis=1, out=before[:, 1:])
+    beyond[:, :-1] = np.cumsum(chosen[b + 1, j][:, ::-1], axis=1)[:, ::-1]
+    _, where, after = np.unique(before + beyond, return_index=True, return_inverse=True)
+    found = counts[where // kinds]
+    found[np.arange(len(found)), where % kinds] += 1
+    return found, after.reshape(-1, kinds)
 
 
 def _check(
