@@ -1,4 +1,5 @@
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -141,6 +142,12 @@ def test_settled_is_where_nothing_more_comes():
     assert Geometric(0.01).settled(1) == 1
 
 
+def test_the_law_of_those_who_answer_may_be_a_text():
+    assert Never(0.25, "geometric:0.1") == Never(0.25, Geometric(0.1))
+    with pytest.raises(ValueError, match="unknown law 'geometrc'"):
+        Never(0.25, "geometrc:0.1")
+
+
 def test_tables_end_exactly():
     assert NegativeBinomial(1e6, 0.5).quantile(1 - 1e-9) < 1.1e6
     law = Empirical((0.1,) * 10 + (0,) * 3)
@@ -157,6 +164,33 @@ def test_a_law_of_ones_own_that_is_none_is_refused(cdf):
 
     with pytest.raises(ValueError, match="delay must have a cdf that is 0 at age 0 and rises"):
         delays.tables(Wrong(), 2, 2)
+
+
+@pytest.mark.parametrize(
+    "cdf, message",
+    [
+        (lambda self, t: 1.0, r"that of Mine returns 1\.0 for three"),
+        (lambda self, t: None, "that of Mine returns nan for three"),
+        (lambda self, t: "x", "that of Mine does not, could not convert string to float"),
+        (lambda self, t: 1.0 if t >= 1 else 0.0, "that of Mine does not, The truth value of an"),
+    ],
+)
+def test_a_law_of_ones_own_takes_an_array_of_ages(cdf, message):
+    law = type("Mine", (delays.Law,), {"cdf": cdf})()
+    with pytest.raises(ValueError, match=f"takes an array of ages and returns as.*{message}"):
+        delays.check(law)
+
+
+def test_a_law_of_ones_own_that_is_not_frozen_is_refused():
+    @dataclass
+    class Loose(delays.Law):
+        share: float = 0.5
+
+        def cdf(self, t):
+            return np.where(np.asarray(t) >= 1, self.share, 0.0)
+
+    with pytest.raises(ValueError, match=r"write @dataclass\(frozen=True\) above Loose"):
+        delays.check(Loose())
 
 
 def test_tables_share_equal_laws():

@@ -131,6 +131,7 @@ def test_mrr_needs_a_horizon_to_start_and_warns_when_it_is_short():
         (lambda: duelay.RUCB().start(-3), "arms must be at least 2, got -3"),
         (lambda: duelay.RUCB().start({"a", "b"}), "got the set, which has no order"),
         (lambda: duelay.RUCB().start(3, seed="x"), "seed must be a number, .* got 'x'"),
+        (lambda: duelay.RUCB().start(3, seed=-1), "seed must be a number, at least 0, .* got -1"),
         (lambda: duelay.RUCBDelay(window=0), r"window must be None \(wait for ever\) .* got 0"),
         (lambda: duelay.RRDBDelay(window=2.5), "window must be None .* got 2.5"),
         (
@@ -164,6 +165,21 @@ def test_mrr_needs_a_horizon_to_start_and_warns_when_it_is_short():
         (lambda: duelay.RUCB().start(1), "arms must be at least 2, got 1"),
         (lambda: duelay.RUCB().start(["a", "a"]), "arms must have different names, got 'a' twice"),
         (lambda: duelay.RUCB().start(3.5), "arms must be a number or a sequence of names, got 3.5"),
+        (
+            lambda: duelay.RUCB().start(np.full((3, 3), 0.5)),
+            r"got rows, as of a matrix: pass len\(matrix\), or names",
+        ),
+        (lambda: duelay.RUCB().start([[0.5, 0.6], [0.4, 0.5]]), "or a sequence of names, got rows"),
+        (lambda: duelay.RUCB().start(((0.5, 0.6), (0.4, 0.5))), "or a sequence of names, got rows"),
+        (lambda: duelay.RUCB().start(np.zeros((0, 2))), "or a sequence of names, got rows"),
+        (
+            lambda: duelay.RUCB().start(np.array(3)),
+            r"arms must be a number or a sequence of names, got array\(3\)",
+        ),
+        (
+            lambda: duelay.RUCB().start(duelay.datasets.load("mslr")),
+            "or a sequence of names, got a Problem: take its .arms",
+        ),
         (
             lambda: duelay.RUCB().start(3).standing(confidence=1),
             "confidence must be greater than 0 and less than 1, got 1",
@@ -395,3 +411,14 @@ def test_a_plain_policy_can_do_without_self_duels_too():
 
     player = Alone().start(3, seed=0)
     assert {(player.ask().first, player.ask().second) for _ in range(20)} <= {(1, 0), (1, 2)}
+
+
+def test_an_arm_against_itself_is_named_once_where_a_vote_is_refused():
+    @dataclasses.dataclass(frozen=True)
+    class Alone(duelay.Policy):
+        def choose(self):
+            return 1, 1
+
+    player = Alone().start(2, seed=0, feedback="votes")
+    with pytest.raises(ValueError, match="or the number of an arm, 1, got 7"):
+        player.tell(player.ask(), winner=7)

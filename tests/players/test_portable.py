@@ -159,6 +159,7 @@ def assert_same_standing(player, before):
 
 
 @pytest.mark.long
+@pytest.mark.interpreted
 @pytest.mark.parametrize("feedback", ["conversions", "votes"])
 @pytest.mark.parametrize("kind", POLICIES)
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))

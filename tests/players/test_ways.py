@@ -60,6 +60,7 @@ def is_bound(player, kernel=take_turn):
 def test_the_machine_code_is_found_at_the_second_call_and_kept():
     player = duelay.RUCB().start(4, seed=0)
     player.tell(player.ask())
+    borders.COMPILER.wait()
     player.tell(player.ask())
     assert is_bound(player) and is_bound(player, hear)
     known = player._known_ways

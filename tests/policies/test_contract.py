@@ -21,13 +21,11 @@ VARIANTS = [
     duelay.DoubleThompson(delay="learn"),
     duelay.DoubleThompson(ties="regret", order="alternate"),
     duelay.DoubleThompson(delay="learn", window=30, self_duels=False),
-    duelay.MaillardSampling(delay=None, order="alternate"),
     duelay.MRRDBDelay(schedule=(3, 8, 20)),
     duelay.MRRDBDelay(schedule=(2, 4), pairs="ordered"),
     duelay.MRRDBDelay(mean_delay=2, constants=(0.1, 0.1, 0.1)),
     duelay.MRRDBDelay(schedule=(4, 9), feedback="counts"),
     duelay.MRRDBDelay(mean_delay=2, feedback="counts"),
-    duelay.Decide(delay=delays.Uniform(1, 9), error=0.4),
 ]
 # Types of rule, ledger and order that the others have, put together in another way: compiling them
 # again would take minutes.
@@ -42,6 +40,8 @@ MIXED = [
     duelay.DoubleThompson(delay="learn-from-self-duels", order="champion", window=30),
     duelay.RMED(delay="learn", order="alternate", window=60),
     duelay.MaillardSampling(delay=delays.Uniform(1, 9), order="champion", self_duels=False),
+    duelay.MaillardSampling(delay=None, order="alternate"),
+    duelay.Decide(delay=delays.Uniform(1, 9), error=0.4),
 ]
 POLICIES = [
     *BUILT_IN,

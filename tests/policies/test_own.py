@@ -540,3 +540,23 @@ def test_a_value_of_another_kind_is_refused_at_the_front_door(module, kind, valu
     text.named("policy", "scaled")(Scaled)
     with pytest.raises(ValueError, match=needs):
         duelay.policies.parse(f"scaled:scale={value}")
+
+
+def test_a_policy_says_who_leads():
+    @dataclass(frozen=True)
+    class Last(duelay.Policy):
+        by: tuple[float, ...] = (0.0, 1.0, 2.0)
+
+        def choose(self, n_arms):
+            return 0, 1
+
+        def leads_by(self, estimates):
+            return self.by
+
+    assert Last().start(3, seed=0).standing().leader == 2
+    result = duelay.simulate(
+        duelay.problems.arithmetic(3, 0.1), Last(), delay="constant:1", horizon=5
+    )
+    assert result.leader.tolist() == [2]
+    with pytest.raises(ValueError, match="leads_by must return a number for each of the 3 arms"):
+        Last((1.0, 2.0)).start(3, seed=0).standing()

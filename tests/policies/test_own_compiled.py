@@ -287,6 +287,107 @@ def test_the_line_that_cannot_be_compiled_is_named(make, mark, why):
         duelay.simulate(problem, Of(make), delay="constant:1", horizon=5)
 
 
+class Single(NamedTuple):
+    n_arms: int
+
+
+@select.register(Single)
+def show_one(rule, ledger, t, rng):
+    return 0  # (single)
+
+
+class Absent(NamedTuple):
+    n_arms: int
+
+
+@select.register(Absent)
+def forget(rule, ledger, t, rng):
+    rule.n_arms  # noqa: B018 (absent)
+
+
+class Farther(NamedTuple):
+    n_arms: int
+
+
+@select.register(Farther)
+def go_far(rule, ledger, t, rng):
+    if t < 3:
+        return 0, 1  # (near)
+    return 0, 1 + rule.n_arms  # (far)
+
+
+class Throws(NamedTuple):
+    n_arms: int
+
+
+@select.register(Throws)
+def throw(rule, ledger, t, rng):
+    raise ValueError("mine")
+
+
+def ask_thrice(policy):
+    player = policy.start(3, seed=0)
+    return [player.ask() for _ in range(3)]
+
+
+def simulate_three(policy):
+    problem = duelay.problems.arithmetic(3, 0.1)
+    duelay.simulate(problem, policy, delay="constant:1", horizon=5, runs=2)
+
+
+def line_of(mark):
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    return 1 + next(n for n, line in enumerate(lines) if line.endswith(f"({mark})"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("do", [ask_thrice, simulate_three])
+def test_an_arm_that_is_not_there_is_refused_with_the_rule_and_its_lines(do):
+    places = rf"\(test_own_compiled.py, line {line_of('near')} or {line_of('far')}\)"
+    message = f"the rule Farther has chosen an arm that is not there {places}: .* from 0 to 2"
+    with pytest.raises(ValueError, match=message) as error:
+        do(Of(Farther))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(duelay._core.numba_parts.IS_PLAIN, reason="Numba's own words stand")
+@pytest.mark.parametrize(("make", "mark"), [(Single, "single"), (Absent, "absent")])
+@pytest.mark.parametrize("do", [ask_thrice, simulate_three])
+def test_a_rule_that_does_not_return_two_arms_is_told_so_and_not_of_floats(do, make, mark):
+    message = (
+        rf"the rule {make.__name__} cannot be compiled \(\S+, line {line_of(mark)}\): select must "
+        r"return two arms, each a whole number, as in: return first, second$"
+    )
+    with pytest.raises(TypeError, match=message):
+        do(Of(make))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("do", [ask_thrice, simulate_three])
+@pytest.mark.parametrize(
+    ("make", "mark", "what"),
+    [
+        (Single, "single", "not chosen two arms"),
+        (Absent, "absent", "not chosen two arms"),
+        (Triples, "tripled", "not chosen two arms"),
+        (Halves, "halved", "chosen an arm that is no whole number"),
+    ],
+)
+def test_interpreted_a_pair_that_is_none_is_refused_in_a_sentence(do, make, mark, what):
+    place = rf"\(test_own_compiled.py, line {line_of(mark)}\)"
+    message = f"the rule {make.__name__} has {what} {place}: select must return .* from 0 to 2"
+    with pytest.raises(ValueError, match=message):
+        do(Of(make))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("do", [ask_thrice, simulate_three])
+def test_an_error_of_the_rules_own_stays_what_it_is(do):
+    with pytest.raises(ValueError, match="^mine$"):
+        do(Of(Throws))
+
+
 def test_an_error_that_is_not_the_compilers_stays_what_it_is():
     for words in (
         "'Ledger' object has no attribute 'missing'",

@@ -13,6 +13,7 @@ from duelay.engine import loop, streams
 from duelay.engine.tick import new_tally
 from duelay.engine.world import make_world
 from duelay.ledger import age_to, assume, hear, open_ledger, record
+from duelay.players.leading import leader_of
 from duelay.problems import arithmetic
 from duelay.rules.maillard import (
     believe,
@@ -21,6 +22,7 @@ from duelay.rules.maillard import (
     find_leader,
     find_lowest,
     is_challenged,
+    lowest_ratios,
     maillard_rule,
     rate,
     set_chance,
@@ -82,6 +84,33 @@ def test_the_chances_are_those_of_the_definitions(law, knobs):
         expected = naive.maillard(told.n, told.expected, told.wins, *knobs)
         rule = settled(ledger, 20 + 30 * seed + 1, rng, knobs)
         np.testing.assert_allclose(chances(rule), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("knobs", [KNOBS, (0.3, 0.05, 0.2), (0.1, 0.3, 50.0)])
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_a_standing_is_led_by_the_ratios_of_the_rule(law, knobs):
+    for seed in range(4):
+        ledger = played(law, ticks=10 + 30 * seed, seed=seed)
+        rule = settled(ledger, 10 + 30 * seed + 1, np.random.default_rng(0), knobs)
+        told = lowest_ratios(ledger.estimates(), *knobs)
+        np.testing.assert_allclose(told, rule.lowest, rtol=1e-9, atol=1e-12)
+        assert told.argmax() == rule.leader[0]
+
+
+def test_who_lost_two_duels_of_a_thousand_leads_though_another_beats_more():
+    ledger = open_ledger(assume(None, None, 4), 4)
+    for winner, loser, won, lost in ((0, 1, 600, 400), (2, 0, 1, 0), (3, 0, 1, 0), (1, 2, 60, 40),
+                                     (1, 3, 60, 40), (2, 3, 45, 45)):  # fmt: skip
+        ledger.plays[winner, loser], ledger.conversions[winner, loser] = won + lost, won
+    everybody = np.ones(4, dtype=bool)
+    assert leader_of(ledger, everybody, duelay.DoubleThompson()) == 1
+    assert leader_of(ledger, everybody, duelay.MaillardSampling()) == 0
+
+
+@pytest.mark.parametrize("n_arms", [2, 3])
+def test_before_anything_is_heard_a_standing_has_no_numbers_that_are_none(n_arms):
+    ledger = open_ledger(assume(None, None, n_arms), n_arms)
+    assert lowest_ratios(ledger.estimates(), *KNOBS).tolist() == [0.0] * n_arms
 
 
 def test_pairs_are_drawn_with_these_chances():

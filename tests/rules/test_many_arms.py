@@ -245,7 +245,7 @@ def ledger_with_leaders(n_arms, strong, duels, law):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("law", [None, "learn", delays.Uniform(1, 80)], ids=str)
+@pytest.mark.parametrize("law", [None, delays.Uniform(1, 80)], ids=str)
 @pytest.mark.parametrize(
     "n_arms, strong, duels",
     [(12, [6], 60), (20, [9, 7, 5], 300), (24, [20], 150), (40, [8, 8], 400)],

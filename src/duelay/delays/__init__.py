@@ -70,7 +70,31 @@ def check(delay: Any, n_arms: int | None = None) -> Delay:
         )
     if isinstance(delay, ByPair) and n_arms is not None and delay.n_arms != n_arms:
         raise ValueError(f"delay must have laws for {n_arms} arms, got them for {delay.n_arms}")
-    return delay
+    law: Delay = delay
+    if isinstance(law, Law) and not type(law).__module__.startswith(f"{__name__}."):
+        _check_own(law)
+    return law
+
+
+def _check_own(law: Law) -> None:
+    """Refuse a law of one's own that is used like no other: before the first duel."""
+    try:
+        hash(law)
+    except TypeError:
+        raise ValueError(
+            f"delay must be hashable, as a frozen dataclass is: write @dataclass(frozen=True) "
+            f"above {type(law).__name__}"
+        ) from None
+    needs = (
+        f"delay must have a cdf that takes an array of ages and returns as many chances, as "
+        f"np.where does: that of {type(law).__name__}"
+    )
+    try:
+        chances = np.asarray(law.cdf(np.arange(3)), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{needs} does not, {error}") from error
+    if chances.shape != (3,):
+        raise ValueError(f"{needs} returns {chances} for three")
 
 
 def _refuse_number(delay: Any) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from duelay._core import checks
 from duelay.delays._law import Floats, Law
-from duelay.text import DEEPEST, named
+from duelay.text import DEEPEST, named, parse
 
 
 @named("law", "never")
@@ -29,6 +29,8 @@ class Never(Law):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "share", checks.number("share", self.share, least=0, most=1))
+        if isinstance(self.law, str):  # its text will do, as everywhere
+            object.__setattr__(self, "law", parse("law", self.law))
         if not isinstance(self.law, Law):
             raise ValueError(
                 f"law must be a delay law (for laws by pair, put Never inside ByPair), got "

@@ -29,7 +29,7 @@ from duelay.players.evidence import Evidence, evidence_of
 from duelay.players.leading import active_of, leader_of
 from duelay.policies.policy import CompiledPolicy
 from duelay.problems import Problem
-from duelay.rules.explaining import ERRORS, refuse
+from duelay.rules.explaining import ERRORS, PAIR_ERRORS, refuse, refuse_pair
 from duelay.rules.mrr_db import MRRDBRule
 from duelay.rules.turn import declared
 from duelay.traffic import check as check_traffic
@@ -164,7 +164,12 @@ class Job:
         else:
             plays = np.zeros((k, k), dtype=np.int64)
             player, proceed = self.player_run(tally, plays, number)
-        seconds = self._in_slices(proceed, tally, bar)
+        try:
+            seconds = self._in_slices(proceed, tally, bar)
+        except PAIR_ERRORS as error:
+            if self.is_compiled:
+                refuse_pair(rule, k, error)
+            raise
         if tally.stopped[0] > 0:
             stand_still(tally, plays)
         if self.is_compiled:
@@ -172,7 +177,7 @@ class Job:
                 age_to(ledger, self.horizon + 1)
                 if self.stops and declared(rule, ledger) >= 0:
                     tally.stopped[0] = self.horizon
-            leader = leader_of(ledger, active_of(self.policy, rule, k), self.policy.target)
+            leader = leader_of(ledger, active_of(self.policy, rule, k), self.policy)
         else:
             leader = player.standing().leader if hasattr(player, "standing") else -1
         stopped = int(tally.stopped[0]) or self.horizon + 1

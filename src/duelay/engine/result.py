@@ -73,17 +73,17 @@ class Result:
 
     @property
     def std(self) -> NDArray[np.float64]:
-        """The standard deviation over runs at each checkpoint; 0 for a single run."""
+        """The standard deviation over runs at each checkpoint; nan for a single run."""
         return spread(self.regret)
 
     def band(self, kind: str = "sd") -> NDArray[np.float64]:
-        """Half of a figure's band at each checkpoint, 0 for a single run.
+        """Half of a figure's band at each checkpoint; 0, no band, for a single run.
 
         ``"sd"`` is one standard deviation: how far a run is from the mean. ``"mean"`` is half of a
         95 % interval: how far the mean of these runs may be from the true one.
         """
         checks.one_of("band", kind, BANDS)
-        return self.std if kind == "sd" else half_width(self.regret)
+        return self.std if kind == "sd" and self.runs > 1 else half_width(self.regret)
 
     @property
     def led_by_winner(self) -> float:

@@ -23,6 +23,7 @@ from duelay.engine.setting import Setting, takes_setting
 from duelay.players.evidence import Evidence
 from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.problems import NoWinnerError, Problem
+from duelay.problems.problem import check_problem
 from duelay.traffic import Traffic
 from duelay.traffic import check as check_traffic
 
@@ -83,8 +84,7 @@ def simulate(
         if setting.traffic not in (None, check_traffic(traffic)):
             raise ValueError(f"traffic must be given once, got {traffic} and {setting.traffic}")
         setting = dataclasses.replace(setting, traffic=traffic)
-    if not isinstance(problem, Problem):
-        raise ValueError(f"problem must be a duelay.Problem, got {problem!r}")
+    check_problem(problem)
     if isinstance(policy, type) or not callable(getattr(policy, "start", None)):
         if isinstance(getattr(policy, "policy", None), Policy):  # a Recommendation, or a player
             raise ValueError(
@@ -92,7 +92,7 @@ def simulate(
             )
         raise ValueError(
             "policy must be a duelay policy, such as RUCBDelay() or policies.parse('recommended'), "
-            f"got {policy!r}"
+            f"got {_as_given(policy)}"
         )
     law = check_delay(delay, problem.n_arms)
     horizon = checks.whole("horizon", horizon)
@@ -144,6 +144,15 @@ def simulate(
         nobody=np.array([_finds_nobody(outcome.path) for outcome in outcomes]),
         paths=tuple(outcome.path for outcome in outcomes if outcome.path is not None),
     )
+
+
+def _as_given(policy: Any) -> str:
+    """Say what was given for a policy, and how that becomes one."""
+    if isinstance(policy, type) and issubclass(policy, Policy):
+        return f"the class {policy.__name__}: write {policy.__name__}()"
+    if isinstance(policy, str):
+        return f"{policy!r}: policies.parse makes one of a text"
+    return repr(policy)
 
 
 def compile_ahead(

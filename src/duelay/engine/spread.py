@@ -13,8 +13,10 @@ _Z = 1.959963984540054  # what a normal variable exceeds with probability 0.025
 
 
 def spread(values: NDArray[Any]) -> NDArray[np.float64]:
-    """The standard deviation over runs, the first axis; 0 for a single run."""
-    return np.asarray(values.std(axis=0, ddof=1 if len(values) > 1 else 0))
+    """The standard deviation over runs, the first axis; nan for a single run, which has none."""
+    if len(values) == 1:
+        return np.full(values.shape[1:], np.nan)
+    return np.asarray(values.std(axis=0, ddof=1))
 
 
 def half_width(values: NDArray[Any]) -> NDArray[np.float64]:
@@ -26,7 +28,9 @@ def half_width(values: NDArray[Any]) -> NDArray[np.float64]:
     2.48
     """
     n = len(values)
-    return np.asarray(spread(values) * (_student(n - 1) / math.sqrt(n) if n > 1 else 0.0))
+    if n == 1:
+        return np.zeros(values.shape[1:])
+    return np.asarray(spread(values) * _student(n - 1) / math.sqrt(n))
 
 
 def _student(freedom: int) -> float:

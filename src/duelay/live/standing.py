@@ -120,7 +120,7 @@ def stand(
     return LiveStanding(
         arms=book.arms,
         tick=book.head["asked"],
-        leader=leader_of(ledger, np.ones(k, dtype=bool), "condorcet"),
+        leader=leader_of(ledger, np.ones(k, dtype=bool), policy),
         mean=estimates.mean,
         lower=lower,
         upper=upper,

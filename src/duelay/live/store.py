@@ -8,6 +8,7 @@ done: SQLite has a write-ahead log and `synchronous=FULL`.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import random
 import sqlite3
@@ -314,6 +315,7 @@ def _config() -> Config:
     return config
 
 
+@functools.cache  # it reads and compiles every migration
 def _script() -> ScriptDirectory:
     return ScriptDirectory.from_config(_config())
 

@@ -50,9 +50,9 @@ def active_of(policy: Policy, rule: Any, n_arms: int) -> NDArray[np.bool_]:
 
 
 def leader_of(
-    ledger: Ledger, active: NDArray[np.bool_], target: str, estimates: Estimates | None = None
+    ledger: Ledger, active: NDArray[np.bool_], policy: Policy, estimates: Estimates | None = None
 ) -> int:
-    """Return the active arm that leads on the way to a target; of bets, who is declared."""
+    """Return the active arm that leads, as the policy sees it; of bets, who is declared."""
     if isinstance(ledger.assumed, Bets):
         bets = ledger.assumed
         is_rejected = ~bets.present | (bets.winner_exists & (bets.against >= bets.level))
@@ -61,7 +61,13 @@ def leader_of(
             return int(bets.winner[0])
         return int(np.lexsort((-bets.lead.sum(axis=1), doubts))[0])  # ties: who has won more
     estimates = ledger.estimates() if estimates is None else estimates
-    return find_leader(estimates.mean, active, scores_of(estimates) if target == "borda" else None)
+    scores = scores_of(estimates) if policy.target == "borda" else policy.leads_by(estimates)
+    if np.shape([] if scores is None else scores) not in ((0,), (len(active),)):
+        raise ValueError(
+            f"leads_by must return a number for each of the {len(active)} arms, or None, got "
+            f"{scores!r} from {type(policy).__name__}"
+        )
+    return find_leader(estimates.mean, active, scores)
 
 
 def intervals(

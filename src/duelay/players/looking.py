@@ -69,7 +69,7 @@ def look_at(player: Player, confidence: float | None) -> Standing:
         arms=player.arms,
         tick=tick,
         target=target,
-        leader=int(cast.shown[leader_of(ledger, active, target, estimates)]),
+        leader=int(cast.shown[leader_of(ledger, active, player.policy, estimates)]),
         scores=_spread_scores(score_bounds(ledger, confidence), cast)
         if target == "borda"
         else None,

@@ -99,7 +99,9 @@ class Player:
         try:
             self._rng = np.random.default_rng(seed)
         except (TypeError, ValueError):
-            raise ValueError(f"seed must be a number, a Generator or None, got {seed!r}") from None
+            raise ValueError(
+                f"seed must be a number, at least 0, a Generator or None, got {seed!r}"
+            ) from None
         self.feedback = _feedback(policy, feedback)
         self.corrects_position = check_correction(corrects_position, self.feedback)
         self._clock = None if clock is None else Clock()
@@ -385,9 +387,10 @@ class Player:
             if first == second:
                 return 0.5  # its number does not say which of the two places won
             return 1.0 if winner == first else 0.0
+        either = f"{first}" if first == second else f"{first} or {second}"
         raise ValueError(
-            f"winner must be 'first', 'second' or 'tie', or the number of an arm, {first} or "
-            f"{second}, got {winner!r}"
+            f"winner must be 'first', 'second' or 'tie', or the number of an arm, {either}, got "
+            f"{winner!r}"
         )
 
     def _find(self, duel: Duel | int) -> int:

@@ -56,7 +56,7 @@ class Standing:
 
     arms: tuple[str, ...]
     tick: int  # duels asked so far
-    leader: int  # the arm that beats the most others by the estimates, or has the best Borda score
+    leader: int  # the arm that beats the most others, or that the policy puts first
     mean: NDArray[np.float64]  # (K, K): mu^, the estimate at the next tick; nan where unheard
     lower: NDArray[np.float64]  # (K, K): lower ends of the intervals; -inf where unheard
     upper: NDArray[np.float64]  # (K, K): upper ends; inf where unheard

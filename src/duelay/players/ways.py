@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from duelay._core.borders import bind
+from duelay.rules.explaining import PAIR_ERRORS, refuse_pair
 
 if TYPE_CHECKING:
     from duelay.players.player import Player
@@ -29,7 +30,11 @@ class Ways:
             self._turn = self.policy.bound_turn(*given)
             if self._turn is None:
                 return self.policy.turn(*given)
-        return self._turn(t)
+        try:
+            return self._turn(t)
+        except PAIR_ERRORS as error:
+            refuse_pair(self.rule, len(self.ledger.plays), error)
+            raise
 
     def call(self, kernel: Callable[..., Any], *numbers: Any) -> None:
         """Call a kernel on the ledger."""

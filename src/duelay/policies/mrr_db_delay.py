@@ -15,6 +15,7 @@ from duelay._core.feedback import check_feedback
 from duelay.policies.policy import CompiledPolicy
 from duelay.rules.mrr_db import MRRDBRule, mrr_db_rule
 from duelay.text import named
+from duelay.theory.bounds import check_constants
 
 
 @named("policy", "mrr-db-delay")
@@ -71,7 +72,7 @@ class MRRDBDelay(CompiledPolicy):
         if self.horizon is not None:
             object.__setattr__(self, "horizon", checks.whole("horizon", self.horizon))
         if self.constants is not None:
-            object.__setattr__(self, "constants", _check_constants(self.constants))
+            object.__setattr__(self, "constants", check_constants(self.constants))
             if self.schedule is not None or self.counts_only:
                 raise ValueError(
                     "constants are those of Equation 6, which is for feedback='conversions' and "
@@ -122,20 +123,6 @@ class MRRDBDelay(CompiledPolicy):
             f"horizon {horizon} is too short for MRR-DB-Delay, whose first round {length}: "
             f"no arm will be dropped, and regret depends only on how the arms are numbered"
         )
-
-
-def _check_constants(constants: object) -> tuple[float, float, float]:
-    needs = "constants must be three numbers C_1 > 0, C_2 >= 0 and C_3 >= 0"
-    if isinstance(constants, np.ndarray):
-        constants = constants.tolist()
-    if not isinstance(constants, tuple | list) or len(constants) != 3:
-        raise ValueError(f"{needs}, got {constants!r}")
-    try:
-        c1 = checks.number("C_1", constants[0], above=0)
-        c2, c3 = (checks.number("C", c, least=0) for c in constants[1:])
-    except ValueError:
-        raise ValueError(f"{needs}, got {constants!r}") from None
-    return c1, c2, c3
 
 
 def _check_schedule(schedule: object) -> tuple[int, ...]:

@@ -21,11 +21,11 @@ from duelay._core.generators import by_address
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.delays.units import AGES, WAYS, in_ticks, in_time
-from duelay.ledger import Ledger, age_to, assume, assume_by_clock, open_ledger, record
+from duelay.ledger import Estimates, Ledger, age_to, assume, assume_by_clock, open_ledger, record
 from duelay.ledger.learned import check_learning
 from duelay.ledger.order import ORDERS, arrange
 from duelay.players.player import Player
-from duelay.rules.explaining import ERRORS, refuse
+from duelay.rules.explaining import ERRORS, PAIR_ERRORS, refuse, refuse_pair
 from duelay.rules.turn import rival, take_picks, take_turn
 
 
@@ -86,6 +86,9 @@ class Policy(ABC):
     ) -> Player:
         """Put the policy to work on named arms, or on a number of them.
 
+        `arms` is a sequence of names or a number. A problem or its matrix is refused: a policy does
+        not know who beats whom. For a live player on the arms of a problem pass ``problem.arms``.
+
         `seed` is anything that `numpy.random.default_rng` takes; None draws one.
 
         `feedback` says what the player is told. With ``"conversions"`` only a win of the first is
@@ -144,6 +147,13 @@ class Policy(ABC):
     def active(self, rule: Any, n_arms: int) -> NDArray[np.bool_]:
         """Return which arms the rule has not dropped."""
         return np.ones(n_arms, dtype=np.bool_)
+
+    def leads_by(self, estimates: Estimates) -> NDArray[np.float64] | None:
+        """Return a number for each arm, of which the leader of a standing has the largest.
+
+        None, as for most policies: the arm leads that beats the most others by the estimates.
+        """
+        return None
 
     def turn(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
         """Bring the ledger to tick t, choose a pair, write it down."""
@@ -269,11 +279,14 @@ class CompiledPolicy(Policy):
         return [(first, second) for first, second in pairs.tolist()]
 
 
-def _compiled(call: Callable[..., Any], rule: Any, *args: Any) -> Any:
+def _compiled(call: Callable[..., Any], rule: Any, ledger: Ledger, *args: Any) -> Any:
     try:
-        return call(rule, *args)
+        return call(rule, ledger, *args)
     except ERRORS as error:
         refuse(rule, error)
+    except PAIR_ERRORS as error:
+        refuse_pair(rule, len(ledger.plays), error)
+        raise
 
 
 class LawPolicy(CompiledPolicy):

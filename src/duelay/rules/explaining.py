@@ -1,9 +1,11 @@
-"""Why a rule of one's own cannot be compiled, in a sentence: where, and what is wrong."""
+"""What is wrong with a rule of one's own, in a sentence: it does not compile, or chooses nobody."""
 
 from __future__ import annotations
 
 import dis
+import numbers
 import re
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType
@@ -16,13 +18,18 @@ from duelay.rules.turn import select
 
 # Numba lets the last one out where a module lacks what a kernel calls.
 ERRORS = (*COMPILER_ERRORS, AttributeError) if COMPILER_ERRORS else ()
+PAIR_ERRORS = (IndexError, TypeError, ValueError)  # of a pair that is none
 _NO_NAME = re.compile(r"NameError: (?:global )?name '(\w+)' is not defined")
 _NO_MEMBER = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
+_NO_ARM = "select must return two arms, whole numbers from 0 to K - 1"  # said by `pick`
+_TAKE_IT = {("turn.py", "pick"), ("ledger.py", "record")}  # who is handed the pair, as i and j
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 _RULES = (
     "it must be a NamedTuple of numbers and arrays, whose functions make no new arrays, change no "
     "number in it, return whole numbers and call nothing but kernels"
 )
+_NOT_TWO = "select must return two arms, each a whole number, as in: return first, second"
+_NOT_WHOLE = "select must return two arms, each a whole number: int(...) makes one of a float"
 
 
 def refuse(rule: Any, error: Exception) -> NoReturn:
@@ -39,10 +46,44 @@ def refuse(rule: Any, error: Exception) -> NoReturn:
         raise error
     where, why = found or ("", _RULES)
     place = f" ({where})" if where else ""
-    raise TypeError(
-        f"the rule {name} cannot be compiled{place}: {why}; set NUMBA_DISABLE_JIT=1 to run it "
-        f"interpreted"
+    if why not in (_NOT_TWO, _NOT_WHOLE):  # these are as wrong interpreted
+        why += "; set NUMBA_DISABLE_JIT=1 to run it interpreted"
+    raise TypeError(f"the rule {name} cannot be compiled{place}: {why}") from error
+
+
+def refuse_pair(rule: Any, n_arms: int, error: Exception) -> None:
+    """Raise what is wrong with the pair that a rule has chosen, if that is the error.
+
+    Interpreted, a pair that is none goes wrong where it is taken apart or looked up.
+    """
+    pair, is_unpacked = _pair_of(error)
+    if str(error) == _NO_ARM:
+        what = "has chosen an arm that is not there"
+    elif not is_unpacked:
+        what = "has not chosen two arms"
+    elif pair is not None and not all(isinstance(arm, numbers.Integral) for arm in pair):
+        what = "has chosen an arm that is no whole number"
+    else:
+        return
+    got = "" if pair is None else f", got {pair[0]} and {pair[1]}"
+    raise ValueError(
+        f"the rule {type(rule).__name__} {what} ({_returns(select.dispatch(type(rule)))}): select "
+        f"must return two arms, whole numbers from 0 to {n_arms - 1}{got}"
     ) from error
+
+
+def _pair_of(error: Exception) -> tuple[tuple[Any, Any] | None, bool]:
+    """Return the pair that an interpreted turn was about, and False if it could not be unpacked."""
+    pair, is_unpacked = None, True
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        code = frame.f_code
+        if (Path(code.co_filename).name, code.co_name) in _TAKE_IT:
+            arms = frame.f_locals
+            pair = (arms["i"], arms["j"]) if "j" in arms else None
+            is_unpacked = "j" in arms
+        else:
+            is_unpacked = True  # it has gone wrong elsewhere
+    return pair, is_unpacked
 
 
 def _what(cls: type, body: Any, words: str) -> tuple[str, str] | None:
@@ -58,9 +99,7 @@ def _what(cls: type, body: Any, words: str) -> tuple[str, str] | None:
     if _LINE.search(words) is None or "pyobject" in words or not is_outside(body):
         return None  # what it is called with cannot be compiled
     # Its own functions can be, and who calls it cannot: that is by what it returns.
-    returns = [step for step in dis.get_instructions(body) if step.opname.startswith("RETURN_")]
-    why = "select must return two arms, each a whole number: int(...) makes one of a float"
-    return _place(body, returns[-1]), why
+    return _returns(body), _NOT_TWO if "exhaust iter" in words else _NOT_WHOLE
 
 
 def _line_in(words: str) -> str:
@@ -97,3 +136,10 @@ def _functions(cls: type) -> Iterator[FunctionType]:
 def _place(function: Any, step: dis.Instruction) -> str:
     line = None if step.positions is None else step.positions.lineno
     return f"{Path(function.__code__.co_filename).name}, line {line}"
+
+
+def _returns(body: Any) -> str:
+    """Return the lines on which a function returns."""
+    steps = [step for step in dis.get_instructions(body) if step.opname.startswith("RETURN_")]
+    places = list(dict.fromkeys(_place(body, step) for step in steps))
+    return places[0] + "".join(f" or {place.rpartition(' ')[2]}" for place in places[1:])

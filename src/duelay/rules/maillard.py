@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit import kernel
-from duelay.ledger import Ledger
+from duelay.ledger import Estimates, Ledger
 from duelay.ledger.assumption import FOREVER, epoch, evidence, is_deaf, settles
 from duelay.rules.turn import calm_until, least_asked, pass_over, select
 
@@ -171,6 +171,31 @@ def find_lowest(rule: MaillardRule) -> None:
         for j in range(k):
             if j != i:
                 rule.lowest[i] = min(rule.lowest[i], ratio(rule, i, j))
+
+
+def lowest_ratios(
+    estimates: Estimates, spread: float, noise: float, beyond: float
+) -> NDArray[np.float64]:
+    """Return the least ratio of each arm, strengths where the sweeps lead; for a standing.
+
+    What `read_pair`, `rate`, `ratio` and `find_lowest` do step by step, for all pairs at once.
+    """
+    k, pair = len(estimates.n), noise * noise
+    n, n_tilde = np.maximum(estimates.n, 1.0), estimates.expected
+    is_heard = (n_tilde > 0.0) & ~np.eye(k, dtype=np.bool_)
+    precision = np.where(is_heard, 4.0 * n_tilde / (2.0 - n_tilde / n), 0.0)
+    rest = 1.0 / (1.0 + pair * precision)
+    pull = precision * rest
+    lift = pull * np.where(is_heard, np.clip(estimates.mean, 0.0, 1.0) - 0.5, 0.0)
+    total = pull.sum(axis=1) + 1.0 / (spread * spread)
+    strength = np.linalg.solve(np.diag(total) - pull, lift.sum(axis=1))
+    variance = 1.0 / total
+    mean = rest * (strength[:, None] - strength) + pair * lift
+    deviation = np.sqrt(rest * (pair + rest * (variance[:, None] + variance)))
+    alone = lift / (rest * np.sqrt(precision + 1.0 / (2.0 * spread * spread + pair)))
+    ratios = np.maximum(mean / deviation, alone - beyond)
+    np.fill_diagonal(ratios, np.inf)
+    return np.asarray(ratios.min(axis=1))
 
 
 @kernel

@@ -270,7 +270,7 @@ def _regret_chart(result: Result) -> str:
     picked = np.unique(np.linspace(0, len(result.t) - 1, _POINTS).astype(np.int64))
     t = np.concatenate(([0], result.t[picked])) / result.horizon
     mean = np.concatenate(([0.0], result.mean[picked]))
-    std = np.concatenate(([0.0], result.std[picked]))
+    std = np.concatenate(([0.0], result.band()[picked]))
     top = float(np.max(mean + std)) or 1.0
     band = None if result.runs == 1 else (t, (mean - std) / top, (mean + std) / top)
     return h.chart(
