@@ -7,6 +7,8 @@ import textwrap
 
 import pytest
 
+pytestmark = pytest.mark.kept  # plain Numba has no thread that compiles
+
 PLAY = """
 import hashlib, os, sys, time
 import duelay
@@ -60,7 +62,7 @@ CHANGED_OVER = """
 @pytest.mark.compiled
 @pytest.mark.parametrize(
     ("policy", "started"),
-    [("None", ""), ("duelay.Decide(error=0.05, window='7d')", "clock='wall'")],
+    [("duelay.RUCB(order='coin')", ""), ("duelay.Decide(window='7d')", "clock='wall'")],
     ids=["regret", "decide"],
 )
 def test_duels_are_the_same_interpreted_and_changed_over(tmp_path, policy, started):
@@ -139,24 +141,16 @@ def test_parent_and_child_of_a_fork_both_go_on_compiling(tmp_path):
 def test_a_long_history_is_not_interpreted(tmp_path):
     program = """
         from duelay.players.booking import book_duels
-        playing = [player for _, player in play(20, duelay.RUCB())]
-        short = playing[-1].history()
-        long = [player for _, player in play(3500, duelay.RUCB())][-1].history()
         from duelay.players.evidence import replay
-        replay(short, 0.05)
-        assert not book_duels.compiled.overloads
-        replay(long, 0.05)
-        assert len(book_duels.compiled.overloads) == 1
+        for n in {few}, {many}:
+            told = [1.0] * n
+            history = duelay.History(5, [t % 5 for t in range(n)], [(t + 1) % 5 for t in range(n)],
+                                     told, told)
+            replay(history, 0.05)
+            assert len(book_duels.compiled.overloads) == (n == {many})
     """
-    run(tmp_path, program, waits=True)
-    from_disk = """
-        from duelay.players.booking import book_duels
-        from duelay.players.evidence import replay
-        for n in (20, 500):
-            replay([player for _, player in play(n, duelay.RUCB())][-1].history(), 0.05)
-            assert len(book_duels.compiled.overloads) == (n == 500)
-    """
-    run(tmp_path, from_disk)
+    run(tmp_path, program.format(few=20, many=3500), waits=True)
+    run(tmp_path, program.format(few=20, many=500))  # what is on disk is used sooner
 
 
 OWN = """

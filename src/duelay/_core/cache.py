@@ -1,4 +1,7 @@
-"""Compiled kernels on disk, in a folder named by a digest of our sources. It is optional."""
+"""Compiled kernels on disk, in a folder named by a digest of our sources. It is optional.
+
+What came with the package, compiled ahead, is looked for first: see `ahead`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from duelay._core import numba_parts
+from duelay._core import ahead, numba_parts
 from duelay._core.say import say
 
 _KEEP_DAYS = 30
@@ -65,11 +68,13 @@ class KernelCache(numba_parts.NoCache):  # type: ignore[misc]
     """Numba's caches of one kernel. If one fails, the kernel is compiled, and one line says so.
 
     `find` returns the folder for some types of arguments, or None to keep nothing. A folder stands
-    for one state of the sources of its kernels.
+    for one state of the sources of its kernels. Only what Python calls may have come compiled.
     """
 
-    def __init__(self, function: Any, find: Callable[[tuple[Any, ...]], Path | None]) -> None:
-        self._function, self._find = function, find
+    def __init__(
+        self, function: Any, find: Callable[[tuple[Any, ...]], Path | None], may_come: bool
+    ) -> None:
+        self._function, self._find, self._may_come = function, find, may_come
         self._caches: dict[Path, Any] = {}
 
     @property
@@ -78,7 +83,12 @@ class KernelCache(numba_parts.NoCache):  # type: ignore[misc]
         return next((str(cache.cache_path) for cache in reversed(self._caches.values())), None)
 
     def has_some(self, arguments: tuple[Any, ...]) -> bool:
-        """Whether code of this kernel is kept in the folder for such arguments, or for others."""
+        """Whether code of this kernel is kept in the folder for such arguments, or for others.
+
+        What came with the package must be for such arguments.
+        """
+        if self._may_come and ahead.has(self._function, arguments):
+            return True
         folder = self._find(arguments)
         name = f"*.{self._function.__qualname__}-*.nbi"
         return folder is not None and any(folder.rglob(name))
@@ -86,6 +96,9 @@ class KernelCache(numba_parts.NoCache):  # type: ignore[misc]
     def load_overload(self, signature: Any, *context: Any) -> Any:
         """Return the code kept for a signature, or None."""
         arguments = _arguments(signature)
+        came = ahead.load(self._function, arguments, *context) if self._may_come else None
+        if came is not None:
+            return came
         folder, cache = self._open(arguments)
         if cache is None:
             return None

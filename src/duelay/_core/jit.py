@@ -16,7 +16,7 @@ import numba
 from numba import config
 from numba.extending import overload
 
-from duelay._core import numba_parts, outside
+from duelay._core import ahead, numba_parts, outside
 from duelay._core.cache import KernelCache, find_folder
 from duelay._core.compiling import announce
 from duelay._core.sources import is_outside, own_digest, sources_of_class
@@ -107,8 +107,11 @@ def _compile(function: F, options: dict[str, Any], find: Any = _folder) -> F:
     compiled: Any = numba.njit(function, **options)
     if is_outside(function):  # kept within those of ours that call it, and named by its sources
         sources_of_class(cast(Any, function))  # as they are now: the file may change later
-    elif not config.DISABLE_JIT and _CACHE is not None:
-        numba_parts.use(compiled, KernelCache(function, find))
+    elif not config.DISABLE_JIT and numba_parts.can_keep():
+        is_for_python = find is _folder
+        numba_parts.use(compiled, KernelCache(function, find, may_come=is_for_python))
+        if is_for_python:
+            ahead.KERNELS.append(compiled)
     return cast(F, compiled)
 
 

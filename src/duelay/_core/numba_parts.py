@@ -8,6 +8,8 @@
   within its callers alone. Without them compiling takes twice the time.
 - The model of a NamedTuple: one of ours is passed whole, and not field by field. Without that
   compiling takes a quarter more.
+- `CompileResult._reduce` and `_rebuild`, ``serialize.dumps``: kernels that a wheel brings. Without
+  them these are compiled anew.
 - `HighlightColorScheme` of errors: where colorama is installed it exchanges ``sys.stdout`` for a
   moment, at every error that the compiler makes and drops; and a thread of ours compiles. Where we
   cannot keep it from that, what somebody has put in place of ``sys.stdout`` meanwhile may be lost.
@@ -29,6 +31,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import pickle
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -301,6 +304,32 @@ def cache_in(folder: Path, function: Any) -> Any:
     if not Path(cache.cache_path).is_relative_to(folder):  # beside the source
         raise OSError(f"Numba would keep it in {cache.cache_path}")
     return cache
+
+
+_Result = _part("numba.core.compiler", "CompileResult", None)
+_triple = _part("llvmlite.binding", "get_process_triple", None)
+_dumps = _part("numba.core.serialize", "dumps", None)
+
+
+def is_for_any_processor() -> bool:
+    """Whether what this process compiles runs on every processor of its kind."""
+    return getattr(config, "CPU_NAME", None) == "generic"
+
+
+def machine() -> str:
+    """Return the kind of processor and system that kernels are compiled for."""
+    return str(_triple()) if _triple is not None else ""
+
+
+def written_kernel(compiled: Any) -> bytes:
+    """Return a compiled kernel as bytes, for `read_kernel` of another process."""
+    return bytes(_dumps(compiled._reduce()))
+
+
+def read_kernel(content: bytes, context: Any) -> Any:
+    """Return a compiled kernel that another process has written; an error if it cannot be read."""
+    context.refresh()
+    return _Result._rebuild(context, *pickle.loads(content))
 
 
 def cache_folder() -> str:

@@ -19,8 +19,8 @@ from typing import Any
 
 _SHOWS = frozenset({  # these only read or show: a change of them recomputes nothing
     "__init__.py", "__main__.py", "_version.py", "advice.py", "cli", "datasets",
-    "experiments", "show", "testing/__init__.py", "testing/contract.py",
-    "_core/__init__.py", "_core/cache.py", "_core/compiling.py", "_core/files.py",
+    "experiments", "page", "service", "show", "testing/__init__.py", "testing/contract.py",
+    "_core/__init__.py", "_core/ahead.py", "_core/cache.py", "_core/compiling.py", "_core/files.py",
     "_core/forks.py", "_core/modules.py", "_core/outside.py", "_core/say.py", "_core/sources.py",
     "_core/words.py",
 })  # fmt: skip
@@ -166,7 +166,7 @@ def _beside(folder: Path, names: Iterable[str]) -> Iterator[Path]:
             yield folder / f"{name}.py"
 
 
-@functools.lru_cache(maxsize=256)  # a package with many rules is read for each of them
+@functools.lru_cache(maxsize=4096)  # a package with many rules is read for each of them
 def _imported(source: bytes) -> frozenset[str]:
     """Return the top-level modules and packages of all absolute imports in a file."""
     try:
