@@ -9,10 +9,12 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile $(LEFT_OUT)
 LIVE := live service page cli/test_demo_live.py cli/test_service.py cli/test_stores.py \
     cli/test_report.py docs/test_service_pages.py
+# Hundreds of processes import the same files: each is compiled once, whatever the shell says.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo demo-live check check-live test test-library lint docs pictures test-quick test-compiled test-interpreted \
-    test-wheel coverage test-matrix test-plain-numba chaos golden clean \
+    test-wheel wheel coverage test-matrix test-plain-numba chaos golden clean \
     numbers regrets levels noon bench reproduction studies scaling tried turns decide mutants logs live load page \
     browser tutorial
 
@@ -25,6 +27,7 @@ help:
 	@echo 'make test-library  the same without live experiments, their service and their page'
 	@echo 'make coverage  the lines that no test reaches interpreted; at least 95 % must be (ten minutes)'
 	@echo 'make test-matrix  the quick tests on every Python, and on the oldest dependencies'
+	@echo 'make wheel     a wheel with compiled kernels, into dist/: no first use waits (two minutes)'
 	@echo 'make chaos     live experiments and servers, killed 50 times on each database (some minutes)'
 	@echo 'make browser   a Chromium for the tests of the page, where there is none (Debian, as root)'
 	@echo 'make docs      the documentation as a site: site/index.html'
@@ -68,10 +71,9 @@ check: lint
 check-live: lint
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'not slow and not long' $(addprefix tests/,$(LIVE))
 
-# The first three take one core each, the tests two.
+# Two at a time: while tests of the one stage wait for servers, those of the other compile.
 test: $(VENV)/.ready-dev
-	$(MAKE) --no-print-directory -j 2 test-wheel lint docs
-	$(MAKE) --no-print-directory test-compiled test-interpreted
+	$(MAKE) --no-print-directory -j 2 test-wheel lint docs test-compiled test-interpreted
 
 # More than half of all tests are of live experiments: with real databases, servers and a browser.
 test-library:
@@ -132,6 +134,11 @@ test-plain-numba: $(VENV)/.ready-dev
 test-wheel: $(VENV)/.ready-dev
 	$(BIN)/python tests/wheel.py
 
+# What is released: a wheel with compiled kernels, for this Python and this kind of machine. A first
+# simulation then waits for no compiler.
+wheel: $(VENV)/.ready-dev
+	$(BIN)/python tests/wheel.py --kernels dist
+
 # Some ten minutes: environments of their own, in .matrix.
 test-matrix: $(BIN)/python
 	$(BIN)/python tests/matrix.py
@@ -158,9 +165,9 @@ regrets: $(VENV)/.ready-dev
 	    tests/docs/test_numbers.py
 	$(BIN)/python benchmarks/recommended.py
 
-bench: $(VENV)/.ready
+bench: wheel
 	$(BIN)/python benchmarks/duel_cost.py --peers --write
-	$(BIN)/python benchmarks/starts.py --write
+	$(BIN)/python benchmarks/starts.py --wheel $$(ls -t dist/*.whl | head -n 1) --write
 
 # What paper/ and studies/ hold already is not computed again.
 reproduction: $(VENV)/.ready

@@ -1,5 +1,6 @@
 import gc
 import os
+import shutil
 import signal
 import sys
 import types
@@ -22,7 +23,16 @@ TESTS = Path(__file__).parent
 BOTH = ("engine/test_golden.py", "policies/test_contract.py")
 KERNELS = ("engine", "estimates", "ledger", "players", "policies", "rules", "test_advice.py")
 # The files that take longest, compiled or interpreted, come first: so both workers end together.
+# And those that wait for servers, while the other stage has something to compile.
 FIRST = (
+    "service/test_service_chaos.py",
+    "docs/test_service_pages.py",
+    "cli/test_demo_live.py",
+    "page/test_browser_live.py",
+    "live/test_chaos.py",
+    "service/test_server.py",
+    "page/test_browser.py",
+    "live/test_series.py",
     "policies/test_contract.py",
     "_core/test_borders.py",
     "rules/test_many_arms.py",
@@ -33,7 +43,6 @@ FIRST = (
     "experiments/test_cluster.py",
     "assumptions/test_by_clock.py",
     "rules/test_rules.py",
-    "players/test_portable.py",
     "docs/test_numbers.py",
     "page/test_browser_budget.py",
     "_core/test_outside.py",
@@ -54,8 +63,13 @@ _NO_PARAMETERS = types.SimpleNamespace(id="")
 
 
 def pytest_configure(config):
-    """Leave the order of the files to `FIRST`: pytest-xdist's own is by the number of tests."""
+    """Leave the order of the files to `FIRST`: pytest-xdist's own is by the number of tests.
+
+    Interpreted, nobody looks for the examples of docstrings: they are run as their reader does.
+    """
     config.option.loadscopereorder = False
+    if INTERPRETED:
+        config.option.doctestmodules = False
 
 
 def pytest_collection_modifyitems(config, items):
@@ -145,9 +159,48 @@ def postgresql():
     server.close()
 
 
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory):
+    """A file of SQLite with the tables of a store, and nothing in them: to be copied."""
+    from duelay.live import Store
+
+    path = tmp_path_factory.mktemp("empty") / "duels.db"
+    Store(path).migrate()
+    return path
+
+
+@pytest.fixture
+def url(empty, tmp_path):
+    """The address of an empty store of the test's own, of SQLite."""
+    return f"sqlite:///{shutil.copy(empty, tmp_path / 'duels.db')}"
+
+
+@pytest.fixture(scope="session")
+def migrated(postgresql):
+    """A database of PostgreSQL with the tables of a store, and nothing in them: to be copied."""
+    from duelay.live import Store
+
+    with postgresql.database() as url:
+        store = Store(url)
+        store.migrate()
+        store.close()
+        yield store.url.database
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def store(request, tmp_path):
+def store(request):
     """Give the address of an empty store of the test's own: of SQLite, and of PostgreSQL."""
+    if request.param == "sqlite":
+        yield request.getfixturevalue("url")
+    else:
+        migrated = request.getfixturevalue("migrated")
+        with request.getfixturevalue("postgresql").database(migrated) as url:
+            yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def bare(request, tmp_path):
+    """Give the address of a store that has not even tables, and no file of SQLite."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path}/duels.db"
     else:

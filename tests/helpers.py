@@ -106,6 +106,7 @@ player = duelay.{policy}().start(5, seed=1)
 for duel in [player.ask() for _ in range(50)][::2]:
     player.tell(duel)
 print([tuple(player.ask()) for _ in range(50)], player.standing().mean.tolist())
+COMPILER.wait()  # on a busy machine a moment is too short, and the next process would find less
 """  # which compiles little
 
 

@@ -98,10 +98,10 @@ class PostgreSQL:
             return cursor.fetchall() if cursor.description else []
 
     @contextmanager
-    def database(self):
-        """Give the address of a database that is dropped afterwards."""
+    def database(self, template="template1"):
+        """Give the address of a database, a copy of another one; it is dropped afterwards."""
         name = f"test_{uuid.uuid4().hex[:12]}"
-        self.execute(f"CREATE DATABASE {name}")
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         yield self.url(name)
         self.execute(f"DROP DATABASE {name} WITH (FORCE)")
 

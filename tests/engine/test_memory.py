@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import duelay
+from duelay._core.borders import COMPILER
 
 PROBLEM = duelay.datasets.load("mslr")
 
@@ -25,6 +26,8 @@ def test_a_thousand_asks_take_no_reference_to_the_generator(policy):
     rng = np.random.default_rng(0)
     player = policy.start(5, rng)
     player.ask()
+    COMPILER.wait()
+    player.ask()  # from now on compiled
     before = references(rng)
     for _ in range(1000):
         player.ask()

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -414,3 +415,27 @@ def test_a_panel_ends_where_all_that_converge_have():
     assert right == pytest.approx(25_000) and 100 < top < 150
     right, top = figures._extent([made_up(straight(5000))])
     assert right == 200_000 and top > 5000
+
+
+def test_a_panel_of_single_runs_has_a_top():
+    for kind in (flat, straight):
+        _, top = figures._extent([made_up(kind(100), runs=1)])
+        assert 100 <= top < 150
+
+
+def test_a_horizon_of_one_is_drawn_without_a_warning(tmp_path):
+    """Numbers have no line then, and axes no width."""
+    source = """
+problems = ["arithmetic:3,0.1"]
+policies = ["rucb"]
+delays = ["never:1,geometric:0.1"]
+horizon = 1
+runs = 1
+"""
+    (tmp_path / "one.toml").write_text(source)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        experiments.run(
+            experiments.read(tmp_path / "one.toml"), tmp_path / "out", workers=1, quiet=True
+        )
+    assert (tmp_path / "out" / "report.html").exists()

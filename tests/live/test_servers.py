@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import servers
-from duelay.live import Experiment, verify
+from duelay.live import Experiment, Store, verify
 
 HERE = Path(__file__).parent
 
@@ -24,6 +24,16 @@ os.kill(os.getpid(), signal.{signal})
 
 
 def test_a_store_of_either_kind_is_empty_and_takes_an_experiment(store):
+    assert Experiment.names(store) == () == verify(store)
+    takes_an_experiment(store)
+
+
+def test_a_store_without_tables_takes_an_experiment_too(bare):
+    assert Store(bare).revision() is None
+    takes_an_experiment(bare)
+
+
+def takes_an_experiment(store):
     experiment = Experiment.create(store, "buttons", ["red", "green", "blue"])
     assert experiment.tell(experiment.ask()) == "counted"
     assert Experiment.names(store) == ("buttons",)
@@ -71,7 +81,8 @@ def test_what_is_left_out_for_want_of_a_server_is_said_at_the_end(tmp_path):
         "def none(): raise servers.NoServerError('there is none')\n"
         "servers.find_programs = none\n"
         "import conftest_of_all\n"
-        "from conftest_of_all import postgresql, store, pytest_terminal_summary\n"
+        "from conftest_of_all import empty, migrated, postgresql, store, url\n"
+        "from conftest_of_all import pytest_terminal_summary\n"
     )
     (tmp_path / "conftest_of_all.py").write_text((HERE.parent / "conftest.py").read_text())
     (tmp_path / "test_it.py").write_text("def test_it(store): pass\n")

@@ -193,9 +193,9 @@ def test_a_backup_is_whole_while_others_write(store, tmp_path):
         backup(store, tmp_path / "no" / "copy.db")
 
 
-def test_the_migrations_make_the_tables_of_the_schema(store):
-    Experiment.create(store, "x", ["a", "b"])
-    with Store(store).reading() as connection:
+def test_the_migrations_make_the_tables_of_the_schema(bare):
+    Experiment.create(bare, "x", ["a", "b"])
+    with Store(bare).reading() as connection:
         opts = {"compare_type": True, "version_table": VERSIONS}
         context = MigrationContext.configure(connection, opts=opts)
         assert compare_metadata(context, schema.metadata) == []

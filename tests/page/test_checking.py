@@ -13,11 +13,6 @@ from page.million import fill, numbers_of
 MU = np.array([[0.5, 0.55, 0.6], [0.45, 0.5, 0.55], [0.4, 0.45, 0.5]])
 
 
-@pytest.fixture
-def url(tmp_path):
-    return f"sqlite:///{tmp_path}/duels.db"
-
-
 def test_the_curve_is_that_of_the_delays_with_its_band(url):
     """Delays are exponential with a mean of an hour, and a fifth never comes."""
     checked = check(fill(url, n=20_000, k=3, days=10.0))

@@ -1,5 +1,6 @@
 """Pages: every view in every state, nothing unescaped, nothing that the policy forbids."""
 
+import functools
 import gzip
 import json
 import re
@@ -23,38 +24,42 @@ KEYS = [
 
 
 def pages(viewer):
-    """Every page there is, by name."""
-    made = {f"experiment {name}": render.experiment_page(*said(), viewer, notice=sample.MARKUP)
-            for name, said in sample.SAMPLES.items()}  # fmt: skip
-    made |= {f"part {name}": render.experiment_part(*said(), viewer)
-             for name, said in sample.SAMPLES.items()}  # fmt: skip
-    if viewer.is_static:
-        return made
-    view = sample.nasty()[0]
-    said = {"name": sample.MARKUP, "arms": "a\nb</textarea><script>alert(1)</script>"}
-    return made | {
-        "list": render.list_page(sample.listed(), viewer),
-        "list part": render.list_part(sample.listed(), viewer),
-        "list empty": render.list_page([], viewer, sample.MARKUP, said),
-        "pair": render.pair_page(view, sample.pair(view), viewer),
-        "pair part": render.pair_part(view, sample.pair(view), viewer),
-        "log": render.log_page(view, sample.duels(), {"arm": "1", "outcome": "tie"}, "88", viewer),
-        "log empty": render.log_page(view, [], {}, "", viewer),
-        "keys": render.keys_page(KEYS, viewer, made="duelay_0f", problem=sample.MARKUP),
-        "keys empty": render.keys_page([], viewer),
-        "login": render.login_page(sample.MARKUP, '/"><script>alert(1)</script>'),
-        "error": render.error_page(404, sample.MARKUP, viewer),
-        "error again": render.error_page(503, "The kernels are being compiled.", viewer, again=3),
-    }
+    """What makes every page there is, by name; when first asked for, and not while collecting."""
+    made = {}
+    for name, said in sample.SAMPLES.items():
+        made[f"experiment {name}"] = lambda said=said: render.experiment_page(
+            *said(), viewer, notice=sample.MARKUP
+        )
+        made[f"part {name}"] = lambda said=said: render.experiment_part(*said(), viewer)
+    if not viewer.is_static:
+        view = sample.nasty()[0]
+        said = {"name": sample.MARKUP, "arms": "a\nb</textarea><script>alert(1)</script>"}
+        found = {"arm": "1", "outcome": "tie"}
+        made |= {
+            "list": lambda: render.list_page(sample.listed(), viewer),
+            "list part": lambda: render.list_part(sample.listed(), viewer),
+            "list empty": lambda: render.list_page([], viewer, sample.MARKUP, said),
+            "pair": lambda: render.pair_page(view, sample.pair(view), viewer),
+            "pair part": lambda: render.pair_part(view, sample.pair(view), viewer),
+            "log": lambda: render.log_page(view, sample.duels(), found, "88", viewer),
+            "log empty": lambda: render.log_page(view, [], {}, "", viewer),
+            "keys": lambda: render.keys_page(KEYS, viewer, "duelay_0f", problem=sample.MARKUP),
+            "keys empty": lambda: render.keys_page([], viewer),
+            "login": lambda: render.login_page(sample.MARKUP, '/"><script>alert(1)</script>'),
+            "error": lambda: render.error_page(404, sample.MARKUP, viewer),
+            "error again": lambda: render.error_page(503, "Compiling.", viewer, again=3),
+        }
+    return {name: functools.cache(make) for name, make in made.items()}
 
 
-ALL = [(who, name, text)
-       for who, viewer in (("editor", EDITOR), ("reader", READER), ("static", STATIC))
-       for name, text in pages(viewer).items()]  # fmt: skip
+ALL = {"editor": pages(EDITOR), "reader": pages(READER), "static": pages(STATIC)}
+EACH = [pytest.param(make, id=f"{who}: {name}")
+        for who, made in ALL.items() for name, make in made.items()]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [t for _, _, t in ALL], ids=[f"{w}: {n}" for w, n, _ in ALL])
-def test_names_are_text_and_nothing_is_inline(text):
+@pytest.mark.parametrize("make", EACH)
+def test_names_are_text_and_nothing_is_inline(make):
+    text = make()
     page = Page(text)
     is_static = "Content-Security-Policy" in text
     for tag, attributes in page.elements:
@@ -71,8 +76,9 @@ def test_names_are_text_and_nothing_is_inline(text):
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.parametrize("text", [t for _, _, t in ALL], ids=[f"{w}: {n}" for w, n, _ in ALL])
-def test_what_people_reach_is_labelled(text):
+@pytest.mark.parametrize("make", EACH)
+def test_what_people_reach_is_labelled(make):
+    text = make()
     page = Page(text)
     is_whole = text.startswith("<!doctype")
     heads = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
@@ -94,16 +100,18 @@ def test_what_people_reach_is_labelled(text):
 
 
 def test_every_form_that_posts_has_the_token_and_only_who_may_sees_it():
-    for name, text in pages(EDITOR).items():
-        page = Page(text)
+    for name, make in ALL["editor"].items():
+        page = Page(make())
         posts = [one for one in page.all("form") if one.get("method") == "post"]
         tokens = [one for one in page.all("input") if one.get("name") == "csrf"]
         if name != "login":
             assert len(posts) == len(tokens), name
             assert {one["value"] for one in tokens} <= {"token"}
-    for name, text in pages(READER).items():
+    for name, make in ALL["reader"].items():
         if name not in ("login", "keys", "keys empty"):
-            assert not [one for one in Page(text).all("form") if one.get("method") == "post"], name
+            assert not [one for one in Page(make()).all("form") if one.get("method") == "post"], (
+                name
+            )
 
 
 def test_addresses_quote_names_and_have_the_prefix():

@@ -32,11 +32,6 @@ def hours():
     return Hours()
 
 
-@pytest.fixture
-def url(tmp_path):
-    return f"sqlite:///{tmp_path}/duels.db"
-
-
 def make(url, hours, arms=ARMS, **more):
     return Experiment.create(url, "x", arms, clock=hours, **{"window": "2h"} | more)
 

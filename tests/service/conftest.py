@@ -6,7 +6,6 @@ import warnings
 
 import pytest
 
-from duelay.live import Store
 from duelay.service import make_app
 from live.hours import Hours
 
@@ -20,20 +19,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "/service/" in str(item.path):
             item.add_marker("interpreted")
-
-
-@pytest.fixture(scope="session")
-def empty(tmp_path_factory):
-    """A store with no experiment."""
-    path = tmp_path_factory.mktemp("empty") / "duels.db"
-    Store(path).migrate()
-    return path
-
-
-@pytest.fixture
-def url(empty, tmp_path):
-    """The address of an empty store of the test's own, of SQLite."""
-    return f"sqlite:///{shutil.copy(empty, tmp_path / 'duels.db')}"
 
 
 @pytest.fixture

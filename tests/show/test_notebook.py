@@ -265,6 +265,7 @@ def test_a_single_run_has_no_band():
     )
     assert "±" not in words(one) and "1 run of 20 duels" in words(one) and not is_plain(one)
     assert len(parse(one).findall(".//svg/path")) == 2  # the frame and the line
+    assert "nan" not in one._repr_html_() and np.isnan(one.std).all()
     axes = one.plot()
     assert axes.get_ylabel() == "cumulative regret (one run)"
     axes.figure.draw_without_rendering()

@@ -120,11 +120,12 @@ def log_clock(results: Results, grid: Grid, law: str) -> Any:
         panel = results.panel(grid, problem.name, law)
         plots.draw_regret(axes, list(panel.values()), list(panel), band=results.spec.band)
         t = next(iter(panel.values())).t
-        rate = theory.asymptotic_lower_bound(problem, math.e)  # it is in proportion to log t
+        rate = theory.asymptotic_lower_bound(problem, 2) / math.log(2)  # in proportion to log t
         bound = [rate * math.log(tick) for tick in t]
         axes.plot(t, bound, color="black", linewidth=0.8, label="lower bound without delay")
         axes.set_xscale("log")
-        axes.set_xlim(t[0], t[-1])
+        if len(t) > 1:
+            axes.set_xlim(t[0], t[-1])
         axes.set_ylim(0, _extent(list(panel.values()))[1])
         axes.set_title(_title(problem), fontsize="medium")
     _name_regret(results, grid, panels, "duels, logarithmic")
@@ -142,7 +143,8 @@ def pairs(results: Results, grid: Grid, law: str) -> Any:
         rivals = shares.shape[1] - 2
         tones = [canvas.tone(place / max(1, rivals - 1)) for place in range(rivals)]
         axes.stackplot(t, *shares.T, colors=["#222222", *tones, "#d9d9d9"], linewidth=0)
-        axes.set_xlim(t[0], t[-1])
+        if len(t) > 1:
+            axes.set_xlim(t[0], t[-1])
         axes.set_xscale("log")
         axes.set_ylim(0, 1)
         axes.set_title(_title(problem), fontsize="medium")
@@ -204,12 +206,12 @@ def _extent(several: list[Result]) -> tuple[float, float]:
     least = min((float(result.mean[-1]) for result in settled), default=0.0)
     settled = [result for result in settled if result.mean[-1] <= _TIMES * least]
     if not settled:
-        return several[0].horizon, 1.05 * max(float(r.mean[-1] + r.std[-1]) for r in several)
+        return several[0].horizon, 1.05 * max(float(r.mean[-1] + r.band()[-1]) for r in several)
     right = min(several[0].horizon, 1.25 * max(converged_at(result) for result in settled))
     top = 0.0
     for result in settled:
         place = min(int(np.searchsorted(result.t, right)), len(result.t) - 1)
-        top = max(top, float(result.mean[place] + result.std[place]))
+        top = max(top, float(result.mean[place] + result.band()[place]))
     return right, 1.15 * top
 
 
