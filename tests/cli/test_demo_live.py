@@ -77,7 +77,6 @@ def test_a_signal_stops_it_in_good_order(tmp_path):
 def test_it_stops_at_once_before_anything_is_there(tmp_path, how):
     with shown(tmp_path) as (process, address):
         wait_until(lambda: list(tmp_path.iterdir()))
-        time.sleep(0.5)
         process.send_signal(how)
         words, _ = process.communicate(timeout=30)
         assert process.returncode == 0 and "Traceback" not in words, words

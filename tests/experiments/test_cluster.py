@@ -133,6 +133,23 @@ def test_a_cluster_that_loses_all_workers_is_one_sentence_after_a_while(
     assert len(cells(seen)) == 48 - kept
 
 
+def test_a_result_that_is_here_counts_though_its_worker_is_lost_since(cluster):
+    from distributed import Client
+
+    address, workers = cluster
+    with Client(address) as client, on_dask.quiet():
+        client.wait_for_workers(2, timeout=60)
+        outcomes = on_dask.outcomes(client, lambda cell, _: (time.sleep(0.1), cell), range(4))
+        found = [next(outcomes)[1]]
+        time.sleep(2)  # the others come meanwhile
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+        while client.nthreads():
+            time.sleep(0.1)
+        assert sorted([*found, *(cell for _, cell in outcomes)]) == [0, 1, 2, 3]
+
+
 @pytest.mark.compiled
 def test_a_cluster_without_workers_is_one_sentence(busy, tmp_path, monkeypatch):
     monkeypatch.setattr("duelay.experiments.work.CLUSTER_SECONDS", 1)

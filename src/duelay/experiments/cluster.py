@@ -20,6 +20,7 @@ def outcomes(client: Any, work: Callable[..., Any], cells: Sequence[Any]) -> Ite
     TimeoutError.
     """
     from distributed import as_completed
+    from distributed.client import CancelledError
 
     waiting = list(reversed(cells))
     running = as_completed(loop=client.loop, with_results=True, raise_errors=False)
@@ -29,7 +30,8 @@ def outcomes(client: Any, work: Callable[..., Any], cells: Sequence[Any]) -> Ite
         for future, result in running.next_batch(block=False):
             if future.status == "error":
                 raise result[1]
-            if future.status != "finished":
+            # Not by its status: a result that is here counts, though its worker is lost since.
+            if isinstance(result, CancelledError):
                 raise ConnectionError("the Dask scheduler is gone: start it, and run again")
             yield result
         if time.monotonic() - looked >= _LOOK_SECONDS:

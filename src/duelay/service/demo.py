@@ -91,6 +91,8 @@ def demonstrate(
     remove_left()
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(contextlib.closing(_listen(port)))
+        stop = threading.Event()
+        _catch(stack, stop)
         folder = stack.enter_context(_folder())
         # It ends on a morning of the last days.
         begin = math.floor((time.time() - 60.0 * minutes * SPEED) / _DAY) * _DAY - 0.9 * _DAY
@@ -101,12 +103,11 @@ def demonstrate(
             app, log_config=None, access_log=False, server_header=False,
             timeout_graceful_shutdown=_SHUTDOWN,
         )  # fmt: skip
-        server = _Server(config)
+        server = _Server(config, stop)
         address = f"http://{HOST}:{listening.getsockname()[1]}"
         crowd = _Crowd(server, url, address, opened, [
             Visitors(scene, begin, [seed, place]) for place, scene in enumerate(scenes)
         ])  # fmt: skip
-        _catch(stack, server)
         for line in _words(address, minutes, scenes):
             say(line)
         if opens:
@@ -184,18 +185,32 @@ def _words(address: str, minutes: float, scenes: Sequence[Scene]) -> list[str]:
 
 
 class _Server(uvicorn.Server):
-    """A server that a signal stops in good order, as often as it comes."""
+    """A server that ends in good order once it is told to stop, maybe before it has begun."""
+
+    def __init__(self, config: uvicorn.Config, stop: threading.Event) -> None:
+        self._stop = stop
+        super().__init__(config)
+
+    @property
+    def should_exit(self) -> bool:
+        return self._stop.is_set()
+
+    @should_exit.setter
+    def should_exit(self, value: bool) -> None:
+        if value:
+            self._stop.set()
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Stop."""
-        self.should_exit = True
+        """Stop, as often as a signal comes."""
+        self._stop.set()
 
 
-def _catch(stack: contextlib.ExitStack, server: _Server) -> None:
-    """Let signals stop the server, those that it does not look at itself too."""
+def _catch(stack: contextlib.ExitStack, stop: threading.Event) -> None:
+    """Let signals say stop, those that the server does not look at itself too."""
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if (which := getattr(signal, name, None)) is not None:
-            stack.callback(signal.signal, which, signal.signal(which, server.handle_exit))
+            before = signal.signal(which, lambda sig, frame: stop.set())
+            stack.callback(signal.signal, which, before)
 
 
 class _Crowd:
