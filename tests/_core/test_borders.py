@@ -30,11 +30,18 @@ def play(n, policy=None, **started):
 def is_compiled():
     return len(take_turn.compiled.overloads)
 """
+# Who waits is told so at once, and not after a second: another machine may compile within one.
+AT_ONCE = """
+from duelay._core import borders, compiling
+compiling.PATIENCE = 0.0
+borders._MANY = 1
+"""
 
 
 def run(folder, program, waits=False, may_say="", **more):
+    at_once = AT_ONCE if waits else ""
     done = subprocess.run(
-        [sys.executable, "-c", PLAY + textwrap.dedent(program)],
+        [sys.executable, "-c", PLAY + at_once + textwrap.dedent(program)],
         capture_output=True, text=True, timeout=300,
         env={**os.environ, "NUMBA_CACHE_DIR": str(folder), **more},
     )  # fmt: skip
