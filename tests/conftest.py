@@ -1,7 +1,9 @@
+import functools
 import gc
 import os
 import shutil
 import signal
+import ssl
 import sys
 import types
 from pathlib import Path
@@ -14,6 +16,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # To compile makes many objects that stay, and Python would look through them again and again for
 # what can go: up to a seventh of the time.
 gc.set_threshold(50_000, 20, 100)
+
+# Every client of httpx reads all certificates that there are, also one that calls no https.
+ssl.create_default_context = functools.cache(ssl.create_default_context)
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
