@@ -7,7 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # A file's tests share kernels and fixtures: one worker has them all.
 PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile $(LEFT_OUT)
-WORKERS := 2
+# More than two cores have: many tests wait for a server, a disk, a browser or another process.
+WORKERS := 3
 LIVE := live service page cli/test_demo_live.py cli/test_service.py cli/test_stores.py \
     cli/test_report.py docs/test_service_pages.py
 # Hundreds of processes import the same files: each is compiled once, whatever the shell says.
@@ -115,9 +116,7 @@ test-quick: $(VENV)/.ready-dev
 test-compiled: $(VENV)/.ready-dev
 	$(PYTEST) -m '(kernels or compiled) and not slow'
 
-# Interpreted, the same code is the oracle of the compiled one. Many of these tests wait for a server, a
-# disk or a browser: a third worker goes on meanwhile.
-test-interpreted: WORKERS := 3
+# Interpreted, the same code is the oracle of the compiled one.
 test-interpreted: $(VENV)/.ready-dev
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'not slow and (interpreted or not long or not kernels)'
 
