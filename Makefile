@@ -36,7 +36,7 @@ help:
 	@echo 'make tutorial  the pictures of the tutorial, made anew in a browser'
 	@echo 'The numbers in docs/, each written by the command that makes it:'
 	@echo 'make numbers   those that take seconds'
-	@echo 'make bench     how long a simulated duel takes'
+	@echo 'make bench     how long a duel, a first answer, the reproduction and the tests take (half an hour)'
 	@echo 'make levels    how often a test of an assumption alarms where all is well (a minute)'
 	@echo 'make noon      what a player by the clock learns from bursts at noon (minutes)'
 	@echo 'make reproduction  the evaluation of the paper, into paper/ (two minutes)'
@@ -170,6 +170,7 @@ regrets: $(VENV)/.ready-dev
 bench: wheel
 	$(BIN)/python benchmarks/duel_cost.py --peers --write
 	$(BIN)/python benchmarks/starts.py --wheel $$(ls -t dist/*.whl | head -n 1) --write
+	$(BIN)/python benchmarks/whole.py --wheel $$(ls -t dist/*.whl | head -n 1) --write
 
 # What paper/ and studies/ hold already is not computed again.
 reproduction: $(VENV)/.ready

@@ -248,7 +248,11 @@ def test_by_pair_answers_for_every_pair():
         (lambda: Empirical.from_samples([]), "samples must be whole numbers of at least 1"),
         (lambda: ByPair((Constant(1),) * 3), "K×K delay laws for K of at least 2, got 3"),
         (lambda: ByPair((Constant(1), 5, 6, 7)), "laws must be K×K delay laws, got 5 among them"),
-        (lambda: delays.check(0.01), "delay must be a delay law, such as .* got 0.01"),
+        (
+            lambda: delays.check(0.01),
+            "got the number 0.01: write geometric:0.01 if that is the chance",
+        ),
+        (lambda: delays.check(0.0), "delay must be a delay law, such as .* got 0.0"),
         (
             lambda: delays.check(20),
             "got the number 20: write geometric:0.05 for a mean of 20, constant:20 for 20 every",

@@ -141,6 +141,8 @@ def test_mrr_needs_a_horizon_to_start_and_warns_when_it_is_short():
         (lambda: duelay.RRDBDelay(delta=0), "delta must be greater than 0 and less than 1, got 0"),
         (lambda: duelay.RUCB(counting="all"), "counting must be one of corrected, append-only"),
         (lambda: duelay.RUCBDelay(delay=0.01), "delay must be a delay law"),
+        (lambda: duelay.RUCBDelay(delay="learn"), "RUCBDelay must be told a delay law, .* 'learn'"),
+        (lambda: duelay.RRDBDelay(delay=None), "RRDBDelay must be told a delay law, .* got None"),
         (lambda: duelay.MRRDBDelay(mean_delay=0.5), "mean_delay must be at least 1"),
         (lambda: duelay.MRRDBDelay(mean_delay=math.inf), "mean_delay must be a finite number"),
         (

@@ -305,6 +305,15 @@ def forget(rule, ledger, t, rng):
     rule.n_arms  # noqa: B018 (absent)
 
 
+class Few(NamedTuple):
+    n_arms: int
+
+
+@select.register(Few)  # (few)
+def take_three(rule, ledger, t):
+    return 0, 1
+
+
 class Farther(NamedTuple):
     n_arms: int
 
@@ -361,6 +370,18 @@ def test_a_rule_that_does_not_return_two_arms_is_told_so_and_not_of_floats(do, m
     )
     with pytest.raises(TypeError, match=message):
         do(Of(make))
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(duelay._core.numba_parts.IS_PLAIN, reason="Numba's own words stand")
+@pytest.mark.parametrize("do", [ask_thrice, simulate_three])
+def test_a_rule_that_lacks_an_argument_is_told_so(do):
+    message = (
+        rf"the rule Few cannot be compiled \(\S+, line {line_of('few')}\): select must take four "
+        r"arguments, as in: def choose\(rule, ledger, t, rng\)$"
+    )
+    with pytest.raises(TypeError, match=message):
+        do(Of(Few))
 
 
 @pytest.mark.interpreted

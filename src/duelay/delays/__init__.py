@@ -120,6 +120,11 @@ def _refuse_number(delay: Any) -> None:
             f"delay must be a delay law, got the number {delay}: write geometric:{1 / ticks:g} for "
             f"a mean of {delay}, constant:{ticks:.0f} for {delay} every time"
         )
+    if 0 < ticks < 1:
+        raise ValueError(
+            f"delay must be a delay law, got the number {delay}: write geometric:{delay} if that "
+            f"is the chance at each tick that the answer comes"
+        )
 
 
 def tables(delay: Delay, n_arms: int, limit: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -315,6 +315,11 @@ class LawPolicy(CompiledPolicy):
 
     def _known_law(self) -> Delay:
         """Return the law; refuse an unknown word, and list those that are allowed."""
+        if not self.goes_without_law and (self.delay is None or self.delay in WAYS):
+            raise ValueError(
+                f"{type(self).__name__} must be told a delay law, such as geometric:0.01, got "
+                f"{self.delay!r}: DoubleThompson, RMED and MaillardSampling can do without"
+            )
         word, laws = self.delay, text.names("law")
         is_word = isinstance(word, str) and word.partition(":")[0].strip() not in laws
         if self.goes_without_law and is_word and not checks.is_number(str(word)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import inspect
 import numbers
 import re
 import traceback
@@ -28,6 +29,7 @@ _RULES = (
     "it must be a NamedTuple of numbers and arrays, whose functions make no new arrays, change no "
     "number in it, return whole numbers and call nothing but kernels"
 )
+_NOT_FOUR = "select must take four arguments, as in: def choose(rule, ledger, t, rng)"
 _NOT_TWO = "select must return two arms, each a whole number, as in: return first, second"
 _NOT_WHOLE = "select must return two arms, each a whole number: int(...) makes one of a float"
 
@@ -46,7 +48,7 @@ def refuse(rule: Any, error: Exception) -> NoReturn:
         raise error
     where, why = found or ("", _RULES)
     place = f" ({where})" if where else ""
-    if why not in (_NOT_TWO, _NOT_WHOLE):  # these are as wrong interpreted
+    if why not in (_NOT_FOUR, _NOT_TWO, _NOT_WHOLE):  # these are as wrong interpreted
         why += "; set NUMBA_DISABLE_JIT=1 to run it interpreted"
     raise TypeError(f"the rule {name} cannot be compiled{place}: {why}") from error
 
@@ -88,6 +90,9 @@ def _pair_of(error: Exception) -> tuple[tuple[Any, Any] | None, bool]:
 
 def _what(cls: type, body: Any, words: str) -> tuple[str, str] | None:
     """Return the line of the user's code that is wrong, and why; None if neither is known."""
+    if is_outside(body) and not _takes_four(body):
+        code = body.__code__
+        return f"{Path(code.co_filename).name}, line {code.co_firstlineno}", _NOT_FOUR
     if (lacks := _NO_NAME.search(words)) is not None:
         why = f"there is no {lacks[1]}: define or import it above, or mend its name"
         return _line_with(cls, lacks[1], "GLOBAL"), why
@@ -100,6 +105,14 @@ def _what(cls: type, body: Any, words: str) -> tuple[str, str] | None:
         return None  # what it is called with cannot be compiled
     # Its own functions can be, and who calls it cannot: that is by what it returns.
     return _returns(body), _NOT_TWO if "exhaust iter" in words else _NOT_WHOLE
+
+
+def _takes_four(body: Any) -> bool:
+    try:
+        inspect.signature(body).bind(*range(4))
+    except TypeError:
+        return False
+    return True
 
 
 def _line_in(words: str) -> str:

@@ -1,0 +1,80 @@
+"""How long the whole of it takes, once each, with nothing compiled: the reproduction, the tests.
+
+    python benchmarks/whole.py [--wheel FILE] [--write]
+
+Beside the seconds stands how many times as long as importing numba that is, measured before and
+after each: the yardstick of `starts.py`. With --write the table of docs/benchmarks.md is written
+anew, if all of them passed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import pages
+from duelay.show.table import table
+
+HEADS = ["the whole of", "s", "processor, s", "importing numba, s", "times that"]
+REPRODUCE = [sys.executable, "-m", "duelay", "reproduce", "--quiet", "--out"]
+
+
+def imports(n: int = 5) -> list[float]:
+    """Seconds that new processes take to import numba."""
+    found = []
+    for _ in range(n):
+        begin = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "import numba"], check=True)
+        found.append(time.perf_counter() - begin)
+    return found
+
+
+def measure(command: list[str], **more: str) -> list[str]:
+    """Run a command with an empty cache; return its seconds beside the yardstick."""
+    plain = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    before = imports()
+    with tempfile.TemporaryDirectory() as empty:
+        begin, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(
+            command, check=True, cwd=pages.ROOT, stdout=sys.stderr,
+            env={**plain, "XDG_CACHE_HOME": empty, **more},
+        )  # fmt: skip
+        seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
+    yardstick = statistics.median(before + imports())
+    found = [f"{seconds:.0f}", f"{processor:.0f}", f"{yardstick:.2f}", f"{seconds / yardstick:.0f}"]
+    print(*found, sep=" | ", file=sys.stderr, flush=True)
+    return found
+
+
+def main() -> None:
+    """Measure, print, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser.add_argument("--wheel", help="a wheel with compiled kernels, of `make wheel`")
+    parser.add_argument("--write", action="store_true", help="write the results into the page")
+    options = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as package:
+        kinds = [("from a checkout", "here", {})]
+        if options.wheel:
+            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+            subprocess.run([*pip, "--target", package, options.wheel], check=True)
+            kinds.append(("with the wheel", "wheel", {"PYTHONPATH": package}))
+        for words, name, more in kinds:
+            took = measure([*REPRODUCE, f"{folder}/{name}"], **more)
+            rows.append([f"`duelay reproduce`, {words}", *took])
+        for target in ("test-library", "test"):
+            rows.append([f"`make {target}`", *measure(["make", target])])
+    print(table(HEADS, rows, left=(0,)))
+    if options.write:
+        pages.keep("bench-whole", "make bench", [pages.table(HEADS, rows)])
+
+
+if __name__ == "__main__":
+    main()
