@@ -338,7 +338,7 @@ GIVEN = {
     "howto/stopping.md": "160 2,200 10 % 0.1",
     "paper.md": "20,000 500 60 52 0.999",  # settings, people, and what the paper says
     "players.md": "60",  # bytes of a pickle, a duel
-    "reproduction.md": "4.5 54 350",  # figures.py's limit; one machine
+    "reproduction.md": "4.5 350",  # figures.py's limit; one machine
     "simulator.md": "130 2000",
     "studies.md": "0.5 1.5 20,000 300,000 2000 5000 50,000 2.5",  # settings
     "theory.md": "81 243 0.95 99 % 4000",  # told._STEPS

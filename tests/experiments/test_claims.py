@@ -435,6 +435,7 @@ runs = 1
     (tmp_path / "one.toml").write_text(source)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", DeprecationWarning)  # between its parts, of old ones
         experiments.run(
             experiments.read(tmp_path / "one.toml"), tmp_path / "out", workers=1, quiet=True
         )
