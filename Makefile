@@ -124,7 +124,7 @@ test-interpreted: $(VENV)/.ready-dev
 coverage: $(VENV)/.ready-dev
 	$(BIN)/python -m coverage erase
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -n 2 --dist loadfile \
-	    -m 'not slow and (interpreted or not long)'
+	    -m 'not slow and (interpreted or not long or not kernels)'
 	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage report
 

@@ -14,6 +14,7 @@ from duelay.delays import (
     LogNormal,
     NegativeBinomial,
     Never,
+    Pareto,
     Uniform,
     Weibull,
     Zipf,
@@ -30,6 +31,7 @@ simple = st.one_of(
     st.builds(NegativeBinomial, positive, st.floats(0.01, 1)),
     st.builds(Zipf, st.floats(0, 5), st.integers(1, 1000)),
     st.builds(Weibull, positive, positive),
+    st.builds(Pareto, positive, positive),
     st.builds(LogNormal, positive, positive),
     st.lists(st.floats(0, 0.1), min_size=1, max_size=8).map(Empirical),
 )

@@ -3,6 +3,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import scipy.special
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,11 +18,13 @@ from duelay.delays import (
     LogNormal,
     NegativeBinomial,
     Never,
+    Pareto,
     Uniform,
     Weibull,
     Zipf,
 )
 
+HEAVY = [Pareto(0.8, 10.0)]  # all conversions come, and the mean is infinite
 LAWS = [
     Geometric(0.01),
     Geometric(1),
@@ -37,6 +40,9 @@ LAWS = [
     Weibull(0.5, 30.0),
     Weibull(2.0, 0.01),
     LogNormal(20.0, 1.2),
+    Pareto(3.0, 10.0),
+    *HEAVY,
+    Never(0.2, Pareto(1.5, 10.0)),
     Empirical(pmf=(0.2, 0.0, 0.3)),
     Empirical(pmf=(1.0,)),
     Empirical(pmf=(0.0,)),
@@ -69,7 +75,7 @@ def test_cdf_pmf_quantiles_and_support_fit_together(law):
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_the_mean_is_that_of_the_probabilities(law):
-    if law.never > 0:
+    if law.never > 0 or law in HEAVY:
         assert law.mean == math.inf
     else:
         last = int(law.quantile(1 - 1e-13))
@@ -94,6 +100,7 @@ def test_families_agree_with_scipy():
         (Geometric(0.03), scipy.stats.geom(0.03).cdf(t)),
         (NegativeBinomial(2.5, 0.04), scipy.stats.nbinom(2.5, 0.04).cdf(t - 1)),
         (Weibull(0.7, 20.0), scipy.stats.weibull_min(0.7, scale=20.0).cdf(t)),
+        (Pareto(0.9, 20.0), scipy.stats.lomax(0.9, scale=20.0).cdf(t)),
         (LogNormal(30.0, 0.8), scipy.stats.lognorm(0.8, scale=30.0).cdf(t)),
         (Uniform(5, 90), scipy.stats.randint(5, 91).cdf(t)),
         (Zipf(1.3, 300), scipy.stats.zipfian(1.3, 300).cdf(t)),
@@ -110,6 +117,16 @@ def test_means_of_long_tails():
     assert Weibull(0.001, 1.0).mean == math.inf
     assert LogNormal(1e5, 60.0).mean == math.inf  # e^1800 is more than a float can say
     assert NegativeBinomial(2, 0.001).mean == pytest.approx(1 + 2 * 999)
+    for shape, scale in ((1.01, 1.0), (1.5, 10.0), (3.0, 300.0), (20.0, 0.5)):
+        exact = scale**shape * scipy.special.zeta(shape, scale)  # Hurwitz's
+        assert Pareto(shape, scale).mean == pytest.approx(exact, rel=1e-12)
+    assert Pareto(1.0, 10.0).mean == Pareto(0.5, "10m").mean == math.inf
+
+
+def test_a_quantile_beyond_all_ticks_is_never():
+    far = Weibull(0.01, 1.0)
+    assert far.cdf(2**62) < 0.999 and far.quantile(0.999) == math.inf
+    assert far.cdf(far.quantile(0.7)) >= 0.7
 
 
 def test_a_law_of_ones_own_needs_a_cdf_only():
@@ -231,6 +248,7 @@ def test_by_pair_answers_for_every_pair():
         (lambda: Zipf(-1, 5), "exponent must be at least 0, got -1"),
         (lambda: Zipf(1, 10**9), "cutoff must be at most 50000000"),
         (lambda: Weibull(0, 1), "shape must be greater than 0, got 0"),
+        (lambda: Pareto(0, 1), "shape must be greater than 0, got 0"),
         (lambda: LogNormal(1, -1), "sigma must be greater than 0, got -1"),
         (lambda: Never(1.5, Constant(1)), "share must be at least 0 and at most 1, got 1.5"),
         (lambda: Never(0.5, 3), "law must be a delay law .* got 3"),

@@ -26,6 +26,7 @@ from duelay.delays import (
     Geometric,
     LogNormal,
     Never,
+    Pareto,
     Uniform,
     Weibull,
 )
@@ -34,6 +35,7 @@ from duelay.delays.incomplete_gamma import gamma_tails
 PAIRS = [
     (Weibull(0.5, "10m"), scipy.stats.weibull_min(0.5, scale=600)),
     (Weibull(3, "14d"), scipy.stats.weibull_min(3, scale=14 * 86_400)),
+    (Pareto(1.5, "10m"), scipy.stats.lomax(1.5, scale=600)),
     (LogNormal("10m", 1.5), scipy.stats.lognorm(1.5, scale=600)),
     (LogNormal("20ms", 0.1), scipy.stats.lognorm(0.1, scale=0.02)),
     (Exponential("2h"), scipy.stats.expon(scale=7200)),

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import numba
 import numpy as np
 import pytest
 
 import duelay
 from duelay import experiments, text
 from duelay.experiments.cells import cells_of, compute
-from duelay.rules import select
+from duelay.rules import explaining, select
 from duelay.rules.explaining import refuse
 from duelay.testing import PolicyContract, compiled_duels, live_duels
 
@@ -201,6 +202,12 @@ def test_a_rule_without_a_function_is_named():
             duelay.simulate(problem, Of(make), delay="constant:1", horizon=5)
 
 
+def test_a_file_of_ones_own_in_a_folder_of_our_name_is_ones_own():
+    ours, numbas = Path(explaining.__file__), Path(numba.__file__).parent / "core" / "errors.py"
+    words = "".join(f'File "{path}", line 7' for path in ("/home/me/duelay/mine.py", ours, numbas))
+    assert explaining._line_in(words) == "mine.py, line 7"
+
+
 @pytest.mark.compiled
 def test_a_rule_that_allocates_is_told_so():
     if not duelay._core.numba_parts.WITHOUT_RUNTIME:
@@ -256,6 +263,16 @@ def halve(rule, ledger, t, rng):
     return 0.5 * rule.n_arms, 1  # (halved)
 
 
+class Draws(NamedTuple):
+    n_arms: int
+
+
+@select.register(Draws)
+def draw(rule, ledger, t, rng):
+    arm = rng.choice(rule.n_arms)  # (drawn)
+    return arm, (arm + 1) % rule.n_arms
+
+
 class Triples(NamedTuple):
     n_arms: int
 
@@ -272,6 +289,7 @@ def triple(rule, ledger, t, rng):
     [
         (Misspelt, "here", "there is no leest_asked: define or import it above"),
         (Rootless, "there", "math has no sqroot"),
+        (Draws, "drawn", r"of a Generator's methods .*: int\(rng.random\(\) \* n\) draws one of n"),
         (Halves, "halved", "select must return two arms, each a whole number"),
         (Triples, "tripled", "select must return two arms, each a whole number"),
     ],

@@ -15,7 +15,7 @@ from duelay import text
 from duelay._core.duration import Duration
 from duelay.delays._law import Law
 from duelay.delays.by_pair import ByPair
-from duelay.delays.continuous import Exponential, Gamma, LogNormal, Weibull
+from duelay.delays.continuous import Exponential, Gamma, LogNormal, Pareto, Weibull
 from duelay.delays.curve import Curve
 from duelay.delays.empirical import Empirical
 from duelay.delays.families import Constant, Geometric, NegativeBinomial, Uniform, Zipf
@@ -39,6 +39,7 @@ __all__ = [
     "LogNormal",
     "NegativeBinomial",
     "Never",
+    "Pareto",
     "Uniform",
     "Weibull",
     "Zipf",

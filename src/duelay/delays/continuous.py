@@ -1,4 +1,4 @@
-"""Weibull, log-normal, exponential and gamma times: in time, or rounded up to the next tick.
+"""Weibull, Pareto, log-normal, exponential and gamma times: in time, or rounded up to a tick.
 
 A law whose scale is a duration, such as "10m", is in time.
 """
@@ -22,6 +22,7 @@ from duelay.delays.incomplete_gamma import gamma_tails, invert_gamma
 from duelay.text import named
 
 _ALMOST = 1.0 - 2.0**-53  # the largest share below one
+_HEAD = 2**12  # ticks that the mean of a Pareto law adds up one by one
 _LARGEST_SHAPE = 1e6  # beyond it a gamma time spreads by less than 0.1 %: it is a constant
 
 
@@ -123,6 +124,57 @@ class Weibull(ContinuousLaw):
         """scale · (-log(1 - q))^(1 / shape)."""
         with np.errstate(over="ignore"):
             return np.asarray(self.scale * (-np.log1p(-q)) ** (1.0 / self.shape))
+
+
+@named("law", "pareto")
+@dataclass(frozen=True)
+class Pareto(ContinuousLaw):
+    """A Pareto time of the second kind, Lomax's, rounded up: a tail that falls like x^-shape.
+
+    A shape of at most one has an infinite mean, though every conversion comes.
+
+    >>> Pareto(1.0, 100.0).cdf(100), Pareto(1.0, 100.0).mean, Pareto(3, "10m").mean
+    (0.5, inf, 300.0)
+    """
+
+    shape: float
+    scale: float | Duration
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", checks.number("shape", self.shape, above=0))
+        object.__setattr__(self, "scale", checks.length("scale", self.scale))
+
+    @property
+    def unit(self) -> float | Duration:
+        """The scale."""
+        return self.scale
+
+    @property
+    def exact_mean(self) -> float:
+        """E[X] = scale / (shape - 1), infinite for a shape of at most one."""
+        return float(self.scale) / (self.shape - 1.0) if self.shape > 1 else math.inf
+
+    @property
+    def mean(self) -> float:
+        """E[D]: in ticks a sum, whose tail is Euler's and Maclaurin's; blocks die out too late."""
+        if self.in_time or math.isinf(self.exact_mean):
+            return self.exact_mean
+        head = float(np.sum(self.survival(np.arange(float(_HEAD)))))
+        last, reach = float(self.survival(np.asarray(float(_HEAD)))), _HEAD + self.scale
+        return head + last * (reach / (self.shape - 1.0) + 0.5 + self.shape / (12.0 * reach))
+
+    def survival(self, x: Floats) -> Floats:
+        """P(X > x) = (1 + x / scale)^-shape."""
+        return np.asarray(np.exp(-self.shape * np.log1p(x / self.scale)))
+
+    def arrived(self, x: Floats) -> Floats:
+        """P(X <= x) = 1 - (1 + x / scale)^-shape."""
+        return np.asarray(-np.expm1(-self.shape * np.log1p(x / self.scale)))
+
+    def invert(self, q: Floats) -> Floats:
+        """scale · ((1 - q)^(-1 / shape) - 1)."""
+        with np.errstate(over="ignore"):
+            return np.asarray(self.scale * np.expm1(-np.log1p(-q) / self.shape))
 
 
 @named("law", "exponential")

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, NoReturn
 
+import numba
+
 from duelay._core import outside
 from duelay._core.numba_parts import COMPILER_ERRORS
 from duelay._core.sources import is_outside
@@ -24,11 +26,14 @@ _NO_NAME = re.compile(r"NameError: (?:global )?name '(\w+)' is not defined")
 _NO_MEMBER = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _NO_ARM = "select must return two arms, whole numbers from 0 to K - 1"  # said by `pick`
 _TAKE_IT = {("turn.py", "pick"), ("ledger.py", "record")}  # who is handed the pair, as i and j
+_PACKAGES = (Path(__file__).resolve().parents[1], Path(numba.__file__).resolve().parent)
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 _RULES = (
     "it must be a NamedTuple of numbers and arrays, whose functions make no new arrays, change no "
     "number in it, return whole numbers and call nothing but kernels"
 )
+_DRAWS = re.compile(r"\b(integers|choice|permuted|shuffle)\b")  # of a Generator's
+_NO_DRAW = "of a Generator's methods not all are compiled: int(rng.random() * n) draws one of n"
 _NOT_FOUR = "select must take four arguments, as in: def choose(rule, ledger, t, rng)"
 _NOT_TWO = "select must return two arms, each a whole number, as in: return first, second"
 _NOT_WHOLE = "select must return two arms, each a whole number: int(...) makes one of a float"
@@ -100,7 +105,7 @@ def _what(cls: type, body: Any, words: str) -> tuple[str, str] | None:
         where = _line_with(cls, lacks[2], "ATTR", "METHOD")
         return (where, f"{lacks[1]} has no {lacks[2]}") if where else None
     if where := _line_in(words):
-        return where, _RULES
+        return where, _NO_DRAW if _DRAWS.search(words) else _RULES
     if _LINE.search(words) is None or "pyobject" in words or not is_outside(body):
         return None  # what it is called with cannot be compiled
     # Its own functions can be, and who calls it cannot: that is by what it returns.
@@ -117,10 +122,14 @@ def _takes_four(body: Any) -> bool:
 
 def _line_in(words: str) -> str:
     """Return the innermost line of the user's code that Numba's words name."""
-    ours = Path(__file__).parents[1].name
-    places = _LINE.findall(words)
-    theirs = [(path, line) for path, line in places if {ours, "numba"}.isdisjoint(Path(path).parts)]
+    theirs = [(path, line) for path, line in _LINE.findall(words) if _is_theirs(path)]
     return f"{Path(theirs[-1][0]).name}, line {theirs[-1][1]}" if theirs else ""
+
+
+def _is_theirs(path: str) -> bool:
+    """Whether a file is neither one of this package nor one of Numba's."""
+    whole = Path(path).resolve()
+    return not any(whole.is_relative_to(folder) for folder in _PACKAGES)
 
 
 def _line_with(cls: type, name: str, *kinds: str) -> str:
