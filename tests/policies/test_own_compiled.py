@@ -7,7 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -314,6 +314,15 @@ def show_one(rule, ledger, t, rng):
     return 0  # (single)
 
 
+class Arrays(NamedTuple):
+    pair: Any
+
+
+@select.register(Arrays)
+def fill(rule, ledger, t, rng):
+    return rule.pair  # (filled)
+
+
 class Absent(NamedTuple):
     n_arms: int
 
@@ -388,6 +397,8 @@ def test_a_rule_that_does_not_return_two_arms_is_told_so_and_not_of_floats(do, m
     )
     with pytest.raises(TypeError, match=message):
         do(Of(make))
+    with pytest.raises(TypeError, match=rf"line {line_of('filled')}\): .*: return first, second$"):
+        do(Of(lambda n_arms: Arrays(np.zeros(2, dtype=np.int64))))
 
 
 @pytest.mark.compiled

@@ -109,7 +109,8 @@ def _what(cls: type, body: Any, words: str) -> tuple[str, str] | None:
     if _LINE.search(words) is None or "pyobject" in words or not is_outside(body):
         return None  # what it is called with cannot be compiled
     # Its own functions can be, and who calls it cannot: that is by what it returns.
-    return _returns(body), _NOT_TWO if "exhaust iter" in words else _NOT_WHOLE
+    is_no_pair = "exhaust iter" in words or "returning of array" in words
+    return _returns(body), _NOT_TWO if is_no_pair else _NOT_WHOLE
 
 
 def _takes_four(body: Any) -> bool:
