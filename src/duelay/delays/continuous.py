@@ -9,7 +9,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,6 @@ from duelay.text import named
 
 _ALMOST = 1.0 - 2.0**-53  # the largest share below one
 _HEAD = 2**12  # ticks that the mean of a Pareto law adds up one by one
-_LARGEST_SHAPE = 1e6  # beyond it a gamma time spreads by less than 0.1 %: it is a constant
 
 
 class ContinuousLaw(Law):
@@ -81,26 +80,33 @@ class ContinuousLaw(Law):
         return sum_survival(self.survival)
 
 
-@named("law", "weibull")
 @dataclass(frozen=True)
-class Weibull(ContinuousLaw):
-    """A Weibull time rounded up: a tail heavier than geometric for a shape below one.
+class ShapedLaw(ContinuousLaw):
+    """A law of a shape, which is a number, and a scale, which may be a duration."""
 
-    >>> round(Weibull(1.0, 100.0).cdf(100), 4)
-    0.6321
-    """
-
+    largest_shape: ClassVar[float | None] = None
     shape: float
     scale: float | Duration
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", checks.number("shape", self.shape, above=0))
+        shape = checks.number("shape", self.shape, above=0, most=self.largest_shape)
+        object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "scale", checks.length("scale", self.scale))
 
     @property
     def unit(self) -> float | Duration:
         """The scale."""
         return self.scale
+
+
+@named("law", "weibull")
+@dataclass(frozen=True)
+class Weibull(ShapedLaw):
+    """A Weibull time rounded up: a tail heavier than geometric for a shape below one.
+
+    >>> round(Weibull(1.0, 100.0).cdf(100), 4)
+    0.6321
+    """
 
     @property
     def exact_mean(self) -> float:
@@ -128,7 +134,7 @@ class Weibull(ContinuousLaw):
 
 @named("law", "pareto")
 @dataclass(frozen=True)
-class Pareto(ContinuousLaw):
+class Pareto(ShapedLaw):
     """A Pareto time of the second kind, Lomax's, rounded up: a tail that falls like x^-shape.
 
     A shape of at most one has an infinite mean, though every conversion comes.
@@ -136,18 +142,6 @@ class Pareto(ContinuousLaw):
     >>> Pareto(1.0, 100.0).cdf(100), Pareto(1.0, 100.0).mean, Pareto(3, "10m").mean
     (0.5, inf, 300.0)
     """
-
-    shape: float
-    scale: float | Duration
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", checks.number("shape", self.shape, above=0))
-        object.__setattr__(self, "scale", checks.length("scale", self.scale))
-
-    @property
-    def unit(self) -> float | Duration:
-        """The scale."""
-        return self.scale
 
     @property
     def exact_mean(self) -> float:
@@ -228,25 +222,14 @@ class Exponential(ContinuousLaw):
 
 @named("law", "gamma")
 @dataclass(frozen=True)
-class Gamma(ContinuousLaw):
+class Gamma(ShapedLaw):
     """A gamma time rounded up: the sum of `shape` exponential times, each of mean `scale`.
 
     >>> Gamma(2, "10m").mean, round(Gamma(1, 100).cdf(100), 4)
     (1200.0, 0.6321)
     """
 
-    shape: float
-    scale: float | Duration
-
-    def __post_init__(self) -> None:
-        shape = checks.number("shape", self.shape, above=0, most=_LARGEST_SHAPE)
-        object.__setattr__(self, "shape", shape)
-        object.__setattr__(self, "scale", checks.length("scale", self.scale))
-
-    @property
-    def unit(self) -> float | Duration:
-        """The scale."""
-        return self.scale
+    largest_shape: ClassVar[float | None] = 1e6  # beyond it, it spreads by less than 0.1 %
 
     @property
     def exact_mean(self) -> float:
