@@ -186,18 +186,18 @@ STATED = {
             and max(t["datasets"]["geometric:0.01"]["RR-DB-Delay"].items(), key=lambda c: c[1])[0]
             == "sushi"
         ),
-        "12 to 18 % less at 1,000, a quarter (six rankers) and a third (tennis) less at 10,000":
+        "11 to 19 % less at 1,000, a quarter (six rankers) and a third (tennis) less at 10,000":
         lambda t: (
-            near(t.ratios("mean-delay", LEARNED, COIN, "1,000"), 0.82, 0.88, by=0.01)
+            near(t.ratios("mean-delay", LEARNED, COIN, "1,000"), 0.81, 0.89, by=0.01)
             and near(t.ratios("mean-delay", LEARNED, COIN, "10,000"), 2 / 3, 3 / 4)
         ),
         "four times the regret (six rankers) and twenty times (tennis) at 10,000": lambda t: near(
             t.growth("mean-delay", "RUCB", "10,000", "1"), 4, 20
         ),
-        "two thirds of the regret of the coin without one, where 80 % do, a third":
+        "seven tenths of the regret of the coin without one, where 80 % do, a third to four ninths":
         lambda t: (
-            near(t.ratios("never", LEARNED, COIN, "40 %"), 2 / 3)
-            and near(t.ratios("never", LEARNED, COIN, "80 %"), 1 / 3)
+            near(t.ratios("never", LEARNED, COIN, "40 %"), 0.7)
+            and near(t.ratios("never", LEARNED, COIN, "80 %"), 1 / 3, 4 / 9)
         ),
         "RUCB doubles its regret from constant to Zipf": lambda t: near(
             t.growth("tails", "RUCB", "Zipf 1.2", "constant"), 2, 2, by=0.25
@@ -253,8 +253,8 @@ STATED = {
             ],
             2 / 5, 2 / 3,
         ),
-        "leads with the winner in 60 % (leader)": lambda t: (
-            share_in_brackets("arms", "leader", COIN, "200") == 60
+        "leads with the winner in 69 % (leader)": lambda t: (
+            share_in_brackets("arms", "leader", COIN, "200") == 69
         ),
         "two fifths and less of the regret of the coin without one": lambda t: (
             max(t.ratios("window", LEARNED, COIN, "30")) < 0.42
@@ -294,8 +294,8 @@ STATED = {
             [r for row in BOTH for r in t.growth("votes", row, "80 %", "0")], 4
         ),
         "12 to 13 times": lambda t: near(t.growth("never", COIN, "80 %", "0"), 12, 13, by=0.04),
-        "4 times with a learned law": lambda t: near(
-            t.growth("never", LEARNED, "80 %", "0"), 4
+        "4 to 5 times with a learned law": lambda t: near(
+            t.growth("never", LEARNED, "80 %", "0"), 4, 5
         ),
         "the two best scores differ by 0.019": lambda t: round(
             np.diff(np.sort(duelay.problems.generate("no-winner:10,1").borda_scores)[-2:])[0], 3
@@ -322,7 +322,7 @@ GIVEN = {
     # table.BLOCK and many_arms.MANY, samples.BITS; the C++ library, which was timed by hand
     "benchmarks.md": "32 53 0.35 0.6 2.2 2.5 0.016 0.021 0.020 0.026 0.51",
     # what the studies vary, how tried.py goes, and quick_numbers.two_arm_limits
-    "choosing.md": "80 % 0.015 40 80 5,000 400 20 200",
+    "choosing.md": "80 % 0.015 40 80 5,000 400 20 200 162",  # the last: the worst run of a check
     "concepts.md": "60 80 40 20",  # the picture's settings, and a hundred duels by hand
     "datasets.md": "28 0.06 0.04 0.55 0.45 135 107 27 0.52 0.48 0.0714 0.05 0.0167 2973 45 25 "
     "0.145 5000 0.0005",  # of the sources
