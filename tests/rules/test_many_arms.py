@@ -7,8 +7,10 @@ import pytest
 from scipy import stats
 
 import duelay
+import naive
 from duelay import delays
 from duelay.ledger import age_to, assume, hear, open_ledger, record
+from duelay.rules import many_arms
 from duelay.rules.beliefs import chance_above_half
 from duelay.rules.double_thompson import DoubleThompsonRule
 from duelay.rules.many_arms import MANY, ManyArmsRule, best_of_all, many_arms_rule, take_floors
@@ -267,6 +269,43 @@ def test_pairs_are_chosen_as_often_as_if_all_betas_were_drawn(n_arms, strong, du
         table = table[:, table.sum(axis=0) > 0]
         assert table.shape[1] > 8
         assert stats.chi2_contingency(table).pvalue > 0.0005
+
+
+@pytest.mark.long
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    "n_arms, strong, duels, c, law",
+    [
+        (4, [6], 25, 3.0, None),
+        (5, [4], 30, 4.0, None),
+        (6, [3], 80, 3.0, delays.Uniform(1, 80)),
+        (7, [20], 70, 8.0, delays.Uniform(1, 80)),
+        (8, [4], 60, 4.0, None),
+    ],
+)
+def test_proposals_leave_the_law_of_the_definitions(n_arms, strong, duels, c, law, monkeypatch):
+    """The same with few draws, interpreted, against `naive.double_thompson`.
+
+    A tenth of them, about, come from a proposal that counts: it is made though it is not rare.
+    """
+    monkeypatch.setattr(many_arms, "_RARE", 1.0)
+    ledger, t, n = ledger_with_leaders(n_arms, strong, duels, law), 1000, 2000
+    told, rng = ledger.estimates(), np.random.default_rng(2)
+    plain = [naive.double_thompson(told.mean, told.expected, 0.51, t, rng) for _ in range(4 * n)]
+    rule = with_tilt(many_arms_rule(0.51, n_arms), c / math.sqrt(n_arms))
+    picks = np.zeros((n, 2), dtype=np.int64)
+    take_picks(rule, ledger, t, np.random.default_rng(3), picks)
+    counts = np.array(
+        [
+            np.bincount(np.asarray(x) @ [n_arms, 1], minlength=n_arms**2)
+            for x in (np.sort(picks, axis=1), np.sort(plain, axis=1))
+        ]
+    )
+    is_rare = counts.sum(axis=0) < 25
+    table = np.column_stack([counts[:, ~is_rare], counts[:, is_rare].sum(axis=1)])
+    table = table[:, table.sum(axis=0) > 0]
+    assert table.shape[1] > 4
+    assert stats.chi2_contingency(table).pvalue > 0.0005
 
 
 @pytest.mark.long
