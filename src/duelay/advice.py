@@ -22,7 +22,7 @@ GOALS = ("regret", "decide")
 
 
 class Recommendation(NamedTuple):
-    """A policy, and a sentence of reason; what is started or simulated is its `policy`."""
+    """A policy, and the reason in a sentence; start or simulate its `policy`."""
 
     policy: Policy
     reason: str

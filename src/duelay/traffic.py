@@ -39,7 +39,7 @@ class Traffic(ABC):
         """(n,): when the first n duels come, in seconds, from 0 on and never falling."""
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw how many duels have come by when, in one draw of them; needs matplotlib."""
+        """Draw one sample of the traffic: duels that have come, over time; needs matplotlib."""
         from duelay.show import plots
 
         return plots.draw_traffic(ax, self)
@@ -140,7 +140,7 @@ class Bursts(Traffic):
             )
 
     def times(self, n: int, rng: np.random.Generator) -> Floats:
-        """All bursts begin by a draw of their own."""
+        """The beginning of each burst is drawn by itself."""
         bursts = np.arange(-(-n // self.size), dtype=np.float64)
         room = float(self.every) - self.size * float(self.apart)
         begins = bursts * float(self.every) + room * rng.random(bursts.size)

@@ -15,9 +15,10 @@ FEW = 3  # arms
 def warm_up(n_arms: int = FEW) -> None:
     """Compile what the recommended policies need, in players and in the simulator, or load it.
 
-    `n_arms` is the most that will be compared: from 32 on there is more to compile. It is kept on
-    disk, so that once is enough on a machine or in an image. Without it the first asks of a player
-    are interpreted, while a thread compiles; a first simulation waits, unless it has few duels.
+    `n_arms` is the most arms that will be compared: from 32 on there is more to compile. Compiled
+    code is kept on disk: once is enough on a machine or in an image. Without a warm-up the first
+    asks of a player are interpreted, while a thread compiles; a first simulation waits, unless it
+    has few duels.
     """
     policies = [recommend(goal=goal).policy for goal in ("regret", "decide")]
     for policy in policies:
@@ -32,5 +33,5 @@ def warm_up(n_arms: int = FEW) -> None:
 
 
 def sizes(n_arms: int) -> tuple[int, ...]:
-    """Return numbers of arms that between them need what any number up to `n_arms` does."""
+    """Return numbers of arms that together need all code that any number up to `n_arms` needs."""
     return (FEW, MANY) if checks.whole("n_arms", n_arms, least=2) >= MANY else (FEW,)

@@ -27,7 +27,7 @@ class Comparison:
     """The results of several policies, in the order in which they were asked for."""
 
     forms: Sequence[str]  # as they were asked for
-    results: list[Result]  # of the first ones; of all unless one failed or Ctrl-C was pressed
+    results: list[Result]  # of all policies, or of those before a failure or Ctrl-C
     failure: str = ""  # why the next one failed
 
     @property
@@ -46,8 +46,8 @@ class Comparison:
     def table(self) -> str:
         """Regret, how often the winner leads, and what a duel costs; what each alias stands for.
 
-        Where runs end when a winner is declared: after how many duels, and days of traffic, how
-        often, and how often wrongly.
+        If runs end when a winner is declared: the duels, and the days of traffic, until then; in
+        how many runs one is declared, and in how many a wrong one.
         """
         stops = any(result.setting.stop is not None for result in self.results)
         days = stops and any(result.traffic is not None for result in self.results)
@@ -78,7 +78,7 @@ class Comparison:
         return "\n".join([shown, *([""] if meant else []), *meant.values()])
 
     def write(self, folder: Path, band: str) -> None:
-        """Write a table of the regret and its figure; with `stop` also of stops, and evidence."""
+        """Write a table and a figure of the regret; with `stop`, of stops and evidence as well."""
         from duelay.show import canvas, plots
 
         if any(result.setting.stop is not None for result in self.results):

@@ -1,4 +1,4 @@
-"""What the commands share that read a log: its options, and the reader."""
+"""What commands that read a log have in common: their options, and the reader."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _columns(ctx: Any, param: Any, pairs: tuple[str, ...]) -> dict[str, str | No
 
 
 def log_options(command: C) -> C:
-    """The path of a log and what it does not say itself; `read_log` takes all of it."""
+    """Options: the path of a log, and what the log does not say itself. `read_log` takes them."""
     options = [
         click.argument("log", metavar="LOG", type=click.Path(path_type=Path)),
         click.option("--column", "columns", multiple=True, callback=_columns, metavar="ROLE=NAME",

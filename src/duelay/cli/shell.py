@@ -80,8 +80,8 @@ class Command(click.Command):
 
         An argument is the first word of its sentence, or stands with a value as Python writes it:
         ``target='borda'`` becomes ``--target borda``, ``columns={'first': 'left'}`` becomes
-        ``--column first=left``, and a flag's ``=True`` is left out. What is said of a policy or a
-        law in text is about its own knobs: ``delay=learn``, as in text.
+        ``--column first=left``, and a flag's ``=True`` is left out. Within the text of a
+        policy or a law nothing changes: ``delay=learn`` stays, as it is an argument of the policy.
         """
         for code, words in _IN_THE_SHELL.items():
             sentence = sentence.replace(code, words)

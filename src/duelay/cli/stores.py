@@ -27,7 +27,7 @@ def find_live() -> Any:
 
 
 class StoreCommand(Command):
-    """A command on a store: one that does not answer is a sentence and status 1."""
+    """A command on a store; if the store does not answer, it says so and exits with status 1."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it."""
@@ -36,7 +36,7 @@ class StoreCommand(Command):
             return super().invoke(ctx)
         except live.StoreError as error:
             raise OSError(str(error)) from None
-        except ImportError as error:  # of what only some stores or files need
+        except ImportError as error:  # a package that only some stores or files need
             raise ValueError(str(error)) from None
 
 
@@ -66,7 +66,7 @@ def _bar(**shown: Any) -> Any:
 
 
 def _counting(bar: Any) -> Callable[[int], None]:
-    """Return what moves a bar to a number of duels; a smaller number is of the next experiment."""
+    """Return a function that moves a bar to a number; a smaller one begins the next experiment."""
     last = 0
 
     def move(n: int) -> None:

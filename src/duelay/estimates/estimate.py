@@ -79,7 +79,7 @@ class Estimate:
 
     @property
     def naive(self) -> NDArray[np.float64]:
-        """(K, K): the same if silence were a win of the second; of votes, as they stand."""
+        """(K, K): the same with silence taken for a win of the second; for votes, their share."""
         return self.preferences.naive
 
     @property
@@ -113,7 +113,7 @@ class Estimate:
     def _scores(self) -> NDArray[np.float64]:
         """(K,): how many others each arm beats, each by the probability that it does.
 
-        Who has met them seldom, or never, is in the middle.
+        An arm that has met few others, or none, is in the middle.
         """
         lead, n = self._gaps
         ahead = lead / np.sqrt(n + _FEW)
@@ -151,7 +151,7 @@ class Estimate:
 
     @property
     def doubts(self) -> tuple[Finding, ...]:
-        """Those of them that find what the intervals, or the winner, rest on."""
+        """The alarms that question what the intervals, or the winner, rest on."""
         is_joint = self.delays is not None and self.delays.joint is not None
         rests_on: tuple[str, ...] = _ON_THE_COIN
         if self.history.feedback == "votes" and self.history.order not in ("coin", "alternate"):

@@ -127,9 +127,9 @@ def _find_order(history: History) -> tuple[str | None, bool]:
 
 
 def _test(history: History, together: History | None) -> tuple[Finding, ...]:
-    """Run the tests; of votes, whether they are independent is asked of units, not of votes.
+    """Run the tests; with units, independence is tested between units, not between votes.
 
-    Where no coin decides the order, the law is the same for all pairs, or should be.
+    Where no coin decides the order, one delay law is taken for all pairs: that is tested, too.
     """
     found = check_assumptions(history)
     if together is None and history.order == "champion":
@@ -154,5 +154,5 @@ def _guarantee(history: History, order: str | None, seems: bool) -> Guarantee:
     found = find_guarantee(bets, history.feedback, order, past)
     if not seems:
         return found
-    # Bets go along the log: an order that is even at its end alone would not be fair on the way.
+    # Bets are made duel by duel: an order that is even only at the end is not fair on the way.
     return Guarantee("measured", found.words + _SEEMS, bets=False)

@@ -9,7 +9,7 @@ import numpy as np
 from duelay._core.duration import in_brief
 from duelay.logs.history import History
 
-_FAR = 0.5  # of the whole time: the last moment of a log stands so far from all others
+_FAR = 0.5  # of the whole time: the last moment of a log is so far from the others
 _DAYS = 30 * 86_400.0  # ... and so many seconds
 
 

@@ -16,8 +16,9 @@ from duelay.logs.history import History
 from duelay.players.sequences import of_censored, of_shares
 
 Floats = NDArray[np.float64]
-_MANY = 30  # answers of a pair, whose mean is then nearly normal
-_UNITS, _ANSWERS = 10, 5  # units that met both orders, or answers of a pair in each, that can tell
+_MANY = 30  # answers of a pair: their mean is then nearly normal
+# What is needed to tell the bonus: units that met both orders, or answers of a pair in each order.
+_UNITS, _ANSWERS = 10, 5
 
 
 class Preferences(NamedTuple):
@@ -27,7 +28,7 @@ class Preferences(NamedTuple):
     error: Floats  # its standard error
     lower: Floats  # the ends of intervals that hold together
     upper: Floats
-    naive: Floats  # what it would be if silence were a win of the second; for votes, as they stand
+    naive: Floats  # with silence taken for a win of the second; for votes, their share
 
 
 class Counts(NamedTuple):
@@ -93,10 +94,11 @@ def of_votes(
 ) -> Preferences:
     """Return preferences from votes in an order that no coin decided.
 
-    What the first place is worth, the same for all arms, is taken out of each pair by how much of
-    it is in its answers, `tilt` (`duelay.estimates.units.first_share`). The intervals are for one
-    look: as many standard errors as all pairs together need, with that of the bonus; for pairs with
-    few answers those of `of_coin`, wider by what is not known of the bonus.
+    The bonus of the first place is taken to be the same for all arms. `tilt` says how much of it is
+    in the answers of each pair (`duelay.estimates.units.first_share`); so much is taken out. The
+    intervals are for one look. They have as many standard errors as all pairs together need, and
+    take in the error of the bonus. Pairs with few answers have the intervals of `of_coin`, widened
+    by the error of the bonus.
     """
     plain = of_coin(counts, error, naive)
     k, shift = len(tilt), position.bonus * tilt
@@ -143,8 +145,8 @@ def of_told_law(history: History, delay: Delay, error: float, naive: Floats) -> 
 def find_position(history: History, *, is_coin: bool) -> Position | None:
     """Return what the votes tell about being shown first; None where they cannot.
 
-    By coin it is in the share of wins of the first. Else units that met a pair in both orders tell
-    it, or pairs that were shown in both.
+    By coin, the share of wins of the first tells it. Else units that met a pair in both orders tell
+    it, or pairs that were shown in both orders.
     """
     used = history.is_heard & (history.first != history.second)
     if history.feedback != "votes" or not used.any():

@@ -32,7 +32,7 @@ def check() -> None:
 
 
 def write(estimate: Estimate, folder: Path) -> list[Path]:
-    """Write everything; the page comes last, so that where it is, all is."""
+    """Write everything; the page comes last: where there is a page, all files are there."""
     check()
     from duelay.estimates import figures
     from duelay.show import canvas

@@ -55,10 +55,10 @@ def once(history: History) -> History:
 
 
 def together(history: History) -> History:
-    """Return a history of votes in which each unit's on a pair are one: their mean.
+    """Return a history in which all votes of a unit on a pair are one vote: their mean.
 
-    Where the unit met both orders, each order counts one half: what the first place is worth
-    cancels. It is heard when the last of them is.
+    If the unit met both orders, each order counts one half, so that the bonus of the first place
+    cancels. The one vote is heard when the last of them was.
     """
     if history.unit is None or history.feedback != "votes":
         return once(history)
@@ -85,10 +85,10 @@ def together(history: History) -> History:
 
 
 def first_share(history: History) -> NDArray[np.float64]:
-    """(K, K): how much of what the first place is worth is in the answers of i over j.
+    """(K, K): how much of the bonus of the first place is in the answers of i over j.
 
-    An answer with i first has all of it, one with j first has it taken off; a unit that met both
-    orders has none, since they cancel. The mean over units, or answers where nobody knows units.
+    An answer with i first counts 1, one with j first -1, and a unit that met both orders 0, since
+    the two cancel. The share is the mean over units, or over answers where there are no units.
     """
     heard = history.is_heard & (history.first != history.second)
     k = history.n_arms

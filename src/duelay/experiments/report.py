@@ -121,7 +121,8 @@ def _verdicts(checked: list[claims.Claim], grid: Grid) -> str:
 def _means(result: Result) -> tuple[str, str]:
     """Mean and standard deviation, and the worst run.
 
-    Of duels until declared, where the horizon ended a run, only how much they are at least.
+    Where the horizon has ended a run before a winner was declared, the numbers of duels are lower
+    bounds, and no deviation is given.
     """
     spread = f"{result.measured.std(ddof=1):,.0f}" if result.runs > 1 else "-"
     if result.setting.stop is None:

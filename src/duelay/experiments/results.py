@@ -122,7 +122,7 @@ def _tables(results: Results) -> Iterator[Any]:
 
 
 def _for_spreadsheets(table: Any) -> Any:
-    """Return a table with texts that are safe in a CSV; a column has the same one in all rows."""
+    """Return a table with texts that are safe in a CSV; a column of text has one value."""
     import pyarrow as pa
 
     for place, field in enumerate(table.schema):
@@ -136,7 +136,7 @@ def _for_spreadsheets(table: Any) -> Any:
 def export(results: Results, folder: Path) -> None:
     """Write results.csv and results.parquet, which have the columns of `write_csv`.
 
-    Where runs end when a winner is declared, stops.csv has when, and who it was.
+    If runs end when a winner is declared, stops.csv says when, and which arm it was.
     """
     import pyarrow.csv
     import pyarrow.parquet

@@ -24,11 +24,11 @@ class Choice:
 
     form: str
     label: str
-    by_clock: bool | None = None  # with traffic, whether it goes by the clock; as its grid if None
+    by_clock: bool | None = None  # with traffic: whether by the clock; None for the grid's
 
     @property
     def text(self) -> str:
-        """Its form, and that it counts ticks or not where it says so."""
+        """Its form, and its `by_clock` where it has one of its own."""
         return self.form if self.by_clock is None else f"{self.form}, by_clock={self.by_clock}"
 
     def within(self, setting: Setting) -> Setting:

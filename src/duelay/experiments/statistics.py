@@ -63,7 +63,7 @@ def _shares(runs: int) -> Iterator[Floats]:
 
 @functools.lru_cache(maxsize=1)
 def _kept_shares(runs: int) -> list[Floats]:
-    """All of them, kept for the next estimate of as many runs: to draw them takes longest."""
+    """All the shares, kept for the next estimate with as many runs: to draw them takes longest."""
     return list(_shares(runs))
 
 

@@ -120,7 +120,7 @@ def marked(result: Result, beside: Iterable[Result]) -> str:
 
     Bold if it is the least of its column, or if its interval overlaps with that of the least. If a
     winner leads fewer than 95 % of the runs in the end, that share follows. Where runs end when a
-    winner is declared: the share of wrong ones follows, and of runs in which nobody was.
+    winner is declared, the shares of runs with a wrong winner, and with none, follow.
     """
     least = min(beside, key=lambda other: other.measured.mean())
     mean = result.measured.mean()

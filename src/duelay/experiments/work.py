@@ -94,7 +94,7 @@ def _claim(folder: Path, spec: Specification) -> None:
 
 
 def _is_ours(entry: Path) -> bool:
-    """Whether a run that was stopped at its very start leaves this behind."""
+    """Whether this is what a run that was stopped at its very start leaves behind."""
     empty = entry.name == "cells" and entry.is_dir() and not any(entry.iterdir())
     return empty or entry.name == ".lock" or entry.name.startswith(".draft-")
 
@@ -191,7 +191,7 @@ def compile_for(cells: list[Cell], stop: threading.Event | None = None) -> None:
 
 
 def _kind(cell: Cell) -> tuple[str, str, Setting]:
-    """Return what tells cells apart whose kernels may differ."""
+    """Return the kind of a cell: cells of one kind have the same kernels."""
     return str(cell.policy), str(cell.delay), cell.setting
 
 

@@ -1,8 +1,8 @@
-"""Closed duels by the age of their answer: what is left of them for the delay law.
+"""Closed duels, counted by the age of their answer: the delay law is learned from these counts.
 
-`asked` of a bucket counts the closed duels that had no answer when it began, `answered` those that
-were answered in it; the buckets are those of `duelay.ledger.clock`. That is all that a learned law
-needs of duels whose window has closed.
+An age bucket has two counts. `asked` is the number of closed duels that had no answer when the
+bucket began. `answered` is how many of them were answered in the bucket. The buckets are those of
+`duelay.ledger.clock`. A learned law needs nothing else of closed duels.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ages = functools.cache(learned_ages)
 
 
 class Ages:
-    """Counts to be added to the store's, and the buckets that they are of."""
+    """New counts, to be added to those of the store, and the ages at which the buckets begin."""
 
     def __init__(self, window: float | None) -> None:
         self.ages = _ages(window)
@@ -31,7 +31,7 @@ class Ages:
         self.answered = np.zeros(len(self.ages), dtype=np.int64)
 
     def bucket(self, row: Any) -> int:
-        """Return the bucket in which a duel was answered; the last one where it was not."""
+        """Return the bucket in which a duel was answered; the last bucket if it was not."""
         if row["told"] is None:
             return len(self.ages) - 1
         delay = (row["told"] - row["asked"]) / MICRO

@@ -2,9 +2,9 @@
 
 It holds the counters and the evidence of every ordered pair as arrays: the same `Bets` that a
 player has, so that the same kernels bet, look and choose. Each row of `pairs` has the version at
-which it was written; a process reads again what others have written since. Whoever changes the book
-holds the experiment's row, so that it knows the latest version, and writes what it has changed in
-the same transaction.
+which it was written; a process reads again what others have written since. A process locks the
+experiment's row before it changes the book. So it has the latest version, and it writes its changes
+in the same transaction.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COUNTS = ("answers", "late", "repeats", "repeated_answers", "repeated_conversio
 _SUMS = ("given", "closed_given")
 _OF_BETS = ("wins", "lead", "n", "n_open", "log_evidence", "best", "seen")
 _OF_LEDGER = ("plays", "conversions")
-_SCALARS = {  # of Bets, and where the store has them
+_SCALARS = {  # fields of `Bets`, and their columns in `experiments`
     "kappa": "kappa", "refit": "refit", "matured": "n_matured", "answered": "n_answered",
     "n_heard": "n_heard", "delays": "delays", "declared": "declared", "stride": "stride",
 }  # fmt: skip
@@ -41,7 +41,7 @@ _SCALARS = {  # of Bets, and where the store has them
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What was said of an experiment when it was made; it does not change."""
+    """What `create` was told of an experiment; it does not change."""
 
     id: int
     name: str
@@ -77,9 +77,9 @@ class Book:
         self.ledger = _start(settings, arms, changes)
         self.more = _more(len(arms))
         self.dirty: set[tuple[int, int]] = set()  # ordered pairs that are to be written
-        self.tally = Tally(head["created"], head["width"])  # by time, to be added to the store's
-        self._written = 0  # moments of the path that the store has ...
-        self._stride = 0  # ... and how far they are apart
+        self.tally = Tally(head["created"], head["width"])  # counts by time, for the store
+        self._written = 0  # how many moments of the path the store has ...
+        self._stride = 0  # ... and their stride
 
     @property
     def bets(self) -> Bets:
@@ -99,7 +99,7 @@ class Book:
         return present_of(self.arms, self.changes)
 
     def array(self, name: str) -> NDArray[Any]:
-        """Return what a column of `pairs` is for all pairs, (K, K)."""
+        """Return a column of `pairs` as an array over all ordered pairs, (K, K)."""
         if name in _OF_BETS:
             return np.asarray(getattr(self.bets, name))
         return np.asarray(getattr(self.ledger, name) if name in _OF_LEDGER else self.more[name])
@@ -118,7 +118,7 @@ class Book:
         return book
 
     def renew(self, connection: Connection, head: Any) -> Book:
-        """Return the book at the version of `head`: itself, with what others have written."""
+        """Bring the book to the version of `head`; return it, or a new one if arms came or went."""
         if head["changes"] != len(self.changes) or self.version < 0:
             return Book.load(connection, head)
         if head["version"] != self.version:
@@ -142,15 +142,15 @@ class Book:
                 pairs.c.experiment == self.settings.id, pairs.c.version > self.version
             )
         ).all()
-        if rows:  # by column: of 300 arms there may be 90,000 rows
+        if rows:  # column by column: with 300 arms there may be 90,000 rows
             columns = dict(zip(pairs.c.keys(), zip(*rows, strict=True), strict=True))
             i, j = (np.array(columns[name], dtype=np.int64) for name in ("first", "second"))
             for name in (*_COUNTS, *_SUMS, *_OF_BETS, *_OF_LEDGER):
                 self.array(name)[i, j] = [value or 0 for value in columns[name]]
             wealth = np.frombuffer(b"".join(columns["wealth"]), dtype="<f8")
             self.bets.wealth[i, j] = wealth.reshape(len(rows), -1)
-            touch_all(self.bets, i, j)  # who looks next looks at what others have booked
-        doubt_anew(self.bets)  # by which a pair is chosen, and a leader named, before a look
+            touch_all(self.bets, i, j)  # the next look takes in what others have booked
+        doubt_anew(self.bets)  # pairs are chosen, and a leader named, by doubts: also before a look
 
     def _read_path(self, connection: Connection) -> None:
         bets, paths = self.bets, schema.paths
@@ -180,7 +180,7 @@ class Book:
             merge(connection, times, self.tally.minutes, times.c.experiment == self.settings.id)
 
     def sweep(self, connection: Connection) -> None:
-        """Merge the buckets of one more arm's pairs, where they are narrower: all take too long."""
+        """Merge narrower buckets of the pairs of one more arm: all arms at once take too long."""
         arm, pairs = self.head["swept"], schema.pair_times
         if arm < len(self.arms):
             merge(connection, pairs, self.tally.minutes, pairs.c.experiment == self.settings.id,
@@ -188,7 +188,7 @@ class Book:
             self.head["swept"] += 1
 
     def touch(self, i: int, j: int) -> None:
-        """Note that an ordered pair is to be written; the evidence of either order goes along."""
+        """Note that an ordered pair and its reverse must be written: a duel changes both."""
         self.dirty |= {(i, j), (j, i)}
 
     def looked(self, moment: int, before: dict[str, NDArray[Any]]) -> None:

@@ -19,12 +19,12 @@ from duelay.live.committing import Request
 from duelay.players.player import UnknownDuelError
 
 _WORDS = {"first": 1.0, "second": 0.0, "tie": 0.5}
-_SLACK = MICRO  # that the clocks of two machines may differ by
+_SLACK = MICRO  # the clocks of two machines may differ by so many microseconds
 _BY_ANSWER, _BY_SILENCE = 1, 2
 
 
 class LiveDuel(NamedTuple):
-    """Two arms to be shown together, by their names; or, once a winner is declared, that one alone.
+    """Two arms to be shown together, by their names; or the declared winner alone.
 
     With a `winner` and no `id` there is nothing to tell: show the winner.
     """
@@ -51,7 +51,7 @@ class Tell(Request):
     def __init__(self, id: str, winner: str | None, at: int | None) -> None:
         super().__init__()
         self.id, self.winner, self.at = id, winner, at
-        self.tried: list[int] = []  # when it was written in a commit of which nothing was heard
+        self.tried: list[int] = []  # its time in each try: a commit may succeed unheard
 
 
 def make_id() -> str:
@@ -135,7 +135,7 @@ def count_answer(book: Book, ages: Ages, row: dict[str, Any]) -> None:
         book.array("repeated_conversions")[i, j] += won
     else:
         book.array("given")[i, j] += row["first_won"]
-        if row["number"] <= book.head["closed"] and i != j:  # it was heard before, and told now
+        if row["number"] <= book.head["closed"] and i != j:  # heard in time, told once closed
             ages.answer_after_all(book, row)
     book.tally.hear(row)
     book.touch(i, j)
@@ -191,15 +191,15 @@ def change_duels(
 
 
 class Asked(NamedTuple):
-    """What is in the store of the units and keys of a group."""
+    """What the store knows of the units and keys in a group of asks."""
 
     by_key: dict[str, Any]
-    open_of: dict[str, Any]  # the duel of a unit that is open
-    had: set[tuple[str, int, int]]  # pairs that a unit has had
+    open_of: dict[str, Any]  # the open duel of each unit
+    had: set[tuple[str, int, int]]  # a unit, and a pair that it has had
 
 
 def find_asked(connection: Connection, book: Book, asks: Sequence[Ask], moment: int) -> Asked:
-    """Look up what a group asks for again."""
+    """Look up the duels that the units and keys of a group have already."""
     duels, experiment = schema.duels, book.settings.id
     keys = {ask.key for ask in asks if ask.key is not None}
     units = {ask.unit for ask in asks if ask.unit is not None}
@@ -249,7 +249,7 @@ def book_asks(
     connection: Connection, book: Book, chooser: Any, asks: Sequence[Ask], moment: int,
     *, is_retry: bool,
 ) -> None:  # fmt: skip
-    """Choose a duel for each question, or find the one that it has already; write them down."""
+    """Choose a duel for each ask, or find the one that it has already; write new ones down."""
     if not asks:
         return
     asked = find_asked(connection, book, asks, moment)
@@ -320,8 +320,8 @@ def shown(book: Book, row: Any) -> LiveDuel:
                     winner is not None, winner)  # fmt: skip
 
 
-def is_behind(book: Book, now: int) -> str:
-    """Say that this process is behind the latest time known; empty where it is not by much."""
+def how_far_behind(book: Book, now: int) -> str:
+    """Say how far this process is behind the latest time known; empty for a second or less."""
     behind = (book.head["moment"] - now) / MICRO
     if behind <= 1.0:
         return ""

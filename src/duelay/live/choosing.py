@@ -1,7 +1,8 @@
 """Choosing: who duels next, by a policy, from what the book and the log say.
 
-A policy that decides reads the evidence of the book. Any other has a ledger of its own, which
-follows the log of duels: it may be as old as `freshness`, which costs nothing (docs/studies.md).
+A policy that decides reads the evidence of the book. Any other policy has a ledger of its own. The
+ledger is brought up to date from the log of duels once it is older than `freshness`; the study of
+stale evidence in docs/studies.md shows that this costs next to nothing.
 Coins are tossed from fresh entropy in each process.
 """
 
@@ -28,11 +29,11 @@ class Chooser:
         self._n_arms = 0
 
     def goes_on(self, share: float) -> bool:
-        """Whether an ask gets a duel though a winner is declared."""
+        """Toss whether an ask gets a duel though a winner is declared."""
         return bool(share > 0.0 and self.rng.random() < share)
 
     def choose(self, book: Book, n: int) -> list[tuple[int, int]]:
-        """Return n times the two arms that duel next, in order; nothing is written down."""
+        """Return n pairs of arms, each in the order to be shown; nothing is written down."""
         t = book.head["asked"] + 1
         if self.follower is not None:
             return self.follower.pick(t, n, self.rng)

@@ -54,7 +54,7 @@ class Committer:
     def submit(self, request: Request) -> Any:
         """Write a request, alone or with others; return or raise once that is done."""
         if self._pid != os.getpid():
-            self._reset()  # in a forked process, whose parent's threads are not here
+            self._reset()  # after a fork: the parent's threads are not in this process
         with self._mutex:
             self._queue.append(request)
             if self._leader is None:
@@ -66,7 +66,7 @@ class Committer:
         return request.outcome()
 
     def _wait(self, request: Request) -> None:
-        """Wait until it is done, or leads."""
+        """Wait until the request is done, or is the one to lead."""
         try:
             request._wake.acquire()
         except BaseException:  # Ctrl-C: nobody waits for it any longer
@@ -84,7 +84,7 @@ class Committer:
             self._commit(group)
         except BaseException as error:
             for each in group:
-                each.error = error if each is request else _again(error)
+                each.error = error if each is request else _for_others(error)
             raise
         finally:
             self.n_groups += 1
@@ -98,14 +98,14 @@ class Committer:
                     each._wake.release()
 
     def _hand_over(self) -> None:
-        """Let the first who waits lead; for who holds the mutex."""
+        """Let the first waiting request lead. The caller holds the mutex."""
         self._leader = self._queue[0] if self._queue else None
         if self._leader is not None:
             self._leader._wake.release()
 
 
-def _again(error: BaseException) -> BaseException:
-    """Return an error for another thread: of a leader's Ctrl-C it hears that it must try again."""
+def _for_others(error: BaseException) -> BaseException:
+    """Return the leader's error for other threads; its Ctrl-C becomes one that says: call again."""
     if isinstance(error, Exception):
         return error
     return RuntimeError("the thread that was writing was stopped, nothing was kept: call again")

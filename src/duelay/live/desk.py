@@ -1,4 +1,4 @@
-"""The desk: where all that a process writes of one experiment goes over, in groups.
+"""The desk: all that a process writes to one experiment goes through it, in groups.
 
 A group is one transaction: answers are booked, arms come and go, what is due is settled, the
 evidence is looked at, and then duels are chosen. A database that is busy or away is tried again
@@ -20,7 +20,7 @@ from duelay._core import checks
 from duelay.live import statements
 from duelay.live.ages import Ages
 from duelay.live.book import MICRO, Book
-from duelay.live.booking import Ask, Tell, book_asks, book_tells, is_behind
+from duelay.live.booking import Ask, Tell, book_asks, book_tells, how_far_behind
 from duelay.live.choosing import Chooser
 from duelay.live.clock import SteadyClock
 from duelay.live.committing import MOST, Committer, Request
@@ -30,7 +30,7 @@ from duelay.live.settling import settle_due
 from duelay.live.store import Store, StoreError, is_away, is_busy
 from duelay.policies.policy import Policy
 
-FRESH = 1.0  # seconds: how old what a pair is chosen by may be
+FRESH = 1.0  # seconds: a pair is chosen by evidence that may be as old as this
 PATIENCE = 30.0  # seconds that a call waits for a store that is busy or away
 _PAUSE = 0.25  # seconds between two tries
 
@@ -66,11 +66,12 @@ class Act(Request):
         self, do: Callable[[Connection, Book, int], Any], *, settles: bool = False
     ) -> None:
         super().__init__()
-        self.do, self.settles = do, settles  # what is due now, however fresh the evidence is
+        self.do = do
+        self.settles = settles  # whether to settle what is due, though it was done a moment ago
 
 
 class Desk:
-    """All that a process writes of one experiment."""
+    """Where a process writes to one experiment."""
 
     def __init__(
         self,
@@ -100,7 +101,7 @@ class Desk:
         self._begin()
 
     def _begin(self) -> None:
-        """Begin with what is in the store; a forked process tosses coins of its own."""
+        """Drop the book, to read it anew; a new chooser tosses coins of its own, as a fork must."""
         self._pid, self._book = os.getpid(), None
         self._chooser = Chooser(self.policy)
 
@@ -112,7 +113,7 @@ class Desk:
         """Return the experiment's row; where it is to be written, hold it."""
         query = statements.HEAD_TO_WRITE if to_write else statements.HEAD
         row = statements.run(connection, query, {"experiment": self.id}).mappings().first()
-        # SQLite gives the number of one that was deleted to the next one.
+        # SQLite may give the id of a deleted experiment to the next one.
         if row is None or (row["name"], row["created"]) != (self.name, self.created):
             raise UnknownExperimentError(
                 f"the experiment {self.name!r} has been deleted from {self.store.name}"
@@ -120,7 +121,7 @@ class Desk:
         return row
 
     def read_book(self, connection: Connection) -> Book:
-        """Return the book as the store has it, for who only reads."""
+        """Return the book as the store has it, for a caller that only reads."""
         return Book.load(connection, self.read_head(connection))
 
     def _commit(self, group: list[Request]) -> None:
@@ -132,7 +133,7 @@ class Desk:
                 self._write(parts, is_retry=is_retry)
                 return
             except SQLAlchemyError as error:
-                self._begin()  # book and ledger may have heard what was not kept
+                self._begin()  # book and ledger may have changes that were not kept
                 waits = isinstance(error, DBAPIError) and (is_busy(error) or is_away(error))
                 if not waits or time.monotonic() + _PAUSE > until:
                     raise StoreError(self.store.explain(error)) from error
@@ -198,7 +199,7 @@ class Desk:
         """Return the time of a transaction: never before the latest one known."""
         now = round(self.clock() * MICRO)
         behind = (book.head["moment"] - now) / MICRO
-        if words := is_behind(book, now):
+        if words := how_far_behind(book, now):
             book.head["backwards"] += 1
             book.head["furthest"] = max(book.head["furthest"], behind)
             if not self._warned:

@@ -98,19 +98,19 @@ class Experiment:
         ----------
         store : ``"sqlite:///duels.db"``, or ``"postgresql+psycopg://user@host/name"`` for several
             hosts.
-        name : of the experiment, one of its own in the store.
+        name : of the experiment; no other in the store may have it.
         arms : their names.
         goal : ``"decide"`` finds the winner in few duels and declares it; ``"regret"`` shows the
             better arms more and more.
-        policy : one of your own choice; by default the one that is recommended for the goal. What
-            it says of the window and the error must not contradict what is said here; self-duels
-            are as is said here.
+        policy : by default the one that is recommended for the goal. The window and the error of
+            another policy must not contradict `window` and `error`; its self-duels are set by
+            `self_duels`.
         window : after it a silent duel is closed, and a later answer is not counted; None for
             never.
         feedback : ``"conversions"``, where only a win of the first is ever told, or ``"votes"``.
         error : the probability with which a declared winner may be wrong.
         self_duels : whether an arm may be shown against itself.
-        share : of the asks that still get a duel once a winner is declared.
+        share : the share of asks that still get a duel once a winner is declared.
         forget_after : after that long the rows of closed duels are folded into the counters.
         opened : what `open` takes.
         """
@@ -170,7 +170,7 @@ class Experiment:
     def open(cls, store: Store | str | Path, name: str, **opened: Any) -> Experiment:
         """Go on with an experiment.
 
-        Keywords: `freshness`, the seconds that the evidence may be old by which a pair is chosen;
+        Keywords: `freshness`, how old, in seconds, the evidence for choosing a pair may be;
         `patience`, the seconds that a call waits for a store that is busy or away; `clock`, a
         function that returns seconds since the epoch, for tests.
         """
@@ -205,7 +205,7 @@ class Experiment:
 
     @classmethod
     def name_of(cls, store: Store | str | Path, id: str) -> str:
-        """Return the name of the experiment that a duel is of."""
+        """Return the name of the experiment to which a duel belongs."""
         store, duels = open_store(store), schema.duels
         store.need()
         with store.reading() as connection:
@@ -225,8 +225,8 @@ class Experiment:
 
         `unit` is who or what answers, a visitor or a prompt. While its duel is open it gets the
         same one again. Only its first duel on a pair enters the evidence: several answers of one
-        taste are not independent. `key` is of the question: asked again with the same key, after a
-        time-out perhaps, it is the same duel.
+        taste are not independent. `key` names the question: asked again with the same key, after a
+        time-out perhaps, it gets the same duel.
 
         Once a winner is declared, `settled` is True, and `id`, `first` and `second` are None: show
         the `winner`. An experiment made with a `share` still gives that share of asks a duel.
@@ -251,9 +251,9 @@ class Experiment:
     def tell_all(self, answers: Iterable[Any]) -> list[str]:
         """Tell several answers as the news of one moment; nobody looks before all are booked.
 
-        Each is an id, or a tuple of what `tell` takes. For answers that come as a file, once a
-        night: told one by one they would come in the order of the file, and if that is not by
-        chance, what was looked at half-way would be half of some news.
+        Each is an id, or a tuple of what `tell` takes. Use it for answers that come as a file, once
+        a night. Told one by one, they would be booked in the order of the file. If the file is
+        sorted by winner, whoever looks half-way sees wins of one arm alone.
         """
         if isinstance(answers, str):
             raise ValueError(f"answers must be a list of ids or of tuples, got {answers!r}")
@@ -280,7 +280,7 @@ class Experiment:
                     f"at must not lie in the future, got {at!r}, {seconds - now:,.1f} seconds from "
                     "now: it is seconds since the epoch"
                 )
-            moment = round(max(seconds, 0.0) * MICRO)  # it is never before its duel anyway
+            moment = round(max(seconds, 0.0) * MICRO)  # a time before its duel is refused later
         return Tell(id, winner, moment)
 
     # Looking.
@@ -346,7 +346,7 @@ class Experiment:
     def add_arm(self, name: str) -> None:
         """Let an arm join, or come back under its own name, with its past.
 
-        A declaration is withdrawn. Of an arm that is there, it changes nothing.
+        A declaration is withdrawn. For an arm that is there already, nothing changes.
         """
         name = check_arm(name)
 
@@ -364,9 +364,9 @@ class Experiment:
         self._desk.submit(Act(do))
 
     def retire_arm(self, name: str) -> None:
-        """Ask an arm no more; its duels that are still open are still heard. Two must stay.
+        """Ask an arm no more; its open duels are still heard. Two arms must stay.
 
-        A declaration is withdrawn. Of an arm that is retired, it changes nothing.
+        A declaration is withdrawn. For an arm that is retired already, nothing changes.
         """
 
         def do(connection: Connection, book: Book, moment: int) -> None:

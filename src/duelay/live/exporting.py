@@ -18,10 +18,10 @@ _COLUMNS = ("number", "first", "second", "asked", "told", "first_won", "unit")
 
 
 def read_history(connection: Connection, book: Book, latest: int | None = None) -> History:
-    """Return the duels that are kept; or, of the latest, those that enter the evidence.
+    """Return the duels that are kept; with `latest`, of so many those that enter the evidence.
 
-    The ticks of changes and of a declaration are counted from the first duel that is returned. Of
-    the latest ones units are left out: each has one duel on a pair among them.
+    The ticks of changes and of a declaration are counted from the first duel that is returned. With
+    `latest`, units are left out: each unit enters with one duel on a pair, so that none repeats.
     """
     duels, settings, head = schema.duels, book.settings, book.head
     after = head["forgotten"] if latest is None else max(head["asked"] - latest, head["forgotten"])
@@ -66,7 +66,7 @@ def write_history(history: History, path: Path) -> Path:
 
 
 def _tick(numbers: Any, tick: int) -> int:
-    """How many of these duels were asked when `tick` of all had been."""
+    """How many of these duels are among the first `tick` of the experiment."""
     return int(np.searchsorted(numbers, tick, side="right"))
 
 
@@ -82,7 +82,7 @@ def _declared(book: Book, numbers: Any, after: int) -> Declaration | None:
 
 
 def _units(units: list[str | None]) -> Any:
-    """Return a number for each unit, and one of its own where none was given; None without any."""
+    """Return each duel's unit as a number, a new one if it has none; None if no duel has a unit."""
     if not any(unit is not None for unit in units):
         return None
     known: dict[str, int] = {}

@@ -36,8 +36,8 @@ from duelay.players.cast import Cast
 from duelay.policies.policy import Policy
 
 _COLUMNS = ("number", "first", "second", "asked", "enters", "told", "place", "first_won")
-_ASKED, _HEARD = 0, 1  # an answer comes after all duels of its moment, its own included
-_COUNTS, _TEACHES, _NOTHING = 0, 1, 2  # two arms that are there; one is away; a unit's repeat
+_ASKED, _HEARD = 0, 1  # this is how they are sorted: duels before answers of the same moment
+_COUNTS, _TEACHES, _NOTHING = 0, 1, 2  # both arms are present; one is retired; a unit's repeat
 
 
 class Follower:
@@ -86,7 +86,7 @@ class Follower:
         self.read_at = moment
 
     def _begin(self, connection: Connection, book: Book) -> None:
-        """Begin with what is left of the closed duels."""
+        """Begin with the counts of the closed duels."""
         cast = Cast(book.arms, book.changes, of_all=False)
         ledger = self.policy.ledger(len(cast.shown), by_clock=True)
         if book.settings.is_vote:

@@ -1,8 +1,8 @@
 """Forgetting: rows of duels that were closed long ago are folded into the counters.
 
-What they had told stays: `pairs`, `ages` and the evidence do not change. `folded_pairs` and
-`folded_ages` have the part of them that no row accounts for any longer, so that a recount still
-comes out.
+What these duels told stays: `pairs`, `ages` and the evidence do not change. `folded_pairs` and
+`folded_ages` keep what the folded duels have added to these counts. So a recount, which starts from
+them and adds the rows that are left, still gives the same numbers.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def find_policy(
 def _complete(
     policy: Policy, goal: str, window: Duration | None, error: float, *, self_duels: bool
 ) -> Policy:
-    """Fill in what a policy does not say; refuse what it says otherwise."""
+    """Fill in window, error and self-duels of a policy; refuse a policy that contradicts them."""
     said: dict[str, Any] = {"self_duels": self_duels}
     if not isinstance(policy.window, Duration):
         said["window"] = window
@@ -98,7 +98,7 @@ def check_votes(arms: Iterable[str]) -> None:
 
 
 def check_length(name: str, given: Any) -> Duration:
-    """Return a window, or how long duels are kept; a store counts microseconds in 64 bits."""
+    """Return a length of time; refuse one that is too long for microseconds in 64 bits."""
     length = checks.duration(name, given)
     if float(length) > float(_MOST_TIME):
         raise ValueError(f"{name} must be at most {_MOST_TIME}, got {given!r}")
@@ -119,7 +119,7 @@ def check_forgetting(forget: Duration | None, window: Duration | None) -> None:
 
 
 def check_name(name: Any) -> str:
-    """Return the name of a new experiment: what the address of a page and of a call can have."""
+    """Return the name of a new experiment; refuse one that cannot be part of an address."""
     checked = _check_text("name", name, "the name of the experiment")
     if "/" in checked or checked in (".", ".."):
         raise ValueError(f"name must not have a slash, being part of an address, got {name!r}")

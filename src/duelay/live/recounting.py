@@ -115,7 +115,7 @@ class Recount:
         size = -odds if is_silent else 2.0 * won - 1.0  # in favour of the first
         counted = odds * odds if is_silent else 1.0
         if is_silent and self.book.settings.is_vote:
-            return  # no vote is no answer
+            return  # where votes are told, silence counts for nobody
         both = ((i, j, size), (j, i, -size))
         for one, other, x in both:
             self.wealth[one, other] += np.log1p(2.0 * x * GAPS)
@@ -128,9 +128,9 @@ class Recount:
 
 
 def most_evidence(steps: list[tuple[int, float]]) -> float:
-    """Return the log of the most that a bettor can have had at any look.
+    """Return the log of the highest evidence that a bettor can have had at any look.
 
-    Within one moment what speaks for it is taken first: a look may have come in between.
+    Of one moment, the bets that it won come first: a look may have come before those that it lost.
     """
     settled, size = (np.array(part) for part in zip(*steps, strict=True))
     order = np.lexsort((-size, settled))

@@ -1,4 +1,4 @@
-"""Clients: an experiment that lives in a service, with the face of `Experiment`.
+"""Clients: an experiment that lives in a service, with the calls of `Experiment`.
 
 Each call is tried again for a while where the service or the network does not answer. Nothing
 counts twice by that: a question has a key of its own, and an answer counts once.
@@ -72,8 +72,8 @@ class Service:
 
     def _do(self, call: Call) -> Any:
         if self._process != os.getpid():
-            # After a fork: two processes on one connection would read each other's answers. That of
-            # the parent is left as it is.
+            # After a fork: two processes on one connection would read each other's answers. The
+            # parent's connection is left as it is.
             self._of_parent = self._client
             self._client, self._process = self._make(), os.getpid()
         headers = {} if call.key is None else {"Idempotency-Key": call.key}
@@ -284,14 +284,14 @@ class AsyncExperiment(Calls):
 
 
 def connect(url: str, key: str | None = None, *, patience: float = PATIENCE) -> Service:
-    """Return a service at an address; `key` is a bearer key of it.
+    """Return the service at an address; `key` is one of its bearer keys.
 
-    ``connect("http://127.0.0.1:8000").open("buttons")`` has the face of `Experiment`. A call is
+    ``connect("http://127.0.0.1:8000").open("buttons")`` has the calls of `Experiment`. A call is
     tried again for `patience` seconds where the service does not answer.
     """
     return Service(url, key, patience=patience)
 
 
 def connect_async(url: str, key: str | None = None, *, patience: float = PATIENCE) -> AsyncService:
-    """Return a service at an address, whose calls are awaited."""
+    """Return the service at an address; its calls are awaited."""
     return AsyncService(url, key, patience=patience)

@@ -1,7 +1,8 @@
-"""Retallying: the counts by time against those of the duels.
+"""Retallying: the counts by time, compared with a recount of the duels.
 
-Where all rows are there, every bucket must be as they say. Where some are forgotten, a bucket has
-at least what is left, and all buckets add up to what all duels do.
+While no duel is forgotten, every bucket must equal its recount. Once some duels are forgotten, a
+bucket must have at least what the remaining rows give, and all buckets together must add up to the
+counts of all duels.
 """
 
 from __future__ import annotations
@@ -16,21 +17,22 @@ from duelay.live.recounting import Recount
 from duelay.live.schema import MINUTE
 from duelay.live.tally import ALL, PAIR_COUNTS, TIME_COUNTS, Tally, wide_enough
 
-_Named = dict[tuple[tuple[int, ...], str, int], float]  # of arms, the name of a count, and a bucket
+_Named = dict[tuple[tuple[int, ...], str, int], float]  # by arms, the name of a count, and a bucket
 _SUM = -1  # in the place of a bucket: all of them
 
 
 def differences_in_time(
     connection: Connection, book: Book, recount: Recount, tally: Tally
 ) -> Iterator[str]:
-    """Give a sentence for each count that is not as the duels say; `tally` is of their rows."""
+    """Give a sentence for each count that is wrong; `tally` counts the rows that are left."""
     head = book.head
     width = wide_enough(head["created"], MINUTE, head["moment"])
     if head["width"] != width:
         yield f"a bucket of time has {head['width']} microseconds, and {width} by the latest time"
     kept, counted = _named(Tally.read(connection, book.settings.id, head)), _named(tally)
     if head["forgotten"]:
-        counted |= {key: n for key, n in kept.items() if n > counted.get(key, 0)}  # of those gone
+        # A bucket may have more than the rows give: the rest is of duels that are forgotten.
+        counted |= {key: n for key, n in kept.items() if n > counted.get(key, 0)}
         for (arms, name, _), n in list(kept.items()):
             kept[arms, name, _SUM] = kept.get((arms, name, _SUM), 0) + n
         counted |= _sums(recount)

@@ -1,7 +1,7 @@
 """The tables of a store. A change here needs a migration: `migrations/versions` has them all.
 
 Times are whole microseconds since the epoch. Arms are numbers, from 0 on, in the order in which
-they came. What is of an ordered pair is of `first` over `second`, the arms in that order.
+they came. A row of an ordered pair is about `first` over `second`, shown in that order.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ experiments = Table(
     _count("matured"),  # the number of the last duel that has reached age W
     _count("closed"),  # the number of the last duel whose window has closed
     _count("forgotten"),  # the number of the last duel whose row is gone
-    _time("settled", nullable=False),  # when duels were settled and the evidence was looked at
-    # The state of `duelay.ledger.bets` that is not of a pair.
+    _time("settled", nullable=False),  # when duels were last settled and the evidence looked at
+    # The state of `duelay.ledger.bets` that belongs to no pair.
     _sum("kappa"),
     _count("refit"),
     _count("n_matured"),
@@ -88,12 +88,12 @@ experiments = Table(
     _count("n_heard"),
     _sum("delays"),
     _number("winner"),  # the arm that is declared
-    _count("declared"),  # the duels asked by then
+    _count("declared"),  # how many duels had been asked when it was declared
     _time("declared_at"),
     _count("stride"),  # of the path
-    # Of a bucket of time: a minute, and doubled as often as needed. See `duelay.live.tally`.
+    # The width of a bucket of time: a minute, doubled as often as needed. See `duelay.live.tally`.
     Column("width", BigInteger, nullable=False, server_default=text(str(MINUTE))),
-    # Arms whose rows of `pair_times` are as wide, those before the number.
+    # Arms with a number below this have their rows of `pair_times` at this width already.
     Column("swept", Integer, nullable=False, server_default=text("0")),
 )
 
@@ -128,7 +128,7 @@ duels = Table(
     _time("asked", nullable=False),
     Column("unit", Text),
     Column("key", Text),
-    Column("enters", Boolean, nullable=False),  # evidence and law: not a unit's second on a pair
+    Column("enters", Boolean, nullable=False),  # whether it counts: a repeat does not
     _time("told"),  # when it was answered, within the window
     Column("place", BigInteger),  # of the answer: 1, 2, ... in the order in which they were told
     Column("first_won", Double),  # 1, 0, or 1/2 for a tie
@@ -163,9 +163,9 @@ def _of_pair() -> list[Column[Any]]:
         _count("repeats"),  # of the plays, those that do not enter evidence and law
         _count("repeated_answers"),
         _count("repeated_conversions"),
-        _sum("given"),  # what the answers that enter have given the first: with votes, ties as 1/2
-        # Sums over settled duels, of a bettor on `first` over `second`.
-        Column("wealth", LargeBinary, nullable=False),  # log (1 + 2 kappa g), for each g
+        _sum("given"),  # wins of the first in the answers that enter; a tie is 1/2
+        # Sums over settled duels, of a bettor on `first` over `second`; x is as in `recounting`.
+        Column("wealth", LargeBinary, nullable=False),  # log (1 + 2 x g), for each g
         _sum("wins"),
         _sum("lead"),
         _sum("n"),
@@ -176,7 +176,7 @@ pairs = Table(
     "pairs",
     metadata,
     *_of_pair(),
-    _count("closed"),  # duels that enter whose window has closed, in this order ...
+    _count("closed"),  # duels that enter and are closed, in this order ...
     _count("closed_conversions"),  # ... and those of them that converted
     _count("closed_answers"),
     _sum("closed_given"),
@@ -184,11 +184,11 @@ pairs = Table(
     _sum("log_evidence"),  # at the last look
     _sum("best"),  # the most that it ever was at a look
     _sum("seen"),  # `wins` at the last look
-    _time("passed"),  # when it was first as much as a declaration needs
+    _time("passed"),  # when `best` first reached what a declaration needs
     _count("version"),
 )
 
-# Of duels whose rows are gone; `pairs` and `ages` have them, too.
+# What duels whose rows are gone have added to `pairs`. `folded_ages` is the same for `ages`.
 folded_pairs = Table("folded_pairs", metadata, *_of_pair())
 
 
@@ -197,8 +197,8 @@ def _of_age() -> list[Column[Any]]:
     return [
         _of_experiment(),
         _number("bucket", primary_key=True),  # of `duelay.ledger.clock`
-        _count("asked"),  # that had no answer when the bucket began
-        _count("answered"),  # in the bucket
+        _count("asked"),  # duels that had no answer when the bucket began
+        _count("answered"),  # duels that were answered in the bucket
     ]
 
 
@@ -209,21 +209,21 @@ times = Table(  # duels and answers by bucket of time
     "times",
     metadata,
     _of_experiment(),
-    _number("minute", primary_key=True),  # since it was made, at which the bucket begins
+    _number("minute", primary_key=True),  # the bucket begins so long after the creation
     _number("arm", primary_key=True),  # -1 for all
-    _count("asked"),  # in the bucket; of an arm, how often it was shown, in either place
-    _count("answered"),  # of those, by now; of an arm it is not counted, here and below
-    _count("heard"),  # answers told in the bucket
+    _count("asked"),  # duels asked in the bucket; for an arm, how often it was shown
+    _count("answered"),  # how many of them are answered by now; always 0 for an arm
+    _count("heard"),  # answers told in the bucket; always 0 for an arm
     sqlite_with_rowid=False,
 )
 
-pair_times = Table(  # what `pairs` counts, by bucket of time: over all buckets it adds up to that
+pair_times = Table(  # counts of `pairs`, by bucket of time: all buckets add up to them
     "pair_times",
     metadata,
     _of_experiment(),
     _number("first", primary_key=True),
     _number("second", primary_key=True),
-    _number("minute", primary_key=True),  # of the bucket of asking for plays, of telling for others
+    _number("minute", primary_key=True),  # of asking for plays, of telling for the rest
     _count("plays"),
     _count("conversions"),
     _count("answers"),
@@ -272,7 +272,7 @@ webhooks = Table(
     _time("created", nullable=False),
     _count("sent"),  # the last event that it has received
     _count("tries"),  # of the next one
-    _time("due", nullable=False),  # before it, nothing is sent
+    _time("due", nullable=False),  # nothing is sent before this time
     Column("trouble", Text),  # why the last try failed
 )
 
@@ -288,7 +288,7 @@ keys = Table(
     _time("revoked"),
 )
 
-leases = Table(  # who of several servers does what only one must do
+leases = Table(  # which server does what only one at a time may do
     "leases",
     metadata,
     Column("name", String(40), primary_key=True),

@@ -32,10 +32,10 @@ class Totals(NamedTuple):
 
 
 class PairTimes(NamedTuple):
-    """What is counted of ordered pairs in each bucket of time, not added up.
+    """Counts of ordered pairs in each bucket of time, not cumulated.
 
-    Over all buckets it adds up to the counts of the standing: `given` is what answers that enter
-    have given the first, the others count repeats of units, too.
+    All buckets add up to the counts of the standing. `given` has the wins of the first in the
+    answers that enter, a tie being 1/2. The other counts include repeats of units.
     """
 
     plays: Counts  # (n, k, k): duels asked in it
@@ -83,7 +83,7 @@ def read_pairs(connection: Connection, experiment: int, arms: Sequence[int]) -> 
         place[list(arms)] = np.arange(k)
         where = minute * MINUTE // width, place[first], place[second]
         for array, column in zip(found, values, strict=True):
-            np.add.at(array, where, column)  # until they are merged, narrower rows fall together
+            np.add.at(array, where, column)  # adds up narrower buckets that are not merged yet
     return found
 
 
@@ -91,12 +91,13 @@ def asked_since(connection: Connection, experiment: int, moment: int) -> int:
     """Return how many duels were asked after a moment, in microseconds.
 
     Later duels have later times, so that a few look-ups find the first one. Where duels of that
-    time are forgotten it is what the buckets say: of the one that has the moment, its share.
+    time are forgotten, the buckets of time are added up. The bucket that the moment divides counts
+    by its share after the moment.
     """
     head = connection.execute(
         select(experiments.c.asked, experiments.c.forgotten).where(experiments.c.id == experiment)
     ).one()
-    low, high = head.forgotten, head.asked  # the last one before is from `low` to `high`
+    low, high = head.forgotten, head.asked  # the last duel before is between them
     while low < high:
         middle = (low + high + 1) // 2
         if _asked(connection, experiment, middle) > moment:
@@ -128,7 +129,7 @@ def _span(connection: Connection, experiment: int) -> tuple[int, int, int]:
 def _rows(
     connection: Connection, experiment: int, n: int, width: int, arms: Sequence[int]
 ) -> Any:  # fmt: skip
-    """Return what is counted of some arms; every bucket is looked up, none is searched for."""
+    """Return the counts of some arms; every bucket is looked up by its key, no table is scanned."""
     begins = range(0, n * width // MINUTE, width // MINUTE)
     return connection.execute(
         select(times).where(

@@ -33,7 +33,7 @@ def settle_due(connection: Connection, book: Book, ages: Ages, moment: int) -> N
 
 
 def mature_due(connection: Connection, book: Book, moment: int) -> None:
-    """Let duels reach age W: those that are still silent are settled by that."""
+    """Let duels reach age W: those that are still silent are settled by their silence."""
     longest = wait(book.bets)
     for rows in rows_until(connection, book, "matured", moment - longest * MICRO):
         due = [row for row in rows if row["enters"] and row["first"] != row["second"]]
@@ -56,11 +56,12 @@ def close_due(connection: Connection, book: Book, ages: Ages, moment: int) -> No
 def rows_until(
     connection: Connection, book: Book, pointer: str, last: float
 ) -> Iterator[Sequence[dict[str, Any]]]:
-    """Give the duels asked until `last` that are after a pointer of the experiment; move it on.
+    """Give the duels after a pointer that were asked until `last`, and move the pointer.
 
-    Later duels have later times: what comes after the first that is too young is too young, too.
+    A pointer is a column of the experiment with the number of a duel. Later duels have later times:
+    all duels after one that is too young are too young as well.
     """
-    n = 1  # mostly there is nothing: a look at one duel tells
+    n = 1  # mostly nothing is due: reading one duel shows that
     while last > 0:
         found = run(
             connection,

@@ -25,7 +25,7 @@ from duelay.policies import Decide
 from duelay.policies.policy import Policy
 
 _LATEST = 100_000  # duels that the tests of assumptions look at
-_MOST = 1.0 - 1e-12  # confidence: 1 - error is 1 where the error is tinier than a float tells
+_MOST = 1.0 - 1e-12  # the highest confidence: with a tiny error, 1 - error would round to 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class LiveStanding(Standing):
 
     @functools.cached_property
     def alarms(self) -> tuple[Finding, ...]:
-        """Tests of what the guarantee rests on that alarm.
+        """The tests that alarm, of those that the guarantee rests on.
 
         They are over the latest 100,000 duels that enter the evidence.
         """
@@ -79,7 +79,7 @@ class LiveStanding(Standing):
         return self.with_alarms(())
 
     def with_alarms(self, alarms: tuple[Finding, ...]) -> LiveStanding:
-        """Return the same with what alarmed when somebody looked before."""
+        """Return the same with alarms that were found before; no test is run."""
         found = replace(self, read=None)
         found.__dict__["alarms"] = alarms  # where a cached property keeps it
         return found

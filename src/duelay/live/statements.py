@@ -1,7 +1,7 @@
 """Statements that every transaction runs, built and compiled once.
 
-To build one takes longer than to run it. `run` hands the compiled text and bound parameters to the
-driver, past what SQLAlchemy does to each row: a text, a number and bytes need nothing.
+To build one takes longer than to run it. `run` hands the compiled text and the parameters straight
+to the driver. SQLAlchemy would convert each row; texts, numbers and bytes need no conversion.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def write_duels(*names: str) -> Any:
 
 
 def run(connection: Connection, statement: Any, rows: Any) -> Any:
-    """Run a statement with one row of parameters, or with many; every row has all of them."""
+    """Run a statement with one row of parameters, or with many; each row has every parameter."""
     sql, names, fixed = _compiled(statement, cast(Any, type(connection.dialect)))
     if isinstance(rows, dict):
         values = fixed | rows
@@ -64,7 +64,7 @@ def run(connection: Connection, statement: Any, rows: Any) -> Any:
 
 @functools.cache
 def _compiled(statement: Any, dialect: Any) -> tuple[str, tuple[str, ...] | None, dict[str, Any]]:
-    """Return a statement as text, its parameters by place, None where by name, and fixed ones."""
+    """Return a statement's text, its parameters in order (None if by name), and the fixed ones."""
     compiled = statement.compile(dialect=dialect())
     names = compiled.positiontup
     fixed = {name: value for name, value in compiled.params.items() if value is not None}
@@ -91,7 +91,7 @@ def insert_missing(connection: Connection, table: Any, row: dict[str, Any]) -> N
 
 
 def add_from(connection: Connection, table: Any, rows: Any) -> Any:
-    """Return what adds selected rows, the columns of the key first, to those with the same key."""
+    """Return a statement that adds selected rows, key columns first, to those with the same key."""
     names = [*(column.name for column in table.primary_key),
              *(column.name for column in table.c if not column.primary_key)]  # fmt: skip
     make: Any = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert

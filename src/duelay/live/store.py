@@ -33,7 +33,7 @@ from duelay.live.schema import experiments
 _HERE = Path(__file__).parent
 _SUCH_AS = "'sqlite:///duels.db' or 'postgresql+psycopg://user@host/name'"
 _CACHE = -64_000  # kibibytes of pages that SQLite keeps in memory, for each connection
-VERSIONS = "duelay_version"  # the table that has the revision: `alembic_version` may be another's
+VERSIONS = "duelay_version"  # the table of the revision; `alembic_version` may be another program's
 _LOCK = 0x6475656C6179  # of PostgreSQL, held while tables are made
 _PAUSE = 0.002  # seconds between two tries to write, at the most
 _BUSY = ("database is locked", "database table is locked", "database is busy")
@@ -50,7 +50,7 @@ class Store:
         self.url = _check_url(url)
         self._engine: Engine | None = None
         self._pid = 0
-        self._file: tuple[int, int] | None = None  # which one is open, of SQLite
+        self._file: tuple[int, int] | None = None  # device and inode of the open SQLite file
         self._lock = threading.Lock()  # around writes of this process, so that they take turns
 
     @property
@@ -94,7 +94,8 @@ class Store:
     def writing(self, patience: float = 30.0) -> Iterator[Connection]:
         """Give a connection that writes; committed at the end, or not at all.
 
-        With SQLite no other process writes meanwhile. It is waited for, in seconds.
+        With SQLite no other process writes meanwhile; one that is writing is waited for, `patience`
+        seconds at most.
         """
         self._check_file()
         with self._lock, self.engine.connect() as connection:
@@ -112,7 +113,7 @@ class Store:
                 yield connection
 
     def _check_file(self) -> None:
-        """Notice that the file was removed or replaced: what is open would be written in vain."""
+        """Raise if the file was removed or replaced: writes to the open one would be lost."""
         if self.path is None or self._engine is None or self._pid != os.getpid():
             return
         try:
@@ -192,7 +193,7 @@ class Store:
         return before, _head()
 
     def need(self, *, makes: bool = False) -> None:
-        """See that it has the tables of this version; where it has none, make them if told so."""
+        """Check that it has the tables of this version; with `makes`, make them if it has none."""
         found, wanted = self.revision(), _head()
         self._check_known(found)
         if found is None and makes:
@@ -266,7 +267,7 @@ def _check_url(url: Any) -> URL:
 
 
 def _let_go(engine: Engine, pid: int) -> None:
-    """Close the connections of a store that nobody has any longer; in a fork they are another's."""
+    """Close the connections of a store that is no longer used; a fork leaves them to its parent."""
     if pid == os.getpid():
         engine.dispose()
 
@@ -296,7 +297,7 @@ def _make_engine(url: URL) -> Engine:
                                f"cache_size={_CACHE}"):  # fmt: skip
                     connection.execute(f"PRAGMA {pragma}")
                 break
-            except sqlite3.OperationalError as error:  # another one turns the log on just now
+            except sqlite3.OperationalError as error:  # another process is turning the log on
                 if str(error) not in _BUSY or time.monotonic() > until:
                     raise
                 time.sleep(_PAUSE)

@@ -1,9 +1,10 @@
 """Tallies: counts by time, so that a chart of a million duels reads a few rows.
 
 Bucket b of an experiment covers `width` microseconds from created + b width on. There are at most
-128. Where a moment lies beyond, the width doubles until it does not: so it follows from the latest
-time known alone. A row has the minute at which its bucket begins, so that those of narrower buckets
-stay right: who reads adds them up, and pairs are merged little by little, so that nobody waits.
+128. Where a moment lies beyond the last bucket, the width doubles until it does not: so the width
+depends on nothing but the latest time known. A row has the minute at which its bucket begins. So
+rows of narrower buckets stay valid when the width doubles: readers add them up. The rows of pairs
+are merged little by little, so that nobody waits.
 
 A duel is counted in the bucket in which it was asked, an answer in the one in which it was told.
 An arm against itself is shown twice: the arms of a bucket add up to twice its duels.
@@ -31,7 +32,7 @@ def wide_enough(created: int, width: int, moment: int) -> int:
 
 
 class Tally:
-    """Counts by bucket, to be added to the store's; or the store's own."""
+    """Counts by bucket: new ones, to be added to those of the store, or all that it has."""
 
     def __init__(self, created: int, width: int) -> None:
         self.created, self.width = created, width
@@ -56,7 +57,7 @@ class Tally:
 
     @property
     def minutes(self) -> int:
-        """The width of a bucket."""
+        """The width of a bucket, in minutes."""
         return self.width // schema.MINUTE
 
     def ask(self, row: Any) -> None:
@@ -67,7 +68,7 @@ class Tally:
             self._of_time(bucket, arm)[0] += 1
 
     def hear(self, row: Any) -> None:
-        """Count its answer; what a repeat gives is not counted, as in `pairs`."""
+        """Count the answer of a duel; a repeat adds nothing to `given`, as in `pairs`."""
         asked, told = ((row[name] - self.created) // self.width for name in ("asked", "told"))
         counts = self._of_pair(told, row["first"], row["second"])
         counts[1] += int(row["first_won"] == 1.0)
@@ -98,7 +99,7 @@ class Tally:
 
 
 def merge(connection: Connection, table: Any, minutes: int, *those: Any) -> None:
-    """Let rows of narrower buckets become part of those that have so many minutes."""
+    """Merge rows of narrower buckets into buckets of `minutes` minutes."""
     begins: Any = literal_column(f"minute / {minutes:d} * {minutes:d}")
     those = (*those, table.c.minute != begins)
     keys = [begins if column is table.c.minute else column for column in table.primary_key]

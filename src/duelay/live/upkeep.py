@@ -26,7 +26,7 @@ def backup(
 ) -> Path:
     """Copy a store to a file while it runs, whole or not at all.
 
-    Of SQLite it is a store of its own, which can be opened as it is; of PostgreSQL it is what
+    From SQLite the file is a store, which can be opened as it is. From PostgreSQL it is what
     pg_dump writes, for pg_restore.
     """
     store, path = open_store(store), Path(path)
@@ -70,7 +70,7 @@ def _dump_postgres(store: Store, draft: Path) -> None:
     if program is None:
         raise StoreError("a backup of PostgreSQL needs pg_dump, and it is not installed")
     url = store.url.set(drivername="postgresql")
-    # Whoever lists the processes of the machine sees their arguments, and not what is around them.
+    # A list of the machine's processes shows their arguments, but not their environment.
     secret = {} if url.password is None else {"PGPASSWORD": str(url.password)}
     address = url._replace(password=None).render_as_string(hide_password=False)
     done = subprocess.run(
@@ -87,7 +87,7 @@ def forget(
     name: str | None = None,
     progress: Callable[[int], None] = lambda n: None,
 ) -> dict[str, int]:
-    """Fold closed duels that are older than `after` into the counters; return how many of each.
+    """Fold closed duels that are older than `after` into the counters; return how many, by name.
 
     A duel whose window is open is kept, however old. `progress` is told how many of an experiment
     are folded.

@@ -19,7 +19,7 @@ from duelay.live.retallying import differences_in_time
 from duelay.live.store import Store, open_store
 from duelay.live.tally import Tally
 
-_CLOSE = 1e-6  # sums of logarithms, added up in another order: relative, and near 0 absolute
+_TOLERANCE = 1e-6  # of sums that were added up in another order: relative, and absolute near 0
 
 
 def verify(
@@ -92,7 +92,7 @@ def differences(
 
 
 def _had(connection: Connection, experiment: int) -> set[tuple[str, int, int]]:
-    """Return the pairs that units have had whose duels are forgotten."""
+    """Return the pairs that units have had in duels that are forgotten."""
     seen = schema.seen_units
     rows = connection.execute(select(seen).where(seen.c.experiment == experiment))
     return {(row.unit, row.low, row.high) for row in rows}
@@ -111,15 +111,15 @@ def _enters(row: Any, had: set[tuple[str, int, int]]) -> Iterator[str]:
 
 
 def _of_looks(book: Book, recount: Recount) -> Iterator[str]:
-    """Say where the most that evidence ever was cannot have been, or a declaration rests on it."""
+    """Say where the highest evidence noted is impossible, or too low for what was declared."""
     bets = book.bets
     for i, j in zip(*np.nonzero(~np.eye(len(book.arms), dtype=bool)), strict=True):
         best, pair = float(bets.best[i, j]), f"{book.arms[i]!r} over {book.arms[j]!r}"
         most = most_evidence(recount.steps[i, j]) if (i, j) in recount.steps else 0.0
-        if not book.head["forgotten"] and best > most + _CLOSE:
+        if not book.head["forgotten"] and best > most + _TOLERANCE:
             ever = f"the most that the evidence of {pair} ever was"
             yield f"{ever} is {best:g}, and at most {most:g} by its duels"
-        if best < bets.log_evidence[i, j] - _CLOSE:
+        if best < bets.log_evidence[i, j] - _TOLERANCE:
             yield f"the evidence of {pair} is above the most that it ever was"
         if book.array("passed")[i, j] and best < bets.level:
             yield f"{pair} has passed, and its evidence was never enough for it"
@@ -138,7 +138,7 @@ def _of_pairs(book: Book, recount: Recount) -> Iterator[str]:
 
 
 def _differ(book: Book, name: str, kept: Any, counted: Any) -> Iterator[str]:
-    is_off = np.abs(kept - counted) > _CLOSE * np.maximum(np.abs(counted), 1.0)
+    is_off = np.abs(kept - counted) > _TOLERANCE * np.maximum(np.abs(counted), 1.0)
     for i, j in np.argwhere(is_off).tolist():
         pair = f"{book.arms[i]!r} over {book.arms[j]!r}"
         yield f"{name} of {pair} is {kept[i, j]:g}, and {counted[i, j]:g} by its duels"

@@ -11,9 +11,9 @@ from duelay.warming import FEW, sizes
 
 
 def warm_up(n_arms: int = FEW) -> None:
-    """Compile, or load, what many visitors would wait for; the first ones need not.
+    """Compile, or load from disk, what live experiments need, so that no ask is slow at first.
 
-    `n_arms` is the most that an experiment will have: from 32 on there is more to compile.
+    `n_arms` is the most arms that an experiment will have: from 32 on there is more to compile.
     """
     with tempfile.TemporaryDirectory() as folder:
         for goal in GOALS:

@@ -1,6 +1,6 @@
-"""Cells of a column, whoever made it, as texts and as numbers; those that are empty.
+"""Cells of a column as texts and as numbers, and which of them are empty.
 
-A column is a list, an array, or a slice of pandas, polars or Arrow: neither need be installed.
+A column is a list, an array, or a slice of pandas, polars or Arrow; none of them is needed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def nothings(texts: Iterable[str]) -> set[str]:
 
 
 def are_known(cells: list[Any]) -> NDArray[np.bool_]:
-    """Return for each cell whether it is more than nothing."""
+    """Return for each cell whether it is not empty."""
     known = [
         (type(cell) is str and len(cell) > _LONGEST and not cell.isspace()) or not is_nothing(cell)
         for cell in cells
@@ -49,7 +49,7 @@ def as_list(column: Any) -> list[Any]:
 
 
 def as_texts(column: Any) -> list[str]:
-    """Return the cells as texts, those that are none or nan as empty ones.
+    """Return the cells as texts, empty ones for None and nan.
 
     A whole number has no point: pandas has 3.0 where some of a column are missing.
     """
@@ -94,7 +94,7 @@ def has_zone(column: Any) -> bool:
 
 
 def as_numbers(column: Any) -> tuple[NDArray[np.float64], list[int]]:
-    """Return numbers, nan for nothing, and the places of cells that are neither."""
+    """Return numbers, nan for empty cells, and the places of cells that are not numbers."""
     found = as_array(column)
     if found is not None and found.dtype.kind in "iuf":
         return found.astype(np.float64), []

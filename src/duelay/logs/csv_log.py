@@ -67,14 +67,14 @@ def leaders(history: History) -> list[str | None]:
 
 
 def read_leaders(words: Sequence[str | None]) -> Any:
-    """Return `History.first_led` of words."""
+    """Return `History.first_led`, from the words of `leaders`."""
     return np.array([{"first": 1.0, "second": 0.0}.get(word or "", np.nan) for word in words])
 
 
 def table(path: Path, encoding: str | None = None) -> Table:
     """Return the table of a CSV, which may be packed by gzip.
 
-    Cells are parted by comma, semicolon or tab: by which, the first line says.
+    Comma, semicolon or tab separates cells; the first line shows which.
     """
     with _lines(path, encoding) as lines:
         header, _ = _reader(lines)

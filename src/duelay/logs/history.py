@@ -64,7 +64,7 @@ class History:
     declared: Declaration | None = None  # who is declared the winner, if anybody is
     first_led: NDArray[np.float64] | None = None  # (n,): 1 the first arm led, 0 the second; nan
     #     where nobody says. Kept where a winner is taken for granted, whose evidence rests on it
-    numbers: tuple[NDArray[np.int64], ...] = ()  # of `merge`: where the duels of each are now
+    numbers: tuple[NDArray[np.int64], ...] = ()  # of `merge`: new numbers of each one's duels
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -173,7 +173,7 @@ class History:
         `now`. Without answered_at and delay, winners are heard at once.
 
         What a table does not say is told here: the `window`, the `order`, all `arms` in their
-        order, the time of the history, `now`, and the policy that has `chosen_by` it the pairs.
+        order, the time of the history, `now`, and the policy that the pairs were `chosen_by`.
         A file of `to_parquet` has it all, and is read as it was written. A bad row is refused with
         its line and column; with `skip_bad` it is left out, and `skipped` has a sentence for each.
         """
@@ -211,7 +211,7 @@ class History:
     def to_parquet(self, path: str | Path) -> None:
         """Write all of it as Parquet; needs pyarrow.
 
-        The columns are those of `to_csv`; what is not of a duel is in the metadata of the file.
+        The columns are those of `to_csv`; what belongs to no single duel is in the file's metadata.
         """
         parquet.write(self, Path(path))
 
@@ -220,7 +220,8 @@ class History:
         """Return the duels of several histories by the clock, in the order of time, as one.
 
         They have the same arms, feedback and window. Of two duels at one time, the one of the
-        history that is named first comes first. `player.replay` of it has the evidence of all.
+        history that is named first comes first. `player.replay` of the result has the
+        evidence of all.
 
         Duels are numbered anew: ``numbers[k][id]`` is where duel `id` of the k-th history is now,
         and so where its answer is told. An arm is there as long as it is in any of them.

@@ -88,9 +88,9 @@ def merge(histories: Sequence[History]) -> dict[str, Any]:
 def _units(
     each: Sequence[NDArray[np.int64] | None], order: NDArray[np.int64]
 ) -> NDArray[np.int64] | None:
-    """Return the units of all, or None where one does not say.
+    """Return the units of all, or None where a history has none.
 
-    Numbers are of one history alone: units of two are taken for different ones.
+    A number means a unit within one history: units of two histories are taken for different ones.
     """
     if len(each) == 1:
         return each[0]
@@ -105,7 +105,7 @@ def _units(
 
 
 def _numbers(order: NDArray[np.int64], sizes: list[int]) -> tuple[NDArray[np.int64], ...]:
-    """Return where the duels of each are among all, which are in the given order."""
+    """Return, for each history, the new numbers of its duels; `order` sorts the duels of all."""
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     return tuple(np.split(place, np.cumsum(sizes)[:-1]))
@@ -148,7 +148,7 @@ def _changes(
 
 
 def merged_choice(chosen_by: list[str]) -> str:
-    """Who chose the pairs of them all; it begins with "merge", as none alone knew the others'."""
+    """Who chose the pairs; "merge of" says that no policy knew the duels of the others."""
     if len(chosen_by) == 1 or not all(chosen_by):
         return chosen_by[0] if len(chosen_by) == 1 else ""
     return "merge of " + " and ".join(dict.fromkeys(chosen_by))

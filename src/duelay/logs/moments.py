@@ -31,9 +31,9 @@ class Moments(NamedTuple):
     """A column of times."""
 
     early: NDArray[np.int64]  # microseconds
-    late: NDArray[np.int64]  # the same but in an hour that the clock shows twice: the second time
+    late: NDArray[np.int64]  # the same; in an hour that the clock shows twice, the second time
     known: NDArray[np.bool_]  # False for an empty cell
-    wrong: dict[int, str]  # what a cell must be that is no time, by its place
+    wrong: dict[int, str]  # by the place of a bad cell: what it must be
 
 
 class Read(NamedTuple):
@@ -194,7 +194,8 @@ def both(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return when a local clock shows these times, for the first and for the second time.
 
-    The two differ in an hour that it shows twice. In one that it skips the first is the later.
+    The two differ in an hour that the clock shows twice, or skips. In an hour that it skips, the
+    first is the later.
     """
     days, place = np.unique(local // DAY, return_inverse=True)
     offsets = np.array([_offset_of_day(int(day), zone) for day in days], dtype=np.float64)[place]
@@ -229,7 +230,7 @@ def is_number(cell: Any) -> bool:
 def _since_epoch(found: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return numbers since the epoch as microseconds, and which are such numbers.
 
-    Seconds, milliseconds, microseconds and nanoseconds differ by a thousand: which it is shows.
+    The size of a number shows its unit: seconds, milliseconds, microseconds or nanoseconds.
     """
     good = (found >= LEAST) & (found <= times.FURTHEST * 1e9)
     kept = np.where(good, found, LEAST)

@@ -1,4 +1,4 @@
-"""A history as Parquet: the columns of the CSV, and what is not of a duel as metadata."""
+"""A history as Parquet: the columns of the CSV, and as metadata what belongs to no duel."""
 
 from __future__ import annotations
 

@@ -198,8 +198,8 @@ class _Log:
     def _heard(self, rows: _Rows, shown: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the delays by the clock, nan for silence; without a column, answers are at once.
 
-        In an hour that the clock shows twice, an answer that would precede its duel is of the
-        second.
+        An hour that the clock shows twice is read as the first, or as the second where the answer
+        would else precede its duel.
         """
         if "answered_at" not in rows.cells:
             return np.zeros(rows.n)
@@ -256,7 +256,7 @@ class _Rows:
         self.bad = {k: f"{self._where(k)}: {why}" for k, why in chunk.faults.items()}
 
     def note(self, role: str, wrong: Mapping[int, str]) -> None:
-        """Say what cells must be that are wrong; the first fault of a row is kept."""
+        """Note what bad cells must be; the first fault of a row is kept."""
         column = self.roles[role]
         name = role if column == role else f"{column} ({role})"
         for k in [k for k in wrong if k not in self.bad]:
@@ -289,7 +289,7 @@ def _winners(
     won, wrong = votes.read(as_texts(rows.cells["winner"]), list(sides.values()), columns)
     nobody = np.isnan(won)
     answer = next((role for role in ("answered_at", "delay") if role in rows.cells), None)
-    if answer is None:  # who says nothing has not answered
+    if answer is None:  # an empty winner is no answer
         rows.note("winner", _be(wrong))
         return np.where(nobody, np.nan, delay), won
     wrong = dict.fromkeys(np.flatnonzero(~is_silent & nobody).tolist(), votes.NEEDS) | wrong

@@ -10,7 +10,7 @@ from duelay._core import checks
 from duelay.logs.table import Table
 
 ROLES = ("shown_at", "first", "second", "answered_at", "winner", "unit", "delay")
-_NEAR = 0.8  # how like a role's name the name of a column is that was meant to be it
+_NEAR = 0.8  # a column whose name is as similar as this was meant to be the role
 
 
 def find_roles(table: Table, told: Mapping[str, str | None] | None) -> dict[str, str]:
@@ -69,9 +69,9 @@ def _missing(table: Table, missing: list[str], roles: dict[str, str]) -> str:
 
 
 def _refuse_near_misses(table: Table, roles: dict[str, str], told: Mapping[str, Any]) -> None:
-    """Refuse a column whose name is nearly that of a role that may be left out.
+    """Refuse a column whose name is nearly the name of an optional role.
 
-    Left out by mistake, votes would be taken for conversions, or every visitor for another one.
+    Ignored by mistake, votes would be taken for conversions, or each duel for another visitor's.
     """
     for role in ("winner", "unit", "answered_at"):
         if role in roles or role in told or (role == "answered_at" and "delay" in roles):

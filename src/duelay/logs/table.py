@@ -1,4 +1,4 @@
-"""A table of a stranger, some rows at a time: from a file, a frame or columns."""
+"""A table that anybody has made, some rows at a time: from a file, a frame or columns."""
 
 from __future__ import annotations
 

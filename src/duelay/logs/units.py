@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 class Numbers:
-    """Gives every unit a number: its own while all are whole numbers, else by their coming."""
+    """Gives every unit a number: itself if all are whole numbers, else in the order they came."""
 
     def __init__(self) -> None:
         self._parts: list[NDArray[np.int64]] = []

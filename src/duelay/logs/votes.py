@@ -21,7 +21,7 @@ class Votes(NamedTuple):
     """A column of winners."""
 
     first_won: NDArray[np.float64]  # 1, 0 or 1/2; nan for an empty cell
-    wrong: dict[int, str]  # what a cell must be that is none of them, by its place
+    wrong: dict[int, str]  # by the place of a bad cell: what it must be
 
 
 def read(said: list[str], sides: Sequence[list[str]], columns: tuple[str, str]) -> Votes:
@@ -48,9 +48,10 @@ def read(said: list[str], sides: Sequence[list[str]], columns: tuple[str, str]) 
 
 
 def _word(name: str, columns: tuple[str, str]) -> tuple[float, bool, bool]:
-    """Return who won by the words alone, whether they can mean no other, and whether it is empty.
+    """Return who won by the word alone, whether that is certain, and whether the cell is empty.
 
-    Who won is nan where the words do not say. What merely begins like a tie may be an arm.
+    Who won is nan where the word does not say. A word that merely begins like "tie" is not
+    certain: it may be the name of an arm.
     """
     word = name.lower()
     if word in WORDS:

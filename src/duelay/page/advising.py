@@ -17,9 +17,9 @@ _UNITS = ((365.25 * DAY, "year"), (30.44 * DAY, "month"), (7 * DAY, "week"), (DA
           (3600.0, "hour"), (60.0, "minute"))  # fmt: skip
 _MINUTE = 60.0
 _FAR = 100 * 365.25 * DAY
-_CLOSED, _MANY = 30, 1000  # duels whose window has closed, or that were asked, and all are silent
-_NEAR = 3  # times as long: not more than what `about` says
-_GAPS, _QUIET = 20, 600.0  # times the usual time between two duels, and seconds at least: a pause
+_CLOSED, _MANY = 30, 1000  # closed duels, or duels asked: if all are silent, something is off
+_NEAR = 3  # if the longest time is at most so many shortest ones, one number is said
+_GAPS, _QUIET = 20, 600.0  # a pause: so many times the usual gap between duels, and so many seconds
 
 
 def advise(look: Look, today: int, totals: Totals) -> Advice:
@@ -99,7 +99,7 @@ def _silence(look: Look) -> str:
 def _usual_gap(look: Look, today: int, totals: Totals) -> float | None:
     """Return the time between two duels of the last 24 hours; None where none come at present.
 
-    Stretches without duels that are long, as of a pause, are no traffic and left out.
+    A long stretch without duels, such as a pause, is left out.
     """
     since = max(look.now - DAY, look.book.settings.created / MICRO)
     last, whole = look.last_asked, look.now - since

@@ -20,7 +20,7 @@ _FOLDER = resources.files("duelay.page") / "static"
 
 @dataclass(frozen=True)
 class Asset:
-    """A file, its type, and the digest of its content: with another content it is elsewhere."""
+    """A file, its type, and the digest of its content, which is part of its address."""
 
     name: str
     content: bytes

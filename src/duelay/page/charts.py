@@ -82,9 +82,9 @@ def evidence_chart(look: Look, arms: Sequence[int]) -> Chart | None:
 
 
 def _with_changes(look: Look, x: Floats, path: Floats) -> tuple[Floats, Floats]:
-    """Let evidence step where an arm came or went, and not at the next moment that is known.
+    """Let evidence step when an arm came or went, and not at the next moment of the path.
 
-    An arm has none while it is not there.
+    While an arm is retired, or has not joined yet, it has no evidence.
     """
     changes = [(float(change.at or 0.0), change) for change in look.book.changes]
     for at, _ in changes:
@@ -138,7 +138,7 @@ def allocation_chart(look: Look, totals: Totals, arms: Sequence[int]) -> Chart |
 
 
 def pooled(asked: NDArray[np.int64]) -> list[int]:
-    """Return where groups of buckets begin that have duels enough for a share.
+    """Group buckets until each group has duels enough for a share; return where groups begin.
 
     >>> pooled(np.array([0, 12, 4, 0, 7, 30, 2, 0]))
     [0, 2, 5]
@@ -175,7 +175,7 @@ def chances_chart(look: Look, totals: Totals, arms: Sequence[int], chances: Floa
 
 
 def _past_chances(look: Look, totals: Totals, arms: Sequence[int]) -> dict[int, Floats]:
-    """Return the chances at the end of some buckets that are over; each is reckoned once."""
+    """Return the chances at the end of some past buckets; each is computed once."""
     stride = 1
     while len(totals.start) > stride * _PAST:
         stride *= 2
@@ -199,8 +199,8 @@ def _past_chances(look: Look, totals: Totals, arms: Sequence[int]) -> dict[int, 
 class _Cumulated:
     """Counts of pairs up to any time.
 
-    Repeats of units do not enter the evidence. Of each pair it is known how many there are, not
-    when: they are taken out evenly.
+    Repeats of units do not enter the evidence. The store counts the repeats of each pair, but not
+    when they came: an even share is taken out of every bucket.
     """
 
     def __init__(self, look: Look, totals: Totals, arms: Sequence[int]) -> None:
@@ -216,17 +216,17 @@ class _Cumulated:
         self.given = _add_up(self.all.given)
 
     def at(self, values: Floats, moment: float) -> Floats:
-        """Return what it had come to, growing evenly within a bucket."""
+        """Return cumulated counts at a moment; within a bucket they grow evenly."""
         place = (moment - self.totals.start[0]) / self.width
         place = min(max(place, 0.0), len(values) - 1.0)
         low = min(int(place), len(values) - 2)
         return np.asarray(values[low] + (place - low) * (values[low + 1] - values[low]))
 
     def weigh(self, look: Look, moment: float) -> tuple[Floats, Floats]:
-        """Return how many more wins than losses each had by then, and in how many answers.
+        """Return wins less losses of each arm over each other by then, and in how many answers.
 
-        A silence counts as it does in the evidence, from about the age on at which it settles a
-        duel there.
+        A silence has the weight that it has in the evidence. It counts from about the age at which
+        silence settles a duel.
         """
         bets = look.book.bets
         given, answers = self.at(self.given, moment), self.at(self.answers, moment)
@@ -245,7 +245,7 @@ class _Cumulated:
 
 
 def _add_up(values: NDArray[Any]) -> Floats:
-    """Return what it had come to when each bucket began, and at the end of the last."""
+    """Return cumulated counts at the beginning of each bucket, and at the end of the last."""
     return np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
 
 
@@ -272,9 +272,9 @@ def pending_chart(look: Look, totals: Totals) -> Chart | None:
 
 
 def pair_chart(look: Look, totals: Totals, i: int, j: int, corrected: float | None) -> Chart | None:
-    """Draw how often i beats j as it was known over time, to what is known now.
+    """Draw the estimate of how often i beats j over time, up to that of now.
 
-    The past is reckoned from the counts of then, with silence worth what it is now.
+    Past estimates are computed from the counts of their time, with the weight that silence has now.
     """
     if not totals.asked.any():
         return None

@@ -1,4 +1,4 @@
-"""What takes longer to find out of an experiment: its delays, and whether what is assumed holds."""
+"""What takes longer to find out: the delays, and whether the assumptions of the policy hold."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from duelay.page.views import Chart, Checked, Line, Test
 from duelay.players.alarms import FEWEST, REMARKS, find_all, level_of
 
 _LATEST = 100_000  # duels that are looked at ...
-_NUMBERS = 6_000_000  # ... and times as many arms: tests make a table of the two
+_NUMBERS = 6_000_000  # ... and fewer if duels times arms are more: tests make such a table
 _POINTS = 100  # of the curve
 _BAND = 1.96  # standard errors of a 95 % interval
-_FAR = 20.0  # times the middle age: then most points are at the young ages
+_FAR = 20.0  # a last age above so many middle ones: most points then go to young ages
 
 
 def check(experiment: Experiment) -> Checked:
-    """Go through the latest 100,000 duels; `see` knows of it from then on."""
+    """Go through the latest 100,000 duels; `see` shows what was found from then on."""
     history = experiment._latest(min(_LATEST, _NUMBERS // len(experiment.arms)))
     found, why = (None, "nothing is known of the delays: no duel has been asked")
     if history.n:
@@ -47,7 +47,7 @@ def check(experiment: Experiment) -> Checked:
 
 
 def _half(curve: Law) -> float | None:
-    """The age by which half of the answers have come that come at all."""
+    """The age by which half of the answers have come, of those that ever come."""
     age = float(curve.quantile(0.5 * (1.0 - curve.never)))
     return age if math.isfinite(age) else None
 
@@ -82,8 +82,8 @@ def _still(found: DelayEstimate, history: History) -> tuple[float, float, float]
     """Return how many answers are still to come of the open duels: low, middle, high.
 
     A duel that is silent at age a will be answered with probability
-    chance (tau(end) - tau(a)) / (1 - chance tau(a)), the end being that of its window, or of what
-    is known. The interval has what is not known of tau(end), and chance.
+    chance (tau(end) - tau(a)) / (1 - chance tau(a)). The end is that of its window, or of the
+    learned curve. The interval takes in the error of tau(end), and the play of chance.
     """
     learned, chance = found.learned, float(found.chance)
     two = history.first != history.second

@@ -1,8 +1,8 @@
 """Charts: from the numbers of a `Chart` to its scales, its first picture and its table.
 
-The picture is SVG, for the first paint and for who has no JavaScript. `page.js` then draws the same
-with uPlot, on the scales that are made here: nothing jumps. No style attribute: the policy of the
-page forbids them.
+The picture is SVG, for the first paint and for browsers without JavaScript. `page.js` then draws
+the same with uPlot, on the scales that are made here: nothing jumps. There is no style
+attribute: the policy of the page forbids them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from duelay.page.views import Chart, Line
 _WIDE = 1000  # units of the picture's own scale, either way
 _ROWS = 20  # of the table at most
 _AREA = ("low", "high")
-_FAR = 30.0  # a scale of ages is logarithmic where the last is so many times the middle one
-_APART = 0.16  # of the width: words of marks that are closer would cover each other
+_FAR = 30.0  # a scale of ages is logarithmic if the last is so many times the middle
+_APART = 0.16  # of the width: the words of closer marks would overlap
 _LONGEST = 24  # letters of such words
 _ROOM = 3  # rows of them
 _MINUTE = 60.0
@@ -66,13 +66,13 @@ class Drawing:
 
     @property
     def form(self) -> str:
-        """How its times are written: with seconds where rows of the table would say the same."""
+        """How its times are written: with seconds if rows are less than a minute apart."""
         x = [at for at, _ in self.rows]
         return "seconds" if len(x) > 1 and (x[-1] - x[0]) / (len(x) - 1) < _MINUTE else "short"
 
     @property
     def legend(self) -> list[tuple[Line, str, str]]:
-        """The lines, each with its name and its latest value; of a band, one entry."""
+        """The lines, each with its name and its latest value; a band has one entry."""
         found = []
         for line in self.chart.lines:
             if line.role == "high":
@@ -84,7 +84,7 @@ class Drawing:
 
     @property
     def rows(self) -> list[tuple[float, list[str]]]:
-        """The table: some x of all, the last among them, with the values of each line."""
+        """The table: some of the x, the last among them, and the values of each line there."""
         n = len(self.chart.x)
         step = max(1, math.ceil(n / _ROWS))
         picked = range((n - 1) % step, n, step)
@@ -129,7 +129,7 @@ class Drawing:
 
     @property
     def marks(self) -> list[tuple[float, str, int]]:
-        """Upright lines, what happened there, and the row of these words, below those close by."""
+        """Upright lines: where, what happened, and the row of its words; neighbours differ."""
         found: list[tuple[float, str, int]] = []
         last, row = -math.inf, 0
         for at, said in self.chart.marks:

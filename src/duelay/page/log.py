@@ -11,7 +11,7 @@ from duelay.live.book import MICRO, read_arms
 from duelay.page.views import Duel
 
 OUTCOMES = ("first won", "second won", "tie", "pending", "silent", "late")
-OF_CONVERSIONS = ("first won", "pending", "silent", "late")  # that there are of conversions
+OF_CONVERSIONS = ("first won", "pending", "silent", "late")  # outcomes where conversions are told
 _FURTHEST = 20_000  # duels that one call goes through
 _WON = {1.0: "first won", 0.0: "second won", 0.5: "tie"}
 
@@ -23,10 +23,10 @@ def read_log(
     arm: int | str | None = None,
     outcome: str | None = None,
 ) -> tuple[list[Duel], str]:
-    """Return duels, the latest first, and from where on there may be more; empty for none.
+    """Return duels, the latest first, and the `before` of the next call; empty at the end.
 
-    `before` is a duel's number. `arm` is the number of an arm, in either place. Where few duels
-    fit, there may be none among those that one call goes through, and more further on.
+    `before` is a duel's number. `arm` is the number or the name of an arm, in either place. A call
+    goes through a limited number of duels: it may find none that fit, though older ones do.
     """
     duels = schema.duels
     with experiment.store.reading() as connection:
@@ -53,14 +53,14 @@ def read_log(
 
 
 def _number(arms: tuple[str, ...], arm: int | str) -> int:
-    """Return the number of an arm; -1, which no duel has, for one that is not there."""
+    """Return the number of an arm; for an unknown arm -1, which no duel has."""
     if isinstance(arm, str) and not (arm.isascii() and arm.isdigit() and len(arm) < 10):
         return arms.index(arm) if arm in arms else -1
     return int(arm) if int(arm) < len(arms) else -1
 
 
 def _is(outcome: str, closes: int | None) -> Any:
-    """Return what holds for the rows of duels with an outcome."""
+    """Return the condition on rows that selects duels with an outcome."""
     duels = schema.duels
     if outcome == "late":
         return duels.c.late.is_not(None)

@@ -22,9 +22,9 @@ from duelay.live.store import Store, StoreError
 from duelay.page import views
 from duelay.players.leading import beaten
 
-_EVERY = 1.0  # seconds between two times that what is due is settled
-_EVENTS = 50  # the latest, that are shown
-_MINUTE = 60.0  # seconds: after so long, times on the page have changed
+_EVERY = 1.0  # seconds: silence is settled at most so often
+_EVENTS = 50  # how many of the latest are shown
+_MINUTE = 60.0  # seconds: the page says times to the minute, so it changes as often
 
 
 @dataclass
@@ -33,10 +33,10 @@ class Reader:
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     book: Book | None = None
-    settled: float = -1e18  # when it was, by the clock that never jumps
-    standing: tuple[Any, LiveStanding] | None = None  # of a state of the store
+    settled: float = -1e18  # when silence was last settled, by `time.monotonic`
+    standing: tuple[Any, LiveStanding] | None = None  # and the state of the store that it is of
     view: views.Experiment | None = None
-    listed: tuple[str, views.Listed] | None = None  # of a version
+    listed: tuple[str, views.Listed] | None = None  # and the version that it is of
     checked: views.Checked | None = None  # the latest
     past: dict[Any, Any] = field(default_factory=dict)  # points of charts that do not change
 
@@ -76,7 +76,7 @@ class Look:
 
     @property
     def id(self) -> int:
-        """The experiment's, in the store."""
+        """The id of the experiment in the store."""
         return self.book.settings.id
 
     @property
@@ -92,7 +92,7 @@ class Look:
 
     @property
     def version(self) -> str:
-        """Another one where anything has changed that the page shows."""
+        """A text that changes with anything that the page shows."""
         head, checked = self.book.head, self.reader.checked
         last = self.events[0]["id"] if self.events else 0
         seen = 0.0 if checked is None else checked.at
@@ -105,7 +105,7 @@ class Look:
 
 @contextlib.contextmanager
 def look(experiment: Experiment, *, settles: bool = True) -> Iterator[Look]:
-    """Give an experiment as it is now; where it `settles`, silence counts as time has passed."""
+    """Give an experiment as it is now; with `settles`, silence that is due is settled first."""
     reader, desk = reader_of(experiment), experiment._desk
     if settles:
         _settle(experiment, reader)
@@ -116,7 +116,7 @@ def look(experiment: Experiment, *, settles: bool = True) -> Iterator[Look]:
             book = Book.load(connection, head)
         else:
             book = book.renew(connection, head)
-        # Nobody looks at the evidence here: what was touched is known by now.
+        # This book is only read: no look needs the list of touched pairs, which would only grow.
         book.bets.n_touched[0] = 0
         book.bets.is_touched[:] = False
         reader.book = book
@@ -131,7 +131,7 @@ def look(experiment: Experiment, *, settles: bool = True) -> Iterator[Look]:
 
 
 def rank(standing: LiveStanding) -> list[int]:
-    """Return the arms: who wins or leads, then by how many each beats, the retired last."""
+    """Return the arms: the winner or leader, then by how many each beats, the retired last."""
     beats, lead = beaten(standing.mean), np.zeros(len(standing.arms))
     if standing.bets is not None:
         lead = standing.bets.lead.sum(axis=1)
@@ -143,7 +143,7 @@ def rank(standing: LiveStanding) -> list[int]:
 
 
 def _settle(experiment: Experiment, reader: Reader) -> None:
-    """Let silence count, at most once a second; where nothing is open there is nothing to do."""
+    """Settle silence that is due, at most once a second; skip it where no duel is open."""
     now, desk = time.monotonic(), experiment._desk
     with reader.lock:
         if now - reader.settled < _EVERY:
@@ -172,14 +172,14 @@ def _read_events(connection: Connection, experiment: int) -> tuple[Any, ...]:
 
 
 def known_alarms(experiment: Experiment) -> tuple[Finding, ...]:
-    """Return what alarmed when somebody last looked; nothing is tested now."""
+    """Return the alarms of the last check; no test is run now."""
     with experiment.store.reading() as connection:
         events = _read_events(connection, experiment._desk.id)
     return _alarms(reader_of(experiment).checked, events)
 
 
 def _alarms(checked: views.Checked | None, events: tuple[Any, ...]) -> tuple[Finding, ...]:
-    """Return what alarms, by the latest check; before any, what was ever noted."""
+    """Return the alarms of the latest check; before any check, those among the latest events."""
     nan = float("nan")
     if checked is not None:
         return tuple(

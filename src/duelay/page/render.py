@@ -102,7 +102,7 @@ def list_page(
 
 
 def list_version(listed: Sequence[views.Listed]) -> str:
-    """Another one where anything in the list has changed."""
+    """A text that changes with anything in the list."""
     return hashlib.sha256(repr(list(listed)).encode("utf-8", "replace")).hexdigest()[:16]
 
 
@@ -213,7 +213,7 @@ def _inline() -> dict[str, Any]:
 
 
 def _shown(value: Any) -> Any:
-    """Text as text, with characters replaced that cannot be shown; markup as it is."""
+    """Text made safe, with unprintable characters replaced; markup as it is."""
     if type(value) is not str:
         return value
     return escape(value) if value.isprintable() else Markup(in_html(value))

@@ -34,7 +34,7 @@ def x_ends(chart: Chart, is_bars: bool, is_far: bool) -> Ends:
         return Ends(-0.5, len(chart.x) - 0.5, ticks)
     first, last = chart.x[0], max(chart.x[-1], chart.x[0] + 1e-3)
     if chart.x_kind == "time":
-        return Ends(first, last, ())  # in the viewer's zone, which the browser knows
+        return Ends(first, last, ())  # ticks of times are left to the browser, which knows the zone
     sizes = (1e-3, 1, 10, 60, 600, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400, 365 * 86400)
     if is_far:
         low = math.log10(max(first if first > 0 else chart.x[1] / 10, 1e-3))
@@ -46,7 +46,7 @@ def x_ends(chart: Chart, is_bars: bool, is_far: bool) -> Ends:
 
 
 def _index(ages: Sequence[float], age: float) -> float:
-    """Where an age is among those of bars, whose middles have the numbers 0, 1, ..."""
+    """Where an age is among the bars; the middle of the n-th bar, from 0 on, is at n."""
     n = len(ages)
     after = next((i for i in range(n) if ages[i] >= age), n - 1)
     if after == 0:
@@ -56,7 +56,7 @@ def _index(ages: Sequence[float], age: float) -> float:
 
 
 def _age_step(wide: float) -> float:
-    """A distance of ticks that people count in, for at most seven."""
+    """A distance between ticks in round units of time, for at most seven ticks."""
     units = (1, 60, 3600, 86400)
     for unit in units:
         for times in (1, 2, 5, 10, 15, 30) if unit in (1, 60) else (1, 2, 3, 6, 12):
@@ -88,7 +88,7 @@ def _round_up(
 
 
 def _evidence_ends(chart: Chart, values: Sequence[float]) -> Ends:
-    """On a logarithmic scale; far beyond the line of declaration lines leave at the top."""
+    """A logarithmic scale; lines far above the level of a declaration leave it at the top."""
     levels = [v for line in chart.lines if line.role == "level" for v in line.values if v]
     level = math.log10(max(levels)) if levels else 1.0
     top = max((math.log10(v) for v in values if v > 0), default=0.0)

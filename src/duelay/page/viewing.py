@@ -1,6 +1,6 @@
 """From a live experiment to what its page shows: `duelay.page.views`.
 
-What `see` takes does not depend on how many duels there are: all is in counters that the store
+The time that `see` takes does not depend on the number of duels: it reads counters that the store
 keeps. `check` goes through the latest duels, and takes a second or so.
 """
 
@@ -45,8 +45,8 @@ _EVENTS = 50
 def see(experiment: Experiment, *, settles: bool = True) -> views.Experiment:
     """Return what the page of an experiment shows.
 
-    Where it `settles`, silence counts as time has passed; that writes to the store, at most once a
-    second. What `check` has found before is in the headline and the advice.
+    With `settles`, silence that is due is settled first; that writes to the store, at most once a
+    second. Alarms that `check` has found before are in the headline and the advice.
     """
     with look(experiment, settles=settles) as seen:
         kept = seen.reader.view
@@ -237,7 +237,7 @@ def _arms(seen: Look, order: Sequence[int]) -> tuple[views.Arm, ...]:
 
 
 def _of_arms(counts: Any) -> list[int]:
-    """Add up what is counted of pairs for each arm, in either place; self-duels count once."""
+    """Add up counts of pairs for each arm, in either place; a self-duel counts once."""
     found: list[int] = (counts.sum(axis=0) + counts.sum(axis=1) - counts.diagonal()).tolist()
     return found
 
@@ -311,7 +311,7 @@ def _pair(seen: Look, i: int, j: int) -> views.Pair:
     array = seen.book.array
     heard = array("answers") - array("repeated_answers")
     won = standing.conversions - array("repeated_conversions")
-    ties = np.rint(2.0 * (array("given") - won)).astype(np.int64)  # one half is given for each
+    ties = np.rint(2.0 * (array("given") - won)).astype(np.int64)  # each gives one half
 
     def either(values: Any) -> tuple[int, int]:
         return (0, 0) if values is None else (int(values[i, j]), int(values[j, i]))
@@ -335,7 +335,7 @@ def _pair(seen: Look, i: int, j: int) -> views.Pair:
 
 
 def _naive(seen: Look, i: int, j: int) -> float | None:
-    """Return how often i beats j if silence were a win of the second; of votes, as they stand."""
+    """Return how often i beats j, silence taken for a win of the second; for votes, their share."""
     book = seen.book
     if book.settings.is_vote:
         given = book.array("given")
@@ -373,7 +373,7 @@ def _verdict(seen: Look, cell: views.Cell, lower: float, upper: float) -> str:
         other = cell.second if winner == cell.first else cell.first
         log = float(bets.best[winner, other])
         if log >= bets.level:
-            often = times(math.exp(min(log, 700.0)))  # more is no float
+            often = times(math.exp(min(log, 700.0)))  # a larger one overflows
             name, rival = arms[winner], arms[other]
             return f"{name} is declared the winner, with evidence of {often} over {rival}"
     if lower > 0.5 or upper < 0.5:

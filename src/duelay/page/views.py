@@ -25,7 +25,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over time or age; the same numbers are its table, for who has no JavaScript."""
+    """Lines over time or age; the same numbers are its table, for browsers without JavaScript."""
 
     id: str  # "evidence", "allocation", "chances", "delays", "pending", "pair", "spark"
     title: str
@@ -61,11 +61,11 @@ class Arm:
     is_leader: bool
     is_winner: bool
     chance: float | None  # of being the winner: an opinion
-    evidence: float | None  # of a declaration's, from 0 to 1, on a logarithmic scale
-    mean: float | None  # how often the leader beats it; None for the leader, and where unheard
+    evidence: float | None  # as a share of what a declaration needs, on a logarithmic scale
+    mean: float | None  # how often the leader beats it; None for the leader, and before news
     lower: float | None
     upper: float | None
-    duels: int  # with the arm in them, in either place, as all counts here but `conversions`
+    duels: int  # of the arm, in either place; so are all counts here but `conversions`
     heard: int
     conversions: int  # won as first
     pending: int
@@ -95,7 +95,7 @@ class Test:
     is_alarm: bool
     p_value: float | None
     n: int
-    is_remark: bool = False  # what it alarms at is allowed: it is worth a look, and no doubt
+    is_remark: bool = False  # what it finds is allowed: worth a look, but no cause for doubt
     level: float | None = None  # it alarms below this p-value, at this look
 
 
@@ -132,9 +132,9 @@ class Checked:
     of: int  # duels that were looked at
     delays: Chart | None  # the share that has answered by each age, with its band
     never: float | None  # the share of answers that do not come ...
-    within: float | None  # ... by this age, the last of which anything is known
+    within: float | None  # ... by this age, the last that is known
     half: float | None  # the age by which half of those that come have come
-    still: tuple[float, float, float] | None  # conversions still to come of those pending: low, ...
+    still: tuple[float, float, float] | None  # answers of pending duels still to come: low, ...
     delay_words: str  # a sentence on the delays, or why nothing is known of them
     tests: tuple[Test, ...]
 
@@ -155,7 +155,7 @@ class Experiment:
     headline: str
     advice: Advice
     guarantee: str  # a sentence
-    weighed: str  # a sentence: what a declaration is from, where intervals are from less; or empty
+    weighed: str  # a sentence: why intervals are wider than a declaration needs; or empty
     warnings: tuple[str, ...]
     winner: str | None
     leader: str | None
@@ -163,7 +163,7 @@ class Experiment:
     heard: int
     pending: int
     silent: int  # the window has closed without an answer, or with one that was late
-    repeats: int  # silent ones of a unit that had had the pair before: they do not count
+    repeats: int  # silent duels of units that had had the pair before: they do not count
     late: int
     today: int  # duels of the last 24 hours
     nobody: float | None  # the chance that no arm beats all others: an opinion
@@ -174,7 +174,7 @@ class Experiment:
     chances: Chart | None
     pending_ages: Chart | None
     events: tuple[Event, ...]  # the latest first
-    version: str  # another one where anything has changed
+    version: str  # changes with anything that is shown
     share: float = 0.0  # of asks that get a duel once a winner is declared
 
 
@@ -188,7 +188,7 @@ class Pair:
     plays: tuple[int, int]  # with `first` shown first, and with `second` shown first
     repeats: tuple[int, int]  # of a unit that had had the pair before: not in what follows
     heard: tuple[int, int]
-    conversions: tuple[int, int]  # won by who was shown first
+    conversions: tuple[int, int]  # wins of the arm that was shown first
     ties: tuple[int, int]
     pending: tuple[int, int]
     naive: float | None  # how often the first wins if silence were a win of the second shown
@@ -205,7 +205,7 @@ class Listed:
     status: str
     leader: str | None
     winner: str | None
-    sure: float | None  # the leader's evidence, of a declaration's, from 0 to 1 on a log scale
+    sure: float | None  # the leader's evidence, as `Arm.evidence`
     words: str  # "declared", "about 1,200 more duels", "nothing heard yet", ...
     spark: tuple[int, ...]  # duels in each of the latest buckets of time
     duels: int

@@ -36,8 +36,8 @@ def make_app(
 ) -> FastAPI:
     """Return the application for a store.
 
-    Where the store has keys, they are needed; with `needs_key` they are in any case. `opened` is
-    what `Experiment.open` takes.
+    A caller needs a key if the store has any, and with `needs_key` in any case. `opened` is what
+    `Experiment.open` takes.
     """
     store = open_store(store)
     room = Room(store, Desks(store, **opened), Keyring(store), needs_key, opened)
@@ -60,7 +60,7 @@ def make_app(
         version=__version__,
         summary="Find the best of several arms from duels whose answers come late, or never.",
         lifespan=life,
-        docs_url=None,  # the framework's own loads scripts of others
+        docs_url=None,  # the framework's own page loads scripts from other hosts
         redoc_url=None,
         **_telemetry(),
     )

@@ -27,7 +27,7 @@ async def make(room: Room, key: Key, body: models.NewExperiment) -> Experiment:
 
 
 async def change(room: Room, experiment: Experiment, body: models.Change) -> None:
-    """Pause, resume, let arms come or go; nothing is changed where part of it cannot be."""
+    """Pause, resume, let arms come or go; if a part cannot be done, nothing is changed."""
 
     def do() -> None:
         _check_arms(experiment.standing(), body)

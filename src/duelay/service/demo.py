@@ -1,7 +1,7 @@
 """A demonstration: the service on a store of its own, simulated visitors, and a clock that races.
 
-Visitors are simulated in threads of this process, and call the service over HTTP. Some hours before
-they come are made up first, as fast as the store takes them.
+Visitors are simulated in threads of this process, and call the service over HTTP. Before
+they come, some hours of the past are made up, as fast as the store can write them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PORT = 8123  # where it is free
 SPEED = 1000.0  # seconds of its clock in a second
 _BEFORE = 8 * 3600.0  # seconds of its clock that have passed when it begins
 _DAY = 86_400.0
-_FRESH = 300.0  # seconds of its clock that evidence may be old by which a pair is chosen
+_FRESH = 300.0  # seconds of its clock: how old the evidence for choosing a pair may be
 _PATIENCE = 2.0  # seconds that a visitor tries again
 _SHUTDOWN = 2  # seconds that requests have to end
 _FOLDER = "duelay-demo-"
@@ -61,7 +61,7 @@ class FastClock:
         return self._at + self._speed * max(time.monotonic() - self._since, 0.0)
 
     def hold(self, moment: float) -> None:
-        """Let it be a moment, until another is said."""
+        """Stand still at a moment, until another is said."""
         self._at = moment
 
     def run(self) -> None:
@@ -94,7 +94,7 @@ def demonstrate(
         stop = threading.Event()
         _catch(stack, stop)
         folder = stack.enter_context(_folder())
-        # It ends on a morning of the last days.
+        # The clock of the demonstration ends on a morning, a day or two before now.
         begin = math.floor((time.time() - 60.0 * minutes * SPEED) / _DAY) * _DAY - 0.9 * _DAY
         opened: dict[str, Any] = {"clock": FastClock(begin), "freshness": _FRESH}
         url = f"sqlite:///{folder}/duels.db"
@@ -128,7 +128,7 @@ def demonstrate(
 
 def remove_left() -> None:
     """Remove the folders of demonstrations that were killed."""
-    if os.name != "posix":  # elsewhere to ask whether a process is there may end it
+    if os.name != "posix":  # elsewhere `os.kill(pid, 0)` may end the process
         return
     for path in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
         pid = path.name.removeprefix(_FOLDER).partition("-")[0]
@@ -144,7 +144,7 @@ def remove_left() -> None:
 
 @contextlib.contextmanager
 def _folder() -> Any:
-    """Give a folder that goes away; what others make for a while is in it too."""
+    """Give a folder that is removed at the end; temporary files of this process go there, too."""
     before = tempfile.tempdir
     with tempfile.TemporaryDirectory(
         prefix=f"{_FOLDER}{os.getpid()}-", ignore_cleanup_errors=True
@@ -163,7 +163,7 @@ def _listen(port: int | None) -> socket.socket:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             found.bind((HOST, each))
-            found.listen()  # another one may have bound it, too
+            found.listen()  # fails where another process, which has bound the port too, listens
             return found
         except OSError as error:
             found.close()
@@ -206,7 +206,7 @@ class _Server(uvicorn.Server):
 
 
 def _catch(stack: contextlib.ExitStack, stop: threading.Event) -> None:
-    """Let signals say stop, those that the server does not look at itself too."""
+    """Let signals set `stop`, also those that the server does not handle itself."""
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         if (which := getattr(signal, name, None)) is not None:
             before = signal.signal(which, lambda sig, frame: stop.set())
@@ -288,7 +288,7 @@ class _Crowd:
                 try:
                     visitors.step(experiment)
                 except (PausedError, PermissionError):
-                    continue  # somebody has paused it, or made a key: they go away
+                    continue  # somebody has paused it, or made a key: the visitor goes away
                 except (UnknownExperimentError, UnknownDuelError):
                     return  # somebody has deleted it
                 except StoreError:

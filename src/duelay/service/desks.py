@@ -18,7 +18,7 @@ _THREADS = 8
 
 
 class Desks:
-    """One group of writes for each experiment; threads for what waits for the store."""
+    """The open experiments, each with its groups of writes; and threads that wait for the store."""
 
     def __init__(self, store: Store, **opened: Any) -> None:
         self.store, self._opened = store, opened
@@ -31,7 +31,7 @@ class Desks:
         return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: do(*args))
 
     async def open(self, name: str) -> tuple[Experiment, Groups]:
-        """Return an experiment and where it is written."""
+        """Return an experiment, and the groups in which it is written."""
         if name not in self._open:
             experiment = await self.call(lambda: Experiment.open(self.store, name, **self._opened))
             # Another request may have opened it meanwhile.
@@ -43,13 +43,13 @@ class Desks:
         self._open.pop(name, None)
 
     def remember(self, id: str, name: str) -> None:
-        """Note of which experiment a duel is."""
+        """Note to which experiment a duel belongs."""
         self._of_duel[id] = name
         if len(self._of_duel) > _REMEMBERED:
             self._of_duel.popitem(last=False)
 
     async def experiment_of(self, id: str) -> str:
-        """Return the name of the experiment that a duel is of."""
+        """Return the name of the experiment to which a duel belongs."""
         if id not in self._of_duel:
             self.remember(id, await self.call(Experiment.name_of, self.store, id))
         return self._of_duel[id]
@@ -61,5 +61,5 @@ class Desks:
 
     @property
     def groups(self) -> list[tuple[str, Groups]]:
-        """What is open, by name."""
+        """Each open experiment's name and groups."""
         return [(name, groups) for name, (_, groups) in self._open.items()]

@@ -17,7 +17,7 @@ _SENTENCES = {
     404: "there is nothing here: /docs shows what there is",
     405: "this address does not take this method: /docs shows what there is",
 }
-_SHORTEST = 300  # characters of what was sent that are shown again, at the most
+_LONGEST = 300  # characters of a sentence, which may repeat what was sent
 
 
 class RefusedError(Exception):
@@ -35,10 +35,10 @@ def answer(status: int, sentence: str, headers: dict[str, str] | None = None) ->
 
 
 def refusal_of(error: BaseException) -> RefusedError | None:
-    """Return how an error of the library is said over HTTP; None for one that is a fault."""
+    """Return how an error of the library is said over HTTP; None for a fault of the program."""
     if isinstance(error, RefusedError):
         return error
-    if isinstance(error, UnknownExperimentError):  # its sentence names the others, and the store
+    if isinstance(error, UnknownExperimentError):  # its sentence names other experiments
         return RefusedError(404, "there is no such experiment")
     if isinstance(error, UnknownDuelError):
         return RefusedError(404, str(error))
@@ -52,10 +52,11 @@ def refusal_of(error: BaseException) -> RefusedError | None:
 
 
 def install(app: FastAPI, to_people: Callable[[Request], Any]) -> None:
-    """Let an application answer with them.
+    """Let an application answer with such errors.
 
-    A page has its own way to say it, in the scope of the request as `say`; `to_people` returns that
-    way where there is no page, and None for a program that calls.
+    A page answers with a page: it puts its own function into the scope of the request, as `say`.
+    Where the address has no page, `to_people` returns such a function for a browser, and None for a
+    program.
     """
 
     def say(request: Request, *words: Any) -> Response:
@@ -109,4 +110,4 @@ def in_words(errors: Any) -> str:
 def cut(sentence: str) -> str:
     """Return a sentence that is not too long, and can be sent."""
     shown = sentence.encode("utf-8", "replace").decode()
-    return shown if len(shown) <= _SHORTEST else shown[: _SHORTEST - 1] + "…"
+    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"

@@ -16,12 +16,12 @@ from duelay.page.views import Checked
 from duelay.service.desks import Desks
 
 R = TypeVar("R")
-_FRESH = 1.0  # seconds for which a view is shown again ...
-_REST = 4.0  # ... and at least so many times the seconds that it took
+_FRESH = 1.0  # seconds for which a view is shown again, at the least ...
+_REST = 4.0  # ... or so many times as long as it took to make
 _AT_ONCE = 2  # views that are made at one time: the other threads are for those who ask and tell
 _MOST = 200  # views that are kept
 _SOON, _LATER = 5.0, 600.0  # seconds between two checks, at the least and at the most
-_SHARE = 0.05  # of the time, that checks of an experiment may take
+_SHARE = 0.05  # of the time: checks of an experiment may take so much
 _LOG = logging.getLogger("duelay.service")
 
 
@@ -57,7 +57,7 @@ class Glances:
             kept.task.add_done_callback(lambda task: _note(kept, task))
             good = {at: each for at, each in self._kept.items() if each.is_good}
             self._kept = dict(list(good.items())[-_MOST + 1 :]) | {place: kept}
-        # Who goes away does not take it from the others.
+        # A client that goes away must not cancel the view for the others.
         found: R = await asyncio.shield(kept.task)
         return found
 
@@ -75,13 +75,13 @@ class Glances:
 def _note(kept: _Kept, task: asyncio.Task[Any]) -> None:
     kept.at = time.monotonic()
     if not task.cancelled():
-        task.exception()  # it is known, even if nobody waits for it any longer
+        task.exception()  # read here, so that asyncio does not warn where nobody waits for it
 
 
 @dataclass
 class _Found:
     checked: Checked | None
-    heard: str  # by then
+    heard: str  # what had been heard when it was looked at
     due: float  # when it may be looked at again
 
 
@@ -94,9 +94,9 @@ class Checks:
         self._waiting: set[tuple[str, int]] = set()
 
     def latest(self, experiment: Experiment, heard: str) -> Checked | None:
-        """Return what was found last, and look again where that is due; None at first.
+        """Return what was found last, and start another look where one is due; None at first.
 
-        It is due after a while, if something else was heard by then.
+        Another look is due after a while, if something has been heard since the last one.
         """
         place = (experiment.name, experiment._desk.id)
         found = self._found.get(place)

@@ -1,7 +1,7 @@
 """Groups over HTTP: what many clients ask at one time is written in one transaction.
 
-As `duelay.live.committing` does it for threads, for tasks of an event loop: while a group is being
-committed in a thread, the next one gathers.
+It does for tasks of an event loop what `duelay.live.committing` does for threads: while a group is
+being committed in a thread, the next one gathers.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Groups:
         self._threads = threads
         self._waiting: list[tuple[Sequence[Request], asyncio.Future[None]]] = []
         self._task: asyncio.Task[None] | None = None
-        # Of the groups since somebody took them away; nobody may ever, so the latest alone.
+        # Sizes of groups since /metrics last took them. Nobody may ever ask: so only the latest.
         self.sizes: deque[int] = deque(maxlen=_REMEMBERED)
 
     async def submit(self, *requests: Request) -> None:
-        """Write requests; each has what came of it once they are on the disk."""
+        """Write requests; return once they are on the disk, and each has its result."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((requests, done))
         if self._task is None or self._task.done():

@@ -41,7 +41,7 @@ class Key:
     is_revoked: bool = False
 
     def may(self, scope: str, experiment: str | None = None) -> bool:
-        """Whether it may do something, with an experiment or, without one, at all."""
+        """Whether it may do something: with an experiment, or at all if none is named."""
         return scope in self.scopes and (experiment is None or self.covers(experiment))
 
     def covers(self, experiment: str) -> bool:
@@ -90,7 +90,7 @@ def list_keys(store: Store | str | Path) -> tuple[Key, ...]:
 
 
 def revoke_key(store: Store | str | Path, id: str) -> None:
-    """Let a key be good for nothing any longer; `id` is its id, or the whole key."""
+    """Revoke a key; `id` is its id, or the whole key."""
     store = open_store(store)
     store.need()
     found = _FORM.fullmatch(id)
@@ -115,7 +115,7 @@ class Keyring:
         self._were_there = False
 
     def read(self) -> None:
-        """Read the keys, if they are not fresh; a store that does not answer leaves them."""
+        """Read the keys, if they are not fresh; keep those known if the store does not answer."""
         if time.monotonic() - self._read_at < _FRESH:
             return
         with self.store.reading() as connection:

@@ -23,7 +23,7 @@ _LOG = logging.getLogger("duelay.service")
 
 
 class TooLargeError(HTTPException):
-    """A body goes on beyond what is taken."""
+    """A body is larger than the service takes."""
 
     def __init__(self) -> None:
         super().__init__(413, f"a body must be at most {LARGEST:,} bytes")
@@ -65,10 +65,10 @@ class Around:
             if length.isdigit() and int(length[:20]) > LARGEST:
                 raise TooLargeError
             await self.app(scope, limited, marked)
-        except TooLargeError as error:  # by its header; else the application answers
+        except TooLargeError as error:  # by its header; without one, the application answers
             await answer(error.status_code, error.detail)(scope, receive, marked)
         except ClientDisconnect:
-            status = 499  # as others call it: nobody is there to be answered
+            status = 499  # as other servers log it: the client has gone away
         except Exception:
             _LOG.exception("a fault", extra={"fields": {"request": id, "path": scope["path"]}})
             if is_begun:

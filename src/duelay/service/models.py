@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 MOST_ARMS = 1000
-MOST_DUELS = 100  # of one question
+MOST_DUELS = 100  # that one question may ask for
 MOST_ANSWERS = 10_000
 
 Word = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -92,7 +92,7 @@ class Problem(BaseModel):
 
 
 class Duel(BaseModel):
-    """A duel; once a winner is declared, nothing but that one."""
+    """A duel; or, once a winner is declared, the winner alone."""
 
     id: str | None
     first: str | None

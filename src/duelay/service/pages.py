@@ -33,7 +33,7 @@ _FOR_EVER = "public, max-age=31536000, immutable"
 
 
 def _page(path: str, method: str = "GET", *, is_open: bool = False) -> Callable[[Handler], Handler]:
-    """Let a function answer at an address; who comes is known, unless it is open to all."""
+    """Let a function answer at an address; it knows who the visitor is, unless it `is_open`."""
 
     def add(answer: Handler) -> Handler:
         async def handle(request: Request) -> Response:
@@ -135,7 +135,7 @@ async def pair(visit: Visit) -> Response:
 
 @_page("/e/{name}/log")
 async def log(visit: Visit) -> Response:
-    """Its latest duels; who may not administer sees none of them, as over HTTP."""
+    """Its latest duels; a visitor who may not administer sees none, as over HTTP."""
     name = visit.request.path_params["name"]
     there = await visit.open(name)
     visit.need(name)
@@ -256,7 +256,7 @@ async def make_key(visit: Visit) -> Response:
             f"{', '.join(map(repr, there)) or 'none'}. The key is good for one that is made under "
             "this name."
         )
-    if visit.key is ANYBODY:  # who made the first one goes on with it
+    if visit.key is ANYBODY:  # who makes the first key is signed in with it
         await room.desks.call(room.ring.read)
         found = room.ring.find(made)
         assert found is not None
@@ -349,7 +349,7 @@ def _packed(name: str) -> bytes:
 
 
 def _is_seen(visit: Visit, version: str) -> bool:
-    """Whether what is open shows all this; who has a new session needs new tokens in it."""
+    """Whether the open page shows this version already; a new session needs new tokens in it."""
     return visit.is_part and not visit.is_new and visit.said("seen") == version
 
 

@@ -59,9 +59,10 @@ Given = Annotated[str | None, Header(alias="Authorization", description="Bearer 
 
 
 def check_nearby(request: Request) -> None:
-    """Refuse, as long as there is no key, what may come from elsewhere.
+    """Refuse requests that may come from elsewhere; called as long as there is no key.
 
-    A site that somebody on this machine looks at is not that person, even if its name leads here.
+    Somebody on this machine may look at another site in a browser. That site must not be able to
+    act as this person, even if its name leads to this machine.
     """
     if not is_here(request):
         raise RefusedError(

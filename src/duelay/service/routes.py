@@ -119,7 +119,7 @@ def _by_hand(body: type[BaseModel], *headers: str) -> dict[str, Any]:
 
 
 async def _read(request: Request, kind: type[B]) -> B:
-    """Return the body of a request; one that is left out says nothing."""
+    """Return the body of a request; where it is left out, all its fields are."""
     body = await request.body()
     if not body or body == b"null":
         return kind()
@@ -163,7 +163,7 @@ async def ask(name: str, request: Request) -> Any:
 async def _tell(
     room: Room, id: str, winner: str | None, at: float | None, key: Key
 ) -> JSONResponse:
-    """Tell an answer, of whichever experiment its duel is."""
+    """Tell an answer to a duel, whichever experiment the duel belongs to."""
     _check_text("id", id)
     name = await room.desks.experiment_of(id)
     if not key.covers(name):
@@ -224,7 +224,7 @@ async def log(
     after: Annotated[int, Query(ge=0, le=2**53)] = 0,
     limit: Annotated[int, Query(ge=1, le=_MOST_ROWS)] = 1000,
 ) -> Any:
-    """Duels in the order in which they were asked, some at a time; `next` is for `after`."""
+    """Duels in the order in which they were asked, some at a time; give `next` as `after`."""
     experiment, _ = await room.desks.open(name)
     rows = await room.desks.call(_rows, experiment, after, limit)
     last = rows[-1]["number"] if len(rows) == limit else None
@@ -294,9 +294,9 @@ def _tell_or_error(experiment: Experiment, answer: models.Answer) -> Tell | Valu
 
 
 def shortcuts() -> list[Route]:
-    """Return the way to what every visitor needs, past the framework's search for parameters.
+    """Return routes for asks and conversions that skip the framework's search for parameters.
 
-    The routes above describe them, and are the same functions.
+    They call the same functions as the routes above, which are there to describe them.
     """
 
     def route(path: str, method: str, parameter: str, call: Any) -> Route:
@@ -326,7 +326,7 @@ def _duel(desks: Desks, name: str, found: LiveDuel) -> dict[str, Any]:
 
 
 def _stand(experiment: Experiment) -> Any:
-    """Return where it stands; tests go through many duels, so that none is run for a call."""
+    """Return the standing with alarms found before; to run the tests takes too long for a call."""
     return experiment.standing().with_alarms(known_alarms(experiment))
 
 
@@ -354,7 +354,7 @@ def _rows(experiment: Experiment, after: int, limit: int) -> list[dict[str, Any]
     columns = ("number", "id", "first", "second", "asked", "told", "late", "first_won", "unit",
                "enters")  # fmt: skip
     with experiment.store.reading() as connection:
-        id = experiment._desk.read_head(connection)["id"]  # that of one that is not deleted
+        id = experiment._desk.read_head(connection)["id"]  # raises if it was deleted
         arms = read_arms(connection, id)
         rows = connection.execute(
             duels_after(*columns),

@@ -1,4 +1,4 @@
-"""What `duelay demo-live` shows: one that is soon declared, one that is close, one that fails."""
+"""What `duelay demo-live` shows: a winner soon declared, a close race, broken assumptions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCENES = (
         _TRAFFIC,
         _HOURS,
     ),
-    # Two arms alone: of those that lose, little is heard, and so no test would see that they drift.
+    # Only two arms: little is heard of arms that lose, so that no test would see them drift.
     Scene(
         "search ranking",
         "people change their minds, and wins of one arm are told late: two tests alarm",

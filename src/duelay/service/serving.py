@@ -46,7 +46,7 @@ def serve(
     check_host(store, host)
     os.environ[_STORE] = store.url.render_as_string(hide_password=False)
     os.environ[_QUIET] = log_level
-    Sessions()  # a secret that is too short is said here, and not by each worker
+    Sessions()  # refuses a secret that is too short here, once, and not in each worker
     with contextlib.ExitStack() as stack:
         if SECRET not in os.environ:  # one for all workers, as long as they run
             os.environ[SECRET] = secrets.token_hex(32)
@@ -75,7 +75,7 @@ def address_of(host: str, port: int) -> str:
 
 
 def open_page(host: str, port: int) -> threading.Thread:
-    """Open a browser as soon as somebody listens; return the thread that waits for it."""
+    """Open a browser as soon as the server listens; return the thread that waits for that."""
 
     def wait() -> None:
         until = time.monotonic() + _OPENS

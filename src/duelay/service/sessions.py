@@ -1,8 +1,9 @@
 """Sessions: who is signed in to the page, and whether a form is the page's own.
 
-The cookie has the id of a key, not the key, and is signed: nobody else can write one, and one of a
-key that was revoked is good for nothing. Where no keys exist, it has no id. It is there all the
-same, for the tokens of forms are bound to it: no other site can make a browser send one.
+The cookie has the id of a key, not the key, and is signed: nobody else can write one. Once the key
+is revoked, the cookie is good for nothing. Where no keys exist, the cookie has no id. It is needed
+all the same: the tokens of forms are bound to it, and so no other site can make a browser send a
+form that is accepted.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Session(NamedTuple):
     """Somebody who looks at pages."""
 
     key: str  # the id of a key; empty where none is needed
-    nonce: str  # by which it differs from any other
+    nonce: str  # random: no two sessions have the same
 
 
 class Sessions:
@@ -45,7 +46,7 @@ class Sessions:
                 f"32` prints, got {len(secret)}"
             )
         self._secret = secret.encode()
-        self._ended: dict[str, float] = {}  # nonces of those that were signed out here, and when
+        self._ended: dict[str, float] = {}  # nonces of sessions that were signed out here, and when
         self._cookies = URLSafeTimedSerializer(
             secret,
             salt="duelay.session",
@@ -53,11 +54,11 @@ class Sessions:
         )
 
     def begin(self, key: str = "") -> Session:
-        """Return a new one."""
+        """Return a new session."""
         return Session(key, secrets.token_hex(16))
 
     def read(self, request: Request) -> Session | None:
-        """Return that of a request; None if there is none that is good."""
+        """Return the session of a request; None if it has none that is valid."""
         try:
             key, nonce = self._cookies.loads(
                 request.cookies.get(_name(request), ""), max_age=HOURS * 3600
@@ -67,7 +68,7 @@ class Sessions:
         return None if nonce in self._ended else Session(str(key), str(nonce))
 
     def keep(self, response: Response, request: Request, session: Session) -> None:
-        """Let the browser keep one."""
+        """Let the browser keep a session."""
         response.set_cookie(
             _name(request),
             self._cookies.dumps(list(session)),
@@ -76,7 +77,7 @@ class Sessions:
         )
 
     def end(self, response: Response, request: Request, session: Session | None) -> None:
-        """Let the browser forget it, and take it from nobody any longer, in this process."""
+        """Let the browser forget its session, and refuse it from now on in this process."""
         now = time.monotonic()
         self._ended = {nonce: at for nonce, at in self._ended.items() if now - at < HOURS * 3600}
         if session is not None:
@@ -86,7 +87,7 @@ class Sessions:
     def token(self, session: Session) -> str:
         """Return a token for forms.
 
-        Each is another one: what is compressed together with it does not give it away.
+        Each call returns another text: so the size of a compressed page does not give a token away.
         """
         salt = secrets.token_hex(_SALT // 2)
         return salt + self._sign(session, salt)
@@ -104,8 +105,8 @@ class Sessions:
 def is_own(request: Request) -> bool:
     """Whether a form was sent by a page of this server, as far as the browser says.
 
-    `Sec-Fetch-Site` is the browser's word, `Origin` that of earlier ones. What is no browser says
-    nothing, and no other site can make it send anything.
+    Browsers say so by `Sec-Fetch-Site`, older ones by `Origin`. Other programs send neither header,
+    and no site can make them send a form.
     """
     site = request.headers.get("sec-fetch-site")
     if site is not None:
@@ -115,10 +116,10 @@ def is_own(request: Request) -> bool:
 
 
 def is_here(request: Request) -> bool:
-    """Whether the browser was told to go to this machine, by a name that is always its own.
+    """Whether the browser was sent here by a name that always means this machine.
 
-    The name of another site may lead here, too, if its owner says so: then it would be that site,
-    to the browser, which reads the pages.
+    The owner of another site can make its name lead to this machine as well. To the browser our
+    pages are then pages of that site, whose scripts may read them.
     """
     host, _ = _host(request)
     try:
@@ -144,7 +145,7 @@ def _host(request: Request) -> tuple[str, int | None]:
 
 
 def _name(request: Request) -> str:
-    """Return the cookie's name: browsers give one host's to all its ports, so it has the port."""
+    """Return the cookie's name, with the port: browsers send a host's cookies to all its ports."""
     _, port = _host(request)
     return _COOKIE if port is None else f"{_COOKIE}_{port}"
 

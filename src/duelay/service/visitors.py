@@ -37,8 +37,8 @@ class Scene:
     feedback: str = "conversions"
     share: float = 0.0  # of asks that still get a duel once a winner is declared
     drift: Mapping[str, float] = field(default_factory=dict)  # of strengths, a day, for 4 days
-    slower: Mapping[str, float] = field(default_factory=dict)  # delays where that arm has won
-    again: float = 0.05  # of visitors who have been there before
+    slower: Mapping[str, float] = field(default_factory=dict)  # factor on its wins' delays
+    again: float = 0.05  # the share of visitors who have been there before
 
     def strength(self, arm: str, days: float) -> float:
         """How good an arm is, so many days after the beginning."""
@@ -74,7 +74,7 @@ class Visitors:
         return [float(time) for time in times if time >= self._start]
 
     def step(self, experiment: Any) -> None:
-        """Do the next thing, with an experiment or one that has its face."""
+        """Do the next thing, with an `Experiment` or a `RemoteExperiment`."""
         if self.due < self._coming[-1]:
             _, id, winner = heapq.heappop(self._answers)
             experiment.tell(id, winner)

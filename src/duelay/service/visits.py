@@ -28,10 +28,10 @@ GUARDED = {
 _HEADERS = {**GUARDED, "Cache-Control": "no-store", "Vary": "Cookie, HX-Request, Accept-Encoding"}
 _FORM = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 100
-_MOST_NAMES = 20  # that a page names which has not found one
+_MOST_NAMES = 20  # of experiments, on the page that says that there is no such one
 _AGAIN = 2  # seconds after which a page tries again while the service is not ready
 _PACKED = 500  # bytes from which on a page is compressed
-_LATER = secrets.token_hex(16)  # where a token will be
+_LATER = secrets.token_hex(16)  # stands in a shared page for the token, which is put in later
 _STRANGER = Key("", "", (), ())
 
 
@@ -63,7 +63,7 @@ class Visit:
         return self.request.query_params.get(name, "").strip()
 
     def viewer(self, name: str | None = None) -> render.Viewer:
-        """Return what somebody may do, with an experiment or at all."""
+        """Return what the visitor may do: with an experiment, or at all if none is named."""
         may = self.key.may("administer", name)
         return render.Viewer(
             may_change=may,
@@ -76,16 +76,16 @@ class Visit:
 
     @property
     def may_keys(self) -> bool:
-        """Whether keys are theirs to give: one of some experiments could make one of all."""
+        """Whether they may make keys: a key for some experiments must not make one for all."""
         return self.key.may("administer") and self.key.experiments is None
 
     def need(self, name: str | None = None) -> None:
-        """Refuse who may not administer, an experiment or at all."""
+        """Refuse a visitor who may not administer: an experiment, or at all if none is named."""
         if not self.key.may("administer", name):
             raise RefusedError(403, "This key may look, and not administer.")
 
     async def open(self, name: str) -> Experiment:
-        """Return an experiment that they may see; for all others there is none."""
+        """Return an experiment; one that the visitor may not see is said not to be there."""
         try:
             if self.key.covers(name):
                 return (await self.room.desks.open(name))[0]
@@ -94,7 +94,7 @@ class Visit:
         raise await self.no_experiment(name)
 
     async def no_experiment(self, name: str) -> RefusedError:
-        """Return the news that there is no such experiment, with those that there are."""
+        """Return the error for an unknown experiment; it names those that the visitor may see."""
         self.room.desks.forget(name)
         there = await self.room.desks.call(Experiment.names, self.room.store)
         names = [each for each in there if self.key.covers(each)]
@@ -114,7 +114,7 @@ class Visit:
     ) -> Response:
         """Answer with a page of an experiment, written once for all who see the same.
 
-        Their tokens differ: they are put in afterwards.
+        Each visitor has another token: it is put in afterwards.
         """
         viewer = dataclasses.replace(self.viewer(name or None), csrf=_LATER)
         text = await self.room.glances.get(name, (*what, viewer), lambda: write(viewer))
@@ -145,13 +145,13 @@ class Visit:
         here = url.path + (f"?{urlencode(left)}" if left else "")
         goes_on = here if self.request.method == "GET" else f"{self.base}/"
         address = f"{self.base}/login?next={quote(goes_on, safe='/')}"
-        if self.is_part:  # what is open goes there, and not a part of it
+        if self.is_part:  # the whole page must go there, not only a part of it
             return Response(status_code=401, headers={**_HEADERS, "HX-Redirect": address})
         return RedirectResponse(address, 303, headers=_HEADERS)
 
 
 async def greet(visit: Visit) -> None:
-    """Find out who it is; refuse who is not known."""
+    """Find out who the visitor is; refuse one who is not known."""
     room = visit.room
     if not room.ring.is_fresh:
         await room.desks.call(room.ring.read)
@@ -200,7 +200,7 @@ def check_token(visit: Visit) -> None:
 
 
 def to_people(request: Request) -> Any:
-    """Return what answers a person who came to an address where nothing is; None for a program."""
+    """Return a function that answers a browser where nothing is found; None for a program."""
     is_call = request.url.path.startswith(("/experiments", "/duels"))
     if is_call or "text/html" not in request.headers.get("accept", ""):
         return None
@@ -208,7 +208,7 @@ def to_people(request: Request) -> Any:
 
 
 def takes_gzip(request: Request) -> bool:
-    """Whether a browser takes what is compressed."""
+    """Whether a browser takes compressed answers."""
     for part in request.headers.get("accept-encoding", "").split(","):
         name, _, weight = part.partition(";")
         if name.strip().lower() == "gzip":

@@ -49,7 +49,7 @@ class Watcher:
         self, store: Store, *, every: float = _EVERY, quiet: float = _QUIET, **opened: Any
     ) -> None:
         self.store, self._every, self._quiet = store, every, quiet
-        self._opened = opened  # what `Experiment.open` takes: whoever looks settles by its clock
+        self._opened = opened  # what `Experiment.open` takes: a look settles silence by its clock
         self._me = secrets.token_hex(8)
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -143,10 +143,10 @@ class Watcher:
             )
         return not trouble
 
-    # What nobody writes down while it happens.
+    # Alarms and silence: no ask and no tell notices them.
 
     def notice(self) -> None:
-        """Note alarms and silence of the experiments that somebody wants to be told of."""
+        """Note alarms and silence of the running experiments that have a webhook."""
         table, hooks = schema.experiments, schema.webhooks
         with self.store.reading() as connection:
             heads = connection.execute(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duelay.players.standing import Standing
     from duelay.problems import Problem
 
-MOST = 16  # arms that are shown; of more, a corner
+MOST = 16  # arms that are shown; of a larger matrix, a corner
 _LINES = 50  # laws by pair that are drawn
 _POINTS = 120  # of a curve
 _CLOCK = {"days": 86_400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}

@@ -111,9 +111,9 @@ def stops_figure(results: Sequence[Result], labels: Sequence[str]) -> Figure:
 
 
 def draw_stops(axes: Axes, results: Sequence[Result], labels: Sequence[str]) -> None:
-    """Draw when runs declare a winner, thinly a wrong one, and how often that may be.
+    """Draw when runs declare a winner, a thin line for wrong ones, and the error that is allowed.
 
-    Where some never declare, all lines go on to the horizon, which is marked.
+    If some runs never declare one, all lines go on to the horizon, which is marked.
     """
     is_cut = not all(result.is_declared.all() for result in results)
     ends = [float(result.measured[result.is_declared].max(initial=1.0)) for result in results]
@@ -318,7 +318,7 @@ def draw_delay(axes: Axes | None, laws: Sequence[Law]) -> Axes:
 
 
 def draw_traffic(axes: Axes | None, traffic: Traffic) -> Axes:
-    """Draw how many of the first thousand duels have come by when, in one draw of them."""
+    """Draw one sample of traffic: how many of the first thousand duels have come, over time."""
     axes = new_axes(6.0, 3.8) if axes is None else axes
     times = traffic.times(1000, np.random.default_rng(0))
     unit, size = notebook.unit_of(float(times[-1]))

@@ -67,7 +67,7 @@ def compiled_duels(
 def _job(
     policy: Any, problem: Problem, delay: delays.Delay, horizon: int, seed: int, setting: Setting
 ) -> Job:
-    setting = dataclasses.replace(setting, bulk=False)  # a round at once cannot be seen
+    setting = dataclasses.replace(setting, bulk=False)  # in bulk, duels cannot be seen
     ticks = np.array([horizon])
     return Job(problem, policy, delay, horizon, seed, ticks, problem.gaps, setting)
 

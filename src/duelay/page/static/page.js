@@ -99,7 +99,7 @@
     let ys = told.lines.map((line) => line.values);
     if (told.yKind === "evidence") ys = ys.map((values) => values.map(logs));
     if (told.isStacked) {
-      // Where there is nothing of any line, there is a gap.
+      // Where no line has a value, there is a gap.
       const sums = x.map((_, i) => (told.lines.some((line) => line.values[i] !== null) ? 0 : null));
       ys = ys.map((values) => values.map((value, i) => (sums[i] === null ? null : (sums[i] += value ?? 0))));
     }
@@ -359,7 +359,7 @@
         if (before.nodeType !== 1 || after.nodeType !== 1) return true;
         if (before.matches(".plot") && before.id === after.id && charts.has(before.id)) {
           before.setAttribute("aria-label", after.getAttribute("aria-label") ?? "");
-          return false; // what is in it is ours
+          return false; // the chart in it is drawn by this script
         }
         if (after.matches("time[datetime]")) localise(after);
         return !before.isEqualNode(after);

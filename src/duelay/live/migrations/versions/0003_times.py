@@ -12,8 +12,8 @@ depends_on = None
 
 _MOST, _MINUTE = 128, 60_000_000
 
-# Duels in the bucket in which they were asked, answers in the one in which they were told. When
-# those of duels whose rows are gone were, nobody knows any longer: they are in the first bucket.
+# A duel counts in the bucket in which it was asked, an answer in the one in which it was told. Of
+# duels whose rows are gone these times are lost: they and their answers count in the first bucket.
 _PAIR_TIMES = """
 INSERT INTO pair_times (experiment, first, second, minute, plays, conversions, answers, given)
 SELECT experiment, first, second, minute, sum(plays), sum(conversions), sum(answers), sum(given)
