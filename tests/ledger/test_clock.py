@@ -104,7 +104,7 @@ def test_the_law_is_learned_from_the_duels_of_two_arms_that_have_passed_a_bucket
     np.testing.assert_allclose(curve.shares, wanted[: len(curve.shares)], atol=1e-12)
     assert (np.array(curve.lower) <= curve.shares).all() and curve.upper[-1] > curve.shares[-1]
     assert curve.ages[-1] <= at[-1] - at[0]
-    assert assumed.told[0] == (np.isfinite(heard) & two).sum() and assumed.n_looks[0] > 3
+    assert assumed.n_taught[0] == (np.isfinite(heard) & two).sum() and assumed.n_looks[0] > 3
     assert bucket_error(assumed) < 0.05
 
 
@@ -170,7 +170,7 @@ def test_counts_of_two_players_add_up():
 
     one, other = (book(*part) for part in parts)
     both = book(at[order], delay[order], first[order])
-    for name in ("duels", "events", "at_risk", "told"):
+    for name in ("duels", "events", "at_risk", "n_taught"):
         added = getattr(one, name) + getattr(other, name)
         np.testing.assert_array_equal(getattr(both, name), added)
 
@@ -193,7 +193,7 @@ def test_a_conversion_after_the_last_age_teaches_nothing(window):
         age_to(ledger, t)
         record(ledger, 0, 1, t)
     hear(ledger, 0, 1, 1, 4)
-    assert ledger.assumed.told[0] == (window is None)
+    assert ledger.assumed.n_taught[0] == (window is None)
 
 
 def test_a_law_that_never_answers_is_told():

@@ -59,7 +59,7 @@ def test_a_ledger_that_has_followed_is_a_players(store, policy, window):
     for each in (experiment, late):
         ours = read(each)
         if "learn" in policy:
-            assert ours.assumed.told[0] == player.assumed.told[0]
+            assert ours.assumed.n_taught[0] == player.assumed.n_taught[0]
             last = -1 if window == "14d" else len(ours.assumed.ages) - 1
             np.testing.assert_array_equal(ours.assumed.events[:last], player.assumed.events[:last])
             np.testing.assert_array_equal(ours.assumed.at_risk[:last],
@@ -97,7 +97,7 @@ def test_arms_that_came_and_went_are_followed(store):
         off = ~np.eye(3, dtype=bool)
         np.testing.assert_array_equal(ours.plays[off], theirs.plays[off])
         np.testing.assert_array_equal(ours.conversions[off], theirs.conversions[off])
-        assert ours.assumed.told[0] == theirs.assumed.told[0]
+        assert ours.assumed.n_taught[0] == theirs.assumed.n_taught[0]
 
 
 def test_repeats_of_a_unit_teach_nothing(store):
@@ -109,7 +109,7 @@ def test_repeats_of_a_unit_teach_nothing(store):
     ledger = read(experiment)
     off = ~np.eye(2, dtype=bool)
     assert ledger.plays[off].sum() == ledger.conversions[off].sum() == 1
-    assert ledger.assumed.told[0] == 1
+    assert ledger.assumed.n_taught[0] == 1
 
 
 def test_a_policy_that_saves_regret_shows_the_better_arms_more(store):

@@ -225,11 +225,11 @@ def test_duels_of_a_retired_arm_still_teach_the_law(is_by_clock):
 
     ask_and_tell(300, 0.0)
     open_duel = next(d for d in range(290, 300) if not player._told[d])
-    before = int(player._ledger.assumed.told[0])
+    before = int(player._ledger.assumed.n_taught[0])
     player.retire_arm("a")
-    assert int(player._ledger.assumed.told[0]) == before
+    assert int(player._ledger.assumed.n_taught[0]) == before
     player.tell(open_duel, **({"at": 3001.0} if is_by_clock else {}))
     is_of_two = len({*divmod(player._pairs[open_duel], 3)}) == 2
-    assert int(player._ledger.assumed.told[0]) == before + is_of_two
+    assert int(player._ledger.assumed.n_taught[0]) == before + is_of_two
     ask_and_tell(60, 3010.0)
     assert np.diag(player.standing().mean).tolist() == [0.5, 0.5, 0.5]

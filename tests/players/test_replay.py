@@ -370,7 +370,7 @@ def test_an_answer_at_the_time_of_its_own_question_is_heard():
         evidence = player.standing().evidence
         assert evidence is None or evidence.n[0, 1] >= 199  # as of the last ask
     player = LEARNS.start(2, clock="wall").replay(history)
-    assert player._ledger.assumed.told[0] == 200
+    assert player._ledger.assumed.n_taught[0] == 200
 
 
 @pytest.mark.parametrize(

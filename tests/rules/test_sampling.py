@@ -402,7 +402,7 @@ def test_a_player_stored_in_a_quiet_stretch_goes_on_alike(policy):
         duel = player.ask()
         if duel.first == 0:  # whom all others lose to
             player.tell(duel)
-    assert player._rule.quiet[0] > 2 and player._rule.heard[0] >= 0
+    assert player._rule.quiet[0] > 2 and player._rule.floor_news[0] >= 0
     stored = pickle.dumps(player)
     went_on = [player.ask()[1:] for _ in range(80)]
     again = pickle.loads(stored)

@@ -1,9 +1,10 @@
 """Kernels compiled ahead: a wheel may bring them, for every processor of its kind.
 
 Numba's own cache is for the machine that compiled: its keys name the processor, and its folders
-the places of the sources. Here a file is named by the kernel, the types of its arguments, and what
-it can be read with. It stands in a folder that is named by a digest of our sources. Whatever does
-not fit is not found, and compiled as if there were no file.
+the places of the sources. Here a file is named by the kernel, the types of its arguments, and the
+Python, the Numba and the kind of machine that can read it. It stands in a folder that is named by a
+digest of our sources. A kernel that does not fit is not found, and is compiled as if there were no
+file.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def write(folder: Path) -> int:
 
 
 def _path(folder: Path, function: Any, arguments: tuple[Any, ...]) -> Path:
-    """Return the file of a kernel: what it can be read with is in its name, as a digest."""
+    """Return the file of a kernel; a digest in its name stands for what can read it."""
     python = sys.implementation.cache_tag
     parts = (python, numba.__version__, numba_parts.machine(), *map(str, arguments))
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

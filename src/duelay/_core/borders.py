@@ -1,10 +1,10 @@
-"""What Python calls of our kernels while somebody waits: interpreted until it is compiled.
+"""Kernels that Python calls while somebody waits: they are interpreted until they are compiled.
 
 Compiled and interpreted, a kernel does the same, with the same numbers. So the first calls are
-interpreted, a thread compiles meanwhile, or reads what was kept on disk, and a later call finds it
-done. Nobody waits for the compiler who calls seldom. Once the interpreter has taken `PATIENCE`
-seconds, each call gives the compiler a moment before it is interpreted: who calls often loses
-little by that, and no call takes long.
+interpreted. Meanwhile a thread compiles the kernel, or reads it from disk, and a later call finds
+it done. A program that calls seldom never waits for the compiler. Once the interpreter has taken
+`PATIENCE` seconds, each call waits a moment for the compiler before it is interpreted. A program
+that calls often loses little by that, and no call takes long.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from duelay._core.interpreted import interpreted, plain
 F = TypeVar("F", bound=Callable[..., Any])
 PATIENCE = 2.0  # seconds of the interpreter's, in all
 _PAUSE = 0.5  # seconds before the thread begins: a program that ends sooner need not wait for it
-_MOMENT = 0.1  # seconds that a call waits for the compiler, then
-_MANY = 10  # of these: then it is said
-_MOST = 3000  # steps of one call that are interpreted, ...
-_SOME = 300  # ... and where the kernel is kept on disk, which takes as long to read
-_FEW = 2000  # steps of a whole simulation that are
+_MOMENT = 0.1  # seconds that a call then waits for the compiler
+_MANY = 10  # such waits, after which we say that we compile
+_MOST = 3000  # steps: a call of more is not interpreted, but waits for the compiler ...
+_SOME = 300  # ... or of more than these, if the kernel is on disk: reading it takes as long
+_FEW = 2000  # steps of a whole simulation: more are compiled
 
 
 def border(kernel: F) -> F:
@@ -45,8 +45,8 @@ def border(kernel: F) -> F:
 def border_of(steps: Callable[..., int] | None) -> Callable[[F], F]:
     """Let Python call a kernel before it is compiled, if its work is short.
 
-    `steps` tells from the arguments how often its loop goes round, a round being as much work as a
-    duel is. Where that is often, the call waits for the compiler.
+    `steps` tells from the arguments how many rounds its loop goes; a round is as much work as a
+    duel. With many rounds the call waits for the compiler.
     """
 
     def around(kernel: F) -> F:
@@ -60,17 +60,17 @@ def border_of(steps: Callable[..., int] | None) -> Callable[[F], F]:
 def bind(kernel: Any, objects: tuple[Any, ...], *rest: Any) -> Callable[..., Any] | None:
     """Return a kernel with its first arguments given, quick to call; None until it is compiled.
 
-    Types are looked at here, and not again. So nothing in `objects` may change its own: it is of
-    numbers, arrays, and tuples of these. `rest` are numbers of the types that will be given.
+    Types are looked at here, and not again. So nothing in `objects` may change its type: they are
+    numbers, arrays, and tuples of these. `rest` are numbers of the types that calls will give.
     """
     return kernel.bind(objects, rest) if isinstance(kernel, _Border) else None
 
 
 def is_worth_compiling(kernel: Any, args: tuple[Any, ...], steps: float) -> bool:
-    """Whether to wait for a kernel to be compiled that takes so many steps, over all its calls.
+    """Whether to wait for a kernel to be compiled; `steps` is its work over all calls.
 
-    What is compiled already, or kept on disk, is used. And a user's code is compiled: who wrote it
-    is told at once what is wrong with it.
+    What is compiled already, or kept on disk, is used. And a user's code is compiled: its author is
+    told at once what is wrong with it.
     """
     if config.DISABLE_JIT or steps > _FEW or COMPILER.is_impatient:
         return True
@@ -79,7 +79,7 @@ def is_worth_compiling(kernel: Any, args: tuple[Any, ...], steps: float) -> bool
 
 
 def _is_kept(kernel: Any, types: tuple[Any, ...]) -> bool:
-    """Whether it is on disk, for such arguments or for others."""
+    """Whether a kernel is on disk, for such arguments or for others."""
     kept = getattr(kernel, "_cache", None)
     return isinstance(kept, KernelCache) and kept.has_some(types)
 
@@ -186,8 +186,8 @@ class _Compiler:
     def __init__(self) -> None:
         self.spent = 0.0  # seconds of the interpreter's
         self._wanted: dict[Any, tuple[_Border, Any, Any]] = {}
-        self._lock = threading.Condition()  # told of what is done
-        self._moments = 0  # that callers have waited
+        self._lock = threading.Condition()  # notified when a kernel is done
+        self._moments = 0  # how often callers have waited a moment
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
 
@@ -210,7 +210,7 @@ class _Compiler:
             self._start()
 
     def wait_a_moment(self, border: _Border, types: tuple[Any, ...]) -> None:
-        """Wait until what is wanted is done, and not for long."""
+        """Wait until this kernel is done, but not for long."""
         with self._lock:
             self._lock.wait_for(lambda: (border, types) not in self._wanted, _MOMENT)
             self._moments += 1

@@ -1,6 +1,6 @@
 """Compiled kernels on disk, in a folder named by a digest of our sources. It is optional.
 
-What came with the package, compiled ahead, is looked for first: see `ahead`.
+Kernels that came compiled with the package are looked for first: see `ahead`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class KernelCache(numba_parts.NoCache):  # type: ignore[misc]
     """Numba's caches of one kernel. If one fails, the kernel is compiled, and one line says so.
 
     `find` returns the folder for some types of arguments, or None to keep nothing. A folder stands
-    for one state of the sources of its kernels. Only what Python calls may have come compiled.
+    for one state of the sources of its kernels. With `may_come`, the kernel may have come compiled
+    with the package; only kernels that Python calls do.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class KernelCache(numba_parts.NoCache):  # type: ignore[misc]
     def has_some(self, arguments: tuple[Any, ...]) -> bool:
         """Whether code of this kernel is kept in the folder for such arguments, or for others.
 
-        What came with the package must be for such arguments.
+        Code that came with the package must be for such arguments.
         """
         if self._may_come and ahead.has(self._function, arguments):
             return True

@@ -72,7 +72,7 @@ class Duration(float):
         if left.denominator > 1 or left >= 10**17:
             return f"{float.__repr__(self).removesuffix('.0')}s"
         parts, rest = [], int(left)
-        for unit, size in list(_UNITS.items())[1:]:  # two weeks are 14d: who says days means them
+        for unit, size in list(_UNITS.items())[1:]:  # no weeks: two of them are written 14d
             amount, rest = divmod(rest, size)
             if amount:
                 parts.append(f"{amount}{unit}")

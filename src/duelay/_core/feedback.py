@@ -30,7 +30,7 @@ def check_feedback(feedback: Any, **refused: str) -> str:
 
 
 def check_correction(corrects_position: Any, feedback: str) -> bool:
-    """Return whether what being shown first is worth is taken out; only votes can tell it."""
+    """Return whether the bonus of being shown first is taken out; only votes can tell it."""
     if checks.yes_or_no("corrects_position", corrects_position) and feedback != "votes":
         raise ValueError(
             f"corrects_position needs feedback='votes': only they tell what being shown first is "

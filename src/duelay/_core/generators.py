@@ -1,8 +1,8 @@
 """A Generator by its addresses, for kernels that Python calls often.
 
 Numba takes a Generator apart at every call: it looks up its state and its functions, which takes
-longer than to choose a duel. Where they are does not change while the Generator lives. So a caller
-that keeps a Generator looks once.
+longer than to choose a duel. Their addresses do not change while the Generator lives. So a caller
+that keeps a Generator looks them up once.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def by_address(rng: np.random.Generator) -> Any:
 
 
 def generator_at(place: Any) -> Any:
-    """Return the Generator of what `by_address` has returned, in a kernel."""
+    """Return, in a kernel, the Generator that `by_address` was given."""
     return place.generator if isinstance(place, ByAddress) else place
 
 

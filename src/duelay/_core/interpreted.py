@@ -6,7 +6,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-_GLOBALS: dict[int, dict[str, Any]] = {}  # of each module, by the id of its own
+_GLOBALS: dict[int, dict[str, Any]] = {}  # with plain functions, by the id of a module's globals
 _FUNCTIONS: dict[Any, Any] = {}
 
 

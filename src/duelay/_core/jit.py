@@ -69,8 +69,8 @@ def _folder_beside(parts: str) -> tuple[Path | None, str]:
 def kernel(function: F) -> F:
     """Compile a function with Numba, without the GIL, and keep it on disk.
 
-    That is done apart for Python and for the kernels that call it: see `numba_parts.APART`. So one
-    of ours must not call itself.
+    It is compiled twice, for Python and for the kernels that call it: see `numba_parts.APART`. So a
+    kernel of ours must not call itself.
     """
     compiled = _compile(function, _OPTIONS)
     if numba_parts.APART and not config.DISABLE_JIT and not is_outside(function):

@@ -1,4 +1,4 @@
-"""What we use of Numba and it does not promise: all of it is here, and each can be done without.
+"""Parts of Numba that we use and that it does not promise: all are here, and we can do without.
 
 - The option ``_nrt``: kernels count no references. Without it they take twice the time.
 - `FunctionCache`, `NullCache`, a dispatcher's ``_cache`` and ``config.CACHE_DIR``: kernels on disk,
@@ -10,9 +10,9 @@
   compiling takes a quarter more.
 - `CompileResult._reduce` and `_rebuild`, ``serialize.dumps``: kernels that a wheel brings. Without
   them these are compiled anew.
-- `HighlightColorScheme` of errors: where colorama is installed it exchanges ``sys.stdout`` for a
-  moment, at every error that the compiler makes and drops; and a thread of ours compiles. Where we
-  cannot keep it from that, what somebody has put in place of ``sys.stdout`` meanwhile may be lost.
+- `HighlightColorScheme` of errors: where colorama is installed it replaces ``sys.stdout`` for a
+  moment, at every error that the compiler makes and drops. A thread of ours compiles; another
+  thread may set ``sys.stdout`` at that moment. Without this part, what it has set may be lost.
 - A dispatcher's ``overloads`` and their ``entry_point``: a player that has looked at the types in
   its ledger does not look again. Without them `ask` takes five times as long.
 - The fields of a Generator's type: a player passes its addresses. Without them `ask` takes more
@@ -148,9 +148,9 @@ _USED = (
     "_verify_declare_only_symbols",
     "serialize_using_bitcode",
 )
-# Whether a kernel is compiled apart for Python and for the kernels that call it. What Python calls
-# contains all that it calls. So a kernel within it needs no wrapper for Python, no optimisation and
-# no machine code of its own: more than half of the time that compiling takes.
+# Whether a kernel is compiled apart for Python and for the kernels that call it. A kernel that
+# Python calls contains the code of all kernels that it calls. So these need no wrapper for Python,
+# no optimisation and no machine code of their own: more than half of the time that compiling takes.
 APART = (
     all(hasattr(_Library, name) for name in _USED)
     and hasattr(_Compiler, "define_pipelines")
@@ -168,7 +168,7 @@ _models = _part("numba.core.datamodel", "default_manager", None)
 class _PassedWhole(_TupleModel):  # type: ignore[misc,valid-type]
     """A NamedTuple of ours as an argument: one value, and not some hundred numbers and addresses.
 
-    Taking it apart and putting it together again at every call is most of what kernels would be.
+    Else most of a kernel's code would take it apart and put it together again at every call.
     """
 
     def get_argument_type(self) -> Any:
@@ -212,7 +212,7 @@ _leave_stdout_alone()
 def entry_point(compiled: Any, types: tuple[Any, ...]) -> Any:
     """Return the machine code of a kernel for such arguments; None where there is none.
 
-    It does not look at the types of what it is given. So its caller must have.
+    It does not look at the types of its arguments. So its caller must have looked.
     """
     found = None if IS_PLAIN else getattr(compiled, "overloads", {}).get(types)
     return getattr(found, "entry_point", None)
@@ -254,7 +254,7 @@ CAN_ADDRESS = (
 def _generator_of(context: Any, addresses: Any) -> Any:
     """Make a Generator of addresses: its own, and those of its bits in the order of `_BITS`.
 
-    Nobody counts references to it: whoever has given the addresses holds the object.
+    Nobody counts references to it: the caller that gives the addresses must hold the object.
     """
 
     def make(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -338,7 +338,7 @@ def cache_folder() -> str:
 
 
 def use_within(compiled: Any, part: Any) -> None:
-    """Let kernels that call the one call the other."""
+    """Let kernels that call `compiled` call `part` in its place."""
     compiled.get_call_template = part.get_call_template
     compiled.get_overload = part.get_overload
 

@@ -60,7 +60,7 @@ def name_of(types: Iterable[Any]) -> str | None:
 
 
 def _classes(kind: Any) -> Iterator[type]:
-    """Yield the NamedTuples in a type of Numba's, each if an import of its name gives it."""
+    """Yield the NamedTuples in a type of Numba's; refuse one that its name does not import."""
     if (cls := getattr(kind, "instance_class", None)) is not None:
         found: Any = sys.modules.get(cls.__module__)
         for step in cls.__qualname__.split("."):

@@ -37,7 +37,7 @@ class Sources:
 
     name: str  # of the module, or of its package
     files: tuple[tuple[str, bytes], ...]  # by their path below the folder that it was found in
-    is_sent: bool  # whether workers are sent it; what is installed, they must have installed
+    is_sent: bool  # whether it is sent to workers; an installed one they must have installed
 
     @functools.cached_property
     def digest(self) -> str:
@@ -109,7 +109,7 @@ def sources_of_class(cls: type | FunctionType) -> Sources | None:
 
 
 def _is_of_a_prompt(cls: type | FunctionType) -> bool:
-    """Whether a method of it is in no file; "<string>" has the methods that a dataclass writes."""
+    """Whether it is in no file; methods that a dataclass writes, in "<string>", do not count."""
     if isinstance(cls, FunctionType):
         return not Path(cls.__code__.co_filename).is_file()
     methods = [value for value in vars(cls).values() if isinstance(value, FunctionType)]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-_ROUNDING = 1e-9  # of the largest pivot: what is smaller is none
+_ROUNDING = 1e-9  # of the largest pivot: a smaller one counts as 0
 
 
 class Factor(NamedTuple):
@@ -26,10 +26,10 @@ class Factor(NamedTuple):
 def factored(matrix: Floats, *, largest_first: bool = False) -> Factor:
     """Return Cholesky's factor of a matrix.
 
-    The pivots are in the order of the rows, which needs full rank, or the largest is first: it ends
-    where what is left of the matrix is rounding.
+    The pivots are in the order of the rows, which needs full rank. With `largest_first` the largest
+    pivot comes first, and the factor ends where only rounding errors of the matrix are left.
     """
-    left = np.diag(matrix).copy()  # of the diagonal
+    left = np.diag(matrix).copy()  # what is left of the diagonal
     least = _ROUNDING * max(float(left.max(initial=0.0)), 1e-300)
     rows, pivots = np.zeros_like(matrix), np.zeros(len(left), dtype=np.int64)
     for rank in range(len(left)):

@@ -23,9 +23,9 @@ from duelay.assumptions.scores import (
 )
 from duelay.logs.history import History
 
-_PAIRS = 300  # that are compared, of those with the most answers
+_PAIRS = 300  # at most so many pairs are compared: those with the most answers
 _BLOCKS = 10  # parts of the time within which pairs are compared
-_DIFFER = 0.01  # a p-value below which pairs take unlike long
+_DIFFER = 0.01  # a p-value below this says that pairs differ in how long they take
 
 
 def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
@@ -111,12 +111,12 @@ def _groups(history: History, heard: NDArray[np.bool_]) -> tuple[Ints, Ints]:
 def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
     """Test whether duels with some arm are heard of less often than others, though as quickly.
 
-    By coin that is how one arm's wins look that are told less often: its evidence is too small, and
-    a worse arm may be declared. It is also how arms look that are answered less often whoever wins,
-    which does no harm: the two cannot be told apart, and two arms alone show nothing. The shares
-    heard by age A are compared, within tenths of the time: chi-squared with K - 1 degrees of
-    freedom. Where pairs also differ in how long they take, there is a harmless reason, and nothing
-    is said. It needs votes, or an order by coin or in turns.
+    Two causes look like that by coin. If one arm's wins are told less often, its evidence is too
+    small, and a worse arm may be declared. If an arm's duels are answered less often whoever wins,
+    it does no harm. The test cannot tell the two apart, and with two arms alone it shows nothing.
+    The shares heard by age A are compared, within tenths of the time: chi-squared with K - 1
+    degrees of freedom. Where pairs also differ in how long they take, there is a harmless reason,
+    and nothing is said. It needs votes, or an order by coin or in turns.
 
     Power above 90 %: 30 % of one arm's wins are lost, of three arms, 3000 answers.
     """

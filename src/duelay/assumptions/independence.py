@@ -16,9 +16,10 @@ def independence(history: History, *, level: float = 0.05) -> Finding:
     """Test whether an answer to a pair is like the answer before it, more often than by chance.
 
     That is so where a visitor of fixed taste answers the same pair again and again: five answers
-    are then worth one. Of each pair's answers, in the order in which they were asked, the products
-    of neighbours, each less the pair's mean; ties are left out. A normal score. Conversions need an
-    order that a coin or turns decide: else the order makes neighbours alike.
+    are then worth one. The answers of a pair are taken in the order in which they were asked, each
+    less the pair's mean, and the products of neighbours are added up. The sum makes a normal score;
+    ties are left out. Conversions need an order that a coin or turns decide: else the order makes
+    neighbours alike.
 
     Power above 90 %: every visitor answers a pair twice in a row, 400 answers.
     """
@@ -36,7 +37,7 @@ def independence(history: History, *, level: float = 0.05) -> Finding:
             continue
         rest = mine - mine.mean()
         products = rest[1:] * rest[:-1]
-        total += products.sum() + rest.var()  # the mean is of these very answers
+        total += products.sum() + rest.var()  # the mean is of these same answers: a bias of -var
         variance += (products**2).sum()
         alike += int((mine[1:] == mine[:-1]).sum())
         neighbours += len(mine) - 1

@@ -13,7 +13,7 @@ from duelay.assumptions.finding import LEAST, Finding, check_level, silent
 from duelay.assumptions.scores import chi_squared, one_hot, tail
 from duelay.logs.history import History
 
-_LEAST_DUELS = 20  # of a pair in a half of them: its lead is then nearly normal
+_LEAST_DUELS = 20  # of a pair in one half of all duels: its lead is then nearly normal
 
 
 def order_balance(history: History, *, level: float = 0.05) -> Finding:
@@ -21,10 +21,10 @@ def order_balance(history: History, *, level: float = 0.05) -> Finding:
 
     An arm's lead is how often it was first, less how often second; self-duels are left out. All
     leads are compared with a fair coin's: chi-squared with K - 1 degrees of freedom, or fewer where
-    arms never met. So are the leads within each pair, in each half of the duels: chi-squared with a
-    degree of freedom for each that has enough duels. The p-value is twice the smaller one. The coin
-    is tossed after the pair is chosen, so adaptive choice does no harm. Alternating is more even
-    than a coin: the p-value is then near 1.
+    arms never met. The leads within each pair are compared, too, in each half of the duels:
+    chi-squared with a degree of freedom for each pair and half with enough duels. The p-value is
+    twice the smaller of the two. The coin is tossed after the pair is chosen, so adaptive choice
+    does no harm. Alternating is more even than a coin: the p-value is then near 1.
 
     Power above 90 %: one arm of three first in 60 % of its duels, 600 duels.
     """

@@ -17,7 +17,7 @@ def share_by_pair(history: History, *, level: float = 0.05) -> Finding:
 
     With i first a share mu_ij tau(A) is heard by age A, with j first (1 - mu_ij) tau(A). Their sum
     is tau(A), for every pair, whatever the preferences: sums of pairs that were shown in both
-    orders are compared. Chi-squared with a degree of freedom less than there are pairs.
+    orders are compared. Chi-squared with one degree of freedom less than there are pairs.
 
     Power above 90 %: 60 % of one pair's answers of six never come, 10 % of the others', 4000 duels.
     """

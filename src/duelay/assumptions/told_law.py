@@ -1,4 +1,4 @@
-"""A test of whether answers come as a delay law says that was told."""
+"""A test of whether answers come as the told delay law says."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from duelay.delays import check as check_delay
 from duelay.delays.units import refuse_time
 from duelay.logs.history import History
 
-_STEPS = (0.25, 0.5, 0.75, 0.95)  # shares of what a law ever answers; ages are cut where it does
+_STEPS = (0.25, 0.5, 0.75, 0.95)  # shares of all answers that ever come; ages are cut there
 
 
 def told_law(history: History, delay: Delay | str, *, level: float = 0.05) -> Finding:
     """Test whether answers come when, and as often as, a law says.
 
     The ages are cut into four parts by the law. Where the order is a coin's or alternates, and for
-    votes, the number of answers in each is compared with what the law expects: tau for votes and
-    tau / 2 for conversions, whatever the preferences. In another order only the parts are compared
-    with each other, for the number depends on the preferences. Chi-squared. Only duels count that
-    are older than the last age, and their answers by that age.
+    votes, the number of answers in each part is compared with what the law expects: tau for votes
+    and tau / 2 for conversions, whatever the preferences. In another order the number of answers
+    depends on the preferences, and only the parts are compared with each other. Chi-squared. Only
+    duels older than the last age count, and only their answers by that age.
 
     Power above 90 %: the mean delay is told half too long, 300 answers.
     """
@@ -64,9 +64,9 @@ def told_law(history: History, delay: Delay | str, *, level: float = 0.05) -> Fi
 
 
 def _edges(history: History, delay: Delay, two: NDArray[np.bool_]) -> Floats:
-    """Ages by which a law has answered a quarter, half, ... of what it ever does.
+    """Ages by which a quarter, half, ... of all answers that ever come have come.
 
-    The mean over the pairs that duel; at most the window, and half of the time so far.
+    They are means over the pairs that duel, and at most the window and half of the time so far.
     """
     pairs = set(zip(history.first[two].tolist(), history.second[two].tolist(), strict=True))
     laws = [delay.at(i, j) for i, j in sorted(pairs)] or [delay.at(0, 1)]
@@ -80,9 +80,9 @@ def _edges(history: History, delay: Delay, two: NDArray[np.bool_]) -> Floats:
 def _shares(
     history: History, delay: Delay, old: NDArray[np.bool_], edges: Floats
 ) -> tuple[Floats, bool]:
-    """Return what the law expects between two edges, for each old duel.
+    """Return the share that the law expects between two edges, for each old duel.
 
-    And whether it is the same law for a pair in either order.
+    Also return whether every pair has the same law in either order.
     """
     first, second = history.first[old], history.second[old]
     share, is_alike = np.zeros((len(first), len(edges))), True

@@ -78,7 +78,7 @@ def check(delay: Any, n_arms: int | None = None) -> Delay:
 
 
 def _check_own(law: Law) -> None:
-    """Refuse a law of one's own that is used like no other: before the first duel."""
+    """Refuse a user's law that cannot be used as a law, before the first duel."""
     try:
         hash(law)
     except TypeError:

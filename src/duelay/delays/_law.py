@@ -109,7 +109,7 @@ class Law(ABC):
         while (short := reached & (self.cdf(high) < q) & (high < _FAR)).any():
             low = np.where(short, high, low)
             high = np.where(short, high * 2, high)
-        reached = reached & (self.cdf(high) >= q)  # what is farther is as good as never
+        reached = reached & (self.cdf(high) >= q)  # a delay beyond 2^62 is as good as never
         while (wide := high - low > 1).any():
             middle = low + (high - low) // 2
             up = self.cdf(middle) < q

@@ -176,7 +176,7 @@ class Pareto(ShapedLaw):
 class Exponential(ContinuousLaw):
     """A time with the given mean that forgets how long it has taken, rounded up to a whole tick.
 
-    In time it is not rounded: at every age as many of those that are left come within a minute.
+    In time it is not rounded: at every age the same share of what is left comes within a minute.
 
     >>> Exponential("2h").cdf("2h") == Exponential(100).cdf(100)
     True

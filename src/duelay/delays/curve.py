@@ -90,7 +90,7 @@ class Curve(Law):
 
     @property
     def support(self) -> float:
-        """The first age by which all have come that ever do."""
+        """The age at which the last conversion has come."""
         return float(self.ages[self.shares.index(self.shares[-1])])
 
     @property

@@ -1,9 +1,10 @@
 """The delay law of a log: the curve as it is learned, and laws with few parameters fitted to it.
 
-A law has the share that is ever answered, p, and the delays F of these. Ages are cut into many
-short stretches. An answer in one of them has the likelihood p (F(end) - F(beginning)), silence up
-to an age a 1 - chance p F(a), chance being how likely the duel's answer could be heard at all
-(`duelay.delays.survival`). So delays that are rounded, or zero, do no harm.
+A law has two parts: p, the share that is ever answered, and F, the distribution function of its
+delays. Ages are cut into many short stretches. An answer in a stretch has the likelihood
+p (F(end) - F(beginning)). Silence up to an age a has 1 - chance p F(a), where chance is the
+probability that the duel's answer can be heard at all (`duelay.delays.survival`). So delays that
+are rounded, or zero, do no harm.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ LEAST = 30  # answers, to fit anything
 _GRID = 500  # stretches of ages, at the most
 _POINTS = 400  # of a curve
 _BAND = 1.96  # standard errors of a 95 % interval
-_CHI = 1.92  # half of what a chi-squared with one degree of freedom exceeds in 5 %
+_CHI = 1.92  # half of the 95 % quantile of chi-squared with one degree of freedom
 _FAR = (4.0, 0.01)  # standard errors, and a share: a law that is further off does not fit
-_NONE = 1e-4  # a share that never answers, and is taken for none
+_NONE = 1e-4  # a never-answering share below this is taken for 0
 _STEPS = 5  # different delays at least, to say that they are rounded
 _SHARES = 100  # kinds of chance, where it is not the same for all duels
 
@@ -72,7 +73,7 @@ class DelayEstimate:
     watched: Watched
     chance: Any  # of each duel: how likely its answer could be heard
     learned: Learned
-    joint: Joint | None  # preferences with them, where no coin decided the order
+    joint: Joint | None  # the law and the preferences together, where no coin decided the order
 
     @property
     def in_time(self) -> bool:
@@ -101,12 +102,13 @@ class DelayEstimate:
 def fit(log: Any, family: str | None = None) -> Law:
     """Return the delay law of a history; needs SciPy.
 
-    The best of exponential, Weibull, log-normal and gamma, with the share that never answers; or
-    the one that is named by `family`. Where none is as close to the learned curve as chance
-    explains, or with ``family="curve"``, the curve itself.
+    It is the best of exponential, Weibull, log-normal and gamma, with the share that never answers;
+    or the one named by `family`. Where none is as close to the learned curve as chance explains, or
+    with ``family="curve"``, it is the curve itself.
 
-    Conversions tell it by a coin, or in turns. In another order, or one that nobody says, it is
-    estimated together with the preferences: that needs pairs that were shown in both orders.
+    Where a coin or turns decided the order, conversions tell the law. In another order, or an
+    unknown one, it is estimated together with the preferences. That needs pairs that were shown in
+    both orders.
     """
     if family is not None:
         checks.one_of("family", family, (*FAMILIES, "curve"))
@@ -122,7 +124,7 @@ def fit(log: Any, family: str | None = None) -> Law:
 
 
 def estimate_delays(log: Any, error: float = 0.05) -> DelayEstimate:
-    """Return what a history says about its delays; `error` is for preferences, if they come too."""
+    """Return what a history says about its delays; `error` is for preferences, if estimated too."""
     watched = watch(log)
     if not watched.is_heard.any():
         raise ValueError("the delay law needs answers, and none has been heard")
@@ -176,8 +178,8 @@ class _Sums(NamedTuple):
 
     edges: Floats  # (B + 1,): a stretch is after its beginning, up to its end
     answers: Floats  # (B,)
-    chance: Floats  # (m,): of silent duels that are alike, how likely the answer could be heard ...
-    age: Floats  # (m,): ... up to which age they were silent ...
+    chance: Floats  # (m,): of each kind of silent duels: how likely an answer can be heard ...
+    age: Floats  # (m,): ... the age up to which they were silent ...
     silences: Floats  # (m,): ... and how many they are
     in_time: bool
     step: float  # seconds to which delays are rounded, or 0
@@ -186,8 +188,8 @@ class _Sums(NamedTuple):
 def _fit_all(watched: Watched, chance: Any, learned: Learned, spread: float) -> tuple[Fit, ...]:
     """Fit every family; the best by Akaike's criterion first.
 
-    The likelihood takes each chance for known; where it is not, `spread` says by how much more the
-    share that never answers varies.
+    The likelihood takes each chance for known. Where the chances are estimated, the never-answering
+    share has a larger variance: `spread` is the factor.
     """
     sums = _add_up(watched, chance)
     fits = sorted((_fit_one(name, sums, learned) for name in FAMILIES), key=lambda one: one.aic)
@@ -243,7 +245,7 @@ def _fit_one(name: str, sums: _Sums, learned: Learned) -> Fit:
 
 
 def _starts(name: str, sums: _Sums, learned: Learned) -> list[list[float]]:
-    """Points to begin from: where a law is far too short, its likelihood is flat."""
+    """Points to begin from; several, since the likelihood is flat where a law is far too short."""
     middle = np.sqrt(np.maximum(sums.edges[:-1], sums.edges[1] / 2.0) * sums.edges[1:])
     share = np.cumsum(sums.answers) / sums.answers.sum()
     scales = [middle[np.searchsorted(share, part)] for part in (0.2, 0.5, 0.8, 0.95)]
@@ -264,7 +266,7 @@ def _minimize(cost: Callable[[Any], float], start: list[float]) -> Any:
 
 
 def _range(fit: Fit, sums: _Sums, limit: float) -> tuple[float, float]:
-    """Bisect for the shares that never answer which cost too much likelihood, the law adapting."""
+    """Bisect for the never-answering shares with too small a likelihood, the law fitted to each."""
     inner: Any = fit.law.law if isinstance(fit.law, Never) else fit.law
     shape = next((getattr(inner, name) for name in ("shape", "sigma") if hasattr(inner, name)), 1.0)
     start = [math.log(inner.unit), math.log(shape)][: 1 + FAMILIES[fit.name].n_shapes]
@@ -300,7 +302,7 @@ def _law(name: str, theta: Any, in_time: bool, digits: int = 17) -> Law:
 
 
 def _log_likelihood(law: Law, p: float, sums: _Sums) -> float:
-    """Of answers by stretch, and of silence; without what does not depend on the law."""
+    """The log likelihood of answers and silences, without terms that do not depend on the law."""
     come = np.asarray(law.cdf(np.maximum(sums.edges, 0.0)))
     grown = np.maximum(np.diff(come), 1e-300)
     silent = np.asarray(law.cdf(np.maximum(sums.age, 0.0)))

@@ -1,10 +1,10 @@
 """What a log says about its delays: how long each duel was watched, and the curve of its answers.
 
-A duel is watched until its answer is heard, or up to its age: it is right-censored there. Of all
-duels, a part has an answer that could be heard, the *chance*: all of them where both outcomes are
-told (votes); one half where only wins of the first are, and a coin or turns decided who that is,
-since mu_ij + mu_ji = 1. Their Kaplan-Meier curve KM is then 1 - chance tau, and tau is
-(1 - KM) / chance. Greenwood's formula gives its standard error.
+A duel is watched until its answer is heard, or up to its age: it is right-censored there. The
+*chance* is the share of duels whose answer can be heard at all. It is 1 where both outcomes are
+told (votes). It is 1/2 where only wins of the first are told, and a coin or turns decided who is
+first, since mu_ij + mu_ji = 1. The Kaplan-Meier curve KM of all duels is then 1 - chance tau, and
+tau is (1 - KM) / chance. Greenwood's formula gives its standard error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-LEAST_AT_RISK = 30  # duels watched at an age; the curve goes no further than there are so many
+LEAST_AT_RISK = 30  # duels watched at an age: where there are fewer, the curve ends
 
 
 class Watched(NamedTuple):
@@ -36,7 +36,7 @@ class Learned(NamedTuple):
     tau: Floats  # (m,): not cut off at 1
     error: Floats  # (m,): its standard error
     last: float  # the age up to which it is known: tau stays as it is from the last of `ages` on
-    in_steps: bool = True  # whether tau is what it was at the age before, or grows evenly between
+    in_steps: bool = True  # whether tau stands still between two ages; else it grows evenly
 
     def at(self, ages: Any) -> tuple[Floats, Floats]:
         """Return tau and its standard error at some ages."""
@@ -51,8 +51,8 @@ class Learned(NamedTuple):
 def watch(log: Any) -> Watched:
     """Return how long each duel of a history was watched.
 
-    Self-duels are left out: such an arm may have been shown alone. In ticks, the answers of an age
-    are told by the tick after it.
+    Self-duels are left out: such an arm may have been shown alone. In ticks, an answer due at an
+    age is told by the tick after it.
     """
     in_time, two = log.at is not None, log.first != log.second
     age = np.asarray(log.ages, dtype=np.float64) - (0.0 if in_time else 1.0)

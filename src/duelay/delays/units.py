@@ -1,4 +1,4 @@
-"""Ticks or time: what is in time needs a clock, and is refused where there is none."""
+"""Ticks or time: a window or a law in time needs a clock, and is refused where there is none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLOCK = 'start(..., clock="wall") or simulate(..., traffic="poisson:10s")'
 def check_clock(policy: Any, *, has_clock: bool) -> None:
     """Refuse a policy whose window or delay law is in time, unless there is a clock.
 
-    With one, refuse what is in ticks.
+    With a clock, refuse a window or a law in ticks.
     """
     window, delay = checks.window(getattr(policy, "window", None)), getattr(policy, "delay", None)
     if not has_clock:
@@ -54,7 +54,7 @@ def in_time(policy: Any) -> Duration | None:
 
 
 def _is_default(policy: Any) -> bool:
-    """Whether a window in ticks is the one that learning has where none is given."""
+    """Whether a window in ticks is the default of a policy that learns its law."""
     return policy.delay in WAYS and policy.window == AGES
 
 

@@ -1,21 +1,21 @@
 """Preferences and the delay law together, where no coin decided who is shown first.
 
-Of a duel with i first, the chance of an answer by age a is mu_ij tau(a); with j first it is
-(1 - mu_ij) tau(a). So the two orders of a pair tell both, however often either was shown, if who is
-shown first was decided without knowing how the duel would end, and the place helps no arm.
-The likelihood is
+With i first, a duel is answered by age a with probability mu_ij tau(a); with j first it is
+(1 - mu_ij) tau(a). So the two orders of a pair tell both mu_ij and tau, however often either order
+was shown. This needs two things: the order was decided without knowing how the duel would end, and
+being shown first helps no arm. The likelihood is
 
     product over duels of  mu q_b        for an answer in the b-th stretch of ages,
                            1 - mu T_b    for silence up to its beginning,  T_b = sum of q before b.
 
-It is made large by expectation-maximization: a silent duel was won by the first with probability
-mu (1 - T_b) / (1 - mu T_b). Standard errors are those of the whole likelihood: that of mu_ij counts
-that the law is estimated, too. The information on the law, after all mu (Schur's complement), is
-small, since each mu has a term of its own.
+It is maximised by expectation-maximization: a silent duel was won by the first with probability
+mu (1 - T_b) / (1 - mu T_b). Standard errors are those of the whole likelihood: the error of mu_ij
+allows for the law being estimated, too. All mu can be eliminated cheaply, since no two of them
+share a term. What is left (Schur's complement) is a small information matrix of the law.
 
 Pairs that were seldom shown in one of the orders tell little about the law, and many of them would
-mislead it: their mu fits whatever they say. So the law is taken from pairs with enough duels in
-both orders, and the others' mu follows from it.
+mislead it: their mu fits any answers. So the law is estimated from pairs with enough duels in both
+orders, and the mu of all other pairs is estimated under that law.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Joint(NamedTuple):
     lower: Floats  # (K, K): the ends of intervals for all pairs together, at one look
     upper: Floats
     law: Learned
-    spread: float  # the variance of tau at its end, in terms of what it were if mu were known
+    spread: float  # the variance of tau at its end, over what it would be if all mu were known
 
 
 class _Counts(NamedTuple):
@@ -56,11 +56,11 @@ class _Counts(NamedTuple):
 
 
 def estimate_jointly(watched: Watched, n_arms: int, error: float = 0.05) -> Joint:
-    """Return preferences and the law of duels in any order; refuse where these cannot tell.
+    """Return preferences and the law of duels in any order; refuse duels that cannot tell them.
 
-    All intervals hold together but for a share `error` of experiments, where there are many
-    answers. Each keeps the mu whose likelihood under the law is not too small, with a limit that is
-    larger by how much the law's own error adds to the variance.
+    With many answers, all intervals hold together but for a share `error` of experiments. Each
+    keeps every mu whose likelihood under the law is not too small. The limit grows by the factor by
+    which the law's own error raises the variance.
     """
     edges = _edges(watched)
     low = np.minimum(watched.first, watched.second)
@@ -118,10 +118,9 @@ def _count(
     """Count answers by stretch, and silences by the stretches that they were watched through."""
     size = edges.size - 1
     place = np.searchsorted(edges, watched.exit, side="left") - 1  # the stretch of an answer
-    passed = (
-        np.searchsorted(edges, watched.age, side="right") - 1
-    )  # stretches that it is older than
-    is_told = watched.is_heard & (place < np.minimum(passed, size))  # the others' count, or none
+    passed = np.searchsorted(edges, watched.age, side="right") - 1  # stretches that it has passed
+    # An answer counts if its duel has passed the answer's stretch; else the duel counts as silent.
+    is_told = watched.is_heard & (place < np.minimum(passed, size))
     found = []
     for is_mine in (low_first, ~low_first):
         heard, silent = is_mine & is_told, is_mine & ~is_told
@@ -190,7 +189,7 @@ def _preferences(counts: _Counts, q: Floats) -> Floats:
 
 
 def _ranges(counts: _Counts, mu: Floats, q: Floats, limit: Floats) -> tuple[Floats, Floats]:
-    """Bisect for where the log likelihood under a law is less than the largest by the limit."""
+    """Bisect for the mu at which the log likelihood under a law is `limit` below the largest."""
     come = _beginnings(q)[None, :]
 
     def log_likelihood(mu: Floats) -> Floats:
@@ -237,10 +236,10 @@ def _after(values: Floats) -> Floats:
 
 
 def _law_covariance(counts: _Counts, mu: Floats, q: Floats) -> tuple[Floats, Floats]:
-    """Return covariances of q (B, B): all mu being estimated as well, and all mu being known."""
+    """Return two covariances of q, (B, B): with all mu estimated as well, and with all mu known."""
     both, cross, law = _information(counts, mu, q)
     left = law - (cross / np.maximum(both, 1e-300)[:, None]).T @ cross
-    scale = np.outer(q, q)  # of very different sizes: inverted on a scale of their own
+    scale = np.outer(q, q)  # the q differ much in size: invert on their own scale
     full, known = (np.linalg.pinv(part * scale, hermitian=True) * scale for part in (left, law))
     return np.asarray(full), np.asarray(known)
 

@@ -1,11 +1,11 @@
 """The loop by the clock: duels come as traffic brings them, and answers after a time.
 
 All draws of a run are made before it begins: when its duels come, who would win them, and how long
-each answer would take. Run r therefore meets the same world under every policy. What is on its way
-stands in a binary heap, by the time at which it is due.
+each answer would take. Run r therefore meets the same world under every policy. Answers on their
+way stand in a binary heap, by the time at which they are due.
 
 A policy that counts ticks can be played in the same traffic, too. Its tick is the number of the
-duel, and it hears at a duel what has come since the last.
+duel. At each duel it hears the answers that have come since the last duel.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def play_by_clock(
 
 @kernel
 def hear_until(ledger: Ledger, hours: Hours, t: int) -> None:
-    """Hear all that is due by duel t, in the order of time; what is late does not count."""
+    """Hear all answers due by duel t, in the order of time; a late one does not count."""
     born = next_due(hours, t)
     while born != NOBODY:
         if t - born <= hours.ticks:
@@ -137,7 +137,7 @@ def first_won(hours: Hours, t: int) -> bool:
 
 @kernel
 def let_answer(hours: Hours, i: int, j: int, t: int) -> None:
-    """Let i and j duel as number t: put what will be heard in its place by the time it is due."""
+    """Let i and j duel as number t: put the answer, if one will be heard, on the heap."""
     hours.first[t - 1] = i
     hours.second[t - 1] = j
     if not (hours.is_vote or first_won(hours, t)):
@@ -186,6 +186,6 @@ def drop(hours: Hours) -> None:
 
 @kernel
 def is_before(hours: Hours, place: int, due: float, number: int) -> bool:
-    """Whether what stands at a place of the heap is due earlier; at one time the older duel is."""
+    """Whether the answer at a place of the heap is due earlier; of two at one time, the older."""
     there = hours.due[place]
     return bool(there < due or (there == due and hours.number[place] < number))

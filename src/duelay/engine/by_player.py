@@ -26,7 +26,7 @@ def play(
 ) -> None:
     """Play from where the tally stands until tick `until`; every duel is appended to `asked`.
 
-    Duel for duel what `duelay.engine.loop.run` does, if the player's generator is the same.
+    The duels are those of `duelay.engine.loop.run`, if the player's generator is the same.
     """
     for t in range(int(tally.tick[0]) + 1, until + 1):
         if (t - 1) % batch == 0:
@@ -67,7 +67,7 @@ def play_by_clock(
 ) -> None:
     """Play until duel `until` as traffic brings them; every duel is appended to `asked`.
 
-    Duel for duel what `duelay.engine.by_clock` does, if the player's generator is the same.
+    The duels are those of `duelay.engine.by_clock`, if the player's generator is the same.
     """
     for t in range(int(tally.tick[0]) + 1, until + 1):
         while (born := next_due(hours, t)) != NO_DUEL:

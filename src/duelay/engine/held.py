@@ -1,8 +1,8 @@
 """The loop where evidence is held back: duels asked in batches, or a policy that sees old evidence.
 
-With a **batch** of b, b duels are asked before anything is heard: what is due comes when the batch
-is over. With **stale** evidence, the ledger that a policy chooses from is r ticks old: it knows
-neither the answers nor the duels of the last r ticks. Every tick is looked at.
+With a **batch** of b, b duels are asked before anything is heard: answers that are due come when
+the batch is over. With **stale** evidence, a policy chooses from a ledger that is r ticks old: it
+knows neither the answers nor the duels of the last r ticks. No tick is skipped.
 """
 
 from __future__ import annotations

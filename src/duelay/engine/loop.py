@@ -28,9 +28,9 @@ def run(
 ) -> None:
     """Play from where the tally stands until tick `until`; go on later by calling it again.
 
-    Where an arm duels itself and nothing is on its way, the rule says how long that will last, and
-    the ticks until then pass without being looked at. The draws that they would have taken are
-    stepped over, so that the duels are the same.
+    Where an arm duels itself and nothing is on its way, the rule says how long that will last. The
+    ticks until then are skipped, and so are the draws that they would have taken. So all later
+    duels are the same.
     """
     while True:
         passed = play(rule, ledger, counts_only, world, tally, until, world_rng, policy_rng)

@@ -202,7 +202,7 @@ COLUMNS = ("problem", "policy", "label", "law", "setting", "run", "t", "regret")
 
 
 def head(result: Result, label: str) -> tuple[str, ...]:
-    """What every row of a result's table begins with, up to its setting."""
+    """The first columns of every row of a result's table, up to its setting."""
     setting = str(result.setting) or "default"
     return result.problem.name, str(result.policy), label, str(result.delay), setting
 
@@ -216,7 +216,7 @@ def write_csv(
 ) -> None:
     """Write one tidy table (`COLUMNS`, a row a run and tick), whole or not at all.
 
-    `labels` say what each result is called; where there are none, its own `label` does.
+    `labels` are the names of the results; by default, each one's own `label`.
     """
     _write(COLUMNS, _regrets, results, path, labels)
 

@@ -41,16 +41,16 @@ class Setting:
         it as an argument, too.
     traffic : when duels come, such as ``"poisson:10s"`` (`duelay.traffic`); delays are then in
         time. None counts ticks. `simulate` takes it as an argument, too.
-    by_clock : with traffic, whether the policy goes by the clock. False plays one that counts
-        ticks, a duel each, and hears at the next duel what has come since the last.
+    by_clock : with traffic, whether the policy goes by the clock. False plays a policy that counts
+        ticks: a duel is a tick, and an answer is heard at the next duel.
     first_run : the number of the first run, where runs are done in several goes.
     pairs : also record how often each pair has been played by each checkpoint.
     progress : True draws a bar on standard error; None draws it only on a terminal, and after two
         seconds; a text does the same as None, and stands before the bar.
     is_cautious : warn where the policy cannot work well with this horizon.
-    bulk : draw each round of `MRRDBDelay` at once, since the policy looks at no duel before it is
-        over. The law is the same; the duels of a seed are not. False draws one by one, in step with
-        a live player and with other policies' worlds.
+    bulk : draw each round of `MRRDBDelay` at once, since the policy looks at nothing before a round
+        is over. The law is the same; the duels of a seed are not. False draws one by one, in step
+        with a live player and with other policies' worlds.
 
     Examples
     --------

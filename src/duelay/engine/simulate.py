@@ -217,7 +217,7 @@ def check_fits(policy: Any, setting: Setting, n_arms: int = 2) -> None:
 
 
 def _instead(policy: CompiledPolicy, error: float) -> str:
-    """Name the policy with this error, where a knob of it says which."""
+    """Name the policy with this error, if one field of it, `error` or `delta`, sets it."""
     if not dataclasses.is_dataclass(policy):
         return ""
     knobs = {field.name for field in dataclasses.fields(policy)} & {"error", "delta"}

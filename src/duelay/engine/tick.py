@@ -21,7 +21,7 @@ class Tally(NamedTuple):
     """What is recorded of a run, and where it stands."""
 
     gaps: NDArray[np.float64]  # (K,): Delta_i
-    checkpoints: NDArray[np.int64]  # (C,): the ticks at which regret is taken down
+    checkpoints: NDArray[np.int64]  # (C,): the ticks at which regret is recorded
     regret: NDArray[np.float64]  # (C,): R(t), filled in as ticks pass
     pairs: NDArray[np.int64]  # (C, K, K): plays by then; (0, K, K) to leave them out
     shown: NDArray[np.int64]  # (K,): how often each arm has been in a duel, a self-duel twice
@@ -96,7 +96,7 @@ def show(tally: Tally, i: int, j: int, n: int) -> None:
 
 @kernel
 def pass_to(tally: Tally, t: int, plays: NDArray[np.int64]) -> None:
-    """Let time pass to tick t, the next checkpoint at the latest, where regret is taken down."""
+    """Let time pass to tick t, not beyond the next checkpoint; there regret is recorded."""
     tally.tick[0] = t
     if t == next_checkpoint(tally):
         passed = tally.passed[0]

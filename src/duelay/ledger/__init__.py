@@ -1,9 +1,10 @@
 """The ledger: what has been played and heard, under what a policy assumes about the delay.
 
-`ledger` has the counts, `assumption` the four lines of algebra and what is asked of an assumption;
-`at_once`, `geometric`, `table`, `learned` and `votes` are the assumptions, `clock` those in time;
-`bets` assumes nothing and keeps evidence, `told` a law for it, and `declare` looks at it.
-`order` says which arm is shown first.
+`ledger` has the counts. `assumption` has the four lines of algebra, and the questions that each
+assumption answers. The assumptions with ages in ticks are `at_once`, `geometric`, `table`,
+`learned` and `votes`; `clock` has ages in seconds. `bets` assumes nothing about the delay and keeps
+evidence, `told` is a delay law for these bets, and `declare` looks at the evidence. `order` says
+which arm is shown first.
 """
 
 from __future__ import annotations

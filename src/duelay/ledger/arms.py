@@ -19,9 +19,9 @@ _BY_ARM = {  # which axes of an array go by arm
 
 
 def with_arm(bets: Bets, error: float) -> Bets:
-    """Return the same with one arm more, the next to join; nobody is declared any longer.
+    """Return the bets with one arm more, the next to join; nobody is declared any longer.
 
-    That a winner exists is not taken for granted any more.
+    From now on the bets do not assume that a winner exists.
     """
     k = len(bets.joined)
     wider: dict[str, Any] = {"touched": np.zeros((k + 1) ** 2, dtype=np.int64)}
@@ -37,7 +37,7 @@ def with_arm(bets: Bets, error: float) -> Bets:
 
 
 def reopen(bets: Bets, error: float) -> Bets:
-    """Return the same after an arm came or went: all pairs have news, and nobody is declared."""
+    """Return the bets after an arm came or went: all pairs have news, and nobody is declared."""
     k, first = len(bets.joined), int((bets.joined == 0).sum())
     bets.winner[0] = NOBODY
     bets.n_touched[0] = 0

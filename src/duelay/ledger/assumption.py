@@ -4,10 +4,10 @@
 conversions should have come by now. Every type brings it from one tick to the next by itself; none
 ever looks back over the history.
 
-Here are the questions that a ledger asks, and the algebra that the answers enter. Each of the files
+Here are the questions that a ledger asks, and the algebra that uses the answers. Each of the files
 beside this one answers them for one assumption: `at_once`, `geometric`, `table` (any law),
-`learned`, and `votes`. A question that a type does not answer has the safe answer: it may change at
-any tick.
+`learned`, and `votes`. Where a type does not answer a question, the default is the safe answer:
+*expected* may change at any tick.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def set_clock(assumed: Any, now: float) -> None:
 
 @generic
 def set_leader(assumed: Any, arm: int) -> None:
-    """Note who leads the next duel, for one that no rule has chosen; most do not care."""
+    """Note which arm leads the next duel, if no rule chooses that duel; only bets need it."""
 
 
 @generic
@@ -70,7 +70,7 @@ def expected(assumed: Any, plays: Integers, i: int, j: int) -> float:
 
 @generic
 def expected_at_last(assumed: Any, plays: Integers, i: int, j: int) -> float:
-    """Return what *expected* grows to by itself, if it only grows until the next `epoch`."""
+    """Return the most that *expected* can reach without new duels before the next `epoch`."""
     return math.inf
 
 
@@ -82,7 +82,7 @@ def evidence(assumed: Any, plays: Integers, conversions: Integers, i: int, j: in
 
 @generic
 def is_deaf(assumed: Any, t: int) -> bool:
-    """Whether too little has been heard by tick t to go by, where ages are in time."""
+    """Whether so little is heard by tick t that a rule cannot go by it; only by the clock."""
     return False
 
 
@@ -127,7 +127,7 @@ def is_known(assumed: Any) -> bool:
 
 @generic
 def drifts(assumed: Any) -> bool:
-    """Whether the evidence of a pair may change by more than its plays bound."""
+    """Whether the evidence of a pair may leave the bounds that its plays and conversions set."""
     return True
 
 
@@ -155,6 +155,6 @@ def convert_nothing(assumed: Any, born: int, t: int) -> None:
     """Learn nothing from a conversion."""
 
 
-def drifts_within_plays(assumed: Any) -> bool:
-    """*expected* lies between 0 and the plays, whatever happens."""
+def does_not_drift(assumed: Any) -> bool:
+    """Return False: *expected* lies between 0 and the plays, whatever happens."""
     return False

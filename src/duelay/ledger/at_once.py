@@ -14,8 +14,8 @@ from duelay.ledger.assumption import (
     convert,
     convert_nothing,
     corrected_evidence,
+    does_not_drift,
     drifts,
-    drifts_within_plays,
     enter,
     evidence,
     expected,
@@ -69,7 +69,7 @@ for _kind in (AtOnce, AppendOnly, ConversionsOnly):
     enter.register(_kind)(_enter)
     expected.register(_kind)(_expected)
     convert.register(_kind)(convert_nothing)
-    drifts.register(_kind)(drifts_within_plays)
+    drifts.register(_kind)(does_not_drift)
 
 evidence.register(AtOnce)(corrected_evidence)
 

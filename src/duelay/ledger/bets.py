@@ -4,7 +4,8 @@ A fair coin decides who of i and j is shown first, and the delay does not depend
 each conversion heard on the pair is i's with probability mu_ij, whatever the delay law. And a duel
 that is still silent at an age W, fixed before, had i second with probability
 (1 - F mu_ji) / (2 - F), F = tau(W): one half where the two are equal, more where i is better. So
-both are fair bets at mu_ij = 1/2. The evidence of i over j is what a bettor on i has made of 1:
+at mu_ij = 1/2 bets on conversions are fair, and so are bets on silence. The evidence of i over j is
+what a bettor on i has made of 1:
 
     E_ij = sum over g of weight_g times the product of
            1 + 2 g for a conversion of i,            1 - 2 g for one of j,
@@ -15,11 +16,11 @@ non-negative supermartingale. So it ever reaches 1 / error with probability `err
 inequality); docs/theory.md has the proof.
 
 A duel is settled once: by its conversion, or by silence at age W. Nobody looks at the order of a
-duel before it is settled: a choice that did would tell what the coin showed. And nobody looks at
-the evidence before all news of a tick is booked.
+duel before it is settled: a choice that looked at it would tell what the coin showed. And nobody
+looks at the evidence before all news of a tick is booked.
 
-With votes there is no silence to bet on: a vote for i is 1 + 2 g, one for j 1 - 2 g, a tie 1; the
-mean of several of one visitor, x for i, is 1 + 2 g (2 x - 1).
+With votes there is no silence to bet on. A vote for i counts 1 + 2 g, a vote for j 1 - 2 g, a tie
+1. Several votes of one visitor count once: with x their mean for i, 1 + 2 g (2 x - 1).
 
 Where a delay law is told, silence is a bet at every age, and no coin is needed: see
 `duelay.ledger.told`.
@@ -63,9 +64,9 @@ from duelay.ledger.told import (
 
 GAPS = np.array([0.01, 0.02, 0.035, 0.055, 0.08, 0.11, 0.15, 0.2, 0.27, 0.35, 0.45])
 _SCALE = 0.1  # of the weight of a gap, exp(-g^2 / (2 * 0.1^2))
-_LONGEST = 1 << 16  # ticks: the most that W is
+_LONGEST = 1 << 16  # ticks: W is at most this
 _NONE, _FIRST_LED, _SECOND_LED, _CONVERTED = 0, 1, 2, 3
-ROOM = 1024  # duels that are not settled, at first, where time is in seconds
+ROOM = 1024  # places for unsettled duels at the start, where time is in seconds
 PATH = 256  # moments of the past that are kept, at the most
 
 
@@ -73,7 +74,7 @@ class Bets(NamedTuple):
     """The evidence of every ordered pair, the duels that are not settled, and who is declared."""
 
     by_clock: bool  # whether time is in seconds; else it is in ticks, a duel each
-    window: float  # the most that W is
+    window: float  # W is at most this
     now: Floats  # (1,): the time
     told: Told  # what silence is worth by age, where a law is told
     is_vote: bool  # whether both outcomes are told
@@ -93,13 +94,13 @@ class Bets(NamedTuple):
     wealth: Floats  # (K, K, G): log of what a bettor on i over j has made, by g
     log_evidence: Floats  # (K, K): log E_ij at the last look
     best: Floats  # (K, K): the largest log E_ij at any look
-    against: Floats  # (K,): where a winner exists: the largest log evidence that j is not it
+    against: Floats  # (K,): where a winner exists: the most log evidence that j is not the winner
     wins: Floats  # (K, K): conversions of i over j in bets, a tied vote as one half
-    seen: Floats  # (K, K): the same at the last look
+    seen: Floats  # (K, K): `wins` at the last look
     lead: Floats  # (K, K): conversions of i less those of j, a silence counting kappa
-    n: Floats  # (K, K): the number of conversions that tell as much
+    n: Floats  # (K, K): all that is settled, in conversions: a silence counts kappa^2
     doubt: Floats  # (K, K): N d(mu^, 1/2) where j seems to beat i, else 0
-    doubts: Floats  # (K,): their sums
+    doubts: Floats  # (K,): the sum of `doubt` over the opponents j
     n_open: Integers  # (K, K): duels of i and j that are not settled, in either order
     touched: Integers  # (K * K,): the pairs with news since the last look
     n_touched: Integers  # (1,)
@@ -115,7 +116,7 @@ class Bets(NamedTuple):
     delays: Floats  # (1,): the sum of their delays
     leader: Integers  # (1,): who leads the duel of this tick, for a rule to write
     winner: Integers  # (1,): who is declared
-    declared: Integers  # (1,): the duels asked by then
+    declared: Integers  # (1,): how many duels had been asked when the winner was declared
     looked: Integers  # (1,): the duels asked at the last look
     path: Floats  # (PATH, K): each arm's log evidence in the past
     path_tick: Integers  # (PATH,): the duels asked by then
@@ -124,7 +125,7 @@ class Bets(NamedTuple):
 
 
 def evidence_weights() -> Floats:
-    """(G,): of the gaps, in proportion to exp(-g^2 / (2 * 0.1^2)) over their stretch."""
+    """Return weight_g, (G,): exp(-g^2 / (2 * 0.1^2)) times the spacing of the gaps, scaled to 1."""
     weight = np.exp(-(GAPS**2) / (2 * _SCALE**2)) * np.gradient(GAPS)
     return np.asarray(weight / weight.sum())
 
@@ -141,8 +142,8 @@ def start_bets(
     """Return the state before the first duel; `delay` is the law, where it is told.
 
     A winner is declared once its evidence over each opponent has reached K / error; by the clock,
-    where arms may join, (K + 1) / error (`duelay.ledger.declare`). Where a winner exists, a loser
-    is told by all evidence against it together, at 1 / error.
+    where arms may join, (K + 1) / error (`duelay.ledger.declare`). Where a winner exists, an arm is
+    rejected once all evidence against it together has reached 1 / error.
     """
     longest = float(_LONGEST if window is None else min(int(window), _LONGEST))
     if by_clock:
@@ -394,7 +395,7 @@ def _vote(assumed: Bets, i: int, j: int, first_won: float, born: int, t: int) ->
         led = leader_of(i, j, assumed.state[slot])
         assumed.state[slot] = _CONVERTED
         settle_answer(assumed, i, j, first_won, led, delay_of(assumed, born, t))
-    elif not assumed.winner_exists:  # else it matters who led, which is forgotten
+    elif not assumed.winner_exists:  # where one exists, the leader matters, and it is forgotten
         bet_on_answer(assumed, i, j, first_won, NOBODY)
 
 
@@ -423,14 +424,14 @@ def _advance(assumed: Bets, t: int) -> None:
         assumed.oldest[0] += 1
     if told.is_told:
         if assumed.now[0] < told.fresh[0] + told.period:
-            return  # until the silence of all is of one moment, nobody looks
+            return  # nobody looks before all silences are booked up to the same moment
         refresh(assumed, t)
     look(assumed, t)
 
 
 @evidence.register(Bets)
 def _evidence(assumed: Bets, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
-    """The number of conversions that tell as much, twice, and i's share of them.
+    """N_ij and N~_ij, both the evidence counted in conversions, and S_ij, i's part of it.
 
     A silence tells kappa of a conversion and counts kappa^2, so that mu^ = S / N is consistent if
     F^ is right: E[lead] = (2 mu - 1) N.

@@ -3,18 +3,18 @@
 Duels come in bursts and pauses, any number at one time. *expected*, the sum of
 tau(min(age, window)), is kept in buckets of age: `ages` are the ages at which a duel passes from
 one bucket to the next, `duels` how many of each ordered pair are in each. Duels pass in the order
-in which they were asked, so that each boundary keeps its place in the list of duels, and a duel
-passes each of them once: what that costs a duel does not depend on how many are open. The counts
-are additive: those of two players on the same arms can be added.
+in which they were asked. So each boundary keeps one place in the list of duels, and a duel passes
+each boundary once: the cost of a duel does not depend on how many duels are open. The counts are
+additive: those of two players on the same arms can be added.
 
-A duel of bucket k is taken for tau in the middle between the bucket's two ends, and for 0 in the
-first bucket. So *expected* of a pair with n duels is wrong by `bucket_error` n at the most. Where
-the law is told, the ages are its quantiles, fine where it is steep and coarse in its tail. Where it
-is learned, each age is 6 % more than the one before.
+A duel in a bucket counts as the mean of tau at the bucket's two ends; in the first bucket it counts
+as 0. So *expected* of a pair with n duels is wrong by `bucket_error` n at the most. Where the law
+is told, the ages are its quantiles, fine where it is steep and coarse in its tail. Where it is
+learned, each age is 6 % more than the one before.
 
-A learned law is 2 (1 - KM) over duels of two arms, as in `duelay.ledger.learned`, the duels being
+A learned law is 2 (1 - KM) over duels of two arms, as in `duelay.ledger.learned`. Duels are
 censored at their age in time: a bucket's share of conversions is taken over the duels that have
-passed all of it.
+passed through the whole bucket.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from duelay.ledger.assumption import (
     advance,
     convert,
     corrected_evidence,
+    does_not_drift,
     drifts,
-    drifts_within_plays,
     enter,
     evidence,
     expected,
@@ -54,7 +54,7 @@ _SHORTEST, _LONGEST = 1e-3, 1e8  # seconds: the first and the last age of a law 
 _RATIO = 1.06  # of one age to the one before, where the law is learned
 _BAND = 1.96  # standard errors of a 95 % interval
 _SILENT, _TEACHES_NOTHING = -1, -2
-_FEW = 0.05  # of all duels are answered: too few to go by, while the law is not known
+_FEW = 0.05  # of all duels: with fewer answers, and no law known, there is too little to go by
 _FIRST = 50  # duels between two looks at the law, at the least; later a twentieth of all so far
 
 
@@ -63,7 +63,7 @@ class ByClock(NamedTuple):
 
     learns: bool
     ages: Floats  # (B,): the ages at which a bucket begins, from 0 on; the last one has no end
-    worth: Floats  # (laws, B): what a duel in each bucket is taken to have gained
+    worth: Floats  # (laws, B): the tau that a duel in each bucket counts as
     law: Integers  # (K, K): which row of `worth`
     total: Floats  # (K, K): *expected*
     duels: NDArray[np.int32]  # (K, K, B): duels in each bucket
@@ -73,19 +73,17 @@ class ByClock(NamedTuple):
     born: Floats  # (R,): when each duel was asked, by its number modulo R; numbers are from 1 on
     first: NDArray[np.int32]  # (R,): its arms
     second: NDArray[np.int32]  # (R,)
-    heard: NDArray[
-        np.int32
-    ]  # (R,): the bucket of its conversion, silent, or that it teaches nothing
+    heard_in: NDArray[np.int32]  # (R,): its conversion's bucket, _SILENT, or _TEACHES_NOTHING
     events: Integers  # (B,): of the duels that have passed a bucket, how many converted in it ...
     at_risk: Integers  # (B,): ... and how many had not converted before
     tau: Floats  # (B,): the learned law where each bucket begins
     look: Integers  # (1,): the number of the duel at which the law is learned anew
     n_looks: Integers  # (1,): looks so far that had enough conversions
-    told: Integers  # (1,): conversions that have taught the law
+    n_taught: Integers  # (1,): conversions that have taught the law
 
 
 def start_told_by_clock(delay: Any, window: float | None, n_arms: int) -> ByClock:
-    """Return the state for a law in time that is told, or one a pair."""
+    """Return the state for a told law in time, or for one law of each pair."""
     laws, which = laws_of(delay, n_arms)
     longest = math.inf if window is None else float(window)
     ages = told_ages(laws, longest)
@@ -140,20 +138,20 @@ def _start(ages: Floats, worth: Floats, law: Integers, n_arms: int, *, learns: b
         born=np.zeros(ROOM),
         first=np.zeros(ROOM, dtype=np.int32),
         second=np.zeros(ROOM, dtype=np.int32),
-        heard=np.full(ROOM, _TEACHES_NOTHING, dtype=np.int32),
+        heard_in=np.full(ROOM, _TEACHES_NOTHING, dtype=np.int32),
         events=np.zeros(size, dtype=np.int64),
         at_risk=np.zeros(size, dtype=np.int64),
         tau=np.zeros(size),
         look=one + _FIRST,
         n_looks=one.copy(),
-        told=one.copy(),
+        n_taught=one.copy(),
     )
 
 
 def bucket_error(assumed: ByClock, delay: Any = None) -> float:
-    """Return by how much a duel's tau may be wrong for being in a bucket, at the most.
+    """Return the largest error that the buckets make in a duel's tau.
 
-    For a law that is learned, as it is known; for one that is told, of that law.
+    A learned law is taken as it is known now; a told law must be given, as `delay`.
     """
     if assumed.learns:
         rise = np.diff(assumed.tau)
@@ -170,29 +168,29 @@ def bucket_error(assumed: ByClock, delay: Any = None) -> float:
 def add_past(
     assumed: ByClock, number: int, plays: Integers, asked: Integers, answered: Integers
 ) -> None:
-    """Let a state that has seen nothing begin after duel `number`, those before being closed.
+    """Let an empty state begin after duel `number`; the duels up to that one are closed.
 
-    `plays` of them are of each ordered pair. For a law that is learned, `asked` of them had no
-    answer when each bucket began, and `answered` were answered in it.
+    `plays` counts them by ordered pair. For a learned law, `asked` counts for each bucket the duels
+    that had no answer when the bucket began, and `answered` those answered within it.
     """
     assumed.duels[:, :, -1] = plays
     assumed.reached[:] = number + 1
     if assumed.learns:
         assumed.at_risk[:] = asked
         assumed.events[:] = answered
-        assumed.told[0] = answered.sum()
-        if assumed.told[0] >= ENOUGH:
+        assumed.n_taught[0] = answered.sum()
+        if assumed.n_taught[0] >= ENOUGH:
             assumed.n_looks[0] = 1
             learn(assumed)
     assumed.total[:] = (assumed.duels * assumed.worth[assumed.law]).sum(axis=2)
 
 
 def with_room_by_clock(assumed: ByClock, t: int) -> ByClock:
-    """Return the same with room for the duel with number t."""
+    """Return the state with room for the duel with number t."""
     size, oldest = assumed.born.size, int(assumed.reached[-1])
     if t - oldest < size:
         return assumed
-    names = ("born", "first", "second", "heard")
+    names = ("born", "first", "second", "heard_in")
     return assumed._replace(**widen({name: getattr(assumed, name) for name in names}, oldest, t))
 
 
@@ -211,7 +209,7 @@ def learned_curve(assumed: ByClock) -> Curve:
     return Curve(ages, tuple(shares[0]), lower=tuple(shares[1]), upper=tuple(shares[2]))
 
 
-drifts.register(ByClock)(drifts_within_plays)
+drifts.register(ByClock)(does_not_drift)
 evidence.register(ByClock)(corrected_evidence)
 
 
@@ -228,8 +226,8 @@ def _settles(assumed: ByClock) -> int:
 @is_deaf.register(ByClock)
 def _is_deaf(assumed: ByClock, t: int) -> bool:
     if assumed.learns and assumed.n_looks[0] == 0:  # silence is taken for defeat
-        return bool(assumed.told[0] <= _FEW * (t - 1))
-    return bool(assumed.told[0] == 0)
+        return bool(assumed.n_taught[0] <= _FEW * (t - 1))
+    return bool(assumed.n_taught[0] == 0)
 
 
 @is_known.register(ByClock)
@@ -249,9 +247,9 @@ def _enter(assumed: ByClock, i: int, j: int, t: int) -> None:
     assumed.born[slot] = assumed.now[0]
     assumed.first[slot] = i
     assumed.second[slot] = j
-    assumed.heard[slot] = _TEACHES_NOTHING
+    assumed.heard_in[slot] = _TEACHES_NOTHING
     if i != j:
-        assumed.heard[slot] = _SILENT
+        assumed.heard_in[slot] = _SILENT
         assumed.duels[i, j, 0] += 1
         assumed.total[i, j] += assumed.worth[assumed.law[i, j], 0]
 
@@ -259,7 +257,7 @@ def _enter(assumed: ByClock, i: int, j: int, t: int) -> None:
 @teach.register(ByClock)
 def _teach(assumed: ByClock, t: int) -> None:
     if assumed.learns:
-        assumed.heard[t % assumed.born.size] = _SILENT
+        assumed.heard_in[t % assumed.born.size] = _SILENT
 
 
 @convert.register(ByClock)
@@ -267,20 +265,20 @@ def _convert(assumed: ByClock, born: int, t: int) -> None:
     if born < assumed.reached[assumed.ages.size - 1]:
         return  # older than all that is learned
     slot = born % assumed.born.size
-    if assumed.heard[slot] == _SILENT:
+    if assumed.heard_in[slot] == _SILENT:
         delay = assumed.now[0] - assumed.born[slot]
-        assumed.heard[slot] = np.searchsorted(assumed.ages, delay, side="right") - 1
-        assumed.told[0] += 1
+        assumed.heard_in[slot] = np.searchsorted(assumed.ages, delay, side="right") - 1
+        assumed.n_taught[0] += 1
 
 
 @advance.register(ByClock)
 def _advance(assumed: ByClock, t: int) -> None:
     if assumed.now[0] > assumed.seen[0]:
         pass_all(assumed, t)
-    is_first = assumed.n_looks[0] == 0 and assumed.told[0] >= ENOUGH
+    is_first = assumed.n_looks[0] == 0 and assumed.n_taught[0] >= ENOUGH
     if assumed.learns and (is_first or t >= assumed.look[0]):
         assumed.look[0] = t + max(_FIRST, t // 20)
-        if assumed.told[0] >= ENOUGH:
+        if assumed.n_taught[0] >= ENOUGH:
             assumed.n_looks[0] += 1
             learn(assumed)
             recount(assumed)
@@ -302,7 +300,7 @@ def pass_all(assumed: Any, t: int) -> None:
 @kernel
 def pass_on(assumed: Any, slot: int, place: int) -> None:
     """Let a duel pass from the bucket before `place` into that one."""
-    i, j, heard = assumed.first[slot], assumed.second[slot], assumed.heard[slot]
+    i, j, heard = assumed.first[slot], assumed.second[slot], assumed.heard_in[slot]
     if heard == _SILENT or heard >= place - 1:
         assumed.at_risk[place - 1] += 1
         if heard == place - 1:
@@ -316,7 +314,7 @@ def pass_on(assumed: Any, slot: int, place: int) -> None:
 
 @kernel
 def learn(assumed: Any) -> None:
-    """Take tau from the counts, 2 (1 - KM), and what a duel in each bucket has gained."""
+    """Take tau, 2 (1 - KM), from the counts, and from tau what a duel in each bucket counts as."""
     last = assumed.ages.size - 1
     survival = 1.0
     for place in range(last):

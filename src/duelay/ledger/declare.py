@@ -4,9 +4,11 @@ Everything here happens at the end of a tick, when all its news is booked: see `
 
 **Arms that come and go.** Let K0 be the number of the first arms. By the clock they need
 L = (K0 + 1) / error, and the n-th arm to join needs L n (n + 1): the shares of `error` that each
-may use add up to `error` at most. An arm that has passed every retired arm must pass those present.
-One that has not may owe its place to who was retired, and needs more: K0 + 1 times as much over one
-of the first arms, (K0 + 1) n (n + 1) times over the n-th to join. docs/theory.md has the proof.
+may use add up to `error` at most. An arm *passes* another once it has had this much evidence over
+it. An arm that has passed every retired arm must pass every arm present. An arm that has not may
+lead only because a better one was retired. It needs more over those present: K0 + 1 times as much
+over one of the first arms, (K0 + 1) n (n + 1) times over the n-th to join. docs/theory.md has the
+proof.
 """
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ def weigh(n: float, lead: float) -> float:
 
 @kernel
 def look(bets: Any, t: int) -> None:
-    """Look at the evidence, at tick t, when all its news is booked; declare whom it declares."""
+    """Look at the evidence at tick t, when all its news is booked; declare a winner if there is."""
     k = bets.doubts.size
     for place in range(bets.n_touched[0]):
         low, high = bets.touched[place] // k, bets.touched[place] % k
@@ -111,9 +113,9 @@ def doubt(bets: Any, i: int, j: int) -> None:
 
 @kernel
 def reject(bets: Any, j: int, t: int) -> None:
-    """Take down the evidence that j is not the winner; declare the last arm that is left.
+    """Note the evidence that j is not the winner; if one arm alone is not rejected, declare it.
 
-    The product over k of (0.05 + 0.95 E_kj), each E_kj of the duels that k led.
+    The evidence is the product over k of (0.05 + 0.95 E_kj), each E_kj from the duels that k led.
     """
     k = bets.doubts.size
     total = 0.0
@@ -144,7 +146,7 @@ def declare(bets: Any, i: int, t: int) -> None:
 
 @kernel
 def is_passed(bets: Any, i: int, j: int) -> bool:
-    """Whether there is enough evidence of i over j; where a winner exists, that it is not j."""
+    """Whether i has passed j; where a winner exists, whether j is rejected."""
     if bets.winner_exists:
         return bool(bets.against[j] >= bets.level)
     return bool(bets.best[i, j] >= needed(bets, i, j))
@@ -158,7 +160,7 @@ def late(joined: int) -> float:
 
 @kernel
 def needed(bets: Any, i: int, j: int) -> float:
-    """Return the log evidence over j that i needs: more where i has not passed who is retired."""
+    """Return the log evidence over j that i needs: more if it has not passed all retired arms."""
     if not bets.has_changed:
         return float(bets.level)
     return needed_of(bets, i, j, owed(bets, i))
@@ -166,7 +168,7 @@ def needed(bets: Any, i: int, j: int) -> float:
 
 @kernel
 def owed(bets: Any, i: int) -> float:
-    """Log of how much more i needs, who has not passed all that are retired; else below 0."""
+    """Return log (K0 + 1), what i needs more, if i has not passed all retired arms; else -1."""
     if not bets.has_changed:
         return -1.0
     level = bets.level + late(bets.joined[i])
@@ -179,7 +181,7 @@ def owed(bets: Any, i: int) -> float:
 
 @kernel
 def needed_of(bets: Any, i: int, j: int, owes: float) -> float:
-    """Return the log evidence over j that i needs, who owes so much."""
+    """Return the log evidence over j that i needs; `owes` is what `owed` returns for i."""
     level = bets.level + late(bets.joined[i])
     return float(level + (owes + late(bets.joined[j]) if owes >= 0.0 else 0.0))
 
@@ -207,9 +209,10 @@ def passes_all(bets: Any, i: int) -> bool:
 
 @kernel
 def arm_evidence(bets: Any, i: int) -> float:
-    """The log evidence of arm i: the least that it has, or has had, over an opponent present.
+    """The log evidence of arm i: the least, over the opponents present, of its best log E_ij.
 
-    What it needs above the level is taken off. The most that it has had is never below 0.
+    What i needs over an opponent beyond the level is subtracted. The best is never below 0. Where a
+    winner exists, it is the least evidence that an opponent is not the winner.
     """
     least, owes = math.inf, owed(bets, i)
     for j in range(bets.doubts.size):

@@ -1,8 +1,8 @@
 """Bets on duels that are kept elsewhere: a store says what settles each, and when.
 
-The duels that are not settled are rows of a store, and not the rings of `duelay.ledger.bets`. What
-a settled duel does to the evidence is the same. That a winner exists is not taken for granted, so
-that it does not matter who led a duel.
+The duels that are not settled are rows of a store, and not the rings of `duelay.ledger.bets`. A
+settled duel changes the evidence in the same way. These bets do not assume that a winner exists. So
+it does not matter who led a duel.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from duelay.ledger.bets import bet_on_answer, mature, settle_answer, settle_sile
 from duelay.ledger.declare import NOBODY, doubt, look, touch
 from duelay.ledger.patience import patience
 
-# By its answer; by silence at age W; it had an answer, and is at age W now; a vote after that.
+# A duel is answered; it is silent at age W; it was answered, and reaches age W; a vote after W.
 ANSWERED, SILENT, MATURED, AFTERWARDS = 1, 2, 3, 4
 
 
@@ -34,7 +34,7 @@ def settle(
     delay: Floats,
     odds: Floats,
 ) -> None:
-    """Settle duels one after the other; write down at which odds: 1, or kappa for a silence."""
+    """Settle duels one after the other; write the odds of each: 1, or kappa for a silence."""
     for row in range(kind.size):
         i, j = first[row], second[row]
         if kind[row] == ANSWERED:
@@ -61,7 +61,7 @@ def look_now(bets: Any, t: int) -> None:
 @border_of(lambda bets, first, second: first.size)
 @entry
 def touch_all(bets: Any, first: Integers, second: Integers) -> None:
-    """Note that there is news of pairs; an arm and itself are none."""
+    """Note that there is news of pairs; a self-duel has no pair."""
     for row in range(first.size):
         if first[row] != second[row]:
             touch(bets, first[row], second[row])

@@ -15,8 +15,8 @@ from duelay.ledger.assumption import (
     convert,
     convert_nothing,
     corrected_evidence,
+    does_not_drift,
     drifts,
-    drifts_within_plays,
     enter,
     evidence,
     expected,
@@ -30,7 +30,7 @@ _RESCALE = 1e-200
 
 
 class AssumedGeometric(NamedTuple):
-    """A geometric law, where what is missing shrinks by one factor a tick.
+    """A geometric law: the share that is missing shrinks by one factor a tick.
 
     missing_ij = scale · fresh_ij + closed_ij (1 - p)^M; expected = (1 - never) (plays - missing).
     """
@@ -46,7 +46,7 @@ class AssumedGeometric(NamedTuple):
 
 
 def start_geometric(p: float, answered: float, window: int | None, n_arms: int) -> AssumedGeometric:
-    """Return the state for a law of chance p a tick, of which a share answers at all."""
+    """Return the state for a law of chance p a tick; the share `answered` ever answers."""
     last = 0.0 if window is None else math.exp(window * math.log1p(-p))
     if last < _TINY:  # all answers have come by then: the window changes nothing
         last, window = 0.0, None
@@ -64,7 +64,7 @@ def start_geometric(p: float, answered: float, window: int | None, n_arms: int) 
 
 
 convert.register(AssumedGeometric)(convert_nothing)
-drifts.register(AssumedGeometric)(drifts_within_plays)
+drifts.register(AssumedGeometric)(does_not_drift)
 evidence.register(AssumedGeometric)(corrected_evidence)
 
 

@@ -5,11 +5,13 @@ mu_ji = 1: whoever is shown first wins half of the time, whatever the preference
 pairs are chosen. A duel is observed up to its age and no further (right-censored); the Kaplan-Meier
 curve of them all is therefore 1 - tau / 2, the never-answered share included.
 
-Self-duels teach nothing: a live program shows such an arm alone, or not at all. Where the champion
-is always shown first they are the only duels that could, and `learn-from-self-duels` takes them
-alone; it needs every one of them to be really shown, the first place winning half of them.
+Self-duels teach nothing: a live program shows such an arm alone, or not at all. But where the
+champion is always shown first, no other duels can teach the law. `learn-from-self-duels` learns
+from self-duels alone. It needs every self-duel to be really shown, and the first place to win half
+of them.
 
-The law is learned up to the window, and nothing later counts: without one, up to 10,000 ticks.
+The law is learned up to the window, and nothing later counts. Policies without a window get one of
+10,000 ticks.
 
 What has been learned reaches the duels already counted: from time to time the law is taken anew
 from the counts, and *expected* is added up again over the open duels and the closed ones.
@@ -31,8 +33,8 @@ from duelay.ledger.assumption import (
     check_length,
     convert,
     corrected_evidence,
+    does_not_drift,
     drifts,
-    drifts_within_plays,
     enter,
     epoch,
     evidence,
@@ -56,7 +58,7 @@ from duelay.ledger.table import (
 )
 
 W = TypeVar("W")  # a window, in ticks or in time
-ENOUGH = 100  # conversions among the duels that tell; before, silence is taken for defeat
+ENOUGH = 100  # conversions that have taught the law; before, silence is taken for defeat
 _FIRST = 50  # ticks between two looks, at the least; later a twentieth of the time so far
 
 
@@ -65,7 +67,7 @@ class LearnedLaw(NamedTuple):
 
     from_self_duels: bool  # whether self-duels teach the law; if not, duels of two arms do
     tau: Floats  # (1, n + 1 + BLOCK): the law as known now; 1 from age 1 while nothing is
-    law: Integers  # (K, K), 0: one law for all pairs; this and the next as in `AssumedTable`
+    law: Integers  # (K, K): all 0, one law for all pairs; up to `place` as in `AssumedTable`
     ahead: Floats  # (R, BLOCK)
     row: Integers  # (K, K)
     owner: Integers  # (R,)
@@ -83,7 +85,7 @@ class LearnedLaw(NamedTuple):
     entries: Integers  # (n + 2,): closed duels observed at age a, as differences
     look: Integers  # (1,): the tick of the next look at the law
     n_looks: Integers  # (1,): looks so far that had enough conversions
-    told: Integers  # (1,): conversions that have taught the law
+    n_taught: Integers  # (1,): conversions that have taught the law
 
 
 def start_learned(window: int, n_arms: int, *, from_self_duels: bool = False) -> LearnedLaw:
@@ -100,12 +102,12 @@ def start_learned(window: int, n_arms: int, *, from_self_duels: bool = False) ->
         entries=np.zeros(n + 2, dtype=np.int64),
         look=np.full(1, _FIRST, dtype=np.int64),
         n_looks=np.zeros(1, dtype=np.int64),
-        told=np.zeros(1, dtype=np.int64),
+        n_taught=np.zeros(1, dtype=np.int64),
     )
 
 
 def check_learning(delay: str, order: str, window: W | None) -> W:
-    """Return up to which age the law is learned, the window; refuse what cannot be."""
+    """Return the window, the age up to which the law is learned; refuse what cannot be learned."""
     if delay == "learn" and order == "champion":
         raise ValueError(
             "delay='learn' learns from duels whose order a coin or turns decide, and order is "
@@ -120,7 +122,7 @@ def check_learning(delay: str, order: str, window: W | None) -> W:
     return window
 
 
-drifts.register(LearnedLaw)(drifts_within_plays)
+drifts.register(LearnedLaw)(does_not_drift)
 evidence.register(LearnedLaw)(corrected_evidence)
 is_settled.register(LearnedLaw)(all_closed)
 expected.register(LearnedLaw)(read_expected)
@@ -155,7 +157,7 @@ def _convert(assumed: LearnedLaw, born: int, t: int) -> None:
     n = assumed.tells.size
     if t - born <= n and assumed.tells[born % n] == 0:
         assumed.tells[born % n] = t - born
-        assumed.told[0] += 1
+        assumed.n_taught[0] += 1
 
 
 @enter.register(LearnedLaw)
@@ -187,7 +189,7 @@ def _advance(assumed: LearnedLaw, t: int) -> None:
         assumed.tells[t % n] = -1
     if t >= assumed.look[0]:
         assumed.look[0] = t + max(_FIRST, t // 20)
-        if assumed.told[0] >= ENOUGH:
+        if assumed.n_taught[0] >= ENOUGH:
             assumed.n_looks[0] += 1
             estimate(assumed, t)
             recount(assumed, t)
@@ -195,7 +197,7 @@ def _advance(assumed: LearnedLaw, t: int) -> None:
 
 @kernel
 def estimate(assumed: LearnedLaw, t: int) -> None:
-    """Take tau from the counts: 2 (1 - KM), Kaplan-Meier over all duels that tell."""
+    """Take tau from the counts: 2 (1 - KM), Kaplan-Meier over all duels that teach the law."""
     count_open(assumed, t, 1)
     survival, at_risk = 1.0, 0
     for age in range(1, assumed.tells.size + 1):

@@ -108,10 +108,10 @@ def with_room(ledger: Ledger, t: int) -> Ledger:
 def assume(
     delay: Delay | str | None, window: int | None, n_arms: int, order: str = "champion"
 ) -> Any:
-    """Return the state that keeps *expected* for a law, or for a reading of the baseline.
+    """Return the state that keeps *expected* for a law, or for one of the baselines.
 
     A law may be given by its text. ``"learn"`` learns it, up to the window, from duels whose
-    `order` a coin or turns decide; ``"learn-from-self-duels"`` from these.
+    `order` a coin or turns decide; ``"learn-from-self-duels"`` learns it from self-duels.
     """
     if delay is None:
         return AtOnce(1.0)
@@ -139,7 +139,7 @@ def assumes_delay(ledger: Ledger) -> bool:
 
 
 def for_votes(ledger: Ledger, *, corrects_position: bool = False) -> Ledger:
-    """Return a ledger of the same order for votes: what was assumed of the delays is not needed."""
+    """Return a ledger for votes with the same order; it assumes nothing about the delays."""
     if isinstance(ledger.assumed, Bets):
         if corrects_position:
             raise ValueError(
@@ -168,7 +168,7 @@ def open_ledger(
 
 @kernel
 def note_news(ledger: Ledger, i: int, j: int) -> None:
-    """Count news of two arms; an arm's duel with itself says nothing of it and others."""
+    """Count news of two arms; a self-duel is no news."""
     if i != j:
         ledger.news[i] += 1
         ledger.news[j] += 1
@@ -195,7 +195,7 @@ def hear(ledger: Ledger, i: int, j: int, born: int, t: int) -> None:
 @border
 @kernel
 def hear_away(ledger: Ledger, born: int, t: int) -> None:
-    """Write down that the duel of tick `born` converted, which does no more than teach the law."""
+    """Write down that the duel of tick `born` converted, of a retired arm: it teaches the law."""
     convert(ledger.assumed, born, t)
 
 

@@ -56,7 +56,7 @@ def start_order(order: str, n_arms: int) -> Any:
 
 
 def weaker(one: str | None, other: str | None) -> str | None:
-    """Return the order that duels of two orders have together; None where one is not known."""
+    """Return the order that holds for duels of two orders alike; None where one is not known."""
     if one == other:
         return one
     if one is None or other is None:

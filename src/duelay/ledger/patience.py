@@ -1,4 +1,4 @@
-"""How long a bettor waits for an answer, and what its silence is worth: W, F^ and kappa."""
+"""How long a bettor waits for an answer, and what a silence is worth: W, F^ and kappa."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from duelay._core.borders import border
 from duelay._core.jit import kernel
 
-_ENOUGH = 10  # conversions heard; before, no silence is settled
+_ENOUGH = 10  # conversions heard; before, W is the whole window
 
 
 @kernel
@@ -34,7 +34,7 @@ def worth(bets: Any) -> float:
     """What an open duel will tell, in conversions: 1 for an answer, kappa^2 for a silence."""
     if bets.is_vote:
         return 1.0
-    if bets.told.is_told:  # both together are kappa, if it is that of the law
+    if bets.told.is_told:  # answer and silence together tell kappa(W), if the told law is true
         return float(max(bets.told.worth, 0.1))
     half, kappa = 0.5 * answered_share(bets.answered[0], bets.matured[0]), bets.kappa[0]
     return float(max(half + (1.0 - half) * kappa * kappa, 0.1))
@@ -42,7 +42,7 @@ def worth(bets: Any) -> float:
 
 @kernel
 def fix_kappa(bets: Any) -> None:
-    """kappa = F^ / (2 - F^), for the silences to come; fixed anew after every 20th part more."""
+    """kappa = F^ / (2 - F^), for later silences; fixed anew when the matured grow by a 20th."""
     share = answered_share(bets.answered[0], bets.matured[0])
     kappa = share / (2.0 - share)
     bets.kappa[0] = kappa

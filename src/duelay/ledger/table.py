@@ -1,4 +1,4 @@
-"""Any law: what open duels will have gained is added up a block of ticks ahead."""
+"""Any law: *expected* is added up a block of ticks ahead."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from duelay.ledger.assumption import (
     convert,
     convert_nothing,
     corrected_evidence,
+    does_not_drift,
     drifts,
-    drifts_within_plays,
     enter,
     evidence,
     expected,
@@ -31,11 +31,11 @@ BLOCK = 32  # ticks
 
 
 class AssumedTable(NamedTuple):
-    """Any law, or one a pair: what open duels will have gained is added up a block ahead.
+    """One law, or one law of each pair: *expected* is added up a block of ticks ahead.
 
-    Whatever happens, a duel has gained tau(age) at each of the next ticks: at the start of a block
-    every open duel adds a stretch of tau to its pair's row, and within it every new one does. Only
-    pairs with open duels have a row: with many arms these are few.
+    Whatever is heard, an open duel counts tau(age) at each of the next ticks. So at the start of a
+    block every open duel adds a stretch of tau to its pair's row; a new duel adds the rest of one.
+    Only pairs with open duels have a row: with many arms these are few.
     """
 
     tau: Floats  # (laws, n + 1 + BLOCK): P(D <= age), and beyond age n as at n
@@ -55,7 +55,7 @@ class AssumedTable(NamedTuple):
 
 
 def start_table(delay: Any, window: int | None, n_arms: int) -> AssumedTable:
-    """Return the state for a law, or one a pair."""
+    """Return the state for one law, or for one law of each pair."""
     limit = LONGEST + 1 if window is None else window
     tau, law = tables(delay, n_arms, limit)
     n = tau.shape[1] - 1
@@ -64,9 +64,9 @@ def start_table(delay: Any, window: int | None, n_arms: int) -> AssumedTable:
 
 
 def blocks(tau: Floats, law: Integers) -> dict[str, Any]:
-    """Return what a block ahead is kept in, for tau up to age n, by law, and the law of a pair."""
+    """Return the fields of `AssumedTable`, from tau, (laws, n + 1), and its row for each pair."""
     n = tau.shape[1] - 1
-    n_rows = min(n + BLOCK, law.size)  # a pair each, and no more pairs than open duels
+    n_rows = min(n + BLOCK, law.size)  # one for each pair with open duels
     return {
         "tau": np.concatenate([tau, np.repeat(tau[:, -1:], BLOCK, axis=1)], axis=1),
         "law": law,
@@ -86,7 +86,7 @@ def blocks(tau: Floats, law: Integers) -> dict[str, Any]:
 
 
 convert.register(AssumedTable)(convert_nothing)
-drifts.register(AssumedTable)(drifts_within_plays)
+drifts.register(AssumedTable)(does_not_drift)
 evidence.register(AssumedTable)(corrected_evidence)
 
 
@@ -155,7 +155,7 @@ def gained_by_closed(assumed: Any, i: int, j: int) -> Any:
 
 @kernel
 def give_rows_back(assumed: Any) -> None:
-    """Leave no pair a row."""
+    """Take the rows of all pairs back."""
     k = assumed.row.shape[0]
     for row in range(assumed.n_rows[0]):
         i = assumed.owner[row] // k
@@ -165,7 +165,7 @@ def give_rows_back(assumed: Any) -> None:
 
 @kernel
 def row_of(assumed: Any, i: int, j: int) -> Any:
-    """Return the row of a pair; a new one holds its closed duels."""
+    """Return the row of a pair; a new row starts with what the pair's closed duels add."""
     row = assumed.row[i, j]
     if row < 0:
         row = assumed.n_rows[0]

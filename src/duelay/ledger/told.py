@@ -1,19 +1,20 @@
 """A delay law that is told: what every open duel's silence is worth by now, for the bets.
 
-Where the law is known, silence need not wait for an age W to be a bet: a duel that is silent at age
-a is 1 - mu tau(a) likely, so that its evidence for the second arm is at any age
+Where the law is known, silence is a bet at every age, not only at an age W. A duel is silent at age
+a with probability 1 - mu tau(a). So its silence is evidence for the second arm:
 
     (1 - (1/2 - g) tau(a)) / (1 - tau(a) / 2) = 1 + 2 kappa(a) g,
     kappa(a) = tau(a) / (2 - tau(a)),
 
-and 1 - 2 kappa(a) g for the first. A conversion takes that back, and is worth 1 + 2 g as ever. This
-is the likelihood of all that was heard, censored at its age: it is a martingale at mu = 1/2 for any
-order of the two arms, and for pairs chosen by looking at anything. It must be looked at when the
-silence of *every* open duel is of one moment: that is each 32nd part of W, the age at which almost
-all answers have come, from which on a silence stays as it is.
+and 1 - 2 kappa(a) g for the first. When the conversion comes, this bet is taken back, and the
+conversion counts 1 + 2 g as ever. The product is the likelihood of all that was heard, each duel
+censored at its age. It is a martingale at mu = 1/2 for any order of the two arms, however the pairs
+are chosen. Nobody may look at it before the silence of *every* open duel is booked up to the same
+moment. That is done 32 times within W. Here W is the age by which almost all answers have come; a
+silence of age W and more stays as it is.
 
 By the clock it is the same, at ages in seconds. tau is then kept at some 4000 quantiles of the law,
-and is linear between two of them: it is wrong by less than 1/4000 for that.
+and is linear between two of them. So it is wrong by less than 1/4000.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from duelay.ledger.assumption import Floats, Integers
 _MOST = 0.99  # of the answers that ever come have come by W
 _REFRESHES = 32  # within W
 _STEPS = 4000  # quantiles at which tau is kept by the clock, of all laws together
-_HALF = 5e-7  # seconds: times are in whole microseconds, but for a rounding error
-_BEFORE = 2e-7  # seconds: where tau may jump, it is also kept so much before
+_HALF = 5e-7  # seconds, half a microsecond: makes up for rounding errors of whole ones
+_BEFORE = 2e-7  # seconds: tau may jump at a quantile, and is also kept this much before it
 
 
 class Told(NamedTuple):
@@ -41,7 +42,7 @@ class Told(NamedTuple):
     ages: Floats  # (A,): from 0 to W: every tick, or the quantiles in seconds
     tau: Floats  # (laws, A): P(D <= age)
     kappa: Floats  # (laws, A): what a silence is worth at that age, in conversions
-    law: Integers  # (K, K): which row of them, for i first and j second
+    law: Integers  # (K, K): which row of tau and kappa, for i first and j second
     won: Floats  # (laws, A, G): log (1 + 2 kappa g), in ticks
     lost: Floats  # (laws, A, G): log (1 - 2 kappa g), in ticks
     worth: float  # what a duel will tell, in conversions: on average kappa(W)
@@ -50,7 +51,7 @@ class Told(NamedTuple):
 
 
 def start_told(delay: Delay | None, longest: int, n_arms: int, gaps: Floats) -> Told:
-    """Return the state for a law, or one a pair, with W at most `longest`; None is no law."""
+    """Return the state for one law, or one of each pair, with W <= `longest`; None is no law."""
     tau, law = np.zeros((1, 1)), np.zeros((n_arms, n_arms), dtype=np.int64)
     if delay is not None:
         tau, law = tables(delay, n_arms, longest)
@@ -72,7 +73,7 @@ def start_told(delay: Delay | None, longest: int, n_arms: int, gaps: Floats) -> 
 
 
 def start_told_in_time(delay: Delay, longest: float, n_arms: int, gaps: Floats) -> Told:
-    """Return the state for a law in time, or one a pair, with W at most `longest` seconds."""
+    """Return the state for one law in time, or one of each pair, with W <= `longest` seconds."""
     laws, which = laws_of(delay, n_arms)
     steps = max(_STEPS // len(laws), 20)
     heard = [1.0 - law.never for law in laws]
@@ -104,7 +105,7 @@ def start_told_in_time(delay: Delay, longest: float, n_arms: int, gaps: Floats) 
 
 @kernel
 def last_age(told: Any) -> float:
-    """Return W, from which on a silence stays as it is."""
+    """Return W, the age from which on a silence stays as it is."""
     return float(told.ages[-1])
 
 

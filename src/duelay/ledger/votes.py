@@ -1,13 +1,13 @@
 """Votes: both outcomes are reported, and silence is just no answer.
 
 Only answered duels count, whoever won; a tie is half a win for either. Nothing needs to be known
-about the delays, since a late vote is as likely to be for the one as for the other.
+about the delays, since votes for one arm are as late as votes for the other.
 
-Being shown first may help, whoever it is. With `corrects_position` the bonus is estimated and taken
+Being shown first may help any arm. With `corrects_position` this bonus is estimated and taken
 out of the estimates: over the two orders of a pair, each weighted alike, the first wins 1/2 + bonus
 of the time, whatever the preferences. A pair that is always shown in one order tells nothing, and
-neither does a self-duel, which a live program shows as one arm alone. What is within two standard
-errors of none is left in.
+neither does a self-duel, which a live program shows as one arm alone. An estimate within two
+standard errors of 0 counts as no bonus.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def start_votes(corrects_position: bool, n_arms: int) -> Votes:
 def first_bonus(assumed: Any) -> float:
     """Return what being shown first adds to the chance of winning, as far as the votes tell.
 
-    Shrunk by 1 - (2 standard errors / estimate)^2, and none where that is negative.
+    The estimate is shrunk by 1 - (2 standard errors / estimate)^2; it is 0 where that is negative.
     """
     weight = assumed.weight[0]
     if not assumed.is_corrected or weight <= 0.0:
@@ -92,7 +92,7 @@ def _expected(assumed: Votes, plays: Integers, i: int, j: int) -> float:
 
 @evidence.register(Votes)
 def _evidence(assumed: Votes, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
-    """N_ij = N~_ij, the answered duels, and S_ij, the wins of i less what its places gave it."""
+    """N_ij = N~_ij, the answered duels, and S_ij, the wins of i less what the bonus gave it."""
     n = assumed.answers[i, j] + assumed.answers[j, i]
     s = assumed.wins[i, j] + assumed.answers[j, i] - assumed.wins[j, i]
     s -= first_bonus(assumed) * (assumed.answers[i, j] - assumed.answers[j, i])

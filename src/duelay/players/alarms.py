@@ -1,10 +1,11 @@
 """Alarms: tests of what a guarantee rests on, run beside its verdict at every look.
 
-Who looks often sees a test at 5 % alarm sooner or later though all is well. So half of the level is
-spent once, on what was known when the winner was declared. The other half is for all looks: a
-sixth of 1 / (k (k + 1)) of it from 100 times 2^(k - 1) to 100 times 2^k duels, k = 1, 2, ..., which
-adds up to a sixth. All looks of such a stretch together alarm about six times as often as one of
-them. That is approximate, as the tests are; tests/players/test_alarms.py measures it.
+If somebody looks often, a test at 5 % alarms sooner or later, though all is well. So half of the
+level is spent once, on what was known when the winner was declared. The other half is for all
+looks. The k-th stretch goes from 100 times 2^(k - 1) to 100 times 2^k duels, k = 1, 2, ... Each
+look within it has the sixth part of 1 / (k (k + 1)) of that half. All looks of a stretch together
+alarm about six times as often as one of them, so that all stretches together spend the half. That
+is approximate, as the tests are; tests/players/test_alarms.py measures it.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ from duelay.logs.history import History
 
 LEVEL = 0.05  # the share of sound experiments in which any test alarms, at any look
 FEWEST = 100  # duels of two arms before the first look
-_LOOKS = 6.0  # that many looks are all of a stretch worth
-# The guarantee allows what these find; but it may come from something that it does not allow.
+_LOOKS = 6.0  # all looks of a stretch alarm so many times as often as one
+# The guarantee allows what these tests find; but its cause may be something that it does not allow.
 REMARKS = ("share by arm",)
 
 
 def find_alarms(
     history: History, law: Delay | None = None, declared: int | None = None
 ) -> tuple[Finding, ...]:
-    """Return what alarms now, or did when the winner was declared, after `declared` duels.
+    """Return the tests that alarm now, or did when the winner was declared after `declared` duels.
 
     `law` is the one that is told, if the guarantee rests on it.
     """
@@ -49,7 +50,7 @@ def find_alarms(
 def find_all(
     history: History, law: Delay | None = None, declared: int | None = None
 ) -> tuple[Finding, ...]:
-    """Return what every test found, at the levels of `find_alarms`; none of too few duels."""
+    """Return what every test found, at the levels of `find_alarms`; nothing from too few duels."""
     tests = _tests(history, law)
     half = LEVEL / 2 / len(tests)
     found: dict[str, Finding] = {}
@@ -64,7 +65,7 @@ def find_all(
 
 
 def level_of(history: History, law: Delay | None = None) -> float | None:
-    """Return the p-value below which a test alarms at this look; None of too few duels."""
+    """Return the p-value below which a test alarms at this look; None with too few duels."""
     n = int((history.first != history.second).sum())
     if n < FEWEST:
         return None

@@ -29,9 +29,9 @@ def book(
 ) -> Ledger:
     """Book a history into a ledger that has room for it, and return the ledger.
 
-    If not `all_of_it`, what was told after the last duel was asked is left out. By the clock, an
-    answer of the time at which a duel was asked is heard before it. Where `is_away`, a duel is
-    written as a self-duel, since one of its arms is not in the ledger: it teaches the law alone.
+    If not `all_of_it`, answers told after the last duel was asked are left out. By the clock, if an
+    answer and a duel have the same time, the answer is heard first. Where `is_away`, a duel is
+    written as a self-duel, since one of its arms is not in the ledger: it only teaches the law.
     `changed` returns the ledger after an arm has come or gone; None leaves the arms as they are.
     """
     asked, answered = history.asked, history.answered
@@ -83,8 +83,9 @@ def book_duels(
 ) -> int:
     """Hear, age and record, from duel number `start` until before `stop`; then hear up to `last`.
 
-    `order` has the duels that are heard, in the order in which they are, and the first `place` of
-    them have been; an answer may have the time of its own question. Return how many are heard.
+    `order` has the duels that were answered, in the order of their answers. The first `place` of
+    them have been heard already. An answer may have the same time as its own duel. Return how many
+    have been heard in all.
     """
     for t in range(start, stop + 1):
         now = asked[t - 1] if t < stop else last

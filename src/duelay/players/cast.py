@@ -4,8 +4,8 @@ A cast is made anew at every change, and never written to.
 
 An arm keeps its number for ever. A policy that decides keeps all arms in its ledger, and does not
 ask those that are retired (`duelay.ledger.declare`). The ledger and the rule of any other policy
-know the arms that are present and no other: when one comes or goes they are made anew, and all
-duels of arms that are present are booked again; the others still teach the law.
+know only the arms that are present. When an arm comes or goes, ledger and rule are made anew, and
+all duels of two arms that are present are booked again. All other duels still teach the law.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Cast:
 
 
 def add_arm(player: Player, name: str) -> None:
-    """Let an arm join, or come back; for who holds the player's lock."""
+    """Let an arm join, or come back; the caller holds the player's lock."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"name must be a text, the name of an arm, got {name!r}")
     if name not in player.arms:
@@ -84,7 +84,7 @@ def add_arm(player: Player, name: str) -> None:
 
 
 def retire_arm(player: Player, name: str) -> None:
-    """Ask an arm no more; for who holds the player's lock."""
+    """Ask an arm no more; the caller holds the player's lock."""
     present = [arm for arm, is_there in zip(player.arms, player._cast.present, strict=True)
                if is_there]  # fmt: skip
     if name not in player.arms:
@@ -121,7 +121,7 @@ def _change(player: Player, name: str, kind: str) -> None:
 
 
 def changed(ledger: Ledger, arm: int, kind: str, policy: Policy) -> Ledger:
-    """Return a ledger that bets after an arm, by its number, has come or gone."""
+    """Return the ledger of a policy that decides, after an arm, by its number, has come or gone."""
     bets, error = ledger.assumed, float(policy.error)  # type: ignore[attr-defined]
     if arm < len(bets.present):
         bets.present[arm] = kind == "joined"
@@ -145,7 +145,7 @@ def rebuild(player: Player) -> None:
     is_away = ~is_among(past, cast) & (past.first != past.second)
     ledger = with_room(ledger, history.n + 1)
     history = dataclasses.replace(history, delay=past.delay, first_won=past.first_won)
-    book(ledger, history, is_away=is_away)  # what those away have told teaches the law
+    book(ledger, history, is_away=is_away)  # answers to duels of retired arms teach the law
     keep_turns(ledger.order, history.first, history.second)
     player._ledger, player._rule = ledger, rule
 
@@ -156,7 +156,7 @@ def is_among(history: History, cast: Cast) -> NDArray[np.bool_]:
 
 
 def among(history: History, cast: Cast) -> History:
-    """Return a history by places of the ledger; a duel of an arm without one tells nothing."""
+    """Return a history by places of the ledger; a duel of an arm without a place tells nothing."""
     first, second = cast.place[history.first], cast.place[history.second]
     is_away = ~is_among(history, cast)
     return dataclasses.replace(

@@ -34,7 +34,7 @@ class Clock:
     def read(self, at: Any) -> float:
         """Return a time: seconds since the epoch, an aware datetime, or None for now.
 
-        One before the latest time known is taken for that.
+        A time before the latest one known is taken for the latest one.
         """
         wall = time.time()
         seconds = round(wall, 6) if at is None else times.seconds("at", at)

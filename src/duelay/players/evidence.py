@@ -25,15 +25,13 @@ class Evidence(NamedTuple):
     declared: int | None  # the duels asked by then
     level: float  # log of the evidence at which an arm is declared
     log_evidence: Floats  # (K, K): log E_ij now
-    arm: Floats  # (K,): the log evidence of each arm, the least that it ever had over an opponent
+    arm: Floats  # (K,): the log evidence of each arm: the least, over opponents, of its best so far
     tick: NDArray[np.int64]  # (n,): moments of the past: the duels asked by then ...
     path: Floats  # (n, K): ... and the log evidence of each arm
-    is_out: NDArray[
-        np.bool_
-    ]  # (K,): arms for which there is enough evidence that another is better
+    is_out: NDArray[np.bool_]  # (K,): whether there is enough evidence that another arm is better
     lacks: Floats  # (K, K): the log evidence that i still needs over j, 0 if none or j is retired
     lead: Floats  # (K, K): conversions of i less those of j, a silence counting kappa
-    n: Floats  # (K, K): the number of conversions that tell as much
+    n: Floats  # (K, K): all that is settled, in conversions: a silence counts kappa^2
     n_open: NDArray[np.int64]  # (K, K): duels of the pair that are not settled
     worth: float  # what a duel tells, in conversions, hoping that most are answered
     winner_exists: bool
@@ -47,7 +45,7 @@ class Evidence(NamedTuple):
 
 
 def evidence_of(bets: Bets) -> Evidence:
-    """Return what bets have come to."""
+    """Return the evidence of bets, as it is now."""
     n, winner = int(bets.path_size[0]), int(bets.winner[0])
     wanted = _needed(bets)
     arm = np.zeros(len(bets.doubts))
@@ -117,10 +115,10 @@ def replay(
 ) -> Evidence:
     """Bet on the duels of a history from its first to its last, with a look at every tick.
 
-    That is what a policy does that bets as it goes along. What was told after the last duel is left
-    out: there may be more of it to come, and half of the news of a tick may all be one arm's.
-    `joined` and `present` say which arms came later, and which have not been retired. Where the
-    history `is_whole`, all that was told up to its time is in it: the last look is at that time.
+    A policy that bets as it goes along does the same. Answers told after the last duel are left
+    out: more of them may come, and half of the news of a tick may all be for one arm. `joined` and
+    `present` say which arms came later, and which have not been retired. Where the history
+    `is_whole`, it has all answers up to its time: the last look is at that time.
     """
     bets = start_bets(error, history.window, history.n_arms, by_clock=history.at is not None)
     bets = bets._replace(is_vote=history.feedback == "votes")

@@ -41,12 +41,12 @@ def find_guarantee(
 ) -> Guarantee:
     """Return what holds for a ledger, a feedback, and the order in which arms are shown.
 
-    `past` says how the duels came about that a player has replayed.
+    `past` says how the replayed duels of a player came about.
     """
     found = _of_policy(assumed, feedback, order)
     is_told = isinstance(assumed, Bets) and assumed.told.is_told
     if past is None or is_told or found.kind == "none" or found == _TOLD:
-        return found  # with a law told, it holds for pairs chosen by looking at anything
+        return found  # where a law is told, it holds however the pairs were chosen
     if feedback != "votes" and order not in ("coin", "alternate"):
         return Guarantee(
             "none",

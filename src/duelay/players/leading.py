@@ -52,7 +52,7 @@ def active_of(policy: Policy, rule: Any, n_arms: int) -> NDArray[np.bool_]:
 def leader_of(
     ledger: Ledger, active: NDArray[np.bool_], policy: Policy, estimates: Estimates | None = None
 ) -> int:
-    """Return the active arm that leads, as the policy sees it; of bets, who is declared."""
+    """Return the active arm that leads, as the policy sees it; with bets, a declared winner."""
     if isinstance(ledger.assumed, Bets):
         bets = ledger.assumed
         is_rejected = ~bets.present | (bets.winner_exists & (bets.against >= bets.level))

@@ -89,7 +89,7 @@ def look_at(player: Player, confidence: float | None) -> Standing:
         corrects_position=player.corrects_position,
         order=player._order(),
         learns_from=str(player.policy.delay) if is_learned else None,
-        told=int(ledger.assumed.told[0]) if is_learned else 0,
+        told=int(ledger.assumed.n_taught[0]) if is_learned else 0,
         late=player._late,
         backwards=0 if player._clock is None else player._clock.backwards,
         backwards_by=0.0 if player._clock is None else player._clock.furthest,

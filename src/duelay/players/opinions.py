@@ -1,10 +1,11 @@
 """Opinions, not guarantees: who may be the winner, what stopping now costs, how long it takes.
 
-The prior: each arm has a strength, and the gap mu_ij - 1/2 of two arms is the difference of their
-strengths and something of the pair's own, all normal around 0, with standard deviations 0.1 and
-0.05. So who beats one arm clearly probably beats others, a circle is possible, and a gap is 0.15
-from 0 or so. To it comes what the settled duels say. 2000 draws of all gaps, the same ones at every
-look. Of many arms, only the 30 that seem strongest have a chance: their gaps alone are drawn.
+The prior: the gap mu_ij - 1/2 of two arms is the difference of their strengths, plus a part of the
+pair's own. Strengths and own parts are normal around 0, with standard deviations 0.1 and 0.05. So
+an arm that clearly beats one arm probably beats others, a circle is possible, and a gap is 0.15
+from 0 or so. The posterior adds what the settled duels say. All gaps are drawn 2000 times, from the
+same random numbers at every look. Of many arms, only the 30 that seem strongest have a chance: only
+their gaps are drawn.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from duelay._core.triangles import backward, factored, forward
 from duelay.players.evidence import Evidence
 
 Floats = NDArray[np.float64]
-_ARM, _PAIR = 0.1, 0.05  # standard deviations of a strength, and of what is a pair's own
+_ARM, _PAIR = 0.1, 0.05  # standard deviations of a strength, and of a pair's own part
 _DRAWS = 2000
 _MANY = 30  # arms that may have a chance
-_MOST, _FEWEST = 1_000_000, 100  # numbers drawn of more arms than that, and draws
-_NEAR = 3  # times as many duels: not more than what `about` says
+_MOST, _FEWEST = 1_000_000, 100  # with more arms: numbers drawn at most, and draws at least
+_NEAR = 3  # if high is at most so many times low, `print` says "about"
 _FEW = 50  # duels
-_ENDS, _LEAST_ENDS = 0.01, 5  # of the draws, that have a winner
+_ENDS, _LEAST_ENDS = 0.01, 5  # the least share and number of draws that must have a winner
 _LEAST_GAP = 0.005  # smaller ones would take longer than anybody waits
 
 
@@ -65,9 +66,9 @@ def opinions(
     present: NDArray[np.bool_],
     draws: int = _DRAWS,
 ) -> Opinions:
-    """Return what the posterior says, of `lead` more wins than losses in n duels of each pair.
+    """Return what the posterior says; each pair has `lead` more wins than losses in n duels.
 
-    A retired arm neither wins nor is in the way.
+    A retired arm neither wins nor keeps another from winning.
     """
     who, gaps = _draw_gaps(lead, n, leader, present, draws)
     gaps[:, :, ~present] = 1.0
@@ -119,8 +120,8 @@ def _draw_strengths(lead: Floats, n: Floats, noise: Floats) -> tuple[Floats, Flo
 
     Return them, and their mean, (K,).
 
-    What a pair says of the difference of two strengths, lead / (2 n), has variance 1 / (4 n) and
-    that of the pair's own. With the prior it is a linear system.
+    A pair says that the difference of two strengths is lead / (2 n), with variance 1 / (4 n) plus
+    that of the pair's own part. Together with the prior this is a linear system.
     """
     weight = 4.0 * n / (1.0 + 4.0 * n * _PAIR**2)
     np.fill_diagonal(weight, 0.0)
@@ -136,9 +137,9 @@ def _draw_strengths(lead: Floats, n: Floats, noise: Floats) -> tuple[Floats, Flo
 def _duels_left(
     evidence: Evidence, who: NDArray[np.int64], gaps: Floats, is_winner: NDArray[np.bool_]
 ) -> DuelsLeft | None:
-    """Sum over a winner's rivals what the evidence lacks, over 2 g^2, what a conversion adds to it.
+    """Sum over a winner's rivals: the evidence that is missing / 2 g^2, what a conversion adds.
 
-    Each draw has its own winner; those without one would never end.
+    Each draw has its own winner; draws without one would never end, and are left out.
     """
     if evidence.winner is not None:
         return DuelsLeft(0, 0, 0)

@@ -111,11 +111,11 @@ class Player:
         self._told = bytearray()  # of every duel, 0 silent, 1 the second won, 2 a tie, 3 the first
         self._heard: Any = array("d" if clock else "q")  # its tick or time, 0 and nan for silence
         self._asked = array("d")  # by the clock: when it was asked
-        self._led = bytearray()  # who led each duel, where the evidence rests on it: 1 the first
+        self._led = bytearray()  # who led each duel, _FIRST or _SECOND, if the evidence needs it
         self._counted = 0  # conversions told by number alone
         self._late = 0  # answers told after their window
         self._known_ways: Ways | None = None  # to the kernels; not pickled
-        self._past: Past | None = None  # how the duels that it has replayed came about
+        self._past: Past | None = None  # how its replayed duels came about
         self._lock = forks.lock(self)  # a server's threads may share a player
 
     def _open(self, n_arms: int) -> tuple[Ledger, Any]:
@@ -227,8 +227,8 @@ class Player:
         """Let an arm join, under a name that is new, or come back under its own, with its past.
 
         The evidence of the others stays. For a policy that decides the player must go by the clock;
-        its guarantee is kept by a dearer threshold (`duelay.ledger.declare`). Of an arm that is
-        there, it changes nothing: a program that starts again may say it again.
+        its guarantee is kept by a dearer threshold (`duelay.ledger.declare`). If the arm is present
+        already, nothing changes: a program that starts again may say it again.
         """
         with self._lock:
             add_arm(self, name)
@@ -236,7 +236,7 @@ class Player:
     def retire_arm(self, name: str) -> None:
         """Ask an arm no more; its duels that are still open are still heard.
 
-        Its number stays its own. Two arms must stay. Of an arm that is retired, it changes nothing.
+        It keeps its number. Two arms must stay. If the arm is retired already, nothing changes.
         """
         with self._lock:
             retire_arm(self, name)
@@ -265,8 +265,8 @@ class Player:
         """Return who leads or is declared, with estimates and intervals as of the next tick.
 
         `confidence` is 0.95 if it is left out, and 1 - `error` for a policy that decides. Evidence,
-        winner and intervals are as of the last ask: what was told since may be half of some news,
-        all one arm's, and counts from the next ask on.
+        winner and intervals are as of the last ask. Answers told since then may be half of the news
+        of a tick, all for one arm; they count from the next ask on.
         """
         return look_at(self, confidence)
 
@@ -281,7 +281,7 @@ class Player:
             return self._history()
 
     def _history(self) -> History:
-        """`history`, for who holds the lock."""
+        """`history`; the caller holds the lock."""
         first, second = np.divmod(np.array(self._pairs, dtype=np.int64), self.n_arms)
         tick = np.array(self._heard, dtype=np.float64)
         told = np.array(self._told, dtype=np.float64)
@@ -311,16 +311,16 @@ class Player:
         """Take over every duel and answer of a history, and return the player, which goes on.
 
         The player has just started. Its policy need not be the one that chose these pairs. Arms are
-        found by their names, and the history may have fewer of them; those that joined later join
-        again, each at its time, and need not be named at the start. What came after the player's
-        window is not counted. A rule that remembers more than the ledger does begins anew. A
-        declaration is kept by the policy that has made it, and by no other.
+        found by their names, and the history may have fewer of them. Arms that joined later join
+        again, each at its time, and need not be named at the start. Answers after the player's
+        window are not counted. A rule that remembers more than the ledger does begins anew. A
+        declaration is kept only by the policy that has made it.
 
-        The guarantee is that of the weaker part: it is "none" where the order of the history is
-        neither a coin's nor in turns and no law is told, and for `Decide` it is "proved" only where
+        The guarantee is that of the weaker part. It is "none" where no law is told, and neither a
+        coin nor turns decided the order of the history. For `Decide` it is "proved" only where
         `Decide`, without a law, has chosen the history, too (`History.chosen_by`), else "measured".
         Where the history does not say who led a duel, ``Decide(winner_exists=True)`` takes the arm
-        of smaller number for it: that is known before the coin is tossed, as its proof needs it.
+        of smaller number for the leader: it is known before the coin is tossed, as the proof needs.
         """
         with self._lock:
             replay_into(self, history)
@@ -329,8 +329,8 @@ class Player:
     def learned_law(self) -> Empirical | Curve:
         """Return the delay law as the player knows it by now; only for ``delay="learn"``.
 
-        If its probabilities sum to less than one, the rest has not come by the largest age kept:
-        `never` is that share. By the clock it is a `Curve`, with a 95 % band.
+        If its probabilities sum to less than one, `never` is the rest: the share that has not come
+        by the largest age kept. By the clock the law is a `Curve`, with a 95 % band.
         """
         if self.feedback == "votes":
             raise ValueError(
@@ -353,7 +353,7 @@ class Player:
         return float(self.policy.error) * (2.0 if is_doubled else 1.0)  # type: ignore[attr-defined]
 
     def _order(self) -> str | None:
-        """Return in which order arms are shown; a policy of one's own need not say."""
+        """Return the order in which arms are shown; None if a user's policy does not say."""
         order = getattr(self.policy, "order", None)
         order = order if order in ORDERS else None
         return order if self._past is None else self._past.order_until(self.tick, order)
@@ -407,7 +407,7 @@ class Player:
         return int(number)
 
     def _now(self, at: Any) -> float | None:
-        """Return the time, for who holds the lock; None in ticks."""
+        """Return the time; None in ticks. The caller holds the lock."""
         if self._clock is not None:
             return self._clock.read(at)
         if at is not None:

@@ -27,19 +27,19 @@ _THEN = " then "  # between the policies that have chosen one after the other
 
 
 class Past(NamedTuple):
-    """How the duels came about that a player has replayed."""
+    """How the replayed duels of a player came about."""
 
     n: int
     order: str | None
     chosen_by: str  # the text of a policy; empty where nobody says
-    has_window: bool  # whether its window was the player's own
+    has_window: bool  # whether the history's window is the player's own
 
     @property
     def is_blind(self) -> bool:
         """Whether no pair was chosen by looking at the order of a duel that was not settled.
 
-        So it is with `Decide`, unless it is told a law: then it looks at every silence; and with
-        pairs that were fixed or drawn by lot before anything was heard, "design".
+        This is true of `Decide`, unless it is told a law: then it looks at every silence. It is
+        also true of "design": pairs that were fixed or drawn by lot before anything was heard.
         """
         policies = self.chosen_by.split(_THEN)
         is_decide = all(f"{p}:".startswith("decide:") and "delay=" not in p or p == DESIGN
@@ -47,18 +47,18 @@ class Past(NamedTuple):
         return is_decide and self.has_window
 
     def order_until(self, tick: int, order: str | None) -> str | None:
-        """Return the order of all duels up to a tick; `order` is that of the player's own."""
+        """Return the order of all duels up to a tick; `order` is that of the player's own duels."""
         return self.order if tick == self.n else weaker(self.order, order)
 
     def chosen_until(self, tick: int, policy: str) -> str:
-        """Return who has chosen the duels up to a tick; `policy` chose the player's own."""
+        """Return who has chosen the duels up to a tick; `policy` chose the player's own duels."""
         if tick == self.n or not self.chosen_by or self.chosen_by.split(_THEN)[-1] == policy:
             return self.chosen_by
         return self.chosen_by + _THEN + policy
 
 
 def replay_into(player: Player, history: History) -> None:
-    """Book a history into a player; for who holds its lock."""
+    """Book a history into a player; the caller holds its lock."""
     by_clock = player._clock is not None
     _check(player, history, by_clock=by_clock)
     history = _for(player, history)
@@ -88,7 +88,7 @@ def replay_into(player: Player, history: History) -> None:
 
 
 def _decided(player: Player, ledger: Ledger, history: History) -> Ledger:
-    """Return the ledger of a policy that decides, with the arms of each moment."""
+    """Return the ledger of a policy that decides, in which arms come and go as in the history."""
     policy, arms = player.policy, history.arms
     if player._clock is None and late_comers(history.changes):
         # In ticks no room is kept for arms that join. Nobody has been declared yet: keep it now.

@@ -31,9 +31,9 @@ _BELOW = 40.0  # the mode, in log likelihood: the rest is left out, which widens
 def shares(joined: NDArray[np.int64], *, has_room: bool) -> Floats:
     """(K, K): the part of the error that each pair may use, while arms come and go.
 
-    `joined` is 0 for the K0 first arms, n for the n-th that joined later. A (K0 + 1)-th part is for
-    those who join, 1 / (n (n + 1)) of it for the n-th, shared by its pairs with the arms before it;
-    the first pairs share what is left, or all of it where nobody has kept room (`has_room`).
+    `joined` is 0 for the K0 first arms, n for the n-th that joined later. The part 1 / (K0 + 1) is
+    for arms that join. The n-th gets 1 / (n (n + 1)) of it, which its pairs with the arms before it
+    share. The pairs of first arms share what is left; without `has_room` they share all of it.
     """
     first = int((joined == 0).sum())
     n = np.maximum(joined[:, None], joined[None, :]).astype(np.float64)
@@ -55,8 +55,9 @@ def at_all_times(
     `delay` is the law that is told, which by the clock the ledger does not keep. `share` is the
     part of the error that each pair may use, (K, K); all pairs have the same where it is left out.
 
-    Where a law is told, from conversions and silence; else from conversions, or votes, alone. What
-    was told after the last duel was asked is left out, as in `duelay.players.evidence.replay`.
+    Where a law is told, they are from conversions and silence; else from conversions, or votes,
+    alone. Answers told after the last duel was asked are left out, as in
+    `duelay.players.evidence.replay`.
     """
     assumed = ledger.assumed
     if isinstance(assumed, Bets) and not assumed.told.is_told:
@@ -101,7 +102,7 @@ def of_shares(wins: Floats, error: float, share: Floats | None = None) -> tuple[
     k = len(wins)
     least, lower = _least(k, error, share), np.zeros((k, k))
     known = (wins > 0) & ~np.eye(k, dtype=bool)
-    # Of many arms, most pairs are alike: each kind is reckoned once.
+    # With many arms most pairs are alike: each kind is computed once.
     kinds, place = np.unique(_code(wins[known], wins.T[known], least[known]), return_inverse=True)
     shown = np.zeros(kinds.size, dtype=np.int64)
     shown[place] = np.arange(place.size)
@@ -138,15 +139,16 @@ def of_censored(
     """Return the ends of the intervals where the law is told, from all duels so far.
 
     A conversion with i first is worth mu, a silence at age a 1 - mu tau(a). That is the likelihood
-    whatever the order, and whoever chose the pair looking at whatever: it holds for every policy.
-    The mixture is uniform.
+    for any order, and however the pairs were chosen: it holds for every policy. The mixture is
+    uniform.
     """
     n_arms, first, second = history.n_arms, history.first, history.second
     is_heard, ages = _is_seen(history), _ages_seen(history)
     if history.at is not None and history.window is not None:
         ages = np.minimum(ages, history.window)  # nothing is heard after it
     if isinstance(assumed, Bets):
-        is_heard &= np.nan_to_num(history.delay) <= assumed.window  # later, its silence stands
+        # A bet on silence is final at the window: a later conversion does not undo it.
+        is_heard &= np.nan_to_num(history.delay) <= assumed.window
     least = _least(n_arms, error, share)
     lower, known = np.zeros((n_arms, n_arms)), np.zeros((n_arms, n_arms), dtype=bool)
     for i in range(n_arms):
@@ -217,7 +219,7 @@ def _log_gamma(x: Floats) -> Floats:
 
 
 def _both_sides(lower: Floats, known: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Make upper ends of lower ones, mu_ji being 1 - mu_ij; infinite where nothing is known."""
+    """Make upper ends of lower ones, by mu_ji = 1 - mu_ij; infinite where nothing is known."""
     lower = np.where(known, lower, -np.inf)
     upper = np.where(known, 1.0 - lower.T, np.inf)
     np.fill_diagonal(lower, 0.5)

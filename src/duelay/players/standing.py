@@ -79,7 +79,7 @@ class Standing:
     late: int = 0  # answers that came after the window
     backwards: int = 0  # how often a time was given that was before the latest one known ...
     backwards_by: float = 0.0  # ... and by how many seconds, at the most
-    is_frozen: bool = False  # whether the latest one known is of a call that gave none
+    is_frozen: bool = False  # whether the latest time known was set by a call without a time
     guarantee: Guarantee = NONE  # what holds however often somebody looks
     policy_error: float | None = None  # of a policy that decides
     counted: NDArray[np.float64] | None = None  # (K, K): N~^2 / N, answers that tell as much
@@ -97,7 +97,7 @@ class Standing:
     def evidence(self) -> Evidence | None:
         """How much speaks for each arm, now and in the past; None where there is no guarantee.
 
-        A policy that decides has kept it; for another one the history is gone through anew.
+        A policy that decides has kept it; for any other policy the history is replayed.
         """
         if not self.guarantee.bets or self.scores is not None or self.history is None:
             return None
@@ -174,10 +174,10 @@ class Standing:
 
     @functools.cached_property
     def alarms(self) -> tuple[Finding, ...]:
-        """Tests of what the guarantee rests on that alarm.
+        """The alarms among the tests of what the guarantee rests on.
 
-        Where all is well, any of them does in some 5 % of experiments at most, however often
-        somebody looks. Empty where nothing is guaranteed.
+        Where all is well, some 5 % of experiments at most have an alarm, however often somebody
+        looks. Empty where nothing is guaranteed.
         """
         if self.history is None or not self.guarantee.holds:
             return ()
@@ -188,8 +188,8 @@ class Standing:
     def estimate(self) -> NDArray[np.float64]:
         """(K, K): what the table shows.
 
-        `mean`; but where a policy by coin takes silence for defeat, the share of conversions:
-        `mean` is drawn towards 1/2 there.
+        It is `mean`. But where a policy by coin takes silence for defeat, it is the share of
+        conversions: there `mean` is drawn towards 1/2.
         """
         if not (self.takes_silence_for_defeat and self.guarantee.holds):
             return self.mean
@@ -262,7 +262,7 @@ class Standing:
 
     @property
     def weighed(self) -> str:
-        """What was weighed for a declaration, where intervals are of less; else empty."""
+        """What a declaration rests on, where the intervals rest on less; else empty."""
         bets = self.bets
         if self.winner is None or bets is None or bets.is_vote or bets.told.is_told:
             return ""

@@ -149,9 +149,9 @@ class Policy(ABC):
         return np.ones(n_arms, dtype=np.bool_)
 
     def leads_by(self, estimates: Estimates) -> NDArray[np.float64] | None:
-        """Return a number for each arm, of which the leader of a standing has the largest.
+        """Return a number for each arm; the arm with the largest leads a standing.
 
-        None, as for most policies: the arm leads that beats the most others by the estimates.
+        With None, as for most policies, the arm leads that beats the most others by the estimates.
         """
         return None
 

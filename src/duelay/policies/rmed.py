@@ -15,9 +15,9 @@ class RMED(AnyLedgerPolicy):
     """Relative Minimum Empirical Divergence: duel whoever is not yet unlikely to be the winner.
 
     I_i says how unlikely arm i is to be the winner: the sum of N~_ij d(mu^_ij, 1/2) over the arms j
-    that seem to beat it. Arms take turns whose I_i is within log t + 0.3 K^1.01 of the least. Each
-    duels the arm of least I if that seems to beat it, else the one that beats it most clearly. An
-    arm that nobody seems to beat duels the arm of least I: mostly itself.
+    that seem to beat it. The arms whose I_i is within log t + 0.3 K^1.01 of the least take turns.
+    Each duels the arm of least I if that arm seems to beat it, else the arm that beats it most
+    clearly. An arm that nobody seems to beat duels the arm of least I: mostly itself.
 
     Parameters
     ----------

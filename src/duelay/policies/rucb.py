@@ -70,7 +70,7 @@ class RUCB(CompiledPolicy):
     def ledger(self, n_arms: int, *, by_clock: bool = False) -> Ledger:
         """Return a ledger that counts a conversion as soon as it comes."""
         reading = None if self.counting == "corrected" else self.counting
-        window = None if by_clock else in_ticks(self.window)  # what comes later it is never told
+        window = None if by_clock else in_ticks(self.window)  # the player drops later conversions
         assumed = assume(reading, window, n_arms)
         return open_ledger(assumed, n_arms, self.order, self_duels=self.self_duels)
 

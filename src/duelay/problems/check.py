@@ -80,7 +80,7 @@ def check_arms(arms: Any) -> tuple[str, ...]:
 
 
 def _is_row(arm: Any) -> bool:
-    """Whether what is given as an arm is a row of a matrix, or another heap of things."""
+    """Whether a value given as an arm is a row of a matrix, or another collection."""
     return isinstance(arm, list | tuple | dict) or getattr(arm, "ndim", 0) > 0
 
 

@@ -236,7 +236,7 @@ def _restore(
 
 
 def check_problem(problem: Any) -> Problem:
-    """Return the problem; refuse what is none, such as its bare matrix."""
+    """Return the problem; refuse anything else, such as its bare matrix."""
     if isinstance(problem, Problem):
         return problem
     if isinstance(problem, str):

@@ -1,4 +1,4 @@
-"""What is believed of a pair: theta ~ Beta(S + 1, N~ - S + 1), and where it stands to 1/2."""
+"""Beliefs about a pair: theta ~ Beta(S + 1, N~ - S + 1), and how theta compares with 1/2."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def draw(s: float, n: float, rng: np.random.Generator) -> float:
 def chance_above_half(s: float, n: float) -> float:
     """P(theta > 1/2), theta ~ Beta(S + 1, N~ - S + 1): the incomplete beta function at 1/2.
 
-    Its continued fraction (DLMF 8.17.22) for the smaller of the two sides, after Lentz.
+    By its continued fraction (DLMF 8.17.22), for the smaller of the two sides, after Lentz.
     """
     a, b = n - s + 1.0, s + 1.0  # P(theta > 1/2) = I_1/2(a, b)
     is_turned = a < b
@@ -67,7 +67,7 @@ def chance_above_half(s: float, n: float) -> float:
 
 @kernel
 def reach(ledger: Ledger, i: int, j: int) -> Any:
-    """Return S_ij, N~_ij - S_ij as it may grow to without news of i or j, and N~_ij."""
+    """Return S_ij, the most that N~_ij - S_ij can reach without news of i or j, and N~_ij."""
     assumed, plays = ledger.assumed, ledger.plays
     _, n, s = evidence(assumed, plays, ledger.conversions, i, j)
     grows, grows_back = 0.0, 0.0
@@ -83,8 +83,9 @@ def reach(ledger: Ledger, i: int, j: int) -> Any:
 def draw_above_half(ledger: Ledger, i: int, j: int, rng: np.random.Generator) -> float:
     """theta_ij, given that it is above 1/2.
 
-    Where that is rare, from the exponential law that touches the density at 1/2 and lies above it,
-    the density being log-concave: a draw or two, however rare.
+    Where that is rare, theta - 1/2 is proposed from an exponential law. Scaled, its density touches
+    that of theta at 1/2 and lies above it beyond, since a Beta's density is log-concave. So one or
+    two draws are enough, however rare it is.
     """
     s, n = wins_and_count(ledger, i, j)
     slope = 2.0 * (n - 2.0 * s)  # of the density's logarithm at 1/2, downwards

@@ -53,14 +53,14 @@ def borda_rule(delta: float, n_arms: int) -> BordaRule:
 def is_behind(ledger: Ledger, i: int, j: int, log_error: float, t: int) -> bool:
     """Whether the Borda score of i is below that of j, but for an error of e^-log_error.
 
-    With S_i the sum of S_ik over all k, S_j - S_i is the sum of N~_jk mu_jk - N~_ik mu_ik but for
-    M, a martingale whose steps have a range of 1, or 2 in a duel of i and j: with V the sum of
-    their squares over 4,
+    Let S_i be the sum of S_ik over all k. Then S_j - S_i is the sum over k of N~_jk mu_jk -
+    N~_ik mu_ik, plus a martingale M. A step of M has a range of 1, or of 2 in a duel of i and j.
+    Let V be the sum of the squared ranges over 4. But for that error,
 
         M^2 <= 2 (V + r) (log_error + log((V + r) / r) / 2),
 
-    r being fixed (a twentieth of V by a guess from t). Every pair counts c times, c the least N~;
-    what some of j's count more may lift S_j by that much, and is taken off.
+    where r is fixed: a twentieth of V, as guessed from t. Every pair counts c times, where c is the
+    least N~. The N~ of j's pairs beyond c may lift S_j by as much. So it is subtracted.
     """
     k = ledger.plays.shape[0]
     lead, v, more, least = 0.0, 0.0, 0.0, math.inf

@@ -1,10 +1,11 @@
 """Decide: ask where evidence is missing, until the ledger's bets declare a winner.
 
 The leader is the arm with the least against it: the sum of N d(mu^, 1/2) over the opponents that
-seem to beat it, as in RMED. Its rival is, of those that it has not passed yet, the one with the
-least 2 N g^2, the evidence that it can expect of as many duels: N counts open duels for what they
-will tell, and g is drawn from its posterior, so that no near tie is left alone for long. Both are
-read off settled duels and the number of open ones, never off the order of an open duel.
+seem to beat it, as in RMED. Its rival is the opponent with the least 2 N g^2, among those that it
+has not passed yet. 2 N g^2 is the evidence that N duels give in expectation, where g is the gap. N
+also counts open duels, each for what it will tell. g is drawn from its posterior, so that no near
+tie is left alone for long. Leader and rival depend on settled duels and on the number of open ones,
+never on the order of an open duel.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def _select(rule: DecideRule, ledger: Ledger, t: int, rng: np.random.Generator) 
 
 @kernel
 def find_leader(bets: Any, rng: np.random.Generator) -> int:
-    """Return the arm with the least doubts; of several, any. One that is rejected leads no more."""
+    """Return the arm with the least doubts; of several, any. A rejected arm leads no more."""
     leader, least, n_ties = 0, math.inf, 0
     for i in range(bets.doubts.size):
         doubts = bets.doubts[i]
@@ -70,7 +71,7 @@ def find_rival(bets: Any, leader: int, rng: np.random.Generator) -> int:
         if is_passed(bets, leader, j):
             continue
         n, still_open = bets.n[leader, j], each * bets.n_open[leader, j]
-        cost = still_open - 1.0  # before anything is told, whoever waits for the least
+        cost = still_open - 1.0  # before anything is heard: the rival with the fewest open duels
         if n > 0.0:
             gap = 0.5 * bets.lead[leader, j] / n + 0.5 * rng.standard_normal() / math.sqrt(n)
             cost = 2.0 * (n + still_open) * max(gap, 0.0) ** 2
@@ -90,5 +91,5 @@ def _declared(rule: DecideRule, ledger: Ledger) -> Any:
 
 @calm_until.register(DecideRule)
 def _calm_until(rule: DecideRule, ledger: Ledger, arm: int, t: int) -> int:
-    """Who is declared stays so."""
+    """A declared winner stays declared."""
     return FOREVER if ledger.assumed.winner[0] != NOBODY else t

@@ -1,18 +1,21 @@
 """Double Thompson sampling (Wu and Liu, NIPS 2016, Algorithm 1) and D-TS+, on any ledger.
 
-Most of what the algorithm samples it only compares with 1/2. A pair whose evidence has not changed
-since it was last seen therefore draws no Beta but a coin, with the chance P(theta > 1/2), which is
-computed once. And an arm that beats all others in the sample is the first, whatever the rest of the
-sample says: one coin for all of its pairs decides that, and one more that nobody beats it in the
-second sample. The law of the duels is the algorithm's.
+The algorithm only compares most of its samples with 1/2. So a pair whose evidence has not changed
+since it was last seen tosses a coin instead of drawing a Beta. The coin's chance, P(theta > 1/2),
+is computed once. An arm that beats all others in the first sample is the first arm, whatever the
+rest of that sample says. One coin for all of its pairs decides whether it does; one more coin
+decides whether nobody beats it in the second sample. The duels have the same law as the
+algorithm's.
 
-While the evidence of the first arm has no news, its chances have floors: *expected* only grows, and
-what it grows to is known. So one draw says at how many ticks in a row, at the least, this arm beats
-all others in both samples; it duels itself, and nothing is looked at. At the tick after them a pair
-or more may be lost, each with the chance that its floor leaves; what it really is decides then.
+While there is no news of the first arm, its chances have floors: *expected* only grows, and its
+last value is known. So one draw says for how many ticks in a row, at the least, this arm beats all
+others in both samples. At these ticks it duels itself, and nothing is looked at. At the tick after
+them, at least one floor does not hold. There the true chance of the pair decides whether it is
+lost.
 
-By the clock, all pairs take turns before the first answer. A burst at launch is otherwise spent on
-the arm that the coin has favoured, against itself: silence, taken for defeat, is the coin's alone.
+By the clock, all pairs take turns before the first answer. Until then silence is taken for defeat,
+and only the coin makes arms differ. Without these turns, a burst at launch would be spent on
+self-duels of the arm that the coin has favoured.
 """
 
 from __future__ import annotations
@@ -52,24 +55,24 @@ class DoubleThompsonRule(NamedTuple):
 
     alpha: float
     is_plus: bool  # D-TS+: ties for the first arm go to the one that promises the least regret
-    favourite: NDArray[np.int64]  # (1,): the arm that was first when we last looked at all
+    favourite: NDArray[np.int64]  # (1,): the first arm when all arms were last compared
     row: NDArray[np.bool_]  # (K,): whom an arm beats in a sample
     score: NDArray[np.int64]  # (K,): how many arms each one may beat, then how many it beats
     theta: NDArray[np.float64]  # (K, K): the first sample, for D-TS+; else (0, 0)
     wins: NDArray[np.float64]  # (K, K): the Beta's wins and number when each pair was last seen
     number: NDArray[np.float64]  # (K, K)
-    seen: NDArray[np.int64]  # (K, K): the tick at which they became so
+    seen: NDArray[np.int64]  # (K, K): the tick at which `wins` or `number` last changed
     chance: NDArray[np.float64]  # (K, K): P(theta_ij > 1/2) for them, -1 where not yet computed
     stamp: NDArray[np.int64]  # (K, K): news of i and j when the chance was last valid, or -1
     epoch: NDArray[np.int64]  # (1,): the ledger's epoch in which the stamps are valid
-    young: NDArray[np.int64]  # (K,): news of the arm when it had too few duels to lose, or -1
+    young_news: NDArray[np.int64]  # (K,): news of the arm when it had too few duels to lose, or -1
     least: NDArray[np.float64]  # (K,): the favourite's S over each arm, at the least ...
     most: NDArray[np.float64]  # (K,): ... and N~ - S at the most, for which the floors are valid
-    floor: NDArray[np.float64]  # (K,): P(theta > 1/2) for them; 0 where it may drop out of C
+    floor: NDArray[np.float64]  # (K,): P(theta > 1/2) for them; 0 if the arm may put it out of C
     together: NDArray[np.float64]  # (1,): the product of the floors; 0 where it is too small
     quiet: NDArray[np.int64]  # (1,): turns to come at which the favourite duels itself
-    heard: NDArray[np.int64]  # (1,): the favourite's news when `quiet` was drawn, or -1
-    look: NDArray[np.int64]  # (1,): the ledger's epoch of the floors, or -1
+    floor_news: NDArray[np.int64]  # (1,): the favourite's news when floors were laid, or -1
+    floor_epoch: NDArray[np.int64]  # (1,): the ledger's epoch of the floors, or -1
 
 
 def double_thompson_rule(alpha: float, is_plus: bool, n_arms: int) -> DoubleThompsonRule:
@@ -88,20 +91,20 @@ def double_thompson_rule(alpha: float, is_plus: bool, n_arms: int) -> DoubleThom
         chance=np.full(shape, -1.0),
         stamp=np.full(shape, -1, dtype=np.int64),
         epoch=np.zeros(1, dtype=np.int64),
-        young=np.full(n_arms, -1, dtype=np.int64),
+        young_news=np.full(n_arms, -1, dtype=np.int64),
         least=np.zeros(n_arms),
         most=np.zeros(n_arms),
         floor=np.zeros(n_arms),
         together=np.zeros(1),
         quiet=np.zeros(1, dtype=np.int64),
-        heard=np.full(1, -1, dtype=np.int64),
-        look=np.full(1, -1, dtype=np.int64),
+        floor_news=np.full(1, -1, dtype=np.int64),
+        floor_epoch=np.full(1, -1, dtype=np.int64),
     )
 
 
 @kernel
 def has_changed(rule: DoubleThompsonRule, i: int, j: int, t: int, s: float, n: float) -> bool:
-    """Whether the evidence is not what it was at a tick before; if it is, know the chance."""
+    """Whether the evidence has changed since an earlier tick; if not, `chance` is computed."""
     if s != rule.wins[i, j] or n != rule.number[i, j]:
         rule.wins[i, j] = s
         rule.number[i, j] = n
@@ -110,7 +113,7 @@ def has_changed(rule: DoubleThompsonRule, i: int, j: int, t: int, s: float, n: f
         return True
     if rule.chance[i, j] < 0.0:
         if rule.seen[i, j] == t:
-            return True  # it may change again: a chance is dear, a draw is not
+            return True  # it may change again: to compute a chance is dear, a draw is not
         rule.chance[i, j] = chance_above_half(s, n)
     return False
 
@@ -167,9 +170,9 @@ def lay_floors(rule: DoubleThompsonRule, ledger: Ledger, t: int) -> float:
     """
     arm = rule.favourite[0]
     width = rule.alpha * math.log(t)
-    is_new = rule.look[0] != epoch(ledger.assumed)
+    is_new = rule.floor_epoch[0] != epoch(ledger.assumed)
     if is_new:
-        rule.look[0] = epoch(ledger.assumed)
+        rule.floor_epoch[0] = epoch(ledger.assumed)
         for j in range(rule.most.size):
             rule.most[j] = -1.0
     together = 1.0
@@ -194,10 +197,10 @@ def lay_floors(rule: DoubleThompsonRule, ledger: Ledger, t: int) -> float:
 def may_beat(rule: DoubleThompsonRule, ledger: Ledger, i: int, width: float) -> int:
     """Return how many others an arm may beat: those that do not beat it for certain.
 
-    With N duels N~/2 - S is at most N~/2 <= N/2: less than 4 width of them cannot be certain.
+    N duels have N~ <= N and N~/2 - S <= N~/2. So fewer than 4 width duels make nothing certain.
     """
     k = ledger.plays.shape[0]
-    if rule.young[i] == ledger.news[i]:
+    if rule.young_news[i] == ledger.news[i]:
         return int(k - 1)
     n, most = 0, 0
     for j in range(k):
@@ -207,13 +210,13 @@ def may_beat(rule: DoubleThompsonRule, ledger: Ledger, i: int, width: float) -> 
             if duels < 4.0 * width or not is_beaten_for_certain(ledger, i, j, width):
                 n += 1
     if most < 4.0 * width:
-        rule.young[i] = ledger.news[i]
+        rule.young_news[i] = ledger.news[i]
     return n
 
 
 @kernel
 def is_surely_in_c(ledger: Ledger, arm: int, width: float) -> bool:
-    """Whether nobody beats an arm for certain: no arm may beat more others than it may."""
+    """Whether nobody beats an arm for certain: then no arm may beat more others, and it is in C."""
     for j in range(ledger.plays.shape[0]):
         if j != arm and is_beaten_for_certain(ledger, arm, j, width):
             return False
@@ -258,7 +261,7 @@ def least_regret(rule: DoubleThompsonRule, top: int) -> int:
 
 @kernel
 def first_arm(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: Any) -> int:
-    """Lines 4 to 11: the favourite, if it beats all others in the first sample, or who is best."""
+    """Lines 4 to 11: the favourite, if it beats all others in the first sample; else the best."""
     known = -1
     if not rule.is_plus and is_surely_in_c(ledger, rule.favourite[0], rule.alpha * math.log(t)):
         known = rule.favourite[0]
@@ -271,7 +274,7 @@ def first_arm(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: Any) -> int
 def best_arm(rule: DoubleThompsonRule, ledger: Ledger, t: int, known: int, rng: Any) -> int:
     """Lines 4 to 11: the arm of C that beats the most others in the first sample.
 
-    `row` is that of `known` in this sample, if it is not -1.
+    If `known` is not -1, `row` holds whom that arm beats in this sample.
     """
     k = ledger.plays.shape[0]
     score = rule.score
@@ -318,8 +321,8 @@ def best_arm(rule: DoubleThompsonRule, ledger: Ledger, t: int, known: int, rng: 
         first = least_regret(rule, score[first])
     if first != rule.favourite[0]:
         rule.favourite[0] = first
-        rule.look[0] = -1
-    rule.heard[0] = -1
+        rule.floor_epoch[0] = -1
+    rule.floor_news[0] = -1
     return first
 
 
@@ -337,7 +340,7 @@ def _select(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: np.random.Gen
         first = first_arm(rule, ledger, t, rng)
     else:
         if not is_quiet(rule, ledger):
-            rule.heard[0] = ledger.news[first]
+            rule.floor_news[0] = ledger.news[first]
             rule.together[0] = lay_floors(rule, ledger, t)
             if rule.together[0] > 0.0:
                 rule.quiet[0] = quiet_turns(rule.together[0], rng)
@@ -347,8 +350,9 @@ def _select(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: np.random.Gen
             rule.quiet[0] -= 1
             return first, first
         else:
-            rule.heard[0] = -1
-            is_ahead = rng.random() * (1.0 + rule.together[0]) >= 1.0  # the first sample has held
+            rule.floor_news[0] = -1
+            # All floors held in the first sample with together / (1 + together).
+            is_ahead = rng.random() * (1.0 + rule.together[0]) >= 1.0
             if loses_some(ledger, first, rule.floor, rule.together[0], rule.row, rng):
                 if not is_ahead:
                     first = best_arm(rule, ledger, t, first, rng)

@@ -1,4 +1,4 @@
-"""What is wrong with a rule of one's own, in a sentence: it does not compile, or chooses nobody."""
+"""What is wrong with a user's rule, in a sentence: it does not compile, or chooses no two arms."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from duelay._core.numba_parts import COMPILER_ERRORS
 from duelay._core.sources import is_outside
 from duelay.rules.turn import select
 
-# Numba lets the last one out where a module lacks what a kernel calls.
+# Numba raises an AttributeError where a module lacks a function that a kernel calls.
 ERRORS = (*COMPILER_ERRORS, AttributeError) if COMPILER_ERRORS else ()
-PAIR_ERRORS = (IndexError, TypeError, ValueError)  # of a pair that is none
+PAIR_ERRORS = (IndexError, TypeError, ValueError)  # of a choice that is no pair of arms
 _NO_NAME = re.compile(r"NameError: (?:global )?name '(\w+)' is not defined")
 _NO_MEMBER = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _NO_ARM = "select must return two arms, whole numbers from 0 to K - 1"  # said by `pick`
-_TAKE_IT = {("turn.py", "pick"), ("ledger.py", "record")}  # who is handed the pair, as i and j
+_TAKE_IT = {("turn.py", "pick"), ("ledger.py", "record")}  # functions with the pair, as i and j
 _PACKAGES = (Path(__file__).resolve().parents[1], Path(numba.__file__).resolve().parent)
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 _RULES = (
@@ -42,8 +42,8 @@ _NOT_WHOLE = "select must return two arms, each a whole number: int(...) makes o
 def refuse(rule: Any, error: Exception) -> NoReturn:
     """Raise why a rule cannot be compiled, as far as can be told; Numba's own words are its cause.
 
-    What is no error of the compiler's is raised as it is. Interpreted, `select` says the first of
-    these itself.
+    An error that is not the compiler's is raised as it is. Interpreted, `select` itself says that
+    no rule has this name.
     """
     name, body = type(rule).__name__, select.dispatch(type(rule))
     if body is select.dispatch(object):
@@ -61,7 +61,7 @@ def refuse(rule: Any, error: Exception) -> NoReturn:
 def refuse_pair(rule: Any, n_arms: int, error: Exception) -> None:
     """Raise what is wrong with the pair that a rule has chosen, if that is the error.
 
-    Interpreted, a pair that is none goes wrong where it is taken apart or looked up.
+    Interpreted, a choice that is no pair fails where it is unpacked, or used as an index.
     """
     pair, is_unpacked = _pair_of(error)
     if str(error) == _NO_ARM:
@@ -107,8 +107,8 @@ def _what(cls: type, body: Any, words: str) -> tuple[str, str] | None:
     if where := _line_in(words):
         return where, _NO_DRAW if _DRAWS.search(words) else _RULES
     if _LINE.search(words) is None or "pyobject" in words or not is_outside(body):
-        return None  # what it is called with cannot be compiled
-    # Its own functions can be, and who calls it cannot: that is by what it returns.
+        return None  # its arguments cannot be compiled
+    # The rule's own functions compile, and their caller does not: what they return is wrong.
     is_no_pair = "exhaust iter" in words or "returning of array" in words
     return _returns(body), _NOT_TWO if is_no_pair else _NOT_WHOLE
 
@@ -143,7 +143,7 @@ def _line_with(cls: type, name: str, *kinds: str) -> str:
 
 
 def _functions(cls: type) -> Iterator[FunctionType]:
-    """Yield the user's functions that are compiled for a rule, those first that are registered."""
+    """Yield the user's functions that are compiled for a rule, the registered ones first."""
     waiting: list[Any] = [generic.dispatch(cls) for generic in outside.GENERICS]  # type: ignore[attr-defined]
     seen: list[Any] = []
     while waiting:

@@ -1,31 +1,33 @@
 """Maillard sampling of challengers, on any ledger: chances by the evidence against each arm.
 
-What is believed of a pair is normal, and begins as a ranking with exceptions:
+The belief about a pair is normal, and begins as a ranking with exceptions:
 
     mu_ij - 1/2 = theta_i - theta_j + e_ij,    theta ~ N(0, spread^2),    e ~ N(0, noise^2).
 
-An arm's strength theta is that of the mean field: its variance is as if the others' were known, and
-its mean follows theirs by a sweep whenever there is news. A pair's own evidence is mu^_ij with the
-precision 4 n_ij, where n = N~ / (2 - N~ / N) is what the duels tell: half of N~ where hardly
-anything is answered, all of it where everything is. The more there is of it, the less the ranking
-counts.
+The strengths theta are those of the mean field: each has the variance that it would have if the
+others were known, and a sweep brings the means up to date whenever there is news. A pair's own
+evidence is mu^_ij with the precision 4 n_ij, where n = N~ / (2 - N~ / N) is what the duels tell:
+half of N~ where hardly anything is answered, all of it where everything is. The larger n is, the
+less the ranking counts.
 
 A ratio z_ij is mean over deviation of mu_ij - 1/2. The ranking may lower it by `beyond` at most,
-compared with what the pair's own duels say: bad luck against many arms would add up there. The
-evidence against arm i is, for the same reason, that of the one who beats it most surely, no sum:
+compared with what the pair's own duels say: bad luck against many arms would add up in it. For the
+same reason the evidence against arm i is not a sum, but that of the one arm that beats it most
+surely:
 
     D_i = -log min(1, 2 Phi(min over j of z_ij)).
 
-The leader has the least D, the runner-up the least but one. Each arm challenges the leader with
+The leader has the least D, the runner-up the least but one. Arm i challenges the leader with the
+chance p_i / p_leader, where
 
-    p_i = exp(-D_i) / (1 + D_i),    the runner-up with p_i = exp(-D_i),
+    p_i = exp(-D_i) / (1 + D_i),    for the runner-up p_i = exp(-D_i).
 
-over p of the leader; where these chances add up to more than 1 they are scaled to 1. Without a
-challenger the leader duels itself. If the leader is wrong, the winner is mostly the runner-up, and
-comes back sooner; if it is right, the runner-up is mostly an arm whose duels cost little.
+Where these chances add up to more than 1 they are scaled to 1. Without a challenger the leader
+duels itself. If the leader is wrong, the winner is mostly the runner-up, and comes back sooner; if
+it is right, the runner-up is mostly an arm whose duels cost little.
 
 Since chances are explicit, an exponential clock says when the next challenger comes. It runs down
-by -log(1 - chance) a turn, however the chance changes. Until then nothing is drawn.
+by -log(1 - chance) a turn, however the chance changes. Until it has run down, nothing is drawn.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class MaillardRule(NamedTuple):
     """What Maillard sampling believes, and when the next challenger comes."""
 
     spread: float  # deviation of strengths before anything is heard
-    noise: float  # deviation of what is a pair's own
+    noise: float  # deviation of a pair from the ranking
     beyond: float  # deviations that the ranking may add to what a pair's own duels say
     stamp: NDArray[np.int64]  # (K, K): news of i and j when their pair was read, or -1
     rest: NDArray[np.float64]  # (K, K): how much the ranking counts, 1 / (1 + noise^2 4 n)
@@ -61,11 +63,11 @@ class MaillardRule(NamedTuple):
     lowest: NDArray[np.float64]  # (K,): the least of mean / deviation over the opponents
     weight: NDArray[np.float64]  # (K,): p, over the leader's
     leader: NDArray[np.int64]  # (1,): -1 before the first look
-    heard: NDArray[np.int64]  # (1,): all arms' news at the last look, or -1
-    look: NDArray[np.int64]  # (1,): the ledger's epoch at the last look
+    seen_news: NDArray[np.int64]  # (1,): all arms' news at the last look, or -1
+    seen_epoch: NDArray[np.int64]  # (1,): the ledger's epoch at the last look
     asked: NDArray[np.int64]  # (1,): the tick of the last challenge
     hazard: NDArray[np.float64]  # (1,): -log of the chance that nobody challenges
-    clock: NDArray[np.float64]  # (1,): what was left when the hazard became so; -1 at the start
+    clock: NDArray[np.float64]  # (1,): what was left when the hazard last changed; -1 at the start
     turns: NDArray[np.int64]  # (1,): turns since then
 
 
@@ -85,8 +87,8 @@ def maillard_rule(spread: float, noise: float, beyond: float, n_arms: int) -> Ma
         lowest=np.zeros(n_arms),
         weight=np.ones(n_arms),
         leader=np.full(1, -1, dtype=np.int64),
-        heard=np.full(1, -1, dtype=np.int64),
-        look=np.full(1, -1, dtype=np.int64),
+        seen_news=np.full(1, -1, dtype=np.int64),
+        seen_epoch=np.full(1, -1, dtype=np.int64),
         asked=np.zeros(1, dtype=np.int64),
         hazard=np.zeros(1),
         clock=np.full(1, -1.0),
@@ -149,7 +151,7 @@ def rate(rule: MaillardRule) -> None:
 
 @kernel
 def ratio(rule: MaillardRule, i: int, j: int) -> float:
-    """Return mean / deviation of mu_ij - 1/2, at least that without the ranking less `beyond`.
+    """Return mean / deviation of mu_ij - 1/2, at least what it is without the ranking - `beyond`.
 
     The mean is rest (theta_i - theta_j) + (1 - rest) (mu^_ij - 1/2), where 1 - rest = noise^2 pull.
     Without the ranking, mu_ij - 1/2 ~ N(0, 2 spread^2 + noise^2) before anything is heard.
@@ -176,9 +178,9 @@ def find_lowest(rule: MaillardRule) -> None:
 def lowest_ratios(
     estimates: Estimates, spread: float, noise: float, beyond: float
 ) -> NDArray[np.float64]:
-    """Return the least ratio of each arm, strengths where the sweeps lead; for a standing.
+    """Return the least ratio of each arm, with the strengths that sweeps end at; for a standing.
 
-    What `read_pair`, `rate`, `ratio` and `find_lowest` do step by step, for all pairs at once.
+    It does for all pairs at once what `read_pair`, `rate`, `ratio` and `find_lowest` do in steps.
     """
     k, pair = len(estimates.n), noise * noise
     n, n_tilde = np.maximum(estimates.n, 1.0), estimates.expected
@@ -200,7 +202,7 @@ def lowest_ratios(
 
 @kernel
 def find_leader(rule: MaillardRule, rng: np.random.Generator) -> None:
-    """Find the arm with the least against it; who leads stays while nobody has less."""
+    """Find the arm with the least against it; the leader stays while no arm has less."""
     best = -math.inf
     for i in range(rule.lowest.size):
         best = max(best, rule.lowest[i])
@@ -216,7 +218,7 @@ def find_leader(rule: MaillardRule, rng: np.random.Generator) -> None:
 
 @kernel
 def runner_up(rule: MaillardRule) -> float:
-    """Return the highest of `lowest` among the arms that do not lead; who has it is runner-up."""
+    """Return the highest of `lowest` among the arms that do not lead: that of the runner-up."""
     best = -math.inf
     for i in range(rule.lowest.size):
         if i != rule.leader[0]:
@@ -244,9 +246,9 @@ def is_news(rule: MaillardRule, ledger: Ledger) -> bool:
     news = 0
     for i in range(ledger.news.size):
         news += ledger.news[i]
-    if news == rule.heard[0] and epoch(ledger.assumed) == rule.look[0]:
+    if news == rule.seen_news[0] and epoch(ledger.assumed) == rule.seen_epoch[0]:
         return False
-    rule.heard[0] = news
+    rule.seen_news[0] = news
     return True
 
 
@@ -257,8 +259,8 @@ def believe(rule: MaillardRule, ledger: Ledger, t: int) -> bool:
     is_due = t % _EVERY == 0 and t - rule.asked[0] < settles(ledger.assumed)
     if not has_news and not is_due:
         return False
-    read_pairs(rule, ledger, is_due or epoch(ledger.assumed) != rule.look[0])
-    rule.look[0] = epoch(ledger.assumed)
+    read_pairs(rule, ledger, is_due or epoch(ledger.assumed) != rule.seen_epoch[0])
+    rule.seen_epoch[0] = epoch(ledger.assumed)
     if has_news:
         rate(rule)
     find_lowest(rule)

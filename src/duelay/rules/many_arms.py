@@ -1,17 +1,17 @@
 """Double Thompson sampling among many arms: rows that nobody needs are not drawn.
 
-The law of the duels is that of `duelay.rules.double_thompson`. Who beats the most others in the
-first sample is found from few rows of it, once some arms lead. The rows of the favourite, and of
-those that are likely to reach its score, are drawn. That any other arm reaches the best score s of
-these has, for each arm i, at most the chance (Chernoff)
+The duels have the same law as those of `duelay.rules.double_thompson`. Once some arms lead, a few
+rows of the first sample tell which arm beats the most others. The rows of the favourite, and of the
+arms that are likely to reach its score, are drawn. Let s be the best score of these arms. Any other
+arm i reaches s with at most the chance (Chernoff)
 
     b_i = exp(-tilt s) prod_j (1 - p_ij + p_ij exp(tilt)).
 
-With one draw, none does with chance 1 - sum b_i. Else an arm is proposed, i with b_i, and its row
-is drawn from the tilted coins. It counts with exp(-tilt (score - s)) if it reaches s: so b_i
-becomes the true chance. Then all other pairs are sampled. If m arms have reached s, each would have
-proposed this sample, and it counts with 1 / m (Karp and Luby). Where it does not, nobody has
-reached s.
+One draw decides: with chance 1 - sum b_i, no other arm reaches s. Else arm i is proposed, with
+chance b_i, and its row is drawn from the tilted coins. If it reaches s, it is accepted with chance
+exp(-tilt (score - s)): this turns the bound b_i into the true chance. Then all other pairs are
+sampled. If m arms reach s, each of them could have proposed this sample. So the sample is accepted
+with chance 1 / m (Karp and Luby). If the row or the sample is not accepted, no other arm reaches s.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from duelay.rules.turn import calm_until, least_asked, pass_over, select, wins_a
 
 MANY = 32  # arms
 _ROWS = 8  # drawn before the whole sample is
-_SHARE = 0.125  # of all bounds, that an arm's must have for its row to be drawn
-_RARE = 0.5  # the chance of a proposal for which none is made
-_TILT = 8.0  # times sqrt(K): an arm that leads by 2 sqrt(K) is seen to lead
+_SHARE = 0.125  # an arm's row is drawn only if its bound has this share of the sum of all bounds
+_RARE = 0.5  # once a proposal has at most this chance, no more rows are drawn
+_TILT = 8.0  # the tilt times sqrt(K): an arm that leads by 2 sqrt(K) is seen to lead
 
 
 class ManyArmsRule(NamedTuple):
@@ -63,7 +63,7 @@ class ManyArmsRule(NamedTuple):
     favourite: NDArray[np.int64]  # (1,): the arm that was first last
     low: NDArray[np.float64]  # (K, K): bounds of P(theta_ij > 1/2)
     high: NDArray[np.float64]  # (K, K)
-    told: NDArray[np.int64]  # (K,): news of each arm for which the bounds are valid, or -1
+    bound_news: NDArray[np.int64]  # (K,): news of each arm for which the bounds are valid, or -1
     changed: NDArray[np.int64]  # (K + 1,): arms with news
     epoch: NDArray[np.int64]  # (1,): the ledger's epoch for which the bounds are valid
     met: NDArray[np.int32]  # (K, K): the arms that each has met, first those before it ...
@@ -71,24 +71,24 @@ class ManyArmsRule(NamedTuple):
     n_below: NDArray[np.int64]  # (K,): ... and how many of them come before it
     fresh: NDArray[np.int64]  # (K, words): a bit for each arm that it has not met
     weight: NDArray[np.float64]  # (K,): prod_j E exp(tilt (X_ij - 1/2)), with the upper bounds
-    young: NDArray[np.int64]  # (K,): news of the arm when it had too few duels to lose, or -1
+    young_news: NDArray[np.int64]  # (K,): news of the arm when it had too few duels to lose, or -1
     beater: NDArray[np.int64]  # (K,): who last beat it for certain
     in_c: NDArray[np.bool_]  # (K,): whether it is in C
     score: NDArray[np.int64]  # (K,): how many arms it beats
     row: NDArray[np.bool_]  # (K,): whom the first arm beats in the second sample
-    rows: NDArray[np.bool_]  # (8, K): whom those arms beat in the first whose rows are drawn
-    drawn: NDArray[np.int64]  # (8,): these arms
-    won: NDArray[np.int64]  # (8,): how many they beat
+    rows: NDArray[np.bool_]  # (9, K): the rows drawn of the first sample: whom each arm beats
+    drawn: NDArray[np.int64]  # (9,): the arms of these rows
+    won: NDArray[np.int64]  # (9,): how many each of them beats
     bound: NDArray[np.float64]  # (K,): `weight`, given these rows; 0 for an arm that cannot win
     waits: NDArray[np.bool_]  # (K,): whether an arm's row is not drawn yet ...
     todo: NDArray[np.int64]  # (words,): ... by bits
-    losses: NDArray[np.int64]  # (8, words): who loses to the arms of eight rows of bits
-    counts: NDArray[np.int64]  # (digits, words): how many each has won so
+    losses: NDArray[np.int64]  # (8, words): a bit for each arm to which the row's arm loses
+    counts: NDArray[np.int64]  # (digits, words): how many arms lost to each one in such rows
     floor: NDArray[np.float64]  # (K,): the favourite's lower bounds in a quiet stretch
     together: NDArray[np.float64]  # (1,): their product; 0 where it is too small
     quiet: NDArray[np.int64]  # (1,): turns to come at which the favourite duels itself
-    heard: NDArray[np.int64]  # (1,): the favourite's news when `quiet` was drawn, or -1
-    look: NDArray[np.int64]  # (1,): the ledger's epoch then
+    floor_news: NDArray[np.int64]  # (1,): the favourite's news when floors were laid, or -1
+    floor_epoch: NDArray[np.int64]  # (1,): the ledger's epoch then
 
 
 def many_arms_rule(alpha: float, n_arms: int) -> ManyArmsRule:
@@ -105,7 +105,7 @@ def many_arms_rule(alpha: float, n_arms: int) -> ManyArmsRule:
         favourite=np.zeros(1, dtype=np.int64),
         low=np.full(shape, 0.5),
         high=np.full(shape, 0.5),
-        told=np.full(n_arms, -1, dtype=np.int64),
+        bound_news=np.full(n_arms, -1, dtype=np.int64),
         changed=np.zeros(n_arms + 1, dtype=np.int64),
         epoch=np.zeros(1, dtype=np.int64),
         met=np.zeros(shape, dtype=np.int32),
@@ -113,7 +113,7 @@ def many_arms_rule(alpha: float, n_arms: int) -> ManyArmsRule:
         n_below=np.zeros(n_arms, dtype=np.int64),
         fresh=np.tile(fresh, (n_arms, 1)),
         weight=np.full(n_arms, math.cosh(0.5 * tilt) ** (n_arms - 1)),
-        young=np.full(n_arms, -1, dtype=np.int64),
+        young_news=np.full(n_arms, -1, dtype=np.int64),
         beater=np.roll(np.arange(n_arms), 1),
         in_c=np.zeros(n_arms, dtype=np.bool_),
         score=np.zeros(n_arms, dtype=np.int64),
@@ -129,8 +129,8 @@ def many_arms_rule(alpha: float, n_arms: int) -> ManyArmsRule:
         floor=np.zeros(n_arms),
         together=np.zeros(1),
         quiet=np.zeros(1, dtype=np.int64),
-        heard=np.full(1, -1, dtype=np.int64),
-        look=np.full(1, -1, dtype=np.int64),
+        floor_news=np.full(1, -1, dtype=np.int64),
+        floor_epoch=np.full(1, -1, dtype=np.int64),
     )
 
 
@@ -138,8 +138,8 @@ def many_arms_rule(alpha: float, n_arms: int) -> ManyArmsRule:
 def take_floors(rule: ManyArmsRule) -> float:
     """Return a floor of the chance that the favourite beats all others; 0 if it is below 1/2.
 
-    If it is not, no arm wins more often against the favourite than it loses, whatever is still to
-    come without news of both: the favourite stays in C.
+    If it is at least 1/2, so is each of the favourite's chances, until there is news of both arms.
+    Then nobody beats the favourite for certain: it stays in C.
     """
     arm, together = rule.favourite[0], 1.0
     for j in range(rule.floor.size):
@@ -153,9 +153,9 @@ def take_floors(rule: ManyArmsRule) -> float:
 
 @kernel
 def end_quiet(rule: ManyArmsRule, ledger: Ledger, rng: Any) -> bool:
-    """Draw the favourite's row, if one floor at least does not hold it; whether it loses to some.
+    """Draw the favourite's row, given that some floor does not hold; return whether it loses.
 
-    Bounds that do not hold are laid anew.
+    Where a floor does not hold, the bounds are laid anew.
     """
     arm = rule.favourite[0]
     loses = loses_some(ledger, arm, rule.floor, rule.together[0], rule.row, rng)
@@ -170,7 +170,7 @@ def end_quiet(rule: ManyArmsRule, ledger: Ledger, rng: Any) -> bool:
 
 @kernel
 def narrow(rule: ManyArmsRule, place: int) -> None:
-    """Allow, in the bounds of all arms, for a row that has been drawn."""
+    """Bring the bounds of all arms up to date with a row that has been drawn."""
     arm = rule.drawn[place]
     for i in range(rule.bound.size):
         coin = rule.down if rule.rows[place, i] else rule.up
@@ -182,7 +182,7 @@ def narrow(rule: ManyArmsRule, place: int) -> None:
 def propose(
     rule: ManyArmsRule, ledger: Ledger, arm: int, n_drawn: int, best: int, rng: Any
 ) -> bool:
-    """Draw the row of an arm that would reach the best score; whether it counts."""
+    """Draw the row of a proposed arm from tilted coins; return whether it is accepted."""
     row = rule.rows[n_drawn]
     for j in range(row.size):
         row[j] = True
@@ -235,7 +235,7 @@ def best_of_all(rule: ManyArmsRule, rng: Any) -> Any:
 def sample_and_choose(
     rule: ManyArmsRule, ledger: Ledger, width: float, n_drawn: int, rng: Any
 ) -> Any:
-    """Lines 4 to 11, all pairs that bear on C."""
+    """Lines 4 to 11, with all pairs that have an arm in C sampled."""
     find_c(rule, ledger, width)
     sample_all(rule, ledger, n_drawn, rng)
     return best_of_all(rule, rng)
@@ -243,7 +243,7 @@ def sample_and_choose(
 
 @kernel
 def contest(rule: ManyArmsRule, ledger: Ledger, width: float, rng: Any) -> Any:
-    """Lines 4 to 11, given the row of the favourite, which is in C: who has the best score."""
+    """Lines 4 to 11, given the favourite's row, an arm of C: return the arm with the best score."""
     k, n_drawn, best = rule.bound.size, 1, rule.won[0]
     for i in range(k):
         rule.bound[i] = rule.weight[i]
@@ -305,15 +305,16 @@ def first_arm(rule: ManyArmsRule, ledger: Ledger, t: int, is_known: bool, rng: A
         first = sample_and_choose(rule, ledger, width, 0, rng)
     if first != rule.favourite[0]:
         rule.favourite[0] = first
-        rule.heard[0] = -1
+        rule.floor_news[0] = -1
     return first
 
 
 @kernel
 def second_arm(rule: ManyArmsRule, ledger: Ledger, first: int, t: int, rng: Any) -> Any:
-    """Lines 12 to 14: who beats the first in the second sample by the most.
+    """Lines 12 to 14: the arm that beats the first by the most in the second sample.
 
-    Of arms that it never met, the best is any of them, its theta the greatest of as many.
+    The arms that the first has never met are alike. So any of them is their best, and its theta is
+    the greatest of as many draws.
     """
     width, plays = rule.alpha * math.log(t), ledger.plays
     second, strongest, n, n_fresh = first, 0.5, 0, 0
@@ -352,8 +353,8 @@ def _select(rule: ManyArmsRule, ledger: Ledger, t: int, rng: np.random.Generator
         return first, first
     note_news(rule, ledger)
     if not was_quiet:
-        rule.heard[0] = ledger.news[first]
-        rule.look[0] = epoch(ledger.assumed)
+        rule.floor_news[0] = ledger.news[first]
+        rule.floor_epoch[0] = epoch(ledger.assumed)
         rule.together[0] = take_floors(rule)
         if rule.together[0] > 0.0:
             rule.quiet[0] = quiet_turns(rule.together[0], rng)
@@ -362,8 +363,9 @@ def _select(rule: ManyArmsRule, ledger: Ledger, t: int, rng: np.random.Generator
                 return first, first
     is_known, is_ahead = False, False  # whether the favourite's row in a sample has been drawn
     if rule.together[0] > 0.0:
-        rule.heard[0] = -1
-        is_ahead = rng.random() * (1.0 + rule.together[0]) >= 1.0  # the first sample has held
+        rule.floor_news[0] = -1
+        # All floors held in the first sample with together / (1 + together).
+        is_ahead = rng.random() * (1.0 + rule.together[0]) >= 1.0
         is_known = not is_ahead
         if not end_quiet(rule, ledger, rng) and is_ahead:
             return first, first

@@ -1,6 +1,6 @@
 """Quiet stretches of double Thompson sampling: its favourite duels itself, nothing is looked at.
 
-A rule that has them has the fields `favourite`, `together`, `quiet`, `heard` and `look`. It lays
+Such a rule has the fields `favourite`, `together`, `quiet`, `floor_news` and `floor_epoch`. It lays
 floors under the favourite's chances, and draws at once for how many turns they hold.
 """
 
@@ -21,7 +21,7 @@ from duelay.rules.turn import wins_and_count
 
 @kernel
 def quiet_turns(together: float, rng: np.random.Generator) -> int:
-    """Draw how many turns pass before one at which not all of a chance squared comes true."""
+    """Draw how many turns pass before some floor does not hold in one of a turn's two samples."""
     chance = together * together
     if chance >= 1.0:
         return int(FOREVER)
@@ -37,7 +37,7 @@ def loses_some(
     row: NDArray[np.bool_],
     rng: np.random.Generator,
 ) -> bool:
-    """Whether an arm loses to some in a sample, if one floor at least does not hold it.
+    """Draw an arm's row, given that some floor does not hold; return whether the arm loses to one.
 
     `row` says whom it beats. A floor that does not hold is set to 0, to be laid anew.
     """
@@ -48,7 +48,7 @@ def loses_some(
             continue
         if may_lose:
             is_off = rng.random() >= floor[j]
-        else:  # one at least from here on: j with (1 - floor) / (1 - together)
+        else:  # some floor from here on does not hold: j's with (1 - floor) / (1 - together)
             is_off = rng.random() * (1.0 - together) < 1.0 - floor[j]
             together /= floor[j]
         if is_off:
@@ -63,8 +63,8 @@ def loses_some(
 @kernel
 def is_quiet(rule: Any, ledger: Ledger) -> bool:
     """Whether there is no news of the favourite since floors were laid."""
-    is_old = rule.heard[0] == ledger.news[rule.favourite[0]]
-    return bool(is_old and rule.look[0] == epoch(ledger.assumed))
+    is_old = rule.floor_news[0] == ledger.news[rule.favourite[0]]
+    return bool(is_old and rule.floor_epoch[0] == epoch(ledger.assumed))
 
 
 def calm_of_favourite(rule: Any, ledger: Ledger, arm: int, t: int) -> int:

@@ -20,7 +20,7 @@ class RRDBRule(NamedTuple):
     delta: float  # confidence of the bounds
     active: NDArray[np.bool_]  # (K,): arms still in play
     drop: NDArray[np.bool_]  # (K,): arms about to be dropped
-    unbeaten: NDArray[np.int64]  # (K,): news of the arm when it was last found unbeaten, or -1
+    unbeaten_news: NDArray[np.int64]  # (K,): news of the arm when last found unbeaten, or -1
     first: NDArray[np.int64]  # (1,): the pair that was played last
     second: NDArray[np.int64]  # (1,)
 
@@ -67,7 +67,7 @@ def _select(rule: RRDBRule, ledger: Ledger, t: int, rng: np.random.Generator) ->
 @kernel
 def loses(rule: RRDBRule, ledger: Ledger, i: int, width: float) -> bool:
     """Whether some active j beats i for certain."""
-    if rule.unbeaten[i] == ledger.news[i]:
+    if rule.unbeaten_news[i] == ledger.news[i]:
         return False
     stays = True
     for j in range(ledger.plays.shape[0]):
@@ -76,16 +76,16 @@ def loses(rule: RRDBRule, ledger: Ledger, i: int, width: float) -> bool:
                 return True
             stays = stays and stays_unbeaten(ledger, i, j, width)
     if stays:
-        rule.unbeaten[i] = ledger.news[i]
+        rule.unbeaten_news[i] = ledger.news[i]
     return False
 
 
 @kernel
 def next_in_turn(rule: Any, ledger: Ledger, of_two: bool) -> Any:
-    """Return the active pair that has been played least, the first of them: the next in the round.
+    """Return the next active pair of the round: of the pairs played least, the first.
 
-    Those before the last pair have been played once more than those after it. A pair is active if
-    both of its arms are, or, where not `of_two`, if one is.
+    The pairs up to the last one played have been played once more than those after it. A pair is
+    active if both of its arms are; unless `of_two`, one active arm is enough.
     """
     k = ledger.plays.shape[0]
     i, j = rule.first[0], rule.second[0]

@@ -25,7 +25,7 @@ class RUCBRule(NamedTuple):
     pool: NDArray[np.int64]  # (K,), room for C: arms that no other one beats for certain
     witness: NDArray[np.int64]  # (K,): for each arm, one that last beat it for certain
     rival: NDArray[np.bool_]  # (K,): arms that B does not beat for certain
-    unbeaten: NDArray[np.int64]  # (K,): news of the arm when it was last found unbeaten, or -1
+    unbeaten_news: NDArray[np.int64]  # (K,): news of the arm when last found unbeaten, or -1
 
 
 def rucb_rule(alpha: float, n_arms: int) -> RUCBRule:
@@ -53,7 +53,7 @@ def find_rivals(rule: RUCBRule, ledger: Ledger, champion: int, width: float) -> 
 @kernel
 def has_witness(rule: RUCBRule, ledger: Ledger, i: int, width: float) -> bool:
     """Whether some arm beats i for certain; the one that did last time is tried first."""
-    if rule.unbeaten[i] == ledger.news[i]:
+    if rule.unbeaten_news[i] == ledger.news[i]:
         return False
     if is_beaten(ledger, i, rule.witness[i], width):
         return True
@@ -65,7 +65,7 @@ def has_witness(rule: RUCBRule, ledger: Ledger, i: int, width: float) -> bool:
                 return True
             stays = stays and stays_unbeaten(ledger, i, j, width)
     if stays:
-        rule.unbeaten[i] = ledger.news[i]
+        rule.unbeaten_news[i] = ledger.news[i]
     return False
 
 

@@ -1,9 +1,9 @@
 """Samples of who beats whom among many arms: bounds of chances, rows, and whole samples by bits.
 
-A chance P(theta_ij > 1/2) lies between two bounds until there is news of both arms, since what
-*expected* grows to is known. A random number outside of them decides who beats whom, and the chance
-is computed only between them. Two arms that never met beat each other with a random bit, and 53
-bits are one draw.
+A chance P(theta_ij > 1/2) lies between two bounds until there is news of both arms, since the last
+value of *expected* is known. A random number outside the bounds decides at once who beats whom.
+Only for a number between them is the chance computed. For two arms that never met, a random bit
+decides, and one draw gives 53 bits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def tilted(rule: Any, chance: float) -> Any:
 
 @kernel
 def keep_bounds(rule: Any, i: int, j: int, low: float, high: float) -> None:
-    """Keep between what the chance of i over j, and of j over i, lies."""
+    """Keep the bounds of the chance of i over j, and so those of j over i."""
     rule.weight[i] *= tilted(rule, high) / tilted(rule, rule.high[i, j])
     rule.weight[j] *= tilted(rule, 1.0 - low) / tilted(rule, rule.high[j, i])
     rule.low[i, j] = low
@@ -44,7 +44,7 @@ def keep_bounds(rule: Any, i: int, j: int, low: float, high: float) -> None:
 
 @kernel
 def lay_bounds(rule: Any, ledger: Ledger, i: int, j: int) -> None:
-    """Reckon between what the chance of i over j stays until there is news of both."""
+    """Compute bounds of the chance of i over j that are valid until there is news of both."""
     won, lost, _ = reach(ledger, i, j)
     if is_settled(ledger.assumed, ledger.plays, i, j):
         chance = chance_above_half(won, won + lost)
@@ -62,13 +62,13 @@ def lay_bounds(rule: Any, ledger: Ledger, i: int, j: int) -> None:
 @kernel
 def note_news(rule: Any, ledger: Ledger) -> None:
     """Look again at pairs that may have news: both arms have, or the epoch is new."""
-    n, changed, told, news = 0, rule.changed, rule.told, ledger.news
-    for i in range(told.size):
+    n, changed, seen, news = 0, rule.changed, rule.bound_news, ledger.news
+    for i in range(seen.size):
         changed[n] = i
-        n += int(told[i] != news[i])
+        n += int(seen[i] != news[i])
     for place in range(n):
         i = changed[place]
-        told[i] = news[i]
+        seen[i] = news[i]
         for before in range(place):
             j = changed[before]
             if ledger.plays[i, j] + ledger.plays[j, i] > 0:
@@ -77,7 +77,7 @@ def note_news(rule: Any, ledger: Ledger) -> None:
                 lay_bounds(rule, ledger, i, j)
     if rule.epoch[0] != epoch(ledger.assumed):
         rule.epoch[0] = epoch(ledger.assumed)
-        for i in range(told.size):
+        for i in range(seen.size):
             for place in range(rule.n_below[i]):
                 lay_bounds(rule, ledger, i, rule.met[i, place])
 
@@ -112,7 +112,7 @@ def sample_row(
 ) -> int:
     """Write into `row` whom an arm beats in a new sample, and return how many.
 
-    Against the arms whose rows are drawn already, it says what these say.
+    Against the arms whose rows are drawn already, these rows decide.
     """
     low, high, n = rule.low, rule.high, 0
     for j in range(row.size):
@@ -133,8 +133,8 @@ def sample_row(
 
 @kernel
 def is_unbeaten(rule: Any, ledger: Ledger, arm: int, width: float) -> bool:
-    """Whether nobody beats an arm for certain; who last did is asked first."""
-    if rule.young[arm] == ledger.news[arm]:
+    """Whether nobody beats an arm for certain; the one that did last time is tried first."""
+    if rule.young_news[arm] == ledger.news[arm]:
         return True
     if is_beaten_for_certain(ledger, arm, rule.beater[arm], width):
         return False
@@ -147,14 +147,14 @@ def is_unbeaten(rule: Any, ledger: Ledger, arm: int, width: float) -> bool:
             rule.beater[arm] = j
             return False
     if most < 4.0 * width:
-        rule.young[arm] = ledger.news[arm]
+        rule.young_news[arm] = ledger.news[arm]
     return True
 
 
 @kernel
 def find_c(rule: Any, ledger: Ledger, width: float) -> None:
     """Lines 4 to 7: C, the arms that the fewest others beat for certain."""
-    k, least = rule.told.size, rule.told.size
+    k, least = rule.bound_news.size, rule.bound_news.size
     for i in range(k):
         rule.score[i] = 0
         if not is_unbeaten(rule, ledger, i, width):
@@ -234,7 +234,7 @@ def take_row(rule: Any, place: int) -> None:
 
 @kernel
 def toss_coins(rule: Any, ledger: Ledger, i: int, rng: Any) -> None:
-    """Sample the pairs of an arm with those that it has met, and that come before it."""
+    """Sample the pairs of an arm with the arms of a smaller number that it has met."""
     low, high, score, n = rule.low, rule.high, rule.score, 0
     for place in range(rule.n_below[i]):
         j = rule.met[i, place]
@@ -250,7 +250,10 @@ def toss_coins(rule: Any, ledger: Ledger, i: int, rng: Any) -> None:
 
 @kernel
 def toss_bits(rule: Any, i: int, row: int, rng: Any) -> int:
-    """Return how many arms that wait and that it never met an arm beats; note who loses to it."""
+    """Toss a bit against each waiting arm that i never met; return how many i beats.
+
+    `losses` notes to whom it loses.
+    """
     n = 0
     for word in range(rule.todo.size):
         even = rule.fresh[i, word] & rule.todo[word]
@@ -293,7 +296,7 @@ def add(a: int, b: int, c: int) -> Any:
 
 @kernel
 def read_counts(rule: Any) -> None:
-    """Those of C have won as often as others of C have lost to them by a bit."""
+    """Add to the score of each arm in C how many others in C lost to it by a bit."""
     for j in range(rule.score.size):
         if rule.in_c[j]:
             word = j // BITS

@@ -113,7 +113,7 @@ def rival(ledger: Ledger, i: int, t: int) -> int:
 def least_asked(ledger: Ledger, rng: np.random.Generator) -> Any:
     """Return two different arms that have duelled the least; of several pairs, any.
 
-    Who was shown first less often comes first, for an order that keeps it so.
+    The arm that was shown first less often comes first; only the order "champion" keeps that.
     """
     first, second, least, ties = 0, 0, 0, 0
     for i in range(ledger.plays.shape[0]):

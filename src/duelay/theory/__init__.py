@@ -1,4 +1,4 @@
-"""The paper's bounds as functions, and past it: what no policy can do better than."""
+"""The paper's bounds as functions, and more: lower bounds on the regret of any policy."""
 
 from duelay.theory.bounds import (
     asymptotic_lower_bound,

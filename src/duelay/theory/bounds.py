@@ -356,9 +356,10 @@ def asymptotic_lower_bound(
 def declaration_lower_bound(problem: Problem, error: float = 0.05) -> float:
     """Duels that any rule needs on average to declare a winner with this probability of error.
 
-    sum over j of d(error, 1 - error) / d(mu_wj, 1/2), w the winner: where no winner is taken for
-    granted, w and j must be told from a tie, and only duels of these two tell it (Kaufmann, Cappé
-    and Garivier, JMLR 2016, Lemma 1). Without delay; a late answer makes it no smaller.
+    sum over j of d(error, 1 - error) / d(mu_wj, 1/2), w the winner. Where a winner need not exist,
+    the rule must tell each pair of w and j from a tie, and only duels of these two arms do that
+    (Kaufmann, Cappé and Garivier, JMLR 2016, Lemma 1). It is the bound without delay; with delay a
+    rule needs no fewer duels.
     """
     check_problem(problem)
     error = checks.number("error", error, above=0, below=1)
@@ -367,10 +368,10 @@ def declaration_lower_bound(problem: Problem, error: float = 0.05) -> float:
 
 
 def fixed_sample(problem: Problem, error: float = 0.05, power: float = 0.95) -> float:
-    """Duels of an experiment of fixed size: all pairs alike, told the winner's smallest gap g.
+    """Duels of an experiment of fixed size, if the winner's smallest gap g is known beforehand.
 
-    Each pair has (z_error + z_power)^2 / (4 g^2) duels, z the quantiles of a normal variable, the
-    error shared by the winner's K - 1 pairs.
+    Each pair has (z_error + z_power)^2 / (4 g^2) duels, where z are quantiles of a normal variable,
+    and the winner's K - 1 pairs share the error.
     """
     check_problem(problem)
     error = checks.number("error", error, above=0, below=1)

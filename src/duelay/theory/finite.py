@@ -1,4 +1,4 @@
-"""A lower bound that holds at every horizon: what not knowing which arm is which must cost.
+"""A lower bound that holds at every horizon: the least that not knowing the arms' names costs.
 
 A policy may know the whole matrix, but not the names of the arms. `docs/theory.md` has the proof.
 """
@@ -20,31 +20,32 @@ Names = NDArray[np.int64]  # (..., K): the arm whose part each arm plays
 
 _FAR = 1e12  # in place of infinity, where a search must compare
 _LEAST = 0.01  # duels in T: fewer are as good as none
-_MISSED = 1e-3  # nats: what is missed by less is met
+_MISSED = 1e-3  # nats: an inequality that is violated by less counts as met
 _SLACK = 1.0  # nats: a tangent that is further away is dropped
 _FEW = 7  # arms: all their names are tried
-_LONGEST = 10**8  # duels: beyond, shares are as small as what linear programs round
+_LONGEST = 10**8  # duels: beyond, shares are as small as the rounding of linear programs
 _PATIENCE = 8  # rounds: a tangent that has had no weight for longer is dropped
-_QUIET = 2  # seconds: who waits longer is shown, on a terminal, how far it is
+_QUIET = 2  # seconds, after which a terminal shows how far it is
 _ROUNDS, _IDLE, _GAIN = 400, 8, 3e-4  # it ends after eight rounds that gain less than this share
 
 
 def finite_lower_bound(problem: Problem, horizon: int, *, tau_window: float = 1.0) -> float:
     """No policy has less regret than this at the horizon, on average over all names of the arms.
 
-    It may know the matrix and be told every outcome at once, but not which arm is which. A policy
-    to which names are nothing but names has that average on the problem itself. Let p_ab be the
-    share of duels of a and b that it expects, and s other names. The bound is the least value of
-    the sum of T p_ab (Delta_a + Delta_b) / 2 where, for every s,
+    The policy may know the matrix and be told every outcome at once, but not which arm is which. A
+    policy whose choices do not depend on the names has that average regret on the problem itself.
+    Let p_ab be the expected share of its duels that are of a and b, and s a renaming of the arms.
+    The bound is the least value of the sum of T p_ab (Delta_a + Delta_b) / 2 where, for every s,
 
         KL(p, p o s)  <=  T sum over pairs of p_ab d(mu_ab, mu_s(a)s(b)).
 
     This is a convex program. It is solved from below, by linear programs with tangents of the left
-    side, for the names that are hardest to tell from the true ones; what is returned is proved by
-    their weights. Where conversions are told, and a share tau_M of them is ever heard, d is that of
-    tau_M mu. Delays with one law for all pairs take information away: it holds with them too.
-    A horizon beyond 10^8 has the bound of that: regret never falls. Needs scipy (the extra
-    ``winners``). 12 arms take a second, 20 some ten; a terminal shows after two how far it is.
+    side, for the names that are hardest to tell from the true ones; their weights prove the number
+    that is returned. Where conversions are told, and a share tau_M of them is ever heard, d is that
+    of tau_M mu. Delays with one law for all pairs take information away: the bound holds with them
+    too. A horizon beyond 10^8 gets the bound of 10^8: regret never falls. Needs scipy (the extra
+    ``winners``). 12 arms take a second, 20 some ten; after two seconds a terminal shows how far it
+    is.
 
     >>> from duelay import Problem
     >>> problem = Problem([[0.5, 0.6], [0.4, 0.5]])
@@ -65,7 +66,7 @@ def finite_lower_bound(problem: Problem, horizon: int, *, tau_window: float = 1.
     renamed = _Renamed(problem, horizon, tau_window)
     cost = horizon * (problem.gaps[renamed.a] + problem.gaps[renamed.b]) / 2
     shares = np.eye(len(cost))[renamed.place[problem.winner, problem.winner]]
-    unit = np.where(shares, 1.0, 1 / horizon)  # few duels are not the winner's with itself
+    unit = np.where(shares, 1.0, 1 / horizon)  # almost all duels are the winner's with itself
     blends = np.geomspace(0.5, _LEAST / horizon, 9)
     table = np.zeros((0, 1 + len(cost)))  # table[:, 0] + table[:, 1:] p <= 0
     used = np.zeros(0, dtype=np.int64)  # the round in which each row last had weight
@@ -73,7 +74,7 @@ def finite_lower_bound(problem: Problem, horizon: int, *, tau_window: float = 1.
     rounds = tqdm(
         range(_ROUNDS),
         desc="finite lower bound",
-        bar_format="{desc}, {n} rounds, {elapsed}",  # how many there will be nobody knows
+        bar_format="{desc}, {n} rounds, {elapsed}",  # nobody knows how many there will be
         delay=_QUIET,
         disable=None,
         leave=False,
@@ -112,7 +113,7 @@ def finite_lower_bound(problem: Problem, horizon: int, *, tau_window: float = 1.
 
 
 class _Renamed:
-    """The problem under other names of its arms: what tells it from the truth."""
+    """The problem under other names of its arms, and how much duels tell it from the true one."""
 
     def __init__(self, problem: Problem, horizon: float, tau_window: float) -> None:
         from scipy.special import rel_entr
@@ -132,13 +133,13 @@ class _Renamed:
         self.told[self.certain] = 0.0
 
     def of(self, names: Names) -> tuple[Names, Floats, NDArray[np.bool_]]:
-        """Return the pair whose part each pair plays, what its duels tell, and if one may do."""
+        """Return for each pair: whose part it plays, what its duels tell, if one may tell all."""
         c, d = names[..., self.a], names[..., self.b]
         which = self.a, self.b, c, d
         return self.place[c, d], self.told[which], self.certain[which]
 
     def excess(self, shares: Floats, names: Names) -> Floats:
-        """By how much KL(p, p o s) is above what all duels tell."""
+        """Return KL(p, p o s) less what all duels tell: above 0, the inequality is violated."""
         parts, told, certain = self.of(names)
         log = np.log(np.maximum(shares, self.least))
         told = told @ shares + _FAR * certain.sum(axis=-1)
@@ -156,7 +157,7 @@ class _Renamed:
         return np.append(1.0, row)
 
     def missed(self, shares: Floats) -> list[Names]:
-        """Return, for each arm that may be taken for the winner, the hardest names, if missed."""
+        """Return the hardest names for each other arm as winner, if they violate the inequality."""
         starts = self.starts
         if self.k > _FEW:
             ends = self.climb(shares, np.concatenate(list(starts.values())))
@@ -165,10 +166,10 @@ class _Renamed:
         return [names for names in found if self.excess(shares, names) > _MISSED]
 
     def climb(self, shares: Floats, names: Names) -> Names:
-        """Return the ends of ways on which every swap makes the names harder to tell.
+        """Swap two parts as long as that makes the names harder to tell; return where this ends.
 
-        The best swap is found from what each arm adds in each part, the other arms as they are:
-        K³ numbers a step, and not one for every pair under every swap. The winner's part stays.
+        The best swap is found from what each arm adds in each part while the other arms stay: K³
+        numbers a step, and not one for every pair under every swap. The winner's part stays.
         """
         by_arm, by_pair = self.adds(shares)
         rows, arms = np.arange(self.k)[:, None], np.arange(self.k)
@@ -195,9 +196,9 @@ class _Renamed:
         return names
 
     def adds(self, shares: Floats) -> tuple[Floats, Floats]:
-        """Return what an arm adds to the excess in a part by itself, and with another in a part.
+        """Return what an arm in a part adds to the excess: by itself, and with another arm.
 
-        The second is [b, d, a, c], arm b in the part d and arm a in the part c.
+        The second is [b, d, a, c]: arm b in the part d, with arm a in the part c.
         """
         p = shares[self.place]
         log = np.log(np.maximum(p, self.least))
@@ -210,9 +211,9 @@ class _Renamed:
         return by_arm, np.ascontiguousarray(adds.transpose(1, 3, 0, 2))
 
     def first(self, arm: int, ranks: Names) -> Names:
-        """Return all names under which `arm` is the winner; of many arms, two such.
+        """Return all names under which `arm` is the winner; with many arms, two of these.
 
-        In one the two are swapped, in the other `arm` comes before all that were better.
+        One swaps `arm` and the winner. The other puts `arm` before all arms that were better.
         """
         swap, lift = np.arange(self.k), np.arange(self.k)
         swap[[arm, self.winner]] = swap[[self.winner, arm]]

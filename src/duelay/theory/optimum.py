@@ -15,12 +15,12 @@ from duelay.problems import Problem
 Counts = NDArray[np.int64]
 
 _MOST = 5_000_000  # states: some hundred megabytes
-_LOOKED_AT, _DRAWN = 60, 2_000_000  # the levels of which a sample is drawn, and numbers in it
+_LOOKED_AT, _DRAWN = 60, 2_000_000  # levels that are sampled, and numbers in each sample
 _LARGEST = 2**62  # a rank that fits an int64
 
 
 class _Level(NamedTuple):
-    """All that may be known after as many duels as there have been; S states, L pairs."""
+    """The states after a number of duels: all that may be known then; S states, L pairs."""
 
     stop: NDArray[np.float64]  # (S,), regret to come where the best arm duels itself to the end
     goes: NDArray[np.int64]  # the states where another duel may be worth its regret
@@ -35,11 +35,11 @@ def bayes_optimal_regret(
     """Return the least regret of any policy, on average over problems that it knows.
 
     One of `problems` is drawn, with the chances `weights` (all alike if None). The policy knows the
-    list and the chances, and is told each outcome at once: with delay, no policy has less. Dynamic
-    programming over the wins of each pair; exact. An arm against itself tells nothing, so that
-    whoever has it duel may as well have it duel to the end: a state is left by a duel of two
-    arms, or for good. Of one problem alone it is 0: who knows it knows the winner. Give the same
-    problem under its other names, too.
+    list and the chances, and is told each outcome at once: with delay, no policy has less. The
+    number is exact, by dynamic programming over the wins of each pair. A self-duel tells nothing:
+    a policy that starts one may as well let that arm duel itself to the end. So a state is left by
+    a duel of two arms, or for good. With one problem alone the answer is 0, since the policy then
+    knows the winner: give the same problem under its other names, too.
 
     For two arms the horizon may be some ten thousand, for three a dozen, for four eight.
 
@@ -65,7 +65,7 @@ def bayes_optimal_regret(
         return np.asarray(likely / likely.sum(axis=1, keepdims=True))
 
     def goes_on(counts: Counts, left: Counts) -> NDArray[np.bool_]:
-        """Whether another duel may be worth its regret, so many being left."""
+        """Whether another duel may be worth its regret, with so many duels left."""
         likely = believe(counts)
         return np.asarray(left * (likely @ gaps).min(axis=1) > (likely @ costs).min(axis=1))
 
@@ -105,10 +105,10 @@ def _are_too_many(
 ) -> bool:
     """Whether a sample of the states says that they are too many to be listed.
 
-    Of all states after n outcomes some are drawn, each with an order in which the outcomes came.
-    Where every state on that way is gone on from, the last is reached. So the share of such ways,
-    less five standard errors, is below the share of states that are reached. `shape` has the number
-    of problems and that of kinds of outcomes.
+    Of all states after n outcomes some are drawn, each with an order in which the outcomes came:
+    a way. If the policy goes on at every state of a way, its last state is reached. So the share of
+    such ways, less five standard errors, is below the share of states that are reached. `shape` is
+    the number of problems, and the number of kinds of outcomes.
     """
     n_problems, kinds = shape
     levels = min(horizon, _LOOKED_AT)
