@@ -1,12 +1,15 @@
 """Commits in groups: everybody gets its own answer, after its own commit."""
 
+import json
 import os
+import signal
 import threading
 import time
 
 import numpy as np
 import pytest
 
+from duelay._core import forks
 from duelay.live import (
     Experiment,
     StoreError,
@@ -146,6 +149,71 @@ def test_a_forked_process_goes_on_with_coins_of_its_own(store):
     one = [tuple(experiment.ask(key=f"0 {n}")[1:3]) for n in range(25)]
     other = [tuple(experiment.ask(key=f"1 {n}")[1:3]) for n in range(25)]
     assert one != other
+
+
+def forked_while_writing(experiment, seconds):
+    """What a child, forked while a thread of its parent writes, gets for six asks at once."""
+    writing, (reads, writes) = threading.Event(), os.pipe()
+
+    def write():
+        with experiment.store.writing():
+            writing.set()
+            time.sleep(seconds)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    assert writing.wait(20)
+    if (child := os.fork()) == 0:
+        signal.alarm(60)
+        try:
+            asked = in_threads(6, lambda k: experiment.ask(key=str(k)))
+            words = [str(getattr(duel, "id", duel)) for duel in asked]
+            os.write(writes, json.dumps(words).encode())
+        finally:
+            os._exit(0)
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+    found = json.loads(os.read(reads, 1 << 16))
+    os.close(reads)
+    os.close(writes)
+    return found
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_while_a_thread_writes_goes_on_in_the_child(store):
+    """None of its threads waits for a thread that is not there, and no ask is lost."""
+    experiment = Experiment.create(store, "x", ["a", "b"])
+    found = forked_while_writing(experiment, 0.3)
+    assert found == [experiment.ask(key=str(k)).id for k in range(6)] and len(set(found)) == 6
+    assert experiment.history().n == 6 and verify(store) == ()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_that_sqlite_would_let_wait_for_ever_is_told_so_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(forks, "_PATIENCE", 0.05)
+    experiment = Experiment.create(tmp_path / "duels.db", "x", ["a", "b"])
+    found = forked_while_writing(experiment, 1.0)
+    assert all("forked while a thread was writing" in words for words in found)
+    assert experiment.ask().id is not None
+
+
+def test_a_leader_that_is_stopped_before_it_writes_hands_over():
+    """Ctrl-C may come between any two steps: whoever comes later must not wait for ever."""
+
+    class Stopped(Committer):
+        def _lead(self, request):
+            if request.n == 0:
+                raise KeyboardInterrupt
+            super()._lead(request)
+
+    done = []
+    committer = Stopped(lambda group: done.extend(request.n for request in group))
+    with pytest.raises(KeyboardInterrupt):
+        committer.submit(Number(0))
+    in_threads(3, lambda k: committer.submit(Number(k + 1)))
+    assert sorted(done) == [1, 2, 3]
 
 
 def test_a_store_that_is_gone_is_said_and_comes_back(tmp_path):

@@ -1,5 +1,6 @@
 """Double Thompson sampling among many arms, against the same reckoned anew and drawn plainly."""
 
+import copy
 import math
 
 import numpy as np
@@ -13,7 +14,14 @@ from duelay.ledger import age_to, assume, hear, open_ledger, record
 from duelay.rules import many_arms
 from duelay.rules.beliefs import chance_above_half
 from duelay.rules.double_thompson import DoubleThompsonRule
-from duelay.rules.many_arms import MANY, ManyArmsRule, best_of_all, many_arms_rule, take_floors
+from duelay.rules.many_arms import (
+    MANY,
+    ManyArmsRule,
+    best_of_all,
+    first_arm,
+    many_arms_rule,
+    take_floors,
+)
 from duelay.rules.samples import (
     count_bits,
     find_c,
@@ -269,6 +277,37 @@ def test_pairs_are_chosen_as_often_as_if_all_betas_were_drawn(n_arms, strong, du
         table = table[:, table.sum(axis=0) > 0]
         assert table.shape[1] > 8
         assert stats.chi2_contingency(table).pvalue > 0.0005
+
+
+@pytest.mark.interpreted
+def test_bounds_of_a_proposal_are_of_the_pairs_that_wait(monkeypatch):
+    """However many rows were drawn before, and though these have laid bounds of pairs anew.
+
+    Of an arm that waits it is the product of tilted upper bounds, and of the coins that are drawn.
+    """
+    seen = []
+
+    def propose(rule, ledger, arm, n_drawn, best, rng):
+        drawn = rule.drawn[:n_drawn]
+        waits = np.delete(np.arange(len(rule.bound)), drawn)
+        for i in waits[rule.bound[waits] > 0.0]:
+            coins = [rule.down if rule.rows[place, i] else rule.up for place in range(n_drawn)]
+            rest = [tilted(rule, rule.high[i, j]) for j in waits if j != i]
+            assert rule.bound[i] == pytest.approx(math.prod(coins) * math.prod(rest))
+        seen.append(n_drawn)
+        return False
+
+    monkeypatch.setattr(many_arms, "propose", propose)
+    monkeypatch.setattr(many_arms, "_RARE", 1.0)
+    law = delays.Uniform(1, 80)
+    for n_arms, strong, duels in ((12, [6, 6], 200), (20, [9, 7, 5], 300)):
+        ledger, rng = ledger_with_leaders(n_arms, strong, duels, law), np.random.default_rng(6)
+        wide = many_arms_rule(0.51, n_arms)
+        note_news(wide, ledger)
+        age_to(ledger, duels + 60)  # nothing is heard: the bounds hold, and are too wide by now
+        for _ in range(60):
+            first_arm(copy.deepcopy(wide), ledger, 1000, False, rng)
+    assert len(seen) > 20 and max(seen) > 1
 
 
 @pytest.mark.long

@@ -8,28 +8,31 @@ import time
 import weakref
 from typing import Any
 
-_PATIENCE = 1.0  # seconds that a fork waits for threads at work
+_PATIENCE = 5.0  # seconds that a fork waits for threads at work
 _OWNERS: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-_MINE = threading.local()  # the locks that the forking thread has taken
+_MINE = threading.local()  # the locks that the forking thread has taken, and of which owners
 
 
 def lock(owner: Any) -> Any:
     """Return a lock that the owner must keep as `_lock`; in a child process it is replaced.
 
-    A fork first takes all these locks, so that no object is copied in the middle of a call.
+    A fork first takes all these locks, so that no object is copied in the middle of a call. An
+    owner with a method `_forked(is_whole)` has it called in the child: `is_whole` is False if a
+    thread of the parent still held the lock.
     """
     _OWNERS[id(owner)] = owner
     return threading.RLock()
 
 
 def _before() -> None:
-    _MINE.taken = []
+    _MINE.taken, _MINE.whole = [], set()
     until = time.monotonic() + _PATIENCE  # a thread may hold one and wait for another
     for reference in _OWNERS.valuerefs():
         owner = reference()
         own = getattr(owner, "_lock", None)  # none yet, or the owner is gone
         if own is not None and own.acquire(timeout=max(0.0, until - time.monotonic())):
             _MINE.taken.append(own)
+            _MINE.whole.add(id(owner))
 
 
 def _in_parent() -> None:
@@ -44,6 +47,8 @@ def _in_child() -> None:
         owner = reference()
         if owner is not None:
             owner._lock = threading.RLock()
+            if hasattr(owner, "_forked"):
+                owner._forked(id(owner) in _MINE.whole)
 
 
 if hasattr(os, "register_at_fork"):

@@ -49,8 +49,9 @@ def _experiment_options(command: Any) -> Any:
 def run_command(specification: Path, out: Path, modules: tuple[str, ...], **options: Any) -> None:
     """Run the experiments that a TOML file specifies, or a study by name, such as never.
 
-    Studies: ablation, arms, batches, by-pair, datasets, gap, mean-delay, misspecified, never,
-    paper, position, position-votes, stale, tails, votes, window, winners.
+    Studies: ablation, arms, batches, by-pair, datasets, decide, decide-arms, decide-delays,
+    decide-traffic, gap, mean-delay, misspecified, never, paper, position, position-votes, stale,
+    tails, traffic, votes, window, winners.
 
     Writes tables (results.csv, results.parquet), figures and a report (report.md, report.html) to
     DIR. If it is stopped or killed, the same command goes on where it was.
@@ -67,8 +68,8 @@ def run_command(specification: Path, out: Path, modules: tuple[str, ...], **opti
 def reproduce_command(out: Path, **options: Any) -> None:
     """Run the paper's experiments, and say which of its claims hold.
 
-    100 runs of nine policies on eight datasets, and four smaller comparisons: two minutes on two
-    cores. With --quick about one.
+    100 runs of nine policies on eight datasets, and four smaller comparisons: a minute or two on
+    two cores. With --quick half a minute.
     """
     experiments = _experiments()
     _experiment(experiments.built_in("paper"), out, **options)

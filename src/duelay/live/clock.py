@@ -8,12 +8,11 @@ from where it was, and moves slowly towards the machine's time.
 
 from __future__ import annotations
 
-import threading
 import time
 import warnings
 from collections.abc import Callable
 
-from duelay._core import times
+from duelay._core import forks, times
 from duelay._core.duration import in_brief
 
 _SLACK = 1.0  # seconds: a clock that is set by a network steps by less
@@ -39,7 +38,7 @@ class SteadyClock:
     ) -> None:
         self._read, self._passed = read, passed
         self._at, self._since = read(), passed()
-        self._lock = threading.Lock()
+        self._lock = forks.lock(self)
         self.off = 0.0  # by how much the machine's clock is ahead since it jumped
 
     def __call__(self) -> float:

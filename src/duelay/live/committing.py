@@ -7,10 +7,11 @@ returns before its own commit. There is no thread in the background.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from typing import Any
+
+from duelay._core import forks
 
 MOST = 500  # requests in a group
 
@@ -43,44 +44,39 @@ class Committer:
         self._commit, self._most = commit, most
         self.n_groups = 0
         self.n_requests = 0
-        self._reset()
+        self._lock = forks.lock(self)
+        self._forked()
 
-    def _reset(self) -> None:
-        self._pid = os.getpid()
-        self._mutex = threading.Lock()
+    def _forked(self, is_whole: bool = True) -> None:
+        """Begin with nobody waiting; in a child process the parent's threads are not there."""
         self._queue: list[Request] = []
         self._leader: Request | None = None
 
     def submit(self, request: Request) -> Any:
         """Write a request, alone or with others; return or raise once that is done."""
-        if self._pid != os.getpid():
-            self._reset()  # after a fork: the parent's threads are not in this process
-        with self._mutex:
-            self._queue.append(request)
-            if self._leader is None:
-                self._leader = request
-        if self._leader is not request:
-            self._wait(request)
-        if not request.is_done:
-            self._lead(request)
-        return request.outcome()
-
-    def _wait(self, request: Request) -> None:
-        """Wait until the request is done, or is the one to lead."""
         try:
-            request._wake.acquire()
-        except BaseException:  # Ctrl-C: nobody waits for it any longer
-            with self._mutex:
+            with self._lock:
+                self._queue.append(request)
+                if self._leader is None:
+                    self._leader = request
+            if self._leader is not request:
+                request._wake.acquire()  # until the request is done, or is the one to lead
+            if not request.is_done:
+                self._lead(request)
+        except BaseException:  # Ctrl-C at any moment: nobody waits for the request any longer
+            with self._lock:
                 if request in self._queue:
                     self._queue.remove(request)
                 if self._leader is request:
                     self._hand_over()
             raise
+        return request.outcome()
 
     def _lead(self, request: Request) -> None:
-        with self._mutex:
-            group, self._queue = self._queue[: self._most], self._queue[self._most :]
+        group: list[Request] = []
         try:
+            with self._lock:
+                group, self._queue = self._queue[: self._most], self._queue[self._most :]
             self._commit(group)
         except BaseException as error:
             for each in group:
@@ -91,14 +87,14 @@ class Committer:
             self.n_requests += len(group)
             for each in group:
                 each.is_done = True
-            with self._mutex:
+            with self._lock:
                 self._hand_over()
             for each in group:
                 if each is not request:
                     each._wake.release()
 
     def _hand_over(self) -> None:
-        """Let the first waiting request lead. The caller holds the mutex."""
+        """Let the first waiting request lead. The caller holds the lock."""
         self._leader = self._queue[0] if self._queue else None
         if self._leader is not None:
             self._leader._wake.release()

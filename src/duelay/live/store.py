@@ -12,7 +12,6 @@ import functools
 import os
 import random
 import sqlite3
-import threading
 import time
 import weakref
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
+from duelay._core import forks
 from duelay._core.extras import need
 from duelay.live.schema import experiments
 
@@ -49,9 +49,9 @@ class Store:
     def __init__(self, url: str | Path) -> None:
         self.url = _check_url(url)
         self._engine: Engine | None = None
-        self._pid = 0
         self._file: tuple[int, int] | None = None  # device and inode of the open SQLite file
-        self._lock = threading.Lock()  # around writes of this process, so that they take turns
+        self._is_torn = False  # whether this process was forked in the middle of a write
+        self._lock = forks.lock(self)  # around writes of this process, so that they take turns
 
     @property
     def is_sqlite(self) -> bool:
@@ -71,14 +71,25 @@ class Store:
     @property
     def engine(self) -> Engine:
         """SQLAlchemy's engine of this process."""
-        if self._engine is None or self._pid != os.getpid():
-            if self._engine is not None:  # the connections are the parent's
-                self._engine.dispose(close=False)
-                self._lock = threading.Lock()
-            self._engine, self._pid = _make_engine(self.url), os.getpid()
-            self._file = None
-            weakref.finalize(self, _let_go, self._engine, self._pid)
-        return self._engine
+        engine = self._engine
+        if engine is None:
+            with self._lock:  # another thread may be making it
+                engine = self._engine or _make_engine(self.url)
+                if self._engine is None:
+                    self._engine, self._file = engine, None
+                    weakref.finalize(self, _let_go, engine, os.getpid())
+        return engine
+
+    def _forked(self, is_whole: bool) -> None:
+        """In a child process: leave the connections to the parent.
+
+        SQLite keeps its locks for a whole process. A child that was forked in the middle of a write
+        has a copy of that lock, and nobody ever releases it.
+        """
+        if self._engine is not None:
+            self._engine.dispose(close=False)
+        self._engine = None
+        self._is_torn = self._is_torn or (self.is_sqlite and not is_whole)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -98,6 +109,11 @@ class Store:
         seconds at most.
         """
         self._check_file()
+        if self._is_torn:
+            raise StoreError(
+                f"this process was forked while a thread was writing to {self.name}, and cannot "
+                "write to it: fork before threads write, or start processes by spawn"
+            )
         with self._lock, self.engine.connect() as connection:
             connection = connection.execution_options(writes=True)
             until = time.monotonic() + patience
@@ -114,7 +130,7 @@ class Store:
 
     def _check_file(self) -> None:
         """Raise if the file was removed or replaced: writes to the open one would be lost."""
-        if self.path is None or self._engine is None or self._pid != os.getpid():
+        if self.path is None or self._engine is None:
             return
         try:
             found = os.stat(self.path)
@@ -167,7 +183,7 @@ class Store:
 
     def close(self) -> None:
         """Close its connections; it opens again where it is used again."""
-        if self._engine is not None and self._pid == os.getpid():
+        if self._engine is not None:
             self._engine.dispose()
 
     # Schema.

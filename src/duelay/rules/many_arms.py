@@ -48,7 +48,8 @@ from duelay.rules.turn import calm_until, least_asked, pass_over, select, wins_a
 
 MANY = 32  # arms
 _ROWS = 8  # drawn before the whole sample is
-_SHARE = 0.125  # an arm's row is drawn only if its bound has this share of the sum of all bounds
+_SHARE = 0.12  # an arm's row is drawn only if its bound has this share of the sum of all bounds
+_MORE = 1.0 + 1e-9  # times: no choice between equal bounds is left to the last bit of a logarithm
 _RARE = 0.5  # once a proposal has at most this chance, no more rows are drawn
 _TILT = 8.0  # the tilt times sqrt(K): an arm that leads by 2 sqrt(K) is seen to lead
 
@@ -146,7 +147,7 @@ def take_floors(rule: ManyArmsRule) -> float:
         if j != arm:
             rule.floor[j] = rule.low[arm, j]
             together *= rule.floor[j]
-            if together < 0.5:
+            if together < 0.5 * _MORE:
                 return 0.0
     return together
 
@@ -169,13 +170,21 @@ def end_quiet(rule: ManyArmsRule, ledger: Ledger, rng: Any) -> bool:
 
 
 @kernel
-def narrow(rule: ManyArmsRule, place: int) -> None:
-    """Bring the bounds of all arms up to date with a row that has been drawn."""
-    arm = rule.drawn[place]
+def take_out(rule: ManyArmsRule, arm: int) -> None:
+    """Take the pairs with an arm out of the bounds of all others, before its row is drawn.
+
+    Drawing a row may lay bounds of its pairs anew. The factors to take out are those of before.
+    """
     for i in range(rule.bound.size):
-        coin = rule.down if rule.rows[place, i] else rule.up
-        rule.bound[i] *= coin / tilted(rule, 1.0 - rule.low[arm, i])
+        rule.bound[i] /= tilted(rule, 1.0 - rule.low[arm, i])
     rule.bound[arm] = 0.0
+
+
+@kernel
+def put_in(rule: ManyArmsRule, place: int) -> None:
+    """Put a row that is drawn into the bounds of all others: its pairs are known."""
+    for i in range(rule.bound.size):
+        rule.bound[i] *= rule.down if rule.rows[place, i] else rule.up
 
 
 @kernel
@@ -247,12 +256,13 @@ def contest(rule: ManyArmsRule, ledger: Ledger, width: float, rng: Any) -> Any:
     k, n_drawn, best = rule.bound.size, 1, rule.won[0]
     for i in range(k):
         rule.bound[i] = rule.weight[i]
-    narrow(rule, 0)
+    take_out(rule, rule.drawn[0])
+    put_in(rule, 0)
     while True:
         total, likeliest = 0.0, 0
         for i in range(k):
             total += rule.bound[i]
-            if rule.bound[i] > rule.bound[likeliest]:
+            if rule.bound[i] > _MORE * rule.bound[likeliest]:
                 likeliest = i
         each = math.exp(-rule.tilt * (best - 0.5 * (k - 1)))
         if total * each <= _RARE:
@@ -264,9 +274,10 @@ def contest(rule: ManyArmsRule, ledger: Ledger, width: float, rng: Any) -> Any:
             continue
         row = rule.rows[n_drawn]
         rule.drawn[n_drawn] = likeliest
+        take_out(rule, likeliest)
         rule.won[n_drawn] = sample_row(rule, ledger, likeliest, row, n_drawn, rng)
         best = max(best, rule.won[n_drawn])
-        narrow(rule, n_drawn)
+        put_in(rule, n_drawn)
         n_drawn += 1
     left = rng.random()
     if left < total * each:

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import json
 import logging
+import math
 import secrets
 import threading
 import time
@@ -53,7 +54,9 @@ class Watcher:
         self._me = secrets.token_hex(8)
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._looked: dict[str, tuple[float, int]] = {}  # when, and at how many duels
+        # When an experiment was looked at, and at how many duels and answers. A new experiment may
+        # have the name or the id of one that was deleted, but was not created at the same moment.
+        self._looked: dict[tuple[int, int], tuple[float, int, int]] = {}
         self._client = httpx.Client(timeout=_TIMEOUT, follow_redirects=False)
 
     def start(self) -> None:
@@ -151,15 +154,15 @@ class Watcher:
         with self.store.reading() as connection:
             heads = connection.execute(
                 select(table).where(
-                    table.c.id.in_(select(hooks.c.experiment)),
-                    or_(table.c.status == "running"),
+                    table.c.id.in_(select(hooks.c.experiment)), table.c.status == "running"
                 )
             ).mappings().all()  # fmt: skip
         for head in heads:
             self._notice_silence(head)
-            at, asked = self._looked.get(head["name"], (-1e18, -1))
-            if time.monotonic() - at >= _ALARMS and head["asked"] > asked:
-                self._looked[head["name"]] = (time.monotonic(), head["asked"])
+            which, news = (head["id"], head["created"]), (head["asked"], head["heard"])
+            at, *seen = self._looked.get(which, (-math.inf, -1, -1))
+            if time.monotonic() - at >= _ALARMS and news != tuple(seen):
+                self._looked[which] = (time.monotonic(), *news)
                 self._notice_alarms(head)
 
     def _notice_alarms(self, head: Any) -> None:
