@@ -145,6 +145,30 @@ def test_parent_and_child_of_a_fork_both_go_on_compiling(tmp_path):
 
 
 @pytest.mark.compiled
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_while_a_simulation_compiles_can_compile_in_the_child(tmp_path):
+    program = """
+        import signal, threading
+        from numba.core.compiler_lock import global_compiler_lock
+        def simulate():
+            duelay.simulate(duelay.datasets.load("mslr"), duelay.RUCBDelay(), delay="constant:1",
+                            horizon=9000)
+        thread = threading.Thread(target=simulate)
+        thread.start()
+        while global_compiler_lock._lock.acquire(blocking=False):  # nobody compiles yet
+            global_compiler_lock._lock.release()
+            time.sleep(0.01)
+        if (child := os.fork()) == 0:
+            signal.alarm(200)
+            simulate()
+            os._exit(0)
+        thread.join()
+        assert os.waitpid(child, 0)[1] == 0
+    """
+    run(tmp_path, program, waits=True)
+
+
+@pytest.mark.compiled
 def test_a_long_history_is_not_interpreted(tmp_path):
     program = """
         from duelay.players.booking import book_duels

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from numba import config
 
-from duelay._core import cache, jit
+from duelay._core import cache, jit, numba_parts
 from duelay._core.sources import own_digest
 from helpers import CODE, answer
 
@@ -111,6 +111,20 @@ def test_a_kernel_of_other_types_is_not_taken_for_ours(folder, capsys):
         path.write_bytes(of_whole)
     assert jit.kernel(add)(1.5, 2.5) == 4.0
     assert "is damaged (ValueError: it is of other types)" in capsys.readouterr().err
+
+
+@pytest.mark.compiled
+def test_a_ctrl_c_that_llvm_has_swallowed_is_raised(folder, capsys, monkeypatch):
+    """Python ignores what is raised in a callback of LLVM's: the kernel has no code to keep then."""
+    kernel = jit.kernel(add)
+
+    def interrupted(*_):
+        raise RuntimeError("no compiled object yet for <Library 'add' at 0x7f00>")
+
+    monkeypatch.setattr(numba_parts._FunctionCache, "save_overload", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        kernel(1, 2)
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.compiled

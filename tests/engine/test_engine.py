@@ -388,6 +388,22 @@ def test_runs_may_be_done_in_several_goes_and_pairs_recorded():
     assert duelay.simulate(PROBLEM, duelay.RUCB(), delay="constant", horizon=5).pairs is None
 
 
+@pytest.mark.parametrize("policy", [duelay.Decide(), duelay.DoubleThompson()], ids=str)
+def test_where_nothing_was_heard_nobody_leads(policy):
+    law, winner_first = delays.Never(1.0, delays.Constant(1)), arithmetic(3, 0.1)
+    result = duelay.simulate(winner_first, policy, delay=law, horizon=50, runs=3)
+    assert result.leader.tolist() == [-2, -2, -2] and result.led_by_winner == 0.0
+
+
+def test_duels_can_be_seen_of_a_problem_without_a_winner():
+    even, setting = duelay.Problem(np.full((3, 3), 0.5)), duelay.Setting(target="copeland")
+    live, simulated = (
+        duels(duelay.RUCB(), even, delays.Constant(1), 30, setting=setting)
+        for duels in (live_duels, compiled_duels)
+    )
+    assert live == simulated
+
+
 def test_results_sum_themselves_up():
     result = duelay.simulate(PROBLEM, duelay.RUCB(), delay="constant", horizon=300, runs=4)
     np.testing.assert_allclose(result.mean, result.regret.mean(axis=0))

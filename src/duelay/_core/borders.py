@@ -264,9 +264,19 @@ class _Compiler:
 
 
 COMPILER = _Compiler()
+
+
+def _before_fork() -> None:
+    """Let no thread compile: a child could never compile if one of its parent's had the lock."""
+    COMPILER.stop()
+    numba_parts.hold_compiler()
+
+
+def _forked() -> None:
+    numba_parts.let_go_of_compiler()
+    COMPILER.go_on()
+
+
 atexit.register(COMPILER.stop)
 if hasattr(os, "register_at_fork"):
-    # A child could never compile, if its parent's thread held the compiler's lock.
-    os.register_at_fork(
-        before=COMPILER.stop, after_in_parent=COMPILER.go_on, after_in_child=COMPILER.go_on
-    )
+    os.register_at_fork(before=_before_fork, after_in_parent=_forked, after_in_child=_forked)

@@ -29,10 +29,9 @@ def find_folder(name: str) -> tuple[Path | None, str]:
         return None, numba_parts.WHY_NOT_KEPT
     base = Path("~")
     try:
-        chosen = (
-            numba_parts.cache_folder() or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        )
-        base = Path(chosen) / "duelay"
+        home = os.environ.get("XDG_CACHE_HOME", "")  # one that is not absolute is to be ignored
+        usual = Path(home) if os.path.isabs(home) else Path.home() / ".cache"
+        base = Path(numba_parts.cache_folder() or usual) / "duelay"
         folder = base / name
         if not folder.exists():
             folder.mkdir(parents=True, exist_ok=True)
@@ -125,6 +124,8 @@ class KernelCache(numba_parts.NoCache):  # type: ignore[misc]
         try:
             cache.save_overload(signature, *compiled)
         except Exception as error:  # a full disk, a folder that was removed
+            if numba_parts.was_interrupted(error):
+                raise KeyboardInterrupt from None
             _say_not_kept(folder, error)
 
     def _open(self, arguments: tuple[Any, ...]) -> tuple[Path, Any]:

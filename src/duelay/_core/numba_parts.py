@@ -3,6 +3,8 @@
 - The option ``_nrt``: kernels count no references. Without it they take twice the time.
 - `FunctionCache`, `NullCache`, a dispatcher's ``_cache`` and ``config.CACHE_DIR``: kernels on disk,
   in folders of our own. Without them all is compiled at every start.
+- `global_compiler_lock`: a fork waits for a thread that compiles. Without it the child may never
+  compile.
 - ``numba.core.event``: somebody who waits for the compiler is told. Without it we are silent.
 - `JITCodeLibrary`, a pipeline and a dispatcher's ``get_call_template``: a kernel is optimised
   within its callers alone. Without them compiling takes twice the time.
@@ -332,6 +334,11 @@ def read_kernel(content: bytes, context: Any) -> Any:
     return _Result._rebuild(context, *pickle.loads(content))
 
 
+def was_interrupted(error: Exception) -> bool:
+    """Whether a kernel has no code to keep since LLVM's callback met a Ctrl-C, and lost it."""
+    return isinstance(error, RuntimeError) and "no compiled object yet" in str(error)
+
+
 def cache_folder() -> str:
     """Return the folder that NUMBA_CACHE_DIR names, or nothing; ask `can_keep` before."""
     return str(config.CACHE_DIR)
@@ -365,6 +372,21 @@ class _Stopper(Listener):  # type: ignore[misc,valid-type]
             raise StoppedError
 
     def on_end(self, happening: Any) -> None: ...
+
+
+_compiler_lock = _part("numba.core.compiler_lock", "global_compiler_lock", None)
+
+
+def hold_compiler() -> None:
+    """Wait until no other thread compiles, and keep it so until `let_go_of_compiler`."""
+    if hasattr(_compiler_lock, "acquire"):
+        _compiler_lock.acquire()
+
+
+def let_go_of_compiler() -> None:
+    """Let other threads compile again."""
+    if hasattr(_compiler_lock, "release"):
+        _compiler_lock.release()
 
 
 def can_stop() -> bool:

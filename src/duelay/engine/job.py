@@ -34,6 +34,7 @@ from duelay.rules.mrr_db import MRRDBRule
 from duelay.rules.turn import declared
 from duelay.traffic import check as check_traffic
 
+UNKNOWN, NOT_HEARD = -1, -2  # no leader: a player has no standing; nothing was heard
 _PATIENCE = 0.2  # seconds between two looks at Ctrl-C, where several threads play
 _SLICE_SECONDS = 0.05  # how long Ctrl-C and the progress bar wait for a compiled loop
 _FIRST_SLICE = 256
@@ -177,9 +178,11 @@ class Job:
                 age_to(ledger, self.horizon + 1)
                 if self.stops and declared(rule, ledger) >= 0:
                     tally.stopped[0] = self.horizon
+            is_heard = self.is_vote or ledger.conversions.any()
             leader = leader_of(ledger, active_of(self.policy, rule, k), self.policy)
+            leader = leader if is_heard else NOT_HEARD
         else:
-            leader = player.standing().leader if hasattr(player, "standing") else -1
+            leader = player.standing().leader if hasattr(player, "standing") else UNKNOWN
         stopped = int(tally.stopped[0]) or self.horizon + 1
         final = regret_so_far(tally)
         bets = self.stops and isinstance(ledger.assumed, Bets)

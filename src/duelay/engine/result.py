@@ -18,7 +18,7 @@ from duelay._core import checks
 from duelay._core.files import write_whole
 from duelay._core.words import in_cell
 from duelay.delays import Delay
-from duelay.engine.job import streams
+from duelay.engine.job import UNKNOWN, streams
 from duelay.engine.setting import Setting
 from duelay.engine.spread import BANDS, half_width, spread
 from duelay.players.evidence import Evidence
@@ -44,7 +44,7 @@ class Result:
     t: NDArray[np.int64]  # (checkpoints,): the ticks at which regret was recorded
     regret: NDArray[np.float64]  # (runs, checkpoints): R(t), Equation 1
     final: NDArray[np.float64]  # (runs,): R(horizon)
-    leader: NDArray[np.int64]  # (runs,): who leads the standing in the end; -1 if not known
+    leader: NDArray[np.int64]  # (runs,): who leads in the end; -1 not known, -2 nothing heard
     plays: NDArray[np.int64]  # (runs, K, K): duels by first and second
     pairs: NDArray[np.int64] | None  # (checkpoints, K, K): plays by then, all runs together
     seconds: float  # time spent in the loop, all runs together, compilation left out
@@ -88,7 +88,7 @@ class Result:
     @property
     def led_by_winner(self) -> float:
         """The share of runs led by the true winner in the end; nan if not known."""
-        if (self.leader < 0).any():
+        if (self.leader == UNKNOWN).any():
             return float("nan")
         return float(np.mean(np.isin(self.leader, self._winners)))
 

@@ -77,8 +77,8 @@ def _what_is_off(look: Look) -> str:
         )
     if head["status"] != "paused" and (silent := _silence(look)):
         return f"{silent[0].upper()}{silent[1:]}: check that your program still asks."
-    is_lost = standing.is_heard and standing.duels_left is None and head["status"] != "paused"
-    if is_lost and look.book.settings.goal == "decide":
+    is_lost = standing.duels_left is None and head["status"] != "paused"
+    if is_lost and standing.heard >= len(standing.arms) and look.book.settings.goal == "decide":
         return (
             "It seems that no arm beats all others, so that none may ever be declared. Retire an "
             "arm that you do not need, or choose by the matrix."

@@ -257,7 +257,10 @@ class Standing:
         left = None if evidence is None else self.duels_left
         more = "" if left is None else f": {left}"
         if left is None and self.bets is not None:
+            is_early = self.heard < len(self.arms)  # the prior alone says so of many arms
             more = ": it seems that no arm beats all others"
+            if is_early:
+                more = ": too early to say how long it will take"
         return f"{leads} ({sure}{more})"
 
     @property

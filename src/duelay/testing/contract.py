@@ -43,7 +43,7 @@ def live_duels(
 
     With a setting that has traffic, each is asked and told at its time.
     """
-    tally = _tally(problem, horizon)
+    tally = _tally(problem, horizon, setting)
     plays = np.zeros((problem.n_arms, problem.n_arms), dtype=np.int64)
     job = _job(policy, problem, delay, horizon, seed, setting)
     return _one_by_one(job.player_run(tally, plays, run)[1], tally, horizon)
@@ -59,7 +59,7 @@ def compiled_duels(
     setting: Setting = Setting(),  # noqa: B008, it is frozen
 ) -> list[tuple[int, int]]:
     """Return the duels of one run of a compiled policy, played by the simulator's loop."""
-    tally = _tally(problem, horizon)
+    tally = _tally(problem, horizon, setting)
     job = _job(policy, problem, delay, horizon, seed, setting)
     return _one_by_one(job.compiled_run(tally, run)[2], tally, horizon)
 
@@ -69,7 +69,8 @@ def _job(
 ) -> Job:
     setting = dataclasses.replace(setting, bulk=False)  # in bulk, duels cannot be seen
     ticks = np.array([horizon])
-    return Job(problem, policy, delay, horizon, seed, ticks, problem.gaps, setting)
+    gaps = problem.gaps_for(setting.target)
+    return Job(problem, policy, delay, horizon, seed, ticks, gaps, setting)
 
 
 def _one_by_one(proceed: Any, tally: Tally, horizon: int) -> list[tuple[int, int]]:
@@ -81,8 +82,8 @@ def _one_by_one(proceed: Any, tally: Tally, horizon: int) -> list[tuple[int, int
     return duels
 
 
-def _tally(problem: Problem, horizon: int) -> Tally:
-    return new_tally(problem.gaps, np.array([horizon]))
+def _tally(problem: Problem, horizon: int, setting: Setting) -> Tally:
+    return new_tally(problem.gaps_for(setting.target), np.array([horizon]))
 
 
 def _same(one: Sequence[Any], other: Sequence[Any], rule: str) -> None:
