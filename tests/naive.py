@@ -5,6 +5,7 @@ A history is a list of `Past`: the duel of tick s = 1, 2, ... in order. Nothing 
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import NamedTuple
 
@@ -453,3 +454,122 @@ def share_interval(wins, losses, pairs, error):
     mixed = at.max() + math.log((prior * np.exp(at - at.max())).sum())
     kept = grid[mixed - likelihood(grid) < math.log(pairs / error)]
     return kept[0], kept[-1]
+
+
+class Asked(NamedTuple):
+    first: int
+    second: int
+    age: float  # at the end
+    delay: float  # inf for silence
+    won: float | None  # what the first arm got
+
+
+def asked(history):
+    """The duels of two arms, one by one."""
+    rows = zip(
+        history.first, history.second, history.ages, history.delay, history.first_won, strict=True
+    )
+    return [
+        Asked(int(i), int(j), float(age), *((math.inf, None) if math.isnan(d) else (d, w)))
+        for i, j, age, d, w in rows
+        if i != j
+    ]
+
+
+def like_with_like(history):
+    """The duels older than A, and those of them that were heard by age A.
+
+    By A 95 % of all that was heard had come; it is at most half of the time so far.
+    """
+    every = asked(history)
+    delays = sorted(duel.delay for duel in every if duel.won is not None)
+    if not delays:
+        return [duel for duel in every if duel.age > 1], []
+    cut = next(d for d in delays if sum(x <= d for x in delays) >= 0.95 * len(delays))
+    half = max(float(age) for age in history.ages) / 2
+    cut = min(cut, max(1, int(half)) if history.at is None else half)
+    old = [duel for duel in every if duel.age > cut]
+    return old, [duel for duel in old if duel.delay <= cut]
+
+
+def likeness(history):
+    """The score of neighbours that are alike: its parts, and how many answers and neighbours."""
+    answers = {}
+    for duel in like_with_like(history)[1]:
+        if duel.won != 0.5:
+            low = min(duel.first, duel.second)
+            told = duel.won if duel.first == low else 1 - duel.won
+            answers.setdefault((low, max(duel.first, duel.second)), []).append(told)
+    total = variance = alike = neighbours = 0
+    for told in answers.values():
+        if len(told) < 3:
+            continue
+        mean = math.fsum(told) / len(told)
+        total += math.fsum((x - mean) ** 2 for x in told) / len(told)
+        for x, y in itertools.pairwise(told):
+            total += (x - mean) * (y - mean)
+            variance += ((x - mean) * (y - mean)) ** 2
+            alike += math.isclose(x, y)
+            neighbours += 1
+    return total, variance, alike, neighbours, sum(map(len, answers.values()))
+
+
+def sums_by_pair(history):
+    """{pair: (rate in one order plus rate in the other, its variance, duels)}, of 20 in each."""
+    old, heard = like_with_like(history)
+    found = {}
+    for low, high in itertools.combinations(range(history.n_arms), 2):
+        total = variance = 0
+        counts = [
+            tuple(sum((duel.first, duel.second) == way for duel in duels) for duels in (old, heard))
+            for way in ((low, high), (high, low))
+        ]
+        if min(n for n, _ in counts) < 20:
+            continue
+        for n, won in counts:
+            smooth = (won + 1) / (n + 2)
+            total += won / n
+            variance += smooth * (1 - smooth) / n
+        found[low, high] = total, variance, sum(n for n, _ in counts)
+    return found
+
+
+def law_edges(history, delay):
+    """Where the ages are cut: each quantile is the mean of those of the ordered pairs that duel."""
+    laws = [delay.at(*way) for way in {(duel.first, duel.second) for duel in asked(history)}]
+    last = max(float(age) for age in history.ages) / 2
+    if history.window is not None:
+        last = min(last, float(history.window))
+    edges = set()
+    for step in (0.25, 0.5, 0.75, 0.95):
+        mean = sum(law.quantile(step * (1 - law.never)) for law in laws) / len(laws)
+        edge = min(mean, last)
+        edges.add(edge if history.at is not None else max(math.floor(edge), 1))
+    return sorted(edges)
+
+
+def as_told(history, delay, is_even):
+    """Edges, old duels, and for each part how many answers came and were expected; covariances."""
+    edges = law_edges(history, delay)
+    old = [duel for duel in asked(history) if duel.age > edges[-1]]
+    parts = list(itertools.pairwise([-1.0, *edges]))
+    is_vote = history.feedback == "votes"
+    is_alike = all(
+        delay.at(duel.first, duel.second) == delay.at(duel.second, duel.first) for duel in old
+    )
+    came, expected = np.zeros(len(parts)), np.zeros(len(parts))
+    covariance = np.zeros((len(parts), len(parts)))
+    for duel in old:
+        law = delay.at(duel.first, duel.second)
+        mine = np.array([float(a < duel.delay <= b) for a, b in parts])
+        chance = np.array([float(law.cdf(b) - law.cdf(max(a, 0.0))) for a, b in parts])
+        if not is_vote and is_alike and is_even:
+            chance = chance / 2
+        elif not is_vote:
+            if not mine.any():
+                continue
+            chance = chance / chance.sum()
+        came += mine
+        expected += chance
+        covariance += np.diag(chance) - np.outer(chance, chance)
+    return edges, len(old), came, expected, covariance

@@ -115,7 +115,7 @@ def test_a_kernel_of_other_types_is_not_taken_for_ours(folder, capsys):
 
 @pytest.mark.compiled
 def test_a_ctrl_c_that_llvm_has_swallowed_is_raised(folder, capsys, monkeypatch):
-    """Python ignores what is raised in a callback of LLVM's: the kernel has no code to keep then."""
+    """Python ignores what is raised in a callback of LLVM's: so the kernel has no code."""
     kernel = jit.kernel(add)
 
     def interrupted(*_):

@@ -21,9 +21,9 @@ class Finding(NamedTuple):
     sentence: str  # what was found, and what to do
 
     def as_data(self) -> dict[str, Any]:
-        """Return it as plain data, with None for nan, which JSON does not have."""
+        """Return it as plain data, with None for nan and infinity, which JSON does not have."""
         return {
-            name: None if isinstance(value, float) and math.isnan(value) else value
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in self._asdict().items()
         }
 

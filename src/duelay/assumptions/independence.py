@@ -11,6 +11,8 @@ from duelay.assumptions.finding import LEAST, Finding, check_level, silent
 from duelay.assumptions.order import is_even
 from duelay.logs.history import History
 
+_ROUNDING = 1e-9  # the same answer, as 0.1 and 1 - 0.9 are
+
 
 def independence(history: History, *, level: float = 0.05) -> Finding:
     """Test whether an answer to a pair is like the answer before it, more often than by chance.
@@ -28,7 +30,7 @@ def independence(history: History, *, level: float = 0.05) -> Finding:
     if history.feedback == "conversions" and not is_even(history):
         return silent(name, int(heard.sum()), "needs votes, or an order by coin or in turns.")
     low_won = np.where(history.first < history.second, history.first_won, 1 - history.first_won)
-    used = heard & (np.nan_to_num(low_won, nan=0.5) != 0.5)
+    used = heard & (low_won != 0.5)
     pair, won = pairs_of(history)[used], low_won[used]
     n, total, variance, alike, neighbours = int(used.sum()), 0.0, 0.0, 0, 0
     for which in np.unique(pair):
@@ -36,13 +38,17 @@ def independence(history: History, *, level: float = 0.05) -> Finding:
         if len(mine) < 3:
             continue
         rest = mine - mine.mean()
+        rest[np.abs(rest) < _ROUNDING] = 0.0  # else equal means of several votes seem to vary
         products = rest[1:] * rest[:-1]
         total += products.sum() + rest.var()  # the mean is of these same answers: a bias of -var
         variance += (products**2).sum()
-        alike += int((mine[1:] == mine[:-1]).sum())
+        alike += int((np.abs(np.diff(mine)) < _ROUNDING).sum())
         neighbours += len(mine) - 1
-    if n < LEAST or variance <= 0:
+    if n < LEAST:
         return silent(name, n, f"needs {LEAST} answers of two arms that differ, has {n}.")
+    if variance <= 0:
+        words = "there is nothing to compare: no pair has 3 answers that are not all the same."
+        return silent(name, n, words)
     score = total / math.sqrt(variance)
     p = 0.5 * math.erfc(score / math.sqrt(2))
     words = "No sign that an answer is like the one before it."

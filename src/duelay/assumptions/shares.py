@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from duelay.assumptions.alike import cut
-from duelay.assumptions.finding import LEAST, Finding, check_level, silent
+from duelay.assumptions.finding import Finding, check_level, silent
 from duelay.assumptions.scores import tail
 from duelay.logs.history import History
 
@@ -29,7 +29,7 @@ def share_by_pair(history: History, *, level: float = 0.05) -> Finding:
     won = np.bincount(code[heard], minlength=k * k).reshape(k, k)
     both = np.triu((n >= _BOTH) & (n.T >= _BOTH), 1)
     total = int(n[both | both.T].sum())
-    if history.feedback == "votes" or total < LEAST or both.sum() < 2:
+    if history.feedback == "votes" or both.sum() < 2:
         return silent(name, total, "needs conversions, and two pairs in both orders.")
     rate = won / np.maximum(n, 1.0)
     smooth = (won + 1.0) / (n + 2.0)  # a rate of 0 has no variance of its own
