@@ -404,6 +404,16 @@ def test_duels_can_be_seen_of_a_problem_without_a_winner():
     assert live == simulated
 
 
+def test_rows_of_a_later_go_have_the_numbers_of_their_runs(tmp_path):
+    later = duelay.simulate(
+        PROBLEM, duelay.RUCB(), delay="constant", horizon=5, runs=2, checkpoints=[5],
+        setting=Setting(first_run=3),
+    )  # fmt: skip
+    write_csv([later], tmp_path / "regret.csv")
+    with open(tmp_path / "regret.csv", newline="") as file:
+        assert [row["run"] for row in csv.DictReader(file)] == ["3", "4"]
+
+
 def test_results_sum_themselves_up():
     result = duelay.simulate(PROBLEM, duelay.RUCB(), delay="constant", horizon=300, runs=4)
     np.testing.assert_allclose(result.mean, result.regret.mean(axis=0))

@@ -265,7 +265,7 @@ def _write(
 
 
 def _regrets(result: Result) -> Iterable[tuple[Any, ...]]:
-    for run, regrets in enumerate(result.regret):
+    for run, regrets in enumerate(result.regret, result.setting.first_run):
         for t, regret in zip(result.t, regrets, strict=True):
             yield run, int(t), repr(float(regret))
 
@@ -273,13 +273,13 @@ def _regrets(result: Result) -> Iterable[tuple[Any, ...]]:
 def _stops(result: Result) -> Iterable[tuple[Any, ...]]:
     arms = [in_cell(arm) for arm in result.problem.arms]
     ends = zip(result.measured, result.leader, result.is_declared, result.is_wrong, strict=True)
-    for run, (stopped, leader, is_declared, is_wrong) in enumerate(ends):
+    for run, (stopped, leader, is_declared, is_wrong) in enumerate(ends, result.setting.first_run):
         yield run, int(stopped), arms[leader] if is_declared else "", bool(is_wrong)
 
 
 def _paths(result: Result) -> Iterable[tuple[Any, ...]]:
     arms = [in_cell(arm) for arm in result.problem.arms]
-    for run, evidence in enumerate(result.paths):
+    for run, evidence in enumerate(result.paths, result.setting.first_run):
         for t, row in zip(evidence.tick, np.exp(evidence.path), strict=True):
             for arm, value in zip(arms, row, strict=True):
                 yield run, int(t), arm, f"{value:.6g}"

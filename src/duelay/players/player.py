@@ -336,16 +336,13 @@ class Player:
             raise ValueError(
                 "learned_law needs conversions: with votes no law is needed or learned"
             )
-        assumed = self._ledger.assumed
-        if isinstance(assumed, ByClock) and assumed.learns:
-            with self._lock:
-                return learned_curve(assumed)
-        if not isinstance(assumed, LearnedLaw):
-            raise ValueError(
-                "learned_law needs a policy with delay='learn': this one does not learn"
-            )
         with self._lock:
-            return Empirical(np.diff(assumed.tau[0, : assumed.tells.size + 1]))
+            assumed = self._ledger.assumed
+            if isinstance(assumed, ByClock) and assumed.learns:
+                return learned_curve(assumed)
+            if isinstance(assumed, LearnedLaw):
+                return Empirical(np.diff(assumed.tau[0, : assumed.tells.size + 1]))
+        raise ValueError("learned_law needs a policy with delay='learn': this one does not learn")
 
     def _error(self) -> float:
         """Return the error of a policy that decides; twice, if a winner was taken for granted."""
