@@ -12,7 +12,14 @@ from duelay import delays
 from duelay.ledger import assume, open_ledger
 from duelay.ledger.bets import start_bets
 from duelay.logs.history import History
-from duelay.players.sequences import _lower_censored, at_all_times, of_censored, of_shares, shares
+from duelay.players.sequences import (
+    _lower_censored,
+    _Side,
+    at_all_times,
+    of_censored,
+    of_shares,
+    shares,
+)
 from helpers import play_beside
 
 
@@ -151,7 +158,9 @@ def test_all_pairs_share_the_error_and_one_without_duels_is_unknown(law, decides
 @pytest.mark.parametrize("tau", [0.3, 1.0])
 def test_an_interval_with_silence_is_right_for_few_duels_and_for_many(mine, theirs, tau):
     """Each side has conversions and silences."""
-    sides = [(wins, np.full(min(n, 1), tau), np.full(min(n, 1), n)) for wins, n in (mine, theirs)]
+    sides = [
+        _Side(wins, np.full(min(n, 1), tau), np.full(min(n, 1), n)) for wins, n in (mine, theirs)
+    ]
     duels = [[None] * wins + [tau] * n for wins, n in (mine, theirs)]
     expected = grid_interval(*duels, 3, 0.1)
     found = _lower_censored(*sides, math.log(30)), 1 - _lower_censored(*sides[::-1], math.log(30))

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from duelay.live.book import Book
 from duelay.live.recounting import Recount
 from duelay.live.schema import MINUTE
-from duelay.live.tally import ALL, PAIR_COUNTS, TIME_COUNTS, Tally, wide_enough
+from duelay.live.tally import ALL, PAIR_COUNTS, Tally, wide_enough
 
 _Named = dict[tuple[tuple[int, ...], str, int], float]  # by arms, the name of a count, and a bucket
 _SUM = -1  # in the place of a bucket: all of them
@@ -43,12 +43,11 @@ def differences_in_time(
 
 
 def _named(tally: Tally) -> _Named:
-    found = {}
-    for names, each in ((PAIR_COUNTS, tally.pairs), (TIME_COUNTS, tally.times)):
-        for (bucket, *arms), counts in each.items():
-            for name, n in zip(names, counts, strict=True):
-                found[tuple(arms), name, bucket] = n
-    return found
+    return {
+        (tuple(arms), name, bucket): n
+        for (bucket, *arms), counts in (*tally.pairs.items(), *tally.times.items())
+        for name, n in counts.items()
+    }
 
 
 def _sums(recount: Recount) -> _Named:

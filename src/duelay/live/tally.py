@@ -36,8 +36,8 @@ class Tally:
 
     def __init__(self, created: int, width: int) -> None:
         self.created, self.width = created, width
-        self.pairs: dict[tuple[int, int, int], list[Any]] = {}  # of bucket, first, second
-        self.times: dict[tuple[int, int], list[int]] = {}  # of bucket, arm
+        self.pairs: dict[tuple[int, int, int], dict[str, Any]] = {}  # of bucket, first, second
+        self.times: dict[tuple[int, int], dict[str, int]] = {}  # of bucket, arm
 
     @classmethod
     def read(cls, connection: Connection, experiment: int, head: Any) -> Tally:
@@ -45,14 +45,12 @@ class Tally:
         tally, pairs, times = cls(head["created"], head["width"]), schema.pair_times, schema.times
         for row in connection.execute(select(pairs).where(pairs.c.experiment == experiment)):
             counts = tally._of_pair(row.minute // tally.minutes, row.first, row.second)
-            counts[:] = (
-                n + getattr(row, name) for n, name in zip(counts, PAIR_COUNTS, strict=True)
-            )
+            for name in PAIR_COUNTS:
+                counts[name] += getattr(row, name)
         for row in connection.execute(select(times).where(times.c.experiment == experiment)):
             counts = tally._of_time(row.minute // tally.minutes, row.arm)
-            counts[:] = (
-                n + getattr(row, name) for n, name in zip(counts, TIME_COUNTS, strict=True)
-            )
+            for name in TIME_COUNTS:
+                counts[name] += getattr(row, name)
         return tally
 
     @property
@@ -63,36 +61,36 @@ class Tally:
     def ask(self, row: Any) -> None:
         """Count a duel."""
         i, j, bucket = row["first"], row["second"], (row["asked"] - self.created) // self.width
-        self._of_pair(bucket, i, j)[0] += 1
+        self._of_pair(bucket, i, j)["plays"] += 1
         for arm in (ALL, i, j):
-            self._of_time(bucket, arm)[0] += 1
+            self._of_time(bucket, arm)["asked"] += 1
 
     def hear(self, row: Any) -> None:
         """Count the answer of a duel; a repeat adds nothing to `given`, as in `pairs`."""
         asked, told = ((row[name] - self.created) // self.width for name in ("asked", "told"))
         counts = self._of_pair(told, row["first"], row["second"])
-        counts[1] += int(row["first_won"] == 1.0)
-        counts[2] += 1
+        counts["conversions"] += int(row["first_won"] == 1.0)
+        counts["answers"] += 1
         if row["enters"]:
-            counts[3] += row["first_won"] or 0.0
-        self._of_time(asked, ALL)[1] += 1
-        self._of_time(told, ALL)[2] += 1
+            counts["given"] += row["first_won"] or 0.0
+        self._of_time(asked, ALL)["answered"] += 1
+        self._of_time(told, ALL)["heard"] += 1
 
-    def _of_pair(self, bucket: int, i: int, j: int) -> list[Any]:
-        return self.pairs.setdefault((bucket, i, j), [0, 0, 0, 0.0])
+    def _of_pair(self, bucket: int, i: int, j: int) -> dict[str, Any]:
+        return self.pairs.setdefault((bucket, i, j), dict.fromkeys(PAIR_COUNTS, 0))
 
-    def _of_time(self, bucket: int, arm: int) -> list[int]:
-        return self.times.setdefault((bucket, arm), [0, 0, 0])
+    def _of_time(self, bucket: int, arm: int) -> dict[str, int]:
+        return self.times.setdefault((bucket, arm), dict.fromkeys(TIME_COUNTS, 0))
 
     def save(self, connection: Connection, experiment: int) -> None:
         """Add the counts to the store's, and begin anew."""
-        for table, keys, names, counted in (
-            (schema.pair_times, ("first", "second"), PAIR_COUNTS, self.pairs),
-            (schema.times, ("arm",), TIME_COUNTS, self.times),
+        for table, keys, counted in (
+            (schema.pair_times, ("first", "second"), self.pairs),
+            (schema.times, ("arm",), self.times),
         ):
-            columns = ("experiment", "minute", *keys, *names)
             statements.add(connection, table, [
-                dict(zip(columns, (experiment, bucket * self.minutes, *arms, *counts), strict=True))
+                {"experiment": experiment, "minute": bucket * self.minutes,
+                 **dict(zip(keys, arms, strict=True)), **counts}
                 for (bucket, *arms), counts in counted.items()
             ])  # fmt: skip
         self.pairs, self.times = {}, {}

@@ -9,7 +9,7 @@ ratio is a non-negative martingale, or less, so that it ever reaches 1 / error w
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,13 +156,18 @@ def of_censored(
             sides = []
             for one, other in ((i, j), (j, i)):
                 mine = (first == one) & (second == other)
-                share = _heard_by(assumed, one, other, ages[mine & ~is_heard])
-                values, counts = np.unique(share[share > 0], return_counts=True)
-                sides.append((int((mine & is_heard).sum()), values, counts))
-            if any(wins or values.size for wins, values, _ in sides):
+                tau = _heard_by(assumed, one, other, ages[mine & ~is_heard])
+                sides.append(
+                    _Side(
+                        int((mine & is_heard).sum()),
+                        *np.unique(tau[tau > 0], return_counts=True),
+                    )
+                )
+            i_first, j_first = sides
+            if any(side.won or side.tau.size for side in sides):
                 known[i, j] = known[j, i] = True
-                lower[i, j] = _lower_censored(sides[0], sides[1], float(least[i, j]))
-                lower[j, i] = _lower_censored(sides[1], sides[0], float(least[i, j]))
+                lower[i, j] = _lower_censored(i_first, j_first, float(least[i, j]))
+                lower[j, i] = _lower_censored(j_first, i_first, float(least[i, j]))
     return _both_sides(lower, known)
 
 
@@ -179,19 +184,28 @@ def _heard_by(assumed: Any, i: int, j: int, ages: NDArray[np.int64]) -> Floats:
     return np.asarray(assumed.tau[assumed.law[i, j], np.minimum(ages, assumed.tau.shape[1] - 1)])
 
 
-def _lower_censored(mine: Any, theirs: Any, least: float) -> float:
+class _Side(NamedTuple):
+    """What is heard of the duels of a pair in one order."""
+
+    won: int  # conversions
+    tau: Floats  # the shares of conversions that should have come by the ages of silent duels
+    silent: NDArray[np.int64]  # how many silent duels each of them has
+
+
+def _lower_censored(mine: _Side, theirs: _Side, least: float) -> float:
     def log_likelihood(mu: float) -> float:
         """Concave in mu: each of its terms is."""
         with np.errstate(divide="ignore"):
-            total = mine[0] * np.log(mu) if mine[0] else 0.0
-            total += theirs[0] * np.log1p(-mu) if theirs[0] else 0.0
-            total += (mine[2] * np.log1p(-mu * mine[1])).sum()
-            return float(total + (theirs[2] * np.log1p(-(1.0 - mu) * theirs[1])).sum())
+            total = mine.won * np.log(mu) if mine.won else 0.0
+            total += theirs.won * np.log1p(-mu) if theirs.won else 0.0
+            total += (mine.silent * np.log1p(-mu * mine.tau)).sum()
+            return float(total + (theirs.silent * np.log1p(-(1.0 - mu) * theirs.tau)).sum())
 
     def slope(mu: float) -> float:
-        total = mine[0] / mu - theirs[0] / (1.0 - mu)
-        total -= (mine[2] * mine[1] / (1.0 - mu * mine[1])).sum()
-        return float(total + (theirs[2] * theirs[1] / (1.0 - (1.0 - mu) * theirs[1])).sum())
+        total = mine.won / mu - theirs.won / (1.0 - mu)
+        total -= (mine.silent * mine.tau / (1.0 - mu * mine.tau)).sum()
+        rest = theirs.silent * theirs.tau / (1.0 - (1.0 - mu) * theirs.tau)
+        return float(total + rest.sum())
 
     mode = _edge(lambda mu: slope(mu) > 0, 0.0, 1.0)
     top = log_likelihood(mode)
