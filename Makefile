@@ -1,6 +1,6 @@
 # make demo   a small comparison with a figure, from nothing, in about a minute
 # make demo-live  a page with live experiments that move, from nothing, in about a minute
-# make check  lint, types and the quick tests, in under a minute
+# make check  lint, types and the quick tests, in about half a minute
 # make test   everything that must pass
 PYTHON ?= python3
 VENV := .venv
@@ -13,6 +13,10 @@ LIVE := live service page cli/test_demo_live.py cli/test_service.py cli/test_sto
     cli/test_report.py docs/test_service_pages.py
 # Hundreds of processes import the same files: each is compiled once, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
+# What these commands leave in the checkout: what `make clean` removes, and what took too long for that.
+MADE := $(VENV) .matrix demo paper site build dist \
+    .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+KEPT := studies scaling tenth
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo demo-live check check-live test test-library lint docs pictures test-quick test-compiled test-interpreted \
@@ -27,7 +31,7 @@ help:
 	@echo 'make check-live  the same of live experiments, their service and their page'
 	@echo 'make test      all that must pass: lint, types, the site, every test, the wheel'
 	@echo 'make test-library  the same without live experiments, their service and their page'
-	@echo 'make coverage  the lines that no test reaches interpreted; at least 95 % must be (ten minutes)'
+	@echo 'make coverage  the lines that no test reaches interpreted; at least 95 % must be (six minutes)'
 	@echo 'make test-matrix  the quick tests on every Python, and on the oldest dependencies'
 	@echo 'make wheel     a wheel with compiled kernels, into dist/: no first use waits (two minutes)'
 	@echo 'make chaos     live experiments and servers, killed 50 times on each database (some minutes)'
@@ -35,11 +39,11 @@ help:
 	@echo 'make docs      the documentation as a site: site/index.html'
 	@echo 'make tutorial  the pictures of the tutorial, made anew in a browser'
 	@echo 'The numbers in docs/, each written by the command that makes it:'
-	@echo 'make numbers   those that take seconds'
+	@echo 'make numbers   those that take seconds; $(BIN)/python benchmarks/quick_numbers.py NAME makes one'
 	@echo 'make bench     how long a duel, a first answer, the reproduction and the tests take (half an hour)'
 	@echo 'make levels    how often a test of an assumption alarms where all is well (a minute)'
 	@echo 'make noon      what a player by the clock learns from bursts at noon (minutes)'
-	@echo 'make reproduction  the evaluation of the paper, into paper/ (two minutes)'
+	@echo 'make reproduction  the evaluation of the paper, into paper/ (a minute or two)'
 	@echo 'make regrets   final regrets against independent programs, and what is recommended (minutes)'
 	@echo 'make turns     coin or turns, 1000 runs of either (half an hour)'
 	@echo 'make tried     what was tried for recommend(), on generated problems; the best one checked (hours)'
@@ -51,7 +55,9 @@ help:
 	@echo 'make scaling   from 5 to 1000 arms: regret, time and memory (half an hour)'
 	@echo 'make studies   every study, into studies/ (an hour)'
 	@echo 'make mutants MODULE=ledger/votes  changes to a module that no test notices (minutes)'
-	@echo 'make clean     remove what these have made'
+	@echo 'make clean     remove what these have left here, and the environment:'
+	@echo '               $(wordlist 1,7,$(MADE)), caches, byte code;'
+	@echo '               $(KEPT) stay, which take half an hour and more'
 
 demo: $(VENV)/.ready
 	$(BIN)/duelay simulate --dataset six-rankers \
@@ -223,8 +229,10 @@ SAMPLE ?= 0
 mutants: $(VENV)/.ready-mutants
 	$(BIN)/python benchmarks/mutants.py $(MODULE) --sample $(SAMPLE)
 
+# All of it, and $(KEPT), is in .gitignore. Pages, pictures and docs/numbers are part of the sources.
 clean:
-	rm -rf $(VENV) .matrix demo site build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(MADE)
+	find . -name .git -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else \

@@ -176,17 +176,8 @@ def test_what_a_recipe_gives_itself_is_left_out():
 
 def test_every_name_is_listed_with_its_parameters():
     ours = {name for name, cls in text.names("policy").items() if "policies" in cls.__module__}
-    assert ours == {
-        "borda",
-        "decide",
-        "double-thompson",
-        "maillard",
-        "mrr-db-delay",
-        "rmed",
-        "rr-db-delay",
-        "rucb",
-        "rucb-delay",
-    }
+    assert ours == {getattr(policies, name).text_name for name in policies.__all__}
+    assert ours >= {"decide", "double-thompson", "mrr-db-delay", "rucb", "rucb-delay"}
     assert text.parameters(duelay.RUCBDelay) == [
         "delay=geometric:0.01",
         "window=1000",

@@ -32,6 +32,8 @@ from duelay.delays import (
 )
 from duelay.delays.incomplete_gamma import gamma_tails
 
+# A law, and scipy's. Where scipy's quantiles are worse than 1e-9, a third entry says how far off
+# they may be; `test_quantiles_are_where_the_cdf_gets_there` holds ours to our cdf all the same.
 PAIRS = [
     (Weibull(0.5, "10m"), scipy.stats.weibull_min(0.5, scale=600)),
     (Weibull(3, "14d"), scipy.stats.weibull_min(3, scale=14 * 86_400)),
@@ -46,7 +48,7 @@ PAIRS = [
     (Uniform("1m", "10m"), scipy.stats.uniform(60, 540)),
 ]
 CURVE = Curve(["1m", "10m", "1h"], [0.2, 0.5, 1.0])
-LAWS = [law for law, _ in PAIRS] + [
+LAWS = [law for law, *_ in PAIRS] + [
     Constant("1h"),
     CURVE,
     Never(0.3, Exponential("2h")),
@@ -56,11 +58,12 @@ LAWS = [law for law, _ in PAIRS] + [
 Q = np.array([1e-9, 1e-3, 0.1, 0.4999, 0.5, 0.9, 0.999, 1 - 1e-9])
 
 
-@pytest.mark.parametrize("law, known", PAIRS, ids=lambda x: str(x) if hasattr(x, "never") else "")
-def test_a_law_in_time_agrees_with_scipy(law, known):
+@pytest.mark.parametrize("entry", PAIRS, ids=lambda entry: str(entry[0]))
+def test_a_law_in_time_agrees_with_scipy(entry):
+    law, known, rtol = (*entry, 1e-9)[:3]
     ages = np.concatenate(([0.0, -5.0], known.ppf(Q), [known.mean() / 3, 3 * known.mean()]))
     np.testing.assert_allclose(law.cdf(ages), known.cdf(ages), rtol=1e-10)
-    np.testing.assert_allclose(law.quantile(Q), known.ppf(Q), rtol=1e-9)
+    np.testing.assert_allclose(law.quantile(Q), known.ppf(Q), rtol=rtol)
     assert law.mean == pytest.approx(known.mean(), rel=1e-12)
     assert law.in_time and law.never == 0
     assert law.support == known.support()[1]

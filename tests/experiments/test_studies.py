@@ -16,15 +16,22 @@ POLICIES = 'policies = ["rucb:alpha=1", "double-thompson"]\nhorizon = 60\nruns =
 STUDIES = [name for name in BUILT_IN if name not in ("paper", "ablation")]
 
 
+KINDS = {"RUCB", "RUCBDelay", "RRDBDelay", "MRRDBDelay", "DoubleThompson", "RMED"}
+
+
 def advised(grid):
     """The label under which a grid has what `recommend` gives for its target and its window."""
-    label, *_ = [  # played in ticks as well it comes second
-        choice.label
-        for choice in grid.policies
-        if (policy := choice.under(grid.delays[0], grid.horizon))
-        == recommend(target=grid.setting.target, window=policy.window).policy
-    ]
-    return label
+    found, target = {}, grid.setting.target
+    for choice in grid.policies:
+        policy = choice.under(grid.delays[0], grid.horizon)
+        wanted = recommend(target=target, window=policy.window).policy
+        if policy == wanted:
+            return choice.label  # played in ticks as well it comes second
+        found[choice.label] = str(policy)
+    raise AssertionError(
+        f"grid {grid.name!r} lacks what recommend(target={target!r}, window=...) gives, such as "
+        f"{wanted}, under any label; it has {found}"
+    )
 
 
 @pytest.mark.long
@@ -34,17 +41,22 @@ def test_every_study_has_every_policy_and_a_hundred_runs(name):
     assert experiments.read(name) == spec and spec.name == name
     for grid in spec.grids:
         if grid.setting.traffic is not None:  # a duel by the clock takes ten times as long
-            labels = {choice.by_clock for choice in grid.policies}
-            assert grid.runs >= 20 and labels == {None, False}
+            assert grid.runs >= 20, f"grid {grid.name!r}: at least 20 runs by the clock"
+            ways = {choice.by_clock for choice in grid.policies}
+            said = f"grid {grid.name!r}: policies by the clock, and some with by_clock = false"
+            assert ways == {None, False}, said
             continue
-        assert grid.runs == 100
+        assert grid.runs == 100, f"grid {grid.name!r}: the page says 100 runs of everything"
         chosen = [choice.under(grid.delays[0], grid.horizon) for choice in grid.policies]
         kinds = {type(policy).__name__ for policy in chosen}
         if grid.setting.stop is not None:
-            assert kinds >= {"Decide", "RRDBDelay"}
-            assert {policy.error for policy in chosen} == {grid.setting.stop}
+            lacking = {"Decide", "RRDBDelay"} - kinds
+            assert not lacking, f"grid {grid.name!r} lacks a policy of each of {sorted(lacking)}"
+            said = f"grid {grid.name!r}: every policy has an error of stop, {grid.setting.stop}"
+            assert {policy.error for policy in chosen} == {grid.setting.stop}, said
             continue
-        assert kinds >= {"RUCB", "RUCBDelay", "RRDBDelay", "MRRDBDelay", "DoubleThompson", "RMED"}
+        lacking = KINDS - kinds
+        assert not lacking, f"grid {grid.name!r} lacks a policy of each of {sorted(lacking)}"
         assert advised(grid)  # and what is recommended, once
 
 
@@ -174,9 +186,14 @@ def test_the_advice_agrees_with_the_page():
             continue
         parts = [part for part in pages.kept(name)["parts"] if "rows" in part]
         grids = spec.grids if spec.sweep is None else [spec.grids[0]] * len(parts)
+        said = f"{name}: the page has {len(parts)} tables of {len(grids)} grids: make studies"
+        assert len(parts) == len(grids), said
         for grid, part in zip(grids, parts, strict=True):
-            (row,) = [row for row in part["rows"] if row[0] == advised(grid)]
-            cells += row[1:]
+            rows = {row[0]: row[1:] for row in part["rows"]}
+            label = advised(grid)
+            said = f"{name}: no row {label!r} in the table {part['title']!r}: make studies"
+            assert label in rows, said
+            cells += rows[label]
     assert len(cells) > 100
     assert sum("**" in cell for cell in cells) / len(cells) > 0.85
 
@@ -184,8 +201,9 @@ def test_the_advice_agrees_with_the_page():
 def test_every_study_has_its_place_on_the_page():
     page = Path(__file__).parents[2] / "docs" / "studies.md"
     made = {block.name for block in pages.blocks() if block.page == page}
-    shown = {*STUDIES, "scaling"}
-    assert made == {*shown, "decide-declared", "decide-tied", "decide-covered", "decide-broken"}
+    others = {"scaling", "decide-declared", "decide-tied", "decide-covered", "decide-broken"}
+    assert made - others == set(STUDIES), "the marks of docs/studies.md, against BUILT_IN"
+    assert others <= made
 
 
 def test_a_folder_of_results_may_have_the_name_of_its_study(tmp_path, monkeypatch):

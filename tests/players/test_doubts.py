@@ -29,6 +29,10 @@ def only_wins(duel, won, rng):
     return () if won else None
 
 
+def found_of(player):
+    return {finding.name: finding for finding in check_assumptions(player.history())}
+
+
 def warnings_of(player):
     return " | ".join(player.standing().warnings)
 
@@ -48,7 +52,7 @@ def test_all_is_well_by_coin_with_self_duels_silent():
 def test_every_answer_told_as_a_conversion_is_noticed():
     player = play(duelay.RMED(), 800, tells=lambda duel, won, rng: ())
     assert "duels of two arms convert, and half is the most" in warnings_of(player)
-    position = check_assumptions(player.history())[1]
+    position = found_of(player)["position effect"]
     assert position.is_alarm and "wins of the second are told too" in position.sentence
 
 
@@ -125,7 +129,7 @@ def test_a_bonus_is_not_learned_from_an_arm_shown_alone():
 
 def test_a_champion_first_by_design_is_no_alarm():
     player = play(duelay.RMED(delay="constant:3", order="champion"), 1500)
-    finding = check_assumptions(player.history())[0]
+    finding = found_of(player)["order balance"]
     assert finding.p_value < 1e-6 and not finding.is_alarm and "by design" in finding.sentence
 
 

@@ -126,7 +126,11 @@ class TestCoin(PolicyContract):
     policy = Fixed("coin", "geometric:0.1", 30)
 
     def test_duels_are_numbered_pairs_of_arms(self):
-        self.start(3)
+        """The contract asks it of two arms, too, and this policy needs three."""
+        for arms in (3, 11):
+            duels = self._play(self.start(arms=arms), 60)
+            assert [duel.id for duel in duels] == list(range(60))
+            assert {frozenset(duel[1:]) for duel in duels} == {frozenset({0, 1}), frozenset({0, 2})}
 
 
 def test_the_contract_notices_a_memory_that_players_share():

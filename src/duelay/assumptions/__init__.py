@@ -61,7 +61,7 @@ TESTS: tuple[Callable[..., Finding], ...] = (
 def check_assumptions(history: History, *, level: float = 0.05) -> list[Finding]:
     """Run every test; the probability of any false alarm is `level` at most.
 
-    Each test works at a seventh of the level.
+    The tests of `TESTS` share it: each works at an equal part of the level.
     """
     level = check_level(level)
     return [test(history, level=level / len(TESTS)) for test in TESTS]

@@ -22,13 +22,12 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select
+from sqlalchemy import Connection, Engine, create_engine, event, func, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from duelay._core import forks
 from duelay._core.extras import need
-from duelay.live.schema import experiments
 
 _HERE = Path(__file__).parent
 _SUCH_AS = "'sqlite:///duels.db' or 'postgresql+psycopg://user@host/name'"
@@ -233,11 +232,6 @@ class Store:
                 f"the store {self.name} was written by a later version of duelay (its schema is "
                 f"{revision}, and this one knows {_head()}): install that version"
             )
-
-    def is_empty(self) -> bool:
-        """Whether it has no tables of ours."""
-        with self.reading() as connection:
-            return not inspect(connection).has_table(experiments.name)
 
     def __repr__(self) -> str:
         return f"Store({self.name!r})"
