@@ -194,8 +194,13 @@ class Of(duelay.CompiledPolicy):
 
 def test_a_rule_without_a_function_is_named():
     problem = duelay.datasets.load("mslr")
-    for make in (Unregistered, float):
-        message = f"no rule is called {make.__name__}: register select for it"
+    named = "rule() must return a NamedTuple, whose type picks its select, got a "
+    for make, message in (
+        (Unregistered, "no rule is called Unregistered: register select for it"),
+        (float, f"{named}float"),
+        (lambda n_arms: (n_arms, 1), f"{named}tuple"),
+    ):
+        message = f"^{re.escape(message)}$"
         with pytest.raises(TypeError, match=message):
             Of(make).start(3, seed=0).ask()
         with pytest.raises(TypeError, match=message):

@@ -17,7 +17,7 @@ import numba
 from duelay._core import outside
 from duelay._core.numba_parts import COMPILER_ERRORS
 from duelay._core.sources import is_outside
-from duelay.rules.turn import select
+from duelay.rules.turn import no_rule, select
 
 # Numba raises an AttributeError where a module lacks a function that a kernel calls.
 ERRORS = (*COMPILER_ERRORS, AttributeError) if COMPILER_ERRORS else ()
@@ -47,7 +47,7 @@ def refuse(rule: Any, error: Exception) -> NoReturn:
     """
     name, body = type(rule).__name__, select.dispatch(type(rule))
     if body is select.dispatch(object):
-        raise TypeError(f"no rule is called {name}: register select for it") from error
+        raise TypeError(no_rule(rule)) from error
     found = _what(type(rule), body, str(error))
     if found is None and isinstance(error, AttributeError):
         raise error
