@@ -241,8 +241,10 @@ def test_a_policy_that_is_not_frozen_is_refused_at_the_front_door():
     message = r"^policy must be a frozen dataclass: write @dataclass\(frozen=True\) above Loose$"
     with pytest.raises(ValueError, match=message):
         Loose().start(3)
-    with pytest.raises(ValueError, match=message):
-        duelay.simulate(problem, Loose(), delay="constant:1", horizon=5)
+    compiled = dataclass(type("Loose", (duelay.CompiledPolicy,), {"rule": None}))()
+    for policy in (Loose(), compiled):
+        with pytest.raises(ValueError, match=message):
+            duelay.simulate(problem, policy, delay="constant:1", horizon=5)
     mine = PolicyContract()
     mine.policy = Loose()
     with pytest.raises(AssertionError, match=r"make its class a dataclass\(frozen=True\)"):
