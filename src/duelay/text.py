@@ -22,6 +22,7 @@ An alias such as ``recommended`` stands for a form, and its parameters change th
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -142,6 +143,7 @@ def parse(
         and field.default is dataclasses.MISSING
         and field.default_factory is dataclasses.MISSING
     ]
+    _check_whole(f"{kind} {name}", cls)
     if missing:
         hint = f"; within another form a law with a comma needs brackets, ({text},...)"
         raise ValueError(
@@ -184,6 +186,15 @@ def _is_implied(recipe: Any, field: Any) -> bool:
         return bool(dataclasses.replace(recipe, **{field.name: field.default}) == recipe)
     except ValueError:
         return False
+
+
+def _check_whole(what: str, cls: type) -> None:
+    """Refuse a class that lacks a method; name one of its own that may be meant."""
+    for lacks in sorted(getattr(cls, "__abstractmethods__", ())):
+        own = [name for part in cls.__mro__ if is_outside(part) for name in vars(part)]
+        near = difflib.get_close_matches(lacks, [name for name in own if name[:1] != "_"], n=1)
+        hint = f" (is it {near[0]}?)" if near else ""
+        raise ValueError(f"{what} must have a method {lacks}, and {cls.__name__} has none{hint}")
 
 
 def _check_kind(name: str, kind: Any, value: Any) -> None:

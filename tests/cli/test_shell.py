@@ -104,6 +104,29 @@ def test_errors_name_options(command, tmp_path, monkeypatch, arguments, message)
     assert message in complaints and "n_arms" not in complaints and "is_" not in complaints
 
 
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["check"], "missing argument 'LOG' (duelay check --help tells more)"),
+        (["run"], "missing argument 'SPEC' (duelay run --help tells more)"),
+        (["simulate"], "missing option '--dataset' (duelay simulate --help tells more)"),
+        (["recommend", "more"], "got unexpected extra argument (more) (duelay recommend --help te"),
+        (["simulat"], "no such command 'simulat'"),
+        ([*SIMULATE, "--horizn", "3"], "no such option"),
+        ([*SIMULATE, "--horizon"], "option '--horizon' requires an argument"),
+    ],
+)
+def test_what_click_refuses_is_one_line_of_ours_too(command, arguments, said):
+    status, shown, complaints = command(*arguments)
+    assert status == 2 and shown == "" and complaints.count("\n") == 1
+    assert complaints.startswith(f"duelay: {said}")
+
+
+def test_a_command_without_anything_shows_its_help(command):
+    _, shown, complaints = command()
+    assert (shown + complaints).startswith("Usage: duelay [OPTIONS] COMMAND")
+
+
 def test_only_an_argument_of_this_command_is_taken_for_an_option():
     options = [click.Option(["--delay"]), click.Option(["--arms"]), click.Option(["--out"])]
     words = Command("x", params=options).in_words_of_the_shell

@@ -230,6 +230,49 @@ def test_a_failure_of_the_contract_says_what_a_policy_must_do(fault, test, messa
         getattr(mine, f"test_{test}")()
 
 
+@dataclass
+class Loose(duelay.Policy):
+    """A dataclass that is not frozen."""
+
+    rival: int = 0
+
+    def choose(self, n_arms):
+        return n_arms - 1, self.rival
+
+
+def test_a_policy_that_is_not_frozen_is_refused_at_the_front_door():
+    problem = duelay.problems.arithmetic(3, 0.1)
+    message = r"^policy must be a frozen dataclass: write @dataclass\(frozen=True\) above Loose$"
+    with pytest.raises(ValueError, match=message):
+        Loose().start(3)
+    compiled = dataclass(type("Loose", (duelay.CompiledPolicy,), {"rule": None}))()
+    for policy in (Loose(), compiled):
+        with pytest.raises(ValueError, match=message):
+            duelay.simulate(problem, policy, delay="constant:1", horizon=5)
+    mine = PolicyContract()
+    mine.policy = Loose()
+    with pytest.raises(AssertionError, match=r"make its class a dataclass\(frozen=True\)"):
+        mine.test_a_policy_is_a_recipe_that_prints_and_hashes()
+
+
+def test_what_is_no_policy_of_ours_need_not_be_frozen():
+    @dataclass
+    class Lends:
+        rival: int = 0
+
+        def start(self, arms, seed):
+            return Fixed().start(arms, seed)
+
+    class Plain(duelay.Policy):
+        def choose(self):
+            return 0, 1
+
+    problem = duelay.problems.arithmetic(3, 0.1)
+    for policy in (Lends(), Plain()):
+        duelay.simulate(problem, policy, delay="constant:1", horizon=5)
+    assert Plain().start(3).ask() == (0, 0, 1)
+
+
 def test_every_assertion_of_the_contract_has_a_message():
     tree = ast.parse(inspect.getsource(contract))
     asserts = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
@@ -367,6 +410,32 @@ def test_the_shell_simulates_a_policy_of_ones_own(module, tmp_path, monkeypatch,
     assert "mine:rival=1" in capsys.readouterr().out
     assert shell(monkeypatch, "policies", "--import", "mine") == 0
     assert "mine:rival=0,order=alternate" in capsys.readouterr().out
+
+
+MISSPELT = """
+import duelay
+from dataclasses import dataclass
+
+@duelay.text.named("policy", "mine")
+@dataclass(frozen=True)
+class Mine(duelay.CompiledPolicy):
+    def {method}(self, n_arms):
+        return None
+"""
+
+
+@pytest.mark.parametrize(
+    "method, hint", [("rulle", " (is it rulle?)"), ("Rule", " (is it Rule?)"), ("other", "")]
+)
+def test_a_method_that_is_missing_is_one_sentence(
+    module, tmp_path, monkeypatch, capsys, method, hint
+):
+    module(source=MISSPELT.format(method=method))
+    monkeypatch.chdir(tmp_path)
+    asked = ["simulate", "--dataset", "mslr", "--policy", "mine", "--import", "mine"]
+    assert shell(monkeypatch, *asked) == 2
+    said = f"duelay: policy mine must have a method rule, and Mine has none{hint}\n"
+    assert capsys.readouterr().err == said
 
 
 @pytest.mark.long

@@ -171,7 +171,40 @@ class Allocates(NamedTuple):
 
 @select.register(Allocates)
 def allocate(rule, ledger, t, rng):
-    return np.zeros(rule.n_arms, dtype=np.int64)[0], 1
+    return np.zeros(rule.n_arms, dtype=np.int64)[0], 1  # (made)
+
+
+class AllocatesWithin(NamedTuple):
+    n_arms: int
+
+
+@duelay.rules.kernel
+def first_of(n):
+    return np.zeros(n, dtype=np.int64)[0]  # (made within)
+
+
+@select.register(AllocatesWithin)
+def allocate_within(rule, ledger, t, rng):
+    return first_of(rule.n_arms), 1
+
+
+class Lists(NamedTuple):
+    n_arms: int
+
+
+@select.register(Lists)
+def list_arms(rule, ledger, t, rng):
+    arms = [arm + 1 for arm in range(rule.n_arms)]  # (listed)
+    return arms[0], 0
+
+
+class Adds(NamedTuple):
+    scores: Any
+
+
+@select.register(Adds)
+def add(rule, ledger, t, rng):
+    return (rule.scores + 1).argmax(), 1  # (added)
 
 
 class Counts(NamedTuple):
@@ -194,8 +227,13 @@ class Of(duelay.CompiledPolicy):
 
 def test_a_rule_without_a_function_is_named():
     problem = duelay.datasets.load("mslr")
-    for make in (Unregistered, float):
-        message = f"no rule is called {make.__name__}: register select for it"
+    named = "rule() must return a NamedTuple, whose type picks its select, got a "
+    for make, message in (
+        (Unregistered, "no rule is called Unregistered: register select for it"),
+        (float, f"{named}float"),
+        (lambda n_arms: (n_arms, 1), f"{named}tuple"),
+    ):
+        message = f"^{re.escape(message)}$"
         with pytest.raises(TypeError, match=message):
             Of(make).start(3, seed=0).ask()
         with pytest.raises(TypeError, match=message):
@@ -212,10 +250,15 @@ def test_a_file_of_ones_own_in_a_folder_of_our_name_is_ones_own():
 def test_a_rule_that_allocates_is_told_so():
     if not duelay._core.numba_parts.WITHOUT_RUNTIME:
         pytest.skip("this Numba lets kernels allocate")
-    with pytest.raises(
-        TypeError, match=r"cannot be compiled \(test_own_compiled.py, line \d+\): it must be a Na"
+    for make, mark in (
+        (Allocates, "made"),
+        (AllocatesWithin, "made within"),
+        (Lists, "listed"),
+        (lambda n_arms: Adds(np.zeros(n_arms)), "added"),
     ):
-        Of(Allocates).start(3, seed=0).ask()
+        message = rf"cannot be compiled \(\S+.py, line {line_of(mark)}\): no new array or list can"
+        with pytest.raises(TypeError, match=message):
+            Of(make).start(3, seed=0).ask()
 
 
 @pytest.mark.compiled
@@ -282,11 +325,142 @@ def triple(rule, ledger, t, rng):
     return 0, 1, 2  # (tripled)
 
 
+class Holds(NamedTuple):
+    """Something in a field with a long name; the functions below are of its kinds."""
+
+    candidates: Any
+
+
+class HoldsWithin(Holds):
+    pass
+
+
+class AsksLedger(Holds):
+    pass
+
+
+class AsksArray(Holds):
+    pass
+
+
+class ReadsAny(Holds):
+    pass
+
+
+class CallsPlain(Holds):
+    pass
+
+
+class Differs(Holds):
+    pass
+
+
+class DiffersWithin(Holds):
+    pass
+
+
+@select.register(Holds)
+def hold(rule, ledger, t, rng):
+    return rule.candidat[0], 1  # (held)
+
+
+@duelay.rules.kernel
+def held_first(rule):
+    n = 0
+    return rule.candidats[n]  # (held within)
+
+
+@select.register(HoldsWithin)
+def hold_within(rule, ledger, t, rng):
+    arm = held_first(rule)
+    return arm, 1
+
+
+@duelay.rules.kernel
+def asked(ledger):
+    return ledger.playes[0, 1]  # (ledger)
+
+
+@select.register(AsksLedger)
+def ask_ledger(rule, ledger, t, rng):
+    return asked(ledger), 1
+
+
+@select.register(AsksArray)
+def ask_array(rule, ledger, t, rng):
+    return rule.candidates.argmaxx(), 1  # (array)
+
+
+@select.register(ReadsAny)
+def read_any(rule, ledger, t, rng):
+    return rule.candidates[0], 1  # (read)
+
+
+def plain(n):
+    return n
+
+
+@select.register(CallsPlain)
+def call_plain(rule, ledger, t, rng):
+    return plain(0), 1  # (called)
+
+
+@select.register(Differs)
+def differ(rule, ledger, t, rng):
+    if t < 3:
+        return 0  # (single branch)
+    return 0, 1
+
+
+@duelay.rules.kernel
+def unlike(t):
+    if t < 3:
+        return 0  # (unlike)
+    return 0, 1
+
+
+@select.register(DiffersWithin)
+def differ_within(rule, ledger, t, rng):
+    return unlike(t)
+
+
+def holding(kind, make=np.zeros):
+    return lambda n_arms: kind(make(n_arms))
+
+
 @pytest.mark.compiled
 @pytest.mark.skipif(duelay._core.numba_parts.IS_PLAIN, reason="Numba's own words stand")
 @pytest.mark.parametrize(
     ("make", "mark", "why"),
     [
+        (holding(Holds), "held", r"Holds has no field candidat \(did you mean candidates\?\)$"),
+        (
+            holding(HoldsWithin),
+            "held within",
+            r"HoldsWithin has no field candidats \(did you mean candidates\?\)$",
+        ),
+        (
+            holding(AsksLedger),
+            "ledger",
+            r"Ledger has no field playes \(did you mean plays\?\)$",
+        ),
+        (holding(AsksArray), "array", "array has no argmaxx, or none that can be compiled; set"),
+        (
+            holding(ReadsAny, lambda n_arms: list(range(n_arms))),
+            "read",
+            "its field candidates is a list, and must be a number, an array of numbers or a Named",
+        ),
+        (holding(CallsPlain), "called", "plain is no kernel: write @duelay.rules.kernel above"),
+        (
+            holding(Differs),
+            "single branch",
+            "select must return two arms, each a whole number, as in: return first, second$",
+        ),
+        (
+            holding(DiffersWithin),
+            "unlike",
+            "a function must return the same kind of thing on every line that returns; set",
+        ),
         (Misspelt, "here", "there is no leest_asked: define or import it above"),
         (Rootless, "there", "math has no sqroot"),
         (Draws, "drawn", r"of a Generator's methods .*: int\(rng.random\(\) \* n\) draws one of n"),
@@ -295,9 +469,10 @@ def triple(rule, ledger, t, rng):
     ],
 )
 def test_the_line_that_cannot_be_compiled_is_named(make, mark, why):
-    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
-    place = 1 + next(n for n, line in enumerate(lines) if line.endswith(f"({mark})"))
-    message = rf"the rule {make.__name__} cannot be compiled \(\S+\.py, line {place}\): {why}"
+    name, place = type(make(3)).__name__, line_of(mark)
+    if mark == "unlike":
+        place = f"{place} or {place + 1}"
+    message = rf"the rule {name} cannot be compiled \(\S+\.py, line {place}\): {why}"
     with pytest.raises(TypeError, match=message):
         Of(make).start(3, seed=0).ask()
     problem = duelay.datasets.load("mslr")
@@ -403,6 +578,35 @@ def test_a_rule_that_does_not_return_two_arms_is_told_so_and_not_of_floats(do, m
 
 @pytest.mark.compiled
 @pytest.mark.skipif(duelay._core.numba_parts.IS_PLAIN, reason="Numba's own words stand")
+@pytest.mark.parametrize("value", [{0: 1}, {0}, object()])
+@pytest.mark.parametrize("do", [ask_thrice, simulate_three])
+def test_a_field_that_no_compiler_takes_is_named(do, value):
+    message = (
+        rf"^the rule ReadsAny cannot be compiled.*: its field candidates is a "
+        rf"{type(value).__name__}, and must be a number"
+    )
+    with pytest.raises(TypeError, match=message):
+        do(Of(lambda n_arms: ReadsAny(value)))
+
+
+class Returns(NamedTuple):
+    until: int
+
+
+@select.register(Returns)
+def return_at_first(rule, ledger, t, rng):
+    if t < rule.until:
+        return 0, 1
+
+
+@pytest.mark.parametrize("do", [ask_thrice, simulate_three])
+def test_a_branch_that_returns_nothing_is_refused_when_it_is_taken(do):
+    with pytest.raises(ValueError, match="^the rule Returns has not chosen two arms .*0 to 2$"):
+        do(Of(lambda n_arms: Returns(2)))
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(duelay._core.numba_parts.IS_PLAIN, reason="Numba's own words stand")
 @pytest.mark.parametrize("do", [ask_thrice, simulate_three])
 def test_a_rule_that_lacks_an_argument_is_told_so(do):
     message = (
@@ -445,6 +649,17 @@ def test_an_error_that_is_not_the_compilers_stays_what_it_is():
     ):
         with pytest.raises(AttributeError, match=words):
             refuse(Halves(3), AttributeError(words))
+
+
+def test_what_is_wrong_is_found_in_coloured_words_too():
+    """Where colorama is installed, Numba's words have colours."""
+    words = (
+        "\x1b[1mUnknown attribute \x1b[1m'arms' of type\x1b[0m Halves(int64 x 1)\x1b[0m\n"
+        '\x1b[1mFile "mine.py", line 7:\x1b[0m'
+    )
+    message = r"Halves cannot be compiled \(mine.py, line 7\): Halves has no field arms \(did .* n_"
+    with pytest.raises(TypeError, match=message):
+        refuse(Halves(3), Exception(words))
 
 
 def one_pair(second):

@@ -134,7 +134,11 @@ def test_a_csv_with_or_without_names(tmp_path):
 @pytest.mark.parametrize(
     "content, message",
     [
-        ("0.5,0.7\n0.3\n", "matrix must be square, but its rows differ in length"),
+        ("0.5,0.7\n0.3\n", "its rows differ in length: row 1 has 2 and row 2 has 1$"),
+        ("a;b\n0,5;0,7\n0,3\n", "its rows differ in length: row 1 has 2 and row 2 has 1$"),
+        ("a,b\n0.5,0.7\n0.3,0.5\n0.2,0.1\n", "K rows of K .* but 3 rows are below 2 names$"),
+        ("a,b,c\n0.5,0.7,0.5\n", "K rows of K numbers, .* but 1 row is below 3 names$"),
+        ("a;b\n0,5;0,7x\n0,3;0,5\n", "but row 1 has '0,7x'"),
         ("0.5,0.7\n0.3,much\n", "but row 2 has 'much'"),
         ("0.5,0.7x\n0.3,0.5\n", "but row 1 has '0.7x'"),
         (",a,b\na,0.5,0.7\nb,0.3,0.5\n", "K rows of K numbers, .* but row 1 has ''"),
@@ -149,6 +153,31 @@ def test_a_wrong_csv_is_named(tmp_path, content, message):
     with pytest.raises(ValueError, match=message) as error:
         Problem.from_csv(path)
     assert "wrong.csv" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "old;new\n0,5;0,7\n0,3;0,5\n",
+        "old;new\r\n0.5;0.7\r\n0.3;0.5\r\n",
+        "old\tnew\n0,5\t0.7\n.3\t5e-1\n",
+        '\ufeff"old";"new"\n\n"0,5";"0,7"\n0,3;0,5\n',
+    ],
+)
+def test_a_csv_may_have_semicolons_or_tabs_and_decimal_commas(tmp_path, content):
+    path = tmp_path / "p.csv"
+    path.write_bytes(content.encode())
+    problem = Problem.from_csv(path)
+    assert problem.arms == ("old", "new")
+    assert problem.matrix.tolist() == [[0.5, 0.7], [0.3, 0.5]]
+    path.write_bytes(content.partition("\n")[2].encode())
+    assert Problem.from_csv(path).matrix.tolist() == [[0.5, 0.7], [0.3, 0.5]]
+
+
+def test_names_between_commas_may_have_semicolons(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("a;b,c;d\n0.5,0.7\n0.3,0.5\n")
+    assert Problem.from_csv(path).arms == ("a;b", "c;d")
 
 
 def test_a_missing_csv_is_named(tmp_path):

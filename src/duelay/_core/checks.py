@@ -111,6 +111,16 @@ def is_number(word: str) -> bool:
     return True
 
 
+def frozen(name: str, recipe: Any) -> None:
+    """Refuse a dataclass that can be changed after it was given."""
+    params = getattr(recipe, "__dataclass_params__", None)
+    if params is not None and not params.frozen:
+        raise ValueError(
+            f"{name} must be a frozen dataclass: write @dataclass(frozen=True) above "
+            f"{type(recipe).__name__}"
+        )
+
+
 def nearest(value: Any, words: Iterable[str]) -> str:
     """Return " (did you mean ...?)", or nothing where no word is near."""
     close = difflib.get_close_matches(str(value).lower(), list(words), n=1)

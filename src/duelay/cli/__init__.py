@@ -21,7 +21,7 @@ from duelay.cli.lists import (
 )
 from duelay.cli.recommend import recommend_command
 from duelay.cli.service import ask_command, key_command, serve_command, tell_command
-from duelay.cli.shell import EPILOG, complain
+from duelay.cli.shell import EPILOG, complain, complain_of_usage
 from duelay.cli.simulate import simulate_command
 from duelay.cli.stores import (
     backup_command,
@@ -41,7 +41,7 @@ def run() -> None:
     try:
         status = main(standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        complain_of_usage(error)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("duelay: stopped", err=True)

@@ -144,6 +144,20 @@ def complain(sentence: object) -> None:
     click.echo(wrapped("", line) if sys.stderr.isatty() else line, err=True)
 
 
+def complain_of_usage(error: click.ClickException) -> None:
+    """Say in one sentence what click found wrong, and which help tells more.
+
+    A command that is typed without anything is no error: its help is shown.
+    """
+    if type(error).__name__ == "NoArgsIsHelpError":  # of click 8.2; earlier there is no error
+        error.show()
+        return
+    words = " ".join(error.format_message().split()).removesuffix(".")
+    ctx = getattr(error, "ctx", None)
+    more = "" if ctx is None else f" ({ctx.command_path} --help tells more)"
+    complain(f"{words[:1].lower()}{words[1:]}{more}")
+
+
 def wrapped(head: str, words: str) -> str:
     """Words behind a head, broken between words where the terminal ends."""
     width = min(96, shutil.get_terminal_size().columns)

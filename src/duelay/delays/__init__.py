@@ -21,6 +21,7 @@ from duelay.delays.empirical import Empirical
 from duelay.delays.families import Constant, Geometric, NegativeBinomial, Uniform, Zipf
 from duelay.delays.fitting import fit
 from duelay.delays.never import Never
+from duelay.delays.own import check_own, check_rises
 from duelay.delays.units import refuse_time
 
 Delay: TypeAlias = Law | ByPair
@@ -72,30 +73,8 @@ def check(delay: Any, n_arms: int | None = None) -> Delay:
     if isinstance(delay, ByPair) and n_arms is not None and delay.n_arms != n_arms:
         raise ValueError(f"delay must have laws for {n_arms} arms, got them for {delay.n_arms}")
     law: Delay = delay
-    if isinstance(law, Law) and not type(law).__module__.startswith(f"{__name__}."):
-        _check_own(law)
+    check_own(law)
     return law
-
-
-def _check_own(law: Law) -> None:
-    """Refuse a user's law that cannot be used as a law, before the first duel."""
-    try:
-        hash(law)
-    except TypeError:
-        raise ValueError(
-            f"delay must be hashable, as a frozen dataclass is: write @dataclass(frozen=True) "
-            f"above {type(law).__name__}"
-        ) from None
-    needs = (
-        f"delay must have a cdf that takes an array of ages and returns as many chances, as "
-        f"np.where does: that of {type(law).__name__}"
-    )
-    try:
-        chances = np.asarray(law.cdf(np.arange(3)), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{needs} does not, {error}") from error
-    if chances.shape != (3,):
-        raise ValueError(f"{needs} returns {chances} for three")
 
 
 def _refuse_number(delay: Any) -> None:
@@ -138,11 +117,7 @@ def tables(delay: Delay, n_arms: int, limit: int) -> tuple[NDArray[np.float64], 
     n = max(law.settled(limit) for law in distinct)
     tau = np.stack([np.asarray(law.cdf(np.arange(n + 1)), dtype=np.float64) for law in distinct])
     for law, row in zip(distinct, tau, strict=True):
-        if row[0] != 0 or not (np.diff(row) >= 0).all() or not row[-1] <= 1:
-            raise ValueError(
-                f"delay must have a cdf that is 0 at age 0 and rises to at most 1, got "
-                f"{row[:3]}... to {row[-1]:g} from {law}"
-            )
+        check_rises(law, np.arange(n + 1), row)
     return tau, which
 
 

@@ -106,9 +106,12 @@ class Job:
         A few duels are interpreted: they are the same, and done before the compiler would be.
         """
         if self.is_compiled:
-            rule, _, proceed, _ = self.compiled_run(
-                new_tally(self.gaps, self.ticks, stops=self.stops), 0
-            )
+            tally, k = new_tally(self.gaps, self.ticks, stops=self.stops), self.problem.n_arms
+            try:
+                rule, _, proceed, _ = self.compiled_run(tally, 0)
+            except PAIR_ERRORS as error:  # of a rule with a field that cannot be compiled
+                refuse_pair(self.policy.rule(k), k, error)
+                raise
             try:
                 proceed(0)
             except ERRORS as error:

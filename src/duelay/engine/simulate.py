@@ -94,6 +94,8 @@ def simulate(
             "policy must be a duelay policy, such as RUCBDelay() or policies.parse('recommended'), "
             f"got {_as_given(policy)}"
         )
+    if isinstance(policy, Policy):
+        checks.frozen("policy", policy)
     law = check_delay(delay, problem.n_arms)
     horizon = checks.whole("horizon", horizon)
     runs = checks.whole("runs", runs)

@@ -89,6 +89,7 @@ class Player:
         corrects_position: bool = False,
         clock: str | None = None,
     ) -> None:
+        checks.frozen("policy", policy)
         self.arms = check_arms(arms)
         self.policy = policy
         if clock is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from duelay._core import checks
 from duelay.problems.check import TOLERANCE, check_arms, check_matrix
+from duelay.problems.from_csv import read_matrix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -167,27 +167,12 @@ class Problem:
 
     @classmethod
     def from_csv(cls, path: str | Path, *, name: str | None = None) -> Problem:
-        """Read a problem from a CSV: K rows of K numbers, the arms' names in a first row if any."""
+        """Read a problem from a CSV: K rows of K numbers, the arms' names in a first row if any.
+
+        Semicolons or tabs may separate the cells, and decimals then have a point or a comma.
+        """
         path = Path(path)
-        try:
-            with path.open(newline="", encoding="utf-8-sig") as lines:
-                rows = [row for row in csv.reader(lines) if any(cell.strip() for cell in row)]
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise ValueError(f"cannot read a matrix from {path}: {reason}") from None
-        arms = None
-        if rows and len(rows) == len(rows[0]) + 1:
-            arms = [cell.strip() for cell in rows.pop(0)]
-        if len({len(row) for row in rows}) > 1:
-            raise ValueError(f"{path}: matrix must be square, but its rows differ in length")
-        for number, row in enumerate(rows, start=1):
-            for cell in row:
-                if not checks.is_number(cell):
-                    raise ValueError(
-                        f"{path}: matrix must be K rows of K numbers, separated by commas, below a "
-                        f"row of names or without one, but row {number} has {cell!r}"
-                    )
-        matrix = np.array([[float(cell) for cell in row] for row in rows])
+        matrix, arms = read_matrix(path)
         try:
             return cls(matrix, arms, name=name or path.stem)
         except ValueError as error:

@@ -18,10 +18,18 @@ from duelay.ledger.order import arrange
 _ALPHA = 0.51  # width of the bounds that choose a rival where self-duels are not allowed
 
 
+def no_rule(rule: Any) -> str:
+    """Say what is missing where no `select` is registered for a rule."""
+    name = type(rule).__name__
+    if not hasattr(rule, "_fields"):
+        return f"rule() must return a NamedTuple, whose type picks its select, got a {name}"
+    return f"no rule is called {name}: register select for it"
+
+
 @generic
 def select(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     """Choose the ordered pair that duels at tick t."""
-    raise TypeError(f"no rule is called {type(rule).__name__}: register select for it")
+    raise TypeError(no_rule(rule))
 
 
 @generic
