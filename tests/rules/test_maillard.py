@@ -99,6 +99,25 @@ def test_a_standing_is_led_by_the_ratios_of_the_rule(law, knobs):
         assert told.argmax() == rule.leader[0]
 
 
+@pytest.mark.parametrize(
+    "lowest", [[-0.4, -1.0, -0.7, -2.5], [0.3, -1.0, -1.0, -3.0], [-0.2, -0.2, -0.5, -1.0]]
+)
+def test_a_leader_that_is_beaten_itself_is_challenged_the_more(lowest):
+    """By hand, from the definition of p; in a circle no arm is without evidence against it."""
+    rule = maillard_rule(*KNOBS, 4)
+    rule.lowest[:], rule.leader[0] = lowest, 0
+    against = [-math.log(min(1.0, 2.0 * stats.norm.cdf(z))) for z in lowest]
+    runner_up = max(lowest[1:])
+    p = [
+        math.exp(-d) / (1 if z == runner_up else 1 + d)
+        for z, d in zip(lowest, against, strict=True)
+    ]
+    p[0] = math.exp(-against[0]) / (1 + against[0])
+    wanted = [chance / p[0] for chance in p]
+    assert weigh(rule) == pytest.approx(min(sum(wanted[1:]), 1.0))
+    assert rule.weight[1:] == pytest.approx(wanted[1:])
+
+
 def test_who_lost_two_duels_of_a_thousand_leads_though_another_beats_more():
     ledger = open_ledger(assume(None, None, 4), 4)
     for winner, loser, won, lost in ((0, 1, 600, 400), (2, 0, 1, 0), (3, 0, 1, 0), (1, 2, 60, 40),

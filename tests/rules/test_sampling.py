@@ -150,16 +150,18 @@ def test_a_beta_above_half_has_its_law_however_rare_that_is(plays, won):
 
 @pytest.mark.interpreted
 def test_a_beta_above_half_is_drawn_from_an_exponential_law_only_where_it_is_rare():
-    """Of 16 duels, from five wins on down: more than two deviations below one half."""
-    for won, is_rare in ((5, True), (6, False), (8, False), (11, False), (16, False)):
+    """That is where one half is more than a deviation, sqrt(n) / 2 duels, above the mean."""
+    for n, won, is_rare in ((16, 5, True), (16, 6, False), (21, 8, True), (16, 8, False),
+                            (16, 11, False), (16, 16, False)):  # fmt: skip
         ledger = duelay.DoubleThompson(order="champion").ledger(2)
-        ledger.plays[0, 1], ledger.conversions[0, 1] = 16, won
+        ledger.plays[0, 1], ledger.conversions[0, 1] = n, won
         rng = Fixed(0.6)
         theta = draw_above_half(ledger, 0, 1, rng)
-        assert rng.betas == ([] if is_rare else [(won + 1, 17 - won)])
+        assert rng.betas == ([] if is_rare else [(won + 1, n + 1 - won)])
         assert rng.coins == (2 if is_rare else 0)
-        slope = 2 * (16 - 2 * won)  # a quantile of the exponential law
-        assert theta == pytest.approx(0.5 - math.log(0.4) / slope if is_rare else 0.6)
+        slope = 2 * (n - 2 * won)
+        quantile = -math.log(1.0 - 0.6)  # of the exponential law
+        assert theta == pytest.approx(0.5 + quantile / slope if is_rare else 0.6)
 
 
 @pytest.mark.parametrize("window", [None, 20])
