@@ -427,9 +427,10 @@ def test_the_second_arm_beats_the_first_by_the_most():
             kind = rng.choice(["fresh", "met", "sure"], p=[0.35, 0.5, 0.15])
             if kind != "fresh":
                 n, won = (60, 58) if kind == "sure" else (8, int(rng.integers(3, 8)))
-                pair = (i, first) if rng.random() < 0.5 else (first, i)
-                ledger.plays[pair] = n
-                ledger.conversions[pair] = won if pair[0] == i else n - won
+                there, back = ((n, 0), (n // 2, n // 2), (0, n))[rng.integers(3)]
+                ledger.plays[i, first], ledger.plays[first, i] = there, back
+                ledger.conversions[i, first] = min(won, there)
+                ledger.conversions[first, i] = back - (won - min(won, there))
         rule.row[:] = rng.random(k) < rng.choice([0.3, 0.8])
         rule.row[first] = True
         t, width = 60, 0.51 * math.log(60)
