@@ -8,7 +8,17 @@ import pytest
 import duelay
 from duelay import delays
 from duelay.ledger import age_to, assume_by_clock, clock_to, hear, open_ledger, record, with_room
-from duelay.ledger.clock import ByClock, bucket_error, learned_curve
+from duelay.ledger.assumption import FOREVER, is_deaf, is_known, settles, teach
+from duelay.ledger.clock import (
+    ByClock,
+    add_past,
+    bucket_error,
+    learned_ages,
+    learned_curve,
+    told_ages,
+    with_room_by_clock,
+)
+from duelay.ledger.learned import ENOUGH
 
 LAWS = ["exponential:10m", "constant:1h", "log-normal:10m,3", "uniform:1m,1h", "weibull:0.3,1h",
         "never:0.4,(log-normal:10m,0.1)", "curve:1m/2m/1d,0.3/0.31/0.9"]  # fmt: skip
@@ -215,3 +225,228 @@ def test_what_does_not_go_by_the_clock_says_so():
         duelay.DoubleThompson(window=50).start(3, clock="wall")
     with pytest.raises(ValueError, match="clock must be"):
         duelay.DoubleThompson().start(3, clock="moon")
+
+
+@pytest.mark.parametrize("window", [None, 1800.0, 3600.0])
+@pytest.mark.parametrize("law", LAWS)
+def test_no_duel_at_any_age_counts_as_wrong_as_the_error_says(law, window):
+    """One duel, looked at just before and at the beginning of every bucket."""
+    law, limit = delays.parse(law), math.inf if window is None else window
+    assumed = assume_by_clock(law, window, 2)
+    error, worst = bucket_error(assumed, law), 0.0
+    for worth, low, high in zip(
+        assumed.worth[0], assumed.ages, [*assumed.ages[1:], 1e12], strict=True
+    ):
+        for age in (low, 0.5 * (low + high), np.nextafter(high, 0.0)):
+            worst = max(worst, abs(worth - float(law.cdf(min(age, limit)))))
+    assert worst == pytest.approx(error, abs=1e-9) and error <= 1 / 400 + 1e-9
+
+
+@pytest.mark.parametrize("longest", [math.inf, 1800.0, 3600.0])
+def test_ages_of_a_told_law_are_its_quantiles(longest):
+    for told, steps in ((LAWS[:1], 400), (LAWS[3:5], 200), ([LAWS[5]] * 30, 20), (LAWS[1:2], 400)):
+        laws, wanted = [delays.parse(law) for law in told], {0.0}
+        for law in laws:
+            for step in range(1, steps):
+                wanted.add(float(law.quantile((1.0 - law.never) * step / steps)))
+        wanted = {age for age in wanted if age < longest}
+        wanted |= {longest} if longest < math.inf else set()
+        np.testing.assert_allclose(told_ages(laws, longest), sorted(wanted), rtol=1e-12)
+
+
+def test_a_told_law_counts_as_the_mean_of_both_ends_of_a_bucket():
+    """By hand, for a law with a jump at the end of a bucket, and one with a window."""
+    jumps = assume_by_clock("constant:1h", None, 2)
+    assert jumps.ages.tolist() == [0.0, 3600.0] and jumps.worth.tolist() == [[0.0, 1.0]]
+    even = assume_by_clock("uniform:100s,500s", 200.0, 2)
+    assert even.ages.tolist() == pytest.approx([0, *range(101, 201)])
+    assert even.worth[0, 1:100] == pytest.approx(np.arange(1, 100) / 400 + 1 / 800)
+    assert (even.worth[0, 0], even.worth[0, 100]) == (0.0, pytest.approx(0.25))
+    never = assume_by_clock("never:0.4,(uniform:100s,500s)", None, 2)
+    assert never.worth[0, -1] == pytest.approx(0.6 * (1 - 1 / 800))
+
+
+def test_ages_of_a_learned_law_go_up_to_the_window():
+    ages, last = [0.0, 1e-3], 1e-3
+    while last * 1.06 < 1e8:
+        last *= 1.06
+        ages.append(last)
+    np.testing.assert_allclose(learned_ages(None), [*ages, 1e8], rtol=1e-9)
+    for window in (1e-4, 1e-3, 1.5e-3, 60.0, 3e8):
+        ages = [0.0, *(1e-3 * 1.06**k for k in range(600) if 1e-3 * 1.06**k < window), window]
+        np.testing.assert_allclose(learned_ages(window), ages, rtol=1e-9)
+
+
+def test_every_count_of_a_learned_ledger_is_that_of_a_list_of_duels():
+    """At every news, self-duels that teach the law among them; *expected* is of the last look."""
+    rng, window = np.random.default_rng(6), 40.0
+    assumed = assume_by_clock("learn", window, 2)
+    ledger, now, looks, look = open_ledger(assumed, 2, "coin"), 1.7e9, 0, 50
+    at, pairs, heard, teaches, taught = [], [], [], [], 0
+    for t in range(1, 421):
+        now += rng.exponential(1.0) * (rng.random() < 0.6)
+        clock_to(ledger, now)
+        for k in range(t - 1):
+            is_open = heard[k] == math.inf and now - at[k] < 30.0
+            if is_open and rng.random() < 0.04:
+                heard[k] = now - at[k]
+                hear(ledger, *pairs[k], k + 1, t)
+                taught += teaches[k]
+        age_to(ledger, t)
+        if (looks == 0 and taught >= ENOUGH) or t >= look:
+            look = t + max(50, t // 20)
+            looks += taught >= ENOUGH
+        age = now - np.array(at)
+        low, high = assumed.ages[:-1], assumed.ages[1:]
+        bucket = np.searchsorted(assumed.ages, age, side="right") - 1
+        for i, j in ((0, 1), (1, 0), (0, 0), (1, 1)):
+            mine = np.array([pair == (i, j) and i != j for pair in pairs], dtype=bool)
+            wanted = np.bincount(bucket[mine], minlength=assumed.ages.size)
+            np.testing.assert_array_equal(assumed.duels[i, j], wanted)
+        delay, tells = np.array(heard)[:, None], np.array(teaches, dtype=bool)[:, None]
+        passed = tells & (age[:, None] >= high) & (delay >= low)
+        np.testing.assert_array_equal(assumed.at_risk[:-1], passed.sum(axis=0))
+        np.testing.assert_array_equal(assumed.events[:-1], (passed & (delay < high)).sum(axis=0))
+        assert (assumed.n_taught[0], assumed.n_looks[0], assumed.look[0]) == (taught, looks, look)
+        by_hand = (assumed.duels * assumed.worth[0]).sum(axis=2)
+        np.testing.assert_allclose(assumed.total, by_hand, rtol=1e-9, atol=1e-9)
+        first, second = rng.integers(2, size=2)
+        record(ledger, first, second, t)
+        if first == second and rng.random() < 0.5:
+            teach(assumed, t)
+        is_taught = first != second or assumed.heard_in[t % assumed.born.size] == -1
+        at, pairs = [*at, now], [*pairs, (first, second)]
+        heard, teaches = [*heard, math.inf], [*teaches, bool(is_taught)]
+    assert looks > 2 and sum(teaches) > sum(i != j for i, j in pairs) + 20
+    tau = np.concatenate([[0.0], np.minimum(2.0 * (1.0 - np.cumprod(ratios(assumed))), 1.0)])
+    assert assumed.tau[-1] > 0.3 and assumed.look[0] > 421
+    assumed.look[0] = 421
+    age_to(ledger, 421)
+    np.testing.assert_allclose(assumed.tau, tau)
+    middle = 0.5 * (tau[1:-1] + tau[2:])
+    np.testing.assert_allclose(assumed.worth[0], [0.0, *middle, tau[-1]])
+
+
+def ratios(assumed):
+    """The share of each bucket but the last that stays silent; 1 where nobody has passed it."""
+    n, d = assumed.at_risk[:-1], assumed.events[:-1]
+    return np.array([1.0 if n[k] == 0 else 1.0 - d[k] / n[k] for k in range(n.size)])
+
+
+def test_looks_at_the_law_come_after_fifty_duels_or_a_twentieth_of_all():
+    assumed = assume_by_clock("learn", 40.0, 2)
+    ledger = open_ledger(assumed, 2, "coin")
+    assumed.n_taught[0], assumed.n_looks[0] = ENOUGH, 1
+    for t, look, looks in ((49, 50, 1), (50, 100, 2), (99, 100, 2), (100, 150, 3), (1000, 1050, 4),
+                           (1060, 1113, 5), (5019, 5269, 6)):  # fmt: skip
+        age_to(ledger, t)
+        assert (assumed.look[0], assumed.n_looks[0]) == (look, looks)
+    assumed.n_taught[0] = ENOUGH - 1
+    age_to(ledger, 6000)
+    assert (assumed.look[0], assumed.n_looks[0]) == (6300, 6)
+
+
+def test_a_told_law_is_never_learned():
+    assumed = assume_by_clock("exponential:10m", None, 2)
+    worth = assumed.worth.copy()
+    assumed.n_taught[0] = 10 * ENOUGH
+    age_to(open_ledger(assumed, 2), 500)
+    assert assumed.n_looks[0] == 0 and (assumed.worth == worth).all()
+    assert is_known(assumed) and settles(assumed) == FOREVER
+
+
+def test_the_first_look_waits_for_the_hundredth_conversion_alone():
+    for taught in (ENOUGH - 1, ENOUGH, ENOUGH + 1):
+        assumed = assume_by_clock("learn", 40.0, 2)
+        assumed.n_taught[0] = taught
+        age_to(open_ledger(assumed, 2, "coin"), 7)
+        assert is_known(assumed) == (taught >= ENOUGH) == (assumed.n_looks[0] == 1)
+
+
+def test_a_ledger_is_deaf_until_a_twentieth_is_answered_or_with_a_law_until_the_first():
+    told, learned = assume_by_clock("exponential:10m", None, 2), assume_by_clock("learn", None, 2)
+    assert is_deaf(told, 100) and is_deaf(learned, 1)
+    told.n_taught[0] = 1
+    assert not is_deaf(told, 10**6)
+    for taught, t, wanted in ((1, 21, True), (1, 20, False), (5, 101, True), (5, 100, False),
+                              (6, 101, False), (0, 1, True)):  # fmt: skip
+        learned.n_taught[0] = taught
+        assert is_deaf(learned, t) == wanted
+    learned.n_taught[0], learned.n_looks[0] = 1, 1
+    assert not is_deaf(learned, 10**6)
+
+
+@pytest.mark.parametrize("answered", [ENOUGH - 1, ENOUGH, ENOUGH + 50])
+def test_a_past_that_is_closed_counts_in_full(answered):
+    plays = np.array([[4, 150], [90, 2]])
+    assumed = assume_by_clock("learn", 40.0, 2)
+    n = assumed.ages.size
+    asked, heard = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    asked[:4], heard[1], heard[3] = (240, 240, 210, 210), 30, answered - 30
+    add_past(assumed, 246, plays, asked, heard)
+    assert (assumed.reached == 247).all() and assumed.n_taught[0] == answered
+    assert (assumed.duels[:, :, -1] == plays).all() and (assumed.duels[:, :, :-1] == 0).all()
+    assert (assumed.at_risk == asked).all() and (assumed.events == heard).all()
+    assert assumed.n_looks[0] == is_known(assumed) == (answered >= ENOUGH)
+    silent = (1 - 30 / 240) * (1 - (answered - 30) / 210)
+    tau = min(1.0, 2 * (1 - silent)) if answered >= ENOUGH else 1.0
+    np.testing.assert_allclose(assumed.total, plays * tau)
+
+
+def test_a_past_under_a_told_law_teaches_nothing():
+    assumed = assume_by_clock("never:0.4,(uniform:100s,500s)", 200.0, 2)
+    plays, none = np.array([[0, 30], [20, 0]]), np.zeros(assumed.ages.size, dtype=np.int64)
+    add_past(assumed, 50, plays, none + 7, none + 3)
+    assert (assumed.at_risk == 0).all() and (assumed.events == 0).all()
+    assert assumed.n_taught[0] == 0 and assumed.n_looks[0] == 0
+    np.testing.assert_allclose(assumed.total, plays * 0.15)
+
+
+def test_there_is_room_until_the_oldest_open_duel_is_in_the_way():
+    assumed = assume_by_clock("learn", 40.0, 2)
+    size = assumed.born.size
+    for oldest in (1, 700):
+        assumed.reached[-1] = oldest
+        assert with_room_by_clock(assumed, oldest + size - 1) is assumed
+        wide = with_room_by_clock(assumed, oldest + size)
+        for name in ("born", "first", "second", "heard_in"):
+            assert getattr(wide, name).size == 2 * size
+
+
+def test_a_learned_curve_has_greenwoods_band():
+    """By hand: buckets in which nobody, some, one of one, or all convert; the last has no end."""
+    assumed = assume_by_clock("learn", 2e-3, 2)
+    n = assumed.ages.size
+    for last in (n - 2, n - 3, 4):
+        assumed.at_risk[:], assumed.events[:] = 0, 0
+        assumed.at_risk[:4], assumed.events[:4] = (60, 50, 0, 40), (5, 0, 0, 3)
+        assumed.at_risk[last], assumed.events[last] = 1, 0
+        assumed.at_risk[-1] = 9  # nobody knows how long these will be silent
+        curve, survival, terms = learned_curve(assumed), 1.0, 0.0
+        assert [float(age) for age in curve.ages] == assumed.ages[1 : last + 2].tolist()
+        for place in range(last + 1):
+            at_risk, events = int(assumed.at_risk[place]), int(assumed.events[place])
+            if events:
+                survival *= 1 - events / at_risk
+                terms += events / (at_risk * (at_risk - events))
+            tau, wide = 2 * (1 - survival), 2 * 1.96 * survival * math.sqrt(terms)
+            assert curve.shares[place] == pytest.approx(tau)
+            assert curve.lower[place] == pytest.approx(max(tau - wide, 0))
+            assert curve.upper[place] == pytest.approx(min(tau + wide, 1))
+    assumed.events[last] = 1  # the only one left converts: all are certain to
+    curve = learned_curve(assumed)
+    assert (curve.shares[-1], curve.lower[-1], curve.upper[-1]) == (1.0, 1.0, 1.0)
+    assumed.at_risk[:], assumed.events[:] = 0, 0
+    assert learned_curve(assumed).shares == (0.0,)
+
+
+def test_the_error_of_a_learned_law_is_half_a_bucket_or_the_whole_first():
+    assumed = assume_by_clock("learn", 1.2e-3, 2)
+    n = assumed.ages.size
+    assumed.tau[:] = [0.0, *np.linspace(0.3, 0.6, n - 1)]
+    assert bucket_error(assumed) == pytest.approx(0.3)
+    assumed.tau[:] = [0.0, 0.1, *np.linspace(0.6, 0.7, n - 2)]
+    assert bucket_error(assumed) == pytest.approx(0.25)
+    assumed.tau[-1] = 1.5 + assumed.tau[-2]
+    assert bucket_error(assumed) == pytest.approx(0.75)
+    assert bucket_error(assume_by_clock("learn", 1e-4, 2)) == 1.0

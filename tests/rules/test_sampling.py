@@ -17,6 +17,7 @@ from duelay.rules.beliefs import (
     chance_above_half,
     draw_above_half,
     is_beaten_for_certain,
+    reach,
 )
 from duelay.rules.double_thompson import (
     beats_all,
@@ -145,6 +146,48 @@ def test_a_beta_above_half_has_its_law_however_rare_that_is(plays, won):
     beta = stats.beta(won + 1, plays - won + 1)
     assert min(drawn) > 0.5
     assert stats.kstest(drawn, lambda x: 1 - beta.sf(x) / beta.sf(0.5)).pvalue > 0.001
+
+
+@pytest.mark.interpreted
+def test_a_beta_above_half_is_drawn_from_an_exponential_law_only_where_it_is_rare():
+    """That is where one half is more than a deviation, sqrt(n) / 2 duels, above the mean."""
+    for n, won, is_rare in ((16, 5, True), (16, 6, False), (21, 8, True), (16, 8, False),
+                            (16, 11, False), (16, 16, False)):  # fmt: skip
+        ledger = duelay.DoubleThompson(order="champion").ledger(2)
+        ledger.plays[0, 1], ledger.conversions[0, 1] = n, won
+        rng = Fixed(0.6)
+        theta = draw_above_half(ledger, 0, 1, rng)
+        assert rng.betas == ([] if is_rare else [(won + 1, n + 1 - won)])
+        assert rng.coins == (2 if is_rare else 0)
+        slope = 2 * (n - 2 * won)
+        quantile = -math.log(1.0 - 0.6)  # of the exponential law
+        assert theta == pytest.approx(0.5 + quantile / slope if is_rare else 0.6)
+
+
+@pytest.mark.parametrize("window", [None, 20])
+@pytest.mark.parametrize("law", [*LAWS, delays.Never(0.4, delays.Uniform(3, 9))], ids=str)
+def test_what_a_pair_can_lose_without_news_is_what_it_loses_in_the_end(law, window):
+    """By letting the ledger age: S now, the most that N~ - S is ever, and N~ now."""
+    n_grow = 0
+    for seed in range(4):
+        rng, ledger = np.random.default_rng(seed), open_ledger(assume(law, window, 3), 3)
+        for t in range(1, 12 + seed):
+            step(ledger, t, rng)
+        told, pairs = ledger.estimates(), [(0, 1), (1, 0), (2, 0), (1, 2)]
+        found = {pair: reach(ledger, *pair) for pair in pairs}
+        most = dict.fromkeys(pairs, 0.0)
+        for later in range(t + 1, t + 300):
+            for pair in pairs:
+                s, n = wins_and_count(ledger, *pair)
+                most[pair] = max(most[pair], n - s)
+            age_to(ledger, later)
+        for pair in pairs:
+            won, lost, n = found[pair]
+            assert won == pytest.approx(min(max(told.wins[pair], 0.0), told.expected[pair]))
+            assert n == pytest.approx(told.expected[pair])
+            assert lost == pytest.approx(most[pair], abs=1e-9)
+            n_grow += lost > n - won + 0.1
+    assert n_grow == 0 if law is None else n_grow > 2
 
 
 @pytest.mark.interpreted

@@ -156,12 +156,13 @@ def bucket_error(assumed: ByClock, delay: Any = None) -> float:
     if assumed.learns:
         rise = np.diff(assumed.tau)
         return float(max(rise[0], rise[1:].max() / 2.0)) if rise.size > 1 else 1.0
-    k, worst = len(assumed.law), 0.0
+    k, worst, before = len(assumed.law), 0.0, np.nextafter(assumed.ages[1:], 0.0)
     for i in range(k):
         for j in range(k):
-            law = delay.at(i, j)
-            start = np.asarray(law.cdf(assumed.ages))
-            worst = max(worst, float(np.abs(assumed.worth[assumed.law[i, j]] - start).max()))
+            law, worth = delay.at(i, j), assumed.worth[assumed.law[i, j]]
+            start = np.abs(worth - law.cdf(assumed.ages)).max()
+            end = np.abs(worth[:-1] - law.cdf(before)).max(initial=0.0)  # the first counts as 0
+            worst = max(worst, float(start), float(end))
     return worst
 
 
