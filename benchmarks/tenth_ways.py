@@ -78,9 +78,9 @@ def weigh(rule: Any) -> float:
 @select.register(VariantRule)
 def _select(rule: VariantRule, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
     base = rule.base
-    before = base.heard[0]
+    before = base.seen_news[0]
     if maillard.believe(base, ledger, t):
-        if base.heard[0] != before:
+        if base.seen_news[0] != before:
             rule.since[0] = t
         find_holders(rule)
         maillard.find_leader(base, rng)

@@ -424,7 +424,7 @@ def test_counts_of_merged_players_are_the_sums_of_theirs(kind):
     for name in ("plays", "conversions"):
         of_both, *parts = [getattr(ledger, name) for ledger in ledgers]
         np.testing.assert_array_equal(of_both, sum(parts))
-    for name in ("duels", "events", "at_risk", "told"):
+    for name in ("duels", "events", "at_risk", "n_taught"):
         of_both, *parts = [getattr(ledger.assumed, name) for ledger in ledgers]
         np.testing.assert_array_equal(of_both, sum(parts), err_msg=name)
 
