@@ -209,3 +209,6 @@ def test_where_nothing_can_be_kept_the_reason_is_known(tmp_path, monkeypatch):
         assert folder is None and reason.endswith("cannot be written")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert cache.find_folder(NAME)[0] == tmp_path / "xdg" / "duelay" / NAME
+    monkeypatch.setenv("XDG_CACHE_HOME", "here")  # the specification of XDG ignores such a one
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    assert cache.find_folder(NAME)[0] == tmp_path / ".cache" / "duelay" / NAME

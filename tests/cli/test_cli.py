@@ -6,6 +6,7 @@ import pytest
 
 from duelay import cli
 from duelay.cli import compare
+from duelay.experiments.reading import BUILT_IN
 
 
 def duelay_command(*arguments, capsys=None):
@@ -168,6 +169,12 @@ def test_ctrl_c_is_status_130(command, monkeypatch):
     monkeypatch.setattr(compare, "simulate", interrupted)
     status, _, complaints = command(*SIMULATE)
     assert status == 130 and complaints.strip() == "duelay: stopped"
+
+
+def test_the_help_of_run_names_every_study(command):
+    words = command("run", "--help")[1]
+    named = words.partition("Studies:")[2].partition(".")[0].replace(",", " ").split()
+    assert named == sorted(BUILT_IN)
 
 
 def test_help_and_version(command):

@@ -145,6 +145,28 @@ def test_an_alarm_is_told_once(local, receiver, watch):
     assert sorted(receiver.told) == sorted(("alarm", name) for name in names)
 
 
+def test_alarms_are_looked_for_after_answers_alone_and_in_a_namesake(
+    local, receiver, watch, monkeypatch
+):
+    """Neither needs more duels than the last look has seen."""
+    monkeypatch.setattr(watching, "_ALARMS", 0.0)
+    watcher, looked = watch(local), []
+    watcher._notice_alarms = lambda head: looked.append((head["asked"], head["heard"]))
+    experiment = Experiment.create(local, "buttons", ARMS)
+    hook(experiment, receiver)
+    duels = [experiment.ask() for _ in range(3)]
+    watcher.notice()
+    watcher.notice()  # nothing is new
+    experiment.tell(duels[0])
+    watcher.notice()
+    experiment.delete()
+    namesake = Experiment.create(local, "buttons", ARMS)
+    hook(namesake, receiver)
+    namesake.ask()
+    watcher.notice()
+    assert looked == [(3, 0), (3, 1), (1, 0)]
+
+
 def test_traffic_that_falls_silent_is_told_once_and_again_after_more_traffic(
     local, receiver, watch
 ):
