@@ -19,7 +19,7 @@ from duelay.engine.tick import new_tally
 from duelay.engine.world import NOBODY, duel, make_world, take_due
 from duelay.problems import arithmetic, bradley_terry
 from duelay.testing import compiled_duels, live_duels
-from helpers import BUILT_IN
+from helpers import BUILT_IN, Live
 
 PROBLEM = arithmetic(4, 0.1)
 
@@ -388,7 +388,9 @@ def test_runs_may_be_done_in_several_goes_and_pairs_recorded():
     assert duelay.simulate(PROBLEM, duelay.RUCB(), delay="constant", horizon=5).pairs is None
 
 
-@pytest.mark.parametrize("policy", [duelay.Decide(), duelay.DoubleThompson()], ids=str)
+@pytest.mark.parametrize(
+    "policy", [duelay.Decide(), duelay.DoubleThompson(), Live(duelay.Decide())], ids=str
+)
 def test_where_nothing_was_heard_nobody_leads(policy):
     law, winner_first = delays.Never(1.0, delays.Constant(1)), arithmetic(3, 0.1)
     result = duelay.simulate(winner_first, policy, delay=law, horizon=50, runs=3)

@@ -181,11 +181,14 @@ class Job:
                 age_to(ledger, self.horizon + 1)
                 if self.stops and declared(rule, ledger) >= 0:
                     tally.stopped[0] = self.horizon
-            is_heard = self.is_vote or ledger.conversions.any()
+            of_two = ledger.conversions.sum() > ledger.conversions.trace()
+            is_heard = self.is_vote or bool(of_two)
             leader = leader_of(ledger, active_of(self.policy, rule, k), self.policy)
-            leader = leader if is_heard else NOT_HEARD
         else:
-            leader = player.standing().leader if hasattr(player, "standing") else UNKNOWN
+            standing = player.standing() if hasattr(player, "standing") else None
+            is_heard = getattr(standing, "is_heard", True)  # not every player's says so
+            leader = UNKNOWN if standing is None else standing.leader
+        leader = leader if is_heard else NOT_HEARD
         stopped = int(tally.stopped[0]) or self.horizon + 1
         final = regret_so_far(tally)
         bets = self.stops and isinstance(ledger.assumed, Bets)
