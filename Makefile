@@ -17,6 +17,8 @@ unexport PYTHONDONTWRITEBYTECODE
 MADE := $(VENV) .matrix demo paper site build dist \
     .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 KEPT := studies scaling tenth
+# Where the stages of `make test` write down what they have skipped.
+SKIPPED := $(CURDIR)/build/left-out
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .PHONY: help demo demo-live check check-live test test-library lint docs pictures test-quick test-compiled test-interpreted \
@@ -79,9 +81,13 @@ check: lint
 check-live: lint
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'not slow and not long' $(addprefix tests/,$(LIVE))
 
+# What was skipped, and why, is said once more at the end, also if something has failed.
 # Two at a time: while tests of the one stage wait for servers, those of the other compile.
 test: $(VENV)/.ready-dev
-	$(MAKE) --no-print-directory -j 2 test-wheel lint docs test-compiled test-interpreted
+	@rm -rf $(SKIPPED)
+	@DUELAY_LEFT_OUT=$(SKIPPED) $(MAKE) --no-print-directory -j 2 \
+	    test-wheel lint docs test-compiled test-interpreted; \
+	status=$$?; $(BIN)/python tests/left_out.py $(SKIPPED); exit $$status
 
 # More than half of all tests are of live experiments: with real databases, servers and a browser.
 test-library:

@@ -8,7 +8,10 @@ import sys
 import types
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+import left_out
 
 # A shell that starts the tests in the background has Ctrl-C ignored, by them and their children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -19,6 +22,14 @@ gc.set_threshold(50_000, 20, 100)
 
 # Every client of httpx reads all certificates that there are, also one that calls no https.
 ssl.create_default_context = functools.cache(ssl.create_default_context)
+
+# How fast the machine is decides nothing that a test looks at: neither what is said on standard
+# error, here or in a child, nor whether hypothesis is content.
+os.environ["DUELAY_COMPILE_NOTICE"] = "never"
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
@@ -145,8 +156,7 @@ def module(tmp_path, monkeypatch):
             del sys.modules[name]
 
 
-# Of what is tested with PostgreSQL or in a browser, and cannot be: said at the end, and not only
-# counted.
+# Of what is tested with PostgreSQL or in a browser, and cannot be.
 WITHOUT = "NOT TESTED WITH POSTGRESQL"
 UNSEEN = "NOT TESTED IN A BROWSER"
 
@@ -214,8 +224,10 @@ def bare(request, tmp_path):
 
 
 def pytest_terminal_summary(terminalreporter):
-    skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
-    for words in (WITHOUT, UNSEEN):
-        if left := [why[why.index(words) :].rstrip("')") for why in skipped if words in why]:
-            terminalreporter.section(words, sep="!", red=True, bold=True)
-            terminalreporter.line(f"{len(left)} tests were left out. {left[0]}")
+    """Say what was skipped and why, in at most ten lines; `make test` says it once more."""
+    counts = left_out.reasons(terminalreporter.stats.get("skipped", []))
+    left_out.write(counts)
+    if counts:
+        terminalreporter.section(left_out.TITLE, sep="!", red=True, bold=True)
+        for line in left_out.lines(counts):
+            terminalreporter.line(line)

@@ -30,20 +30,20 @@ def play(n, policy=None, **started):
 def is_compiled():
     return len(take_turn.compiled.overloads)
 """
-# Who waits is told so at once, and not after a second: another machine may compile within one.
+# How long calls are interpreted is for the test to say, by COMPILER.spent, and not for the machine.
 AT_ONCE = """
-from duelay._core import borders, compiling
-compiling.PATIENCE = 0.0
+from duelay._core import borders
+borders.PATIENCE = 1e6
 borders._MANY = 1
 """
 
 
 def run(folder, program, waits=False, may_say="", **more):
-    at_once = AT_ONCE if waits else ""
+    """What it prints; who waits for the compiler is told so at once, and not after a second."""
     done = subprocess.run(
-        [sys.executable, "-c", PLAY + at_once + textwrap.dedent(program)],
-        capture_output=True, text=True, timeout=300,
-        env={**os.environ, "NUMBA_CACHE_DIR": str(folder), **more},
+        [sys.executable, "-c", PLAY + AT_ONCE + textwrap.dedent(program)],
+        capture_output=True, text=True, timeout=600,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder), "DUELAY_COMPILE_NOTICE": "0", **more},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert ("compiling, once" in done.stderr) == waits
@@ -57,9 +57,12 @@ WHOLE = """
     print(digest)
 """
 CHANGED_OVER = """
+    start, COMPILER._start = COMPILER._start, lambda: None  # not yet
     for t, (digest, _) in enumerate(play(400, {policy}, {started})):
         if t == 150:
             assert is_compiled() == 0
+            COMPILER._start = start
+            COMPILER.go_on()
             COMPILER.wait()
             assert is_compiled() == 1
     print(digest)
@@ -83,18 +86,35 @@ def test_duels_are_the_same_interpreted_and_changed_over(tmp_path, policy, start
 @pytest.mark.compiled
 def test_who_calls_often_waits_for_the_compiler_a_moment_at_each_call(tmp_path):
     program = """
+        import threading
         COMPILER.spent = 1e9
-        playing = play(400, duelay.RUCBDelay())
-        longest, calls, start = 0.0, 0, time.perf_counter()
+        begin, moments, threads = threading.Event(), [], set()
+        compile, wait_for = borders._Border.compile, COMPILER._lock.wait_for
+
+        def compiling(*given):  # takes as long as 20 moments
+            threads.add(threading.current_thread().name)
+            begin.wait()
+            compile(*given)
+
+        def wait(is_done, seconds):
+            moments.append(seconds)
+            if len(moments) < 20:
+                return False
+            begin.set()
+            return wait_for(is_done)
+
+        borders._Border.compile, COMPILER._lock.wait_for = compiling, wait
+        playing, calls = play(400, duelay.RUCBDelay()), 0
         while not is_compiled():
             next(playing)
-            calls, now = calls + 1, time.perf_counter()
-            longest, start = max(longest, now - start), now
-        print(longest, calls)
+            calls += 1
+        assert set(moments) == {borders._MOMENT}
+        assert threads == {"duelay-compiler"}
+        print(calls)
         print([digest for digest, _ in playing][-1])
     """
-    longest, calls, digest = run(tmp_path, program, waits=True)
-    assert float(longest) < 2.0 and int(calls) < 300  # in one call it took some 10
+    calls, digest = run(tmp_path, program, waits=True)
+    assert 5 < int(calls) <= 20
     assert [digest] == run(tmp_path, WHOLE.format(policy="duelay.RUCBDelay()", started=""))
 
 
@@ -111,25 +131,46 @@ def test_at_the_end_of_a_program_the_caller_compiles(tmp_path):
 @pytest.mark.compiled
 def test_a_program_that_ends_does_not_wait_for_all_of_it(tmp_path):
     program = """
+        import threading
+        from numba.core import event
+
+        class Compiled(event.Listener):
+            n, is_under_way = 0, threading.Event()
+
+            def on_start(self, happening):
+                self.n += 1
+                if self.n == 3:
+                    COMPILER._stop.set()  # as the end of the program does
+                    self.is_under_way.set()
+
+            def on_end(self, happening): ...
+
+        event.register("numba:compile", compiled := Compiled())
         for _ in play(20, duelay.Decide(error=0.05)):
-            pass
-        time.sleep(1.5)  # it has begun
-        assert COMPILER._thread is not None and not is_compiled()
-        start = time.process_time()  # of all threads
+            if compiled.is_under_way.is_set():
+                break
+        compiled.is_under_way.wait()
         COMPILER.stop()
-        print(time.process_time() - start)
+        print(compiled.n, is_compiled())
     """
-    assert float(run(tmp_path, program)[0]) < 5.0  # all of it takes some 15
+    n, is_compiled = map(int, run(tmp_path, program))
+    assert n <= 4 and not is_compiled  # all of it are many more
 
 
 @pytest.mark.compiled
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_parent_and_child_of_a_fork_both_go_on_compiling(tmp_path):
     program = """
+        import threading
+        begun, compile = threading.Event(), borders._Border.compile
+        def compiling(*given):
+            begun.set()
+            compile(*given)
+        borders._Border.compile = compiling
         playing = play(100, duelay.RUCBDelay())
         for t in range(50):
             next(playing)
-        time.sleep(0.7)  # it has begun
+        begun.wait()
         child = os.fork()
         COMPILER.wait()
         found = [digest for digest, _ in playing][-1]
@@ -159,7 +200,7 @@ def test_a_fork_while_a_simulation_compiles_can_compile_in_the_child(tmp_path):
             global_compiler_lock._lock.release()
             time.sleep(0.01)
         if (child := os.fork()) == 0:
-            signal.alarm(200)
+            signal.alarm(600)
             simulate()
             os._exit(0)
         thread.join()
@@ -222,7 +263,7 @@ def test_a_short_simulation_is_interpreted_and_finds_the_same(tmp_path):
             return duelay.simulate(duelay.datasets.load("tennis"), duelay.RUCBDelay(), runs=2,
                                    delay="geometric:0.1", horizon=300).regret.tolist()
         brief = final()
-        assert not play.overloads and 0 < COMPILER.spent < 60
+        assert not play.overloads and COMPILER.spent > 0
         COMPILER.spent = 1e9  # as after many of them
         assert final() == brief
         assert len(play.overloads) == 1

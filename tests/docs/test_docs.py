@@ -153,7 +153,7 @@ def test_the_site_builds_and_loads_nothing_from_the_network(tmp_path):
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     pages = sorted(tmp_path.rglob("*.html"))

@@ -100,6 +100,7 @@ def test_a_player_grows_by_what_it_remembers():
     player = duelay.RUCBDelay().start(5, seed=0)
     for _ in range(20_000):
         player.ask()
+    COMPILER.wait()  # which takes memory, too
     before = resident()
     for _ in range(80_000):
         player.ask()
@@ -109,6 +110,7 @@ def test_a_player_grows_by_what_it_remembers():
 @pytest.mark.compiled
 def test_the_memory_of_the_process_does_not_grow_with_the_runs():
     def grown(runs):
+        COMPILER.wait()
         before = resident()
         duelay.simulate(
             PROBLEM, duelay.RUCBDelay(), delay="geometric:0.1", horizon=20, runs=runs, workers=1,

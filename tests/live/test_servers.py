@@ -92,4 +92,4 @@ def test_what_is_left_out_for_want_of_a_server_is_said_at_the_end(tmp_path):
         env=os.environ | {"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"},
     )  # fmt: skip
     assert "1 passed, 1 skipped" in done.stdout
-    assert "1 tests were left out. NOT TESTED WITH POSTGRESQL: there is none" in done.stdout
+    assert "1 x NOT TESTED WITH POSTGRESQL: there is none" in done.stdout

@@ -26,6 +26,7 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def compiled_at_once(monkeypatch):
     monkeypatch.setattr(borders.COMPILER, "spent", 1e9)
+    monkeypatch.setattr(borders, "_MOMENT", 600.0)  # each call waits until it is done
 
 
 def play(player, n):
