@@ -22,6 +22,7 @@ from duelay.testing import compiled_duels, live_duels
 from helpers import BUILT_IN, Live
 
 PROBLEM = arithmetic(4, 0.1)
+simulate_module = sys.modules[duelay.simulate.__module__]
 
 
 @pytest.mark.parametrize("window", [None, 1, 8, 64])
@@ -297,7 +298,7 @@ def test_a_run_goes_on_however_long_a_tick_takes(monkeypatch):
 
 
 def test_workers_are_the_cores_that_this_process_may_use(monkeypatch):
-    cores = sys.modules[duelay.simulate.__module__]._cores
+    cores = simulate_module._cores
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {1, 4, 6}, raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     assert cores() == 3
@@ -320,27 +321,39 @@ def wake_another_thread():
      (2, lambda: os.kill(os.getpid(), signal.SIGINT)), (2, wake_another_thread)],
     ids=["1", "2", "2 elsewhere"],
 )  # fmt: skip
-def test_ctrl_c_stops_a_long_simulation_cleanly(workers, press):
+def test_ctrl_c_stops_a_long_simulation_cleanly(workers, press, monkeypatch):
     def workers_alive():
         return [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]
 
     before = workers_alive()
-    pressed = threading.Timer(0.7, press)
+    begun, is_over = threading.Event(), threading.Event()
+
+    class Bar(simulate_module.tqdm):
+        def update(self, n=1):
+            begun.set()
+
+    def press_once():
+        begun.wait()
+        if not is_over.is_set():  # else the simulation has failed: it would hit another test
+            press()
+
+    monkeypatch.setattr(simulate_module, "tqdm", Bar)
+    pressed = threading.Thread(target=press_once)
     pressed.start()
-    start = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
             duelay.simulate(
                 bradley_terry(np.linspace(1, 2, 20)),
                 duelay.DoubleThompson(),  # it looks at every tick
                 delay="geometric:0.01",
-                horizon=10**9,
+                horizon=10**9,  # for days: it ends by Ctrl-C or not at all
                 runs=2,
                 workers=workers,
             )
     finally:
-        pressed.cancel()  # if the simulation failed before: it would hit another test
-    assert time.monotonic() - start < 30
+        is_over.set()
+        begun.set()
+        pressed.join()
     assert workers_alive() == before
 
 

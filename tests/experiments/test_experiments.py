@@ -133,16 +133,62 @@ def test_results_of_other_sources_are_not_loaded(finished, monkeypatch):
         experiments.load(spec(), finished)
 
 
-def start(folder, specification, *options):
+# A run that does not end by itself, however late somebody comes to disturb it: it holds before the
+# last of its 96 cells.
+HELD = """
+import sys, time
+from duelay import cli
+from duelay.experiments import work
+
+real = work.write
+
+def write(cell, arrays, store):
+    while len(list(store.glob("[!.]*.npz"))) >= 90:
+        time.sleep(0.1)
+    real(cell, arrays, store)
+
+work.write = write
+sys.argv[0] = "duelay"
+cli.run()
+"""
+# A run that loses one of its own processes once it has written two cells.
+LOSES_A_WORKER = """
+import os, signal, sys
+from pathlib import Path
+from duelay import cli
+from duelay.experiments import work
+
+real, n = work.write, 0
+
+def write(*given):
+    global n
+    real(*given)
+    n += 1
+    if n == 2:
+        for child in Path("/proc/self/task").glob("*/children"):
+            for pid in child.read_text().split():
+                command = Path(f"/proc/{pid}/cmdline").read_text()
+                if "loky" in command and "resource_tracker" not in command:
+                    os.kill(int(pid), signal.SIGKILL)
+                    print("killed", flush=True)
+                    return
+
+work.write = write
+sys.argv[0] = "duelay"
+cli.run()
+"""
+
+
+def start(folder, specification, *options, code="from duelay import cli; cli.run()"):
     return subprocess.Popen(
-        [sys.executable, "-m", "duelay", "run", specification, "--out", folder, *options],
+        [sys.executable, "-c", code, "run", specification, "--out", folder, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
 
 
-def wait_for_cells(folder, n, process, seconds=90):
+def wait_for_cells(folder, n, process, seconds=600):
     until = time.monotonic() + seconds
     while time.monotonic() < until and process.poll() is None:
         if len(list((folder / "cells").glob("[!.]*.npz"))) >= n:
@@ -153,7 +199,7 @@ def wait_for_cells(folder, n, process, seconds=90):
 
 @pytest.fixture(scope="module")
 def longer(tmp_path_factory):
-    """A specification that takes a few seconds, and what it gives in one go."""
+    """A specification of 96 cells, which take a few seconds, and what it gives in one go."""
     place = tmp_path_factory.mktemp("longer")
     path = place / "small.toml"
     source = SMALL.replace("horizon = 300", "horizon = 60_000").replace("runs = 5", "runs = 24")
@@ -168,13 +214,13 @@ def test_kill_9_loses_nothing_that_was_written(longer, tmp_path, backend):
     path, expected = longer
     folder = tmp_path / "out"
     for n in (3, 30):
-        process = start(folder, path, "--backend", backend, "--workers", "2")
+        process = start(folder, path, "--backend", backend, "--workers", "2", code=HELD)
         wait_for_cells(folder, n, process)
         process.kill()
-        process.communicate(timeout=30)
+        process.communicate(timeout=600)
     kept = {cell.name: cell.stat().st_mtime_ns for cell in (folder / "cells").glob("[!.]*.npz")}
     process = start(folder, path, "--quiet")
-    _, complaints = process.communicate(timeout=120)
+    _, complaints = process.communicate(timeout=600)
     assert process.returncode == 0, complaints
     after = {cell.name: cell.stat().st_mtime_ns for cell in (folder / "cells").glob("[!.]*.npz")}
     assert len(kept) >= 30 and kept.items() <= after.items()  # none was computed again
@@ -184,13 +230,14 @@ def test_kill_9_loses_nothing_that_was_written(longer, tmp_path, backend):
 @pytest.mark.compiled
 def test_workers_die_with_their_parent(longer, tmp_path):
     path, _ = longer
-    process = start(tmp_path / "out", path, "--backend", "processes", "--workers", "2")
+    options = ["--backend", "processes", "--workers", "2"]
+    process = start(tmp_path / "out", path, *options, code=HELD)
     wait_for_cells(tmp_path / "out", 1, process)
     children = descendants(process.pid)
     assert children
     process.kill()
-    process.communicate(timeout=30)
-    until = time.monotonic() + 30
+    process.communicate(timeout=600)
+    until = time.monotonic() + 600
     while time.monotonic() < until and any(is_running(child) for child in children):
         time.sleep(0.1)
     assert not any(is_running(child) for child in children)
@@ -213,10 +260,10 @@ def is_running(pid):
 @pytest.mark.compiled
 def test_ctrl_c_stops_a_run_cleanly(longer, tmp_path):
     path, _ = longer
-    process = start(tmp_path / "out", path, "--workers", "2")
+    process = start(tmp_path / "out", path, "--workers", "2", code=HELD)
     wait_for_cells(tmp_path / "out", 2, process)
     process.send_signal(signal.SIGINT)
-    _, complaints = process.communicate(timeout=60)
+    _, complaints = process.communicate(timeout=600)
     assert process.returncode == 130
     assert "duelay: stopped" in complaints and "Traceback" not in complaints
 
@@ -305,15 +352,10 @@ def test_a_process_stopped_while_it_takes_hold_can_begin_again(tmp_path, monkeyp
 @pytest.mark.compiled
 def test_a_worker_that_is_killed_is_one_sentence(longer, tmp_path):
     path, _ = longer
-    process = start(tmp_path / "out", path, "--backend", "processes", "--workers", "2")
-    wait_for_cells(tmp_path / "out", 2, process)
-    for child in descendants(process.pid):
-        command = Path(f"/proc/{child}/cmdline").read_text()
-        if "loky" in command and "resource_tracker" not in command:
-            os.kill(child, signal.SIGKILL)
-            break
-    _, complaints = process.communicate(timeout=60)
-    assert process.returncode == 1
+    options = ["--backend", "processes", "--workers", "2"]
+    process = start(tmp_path / "out", path, *options, code=LOSES_A_WORKER)
+    out, complaints = process.communicate(timeout=600)
+    assert process.returncode == 1 and "killed" in out
     assert "cells, which are kept" in complaints and "Traceback" not in complaints
 
 

@@ -41,17 +41,26 @@ def bursts(n, rng, size=100, apart=3600.0):
     return NOON.timestamp() + np.sort((starts[:, None] + 0.01 * np.arange(size)).ravel())[:n]
 
 
-def test_a_time_is_seconds_an_aware_datetime_or_now():
+@pytest.fixture
+def wall(monkeypatch):
+    """The time of the machine, which stands still; the list has it."""
+    now = [NOON.timestamp() + 10 * 86400]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    return now
+
+
+def test_a_time_is_seconds_an_aware_datetime_or_now(wall):
     player = duelay.DoubleThompson().start(3, seed=0, clock="wall")
     first = player.ask(at=NOON)
     player.ask(at=NOON.timestamp() + 60)
     assert player.tell(first, at=NOON + datetime.timedelta(minutes=2)) == "counted"
-    before = time.time()
     player.ask()
+    now = wall[0]
+    wall[0] += 5.0  # later, when nothing happens
     history = player.history()
     assert history.at[:2].tolist() == [NOON.timestamp(), NOON.timestamp() + 60]
     assert history.delay[0] == 120 and np.isnan(history.delay[1:]).all()
-    assert before <= history.at[2] <= history.now <= time.time()
+    assert history.at[2] == history.now == now
     assert repr(player) == 'Player(double-thompson, n_arms=3, tick=3, clock="wall")'
 
 
@@ -77,11 +86,14 @@ def test_what_is_no_time_is_refused_and_changes_nothing(at, words):
     assert player.tell(duel, at=6.0) == "counted"
 
 
-def test_a_time_in_the_near_future_is_refused_too():
+def test_a_time_in_the_near_future_is_refused_too(wall):
     player = duelay.DoubleThompson().start(3, seed=0, clock="wall")
-    duel = player.ask()
+    duel, other = player.ask(), player.ask()
     with pytest.raises(ValueError, match="must not lie in the future"):
-        player.tell(duel, at=time.time() + 5)
+        player.tell(duel, at=wall[0] + 1.5)
+    assert player.tell(duel, at=wall[0] + 0.5) == "counted"  # two machines' clocks differ
+    wall[0] += 1.0
+    assert player.tell(other, at=wall[0] + 0.5) == "counted"
 
 
 def test_without_a_clock_there_is_no_time():
@@ -116,7 +128,7 @@ def test_a_time_of_1970_is_doubted_once(at):
         duelay.DoubleThompson().start(3, seed=0, clock="wall").ask(at=1e8)
 
 
-def test_a_forgotten_time_that_freezes_the_clock_is_said():
+def test_a_forgotten_time_that_freezes_the_clock_is_said(wall):
     """To fill in the past, and to leave out `at` once, takes all that follows for now."""
     player = duelay.DoubleThompson().start(3, seed=0, clock="wall")
     duel = player.ask(at=NOON)
@@ -132,7 +144,7 @@ def test_a_forgotten_time_that_freezes_the_clock_is_said():
     assert told.standing().backwards == 1 and not told.standing().is_frozen
     crossing = duelay.DoubleThompson().start(3, seed=0, clock="wall")
     duel = crossing.ask()
-    crossing.tell(duel, at=time.time() - 60)
+    crossing.tell(duel, at=wall[0] - 60)
     assert crossing.standing().backwards == 1
     assert not any("clock" in words for words in crossing.standing().warnings)
 
