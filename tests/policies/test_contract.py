@@ -8,7 +8,7 @@ import pytest
 import duelay
 from duelay import delays, policies
 from duelay.testing import PolicyContract
-from helpers import BUILT_IN
+from helpers import BUILT_IN, FOR_SOME, is_for, with_its_checks
 
 BY_PAIR = delays.ByPair.of(4, lambda i, j: delays.Geometric(0.1 + 0.2 * ((i + j) % 3)))
 VARIANTS = [
@@ -50,13 +50,21 @@ POLICIES = [
 ]
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def pytest_generate_tests(metafunc):
+    """Give every check the policies that it is for."""
+    if metafunc.cls is TestBuiltIn:
+        check = metafunc.function.__name__
+        mine = [one for one in POLICIES if is_for(check, getattr(one, "values", [one])[0])]
+        metafunc.parametrize("policy", mine, ids=str)
+
+
 class TestBuiltIn(PolicyContract):
     @pytest.fixture(autouse=True)
     def _give(self, policy):
         self.policy = policy
 
 
+@with_its_checks
 class TestByPair(PolicyContract):
     policy = duelay.RUCBDelay(delay=BY_PAIR, window=25)
 
@@ -75,6 +83,7 @@ class Anyone(duelay.Policy):
         return rng.integers(len(ledger.plays)), rng.integers(len(ledger.plays))
 
 
+@with_its_checks
 class TestPlainPython(PolicyContract):
     policy = Anyone()
 
@@ -113,8 +122,22 @@ class Foreign:
         return OwnPlayer(n, np.random.default_rng(seed))
 
 
+@with_its_checks
 class TestForeign(PolicyContract):
     policy = Foreign()
+
+
+@pytest.mark.parametrize("check", FOR_SOME)
+def test_a_check_that_is_not_for_a_policy_says_why(check):
+    """And no check is left out above that has something to say."""
+    contract, n = PolicyContract(), 0
+    for policy in [*BUILT_IN, *VARIANTS, *MIXED, Anyone(), Foreign()]:
+        if not is_for(check, policy):
+            contract.policy, n = policy, n + 1
+            with pytest.raises(pytest.skip.Exception) as told:
+                getattr(contract, check)()
+            assert len(str(told.value)) > 10
+    assert n > 0
 
 
 def test_every_policy_has_a_text_name_and_reads_back():

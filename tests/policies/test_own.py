@@ -18,6 +18,7 @@ from duelay._core import modules
 from duelay.experiments.cells import cells_of, compute
 from duelay.ledger import age_to, assume
 from duelay.testing import PolicyContract, contract
+from helpers import with_its_checks
 from own import MINE, finish, small
 
 # In a program: what `choose` is given, what a policy assumes, who is shown first.
@@ -118,10 +119,12 @@ class Remembers(duelay.Policy):
         return state["order"][state["asked"] % n_arms], rng.integers(n_arms)
 
 
+@with_its_checks
 class TestRemembers(PolicyContract):
     policy = Remembers()
 
 
+@with_its_checks
 class TestCoin(PolicyContract):
     policy = Fixed("coin", "geometric:0.1", 30)
 

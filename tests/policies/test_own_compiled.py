@@ -20,7 +20,7 @@ from duelay.experiments.cells import cells_of, compute
 from duelay.rules import explaining, select
 from duelay.rules.explaining import refuse
 from duelay.testing import PolicyContract, compiled_duels, live_duels
-from helpers import calls
+from helpers import calls, with_its_checks
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docs" / "examples" / "relative_confidence.py"
@@ -59,10 +59,12 @@ def test_the_page_shows_the_example_as_it_is():
     assert shown == FILE.read_text()
 
 
+@with_its_checks
 class TestCompiled(PolicyContract):
     policy = example.RelativeConfidence()
 
 
+@with_its_checks
 class TestPlain(PolicyContract):
     policy = example.PlainRelativeConfidence()
 
