@@ -175,8 +175,7 @@ noon: $(VENV)/.ready
 	$(BIN)/python benchmarks/noon.py
 
 regrets: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest -q -n 2 -m slow tests/test_regret.py tests/test_advice.py \
-	    tests/docs/test_numbers.py
+	$(BIN)/python -m pytest -q -n 2 -m slow tests
 	$(BIN)/python benchmarks/recommended.py
 
 bench: wheel
