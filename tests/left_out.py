@@ -44,7 +44,7 @@ def main(folder):
     files = sorted(Path(folder).glob("*.json"))
     counts = sum((Counter(json.loads(file.read_text("utf-8"))) for file in files), Counter())
     print(f"{TITLE}, of {len(files)} runs of tests:")
-    print("\n".join(lines(counts) or ["nothing"]))
+    print("\n".join(lines(counts) or ["nothing" if files else "none has ended"]))
 
 
 if __name__ == "__main__":
