@@ -163,12 +163,12 @@ def _throw_away(folder: Path) -> None:
             shutil.rmtree(entry, ignore_errors=True)  # folders: the mark stays
 
 
-_said: set[str] = set()
+_said: dict[str, object] = {}
 
 
 def _say_once(what: str, sentence: str) -> None:
-    if what not in _said:
-        _said.add(what)
+    mine = object()
+    if _said.setdefault(what, mine) is mine:  # of several threads one says it
         say(f"duelay: {sentence}")
 
 
