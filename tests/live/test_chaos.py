@@ -25,7 +25,7 @@ AWAY = 0.0 if KILLS <= 5 else 10.0  # seconds without a database, at the least
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.timeout(600 + 60 * KILLS)
+@pytest.mark.timeout(1500 + 60 * KILLS)
 def test_what_was_acknowledged_before_a_kill_is_there_once(store, request, tmp_path):
     with Workers(store, tmp_path / "acknowledged") as workers:
         for kill in range(KILLS):

@@ -121,7 +121,9 @@ def work(store, folder, n_threads, patience, name):
     logging.getLogger("psycopg").addHandler(logging.NullHandler())  # connections that broke
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    opened = [insist(Experiment.open, store, each, patience=float(patience)) for each in EXPERIMENTS]
+    opened = [
+        insist(Experiment.open, store, each, patience=float(patience)) for each in EXPERIMENTS
+    ]
     for experiment in opened:
         event.listen(experiment.store.engine, "commit", be_slow)
     callers = [Thread(opened[number % len(opened)], Path(folder), name, number)

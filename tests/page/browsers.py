@@ -66,7 +66,8 @@ def chromium():
 
     with sync_playwright() as started:
         browser = started.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu", "--hide-scrollbars"],
+            executable_path=path,
+            args=["--no-sandbox", "--disable-gpu", "--hide-scrollbars"],
             timeout=LONG,
         )
         yield browser

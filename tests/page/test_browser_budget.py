@@ -13,9 +13,7 @@ PART = {"HX-Request": "true", "Accept-Encoding": "gzip"}
 pytestmark = [pytest.mark.long, pytest.mark.compiled]
 
 
-def test_a_million_duels_are_a_light_page_that_is_renewed_by_little(
-    chromium, look, tmp_path
-):
+def test_a_million_duels_are_a_light_page_that_is_renewed_by_little(chromium, look, tmp_path):
     experiment = fill(f"sqlite:///{tmp_path}/duels.db")
     with Served(experiment.store, clock=experiment._desk.clock) as served:
         window = look(served.url)

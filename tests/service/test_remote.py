@@ -350,9 +350,7 @@ def test_a_server_that_is_killed_and_started_again_is_found_again(url, tmp_path,
         duel = experiment.ask()
         server.stop(9)
         told, pauses, pause = [], [], calls.Tries.pause
-        monkeypatch.setattr(
-            calls.Tries, "pause", lambda *words: pauses.append(1) or pause(*words)
-        )
+        monkeypatch.setattr(calls.Tries, "pause", lambda *words: pauses.append(1) or pause(*words))
         thread = threading.Thread(target=lambda: told.append(experiment.tell(duel)))
         thread.start()
         wait_until(lambda: len(pauses) >= 2)  # it has called, and called again

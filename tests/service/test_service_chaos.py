@@ -132,7 +132,7 @@ class Clients:
         assert self.errors == []
 
 
-@pytest.mark.timeout(600 + 60 * KILLS)
+@pytest.mark.timeout(1500 + 60 * KILLS)
 def test_what_a_server_acknowledged_before_it_was_killed_is_there_once(store, tmp_path):
     with Servers(store, tmp_path) as servers:
         clients = Clients(servers.urls, tmp_path / "acknowledged")
@@ -150,7 +150,7 @@ def test_what_a_server_acknowledged_before_it_was_killed_is_there_once(store, tm
     assert counts["asked"] > 20 * KILLS
 
 
-@pytest.mark.timeout(600 + 60 * KILLS)
+@pytest.mark.timeout(1500 + 60 * KILLS)
 def test_where_one_of_two_servers_is_killed_the_other_goes_on(postgresql, tmp_path):
     with postgresql.database() as store, Servers(store, tmp_path, n=2) as servers:
         clients = Clients(servers.urls, tmp_path / "acknowledged", patience=0.2)

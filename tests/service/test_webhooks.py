@@ -147,9 +147,7 @@ def test_an_alarm_is_told_once(local, receiver, watch):
     assert sorted(receiver.told) == sorted(("alarm", name) for name in names)
 
 
-def test_alarms_are_looked_for_after_answers_alone_and_in_a_namesake(
-    local, receiver, watch, world
-):
+def test_alarms_are_looked_for_after_answers_alone_and_in_a_namesake(local, receiver, watch, world):
     """Neither needs more duels than the last look has seen of that name; each waits a minute."""
 
     watcher, looked = watch(local), []
