@@ -20,13 +20,12 @@ gc.set_threshold(50_000, 20, 100)
 # Every client of httpx reads all certificates that there are, also one that calls no https.
 ssl.create_default_context = functools.cache(ssl.create_default_context)
 
-# However slow this machine is, nothing is given up before so many seconds, here and in all programs
-# that tests start. Set before anything of ours is imported.
-os.environ.setdefault("DUELAY_PATIENCE", "300")
-
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 TESTS = Path(__file__).parent
+# However slow this machine is, nothing is given up before so many seconds, here and in all programs
+# that tests start. It is read where ours is imported.
+os.environ.setdefault("DUELAY_PATIENCE", "300")
 # Of the rooms with kernels, what is quick is run interpreted and what is long compiled. These are
 # run both ways: golden duels, and the contract of every policy.
 BOTH = ("engine/test_golden.py", "policies/test_contract.py")

@@ -34,7 +34,8 @@ class Workers:
         self._errors = (folder / "errors").open("w+")
         self._program = subprocess.Popen(
             [sys.executable, PROGRAM, store, folder, str(N_THREADS), str(patience)],
-            text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+            text=True, bufsize=1,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
             env=os.environ | {"NUMBA_DISABLE_JIT": "1", "OPENBLAS_NUM_THREADS": "1"},
         )  # fmt: skip
 
