@@ -1,5 +1,7 @@
 """What the page of a million duels costs: ``make page``.
 
+That it does not grow with the duels is tested, by what is counted: `tests/page/test_budget.py`.
+
 It needs a Chromium, as the tests of the page do.
 """
 
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +19,7 @@ import pages
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from page.browsers import Served, Window, chromium
+from page.counting import looks
 from page.million import fill, updates
 
 N, ARMS, LOADS = 1_000_000, (6, 300), 7
@@ -43,14 +47,31 @@ def measure(folder: Path, k: int) -> list[str]:
     ]  # fmt: skip
 
 
+def processor(folder: Path, k: int) -> list[str]:
+    """Return a row: milliseconds of the processor for each look in process, the best of some."""
+    store, go_on, all_looks = looks(folder / f"looks-{k}.db", N, k)
+    best = dict.fromkeys(all_looks, float("inf"))
+    for _ in range(LOADS):
+        go_on()
+        for name, do in all_looks.items():
+            begun = time.process_time()
+            do()
+            best[name] = min(best[name], time.process_time() - begun)
+    store.close()
+    return [f"{N:,}", str(k), *(f"{1000 * seconds:.0f}" for seconds in best.values())]
+
+
 def main() -> None:
-    """Measure, and keep the table."""
+    """Measure, and keep the table; seconds of the processor are shown alone."""
     with tempfile.TemporaryDirectory() as folder:
         rows = [measure(Path(folder), k) for k in ARMS]
+        costs = [processor(Path(folder), k) for k in ARMS]
     columns = ["duels", "arms", "first view, KB over the wire", "loaded, s: the first of all",
                "the others", "an update, ms: median", "best"]  # fmt: skip
     parts = [pages.table(columns, rows)]
     print(pages.render(parts))
+    names = ["duels", "arms", "processor, ms: an experiment", "a pair", "the list"]
+    print(pages.render([pages.table(names, costs)]))
     if "--write" in sys.argv:
         pages.keep("page", "make page", parts)
 

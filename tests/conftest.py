@@ -34,6 +34,9 @@ hypothesis.settings.load_profile("any machine")
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 TESTS = Path(__file__).parent
+# However slow this machine is, nothing is given up before so many seconds, here and in all programs
+# that tests start. It is read where ours is imported.
+os.environ.setdefault("DUELAY_PATIENCE", "300")
 # Of the rooms with kernels, what is quick is run interpreted and what is long compiled. These are
 # run both ways: golden duels, and the contract of every policy.
 BOTH = ("engine/test_golden.py", "policies/test_contract.py")

@@ -64,11 +64,11 @@ class PostgreSQL:
             raise NoServerError(f"{self.programs / program} failed: {done.stderr.strip()}")
 
     def start(self):
-        self._run("pg_ctl", "-l", self.folder / "log", "-w", "-s", "start")
+        self._run("pg_ctl", "-l", self.folder / "log", "-w", "-t", "300", "-s", "start")
 
     def stop(self, mode="fast"):
         """End it: `fast` in good order, `immediate` as if the power had gone."""
-        self._run("pg_ctl", "-m", mode, "-w", "-s", "stop")
+        self._run("pg_ctl", "-m", mode, "-w", "-t", "300", "-s", "stop")
 
     def close(self):
         """End it, and remove all that it has written."""
@@ -82,7 +82,7 @@ class PostgreSQL:
         """Run a command; a server that recovers just now is waited for."""
         import psycopg
 
-        until = time.monotonic() + 30.0
+        until = time.monotonic() + 300.0
         while True:
             try:
                 connection = psycopg.connect(

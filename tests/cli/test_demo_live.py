@@ -6,13 +6,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import httpx
 import pytest
 
 from duelay.service import demo
-from service.served import ENVIRONMENT, free_port, wait_until
+from live.hours import Hours
+from service.served import ENVIRONMENT, LONG, free_port, wait_until
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.long]
 
@@ -37,7 +37,7 @@ def shown(folder, *options):
 def duels(address):
     """How many duels each experiment has had; empty as long as nobody answers."""
     try:
-        found = httpx.get(f"{address}/experiments", timeout=5.0).json()
+        found = httpx.get(f"{address}/experiments", timeout=LONG).json()
     except httpx.TransportError:
         return {}
     return {each["name"]: each["duels"] for each in found["experiments"]}
@@ -45,32 +45,34 @@ def duels(address):
 
 def moves(address):
     """Wait until visitors have come who were not made up beforehand."""
-    return wait_until(lambda: (n := duels(address)) and min(n.values()) > 100 and n, 60.0)
+    return wait_until(lambda: (n := duels(address)) and min(n.values()) > 100 and n)
 
 
-def test_it_moves_ends_by_itself_and_leaves_nothing(tmp_path):
-    with shown(tmp_path, "--minutes", "0.1") as (process, address):
+def test_it_moves_and_a_signal_stops_it_in_good_order(tmp_path):
+    with shown(tmp_path, "--minutes", "1000") as (process, address):
         before = moves(address)
         assert list(before) == ["checkout button", "headline", "search ranking"]
-        page = httpx.get(f"{address}/", timeout=20.0)
+        page = httpx.get(f"{address}/", timeout=LONG)
         assert page.status_code == 200 and "checkout button" in page.text
         later = wait_until(lambda: (n := duels(address)) and n["headline"] > before["headline"])
         assert later
-        words, _ = process.communicate(timeout=60)
-        assert process.returncode == 0, words
-        assert f"the page: {address}/" in words and "stopped" in words
-        assert "Traceback" not in words and "warning" not in words
-        assert list(tmp_path.iterdir()) == []
-
-
-def test_a_signal_stops_it_in_good_order(tmp_path):
-    with shown(tmp_path) as (process, address):
-        moves(address)
         process.send_signal(signal.SIGTERM)
-        words, _ = process.communicate(timeout=30)
-        assert process.returncode == 0, words
-        assert "stopped" in words and "Traceback" not in words
+        has_ended(process, address)
         assert list(tmp_path.iterdir()) == []
+
+
+def test_it_ends_by_itself_and_leaves_nothing(tmp_path):
+    with shown(tmp_path, "--minutes", "0.05") as (process, address):
+        has_ended(process, address)
+        assert list(tmp_path.iterdir()) == []
+
+
+def has_ended(process, address):
+    """Wait until it has ended in good order."""
+    words, _ = process.communicate(timeout=LONG)
+    assert process.returncode == 0, words
+    assert f"the page: {address}/" in words and "stopped, and nothing is left" in words
+    assert "Traceback" not in words and "warning" not in words
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGHUP])
@@ -78,7 +80,7 @@ def test_it_stops_at_once_before_anything_is_there(tmp_path, how):
     with shown(tmp_path) as (process, address):
         wait_until(lambda: list(tmp_path.iterdir()))
         process.send_signal(how)
-        words, _ = process.communicate(timeout=30)
+        words, _ = process.communicate(timeout=LONG)
         assert process.returncode == 0 and "Traceback" not in words, words
         assert list(tmp_path.iterdir()) == []
 
@@ -121,10 +123,13 @@ def test_another_port_is_taken_where_the_usual_one_is_not_free(monkeypatch):
 
 
 def test_the_clock_stands_until_it_is_let_go_and_then_races():
-    clock = demo.FastClock(1e9)
-    assert clock() == clock() == 1e9
+    world = Hours(50.0)
+    clock = demo.FastClock(1e9, passed=world)
+    world.pass_by(3.0)
+    assert clock() == 1e9
+    clock.hold(2e9)
+    assert clock() == 2e9
     clock.run()
-    before, since = clock(), time.monotonic()
-    time.sleep(0.01)
-    assert clock() - before > 900 * 0.01
-    assert clock() - before < 1100 * (time.monotonic() - since) + 1
+    world.pass_by(0.5)
+    assert clock() == 2e9 + 500.0
+    assert clock.seconds_to(2e9 + 600.0) == 0.1

@@ -6,13 +6,13 @@ import http.server
 import os
 import re
 import shlex
-import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
+import types
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -20,6 +20,8 @@ import pytest
 
 from duelay.live import Experiment, connect
 from duelay.live.remote import Service
+from duelay.service.keys import create_key
+from service.served import LONG, free_port, is_well, wait_until
 
 DOCS = Path(__file__).parents[2] / "docs"
 FENCE = re.compile(r"^```(console|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -60,21 +62,12 @@ def fence(page, words, title=""):
     return block
 
 
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
 def wait_until_healthy(port, server):
-    for _ in range(600):
-        assert server.poll() is None, "the server ended"
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5):
-                return
-        except (urllib.error.URLError, ConnectionError):
-            time.sleep(0.1)
-    raise AssertionError("the server is not healthy after a minute")
+    def ended_or_healthy():
+        return server.poll() is not None or is_well(f"http://127.0.0.1:{port}")
+
+    wait_until(ended_or_healthy)
+    assert server.poll() is None, "the server ended"
 
 
 class Reader:
@@ -116,7 +109,7 @@ class Reader:
         self.key = (re.findall(KEY, got) or [self.key])[-1]
         assert Checker().check_output(answer, got, 0), f"$ {command}\n{got}"
         if command.startswith(("duelay key create", "duelay key revoke")):
-            time.sleep(2.1)  # until servers know it
+            self.wait_until_keys_are_read()
 
     def type(self, command):
         self.shell.stdin.write(f"{command}\necho; echo END\n")
@@ -126,6 +119,20 @@ class Reader:
             assert line, "the shell has ended"
             lines.append(line)
         return "".join(lines).strip() + "\n" if "".join(lines).strip() else ""
+
+    def wait_until_keys_are_read(self):
+        """Wait until the server knows a key that was made just now, and take that back."""
+        store = self.folder / "duels.db"
+        key = create_key(store, "to wait", ["tell"])
+
+        def status(**headers):
+            address = f"{self.url}/experiments"
+            return httpx.get(address, headers=headers, timeout=LONG).status_code
+
+        wait_until(lambda: (status(), status(Authorization=f"Bearer {key}")) == (401, 200))
+        with closing(sqlite3.connect(store, timeout=LONG)) as connection:
+            connection.execute("DELETE FROM keys WHERE name = 'to wait'")
+            connection.commit()
 
     def serve(self, command):
         self.stop()
@@ -158,7 +165,7 @@ class Reader:
     def stop(self):
         if self.server is not None:
             self.server.terminate()
-            self.server.wait(timeout=30)
+            self.server.wait(timeout=LONG)
             self.server.stderr.close()
             self.server = None
 
@@ -169,7 +176,7 @@ class Reader:
         self.stop()
         self.shell.stdin.close()
         self.shell.stdout.close()
-        self.shell.wait(timeout=30)
+        self.shell.wait(timeout=LONG)
 
 
 def commands(body):
@@ -218,33 +225,36 @@ def receiver():
 
 def test_the_recipe_of_the_page_knows_what_the_service_has_signed(reader, receiver):
     url, got = receiver
-    names = {}
+    names, times = {}, []
     for example in doctest.DocTestParser().get_examples(fence("service.md", "def is_genuine"))[:2]:
         exec(example.source, names)
     is_genuine = names["is_genuine"]
+    names["time"] = types.SimpleNamespace(time=lambda: times[-1])
     store = f"sqlite:///{reader.folder}/duels.db"
     experiment = Experiment.create(store, "buttons", ["red", "blue"], feedback="votes")
     reader.serve("duelay serve --store duels.db")
-    with httpx.Client(base_url=reader.url) as client:
+    begun = int(time.time())
+    with httpx.Client(base_url=reader.url, timeout=LONG) as client:
         secret = client.post("/experiments/buttons/webhooks", json={"url": url}).json()["secret"]
     while (duel := experiment.ask()).id is not None:
         experiment.tell(duel, "blue")
     experiment.close()
-    until = time.monotonic() + 30.0
-    while not got and time.monotonic() < until:
-        time.sleep(0.05)
+    wait_until(lambda: got)
     header, body = got[0]
     assert b'"declared"' in body
+    sent = int(header.split(",")[0].removeprefix("t="))
+    assert begun <= sent <= time.time()
+    times.append(sent + 298)
     assert is_genuine(secret, header, body)
     assert not is_genuine(secret, header, body.replace(b"blue", b"red"))
     assert not is_genuine(secret[::-1], header, body)
-    assert not is_genuine(secret, header, body, now=time.time() + 302)
+    assert not is_genuine(secret, header, body, now=sent + 302)
     assert not is_genuine(secret, "nonsense, ä", body)
 
 
 def test_the_pages_name_every_metric_and_no_other(reader):
     reader.serve("duelay serve --store duels.db")
-    with httpx.Client(base_url=reader.url) as client:
+    with httpx.Client(base_url=reader.url, timeout=LONG) as client:
         client.post("/experiments", json={"name": "buttons", "arms": ["red", "blue"]})
         client.post("/experiments/buttons/duels")
         text = client.get("/metrics").text

@@ -21,10 +21,10 @@ WINDOW = "3s"  # short, so that duels are settled, closed and too late meanwhile
 class Workers:
     """Two processes at work on one store, which has two experiments.
 
-    They can be killed and started again.
+    They can be killed and started again. `patience` is that of their calls.
     """
 
-    def __init__(self, store, folder):
+    def __init__(self, store, folder, patience=2.0):
         for name in EXPERIMENTS:
             Experiment.create(
                 store, name, ["red", "green", "blue"], goal=name, window=WINDOW, share=1.0
@@ -33,7 +33,8 @@ class Workers:
         folder.mkdir()
         self._errors = (folder / "errors").open("w+")
         self._program = subprocess.Popen(
-            [sys.executable, PROGRAM, store, folder, str(N_THREADS)], text=True, bufsize=1,
+            [sys.executable, PROGRAM, store, folder, str(N_THREADS), str(patience)],
+            text=True, bufsize=1,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
             env=os.environ | {"NUMBA_DISABLE_JIT": "1", "OPENBLAS_NUM_THREADS": "1"},
         )  # fmt: skip
@@ -51,7 +52,7 @@ class Workers:
         lines = [words for file in self.folder.glob("?-?") for words in read_lines(file)]
         return [" ".join(words[1:]) for words in lines if words[:1] == [kind]]
 
-    def wait_for(self, kind, n, seconds=30.0):
+    def wait_for(self, kind, n, seconds=300.0):
         """Wait until they have written down n more of a kind; return these."""
         before, until = len(self.said(kind)), time.monotonic() + seconds
         while len(found := self.said(kind)) < before + n:
@@ -70,7 +71,7 @@ class Workers:
 
     def __exit__(self, *_):
         self._program.stdin.close()
-        self._program.wait(timeout=60)
+        self._program.wait(timeout=300)
         self._program.stdout.close()
         self._errors.close()
 

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from duelay.live import (
     verify,
 )
 from duelay.live.committing import Committer, Request
+from service.served import wait_until
 
 
 class Number(Request):
@@ -40,22 +40,45 @@ def in_threads(n, work):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(300)
         assert not thread.is_alive(), "somebody waits for ever"
     return found
 
 
+def gated(n, commit, *most):
+    """A committer, and what lets n threads work: the first writes alone, once all others wait."""
+    leads = threading.Event()
+
+    def gate(group):
+        if not leads.is_set():
+            leads.set()
+            wait_until(lambda: len(committer._queue) == n - 1, every=0.001)
+        commit(group)
+
+    def run(work):
+        return in_threads(n, lambda k: (k == 0 or leads.wait(300)) and work(k))
+
+    committer = Committer(gate, *most)
+    return committer, run
+
+
 def test_everybody_gets_its_own_result_and_groups_form():
-    written = []
+    """A commit takes until all others wait: so two commits, one after the other, write for all."""
+    written, at_work = [], set(range(20))
 
     def commit(group):
-        time.sleep(0.002)
+        wait_until(lambda: len(group) + len(committer._queue) >= len(at_work), every=0.001)
         written.extend(request.n for request in group)
         for request in group:
             request.result = -request.n
 
+    def work(k):
+        found = [committer.submit(Number(20 * i + k)) for i in range(10)]
+        at_work.remove(k)
+        return found
+
     committer = Committer(commit)
-    found = in_threads(20, lambda k: [committer.submit(Number(20 * i + k)) for i in range(10)])
+    found = in_threads(20, work)
     assert found == [[-(20 * i + k) for i in range(10)] for k in range(20)]
     assert sorted(written) == list(range(200))
     assert committer.n_requests == 200 and committer.n_groups < 100
@@ -64,43 +87,41 @@ def test_everybody_gets_its_own_result_and_groups_form():
 def test_a_group_is_no_larger_than_the_most():
     sizes = []
 
-    def commit(group):
-        time.sleep(0.002)
-        sizes.append(len(group))
-
-    committer = Committer(commit, 3)
-    in_threads(12, lambda k: committer.submit(Number(k)))
-    assert max(sizes) <= 3 and sum(sizes) == 12
+    committer, run = gated(12, lambda group: sizes.append(len(group)), 3)
+    run(lambda k: committer.submit(Number(k)))
+    assert sizes == [1, 3, 3, 3, 2]
 
 
 def test_an_error_is_of_its_group_alone():
+    groups = []
+
     def commit(group):
-        time.sleep(0.001)
+        groups.append({request.n for request in group})
         if any(request.n == 7 for request in group):
             raise ValueError("seven")
 
-    committer = Committer(commit, 2)
-    found = in_threads(10, lambda k: committer.submit(Number(k)))
-    assert sum(isinstance(error, ValueError) for error in found) in (1, 2)
+    committer, run = gated(10, commit, 2)
+    found = run(lambda k: committer.submit(Number(k)))
+    failed = {k for k, error in enumerate(found) if isinstance(error, ValueError)}
+    assert [failed] == [group for group in groups if 7 in group]
+    assert [len(group) for group in groups] == [1, 2, 2, 2, 2, 1]
     assert committer.submit(Number(1)) is None
 
 
 def test_a_leader_that_is_stopped_lets_the_others_try_again():
     def commit(group):
         if group[0].n == 0:
-            time.sleep(0.05)
             raise KeyboardInterrupt
 
-    committer = Committer(commit)
+    committer, run = gated(5, commit)
 
     def work(k):
-        time.sleep(0.01 * (k > 0))
         try:
             return committer.submit(Number(k))
         except KeyboardInterrupt:
             return "stopped"
 
-    assert in_threads(5, work) == ["stopped", None, None, None, None]
+    assert run(work) == ["stopped", None, None, None, None]
 
 
 def test_one_bad_call_does_not_harm_the_others_of_its_group(store):
@@ -151,26 +172,53 @@ def test_a_forked_process_goes_on_with_coins_of_its_own(store):
     assert one != other
 
 
-def forked_while_writing(experiment, seconds):
-    """What a child, forked while a thread of its parent writes, gets for six asks at once."""
-    writing, (reads, writes) = threading.Event(), os.pipe()
+class Watched:
+    """A lock that says when the main thread, which forks, wants it."""
+
+    def __init__(self, lock):
+        self.lock, self.is_wanted = lock, threading.Event()
+
+    def acquire(self, *words, **more):
+        if threading.current_thread() is threading.main_thread():
+            self.is_wanted.set()
+        return self.lock.acquire(*words, **more)
+
+    def release(self):
+        self.lock.release()
+
+    def __enter__(self):
+        return self.acquire()
+
+    def __exit__(self, *_):
+        self.release()
+
+
+def forked_while_writing(experiment, *, is_waited_for):
+    """What a child, forked while a thread of its parent writes, gets for six asks at once.
+
+    The thread ends its write while the fork waits for that, or after the fork.
+    """
+    writing, forked, (reads, writes) = threading.Event(), threading.Event(), os.pipe()
+    lock = experiment.store._lock = Watched(experiment.store._lock)
 
     def write():
         with experiment.store.writing():
             writing.set()
-            time.sleep(seconds)
+            assert (lock.is_wanted if is_waited_for else forked).wait(300)
 
     thread = threading.Thread(target=write)
     thread.start()
-    assert writing.wait(20)
-    if (child := os.fork()) == 0:
-        signal.alarm(60)
+    assert writing.wait(300)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(300)
         try:
             asked = in_threads(6, lambda k: experiment.ask(key=str(k)))
             words = [str(getattr(duel, "id", duel)) for duel in asked]
             os.write(writes, json.dumps(words).encode())
         finally:
             os._exit(0)
+    forked.set()
     thread.join()
     assert os.waitpid(child, 0)[1] == 0
     found = json.loads(os.read(reads, 1 << 16))
@@ -181,10 +229,11 @@ def forked_while_writing(experiment, seconds):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_fork_while_a_thread_writes_goes_on_in_the_child(store):
+def test_a_fork_while_a_thread_writes_goes_on_in_the_child(store, monkeypatch):
     """None of its threads waits for a thread that is not there, and no ask is lost."""
+    monkeypatch.setattr(forks, "_PATIENCE", 300.0)
     experiment = Experiment.create(store, "x", ["a", "b"])
-    found = forked_while_writing(experiment, 0.3)
+    found = forked_while_writing(experiment, is_waited_for=True)
     assert found == [experiment.ask(key=str(k)).id for k in range(6)] and len(set(found)) == 6
     assert experiment.history().n == 6 and verify(store) == ()
 
@@ -194,7 +243,7 @@ def test_a_fork_while_a_thread_writes_goes_on_in_the_child(store):
 def test_a_child_that_sqlite_would_let_wait_for_ever_is_told_so_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(forks, "_PATIENCE", 0.05)
     experiment = Experiment.create(tmp_path / "duels.db", "x", ["a", "b"])
-    found = forked_while_writing(experiment, 1.0)
+    found = forked_while_writing(experiment, is_waited_for=False)
     assert all("forked while a thread was writing" in words for words in found)
     assert experiment.ask().id is not None
 

@@ -41,7 +41,7 @@ def url():
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_process_that_forks_has_connections_of_its_own(url):
     reads, writes = os.pipe()
-    with connect(url, patience=5) as service:
+    with connect(url) as service:
         before = service.names()
         assert service.names() == before  # it keeps its connection
         if not (child := os.fork()):

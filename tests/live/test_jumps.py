@@ -97,6 +97,28 @@ def test_a_clock_that_is_set_right_again_is_followed_at_once(machine):
     assert clock.off == 0.0
 
 
+@pytest.mark.parametrize("stops", [1, 4])
+def test_who_is_stopped_between_looks_at_two_clocks_sees_no_jump(stops):
+    """As on a machine that is very busy: it looks again."""
+    machine = Machine()
+    left = 0
+
+    def read():
+        nonlocal left
+        found = machine.wall
+        if left:
+            left -= 1
+            machine.go_on(7.0)
+        return found
+
+    left = stops
+    clock = SteadyClock(read, lambda: machine.passed)
+    assert clock() == machine.wall == NOW + 7.0 * stops
+    left = stops
+    assert clock() == machine.wall == NOW + 14.0 * stops
+    assert clock.off == 0.0
+
+
 def test_small_steps_of_a_clock_and_a_machine_that_slept_are_no_jumps(machine):
     machine.set_by(0.9)
     assert machine.clock() == NOW + 0.9

@@ -1,6 +1,6 @@
 """A program whose processes ask and tell from several threads, and write down what they heard.
 
-    python worker.py STORE FOLDER N_THREADS
+    python worker.py STORE FOLDER N_THREADS PATIENCE
 
 It reads commands, `start NAME`, `kill NAME` and `stop NAME` (in good order), and says of each what
 came of it. When its input ends, it kills all. Processes are forked: a new one is there at once.
@@ -30,7 +30,7 @@ EXPERIMENTS = ("decide", "regret")  # each thread has one of them
 LAG = 3  # duels that wait for their answer
 AGAIN = 0.1  # of answers are told twice, and as many of another process' duels
 SLOW = 0.03  # seconds, of a commit
-PATIENCE = 30.0  # seconds, for a process that has been told to stop
+LONGEST = 300.0  # seconds, for a process that has been told to stop
 
 
 def converts(key):
@@ -116,12 +116,14 @@ def be_slow(connection):
         time.sleep(random.uniform(0.0, SLOW))
 
 
-def work(store, folder, n_threads, name):
+def work(store, folder, n_threads, patience, name):
     """Be a process, until a signal says that it is enough."""
     logging.getLogger("psycopg").addHandler(logging.NullHandler())  # connections that broke
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    opened = [insist(Experiment.open, store, each, patience=2.0) for each in EXPERIMENTS]
+    opened = [
+        insist(Experiment.open, store, each, patience=float(patience)) for each in EXPERIMENTS
+    ]
     for experiment in opened:
         event.listen(experiment.store.engine, "commit", be_slow)
     callers = [Thread(opened[number % len(opened)], Path(folder), name, number)
@@ -136,7 +138,7 @@ def work(store, folder, n_threads, name):
 def end(pid, how):
     """End a process, and return its code; one that does not stop is killed."""
     os.kill(pid, how)
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + LONGEST
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
@@ -146,14 +148,14 @@ def end(pid, how):
         time.sleep(0.005)
 
 
-def main(store, folder, n_threads):
+def main(store, folder, n_threads, patience):
     running = {}
     for line in sys.stdin:
         command, name = line.split()
         if command == "start":
             running[name] = os.fork()
             if running[name] == 0:
-                work(store, folder, n_threads, name)
+                work(store, folder, n_threads, patience, name)
                 os._exit(0)
             print("started", flush=True)
         else:

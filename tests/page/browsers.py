@@ -17,6 +17,7 @@ import uvicorn
 from duelay.service import make_app
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+LONG = 300_000  # milliseconds that something may take on a busy machine
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 # Shifts are kept from the start: an observer that comes later is told of few.
@@ -27,11 +28,12 @@ document.addEventListener("securitypolicyviolation", (event) => {
 });
 window.shifts = [];
 try {
-  new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) {
-      if (!entry.hadRecentInput) window.shifts.push(entry.value);
-    }
-  }).observe({ type: "layout-shift", buffered: true });
+  const keep = (entries) => {
+    for (const entry of entries) if (!entry.hadRecentInput) window.shifts.push(entry.value);
+  };
+  const observer = new PerformanceObserver((list) => keep(list.getEntries()));
+  observer.observe({ type: "layout-shift", buffered: true });
+  window.takeShifts = () => keep(observer.takeRecords());
 } catch (_) {}
 """
 
@@ -64,7 +66,9 @@ def chromium():
 
     with sync_playwright() as started:
         browser = started.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+            executable_path=path,
+            args=["--no-sandbox", "--disable-gpu", "--hide-scrollbars"],
+            timeout=LONG,
         )
         yield browser
         browser.close()
@@ -83,12 +87,12 @@ class Served:
     def start(self):
         app = make_app(self._store, **self._said)
         config = uvicorn.Config(
-            app, port=self.port, log_config=None, access_log=False, timeout_graceful_shutdown=1
+            app, port=self.port, log_config=None, access_log=False, timeout_graceful_shutdown=300
         )
         self.app, self._server = app, uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, name="served")
         self._thread.start()
-        until = time.monotonic() + 120.0  # it may have to compile
+        until = time.monotonic() + 300.0  # it may have to compile
         while not (self._server.started and app.state.room.warm.done()):
             if not self._thread.is_alive() or time.monotonic() > until:
                 self.stop()
@@ -136,7 +140,7 @@ class Window:
     def __init__(self, browser, url="", **said):
         said = {"viewport": DESKTOP, "color_scheme": "light", "reduced_motion": "reduce", **said}
         self.context = browser.new_context(base_url=url or None, **said)
-        self.context.set_default_timeout(20_000)
+        self.context.set_default_timeout(LONG)
         self.context.add_init_script(WATCH)
         self.page = self.context.new_page()
         self.troubles = []
@@ -228,8 +232,14 @@ class Window:
         return sum(sizes) / 1000, seconds
 
     def shift(self):
-        """Return how far things have jumped since the last call."""
-        return self.page.evaluate("window.shifts.splice(0).reduce((sum, each) => sum + each, 0)")
+        """Return how far things have jumped since the last call, in all frames that were drawn."""
+        self.settle()
+        return self.page.evaluate(
+            """() => {
+              window.takeShifts?.();
+              return window.shifts.splice(0).reduce((sum, each) => sum + each, 0);
+            }"""
+        )
 
     def wait_for_update(self, do=lambda: None):
         """Do something, and wait until the page shows what is new."""
@@ -238,7 +248,7 @@ class Window:
         self.page.wait_for_function(
             "(v) => document.getElementById('seen').value !== v", arg=before
         )
-        self.page.wait_for_timeout(150)
+        self.settle()
 
     def wait_for_duels(self, n):
         """Wait until the page shows so many duels."""

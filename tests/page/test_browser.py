@@ -44,7 +44,7 @@ def visitor(chromium, service, world):
 def test_a_view_is_well_made_by_day_and_night_on_a_desk_and_a_phone(visitor, name):
     visitor.page.goto(VIEWS[name], wait_until="load")
     if name in ("experiment", "nasty", "off", "declared"):
-        visitor.page.locator("#tests-list").wait_for(timeout=30_000)
+        visitor.page.locator("#tests-list").wait_for()
     assert check_looks(visitor, name) == {}
     troubles = visitor.take_troubles()
     if name == "error":  # the browser says so itself

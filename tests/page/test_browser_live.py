@@ -44,7 +44,7 @@ def test_nothing_jumps_when_a_duel_is_told_elsewhere(look, service, signed_in, e
     window = look(service.url, timezone_id="Asia/Tokyo", **signed_in)
     page = window.page
     page.goto(BUTTON)
-    page.locator("#tests-list").wait_for(timeout=30_000)
+    page.locator("#tests-list").wait_for()
     assert "06:13" not in page.inner_text("#terms")
     assert page.inner_text("#tests time") == "15 Dec 2023, 07:13"  # 22:13 in Greenwich
     duels = number(window, "duels")
@@ -53,7 +53,7 @@ def test_nothing_jumps_when_a_duel_is_told_elsewhere(look, service, signed_in, e
     cell = page.locator("#cell-0-2 a")
     cell.focus()
     cell.scroll_into_view_if_needed()
-    page.wait_for_timeout(300)
+    window.settle()
     page.evaluate("""() => {
         window.kept = ["#plot-evidence canvas", "#cell-0-2 a", "#numbers-evidence"]
             .map((place) => document.querySelector(place));
@@ -76,10 +76,9 @@ def test_nothing_jumps_when_a_duel_is_told_elsewhere(look, service, signed_in, e
 def test_a_page_on_a_phone_does_not_jump_either(look, service, signed_in, elsewhere):
     window = look(service.url, viewport=PHONE, **signed_in)
     window.page.goto(BUTTON)
-    window.page.locator("#tests-list").wait_for(timeout=30_000)
+    window.page.locator("#tests-list").wait_for()
     for place in ("#headline", "#chart-allocation"):
         window.page.locator(place).scroll_into_view_if_needed()
-        window.page.wait_for_timeout(300)
         window.shift()
         window.wait_for_update(elsewhere)
         assert window.shift() < 0.02, place
@@ -117,8 +116,8 @@ def test_a_lost_connection_is_said_and_numbers_go_on_when_it_is_back(
     page.locator("#lost:not([hidden])").wait_for()
     window.keep("lost")
     assert re.search(r"Connection lost.*\d\d:\d\d:\d\d", page.inner_text("#lost"))
-    elsewhere()
-    page.wait_for_timeout(200)
+    with page.expect_event("requestfailed"):
+        elsewhere()
     assert number(window, "duels") == duels
     window.context.set_offline(False)
     page.locator("#lost").wait_for(state="hidden")
@@ -139,15 +138,17 @@ def test_without_scripts_there_are_tables_and_forms(look, service, signed_in):
     assert numbers.locator("table").is_visible()
     assert page.locator("#tests time").first.inner_text() == "14 Dec 2023, 22:13 UTC"
     page.click("#cell-0-1 a")
+    page.wait_for_url("**/pair/0/1")
     assert page.inner_text("h1") == "green against blue"
     page.goto(BUTTON)
     page.click("#pause button")
-    assert page.inner_text("#status") == "paused"
+    page.locator("#status:text-is('paused')").wait_for()
     page.click("#pause button")
-    assert page.inner_text("#status") == "running"
+    page.locator("#status:text-is('running')").wait_for()
     page.click("text=Log")
     page.select_option("#by-outcome", "first won")
     page.click("text=Filter")
+    page.wait_for_url("**outcome=*")
     assert set(page.locator("table.log .outcome").all_inner_texts()) == {"first won"}
 
 

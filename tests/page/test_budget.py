@@ -1,42 +1,38 @@
-"""What a page costs does not grow with the duels: seconds of the processor, compiled."""
+"""What a page costs does not grow with the duels: statements, rows looked at, and calls, counted.
 
-import time
+`make page` says how many seconds that is, of a million duels.
+"""
 
 import pytest
 
-from conftest import INTERPRETED
-from duelay.live import Experiment
-from duelay.page import reading
-from duelay.page.viewing import see, see_list, see_pair
-from page.million import fill
+from page.counting import counted, looks
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(INTERPRETED, reason="it is about compiled code"),
-]
+pytestmark = [pytest.mark.long, pytest.mark.interpreted]
+FEW, MANY = 2_000, 200_000
 
 
-# Of 300 arms the aim is 0.1. It is about that with one thread of BLAS, and up to 0.3 where BLAS has
-# a thread for each of two busy cores: their waiting counts, too.
-@pytest.mark.parametrize("k, most", [(6, 0.05), (300, 0.35)])
-def test_a_million_duels_are_seen_in_milliseconds(tmp_path, k, most):
-    filled = fill(f"sqlite:///{tmp_path}/duels.db", k=k)
-    now = [filled._desk.clock()]
-    experiment = Experiment.open(filled.store, "million", clock=lambda: now[0])
-    see(experiment)
-    costs = {}
-    for _ in range(7):
-        for _ in range(20):
-            experiment.tell(experiment.ask().id)
-        now[0] += 1.0
-        reading.reader_of(experiment).settled = -1e18
-        looks = {
-            "see": lambda: see(experiment),
-            "pair": lambda: see_pair(experiment, 0, 1),
-            "list": lambda: see_list(filled.store, clock=lambda: now[0]),
-        }
-        for name, do in looks.items():
-            begun = time.process_time()
-            do()
-            costs.setdefault(name, []).append(time.process_time() - begun)
-    assert {name: min(times) for name, times in costs.items() if min(times) > most} == {}
+@pytest.mark.parametrize("k", [6, 30])
+def test_a_hundred_times_as_many_duels_are_seen_at_about_the_same_cost(tmp_path, k):
+    least = {}
+    for n in (FEW, MANY):
+        store, go_on, all_looks = looks(tmp_path / f"{n}.db", n, k)
+        for _ in range(4):  # at first, charts of the past are made
+            go_on()
+            for name, do in all_looks.items():
+                with counted(store) as cost:
+                    do()
+                least[n, name] = cost.least(least.get((n, name), cost))
+        store.close()
+    for name in all_looks:
+        few, many = least[FEW, name], least[MANY, name]
+        assert many.statements <= few.statements + 10 <= 50, (name, few, many)
+        assert many.instructions <= 4 * few.instructions, (name, few, many)
+        assert many.calls <= 1.5 * few.calls, (name, few, many)
+
+
+def test_a_look_at_every_duel_would_be_noticed(tmp_path):
+    store, _, _ = looks(tmp_path / "few.db", FEW, 2)
+    with counted(store) as cost, store.reading() as connection:
+        connection.exec_driver_sql("SELECT sum(asked) FROM duels").all()
+    assert cost.statements == 2 and cost.instructions > 2 * FEW
+    store.close()

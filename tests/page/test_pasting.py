@@ -32,7 +32,7 @@ def served(tmp_path_factory):
 
 def run(words, *, is_python):
     program = [sys.executable, "-c", words] if is_python else ["/bin/sh", "-euc", words]
-    done = subprocess.run(program, capture_output=True, text=True, env=os.environ, timeout=60)
+    done = subprocess.run(program, capture_output=True, text=True, env=os.environ, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -83,7 +83,7 @@ def test_the_tutorial_leads_from_nothing_to_a_declared_winner(look, tmp_path):
             if visitors == WHEN:
                 window.wait_for_duels(WHEN - 1)
                 assert page.locator("#advice.go-on").count() == 1
-                page.locator("#tests-list").wait_for(timeout=30_000)
+                page.locator("#tests-list").wait_for()
                 box = page.locator("#matrix").bounding_box()
                 take(page, "moving.webp", 0, box["y"] + box["height"] + 30)
 

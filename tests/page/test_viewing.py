@@ -371,19 +371,21 @@ def test_silence_counts_as_time_passes_though_nobody_asks(url, hours):
 def test_it_is_settled_at_most_once_a_second_and_not_where_nothing_is_open(url, hours, monkeypatch):
     experiment = make(url, hours)
     visit(experiment, hours, 20, MU)
-    calls = []
-    monkeypatch.setattr(experiment._desk, "submit", lambda act: calls.append(act))
-    for _ in range(5):
-        hours.pass_by(2.0)
-        see(experiment)
-    assert len(calls) == 1
-    monkeypatch.undo()
+    calls, passed = [], Hours(50.0)
+    monkeypatch.setattr(reading, "_passed", passed)
+    with monkeypatch.context() as patch:
+        patch.setattr(experiment._desk, "submit", lambda act: calls.append(act))
+        for seconds, n in ((0.0, 1), (0.5, 1), (0.4, 1), (0.2, 2), (0.9, 2)):
+            passed.pass_by(seconds)
+            hours.pass_by(2.0)
+            see(experiment)
+            assert len(calls) == n
     hours.pass_by(9 * 3600.0)
     fresh(experiment)
     monkeypatch.setattr(experiment._desk, "submit", lambda act: calls.append(act))
     hours.pass_by(2.0)
     fresh(experiment)
-    assert len(calls) == 1
+    assert len(calls) == 2
 
 
 def test_a_declared_winner_means_stop(url, hours):

@@ -5,7 +5,6 @@ import csv
 import dataclasses
 import io
 import threading
-import time
 
 import httpx
 import pytest
@@ -16,6 +15,7 @@ from duelay.service import make_app
 from duelay.service.glances import Checks, Glances
 from duelay.service.keys import create_key, list_keys
 from duelay.service.pages import _packed
+from live.hours import Hours
 from service.browsing import HERE, TOKEN, Browser, sent_to
 from service.served import wait_until
 
@@ -27,9 +27,9 @@ POLICY = (
 
 
 @pytest.fixture
-def made(url):
+def made(url, hours):
     """A store with an experiment and some duels."""
-    with Experiment.create(url, "buttons", ARMS) as experiment:
+    with Experiment.create(url, "buttons", ARMS, clock=hours) as experiment:
         for n in range(12):
             duel = experiment.ask(unit=f"visitor-{n}")
             if n % 3 == 0:
@@ -38,8 +38,11 @@ def made(url):
 
 
 @pytest.fixture
-def browser(made, serve):
-    return Browser(serve(made))
+def browser(made, serve, hours):
+    """Somebody with a browser; time stands, so that no check is due again and no age changes."""
+    found = Browser(serve(made, clock=hours))
+    room_of(found).checks.passed = hours
+    return found
 
 
 def room_of(browser):
@@ -244,7 +247,7 @@ def test_the_slow_part_comes_later_and_changes_the_page(browser, monkeypatch):
 
     def slow(experiment, *args, **said):
         calls.append(experiment.name)
-        goes_on.wait(10)
+        goes_on.wait(300)
         return real(experiment, *args, **said)
 
     monkeypatch.setattr("duelay.service.glances.viewing.check", slow)
@@ -273,12 +276,11 @@ def test_what_a_check_alarmed_at_is_told_to_programs(browser):
 def test_a_check_is_made_again_when_something_changed_and_time_passed(monkeypatch, made):
     calls = []
     monkeypatch.setattr("duelay.service.glances.viewing.check", lambda e: calls.append(e.name))
-    now = time.monotonic()
-    monkeypatch.setattr("duelay.service.glances.time.monotonic", lambda: now)
-    checks, experiment = Checks(), Experiment.open(made, "buttons")
+    clock = Hours(1000.0)
+    checks, experiment = Checks(clock), Experiment.open(made, "buttons")
     for version, later, wanted in (("a", 0, 1), ("b", 1, 1), ("b", 6, 2), ("b", 60, 2),
                                    ("c", 70, 3)):  # fmt: skip
-        monkeypatch.setattr("duelay.service.glances.time.monotonic", lambda at=now + later: at)
+        clock.now = 1000.0 + later
         checks.latest(experiment, version)
         wait_until(lambda: not checks._waiting)
         assert len(calls) == wanted, (version, later)
@@ -309,33 +311,48 @@ class Threads:
 
 
 def test_however_many_look_a_view_is_made_once_a_second():
-    calls = []
+    calls, clock = [], Hours(1000.0)
 
-    def make():
+    def make(seconds=0.0):
         calls.append(1)
-        time.sleep(0.05)
+        clock.pass_by(seconds)
         return len(calls)
 
     async def look():
-        glances = Glances(Threads())
+        glances = Glances(Threads(), clock)
         found = await asyncio.gather(*(glances.get("x", ("a",), make) for _ in range(50)))
         assert set(found) == {1} and await glances.get("x", ("a",), make) == 1
         assert await glances.get("y", ("a",), make) == 2  # another experiment
         glances.forget("x")
         assert await glances.get("x", ("a",), make) == 3
-        await asyncio.sleep(1.05)
+        clock.pass_by(0.99)
+        assert await glances.get("x", ("a",), make) == 3
+        clock.pass_by(0.02)
+        assert await glances.get("x", ("a",), lambda: make(2.0)) == 4
+        clock.pass_by(7.9)  # it took two seconds, and rests for eight
         assert await glances.get("x", ("a",), make) == 4
+        clock.pass_by(0.2)
+        assert await glances.get("x", ("a",), make) == 5
 
     asyncio.run(look())
 
 
 def test_who_goes_away_does_not_take_the_view_from_the_others():
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def make():
+        begun.set()
+        assert goes_on.wait(300)
+        return 7
+
     async def look():
         glances = Glances(Threads())
-        first = asyncio.create_task(glances.get("x", (), lambda: time.sleep(0.1) or 7))
+        first = asyncio.create_task(glances.get("x", (), make))
         second = asyncio.create_task(glances.get("x", (), lambda: 8))
-        await asyncio.sleep(0.02)
+        await asyncio.to_thread(begun.wait)
         first.cancel()
+        await asyncio.wait([first])
+        goes_on.set()
         assert await second == 7
 
     asyncio.run(look())
@@ -343,7 +360,6 @@ def test_who_goes_away_does_not_take_the_view_from_the_others():
 
 def test_a_view_that_fails_fails_for_all_who_wait_and_is_tried_again():
     def fail():
-        time.sleep(0.02)
         raise StoreError("away")
 
     async def look():
@@ -371,10 +387,11 @@ def test_views_that_are_kept_are_few(monkeypatch):
 
 def test_polling_does_not_stall_asks(made, monkeypatch):
     """However slow a view is, and however many look, duels are asked all the same."""
-    real = viewing.see
+    real, begun, goes_on = viewing.see, [], threading.Event()
 
     def slow(*args, **said):
-        time.sleep(0.5)
+        begun.append(1)
+        assert goes_on.wait(300)
         return real(*args, **said)
 
     monkeypatch.setattr("duelay.service.app.warm_up", lambda: None)
@@ -391,19 +408,16 @@ def test_polling_does_not_stall_asks(made, monkeypatch):
             await app.state.room.warm
             await client.post("/experiments/buttons/duels")
             polls = [asyncio.create_task(client.get(f"/e/other-{n}")) for n in range(12)]
-            await asyncio.sleep(0.05)
-            taken = []
-            for _ in range(20):
-                begun = time.monotonic()
+            while len(begun) < 2:
+                await asyncio.sleep(0.01)
+            for _ in range(20):  # no view will be there before these are answered
                 assert (await client.post("/experiments/buttons/duels")).status_code == 200
-                taken.append(time.monotonic() - begun)
-            assert not any(poll.done() for poll in polls[4:])
+            assert not any(poll.done() for poll in polls) and len(begun) == 2
+            goes_on.set()
             for poll in polls:
                 assert (await poll).status_code == 200
-            return sorted(taken)
 
-    taken = asyncio.run(run())
-    assert taken[10] < 0.2 and taken[-1] < 0.5, taken
+    asyncio.run(run())
 
 
 # What may be changed, and by whom.

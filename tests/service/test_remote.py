@@ -23,7 +23,7 @@ from duelay.live import (
     verify,
 )
 from duelay.service.keys import create_key
-from service.served import Server
+from service.served import Server, wait_until
 
 ARMS = ["red", "green", "blue"]
 
@@ -262,7 +262,7 @@ def flaky(client, monkeypatch):
     """Makes a client to whom things happen; nobody waits."""
     monkeypatch.setattr(calls, "_FIRST", 0.001)
 
-    def make(*troubles, patience=30.0):
+    def make(*troubles, patience=1e6):
         service = stack.enter_context(connect("http://localhost", "key", patience=patience))
         service._client._transport = Flaky(client, *troubles)
         return remote.RemoteExperiment(service, "buttons"), service._client._transport
@@ -343,16 +343,17 @@ def test_a_key_that_may_not_is_a_permission_error(url, serve):
 
 
 @pytest.mark.long
-def test_a_server_that_is_killed_and_started_again_is_found_again(url, tmp_path):
+def test_a_server_that_is_killed_and_started_again_is_found_again(url, tmp_path, monkeypatch):
     Experiment.create(url, "100% /?#ü".replace("/", ""), ARMS).close()
     with Server(url, tmp_path) as server, connect(server.url) as service:
         experiment = service.open("100% ?#ü")
         duel = experiment.ask()
         server.stop(9)
-        told = []
+        told, pauses, pause = [], [], calls.Tries.pause
+        monkeypatch.setattr(calls.Tries, "pause", lambda *words: pauses.append(1) or pause(*words))
         thread = threading.Thread(target=lambda: told.append(experiment.tell(duel)))
         thread.start()
-        time.sleep(0.5)
+        wait_until(lambda: len(pauses) >= 2)  # it has called, and called again
         assert told == []
         with Server(url, tmp_path, port=server.port) as again:
             thread.join()

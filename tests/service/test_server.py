@@ -1,5 +1,6 @@
 """`duelay serve`, as somebody types it: it starts, says what it does, and stops in good order."""
 
+import contextlib
 import json
 import os
 import signal
@@ -7,7 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
+import types
 from contextlib import closing
 
 import httpx
@@ -16,7 +17,7 @@ import pytest
 from duelay.live import Experiment, Store, StoreError, connect, verify
 from duelay.service.keys import create_key
 from duelay.service.serving import address_of, check_host, open_page
-from service.served import ENVIRONMENT, Server, free_port, wait_until
+from service.served import ENVIRONMENT, LONG, Server, free_port, wait_until
 
 pytestmark = pytest.mark.long
 ARMS = ["red", "green", "blue"]
@@ -79,8 +80,8 @@ def _duels(store):
 
 def test_it_says_what_it_does_and_logs_lines_of_json(url, tmp_path):
     with Server(url, tmp_path) as server:
-        httpx.get(f"{server.url}/experiments", headers={"X-Request-ID": "mine"})
-        answered = httpx.get(f"{server.url}/docs")
+        httpx.get(f"{server.url}/experiments", headers={"X-Request-ID": "mine"}, timeout=LONG)
+        answered = httpx.get(f"{server.url}/docs", timeout=LONG)
     said, lines = [], []
     for line in server.log.splitlines():
         (lines if line.startswith("{") else said).append(line)
@@ -98,8 +99,8 @@ def test_two_workers_add_up_their_numbers(url, tmp_path):
     Experiment.create(url, "buttons", ARMS).close()
     with Server(url, tmp_path, "--workers", "2", "--log-level", "warning") as server:
         for _ in range(40):  # each has a connection of its own, so that both workers have some
-            httpx.post(f"{server.url}/experiments/buttons/duels")
-        shown = {httpx.get(f"{server.url}/metrics").text for _ in range(4)}
+            httpx.post(f"{server.url}/experiments/buttons/duels", timeout=LONG)
+        shown = {httpx.get(f"{server.url}/metrics", timeout=LONG).text for _ in range(4)}
     for each in shown:
         assert 'duelay_asks_total{experiment="buttons"} 40.0' in each
     assert '"request"' not in server.log
@@ -109,18 +110,18 @@ def test_all_workers_know_who_is_signed_in(url, tmp_path):
     Experiment.create(url, "buttons", ARMS).close()
     key = create_key(url, "k", ["administer"])
     with Server(url, tmp_path, "--workers", "2", "--log-level", "warning") as server:
-        with httpx.Client(base_url=server.url) as client:
+        with httpx.Client(base_url=server.url, timeout=LONG) as client:
             client.post("/login", data={"key": key, "next": "/"})
             cookies = dict(client.cookies)
         for _ in range(20):  # each has a connection of its own, so that both workers have some
-            answered = httpx.get(f"{server.url}/keys", cookies=cookies)
+            answered = httpx.get(f"{server.url}/keys", cookies=cookies, timeout=LONG)
             assert answered.status_code == 200, answered.headers
     assert "DUELAY_SECRET" not in os.environ
 
 
 def test_the_page_of_a_real_server_polls_and_changes(url, tmp_path):
     Experiment.create(url, "buttons", ARMS).close()
-    with Server(url, tmp_path) as server, httpx.Client(base_url=server.url) as client:
+    with Server(url, tmp_path) as server, httpx.Client(base_url=server.url, timeout=LONG) as client:
         assert client.get("/").status_code == 200
         text = client.get("/e/buttons", headers={"HX-Request": "true"}).text
         seen = text.split('name="seen" value="')[1].split('"')[0]
@@ -130,19 +131,31 @@ def test_the_page_of_a_real_server_polls_and_changes(url, tmp_path):
             path = f"/e/buttons?seen={seen}"
             return client.get(path, headers={"HX-Request": "true"}).status_code == 200
 
-        wait_until(has_changed, seconds=10.0)
+        wait_until(has_changed)
     assert "fault" not in server.log and "Traceback" not in server.log
 
 
-def test_a_browser_is_opened_once_somebody_listens(monkeypatch):
-    opened, port = [], free_port()
+@pytest.mark.parametrize("listens", [True, False])
+def test_a_browser_is_opened_once_somebody_listens_and_not_for_ever_waited_for(
+    monkeypatch, listens
+):
+    opened, slept, port = [], [], free_port()
+
+    def sleep(seconds):
+        """Let time pass; after two tries somebody listens."""
+        slept.append(seconds)
+        assert not opened
+        if listens and len(slept) == 2:
+            stack.enter_context(socket.create_server(("127.0.0.1", port)))
+
     monkeypatch.setattr("duelay.service.serving.webbrowser.open", opened.append)
-    thread = open_page("127.0.0.1", port)
-    time.sleep(0.3)
-    assert not opened
-    with socket.create_server(("127.0.0.1", port)):
-        thread.join(10)
-    assert opened == [f"http://127.0.0.1:{port}/"]
+    monkeypatch.setattr("duelay.service.serving._OPENS", 60.0)
+    clock = types.SimpleNamespace(monotonic=lambda: sum(slept), sleep=sleep)
+    monkeypatch.setattr("duelay.service.serving.time", clock)
+    with contextlib.ExitStack() as stack:
+        open_page("127.0.0.1", port).join()
+    assert opened == [f"http://127.0.0.1:{port}/"] * listens
+    assert len(slept) == 2 if listens else sum(slept) == pytest.approx(60.0, abs=0.2)
 
 
 def test_the_address_of_the_page_is_one_that_a_browser_takes():
@@ -154,7 +167,7 @@ def test_the_address_of_the_page_is_one_that_a_browser_takes():
 
 def run(*words, **environment):
     return subprocess.run(
-        [sys.executable, "-m", "duelay", *words], capture_output=True, text=True, timeout=60,
+        [sys.executable, "-m", "duelay", *words], capture_output=True, text=True, timeout=LONG,
         env=os.environ | ENVIRONMENT | environment, check=False,
     )  # fmt: skip
 
@@ -177,9 +190,10 @@ def test_only_loopback_is_this_machine_alone(url):
 def test_with_a_key_it_listens_for_others_and_needs_it(url, tmp_path):
     key = create_key(url, "k")
     with Server(url, tmp_path, "--host", "0.0.0.0") as server:
-        assert httpx.get(f"{server.url}/experiments").status_code == 401
+        assert httpx.get(f"{server.url}/experiments", timeout=LONG).status_code == 401
         headers = {"Authorization": f"Bearer {key}"}
-        assert httpx.get(f"{server.url}/experiments", headers=headers).status_code == 200
+        found = httpx.get(f"{server.url}/experiments", headers=headers, timeout=LONG)
+        assert found.status_code == 200
     assert "there is no key" not in server.log and key not in server.log
 
 

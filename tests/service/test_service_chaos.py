@@ -8,7 +8,6 @@ import random
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -46,7 +45,7 @@ class Servers:
         for port in self.ports:
             self.do("start", port)
         for url in self.urls:
-            wait_until(lambda url=url: is_well(url), 60.0)
+            wait_until(lambda url=url: is_well(url))
 
     def do(self, command, port):
         """Start, kill or stop one."""
@@ -64,7 +63,7 @@ class Servers:
 
     def __exit__(self, *_):
         self._program.stdin.close()
-        self._program.wait(timeout=60)
+        self._program.wait(timeout=300)
         self._program.stdout.close()
         self._errors.close()
 
@@ -133,14 +132,13 @@ class Clients:
         assert self.errors == []
 
 
-@pytest.mark.timeout(120 + 10 * KILLS)
+@pytest.mark.timeout(1500 + 60 * KILLS)
 def test_what_a_server_acknowledged_before_it_was_killed_is_there_once(store, tmp_path):
     with Servers(store, tmp_path) as servers:
         clients = Clients(servers.urls, tmp_path / "acknowledged")
         try:
             for _ in range(KILLS):
-                clients.wait_for_more()
-                time.sleep(random.uniform(0.0, 0.5))
+                clients.wait_for_more(random.randint(20, 40))
                 assert servers.do("kill", servers.ports[0]) == "-9"
                 assert servers.do("start", servers.ports[0]) == "started"
             clients.wait_for_more()
@@ -152,7 +150,7 @@ def test_what_a_server_acknowledged_before_it_was_killed_is_there_once(store, tm
     assert counts["asked"] > 20 * KILLS
 
 
-@pytest.mark.timeout(120 + 10 * KILLS)
+@pytest.mark.timeout(1500 + 60 * KILLS)
 def test_where_one_of_two_servers_is_killed_the_other_goes_on(postgresql, tmp_path):
     with postgresql.database() as store, Servers(store, tmp_path, n=2) as servers:
         clients = Clients(servers.urls, tmp_path / "acknowledged", patience=0.2)

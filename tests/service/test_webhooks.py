@@ -1,5 +1,6 @@
 """Webhooks: who is told of what, signed, again until it is taken, and in order."""
 
+import collections
 import time
 from contextlib import closing
 
@@ -40,12 +41,18 @@ def local(url):
 
 
 @pytest.fixture
-def watch():
+def world():
+    """The time of the world, by which watchers send: it stands."""
+    return Hours(1_800_000_000.0)
+
+
+@pytest.fixture
+def watch(world):
     """Makes watchers that do a round when told so, and not before."""
     made = []
 
     def make(store, **said):
-        made.append(Watcher(store, **said))
+        made.append(Watcher(store, now=world, passed=world, **said))
         return made[-1]
 
     yield make
@@ -61,7 +68,7 @@ def one_round(watcher):
 
 
 def hook(experiment, receiver, path=""):
-    return hooks.add_hook(experiment, receiver.url + path)
+    return hooks.add_hook(experiment, receiver.url + path, now=lambda: 0.0)
 
 
 def happen(experiment, *about):
@@ -76,11 +83,6 @@ def hooks_of(store):
         return connection.execute(select(schema.webhooks)).all()
 
 
-def make_due(store):
-    with store.writing() as connection:
-        connection.execute(update(schema.webhooks).values(due=0))
-
-
 def vote_for(experiment, arm, n):
     """Let an arm win every duel that it is in."""
     answers = []
@@ -92,10 +94,10 @@ def vote_for(experiment, arm, n):
 
 
 def test_a_winner_that_is_declared_and_withdrawn_is_told_in_order_and_signed(
-    opened, receiver, watch
+    opened, receiver, watch, world
 ):
-    experiment = Experiment.create(opened, "buttons", ARMS, feedback="votes")
-    made, watcher = hook(experiment, receiver), watch(opened)
+    experiment = Experiment.create(opened, "buttons", ARMS, feedback="votes", clock=world)
+    made, watcher = hook(experiment, receiver), watch(opened, clock=world)
     one_round(watcher)
     assert receiver.received == []
     while experiment.standing().winner is None:
@@ -106,7 +108,7 @@ def test_a_winner_that_is_declared_and_withdrawn_is_told_in_order_and_signed(
     one_round(watcher)
     assert receiver.told == [("declared", "red"), ("withdrawn", "red")]
     for headers, body in receiver.received:
-        signature, now = headers["Duelay-Signature"], time.time()
+        signature, now = headers["Duelay-Signature"], world.now
         assert headers["Content-Type"] == "application/json"
         assert is_signed(made["secret"], signature, body, now)
         assert not is_signed(made["secret"], signature, body + b" ", now)
@@ -145,32 +147,39 @@ def test_an_alarm_is_told_once(local, receiver, watch):
     assert sorted(receiver.told) == sorted(("alarm", name) for name in names)
 
 
-def test_alarms_are_looked_for_after_answers_alone_and_in_a_namesake(
-    local, receiver, watch, monkeypatch
-):
-    """Neither needs more duels than the last look has seen of that name."""
-    monkeypatch.setattr(watching, "_ALARMS", 0.0)
+def test_alarms_are_looked_for_after_answers_alone_and_in_a_namesake(local, receiver, watch, world):
+    """Neither needs more duels than the last look has seen of that name; each waits a minute."""
+
     watcher, looked = watch(local), []
     watcher._notice_alarms = lambda head: looked.append((head["asked"], head["heard"]))
     experiment = Experiment.create(local, "buttons", ARMS)
     hook(experiment, receiver)
     duels = [experiment.ask() for _ in range(3)]
     watcher.notice()
+    world.pass_by(60.0)
     watcher.notice()  # nothing is new
     experiment.tell(duels[0])
+    watcher.notice()
+    experiment.tell(duels[1])
+    watcher.notice()  # a look was just taken
+    assert looked == [(3, 0), (3, 1)]
+    world.pass_by(59.0)
+    watcher.notice()
+    world.pass_by(1.0)
     watcher.notice()
     experiment.delete()
     namesake = Experiment.create(local, "buttons", ARMS)
     hook(namesake, receiver)
-    namesake.tell([namesake.ask() for _ in range(3)][0])  # as much as of the one before
+    duels = [namesake.ask() for _ in range(3)]
+    namesake.tell_all(duels[:2])  # as much as of the one before
     watcher.notice()
-    assert looked == [(3, 0), (3, 1), (3, 1)]
+    assert looked == [(3, 0), (3, 1), (3, 2), (3, 2)]
 
 
 def test_traffic_that_falls_silent_is_told_once_and_again_after_more_traffic(
-    local, receiver, watch
+    local, receiver, watch, world
 ):
-    hours = Hours(time.time() - 5000.0)
+    hours = Hours(world.now - 5000.0)
     experiment = Experiment.create(local, "buttons", ARMS, clock=hours)
     hook(experiment, receiver)
 
@@ -194,14 +203,14 @@ def test_traffic_that_falls_silent_is_told_once_and_again_after_more_traffic(
     visit(5)
     one_round(watcher)
     assert len(receiver.told) == 2
-    hours.now = time.time()
+    hours.now = world.now
     visit(1)
     one_round(watcher)
     assert len(receiver.told) == 2  # it is not silent now
 
 
-def test_a_paused_experiment_is_not_silent(local, receiver, watch):
-    hours = Hours(time.time() - 5000.0)
+def test_a_paused_experiment_is_not_silent(local, receiver, watch, world):
+    hours = Hours(world.now - 5000.0)
     experiment = Experiment.create(local, "buttons", ARMS, clock=hours)
     hook(experiment, receiver)
     for _ in range(100):
@@ -212,20 +221,23 @@ def test_a_paused_experiment_is_not_silent(local, receiver, watch):
 
 
 @pytest.mark.parametrize("answer", [500, 404, 302, None])
-def test_an_event_is_told_until_it_is_taken_and_later_ones_wait(local, receiver, watch, answer):
+def test_an_event_is_told_until_it_is_taken_and_later_ones_wait(
+    local, receiver, watch, world, answer
+):
     experiment, watcher = Experiment.create(local, "buttons", ARMS), watch(local)
     hook(experiment, receiver)
     happen(experiment, "one", "two")
     receiver.answers = [answer, answer]
     for tries in (1, 2):
         one_round(watcher)
+        world.pass_by(2.0**tries - 0.1)
         one_round(watcher)  # it is not due yet
         assert [about for _, about in receiver.told] == ["one"] * tries
         (row,) = hooks_of(local)
         assert row.tries == tries and row.sent == 0
         assert (f"it answered {answer}" if answer else "Error") in row.trouble
-        assert 2.0**tries - 1.5 < row.due / MICRO - time.time() <= 2.0**tries
-        make_due(local)
+        assert row.due / MICRO - world.now == pytest.approx(0.1, abs=1e-5)
+        world.pass_by(0.1)
     one_round(watcher)
     assert [about for _, about in receiver.told] == ["one", "one", "one", "two"]
     (row,) = hooks_of(local)
@@ -236,7 +248,7 @@ def test_an_event_is_told_until_it_is_taken_and_later_ones_wait(local, receiver,
     assert ids[0] == ids[1] == ids[2] < ids[3]  # by its id a receiver knows what it has had
 
 
-def test_back_off_begins_anew_after_a_success_and_ends_at_an_hour(local, receiver, watch):
+def test_back_off_begins_anew_after_a_success_and_ends_at_an_hour(local, receiver, watch, world):
     experiment, watcher = Experiment.create(local, "buttons", ARMS), watch(local)
     hook(experiment, receiver)
     happen(experiment, "one", "two")
@@ -245,18 +257,18 @@ def test_back_off_begins_anew_after_a_success_and_ends_at_an_hour(local, receive
     receiver.answers = [500]
     one_round(watcher)
     (row,) = hooks_of(local)
-    assert 3590.0 < row.due / MICRO - time.time() <= 3600.0
-    make_due(local)
+    assert row.due / MICRO == world.now + 3600.0
+    world.pass_by(3600.0)
     receiver.answers = [204, 500]
     one_round(watcher)
     (row,) = hooks_of(local)
-    assert row.tries == 1 and row.due / MICRO - time.time() <= 2.0
+    assert row.tries == 1 and row.due / MICRO == world.now + 2.0
 
 
 def test_nobody_there_is_tried_again_and_others_are_told_meanwhile(local, receiver, watch):
     experiment, watcher = Experiment.create(local, "buttons", ARMS), watch(local)
-    hooks.add_hook(experiment, "http://127.0.0.1:9/nobody")
-    hooks.add_hook(experiment, "http://[not an address")
+    hooks.add_hook(experiment, "http://127.0.0.1:9/nobody", now=lambda: 0.0)
+    hooks.add_hook(experiment, "http://[not an address", now=lambda: 0.0)
     hook(experiment, receiver)
     happen(experiment, "one")
     one_round(watcher)
@@ -297,9 +309,7 @@ def test_a_server_that_dies_after_sending_sends_again(local, receiver, watch, mo
     assert [about for _, about in receiver.told] == ["one", "one"]
 
 
-def test_only_one_of_two_watchers_sends_and_the_other_takes_over(
-    opened, receiver, watch, monkeypatch
-):
+def test_only_one_of_two_watchers_sends_and_the_other_takes_over(opened, receiver, watch, world):
     experiment = Experiment.create(opened, "buttons", ARMS)
     hook(experiment, receiver)
     one, two = watch(opened), watch(opened)
@@ -309,15 +319,22 @@ def test_only_one_of_two_watchers_sends_and_the_other_takes_over(
     assert receiver.told == []
     one_round(one)
     assert len(receiver.told) == 1
-    now = time.time()
-    monkeypatch.setattr(watching.time, "time", lambda: now + 16.0)  # one of them is gone
+    world.pass_by(16.0)  # one of them is gone
     assert [two.takes_lease(), one.takes_lease()] == [True, False]
     experiment.close()
 
 
 @pytest.mark.long
 def test_two_servers_tell_each_event_once(url, serve, receiver, monkeypatch):
-    monkeypatch.setattr(Watcher.__init__, "__kwdefaults__", {"every": 0.1, "quiet": 600.0})
+    monkeypatch.setitem(Watcher.__init__.__kwdefaults__, "every", 0.1)
+    monkeypatch.setattr(watching, "_LEASE", 1e6)  # whoever has it is alive
+    takes_lease, rounds = Watcher.takes_lease, collections.Counter()
+
+    def counted(self):
+        rounds[self._me] += 1
+        return takes_lease(self)
+
+    monkeypatch.setattr(Watcher, "takes_lease", counted)
     clients = [serve(url), serve(url)]
     clients[0].post("/experiments", json={"name": "v", "arms": ["old", "new"], "feedback": "votes"})
     made = clients[0].post("/experiments/v/webhooks", json={"url": receiver.url}).json()
@@ -329,10 +346,12 @@ def test_two_servers_tell_each_event_once(url, serve, receiver, monkeypatch):
     wait_until(lambda: receiver.received)
     clients[1].patch("/experiments/v", json={"add_arms": ["newest"]})
     wait_until(lambda: ("withdrawn", "new") in receiver.told)
-    time.sleep(0.5)
+    before = rounds.copy()  # two more rounds of either: one may be under way
+    wait_until(lambda: all(rounds[me] - before[me] > 5 for me in rounds))
+    assert len(rounds) == 2
     told = [each for each in receiver.told if each[0] != "alarm"]  # nobody seeds the duels
     assert told == [("declared", "new"), ("withdrawn", "new")]
     assert len(set(receiver.told)) == len(receiver.told)
     headers, body = receiver.received[0]
-    assert is_signed(made["secret"], headers["Duelay-Signature"], body, time.time())
+    assert is_signed(made["secret"], headers["Duelay-Signature"], body, time.time(), 86_400)
     assert clients[1].get("/experiments/v/webhooks").json()["webhooks"][0]["trouble"] is None

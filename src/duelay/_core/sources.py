@@ -22,7 +22,7 @@ _SHOWS = frozenset({  # these only read or show: a change of them recomputes not
     "experiments", "page", "service", "show", "testing/__init__.py", "testing/contract.py",
     "_core/__init__.py", "_core/ahead.py", "_core/cache.py", "_core/compiling.py", "_core/files.py",
     "_core/forks.py", "_core/modules.py", "_core/outside.py", "_core/say.py", "_core/sources.py",
-    "_core/words.py",
+    "_core/waiting.py", "_core/words.py",
 })  # fmt: skip
 _SOURCES = (".py", ".so", ".pyd")
 _INSTALLED = {"site-packages", "dist-packages"}

@@ -16,6 +16,8 @@ from duelay._core import forks, times
 from duelay._core.duration import in_brief
 
 _SLACK = 1.0  # seconds: a clock that is set by a network steps by less
+_AT_ONCE = 0.1  # seconds, at the most, between a look at one clock and a look at the other ...
+_TRIES = 5  # ... as far as so many tries give that: a busy machine may stop us in between
 _SLOWLY = 0.05  # seconds a second, towards the machine's clock after a jump
 
 
@@ -37,14 +39,14 @@ class SteadyClock:
         self, read: Callable[[], float] = time.time, passed: Callable[[], float] = _passed
     ) -> None:
         self._read, self._passed = read, passed
-        self._at, self._since = read(), passed()
+        self._at, self._since = self._both()
         self._lock = forks.lock(self)
         self.off = 0.0  # by how much the machine's clock is ahead since it jumped
 
     def __call__(self) -> float:
         """Return the time."""
         with self._lock:
-            wall, passed = self._read(), self._passed()
+            wall, passed = self._both()
             gone = max(passed - self._since, 0.0)
             expected = self._at + gone
             off = wall - expected
@@ -63,3 +65,11 @@ class SteadyClock:
                 expected, self.off = wall, 0.0
             self._at, self._since = expected, passed
             return expected
+
+    def _both(self) -> tuple[float, float]:
+        """Read both clocks at one moment: what passes in between would look like a jump."""
+        for _ in range(_TRIES):
+            before, wall, after = self._passed(), self._read(), self._passed()
+            if after - before < _AT_ONCE:
+                break
+        return wall, after

@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from duelay._core import checks
+from duelay._core.waiting import at_least
 from duelay.live import statements
 from duelay.live.ages import Ages
 from duelay.live.book import MICRO, Book
@@ -31,7 +32,7 @@ from duelay.live.store import Store, StoreError, is_away, is_busy
 from duelay.policies.policy import Policy
 
 FRESH = 1.0  # seconds: a pair is chosen by evidence that may be as old as this
-PATIENCE = 30.0  # seconds that a call waits for a store that is busy or away
+PATIENCE = at_least(30.0)  # seconds that a call waits for a store that is busy or away
 _PAUSE = 0.25  # seconds between two tries
 
 

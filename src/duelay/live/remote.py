@@ -15,13 +15,14 @@ from typing import Any
 
 from duelay._core import checks
 from duelay._core.extras import need
+from duelay._core.waiting import at_least
 from duelay.live.booking import LiveDuel
 from duelay.live.calls import AGAIN, Call, Calls, RemoteStanding, Tries, history_of, read_answer
 from duelay.live.exporting import write_history
 from duelay.logs.history import History
 
-PATIENCE = 30.0  # seconds that a call is tried again
-_TIMEOUT = 10.0  # seconds of one try
+PATIENCE = at_least(30.0)  # seconds that a call is tried again
+_TIMEOUT = at_least(10.0)  # seconds of one try
 
 
 def _client(kind: Any, url: str, key: str | None) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 import random
 import sqlite3
@@ -28,6 +29,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from duelay._core import forks
 from duelay._core.extras import need
+from duelay._core.waiting import at_least
 
 _HERE = Path(__file__).parent
 _SUCH_AS = "'sqlite:///duels.db' or 'postgresql+psycopg://user@host/name'"
@@ -35,6 +37,8 @@ _CACHE = -64_000  # kibibytes of pages that SQLite keeps in memory, for each con
 VERSIONS = "duelay_version"  # the table of the revision; `alembic_version` may be another program's
 _LOCK = 0x6475656C6179  # of PostgreSQL, held while tables are made
 _PAUSE = 0.002  # seconds between two tries to write, at the most
+_PATIENCE = at_least(30.0)  # seconds that a file which somebody else is writing to is waited for
+_CONNECTS = at_least(10.0)  # seconds for which a connection to PostgreSQL is waited for
 _BUSY = ("database is locked", "database table is locked", "database is busy")
 
 
@@ -101,7 +105,7 @@ class Store:
                 yield connection
 
     @contextlib.contextmanager
-    def writing(self, patience: float = 30.0) -> Iterator[Connection]:
+    def writing(self, patience: float = _PATIENCE) -> Iterator[Connection]:
         """Give a connection that writes; committed at the end, or not at all.
 
         With SQLite no other process writes meanwhile; one that is writing is waited for, `patience`
@@ -290,7 +294,7 @@ def _make_engine(url: URL) -> Engine:
             pool_pre_ping=True,
             pool_size=5,
             max_overflow=20,
-            connect_args={"connect_timeout": 10},
+            connect_args={"connect_timeout": math.ceil(_CONNECTS)},
         )
     folder = Path(str(url.database)).parent
     if not folder.is_dir():
@@ -300,7 +304,7 @@ def _make_engine(url: URL) -> Engine:
     @event.listens_for(engine, "connect")
     def _set_up(connection: Any, _: Any) -> None:
         connection.isolation_level = None  # we begin transactions ourselves
-        until = time.monotonic() + 30.0
+        until = time.monotonic() + _PATIENCE
         while True:
             try:
                 for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON",

@@ -23,6 +23,7 @@ from duelay.page import views
 from duelay.players.leading import beaten
 
 _EVERY = 1.0  # seconds: silence is settled at most so often
+_passed = time.monotonic
 _EVENTS = 50  # how many of the latest are shown
 _MINUTE = 60.0  # seconds: the page says times to the minute, so it changes as often
 
@@ -33,7 +34,7 @@ class Reader:
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     book: Book | None = None
-    settled: float = -1e18  # when silence was last settled, by `time.monotonic`
+    settled: float = -1e18  # when silence was last settled, by `_passed`
     standing: tuple[Any, LiveStanding] | None = None  # and the state of the store that it is of
     view: views.Experiment | None = None
     listed: tuple[str, views.Listed] | None = None  # and the version that it is of
@@ -144,7 +145,7 @@ def rank(standing: LiveStanding) -> list[int]:
 
 def _settle(experiment: Experiment, reader: Reader) -> None:
     """Settle silence that is due, at most once a second; skip it where no duel is open."""
-    now, desk = time.monotonic(), experiment._desk
+    now, desk = _passed(), experiment._desk
     with reader.lock:
         if now - reader.settled < _EVERY:
             return

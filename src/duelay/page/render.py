@@ -16,6 +16,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from duelay._core.waiting import at_least
 from duelay._core.words import in_html
 from duelay._version import __version__
 from duelay.page import drawing, glyphs, pasting, views, words
@@ -260,6 +261,7 @@ def _make() -> Environment:
     )
     made.globals.update(
         ADVICE=ADVICE,
+        ANSWERS=round(1000 * at_least(10.0)),  # milliseconds that a poll waits
         EVENTS=EVENTS,
         LONG=_LONG,
         NARROW=_NARROW,

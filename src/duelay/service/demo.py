@@ -24,6 +24,7 @@ from typing import Any
 import uvicorn
 
 from duelay._core import checks
+from duelay._core.waiting import at_least
 from duelay.live import Experiment, PausedError, StoreError, UnknownExperimentError, connect
 from duelay.live.remote import RemoteExperiment
 from duelay.live.store import Store
@@ -40,7 +41,7 @@ _BEFORE = 8 * 3600.0  # seconds of its clock that have passed when it begins
 _DAY = 86_400.0
 _FRESH = 300.0  # seconds of its clock: how old the evidence for choosing a pair may be
 _PATIENCE = 2.0  # seconds that a visitor tries again
-_SHUTDOWN = 2  # seconds that requests have to end
+_SHUTDOWN = math.ceil(at_least(2.0))  # seconds that requests have to end
 _FOLDER = "duelay-demo-"
 
 
@@ -53,12 +54,18 @@ class FastClock:
     2000.0
     """
 
-    def __init__(self, start: float, speed: float = SPEED) -> None:
+    def __init__(
+        self,
+        start: float,
+        speed: float = SPEED,
+        passed: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._at, self._speed, self._since = start, speed, math.inf
+        self._passed = passed
 
     def __call__(self) -> float:
         """Return the time."""
-        return self._at + self._speed * max(time.monotonic() - self._since, 0.0)
+        return self._at + self._speed * max(self._passed() - self._since, 0.0)
 
     def hold(self, moment: float) -> None:
         """Stand still at a moment, until another is said."""
@@ -66,7 +73,7 @@ class FastClock:
 
     def run(self) -> None:
         """Let it go."""
-        self._since = time.monotonic()
+        self._since = self._passed()
 
     def seconds_to(self, moment: float) -> float:
         """Return how many seconds of the world pass until then."""

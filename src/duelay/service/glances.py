@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from duelay.live import Experiment
@@ -28,34 +29,33 @@ _LOG = logging.getLogger("duelay.service")
 @dataclass
 class _Kept:
     task: asyncio.Task[Any]
-    begun: float = field(default_factory=time.monotonic)
-    at: float = 0.0  # when it was made
+    begun: float
+    at: float = math.inf  # when it was made
 
-    @property
-    def is_good(self) -> bool:
+    def is_good(self, now: float) -> bool:
         if not self.task.done():
             return True
         if self.task.cancelled() or self.task.exception() is not None:
             return False
-        return time.monotonic() - self.at < max(_FRESH, _REST * (self.at - self.begun))
+        return now - self.at < max(_FRESH, _REST * (self.at - self.begun))
 
 
 class Glances:
     """Views that are about a second old; however many look, each is made once."""
 
-    def __init__(self, desks: Desks) -> None:
-        self._desks = desks
+    def __init__(self, desks: Desks, passed: Callable[[], float] = time.monotonic) -> None:
+        self._desks, self._passed = desks, passed
         self._kept: dict[tuple[Any, ...], _Kept] = {}
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
     async def get(self, name: str, what: tuple[Any, ...], make: Callable[[], R]) -> R:
         """Return a view of an experiment, made in a thread where it is not there yet."""
         place = (name, *what)
-        kept = self._kept.get(place)
-        if kept is None or not kept.is_good:
-            kept = _Kept(asyncio.create_task(self.run(make)))
-            kept.task.add_done_callback(lambda task: _note(kept, task))
-            good = {at: each for at, each in self._kept.items() if each.is_good}
+        kept, now = self._kept.get(place), self._passed()
+        if kept is None or not kept.is_good(now):
+            kept = _Kept(asyncio.create_task(self.run(make)), now)
+            kept.task.add_done_callback(lambda task: self._note(kept, task))
+            good = {at: each for at, each in self._kept.items() if each.is_good(now)}
             self._kept = dict(list(good.items())[-_MOST + 1 :]) | {place: kept}
         # A client that goes away must not cancel the view for the others.
         found: R = await asyncio.shield(kept.task)
@@ -71,11 +71,10 @@ class Glances:
         for place in [place for place in self._kept if place[0] in (name, "")]:
             del self._kept[place]
 
-
-def _note(kept: _Kept, task: asyncio.Task[Any]) -> None:
-    kept.at = time.monotonic()
-    if not task.cancelled():
-        task.exception()  # read here, so that asyncio does not warn where nobody waits for it
+    def _note(self, kept: _Kept, task: asyncio.Task[Any]) -> None:
+        kept.at = self._passed()
+        if not task.cancelled():
+            task.exception()  # read here, so that asyncio does not warn where nobody waits for it
 
 
 @dataclass
@@ -88,7 +87,8 @@ class _Found:
 class Checks:
     """Delays and tests of assumptions, looked at in a thread of their own, one at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, passed: Callable[[], float] = time.monotonic) -> None:
+        self.passed = passed
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="duelay-checks")
         self._found: dict[tuple[str, int], _Found] = {}
         self._waiting: set[tuple[str, int]] = set()
@@ -100,21 +100,21 @@ class Checks:
         """
         place = (experiment.name, experiment._desk.id)
         found = self._found.get(place)
-        is_due = found is None or (found.heard != heard and time.monotonic() > found.due)
+        is_due = found is None or (found.heard != heard and self.passed() > found.due)
         if is_due and place not in self._waiting:
             self._waiting.add(place)
             self._thread.submit(self._look, place, experiment, heard)
         return None if found is None else found.checked
 
     def _look(self, place: tuple[str, int], experiment: Experiment, heard: str) -> None:
-        begun, before = time.monotonic(), self._found.get(place)
+        begun, before = self.passed(), self._found.get(place)
         checked = None if before is None else before.checked
         try:
             checked = viewing.check(experiment)
         except Exception:
             _LOG.exception("a fault while checking %r", experiment.name)
         finally:
-            now = time.monotonic()
+            now = self.passed()
             due = now + min(max((now - begun) / _SHARE, _SOON), _LATER)
             self._found[place] = _Found(checked, heard, due)
             self._waiting.discard(place)

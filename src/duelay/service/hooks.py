@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import delete, insert, select
@@ -25,10 +26,12 @@ def list_hooks(experiment: Experiment) -> list[dict[str, Any]]:
         return [dict(row._mapping) for row in rows]
 
 
-def add_hook(experiment: Experiment, url: str) -> dict[str, Any]:
+def add_hook(
+    experiment: Experiment, url: str, *, now: Callable[[], float] = time.time
+) -> dict[str, Any]:
     """Let an address be told of events from now on; return it with the secret that signs them."""
     events = schema.events
-    id, secret, now = secrets.token_hex(8), secrets.token_hex(32), round(time.time() * MICRO)
+    id, secret, at = secrets.token_hex(8), secrets.token_hex(32), round(now() * MICRO)
     with experiment.store.explained(), experiment.store.writing() as connection:
         experiment._desk.read_head(connection)
         last = connection.execute(
@@ -39,7 +42,7 @@ def add_hook(experiment: Experiment, url: str) -> dict[str, Any]:
         ).scalar()
         connection.execute(insert(schema.webhooks), {
             "id": id, "experiment": experiment._desk.id, "url": url, "secret": secret,
-            "created": now, "due": now, "sent": last or 0,
+            "created": at, "due": at, "sent": last or 0,
         })  # fmt: skip
     return {"id": id, "url": url, "secret": secret}
 

@@ -29,6 +29,7 @@ Handler = Callable[[Visit], Awaitable[Response]]
 PAGES: list[Route] = []
 _ROWS = 100  # of the log, in one page
 _DELAY = 0.5  # seconds that a wrong key waits
+_sleep = asyncio.sleep
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 
@@ -305,7 +306,7 @@ async def sign_in(visit: Visit) -> Response:
         await room.desks.call(room.ring.read)
     key = room.ring.find(visit.said("key"))
     if key is None:
-        await asyncio.sleep(_DELAY)
+        await _sleep(_DELAY)
         words = "This is no key that is good here."
         return await visit.show(lambda: render.login_page(words, following, visit.viewer()), 401)
     visit.key, visit.session, visit.is_new = key, room.sessions.begin(key.id), True

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import ipaddress
+import math
 import os
 import secrets
 import socket
@@ -18,6 +20,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from duelay._core import checks
+from duelay._core.waiting import at_least
 from duelay.live.store import Store, open_store
 from duelay.service.app import make_app
 from duelay.service.keys import list_keys
@@ -29,8 +32,8 @@ _QUIET = "DUELAY_LOG_LEVEL"
 # Seconds that a thread has the interpreter while another waits: with the usual five milliseconds
 # the thread that commits would hold up all requests.
 TURN = 0.0005
-_SHUTDOWN = 20  # seconds that requests have to end
-_OPENS = 60.0  # seconds for which a browser waits to be opened
+_SHUTDOWN = math.ceil(at_least(20.0))  # seconds that requests have to end
+_OPENS = at_least(60.0)  # seconds for which a browser waits to be opened
 
 
 def serve(
@@ -65,7 +68,15 @@ def serve(
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=_SHUTDOWN,
+            **_worker_answers(),
         )
+
+
+def _worker_answers() -> dict[str, Any]:
+    """Say how long a worker may take to answer before it is replaced; earlier uvicorns cannot."""
+    name = "timeout_worker_healthcheck"
+    there = inspect.signature(uvicorn.run).parameters
+    return {name: math.ceil(at_least(there[name].default))} if name in there else {}
 
 
 def address_of(host: str, port: int) -> str:

@@ -14,12 +14,14 @@ import math
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 from sqlalchemy import or_, select, update
 
 from duelay._core.duration import in_brief
+from duelay._core.waiting import at_least
 from duelay.live import Experiment, schema
 from duelay.live.book import MICRO
 from duelay.live.events import note, read_events
@@ -31,7 +33,7 @@ _EVERY = 1.0  # seconds between two rounds
 _LEASE = 15.0  # seconds for which a server has the lease
 _ALARMS = 60.0  # seconds between two looks at the tests of assumptions of an experiment
 _LONGEST = 3600.0  # seconds between two tries of a webhook, at the most
-_TIMEOUT = 10.0  # seconds that an address has to answer
+_TIMEOUT = at_least(10.0)  # seconds that an address has to answer
 _QUIET = 600.0  # seconds without a duel, at the least, that are silence ...
 _GAPS = 20  # ... and as many times the usual gap between two duels
 _RECENT = 100  # duels that the usual gap is taken from
@@ -47,9 +49,17 @@ class Watcher:
     """A thread that watches a store."""
 
     def __init__(
-        self, store: Store, *, every: float = _EVERY, quiet: float = _QUIET, **opened: Any
+        self,
+        store: Store,
+        *,
+        every: float = _EVERY,
+        quiet: float = _QUIET,
+        now: Callable[[], float] = time.time,
+        passed: Callable[[], float] = time.monotonic,
+        **opened: Any,
     ) -> None:
         self.store, self._every, self._quiet = store, every, quiet
+        self._now, self._passed = now, passed  # the world's: `opened` may have another clock
         self._opened = opened  # what `Experiment.open` takes: a look settles silence by its clock
         self._me = secrets.token_hex(8)
         self._stop = threading.Event()
@@ -84,7 +94,7 @@ class Watcher:
 
     def takes_lease(self) -> bool:
         """Whether this server is the one that watches now; the lease is renewed in time."""
-        leases, now = schema.leases, round(time.time() * MICRO)
+        leases, now = schema.leases, round(self._now() * MICRO)
         length = round(_LEASE * MICRO)
         with self.store.reading() as connection:
             row = connection.execute(select(leases).where(leases.c.name == _NAME)).first()
@@ -105,7 +115,7 @@ class Watcher:
 
     def deliver(self) -> None:
         """Tell each webhook that is due of its next events."""
-        hooks, now = schema.webhooks, round(time.time() * MICRO)
+        hooks, now = schema.webhooks, round(self._now() * MICRO)
         with self.store.reading() as connection:
             due = connection.execute(select(hooks).where(hooks.c.due <= now)).mappings().all()
             waiting: list[Any] = [(hook, read_events(connection, hook["experiment"], hook["sent"]))
@@ -126,7 +136,7 @@ class Watcher:
             "id": event["id"], "event": event["kind"], "experiment": names[event["experiment"]],
             "about": event["about"], "words": event["words"], "at": event["at"] / MICRO,
         }).encode()  # fmt: skip
-        at, trouble = int(time.time()), ""
+        at, trouble = int(self._now()), ""
         signature = f"t={at},v1={sign(hook['secret'], at, body)}"
         headers = {"Content-Type": "application/json", "Duelay-Signature": signature}
         try:
@@ -137,7 +147,7 @@ class Watcher:
         tries = hook["tries"] + 1 if trouble else 0
         wait = min(2.0**tries, _LONGEST) if trouble else 0.0
         values = {"tries": tries, "trouble": trouble[:500] or None,
-                  "due": round((time.time() + wait) * MICRO)}  # fmt: skip
+                  "due": round((self._now() + wait) * MICRO)}  # fmt: skip
         if not trouble:
             values["sent"] = event["id"]
         with self.store.explained(), self.store.writing() as connection:
@@ -161,8 +171,8 @@ class Watcher:
             self._notice_silence(head)
             which, news = (head["id"], head["created"]), (head["asked"], head["heard"])
             at, *seen = self._looked.get(which, (-math.inf, -1, -1))
-            if time.monotonic() - at >= _ALARMS and news != tuple(seen):
-                self._looked[which] = (time.monotonic(), *news)
+            if self._passed() - at >= _ALARMS and news != tuple(seen):
+                self._looked[which] = (self._passed(), *news)
                 self._notice_alarms(head)
 
     def _notice_alarms(self, head: Any) -> None:
@@ -182,7 +192,7 @@ class Watcher:
         if len(asked) < _RECENT or head["winner"] is not None:
             return
         gap = (asked[0] - asked[-1]) / MICRO / (_RECENT - 1)
-        silent = time.time() - asked[0] / MICRO
+        silent = self._now() - asked[0] / MICRO
         if silent > max(self._quiet, _GAPS * gap):
             words = f"no duel has been asked for {in_brief(silent)}, and usually there is one "
             self._note(head, "silent", str(asked[0]), words + f"every {in_brief(gap)}")
@@ -199,4 +209,4 @@ class Watcher:
                 )
             ).first()
             if there is None:
-                note(connection, head["id"], kind, about, words, round(time.time() * MICRO))
+                note(connection, head["id"], kind, about, words, round(self._now() * MICRO))
