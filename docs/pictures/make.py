@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 # Okabe and Ito's colours, which the colour-blind can tell apart; each line has its own dashes too.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#007A5A", "#767676"
 SKY, PURPLE = "#9FCBE8", "#A0527F"
-MU = 0.6  # the champion beats its rival with this probability
+MU = 0.6  # the better arm wins with this probability
 LAW = delays.Geometric(0.01)
 RUNS, TICKS, SEED = 2000, 1000, 0
 OURS = "recommended"  # beside what the paper has
@@ -66,11 +66,11 @@ def regret() -> Figure:
 def timeline() -> Figure:
     """Five duels, asked at the same time: what happens, and what can be seen of it."""
     rows = [
-        ("first won, quick news", 1.5, "conversion", "counted"),
-        ("first won, late news", 5.0, "silence", "counted"),
-        ("first won, news too late", 9.0, "silence", "not counted"),
-        ("first won, no news ever", None, "silence", "never comes"),
-        ("second won", None, "silence", "nothing to come"),
+        ("first won, early answer", 1.5, "conversion", "counted"),
+        ("first won, late answer", 5.0, "silence", "counted"),
+        ("first won, too late", 9.0, "silence", "not counted"),
+        ("first won, no answer", None, "silence", "no conversion"),
+        ("second won", None, "silence", "no conversion"),
     ]
     today, window, end = 3.0, 7.5, 10.0
     figure = Figure(figsize=(9.6, 4.2), layout="constrained")
@@ -116,9 +116,11 @@ def estimates(law: delays.Law) -> dict[str, np.ndarray]:
     conversions = heard(won)
     second = np.cumsum(~is_first, axis=1)
     return {
-        "champion first, silence is defeat": conversions / played,
-        "champion first, corrected by the law": conversions / worth,
-        "by coin, silence is defeat": (heard(won & is_first) + second - heard(~won & ~is_first))
+        "better arm first, silence is a loss": conversions / played,
+        "better arm first, corrected by the law": conversions / worth,
+        "with the coin, silence is a loss": (
+            heard(won & is_first) + second - heard(~won & ~is_first)
+        )
         / played,
     }
 
@@ -129,8 +131,8 @@ def bias() -> Figure:
     panels = figure.subplots(1, 2, sharey=True)
     styles = [(ORANGE, "--"), (BLUE, "-"), (GREEN, "-.")]
     cases = [
-        ("All conversions come, after 100 ticks on average", LAW),
-        ("The same, and 30 % never come", delays.Never(0.3, LAW)),
+        ("All conversions arrive, after 100 ticks on average", LAW),
+        ("The same, but 30 % never arrive", delays.Never(0.3, LAW)),
     ]
     for axes, (title, law) in zip(panels, cases, strict=True):
         shown = np.arange(0, TICKS, 5)
@@ -141,10 +143,10 @@ def bias() -> Figure:
             axes.plot(shown + 1, runs.mean(axis=0), color=colour, ls=dashes, lw=2.4, label=label)
         _half(axes)
         axes.axhline(MU, color="black", lw=1.2)
-        axes.text(TICKS, MU + 0.01, "truth", ha="right", va="bottom", fontsize=11)
+        axes.text(TICKS, MU + 0.01, "true value", ha="right", va="bottom", fontsize=11)
         axes.set_title(title, fontsize=12)
-        axes.set(xlim=(0, TICKS), ylim=(0, 1), xlabel="duels so far, one a tick")
-    panels[0].set_ylabel("how often the champion seems to win")
+        axes.set(xlim=(0, TICKS), ylim=(0, 1), xlabel="duels so far, one per tick")
+    panels[0].set_ylabel("estimated win rate of the better arm")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(
         handles, labels, loc="outside lower center", ncols=3, handlelength=3, frameon=False
@@ -163,8 +165,8 @@ def coin() -> Figure:
         [(n * MU, SKY), (n * (1 - MU) * (1 - tau), ORANGE), (n * (1 - MU) * tau, "#D9D9D9")],
     ]
     words = [
-        ["won,\nheard", "won,\nlate", "lost"],
-        ["won", "lost,\nlate", "lost,\nheard"],
+        ["won,\nreported", "won,\nlate", "lost"],
+        ["won", "lost,\nlate", "lost,\nreported"],
     ]
     read = [n * MU * tau, n * (1 - (1 - MU) * tau)]
     for y, (parts, names) in enumerate(zip(bars, words, strict=True)):
@@ -180,16 +182,20 @@ def coin() -> Figure:
             start += width
         left.plot([0, read[y]], [y + 0.29] * 2, color="black", lw=1.5, marker="|", ms=9)
         left.text(
-            0, y + 0.36, f"taken for the champion's: {read[y]:.0f} of {n}", va="top", fontsize=11
+            0,
+            y + 0.36,
+            f"counted as wins of the better arm: {read[y]:.0f} of {n}",
+            va="top",
+            fontsize=11,
         )
-    left.text(0, -0.27, "100 duels with the champion first", va="bottom", fontsize=12)
-    left.text(0, 0.73, "100 duels with the champion second", va="bottom", fontsize=12)
+    left.text(0, -0.27, "100 duels with the better arm first", va="bottom", fontsize=12)
+    left.text(0, 0.73, "100 duels with the better arm second", va="bottom", fontsize=12)
     left.text(
-        0, 1.75, f"by coin: {sum(read):.0f} of {2 * n}, or {theory.coin_mean(MU, tau):.2f}",
+        0, 1.75, f"with the coin: {sum(read):.0f} of {2 * n}, or {theory.coin_mean(MU, tau):.2f}",
         va="top", fontsize=12, weight="bold", color=GREEN,
     )  # fmt: skip
     left.legend(
-        handles=[Patch(fc=ORANGE, ec="white", hatch="//", label="late: read the wrong way round")],
+        handles=[Patch(fc=ORANGE, ec="white", hatch="//", label="late: counted for the wrong arm")],
         loc="lower left", bbox_to_anchor=(-0.02, 1.0), frameon=False, fontsize=11,
     )  # fmt: skip
     left.set(xlim=(0, 101), ylim=(1.9, -0.5))
@@ -200,13 +206,13 @@ def coin() -> Figure:
     right.plot(share, [theory.coin_mean(MU, s) for s in share], color=GREEN, lw=2.4, ls="-.")
     right.plot(share, MU * share, color=ORANGE, lw=2.4, ls="--")
     _half(right)
-    right.text(0.36, 0.88, "champion second", fontsize=11, color=PURPLE)
-    right.text(0.02, 0.455, "by coin", fontsize=11, color=GREEN)
-    right.text(0.40, 0.19, "champion first", fontsize=11, color=ORANGE)
+    right.text(0.36, 0.88, "better arm second", fontsize=11, color=PURPLE)
+    right.text(0.02, 0.455, "with the coin", fontsize=11, color=GREEN)
+    right.text(0.40, 0.19, "better arm first", fontsize=11, color=ORANGE)
     right.axhline(MU, color="black", lw=1.2)
-    right.text(0.01, MU + 0.01, "truth", va="bottom", fontsize=11)
-    right.set(xlim=(0, 1), ylim=(0, 1), xlabel="share of the conversions that have come")
-    right.set_ylabel("how often the champion seems to win")
+    right.text(0.01, MU + 0.01, "true value", va="bottom", fontsize=11)
+    right.set(xlim=(0, 1), ylim=(0, 1), xlabel="share of conversions that have arrived")
+    right.set_ylabel("estimated win rate of the better arm")
     return figure
 
 
