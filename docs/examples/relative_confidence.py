@@ -1,6 +1,6 @@
 """Relative confidence sampling (Zoghi et al., WSDM 2014), in plain Python and compiled.
 
-A champion is chosen by sampling, its opponent by upper bounds. Both classes give the same duels.
+The champion is chosen by sampling, its opponent by upper bounds. Both classes give the same duels.
 """
 
 import math
@@ -27,11 +27,11 @@ class PlainRelativeConfidence(duelay.Policy):
         check_alpha(self.alpha)
 
     def state(self, n_arms):
-        """Remember how often each arm has been the champion."""
+        """Return the number of times that each arm has been the champion."""
         return np.zeros(n_arms, dtype=np.int64)
 
     def choose(self, ledger, t, rng, n_arms, state):
-        """Return the champion of a sampled tournament, and who is most able to beat it."""
+        """Return the champion of a sampled tournament and its most dangerous opponent."""
         now = ledger.estimates()
         first, second = np.triu_indices(n_arms, 1)
         count = now.expected[first, second]
@@ -52,16 +52,16 @@ class PlainRelativeConfidence(duelay.Policy):
 
 
 class RelativeConfidenceRule(NamedTuple):
-    """What the compiled rule remembers, and room to work in."""
+    """Memory of the compiled rule, and an array for intermediate results."""
 
     alpha: float
     crowned: np.ndarray  # (K,): how often each arm has been the champion
-    is_unbeaten: np.ndarray  # (K,): who has won all its matches of the sampled tournament
+    is_unbeaten: np.ndarray  # (K,): arms that have won all matches of the sampled tournament
 
 
 @kernel
 def find_champion(rule, ledger, rng):
-    """Return who beats all others in a sample; if nobody does, who was champion least often."""
+    """Return the arm that beats all others in a sample, or the least frequent champion."""
     rule.is_unbeaten[:] = True
     k = len(rule.crowned)
     for i in range(k):
@@ -79,7 +79,7 @@ def find_champion(rule, ledger, rng):
 
 @select.register(RelativeConfidenceRule)
 def choose(rule, ledger, t, rng):
-    """Return the champion of a sampled tournament, and who is most able to beat it."""
+    """Return the champion of a sampled tournament and its most dangerous opponent."""
     champion = find_champion(rule, ledger, rng)
     rule.crowned[champion] += 1
     opponent, highest = champion, -math.inf
@@ -106,7 +106,7 @@ class RelativeConfidence(duelay.CompiledPolicy):
         check_alpha(self.alpha)
 
     def rule(self, n_arms):
-        """Return the rule at its start."""
+        """Return the initial rule."""
         return RelativeConfidenceRule(
             alpha=self.alpha,
             crowned=np.zeros(n_arms, dtype=np.int64),
@@ -115,6 +115,6 @@ class RelativeConfidence(duelay.CompiledPolicy):
 
 
 def check_alpha(alpha):
-    """Refuse bounds that are too narrow."""
+    """Raise ValueError if the bounds are too narrow."""
     if not alpha > 0.5:
         raise ValueError(f"alpha must be above 0.5, got {alpha}")
