@@ -30,7 +30,7 @@ def compile_into(folder: Path) -> None:
     from duelay import live
     from duelay._core import ahead
     from duelay._core.borders import COMPILER
-    from duelay.rules.many_arms import MANY
+    from duelay.policies.double_thompson.many_arms import MANY
 
     duelay.warm_up(MANY)
     live.warm_up(MANY)

@@ -24,7 +24,7 @@ from duelay.engine.world import NOBODY, duel, make_world, take_due, with_empty_q
 from duelay.ledger import age_to, hear, record
 from duelay.ledger.assumption import advance, convert, enter
 from duelay.ledger.bets import start_bets
-from duelay.rules.turn import pick
+from duelay.policies.turn import pick
 from duelay.testing.yardsticks import SAVAGE
 
 DATASETS = ("six-rankers", "mslr", "tennis", "arithmetic", "car", "sushi")

@@ -6,8 +6,8 @@ from duelay._core import checks
 from duelay._core.borders import COMPILER
 from duelay.advice import recommend
 from duelay.engine.simulate import compile_ahead
+from duelay.policies.double_thompson.many_arms import MANY
 from duelay.problems import arithmetic
-from duelay.rules.many_arms import MANY
 
 FEW = 3  # arms
 

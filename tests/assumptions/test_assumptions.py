@@ -29,7 +29,7 @@ from duelay.engine import streams
 from duelay.engine.world import NOBODY, duel, make_world, take_due, with_empty_queue
 from duelay.ledger import hear
 from duelay.logs.history import History
-from duelay.rules.turn import turn
+from duelay.policies.turn import turn
 
 MU = np.array([[0.5, 0.6, 0.7], [0.4, 0.5, 0.6], [0.3, 0.4, 0.5]])
 CLOSE = 0.5 + (MU - 0.5) / 2  # policies go on playing all pairs for longer

@@ -10,8 +10,8 @@ from duelay.engine.held import hold, run_held
 from duelay.engine.tick import new_tally
 from duelay.engine.world import make_world
 from duelay.ledger import age_to, hear, record
+from duelay.policies.turn import select
 from duelay.problems import arithmetic
-from duelay.rules.turn import select
 from helpers import SAMPLE, VOTED, Live
 
 PROBLEM = arithmetic(4, 0.12)

@@ -141,7 +141,7 @@ def test_each_policy_finds_the_winner_it_is_for():
 
 
 def test_the_errors_of_all_looks_add_up_to_delta():
-    from duelay.rules.borda import log_error_at
+    from duelay.policies.borda import log_error_at
 
     spent = sum(4 * math.exp(-log_error_at(0.05, 5, look)) for look in range(1, 100_000))
     assert spent == pytest.approx(0.05, rel=1e-4) and spent <= 0.05

@@ -19,8 +19,8 @@ from duelay._core.jit import entry, kernel
 from duelay.engine.tick import Tally, next_checkpoint, pass_to, repeat, show
 from duelay.engine.world import World, delay_at
 from duelay.ledger import Ledger
-from duelay.rules.mrr_db import MRRDBRule
-from duelay.rules.turn import select
+from duelay.policies.mrr_db_delay import MRRDBRule
+from duelay.policies.turn import select
 
 
 class Late(NamedTuple):

@@ -22,8 +22,8 @@ from duelay.delays.units import in_ticks, in_time
 from duelay.engine.tick import Tally, is_over, pass_to, show
 from duelay.ledger import Ledger, age_to, clock_to, hear, hear_vote, record
 from duelay.ledger.assumption import FOREVER
+from duelay.policies.turn import pick
 from duelay.problems import Problem
-from duelay.rules.turn import pick
 from duelay.traffic import Traffic, draw_times
 
 NOBODY = 0  # duels have numbers from 1 on

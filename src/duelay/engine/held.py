@@ -17,7 +17,7 @@ from duelay.engine.tick import Tally, hear_due, is_over, pass_to, show
 from duelay.engine.world import World, duel
 from duelay.ledger import Ledger, age_to, record
 from duelay.ledger.assumption import FOREVER
-from duelay.rules.turn import pick
+from duelay.policies.turn import pick
 
 
 class Held(NamedTuple):

@@ -27,11 +27,11 @@ from duelay.ledger.bets import Bets
 from duelay.players.clock import OLD, Clock
 from duelay.players.evidence import Evidence, evidence_of
 from duelay.players.leading import active_of, leader_of
+from duelay.policies.mrr_db_delay import MRRDBRule
 from duelay.policies.policy import CompiledPolicy
+from duelay.policies.turn import declared
+from duelay.policies.user_rule_errors import ERRORS, PAIR_ERRORS, refuse, refuse_pair
 from duelay.problems import Problem
-from duelay.rules.explaining import ERRORS, PAIR_ERRORS, refuse, refuse_pair
-from duelay.rules.mrr_db import MRRDBRule
-from duelay.rules.turn import declared
 from duelay.traffic import check as check_traffic
 
 UNKNOWN, NOT_HEARD = -1, -2  # no leader: a player has no standing; nothing was heard

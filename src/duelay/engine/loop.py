@@ -11,7 +11,7 @@ from duelay.engine.tick import Tally, hear_due, is_over, pass_to, repeat, show
 from duelay.engine.world import World, duel
 from duelay.ledger import Ledger, age_to, record
 from duelay.ledger.assumption import FOREVER, next_look, settles
-from duelay.rules.turn import calm_until, pass_over, pick
+from duelay.policies.turn import calm_until, pass_over, pick
 
 _LONG = 10_000  # ticks: beyond, Python advances the generator instead of drawing one by one
 

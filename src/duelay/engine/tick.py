@@ -14,7 +14,7 @@ from duelay._core.jit import kernel
 from duelay.engine.world import NOBODY, World, take_due
 from duelay.ledger import Ledger, hear, hear_vote
 from duelay.ledger.assumption import FOREVER
-from duelay.rules.turn import declared
+from duelay.policies.turn import declared
 
 
 class Tally(NamedTuple):

@@ -1,19 +1,34 @@
-"""The policy that decides: it asks where evidence is missing, and says when to stop."""
+"""Decide: duel where evidence is missing until the ledger's e-processes declare a winner.
+
+The leader is the arm with the least evidence against it: the sum of N d(mu^, 1/2) over the
+opponents that seem to beat it, as in RMED. Its rival is the opponent with the least 2 N g^2 among
+those that it has not passed yet. 2 N g^2 is the expected log evidence of N duels with gap g. N
+includes open duels, each weighted by the information that it is expected to give. The gap g is
+drawn from its posterior, so that near ties are also compared. Leader and rival depend on settled
+duels and on the number of open duels, never on the order of an open duel.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
 
 from duelay._core import checks
 from duelay._core.duration import Duration
+from duelay._core.jit import kernel
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.delays.units import WAYS, in_ticks, in_time
 from duelay.ledger import Ledger, open_ledger
+from duelay.ledger.assumption import FOREVER
 from duelay.ledger.bets import start_bets
+from duelay.ledger.declare import NOBODY, is_passed
+from duelay.ledger.patience import worth
 from duelay.policies.policy import CompiledPolicy
-from duelay.rules.decide import DecideRule
+from duelay.policies.turn import calm_until, declared, select
 from duelay.text import named
 
 
@@ -96,3 +111,75 @@ class Decide(CompiledPolicy):
     def rule(self, n_arms: int) -> DecideRule:
         """Return the rule that asks where evidence is missing."""
         return DecideRule(0)
+
+
+class DecideRule(NamedTuple):
+    """Nothing: all is in the ledger."""
+
+    unused: int  # a record needs a field
+
+
+@select.register(DecideRule)
+def _select(rule: DecideRule, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
+    bets = ledger.assumed
+    if bets.winner[0] != NOBODY:
+        return bets.winner[0], bets.winner[0]
+    leader = find_leader(bets, rng)
+    bets.leader[0] = leader
+    return leader, find_rival(bets, leader, rng)
+
+
+@kernel
+def find_leader(bets: Any, rng: np.random.Generator) -> int:
+    """Return the arm with the least doubts; of several, any. A rejected arm leads no more."""
+    leader, least, n_ties = 0, math.inf, 0
+    for i in range(bets.doubts.size):
+        doubts = bets.doubts[i]
+        if not bets.present[i]:
+            continue
+        if bets.winner_exists and bets.against[i] >= bets.level:
+            doubts = 1e300
+        if doubts < least:
+            leader, least, n_ties = i, doubts, 1
+        elif doubts == least:
+            n_ties += 1
+            if rng.random() * n_ties < 1.0:
+                leader = i
+    return leader
+
+
+@kernel
+def find_rival(bets: Any, leader: int, rng: np.random.Generator) -> int:
+    """Return, of the opponents not passed yet, the one with the least 2 N g^2."""
+    rival, least, n_ties = leader, math.inf, 0
+    each = worth(bets)
+    for j in range(bets.doubts.size):
+        if j == leader or not bets.present[j]:
+            continue
+        if rival == leader:
+            rival = j  # where all are passed
+        if is_passed(bets, leader, j):
+            continue
+        n, still_open = bets.n[leader, j], each * bets.n_open[leader, j]
+        cost = still_open - 1.0  # before anything is heard: the rival with the fewest open duels
+        if n > 0.0:
+            gap = 0.5 * bets.lead[leader, j] / n + 0.5 * rng.standard_normal() / math.sqrt(n)
+            cost = 2.0 * (n + still_open) * max(gap, 0.0) ** 2
+        if cost < least:
+            rival, least, n_ties = j, cost, 1
+        elif cost == least:
+            n_ties += 1
+            if rng.random() * n_ties < 1.0:
+                rival = j
+    return rival
+
+
+@declared.register(DecideRule)
+def _declared(rule: DecideRule, ledger: Ledger) -> Any:
+    return ledger.assumed.winner[0]
+
+
+@calm_until.register(DecideRule)
+def _calm_until(rule: DecideRule, ledger: Ledger, arm: int, t: int) -> int:
+    """A declared winner stays declared."""
+    return FOREVER if ledger.assumed.winner[0] != NOBODY else t

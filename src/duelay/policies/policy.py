@@ -8,7 +8,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,11 @@ from duelay.delays.units import AGES, WAYS, in_ticks, in_time
 from duelay.ledger import Estimates, Ledger, age_to, assume, assume_by_clock, open_ledger, record
 from duelay.ledger.learned import check_learning
 from duelay.ledger.order import ORDERS, arrange
-from duelay.players.player import Player
-from duelay.rules.explaining import ERRORS, PAIR_ERRORS, refuse, refuse_pair
-from duelay.rules.turn import rival, take_picks, take_turn
+from duelay.policies.turn import rival, take_picks, take_turn
+from duelay.policies.user_rule_errors import ERRORS, PAIR_ERRORS, refuse, refuse_pair
+
+if TYPE_CHECKING:
+    from duelay.players.player import Player
 
 
 class Policy(ABC):
@@ -100,6 +102,8 @@ class Policy(ABC):
         `clock` is ``"wall"`` for a player that goes by the clock: delays, windows and laws are in
         time, and any number of duels may be asked at one time. Without one, each ask is a tick.
         """
+        from duelay.players.player import Player
+
         return Player(
             self, arms, seed, feedback=feedback, corrects_position=corrects_position, clock=clock
         )

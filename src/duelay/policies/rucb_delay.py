@@ -7,8 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from duelay._core.duration import Duration
 from duelay.delays import Delay, Geometric
 from duelay.policies.policy import LawPolicy
-from duelay.policies.rucb import check_alpha
-from duelay.rules.rucb import RUCBRule, rucb_rule
+from duelay.policies.rucb import RUCBRule, check_alpha, rucb_rule
 from duelay.text import named
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 import duelay
 from duelay.ledger import Ledger
-from duelay.rules.turn import declared, only_one, select, upper_bound, wins_and_count
+from duelay.policies.turn import declared, only_one, select, upper_bound, wins_and_count
 from duelay.text import named
 
 

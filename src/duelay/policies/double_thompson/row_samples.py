@@ -17,8 +17,12 @@ from numpy.typing import NDArray
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger
 from duelay.ledger.assumption import epoch, is_settled
-from duelay.rules.beliefs import chance_above_half, is_beaten_for_certain, reach
-from duelay.rules.turn import wins_and_count
+from duelay.policies.double_thompson.beta_posterior import (
+    chance_above_half,
+    is_beaten_for_certain,
+    reach,
+)
+from duelay.policies.turn import wins_and_count
 
 BITS = 53  # of a draw
 TOGETHER = 8  # rows of bits that are added up at a time

@@ -30,7 +30,7 @@ from duelay._core.jit import kernel
 from duelay.ledger import Ledger
 from duelay.ledger.assumption import epoch, is_deaf, is_settled
 from duelay.ledger.declare import divergence
-from duelay.rules.beliefs import (
+from duelay.policies.double_thompson.beta_posterior import (
     beats_for_certain,
     chance_above_half,
     draw,
@@ -38,14 +38,14 @@ from duelay.rules.beliefs import (
     is_beaten_for_certain,
     reach,
 )
-from duelay.rules.quiet import (
+from duelay.policies.double_thompson.quiet_stretches import (
     calm_of_favourite,
     is_quiet,
     loses_some,
     pass_quiet_turns,
     quiet_turns,
 )
-from duelay.rules.turn import calm_until, least_asked, pass_over, select, wins_and_count
+from duelay.policies.turn import calm_until, least_asked, pass_over, select, wins_and_count
 
 _WORTH = 0.2  # the least chance of a quiet tick for which floors are kept
 

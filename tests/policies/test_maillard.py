@@ -15,8 +15,7 @@ from duelay.engine.world import make_world
 from duelay.ledger import age_to, assume, hear, open_ledger, record
 from duelay.ledger.assumption import FOREVER, epoch
 from duelay.players.leading import leader_of
-from duelay.problems import arithmetic
-from duelay.rules.maillard import (
+from duelay.policies.maillard import (
     believe,
     challenger,
     doubt,
@@ -30,7 +29,8 @@ from duelay.rules.maillard import (
     set_chance,
     weigh,
 )
-from duelay.rules.turn import calm_until, pass_over, select
+from duelay.policies.turn import calm_until, pass_over, select
+from duelay.problems import arithmetic
 
 LAWS = [None, delays.Geometric(0.1), delays.Never(0.4, delays.Uniform(1, 30))]
 KNOBS = (0.15, 0.1, 0.5)

@@ -11,10 +11,9 @@ import duelay
 import naive
 from duelay import delays
 from duelay.ledger import age_to, assume, hear, open_ledger, record
-from duelay.rules import many_arms
-from duelay.rules.beliefs import chance_above_half
-from duelay.rules.double_thompson import DoubleThompsonRule
-from duelay.rules.many_arms import (
+from duelay.policies.double_thompson import many_arms
+from duelay.policies.double_thompson.beta_posterior import chance_above_half
+from duelay.policies.double_thompson.many_arms import (
     MANY,
     ManyArmsRule,
     best_of_all,
@@ -22,7 +21,7 @@ from duelay.rules.many_arms import (
     many_arms_rule,
     take_floors,
 )
-from duelay.rules.samples import (
+from duelay.policies.double_thompson.row_samples import (
     count_bits,
     find_c,
     is_unbeaten,
@@ -31,7 +30,8 @@ from duelay.rules.samples import (
     sample_row,
     tilted,
 )
-from duelay.rules.turn import take_picks, wins_and_count
+from duelay.policies.double_thompson.rule import DoubleThompsonRule
+from duelay.policies.turn import take_picks, wins_and_count
 from duelay.testing import compiled_duels, live_duels
 from duelay.testing.yardsticks import PlainDoubleThompson
 from helpers import Rows

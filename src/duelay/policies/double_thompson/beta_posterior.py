@@ -10,7 +10,7 @@ import numpy as np
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger
 from duelay.ledger.assumption import evidence, expected, expected_at_last, is_settled
-from duelay.rules.turn import wins_and_count
+from duelay.policies.turn import wins_and_count
 
 _STEPS = 100_000  # of a continued fraction, which takes about the square root of N~ steps
 

@@ -19,7 +19,7 @@ from duelay._core import checks, outside
 from duelay._core.numba_parts import COMPILER_ERRORS
 from duelay._core.sources import is_outside
 from duelay.ledger import Ledger
-from duelay.rules.turn import no_rule, select
+from duelay.policies.turn import no_rule, select
 
 # Numba raises an AttributeError where a module lacks a function that a kernel calls.
 ERRORS = (*COMPILER_ERRORS, AttributeError) if COMPILER_ERRORS else ()

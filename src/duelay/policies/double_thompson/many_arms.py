@@ -1,9 +1,9 @@
-"""Double Thompson sampling among many arms: rows that nobody needs are not drawn.
+"""Double Thompson sampling among many arms, without drawing the rows that cannot matter.
 
-The duels have the same law as those of `duelay.rules.double_thompson`. Once some arms lead, a few
-rows of the first sample tell which arm beats the most others. The rows of the favourite, and of the
-arms that are likely to reach its score, are drawn. Let s be the best score of these arms. Any other
-arm i reaches s with at most the chance (Chernoff)
+The duels have the same distribution as those of `duelay.policies.double_thompson.rule`. Once some
+arms lead, a few rows of the first sample tell which arm beats the most others. The rows of the
+favourite, and of the arms that are likely to reach its score, are drawn. Let s be the best score of
+these arms. Any other arm i reaches s with at most the probability (Chernoff)
 
     b_i = exp(-tilt s) prod_j (1 - p_ij + p_ij exp(tilt)).
 
@@ -25,15 +25,19 @@ from numpy.typing import NDArray
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger
 from duelay.ledger.assumption import epoch, is_deaf
-from duelay.rules.beliefs import beats_for_certain, chance_above_half, draw_above_half
-from duelay.rules.quiet import (
+from duelay.policies.double_thompson.beta_posterior import (
+    beats_for_certain,
+    chance_above_half,
+    draw_above_half,
+)
+from duelay.policies.double_thompson.quiet_stretches import (
     calm_of_favourite,
     is_quiet,
     loses_some,
     pass_quiet_turns,
     quiet_turns,
 )
-from duelay.rules.samples import (
+from duelay.policies.double_thompson.row_samples import (
     BITS,
     TOGETHER,
     find_c,
@@ -44,7 +48,7 @@ from duelay.rules.samples import (
     sample_row,
     tilted,
 )
-from duelay.rules.turn import calm_until, least_asked, pass_over, select, wins_and_count
+from duelay.policies.turn import calm_until, least_asked, pass_over, select, wins_and_count
 
 MANY = 32  # arms
 _ROWS = 8  # drawn before the whole sample is

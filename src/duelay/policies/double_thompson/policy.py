@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from duelay._core import checks
 from duelay.delays import Delay
+from duelay.policies.double_thompson.many_arms import MANY, ManyArmsRule, many_arms_rule
+from duelay.policies.double_thompson.rule import DoubleThompsonRule, double_thompson_rule
 from duelay.policies.policy import AnyLedgerPolicy
 from duelay.policies.rucb import check_alpha
-from duelay.rules.double_thompson import DoubleThompsonRule, double_thompson_rule
-from duelay.rules.many_arms import MANY, ManyArmsRule, many_arms_rule
 from duelay.text import named
 
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 from duelay._core.jit import kernel
 from duelay.ledger.assumption import evidence
 from duelay.ledger.declare import divergence
-from duelay.rules.borda import BordaRule
-from duelay.rules.decide import DecideRule
-from duelay.rules.double_thompson import DoubleThompsonRule
-from duelay.rules.maillard import MaillardRule
-from duelay.rules.many_arms import ManyArmsRule
-from duelay.rules.mrr_db import MRRDBRule
-from duelay.rules.rmed import RMEDRule
-from duelay.rules.rr_db import RRDBRule
-from duelay.rules.rucb import RUCBRule
-from duelay.rules.turn import (
+from duelay.policies.borda import BordaRule
+from duelay.policies.decide import DecideRule
+from duelay.policies.double_thompson.many_arms import ManyArmsRule
+from duelay.policies.double_thompson.rule import DoubleThompsonRule
+from duelay.policies.maillard import MaillardRule
+from duelay.policies.mrr_db_delay import MRRDBRule
+from duelay.policies.rmed import RMEDRule
+from duelay.policies.rr_db_delay import RRDBRule
+from duelay.policies.rucb import RUCBRule
+from duelay.policies.turn import (
     calm_until,
     declared,
     is_beaten,

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger
 from duelay.ledger.assumption import FOREVER, epoch
-from duelay.rules.beliefs import chance_above_half
-from duelay.rules.turn import wins_and_count
+from duelay.policies.double_thompson.beta_posterior import chance_above_half
+from duelay.policies.turn import wins_and_count
 
 
 @kernel
