@@ -34,7 +34,7 @@ def compile_into(folder: Path) -> None:
 
     duelay.warm_up(MANY)
     live.warm_up(MANY)
-    problem, setting = duelay.datasets.load("six-rankers"), duelay.Setting(is_cautious=False)
+    problem, setting = duelay.datasets.load("six-rankers"), duelay.Setting(cautious=False)
     for name in SIMULATED:
         policy = duelay.policies.parse(name)
         stop = policy.error if name == "decide" else None

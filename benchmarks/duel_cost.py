@@ -67,7 +67,7 @@ def cost(problem: Any, policy: Any, law: Any, runs: int, horizon: int) -> float:
     return min(
         duelay.simulate(
             problem, policy, delay=law, horizon=horizon, runs=runs, workers=1, checkpoints=2,
-            setting=duelay.Setting(progress=False, is_cautious=False),
+            setting=duelay.Setting(progress=False, cautious=False),
         ).microseconds
         for _ in range(3)
     )  # fmt: skip

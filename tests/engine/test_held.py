@@ -26,9 +26,7 @@ HELD = [
 @pytest.mark.parametrize("policy", HELD, ids=str)
 def test_nothing_held_back_is_the_plain_loop(policy):
     policy = policy.for_horizon(300)
-    plain = duelay.simulate(
-        PROBLEM, policy, delay=LAW, horizon=300, seed=3, setting=duelay.Setting(bulk=False)
-    )
+    plain = duelay.simulate(PROBLEM, policy, delay=LAW, horizon=300, seed=3)
     rule, ledger, held = policy.rule(4), policy.ledger(4), hold(0, 1, policy.window, 4)
     tally = new_tally(PROBLEM.gaps, plain.t)
     world = make_world(PROBLEM, LAW, policy.window, 300, hold=1)
@@ -113,8 +111,7 @@ def test_every_duel_counts_though_the_policy_has_not_heard_of_it():
         ({"target": "best"}, "target must be one of"),
         ({"first_run": -1}, "first_run must be a whole number of at least 0"),
         ({"pairs": 1}, "pairs must be True or False, got 1"),
-        ({"bulk": "no"}, "bulk must be True or False, got 'no'"),
-        ({"is_cautious": None}, "is_cautious must be True or False, got None"),
+        ({"cautious": None}, "cautious must be True or False, got None"),
         ({"progress": 3}, "progress must be True, False, None or a text, got 3"),
         ({"corrects_position": 1}, "corrects_position must be True or False, got 1"),
     ],

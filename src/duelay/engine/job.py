@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from duelay._core.borders import is_worth_compiling, without_compiling
 from duelay.delays import Delay
 from duelay.engine import by_player
-from duelay.engine.bulk import nothing_late, run_rounds
 from duelay.engine.by_clock import Hours, draw_hours, run_by_clock
 from duelay.engine.held import hold, run_held
 from duelay.engine.loop import play, run
@@ -27,7 +26,6 @@ from duelay.ledger.bets import Bets
 from duelay.players.clock import OLD, Clock
 from duelay.players.evidence import Evidence, evidence_of
 from duelay.players.leading import active_of, leader_of
-from duelay.policies.mrr_db_delay import MRRDBRule
 from duelay.policies.policy import CompiledPolicy
 from duelay.policies.turn import declared
 from duelay.policies.user_rule_errors import ERRORS, PAIR_ERRORS, refuse, refuse_pair
@@ -91,12 +89,9 @@ class Job:
             hold=setting.stale + setting.batch if setting.is_held else 0,
         )  # fmt: skip
         self.counts_only = bool(getattr(policy, "counts_only", False))
-        rule = policy.rule(problem.n_arms) if self.is_compiled else None
         if self.is_compiled:
+            rule = policy.rule(problem.n_arms)
             active_of(policy, rule, problem.n_arms)  # refuses a wrong one before the runs
-        is_plain = not self.counts_only and not setting.is_held and not self.is_vote
-        is_plain = is_plain and getattr(policy, "self_duels", True)
-        self.in_bulk = setting.bulk and isinstance(rule, MRRDBRule) and is_plain
         self.stop = threading.Event()
         self.lock = threading.Lock()
 
@@ -136,13 +131,7 @@ class Job:
 
             return rule, ledger, proceed, plays
         world = with_empty_queue(self.world)
-        if self.in_bulk:
-            late = nothing_late(world)
-
-            def proceed(until: int) -> None:
-                run_rounds(rule, ledger, world, late, tally, until, *rngs)
-
-        elif self.setting.is_held:
+        if self.setting.is_held:
             held = hold(self.setting.stale, self.setting.batch, self.policy.window, k)
             plays = held.plays
 
@@ -244,8 +233,6 @@ class Job:
         Return the seconds it took.
         """
         done, step, seconds = 0, _FIRST_SLICE, 0.0
-        if self.in_bulk:
-            step = self.horizon  # a round takes no longer than a slice, however many its duels
         while done < self.horizon:
             if self.stop.is_set():
                 raise StoppedError

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
 from duelay._core import checks
+from duelay._core.deprecation import accept_old_names
 from duelay._core.feedback import check_correction, check_feedback
 from duelay.problems import TARGETS
 from duelay.traffic import Traffic
@@ -47,10 +48,7 @@ class Setting:
     pairs : also record how often each pair has been played by each checkpoint.
     progress : True draws a bar on standard error; None draws it only on a terminal, and after two
         seconds; a text does the same as None, and stands before the bar.
-    is_cautious : warn where the policy cannot work well with this horizon.
-    bulk : draw each round of `MRRDBDelay` at once, since the policy looks at nothing before a round
-        is over. The law is the same; the duels of a seed are not. False draws one by one, in step
-        with a live player and with other policies' worlds.
+    cautious : warn where the policy cannot work well with this horizon.
 
     Examples
     --------
@@ -69,8 +67,7 @@ class Setting:
     first_run: int = field(default=0, compare=False)
     pairs: bool = field(default=False, compare=False)
     progress: bool | str | None = field(default=None, compare=False)
-    is_cautious: bool = field(default=True, compare=False)
-    bulk: bool = field(default=True, compare=False)
+    cautious: bool = field(default=True, compare=False)
 
     def __post_init__(self) -> None:
         checks.one_of("target", self.target, TARGETS)
@@ -81,7 +78,7 @@ class Setting:
             object.__setattr__(self, name, checks.whole(name, getattr(self, name), least=least))
         if self.stop is not None:
             object.__setattr__(self, "stop", checks.number("stop", self.stop, above=0, below=1))
-        for name in ("by_clock", "pairs", "is_cautious", "bulk"):
+        for name in ("by_clock", "pairs", "cautious"):
             checks.yes_or_no(name, getattr(self, name))
         self._check_traffic()
         if not isinstance(self.progress, bool | str | None):
@@ -118,6 +115,8 @@ class Setting:
         return f"Setting({changed})"
 
 
+_accepting = accept_old_names(is_cautious="cautious", bulk=None)
+Setting.__init__ = _accepting(Setting.__init__)  # type: ignore[method-assign]
 ABOUT = tuple(field.name for field in dataclasses.fields(Setting) if field.compare)
 
 

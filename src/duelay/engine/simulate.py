@@ -108,7 +108,7 @@ def simulate(
     check_units(law, setting)
     check_fits(policy, setting, problem.n_arms)
     if isinstance(policy, Policy):
-        caution = policy.caution(problem.n_arms, horizon) if setting.is_cautious else None
+        caution = policy.caution(problem.n_arms, horizon) if setting.cautious else None
         if caution is not None:
             warnings.warn(caution, stacklevel=3)  # past `takes_setting`
     job = Job(problem, policy, law, horizon, seed, ticks, gaps, setting, runs)

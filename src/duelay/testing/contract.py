@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import pickle
 import warnings
 from collections.abc import Sequence
@@ -67,7 +66,6 @@ def compiled_duels(
 def _job(
     policy: Any, problem: Problem, delay: delays.Delay, horizon: int, seed: int, setting: Setting
 ) -> Job:
-    setting = dataclasses.replace(setting, bulk=False)  # in bulk, duels cannot be seen
     ticks = np.array([horizon])
     gaps = problem.gaps_for(setting.target)
     return Job(problem, policy, delay, horizon, seed, ticks, gaps, setting)
