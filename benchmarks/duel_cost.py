@@ -31,13 +31,7 @@ from duelay.engine.tick import new_tally
 from duelay.engine.world import make_world
 from duelay.problems import bradley_terry, close_rival
 from duelay.show.table import table
-from duelay.testing.yardsticks import (
-    PlainDoubleThompson,
-    PlainRUCBDelay,
-    SamePair,
-    TickByTickMRRDBDelay,
-    TickByTickRUCBDelay,
-)
+from yardsticks import PlainDoubleThompson, PlainRUCBDelay, SamePair, TickByTickRUCBDelay
 
 GEOMETRIC, ZIPF = delays.Geometric(0.01), delays.Zipf(1.2, 1000)
 PEER = """
@@ -76,7 +70,6 @@ def cost(problem: Any, policy: Any, law: Any, runs: int, horizon: int) -> float:
 def against_the_plain_way(runs: int, horizon: int) -> Table:
     """Each policy beside its yardstick."""
     rows = []
-    constants = (0.5, 0.1, 0.1)
     for dataset in ("six-rankers", "sushi"):
         problem = duelay.datasets.load(dataset)
         geometric = None
@@ -85,14 +78,10 @@ def against_the_plain_way(runs: int, horizon: int) -> Table:
             ("the same", ZIPF, duelay.RUCBDelay, PlainRUCBDelay),
             ("DoubleThompson, plain: all Betas", GEOMETRIC, duelay.DoubleThompson,
              PlainDoubleThompson),
-            ("MRRDBDelay, plain: tick by tick", GEOMETRIC, duelay.MRRDBDelay,
-             TickByTickMRRDBDelay),
         ):  # fmt: skip
             told: dict[str, Any] = {"window": 1000}
             if fast is duelay.RUCBDelay:
                 told["delay"] = law
-            if fast is duelay.MRRDBDelay:
-                told = {"constants": constants}
             ours = cost(problem, fast(**told), law, runs, horizon)
             theirs = cost(problem, plain(**told), law, max(1, runs // 3), horizon)
             geometric = geometric or ours
@@ -105,6 +94,7 @@ def against_the_plain_way(runs: int, horizon: int) -> Table:
             duelay.RRDBDelay(delay=GEOMETRIC),
             duelay.recommend(window=1000).policy,
             duelay.RMED(window=1000),
+            duelay.MRRDBDelay(constants=(0.5, 0.1, 0.1)),
         ):
             ours = cost(problem, policy, GEOMETRIC, max(1, runs // 3), horizon)
             rows.append(

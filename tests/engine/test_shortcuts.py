@@ -12,8 +12,8 @@ from duelay.engine import loop, streams
 from duelay.engine.tick import new_tally
 from duelay.engine.world import make_world
 from duelay.problems import arithmetic, bradley_terry, close_rival
-from duelay.testing.yardsticks import PlainDoubleThompson, PlainRUCBDelay
 from helpers import Rows
+from yardsticks import PlainDoubleThompson, PlainRUCBDelay
 
 PROBLEMS = [arithmetic(4, 0.1), bradley_terry([6, 3, 2, 2, 1, 1]), close_rival(8, 0.1, 0.3)]
 LAWS = [delays.Geometric(0.05), delays.Never(0.3, delays.Uniform(1, 40))]

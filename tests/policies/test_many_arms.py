@@ -33,8 +33,8 @@ from duelay.policies.double_thompson.row_samples import (
 from duelay.policies.double_thompson.rule import DoubleThompsonRule
 from duelay.policies.turn import take_picks, wins_and_count
 from duelay.testing import compiled_duels, live_duels
-from duelay.testing.yardsticks import PlainDoubleThompson
 from helpers import Rows
+from yardsticks import PlainDoubleThompson
 
 LAWS = [None, delays.Geometric(0.1), delays.Uniform(1, 30), delays.Never(0.4, delays.Uniform(1, 9))]
 
