@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from duelay.engine.job import streams
-from duelay.engine.result import Result, write_csv
+from duelay.engine.result import BANDS, Result, write_csv
 from duelay.engine.setting import Setting
 from duelay.engine.simulate import simulate
-from duelay.engine.spread import BANDS
 
 __all__ = ["BANDS", "Result", "Setting", "simulate", "streams", "write_csv"]

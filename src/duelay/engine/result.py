@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +21,13 @@ from duelay._core.words import in_cell
 from duelay.delays import Delay
 from duelay.engine.job import UNKNOWN, streams
 from duelay.engine.setting import Setting
-from duelay.engine.spread import BANDS, half_width, spread
 from duelay.players.evidence import Evidence
 from duelay.problems import NoWinnerError, Problem
 from duelay.traffic import Traffic, draw_times
 from duelay.traffic import check as check_traffic
 
-_DAY = 86_400.0  # seconds
+BANDS = ("sd", "mean")  # one standard deviation of the runs; 95 % confidence for their mean
+_SECONDS_PER_DAY = 86_400.0
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -179,6 +180,29 @@ class Result:
         )
 
 
+def spread(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the standard deviation over runs, the first axis; nan for a single run."""
+    if len(values) == 1:
+        return np.full(values.shape[1:], np.nan)
+    return np.asarray(values.std(axis=0, ddof=1))
+
+
+def half_width(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return half of Student's 95 % interval for the mean over runs, the first axis.
+
+    It is 0 for a single run.
+
+    >>> print(f"{half_width(np.array([1.0, 2.0, 3.0])):.2f}")
+    2.48
+    """
+    from scipy.special import stdtrit
+
+    n = len(values)
+    if n == 1:
+        return np.zeros(values.shape[1:])
+    return np.asarray(spread(values) * stdtrit(n - 1, 0.975) / math.sqrt(n))
+
+
 def longest(result: Result) -> str:
     """The duels of the longest run; ">" before the horizon where that ended it."""
     return f"{result.measured.max():,.0f}" if result.is_declared.all() else f">{result.horizon:,}"
@@ -195,7 +219,7 @@ def days_until_declared(result: Result) -> str:
     if result.stopped_after is None:
         return ""
     more = "" if result.is_declared.all() else ">"
-    return f"{more}{result.stopped_after.mean() / _DAY:,.3g}"
+    return f"{more}{result.stopped_after.mean() / _SECONDS_PER_DAY:,.3g}"
 
 
 COLUMNS = ("problem", "policy", "label", "law", "setting", "run", "t", "regret")

@@ -138,18 +138,14 @@ class Problem:
         """Return the von Neumann winner: a lottery over arms that no arm beats on average.
 
         The optimal strategy of the game with payoff mu - 1/2. Where there is a Condorcet winner it
-        has all the weight. Needs scipy (the extra ``winners``).
+        has all the weight.
 
         >>> from duelay.problems import cyclic
         >>> cyclic(3, 0.1).von_neumann().round(3)
         array([0.333, 0.333, 0.333])
         """
-        try:
-            from scipy.optimize import linprog
-        except ImportError:
-            raise ValueError(
-                "von_neumann needs scipy: install it with pip install 'duelay[winners]'"
-            ) from None
+        from scipy.optimize import linprog
+
         k = self.n_arms
         payoff = self._matrix - 0.5
         # max v such that p' payoff >= v for each opponent, p a distribution; the value is 0

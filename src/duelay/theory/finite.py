@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from duelay._core import checks, extras
+from duelay._core import checks
 from duelay.problems import Problem
 from duelay.problems.problem import check_problem
 
@@ -43,9 +43,8 @@ def finite_lower_bound(problem: Problem, horizon: int, *, tau_window: float = 1.
     side, for the names that are hardest to tell from the true ones; their weights prove the number
     that is returned. Where conversions are told, and a share tau_M of them is ever heard, d is that
     of tau_M mu. Delays with one law for all pairs take information away: the bound holds with them
-    too. A horizon beyond 10^8 gets the bound of 10^8: regret never falls. Needs scipy (the extra
-    ``winners``). 12 arms take a second, 20 some ten; after two seconds a terminal shows how far it
-    is.
+    too. A horizon beyond 10^8 gets the bound of 10^8: regret never falls. 12 arms take
+    a second, 20 some ten; after two seconds a terminal shows how far it is.
 
     >>> from duelay import Problem
     >>> problem = Problem([[0.5, 0.6], [0.4, 0.5]])
@@ -57,7 +56,6 @@ def finite_lower_bound(problem: Problem, horizon: int, *, tau_window: float = 1.
     Garivier, Ménard, Stoltz. Explore First, Exploit Next: The True Shape of Regret in Bandit
     Problems. Mathematics of Operations Research 2019, Section 2: the inequality, for bandits.
     """
-    extras.need("finite lower bounds", ["scipy"], "winners")
     from scipy.optimize import linprog
 
     check_problem(problem)
