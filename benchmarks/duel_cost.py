@@ -27,7 +27,7 @@ import pages
 from duelay import delays
 from duelay.engine import streams
 from duelay.engine.loop import run
-from duelay.engine.tick import new_tally
+from duelay.engine.tick import new_recorder
 from duelay.engine.world import make_world
 from duelay.problems import bradley_terry, close_rival
 from duelay.show.table import table
@@ -109,11 +109,11 @@ def second_million(problem: Any, policy: Any) -> float:
     """Seconds for a million ticks, that is microseconds a tick, after a million."""
     rule, ledger = policy.rule(problem.n_arms), policy.ledger(problem.n_arms)
     world = make_world(problem, GEOMETRIC, policy.window, 2_000_000)
-    tally = new_tally(problem.gaps, np.array([2_000_000]))
+    recorder = new_recorder(problem.gaps, np.array([2_000_000]))
     rngs = streams(0, 0)
-    run(rule, ledger, False, world, tally, 1_000_000, *rngs)
+    run(rule, ledger, False, world, recorder, 1_000_000, *rngs)
     begin = time.perf_counter()
-    run(rule, ledger, False, world, tally, 2_000_000, *rngs)
+    run(rule, ledger, False, world, recorder, 2_000_000, *rngs)
     return time.perf_counter() - begin
 
 
@@ -226,10 +226,10 @@ def process_time(problem: Any, policy: Any, horizon: int) -> float:
     for _ in range(2):
         rule, ledger = policy.rule(problem.n_arms), policy.ledger(problem.n_arms)
         world = make_world(problem, GEOMETRIC, policy.window, horizon)
-        tally, rngs = new_tally(problem.gaps, np.array([horizon])), streams(0, 0)
-        run(rule, ledger, False, world, tally, 1, *rngs)  # compiles
+        recorder, rngs = new_recorder(problem.gaps, np.array([horizon])), streams(0, 0)
+        run(rule, ledger, False, world, recorder, 1, *rngs)  # compiles
         begin = time.process_time()
-        run(rule, ledger, False, world, tally, horizon, *rngs)
+        run(rule, ledger, False, world, recorder, horizon, *rngs)
         found.append((time.process_time() - begin) / (horizon - 1) * 1e6)
     return min(found)
 

@@ -26,7 +26,7 @@ from duelay.assumptions import (
 from duelay.assumptions.alike import cut
 from duelay.assumptions.scores import ranks, tail
 from duelay.engine import streams
-from duelay.engine.world import NOBODY, duel, make_world, take_due, with_empty_queue
+from duelay.engine.world import NO_ENTRY, duel, make_world, take_due, with_empty_queue
 from duelay.ledger import hear
 from duelay.logs.history import History
 from duelay.policies.turn import turn
@@ -119,7 +119,7 @@ def watch(rule, ledger, world, n, world_rng, policy_rng):
     delay = np.full(n, np.nan)
     for t in range(1, n + 1):
         entry = take_due(world, t)
-        while entry != NOBODY:
+        while entry != NO_ENTRY:
             born = world.born[entry]
             hear(ledger, world.first[entry], world.second[entry], born, t)
             delay[born - 1] = t - born

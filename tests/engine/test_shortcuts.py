@@ -9,7 +9,7 @@ from scipy import stats
 import duelay
 from duelay import delays
 from duelay.engine import loop, streams
-from duelay.engine.tick import new_tally
+from duelay.engine.tick import new_recorder
 from duelay.engine.world import make_world
 from duelay.problems import arithmetic, bradley_terry, close_rival
 from helpers import Rows
@@ -44,10 +44,10 @@ def play(policy, problem, law, horizon, step):
     world_rng, policy_rng = streams(3, 0)
     world = make_world(problem, law, policy.window, horizon)
     rule, ledger = policy.rule(problem.n_arms), policy.ledger(problem.n_arms)
-    tally = new_tally(problem.gaps, np.array([horizon // 3, horizon // 2, horizon]), True)
+    recorder = new_recorder(problem.gaps, np.array([horizon // 3, horizon // 2, horizon]), True)
     for t in [*range(step, horizon, step), horizon]:
-        loop.run(rule, ledger, policy.counts_only, world, tally, t, world_rng, policy_rng)
-    return tally.regret, tally.pairs, world_rng.random(), policy_rng.random()
+        loop.run(rule, ledger, policy.counts_only, world, recorder, t, world_rng, policy_rng)
+    return recorder.regret, recorder.pairs, world_rng.random(), policy_rng.random()
 
 
 @pytest.mark.long
@@ -75,10 +75,10 @@ def test_answers_to_self_duels_leave_the_queue_in_a_calm(monkeypatch):
     problem = duelay.Problem([[0.5, 1.0], [0.0, 0.5]])
     world = make_world(problem, delays.Constant(4), 4, 100)
     ledger = duelay.RUCB().ledger(2)
-    tally = new_tally(problem.gaps, np.array([100]))
+    recorder = new_recorder(problem.gaps, np.array([100]))
     rng = np.random.default_rng(2)
     assert rng.random() < 0.5  # the self-duel of tick 1 converts, at tick 5
-    loop.run(None, ledger, False, world, tally, 13, np.random.default_rng(2), rng)
+    loop.run(None, ledger, False, world, recorder, 13, np.random.default_rng(2), rng)
     assert ledger.conversions.tolist() == [[1, 4], [0, 0]]
     assert world.waiting[0] == 4
 

@@ -1,4 +1,4 @@
-"""The simulator: a compiled loop, spread over cores, the same numbers for any number of them."""
+"""The simulator: a compiled loop in several threads, with the same numbers for any of them."""
 
 from __future__ import annotations
 

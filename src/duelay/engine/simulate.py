@@ -17,7 +17,7 @@ from duelay._core import checks
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.delays.units import check_clock, refuse_rounds, refuse_time
-from duelay.engine.job import Job, do_all
+from duelay.engine.job import Job, execute_runs
 from duelay.engine.result import Result
 from duelay.engine.setting import Setting, takes_setting
 from duelay.players.evidence import Evidence
@@ -127,7 +127,7 @@ def simulate(
     )
     first = setting.first_run
     with bar:
-        outcomes = do_all(job, range(first, first + runs), min(workers, runs), bar)
+        outcomes = execute_runs(job, range(first, first + runs), min(workers, runs), bar)
     return Result(
         problem=problem,
         policy=policy,
