@@ -45,11 +45,11 @@ def recommend(
     goal: str = "regret",
     error: float | None = None,
 ) -> Recommendation:
-    """Return a policy for what is known about the delay, and the reason in a sentence.
+    """Recommend a policy for what is known about the delay, with the reason.
 
     Parameters
     ----------
-    delay : what is known: None for nothing, a number for the mean alone, a law or its text.
+    delay : what is known of the delay: None for nothing, a number for its mean, a law or its text.
     order_free : whether you may choose which of the two arms is shown first. If not, the
         policy's champion is.
     n_arms : K, where it is known: a law by pair is checked against it.
@@ -57,16 +57,25 @@ def recommend(
         where there is a clock; None waits for ever.
     target : which winner is sought: ``"condorcet"``, ``"copeland"`` (the same policy: where there
         is a Condorcet winner it is Copeland's too) or ``"borda"``.
-    feedback : ``"conversions"``, where only a win of the first is ever told; ``"votes"``, where
-        both outcomes are; or ``"counts"``, where only the number of conversions is told, without
-        the duels that they belong to.
+    feedback : ``"conversions"``, if only a win of the first arm is reported; ``"votes"``, if both
+        outcomes are; or ``"counts"``, if only the number of conversions is reported, without the
+        duels that they belong to.
     self_duels : whether an arm may be shown alone, or twice. If not, two different arms are always
         shown, and regret grows for ever.
-    goal : ``"regret"``, to lose little on the way; or ``"decide"``, to find the winner in few duels
-        and to say when it is sure. A policy with little regret stops asking once the winner seems
-        clear, and is then almost never sure.
+    goal : ``"regret"`` for little regret; or ``"decide"`` to find the winner in few duels and to
+        declare it with a guarantee. A policy with little regret stops comparing once the winner
+        seems clear, and can then almost never declare it.
     error : with ``"decide"``, the probability with which a declared winner may be wrong; None is
         0.05.
+
+    Returns
+    -------
+    A `Recommendation` with the `policy` and the `reason`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, or no policy fits all of them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a simulation is about beside problem, policy and law, and how it is done."""
+"""The setting of a simulation: its target, its feedback, and how its runs are executed."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Setting:
-    """Whose regret, how answers come, and how the runs are done.
+    """The regret's target, how answers arrive, and how runs are executed.
 
-    The first eight fields say what a simulation is about. The others say how it is done, and do not
+    The first eight fields describe the simulation. The others say how it is executed, and do not
     count when settings are compared. `str` names those of the first eight that differ from the
-    paper's.
+    paper's setting.
 
     Parameters
     ----------
@@ -37,17 +37,17 @@ class Setting:
         `Never` law if some are never reported).
     corrects_position : with votes, also take out what being shown first is worth.
     stale : the age in ticks of the evidence that the policy sees, its own duels included.
-    batch : the number of duels asked at a time; answers are heard only between batches.
+    batch : the number of duels asked at a time; answers arrive only between batches.
     stop : end a run when its policy declares a winner: the policy's own `error`. `simulate` takes
         it as an argument, too.
     traffic : when duels come, such as ``"poisson:10s"`` (`duelay.traffic`); delays are then in
         time. None counts ticks. `simulate` takes it as an argument, too.
     by_clock : with traffic, whether the policy goes by the clock. False plays a policy that counts
-        ticks: a duel is a tick, and an answer is heard at the next duel.
-    first_run : the number of the first run, where runs are done in several goes.
+        ticks: a duel is a tick, and an answer arrives at the next duel.
+    first_run : the number of the first run, if the runs are split into several simulations.
     pairs : also record how often each pair has been played by each checkpoint.
-    progress : True draws a bar on standard error; None draws it only on a terminal, and after two
-        seconds; a text does the same as None, and stands before the bar.
+    progress : True draws a bar on standard error; None draws it only on a terminal and after two
+        seconds; a text is the label of such a bar.
     cautious : warn where the policy cannot work well with this horizon.
 
     Examples
@@ -85,7 +85,7 @@ class Setting:
             raise ValueError(f"progress must be True, False, None or a text, got {self.progress!r}")
 
     def _check_traffic(self) -> None:
-        """Read the traffic; refuse what does not go with it."""
+        """Parse the traffic; raise ValueError for fields that do not fit it."""
         if self.traffic is None:
             return
         object.__setattr__(self, "traffic", check_traffic(self.traffic))
@@ -102,7 +102,7 @@ class Setting:
         return self.stale > 0 or self.batch > 1
 
     def _changed(self) -> dict[str, Any]:
-        """Return what is not the default, by name."""
+        """Return the fields that are not the default, by name."""
         given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {name: value for name, value in given.items() if value != getattr(Setting, name)}
 
@@ -121,7 +121,7 @@ ABOUT = tuple(field.name for field in dataclasses.fields(Setting) if field.compa
 
 
 def takes_setting(function: Callable[P, R]) -> Callable[P, R]:
-    """Refuse a field of `Setting` given to the function as a keyword; say how to write it."""
+    """Let a function raise TypeError for a field of `Setting` that is given as a keyword."""
     names = {field.name for field in dataclasses.fields(Setting)} - {
         "stop",
         "traffic",

@@ -30,7 +30,7 @@ _ROUNDS, _IDLE, _GAIN = 400, 8, 3e-4  # it ends after eight rounds that gain les
 
 
 def finite_lower_bound(problem: Problem, horizon: int, *, tau_window: float = 1.0) -> float:
-    """No policy has less regret than this at the horizon, on average over all names of the arms.
+    """Return a regret that no policy can undercut at the horizon, averaged over names of the arms.
 
     The policy may know the matrix and be told every outcome at once, but not which arm is which. A
     policy whose choices do not depend on the names has that average regret on the problem itself.
@@ -40,12 +40,23 @@ def finite_lower_bound(problem: Problem, horizon: int, *, tau_window: float = 1.
         KL(p, p o s)  <=  T sum over pairs of p_ab d(mu_ab, mu_s(a)s(b)).
 
     This is a convex program. It is solved from below, by linear programs with tangents of the left
-    side, for the names that are hardest to tell from the true ones; their weights prove the number
-    that is returned. Where conversions are told, and a share tau_M of them is ever heard, d is that
-    of tau_M mu. Delays with one law for all pairs take information away: the bound holds with them
-    too. A horizon beyond 10^8 gets the bound of 10^8: regret never falls. 12 arms take
-    a second, 20 some ten; after two seconds a terminal shows how far it is.
+    side, for the names that are hardest to distinguish from the true ones; their weights prove the
+    number that is returned. Delays with one law for all pairs take information away, so that the
+    bound holds with them too. 12 arms take a second, 20 some ten; after two seconds a terminal
+    shows the progress.
 
+    Parameters
+    ----------
+    problem : the preferences.
+    horizon : T. Beyond 10^8 the bound of 10^8 is returned, since regret never falls.
+    tau_window : tau_M, the share of conversions that ever arrive; d is then that of tau_M mu.
+
+    Returns
+    -------
+    The bound.
+
+    Examples
+    --------
     >>> from duelay import Problem
     >>> problem = Problem([[0.5, 0.6], [0.4, 0.5]])
     >>> [round(finite_lower_bound(problem, horizon), 1) for horizon in (100, 10_000, 1_000_000)]

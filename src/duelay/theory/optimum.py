@@ -32,17 +32,31 @@ class _Level(NamedTuple):
 def bayes_optimal_regret(
     problems: Sequence[Problem], horizon: int, *, weights: ArrayLike | None = None
 ) -> float:
-    """Return the least regret of any policy, on average over problems that it knows.
+    """Return the least regret of any policy, averaged over problems that it knows.
 
-    One of `problems` is drawn, with the chances `weights` (all alike if None). The policy knows the
-    list and the chances, and is told each outcome at once: with delay, no policy has less. The
-    number is exact, by dynamic programming over the wins of each pair. A self-duel tells nothing:
-    a policy that starts one may as well let that arm duel itself to the end. So a state is left by
-    a duel of two arms, or for good. With one problem alone the answer is 0, since the policy then
-    knows the winner: give the same problem under its other names, too.
+    One of `problems` is drawn. The policy knows the list and the weights, and is told each outcome
+    at once; with delay no policy has less. The number is exact, by dynamic programming over the
+    wins of each pair. A self-duel gives no information, so that a policy that starts one may as
+    well let that arm duel itself to the end.
 
-    For two arms the horizon may be some ten thousand, for three a dozen, for four eight.
+    Parameters
+    ----------
+    problems : of equally many arms. A single problem has the answer 0, since the policy then knows
+        the winner: give the same problem under its other names, too.
+    horizon : T: for two arms some ten thousand at most, for three a dozen, for four eight.
+    weights : the probabilities of the problems; None makes all equally likely.
 
+    Returns
+    -------
+    The regret.
+
+    Raises
+    ------
+    ValueError
+        If too many states can be reached.
+
+    Examples
+    --------
     >>> from duelay import Problem
     >>> good, bad = Problem([[0.5, 0.6], [0.4, 0.5]]), Problem([[0.5, 0.4], [0.6, 0.5]])
     >>> round(bayes_optimal_regret([good, bad], 1000), 3)
