@@ -6,7 +6,7 @@ from duelay._core import checks
 from duelay._core.borders import COMPILER
 from duelay.advice import recommend
 from duelay.engine.simulate import compile_ahead
-from duelay.policies.double_thompson.many_arms import MANY
+from duelay.policies.double_thompson.many_arms import MANY_ARMS_FROM
 from duelay.problems import arithmetic
 
 FEW = 3  # arms
@@ -34,4 +34,5 @@ def warm_up(n_arms: int = FEW) -> None:
 
 def sizes(n_arms: int) -> tuple[int, ...]:
     """Return numbers of arms that together need all code that any number up to `n_arms` needs."""
-    return (FEW, MANY) if checks.whole("n_arms", n_arms, least=2) >= MANY else (FEW,)
+    n_arms = checks.whole("n_arms", n_arms, least=2)
+    return (FEW, MANY_ARMS_FROM) if n_arms >= MANY_ARMS_FROM else (FEW,)

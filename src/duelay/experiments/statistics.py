@@ -14,7 +14,7 @@ from duelay.engine import Result
 Floats = NDArray[np.float64]
 
 RESAMPLES = 4000
-_AT_ONCE = 2_000_000  # numbers of resamples in memory
+_MAX_NUMBERS = 2_000_000  # numbers of resamples in memory
 CONVERGED = 0.15  # share of the regret that falls into the second half; 1/2 is a straight line
 
 
@@ -46,7 +46,7 @@ def bootstrap(statistic: Callable[..., Floats], *samples: Floats) -> Interval:
         return Interval(value, -np.inf, np.inf)
     resampled = [
         np.asarray(statistic(*(shares @ sample for sample in samples)))
-        for shares in (_kept_shares(runs) if RESAMPLES * runs <= _AT_ONCE else _shares(runs))
+        for shares in (_kept_shares(runs) if RESAMPLES * runs <= _MAX_NUMBERS else _shares(runs))
     ]
     low, high = np.quantile(np.concatenate(resampled), [0.025, 0.975])
     return Interval(value, float(low), float(high))
@@ -55,7 +55,7 @@ def bootstrap(statistic: Callable[..., Floats], *samples: Floats) -> Interval:
 def _shares(runs: int) -> Iterator[Floats]:
     """Yield how often each run is drawn, as a share, a row a resample; the same every time."""
     rng = np.random.default_rng(20240801)
-    size = max(1, min(RESAMPLES, _AT_ONCE // runs))  # at once: little memory for many runs
+    size = max(1, min(RESAMPLES, _MAX_NUMBERS // runs))  # less memory for many runs
     for start in range(0, RESAMPLES, size):
         n = min(size, RESAMPLES - start)
         yield rng.multinomial(runs, np.full(runs, 1 / runs), size=n) / runs

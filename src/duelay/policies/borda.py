@@ -89,7 +89,7 @@ class Borda(AnyLedgerPolicy):
         return borda_rule(self.delta, n_arms)
 
 
-_FIRST_LOOK = 10  # ticks an arm
+_FIRST_LOOK_TICKS_PER_ARM = 10  # ticks an arm
 
 
 class BordaRule(NamedTuple):
@@ -110,7 +110,7 @@ def borda_rule(delta: float, n_arms: int) -> BordaRule:
         delta,
         np.ones(n_arms, dtype=np.bool_),
         np.zeros(n_arms, dtype=np.bool_),
-        np.full(1, _FIRST_LOOK * n_arms, dtype=np.int64),
+        np.full(1, _FIRST_LOOK_TICKS_PER_ARM * n_arms, dtype=np.int64),
         np.ones(1, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
         np.zeros(1, dtype=np.int64),

@@ -104,9 +104,9 @@ class MaillardSampling(AnyLedgerPolicy):
         return lowest_ratios(estimates, SPREAD, NOISE, BEYOND)
 
 
-_EVERY = 32  # ticks between two looks without news, where *expected* grows by itself
-_FAR = -25.0  # deviations: below, erfc is taken by its asymptotic series
-_SURE = 1.0 - 1e-15  # the chance of a challenger, at the most: its logarithm is finite
+_TICKS_BETWEEN_UPDATES = 32  # without news, where *expected* grows by itself
+_ERFC_SERIES_BELOW = -25.0  # deviations: below, erfc is taken by its asymptotic series
+_MAX_CHALLENGE_CHANCE = 1.0 - 1e-15  # so that the logarithm of the rest is finite
 
 
 class MaillardRule(NamedTuple):
@@ -162,7 +162,7 @@ def doubt(z: float) -> float:
     """-log min(1, 2 P(x > 0)), x normal with mean / deviation z."""
     if z >= 0.0:
         return 0.0
-    if z > _FAR:
+    if z > _ERFC_SERIES_BELOW:
         return -math.log(math.erfc(-z / math.sqrt(2.0)))
     square = z * z  # 2 P = sqrt(2 / pi) exp(-z^2 / 2) / |z| (1 - 1 / z^2 + ...)
     return 0.5 * square + math.log(-z) + 0.2257913526447274 - math.log1p(-1.0 / square)
@@ -298,7 +298,7 @@ def weigh(rule: MaillardRule) -> float:
             rule.weight[i] /= 1.0 + against
         if i != rule.leader[0]:
             total += rule.weight[i]
-    return min(total, _SURE)
+    return min(total, _MAX_CHALLENGE_CHANCE)
 
 
 @kernel
@@ -317,7 +317,7 @@ def is_news(rule: MaillardRule, ledger: Ledger) -> bool:
 def believe(rule: MaillardRule, ledger: Ledger, t: int) -> bool:
     """Bring beliefs up to date; return whether they may have changed."""
     has_news = is_news(rule, ledger)
-    is_due = t % _EVERY == 0 and t - rule.asked[0] < settles(ledger.assumed)
+    is_due = t % _TICKS_BETWEEN_UPDATES == 0 and t - rule.asked[0] < settles(ledger.assumed)
     if not has_news and not is_due:
         return False
     read_pairs(rule, ledger, is_due or epoch(ledger.assumed) != rule.seen_epoch[0])

@@ -15,7 +15,7 @@ from duelay.ledger import Ledger, age_to, record
 from duelay.ledger.assumption import drifts, evidence, settles
 from duelay.ledger.order import arrange
 
-_ALPHA = 0.51  # width of the bounds that choose a rival where self-duels are not allowed
+_RIVAL_ALPHA = 0.51  # width of the bounds that choose a rival where self-duels are not allowed
 
 
 def no_rule(rule: Any) -> str:
@@ -111,7 +111,7 @@ def rival(ledger: Ledger, i: int, t: int) -> int:
     best, highest = 0 if i else 1, -math.inf
     for j in range(ledger.plays.shape[0]):
         if j != i:
-            u = upper_bound(ledger, j, i, _ALPHA * math.log(t))
+            u = upper_bound(ledger, j, i, _RIVAL_ALPHA * math.log(t))
             if u > highest:
                 best, highest = j, u
     return best

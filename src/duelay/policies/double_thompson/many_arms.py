@@ -38,8 +38,8 @@ from duelay.policies.double_thompson.quiet_stretches import (
     quiet_turns,
 )
 from duelay.policies.double_thompson.row_samples import (
-    BITS,
-    TOGETHER,
+    BITS_PER_DRAW,
+    ROWS_PER_SUM,
     find_c,
     is_unbeaten,
     lay_bounds,
@@ -50,12 +50,12 @@ from duelay.policies.double_thompson.row_samples import (
 )
 from duelay.policies.turn import calm_until, least_asked, pass_over, select, wins_and_count
 
-MANY = 32  # arms
-_ROWS = 8  # drawn before the whole sample is
-_SHARE = 0.12  # an arm's row is drawn only if its bound has this share of the sum of all bounds
-_MORE = 1.0 + 1e-9  # times: no choice between equal bounds is left to the last bit of a logarithm
-_RARE = 0.5  # once a proposal has at most this chance, no more rows are drawn
-_TILT = 8.0  # the tilt times sqrt(K): an arm that leads by 2 sqrt(K) is seen to lead
+MANY_ARMS_FROM = 32  # arms have this rule
+_MAX_DRAWN_ROWS = 8  # before the whole sample is drawn
+_MIN_BOUND_SHARE = 0.12  # of the sum of all bounds, for the row of an arm to be drawn
+_TIE_FACTOR = 1.0 + 1e-9  # bounds within it are equal, whatever the last bit of a logarithm
+_RARE_PROPOSAL = 0.5  # no more rows are drawn once a proposal has at most this probability
+_TILT_BY_ROOT_K = 8.0  # the tilt times sqrt(K): an arm that leads by 2 sqrt(K) is seen to lead
 
 
 class ManyArmsRule(NamedTuple):
@@ -98,10 +98,11 @@ class ManyArmsRule(NamedTuple):
 
 def many_arms_rule(alpha: float, n_arms: int) -> ManyArmsRule:
     """Return the rule at its start."""
-    shape, tilt, words = (n_arms, n_arms), _TILT / math.sqrt(n_arms), -(-n_arms // BITS)
+    shape, words = (n_arms, n_arms), -(-n_arms // BITS_PER_DRAW)
+    tilt = _TILT_BY_ROOT_K / math.sqrt(n_arms)
     columns = np.arange(n_arms)
     fresh = np.zeros(words, dtype=np.int64)
-    np.bitwise_or.at(fresh, columns // BITS, 1 << (columns % BITS))
+    np.bitwise_or.at(fresh, columns // BITS_PER_DRAW, 1 << (columns % BITS_PER_DRAW))
     return ManyArmsRule(
         alpha=alpha,
         tilt=tilt,
@@ -123,13 +124,13 @@ def many_arms_rule(alpha: float, n_arms: int) -> ManyArmsRule:
         in_c=np.zeros(n_arms, dtype=np.bool_),
         score=np.zeros(n_arms, dtype=np.int64),
         row=np.zeros(n_arms, dtype=np.bool_),
-        rows=np.zeros((_ROWS + 1, n_arms), dtype=np.bool_),
-        drawn=np.zeros(_ROWS + 1, dtype=np.int64),
-        won=np.zeros(_ROWS + 1, dtype=np.int64),
+        rows=np.zeros((_MAX_DRAWN_ROWS + 1, n_arms), dtype=np.bool_),
+        drawn=np.zeros(_MAX_DRAWN_ROWS + 1, dtype=np.int64),
+        won=np.zeros(_MAX_DRAWN_ROWS + 1, dtype=np.int64),
         bound=np.zeros(n_arms),
         waits=np.zeros(n_arms, dtype=np.bool_),
         todo=np.zeros(words, dtype=np.int64),
-        losses=np.zeros((TOGETHER, words), dtype=np.int64),
+        losses=np.zeros((ROWS_PER_SUM, words), dtype=np.int64),
         counts=np.zeros((max(4, n_arms.bit_length()), words), dtype=np.int64),
         floor=np.zeros(n_arms),
         together=np.zeros(1),
@@ -151,7 +152,7 @@ def take_floors(rule: ManyArmsRule) -> float:
         if j != arm:
             rule.floor[j] = rule.low[arm, j]
             together *= rule.floor[j]
-            if together < 0.5 * _MORE:
+            if together < 0.5 * _TIE_FACTOR:
                 return 0.0
     return together
 
@@ -266,12 +267,12 @@ def contest(rule: ManyArmsRule, ledger: Ledger, width: float, rng: Any) -> Any:
         total, likeliest = 0.0, 0
         for i in range(k):
             total += rule.bound[i]
-            if rule.bound[i] > _MORE * rule.bound[likeliest]:
+            if rule.bound[i] > _TIE_FACTOR * rule.bound[likeliest]:
                 likeliest = i
         each = math.exp(-rule.tilt * (best - 0.5 * (k - 1)))
-        if total * each <= _RARE:
+        if total * each <= _RARE_PROPOSAL:
             break
-        if n_drawn == _ROWS or rule.bound[likeliest] < _SHARE * total:
+        if n_drawn == _MAX_DRAWN_ROWS or rule.bound[likeliest] < _MIN_BOUND_SHARE * total:
             return sample_and_choose(rule, ledger, width, n_drawn, rng)
         if not is_unbeaten(rule, ledger, likeliest, width):
             rule.bound[likeliest] = 0.0

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from duelay._core import checks
 from duelay.delays import Delay
-from duelay.policies.double_thompson.many_arms import MANY, ManyArmsRule, many_arms_rule
+from duelay.policies.double_thompson.many_arms import MANY_ARMS_FROM, ManyArmsRule, many_arms_rule
 from duelay.policies.double_thompson.rule import DoubleThompsonRule, double_thompson_rule
 from duelay.policies.policy import AnyLedgerPolicy
 from duelay.policies.rucb import check_alpha
@@ -71,6 +71,6 @@ class DoubleThompson(AnyLedgerPolicy):
 
     def rule(self, n_arms: int) -> DoubleThompsonRule | ManyArmsRule:
         """Return double Thompson sampling's rule; many arms have one of their own."""
-        if n_arms >= MANY and self.ties == "random":
+        if n_arms >= MANY_ARMS_FROM and self.ties == "random":
             return many_arms_rule(self.alpha, n_arms)
         return double_thompson_rule(self.alpha, self.ties == "regret", n_arms)

@@ -24,9 +24,9 @@ from duelay.policies.double_thompson.beta_posterior import (
 )
 from duelay.policies.turn import wins_and_count
 
-BITS = 53  # of a draw
-TOGETHER = 8  # rows of bits that are added up at a time
-_ALL_BITS = (1 << BITS) - 1
+BITS_PER_DRAW = 53
+ROWS_PER_SUM = 8  # rows of bits that are added up together
+_ALL_BITS = (1 << BITS_PER_DRAW) - 1
 
 
 @kernel
@@ -89,8 +89,8 @@ def note_news(rule: Any, ledger: Ledger) -> None:
 @kernel
 def meet(rule: Any, i: int, j: int) -> None:
     """Note that i and j have met."""
-    word = j // BITS
-    bit = np.int64(1) << (j - word * BITS)
+    word = j // BITS_PER_DRAW
+    bit = np.int64(1) << (j - word * BITS_PER_DRAW)
     if rule.fresh[i, word] & bit:
         rule.fresh[i, word] ^= bit
         place = rule.n_met[i]
@@ -205,10 +205,10 @@ def sample_all(rule: Any, ledger: Ledger, n_drawn: int, rng: Any) -> None:
             strike(rule, i)
             score[i] += toss_bits(rule, i, n_rows, rng)
             n_rows += 1
-            if n_rows == TOGETHER:
+            if n_rows == ROWS_PER_SUM:
                 add_bits(rule)
                 n_rows = 0
-    while 0 < n_rows < TOGETHER:
+    while 0 < n_rows < ROWS_PER_SUM:
         for word in range(todo.size):
             rule.losses[n_rows, word] = 0
         n_rows += 1
@@ -221,8 +221,8 @@ def sample_all(rule: Any, ledger: Ledger, n_drawn: int, rng: Any) -> None:
 def strike(rule: Any, i: int) -> None:
     """Let no later row have a coin with i."""
     rule.waits[i] = False
-    word = i // BITS
-    rule.todo[word] &= ~(np.int64(1) << (i - word * BITS))
+    word = i // BITS_PER_DRAW
+    rule.todo[word] &= ~(np.int64(1) << (i - word * BITS_PER_DRAW))
 
 
 @kernel
@@ -303,7 +303,7 @@ def read_counts(rule: Any) -> None:
     """Add to the score of each arm in C how many others in C lost to it by a bit."""
     for j in range(rule.score.size):
         if rule.in_c[j]:
-            word = j // BITS
+            word = j // BITS_PER_DRAW
             for level in range(rule.counts.shape[0]):
-                digit = (rule.counts[level, word] >> (j - word * BITS)) & 1
+                digit = (rule.counts[level, word] >> (j - word * BITS_PER_DRAW)) & 1
                 rule.score[j] += digit << level

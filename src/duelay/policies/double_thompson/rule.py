@@ -47,7 +47,7 @@ from duelay.policies.double_thompson.quiet_stretches import (
 )
 from duelay.policies.turn import calm_until, least_asked, pass_over, select, wins_and_count
 
-_WORTH = 0.2  # the least chance of a quiet tick for which floors are kept
+_MIN_QUIET_CHANCE = 0.2  # the least chance of a quiet tick for which floors are kept
 
 
 class DoubleThompsonRule(NamedTuple):
@@ -188,7 +188,7 @@ def lay_floors(rule: DoubleThompsonRule, ledger: Ledger, t: int) -> float:
                 else:
                     rule.floor[j] = chance_above_half(won, won + lost)
             together *= rule.floor[j]
-            if together * together < _WORTH:
+            if together * together < _MIN_QUIET_CHANCE:
                 return 0.0
     return together
 
