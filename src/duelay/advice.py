@@ -54,7 +54,7 @@ def recommend(
         policy's champion is.
     n_arms : K, where it is known: a law by pair is checked against it.
     window : ticks after which a conversion is no longer counted, or a duration such as ``"14d"``
-        where there is a clock; None waits for ever.
+        with a clock; None for no limit.
     target : which winner is sought: ``"condorcet"``, ``"copeland"`` (the same policy: where there
         is a Condorcet winner it is Copeland's too) or ``"borda"``.
     feedback : ``"conversions"``, if only a win of the first arm is reported; ``"votes"``, if both
@@ -144,7 +144,7 @@ def _to_decide(
     self_duels: bool,
     error: float,
 ) -> Recommendation:
-    """Return the policy that decides; refuse what there is no guarantee for."""
+    """Return `Decide`; raise ValueError where it has no guarantee."""
     if target == "borda":
         raise ValueError(
             "target must be condorcet for goal='decide': there is no stopping rule for Borda's "
@@ -190,7 +190,7 @@ _REASONS = {
 
 
 def _law(known: Any, order_free: bool, is_vote: bool, target: str, self_duels: bool) -> Any:
-    """Return what the policy shall assume of the delay."""
+    """Return the delay law that the policy shall assume."""
     if is_vote:
         return None
     if known is not None and not isinstance(known, float):

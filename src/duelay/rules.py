@@ -1,8 +1,8 @@
-"""Rules: who duels next, given the ledger. Each is a record and plain functions over it.
+"""Functions for compiled policies of your own (`duelay.CompiledPolicy`).
 
-For a compiled policy of one's own (`duelay.CompiledPolicy`): `select`, registered for a NamedTuple,
-chooses the duel; `calm_until` and `declared` may be registered for it, too; `kernel` compiles what
-they call. The other functions read the ledger, and are kernels that a rule may call.
+A rule is a NamedTuple and functions that are registered for its type: `select` chooses the duel;
+`calm_until` and `declared` are optional; `kernel` compiles the functions that they call. The other
+functions read the ledger, and are kernels that a rule may call.
 """
 
 from __future__ import annotations

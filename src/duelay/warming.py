@@ -1,4 +1,4 @@
-"""Warming up: compile what the recommended policies need before somebody waits for it."""
+"""Compile the code of the recommended policies before a program needs it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ FEW = 3  # arms
 
 
 def warm_up(n_arms: int = FEW) -> None:
-    """Compile what the recommended policies need, in players and in the simulator, or load it.
+    """Compile the code of the recommended policies, for players and the simulator, or load it.
 
-    `n_arms` is the most arms that will be compared: from 32 on there is more to compile. Compiled
-    code is kept on disk: once is enough on a machine or in an image. Without a warm-up the first
-    asks of a player are interpreted, while a thread compiles; a first simulation waits, unless it
-    has few duels.
+    Compiled code is kept on disk, so that one call is enough on a machine or in an image. Without
+    it the first asks of a player are interpreted while a thread compiles, and the first simulation
+    waits for the compiler unless it has few duels.
+
+    Parameters
+    ----------
+    n_arms : the largest number of arms that will be compared: from 32 on there is more to compile.
     """
     policies = [recommend(goal=goal).policy for goal in ("regret", "decide")]
     for policy in policies:

@@ -31,7 +31,7 @@ from duelay.text import named
 @named("policy", "borda")
 @dataclass(frozen=True, kw_only=True)
 class Borda(AnyLedgerPolicy):
-    """Find Borda's winner: the arm that most often beats another one drawn at random.
+    """Find the Borda winner: the arm that most often beats another one drawn at random.
 
     Every problem has such an arm; it need not beat every other one. Each arm that may still win
     meets all others equally often. It is dropped when its score is below another one's for certain.
@@ -49,7 +49,7 @@ class Borda(AnyLedgerPolicy):
         for a lost one.
     order : ``"coin"``, ``"alternate"`` (each pair in turns, begun by a coin) or ``"champion"`` (the
         smaller index first). With ``"champion"`` the law must be told: no duel teaches it.
-    window : ticks after which a conversion is no longer counted; None waits for ever, or, where the
+    window : ticks after which a conversion is no longer counted; None for no limit, or, where the
         law is learned, 10,000 ticks.
     delta : the probability that the winner is ever dropped, at most.
     self_duels : False for always two different arms, see `DoubleThompson`.
@@ -93,7 +93,7 @@ _FIRST_LOOK_TICKS_PER_ARM = 10  # ticks an arm
 
 
 class BordaRule(NamedTuple):
-    """What the elimination remembers."""
+    """The memory of the elimination."""
 
     delta: float  # the probability that the winner is ever dropped
     active: NDArray[np.bool_]  # (K,): arms that may still be the winner
@@ -205,5 +205,5 @@ def count_active(rule: BordaRule) -> Any:
 
 @calm_until.register(BordaRule)
 def _calm_until(rule: BordaRule, ledger: Ledger, arm: int, t: int) -> int:
-    """The arm that is left stays: it duels itself for ever."""
+    """Return FOREVER: the last arm left duels itself to the end."""
     return FOREVER

@@ -35,13 +35,13 @@ from duelay.text import named
 @named("policy", "decide")
 @dataclass(frozen=True, kw_only=True)
 class Decide(CompiledPolicy):
-    """Find the winner in few duels, and declare it; nothing need be known about the delays.
+    """Find the winner in few duels and declare it, without knowledge of the delays.
 
-    It names a wrong winner, or one where there is none, in a share `error` of experiments at most,
-    however often somebody looks. That holds for any delays, never-answering ones included, as long
-    as they do not depend on who won, the two arms are shown in the order asked, and different duels
-    are answered independently (docs/theory.md). Until then it does not save regret; afterwards the
-    winner duels itself.
+    The probability that it declares a wrong winner, or one where there is none, is at most `error`,
+    at any number of looks. That holds for any delay distribution, including answers that never
+    come, provided that the delay does not depend on which arm won, the two arms are shown in the
+    order asked, and different duels are answered independently (docs/theory.md). It does not save
+    regret until the winner is declared; afterwards the winner duels itself.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Decide(CompiledPolicy):
         delays are, and the guarantee rests on the law being right. None, the default, rests on
         nothing of the kind.
     order : ``"coin"``, and nothing else: the guarantee rests on it, unless a law is told.
-    window : ticks after which a conversion is no longer counted; None waits for ever.
+    window : ticks after which a conversion is no longer counted; None for no limit.
     error : the probability that it may err with, 0.05 by default.
     winner_exists : take for granted that one arm beats all others (a Condorcet winner). It then
         takes fewer duels; where there is none, it still names one.

@@ -53,7 +53,7 @@ SPREAD, NOISE, BEYOND = 0.15, 0.1, 0.5  # tuned on generated problems (benchmark
 @named("policy", "maillard")
 @dataclass(frozen=True, kw_only=True)
 class MaillardSampling(AnyLedgerPolicy):
-    """Duel the leader with itself, and with others by the evidence against them.
+    """Maillard sampling: arms challenge the leader with probabilities by the evidence against them.
 
     D_i says how surely arm i is beaten. Let j be the arm that beats i most surely: D_i is -log of
     twice the chance that i beats j. The arm with the least D leads. Arm i challenges it with the
@@ -76,7 +76,7 @@ class MaillardSampling(AnyLedgerPolicy):
         (`duelay.learned`), by coin or in turns; None takes a silent duel for a lost one.
     order : ``"coin"``, ``"alternate"`` (each pair in turns, begun by a coin) or ``"champion"`` (the
         leader first). With ``"champion"`` the law must be told: no duel of two arms teaches it.
-    window : ticks after which a conversion is no longer counted; None waits for ever, or, where the
+    window : ticks after which a conversion is no longer counted; None for no limit, or, where the
         law is learned, 10,000 ticks.
     self_duels : False for always two different arms, see `DoubleThompson`.
 
@@ -100,7 +100,7 @@ class MaillardSampling(AnyLedgerPolicy):
         return maillard_rule(SPREAD, NOISE, BEYOND, n_arms)
 
     def leads_by(self, estimates: Estimates) -> NDArray[np.float64]:
-        """Return how little speaks against each arm: the arm with the least D leads."""
+        """Return the lowest ratio of each arm: the arm with the largest one leads."""
         return lowest_ratios(estimates, SPREAD, NOISE, BEYOND)
 
 
@@ -110,14 +110,14 @@ _MAX_CHALLENGE_CHANCE = 1.0 - 1e-15  # so that the logarithm of the rest is fini
 
 
 class MaillardRule(NamedTuple):
-    """What Maillard sampling believes, and when the next challenger comes."""
+    """The belief of Maillard sampling, and the time of the next challenger."""
 
     spread: float  # deviation of strengths before anything is heard
     noise: float  # deviation of a pair from the ranking
     beyond: float  # deviations that the ranking may add to what a pair's own duels say
     stamp: NDArray[np.int64]  # (K, K): news of i and j when their pair was read, or -1
     rest: NDArray[np.float64]  # (K, K): how much the ranking counts, 1 / (1 + noise^2 4 n)
-    pull: NDArray[np.float64]  # (K, K): 4 n rest, what the pair says of the two strengths ...
+    pull: NDArray[np.float64]  # (K, K): 4 n rest, the pair's evidence about the two strengths ...
     lift: NDArray[np.float64]  # (K, K): ... times mu^ - 1/2
     strength: NDArray[np.float64]  # (K,): the mean of theta ...
     variance: NDArray[np.float64]  # (K,): ... and its variance
@@ -127,7 +127,7 @@ class MaillardRule(NamedTuple):
     seen_news: NDArray[np.int64]  # (1,): all arms' news at the last look, or -1
     seen_epoch: NDArray[np.int64]  # (1,): the ledger's epoch at the last look
     asked: NDArray[np.int64]  # (1,): the tick of the last challenge
-    hazard: NDArray[np.float64]  # (1,): -log of the chance that nobody challenges
+    hazard: NDArray[np.float64]  # (1,): -log of the probability that no arm challenges
     clock: NDArray[np.float64]  # (1,): what was left when the hazard last changed; -1 at the start
     turns: NDArray[np.int64]  # (1,): turns since then
 
@@ -170,7 +170,7 @@ def doubt(z: float) -> float:
 
 @kernel
 def read_pair(rule: MaillardRule, ledger: Ledger, i: int, j: int) -> None:
-    """Take what a pair's duels tell."""
+    """Update the belief by the duels of a pair."""
     n, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, j)
     rest, pull, lift = 1.0, 0.0, 0.0
     if n_tilde > 0.0:
@@ -186,7 +186,7 @@ def read_pair(rule: MaillardRule, ledger: Ledger, i: int, j: int) -> None:
 
 @kernel
 def read_pairs(rule: MaillardRule, ledger: Ledger, is_all: bool) -> None:
-    """Read the pairs that there is news of, or all."""
+    """Update the pairs that have news, or all pairs."""
     k = rule.strength.size
     for i in range(k):
         for j in range(i + 1, k):

@@ -27,11 +27,11 @@ from duelay.theory.bounds import check_constants
 @named("policy", "mrr-db-delay")
 @dataclass(frozen=True)
 class MRRDBDelay(CompiledPolicy):
-    """Rounds of round robin, long enough for the delay's mean; arms are dropped between rounds.
+    """Rounds of round robin, with elimination between rounds; it needs only the mean delay.
 
     By the end of round m every active pair has been played n_m times; arm i is dropped when some
     active j has ``Y bar_ij + gamma_m < 1/2``, gamma_m = 2^-m, Y bar_ij the share of conversions
-    heard so far. There is no window: every conversion counts, however late.
+    received so far. There is no window: every conversion counts, however late.
 
     With the appendix's n_m, the default, the first round takes 893 plays a pair at T = 200,000 and
     a mean delay of 100, and six rankers are not separated within that horizon. The paper's figure
@@ -113,7 +113,7 @@ class MRRDBDelay(CompiledPolicy):
         return mrr_db_rule(self.rounds(), self.pairs == "ordered", n_arms)
 
     def caution(self, n_arms: int, horizon: int | None) -> str | None:
-        """Say so where the first round cannot end before the horizon."""
+        """Return a warning if the first round cannot end before the horizon."""
         rounds = self.rounds()
         horizon = horizon or self.horizon
         n_pairs = n_arms * (n_arms - 1) // (1 if self.pairs == "ordered" else 2)
@@ -149,7 +149,7 @@ def _check_schedule(schedule: object) -> tuple[int, ...]:
 
 
 class MRRDBRule(NamedTuple):
-    """What MRR-DB-Delay remembers."""
+    """The memory of MRR-DB-Delay."""
 
     schedule: NDArray[np.int64]  # (rounds,): n_m; the round after the last lasts to the horizon
     ordered: bool  # whether (i, j) and (j, i) are two pairs
@@ -246,5 +246,5 @@ def _select(rule: MRRDBRule, ledger: Ledger, t: int, rng: np.random.Generator) -
 
 @calm_until.register(MRRDBRule)
 def _calm_until(rule: MRRDBRule, ledger: Ledger, arm: int, t: int) -> int:
-    """The arm that is left stays: it duels itself for ever."""
+    """Return FOREVER: the last arm left duels itself to the end."""
     return FOREVER

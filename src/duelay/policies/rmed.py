@@ -20,19 +20,19 @@ from duelay.text import named
 @named("policy", "rmed")
 @dataclass(frozen=True, kw_only=True)
 class RMED(AnyLedgerPolicy):
-    """Relative Minimum Empirical Divergence: duel whoever is not yet unlikely to be the winner.
+    """Relative Minimum Empirical Divergence: duel every arm that may still be the winner.
 
     I_i says how unlikely arm i is to be the winner: the sum of N~_ij d(mu^_ij, 1/2) over the arms j
     that seem to beat it. The arms whose I_i is within log t + 0.3 K^1.01 of the least take turns.
     Each duels the arm of least I if that arm seems to beat it, else the arm that beats it most
-    clearly. An arm that nobody seems to beat duels the arm of least I: mostly itself.
+    clearly. An arm that no other seems to beat duels the arm of least I, mostly itself.
 
     Parameters
     ----------
     delay : the law that is assumed; None, the default, takes a silent duel for a lost one;
         ``"learn"`` learns it from duels of two arms (`duelay.learned`), by coin or in turns.
     order : ``"coin"``, ``"alternate"`` or ``"champion"`` (the arm whose turn it is first).
-    window : ticks after which a conversion is no longer counted; None waits for ever, or, where the
+    window : ticks after which a conversion is no longer counted; None for no limit, or, where the
         law is learned, 10,000 ticks.
     self_duels : False for always two different arms, see `DoubleThompson`.
 
@@ -55,7 +55,7 @@ class RMED(AnyLedgerPolicy):
 
 
 class RMEDRule(NamedTuple):
-    """What RMED1 remembers."""
+    """The memory of RMED1."""
 
     slack: float  # f(K) = 0.3 K^1.01, the authors' choice
     turn: NDArray[np.bool_]  # (K,): L_R, arms whose turn in this loop is still to come
@@ -64,7 +64,7 @@ class RMEDRule(NamedTuple):
     evidence: NDArray[np.float64]  # (K,): I_i
     wins: NDArray[np.float64]  # (K, K): wins and their number when each pair was last seen
     number: NDArray[np.float64]  # (K, K)
-    term: NDArray[np.float64]  # (K, K): what they say against i
+    term: NDArray[np.float64]  # (K, K): their evidence against i
 
 
 def rmed_rule(n_arms: int) -> RMEDRule:
@@ -121,7 +121,7 @@ def _select(rule: RMEDRule, ledger: Ledger, t: int, rng: np.random.Generator) ->
             rule.place[0] += 1
     arm = rule.place[0]
 
-    # Its opponent: the best arm if that seems to beat it (or nobody does), else its worst enemy.
+    # Its opponent: the best arm if that one, or none, seems to beat it; else its worst enemy.
     opponent, worst, n_enemies = best, 2.0, 0
     best_is_enemy = False
     for j in range(k):
@@ -139,7 +139,7 @@ def _select(rule: RMEDRule, ledger: Ledger, t: int, rng: np.random.Generator) ->
 
     rule.turn[arm] = False
     limit = rule.evidence[best] + math.log(t) + rule.slack
-    for j in range(k):  # J_j: whoever may still be the winner has a turn in the next loop
+    for j in range(k):  # J_j: arms that may still win have a turn in the next loop
         if not rule.turn[j] and rule.evidence[j] <= limit:
             rule.next[j] = True
     return arm, opponent

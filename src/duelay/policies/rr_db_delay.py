@@ -26,7 +26,7 @@ from duelay.text import named
 @named("policy", "rr-db-delay")
 @dataclass(frozen=True)
 class RRDBDelay(LawPolicy):
-    """Round robin over the arms still in play; an arm is dropped once another beats it for certain.
+    """Round robin with elimination: an arm is dropped once another one beats it for certain.
 
     Plays the active pair with the fewest duels; drops i when some active j has
     ``U_ij = mu^_ij + sqrt(N_ij log(K t / delta)) / N~_ij < 1/2``. When one arm is left, it duels
@@ -74,7 +74,7 @@ class RRDBDelay(LawPolicy):
 
 
 class RRDBRule(NamedTuple):
-    """What RR-DB remembers."""
+    """The memory of RR-DB."""
 
     delta: float  # confidence of the bounds
     active: NDArray[np.bool_]  # (K,): arms still in play
@@ -174,5 +174,5 @@ def _declared(rule: RRDBRule, ledger: Ledger) -> int:
 
 @calm_until.register(RRDBRule)
 def _calm_until(rule: RRDBRule, ledger: Ledger, arm: int, t: int) -> int:
-    """The arm that is left stays: it duels itself for ever."""
+    """Return FOREVER: the last arm left duels itself to the end."""
     return FOREVER

@@ -30,7 +30,7 @@ COUNTINGS = ("corrected", "append-only", "conversions")
 @named("policy", "rucb")
 @dataclass(frozen=True)
 class RUCB(CompiledPolicy):
-    """Relative Upper Confidence Bound: optimism about every pair of arms, blind to delays.
+    """Relative Upper Confidence Bound, the baseline without knowledge of the delays.
 
     A plausible champion duels the arm that it has most to fear from. An arm is plausible if none of
     its optimistic win rates ``w_ij / n_ij + sqrt(alpha ln t / n_ij)`` is below 1/2.
@@ -49,7 +49,7 @@ class RUCB(CompiledPolicy):
     ----------
     alpha : width of the bounds; above 1/2, as the analysis asks. RUCB's own choice: 0.51.
     counting : how conversions are counted, see above.
-    window : ticks after which a conversion is no longer counted; None waits for ever.
+    window : ticks after which a conversion is no longer counted; None for no limit.
     order : ``"champion"``, as RUCB has it, ``"coin"`` or ``"alternate"``.
     self_duels : False for always two different arms, see `DoubleThompson`.
 
@@ -96,7 +96,7 @@ def check_alpha(alpha: float) -> float:
 
 
 class RUCBRule(NamedTuple):
-    """What RUCB remembers. Line numbers are those of Algorithm 1 in the ICML edition."""
+    """The memory of RUCB. Line numbers are those of Algorithm 1 in the ICML edition."""
 
     alpha: float  # width of the bounds
     champion: NDArray[np.int64]  # (1,), B: the hypothesised best arm, -1 for none

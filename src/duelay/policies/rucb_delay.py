@@ -14,7 +14,7 @@ from duelay.text import named
 @named("policy", "rucb-delay")
 @dataclass(frozen=True)
 class RUCBDelay(LawPolicy):
-    """RUCB corrected for the delay: knows the law, and counts what it should have heard by now.
+    """RUCB with estimates that are corrected for the delay by its law.
 
     The upper bounds are ``mu^_ij + sqrt(alpha N_ij log t) / N~_ij`` (Equation 5), with the
     estimator of Section 3.1, unbiased for pairs chosen without looking. The second arm is the one

@@ -1,4 +1,4 @@
-"""What is wrong with a user's rule, in a sentence: it does not compile, or chooses no two arms."""
+"""Explain errors of a user's rule: it does not compile, or does not choose two arms."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ _TILT_BY_ROOT_K = 8.0  # the tilt times sqrt(K): an arm that leads by 2 sqrt(K) 
 
 
 class ManyArmsRule(NamedTuple):
-    """What double Thompson sampling remembers of many arms, and room to work in."""
+    """The memory of double Thompson sampling for many arms, and working space."""
 
     alpha: float
     tilt: float
@@ -80,8 +80,8 @@ class ManyArmsRule(NamedTuple):
     beater: NDArray[np.int64]  # (K,): who last beat it for certain
     in_c: NDArray[np.bool_]  # (K,): whether it is in C
     score: NDArray[np.int64]  # (K,): how many arms it beats
-    row: NDArray[np.bool_]  # (K,): whom the first arm beats in the second sample
-    rows: NDArray[np.bool_]  # (9, K): the rows drawn of the first sample: whom each arm beats
+    row: NDArray[np.bool_]  # (K,): which arms the first arm beats in the second sample
+    rows: NDArray[np.bool_]  # (9, K): the rows drawn of the first sample
     drawn: NDArray[np.int64]  # (9,): the arms of these rows
     won: NDArray[np.int64]  # (9,): how many each of them beats
     bound: NDArray[np.float64]  # (K,): `weight`, given these rows; 0 for an arm that cannot win
@@ -145,7 +145,7 @@ def take_floors(rule: ManyArmsRule) -> float:
     """Return a floor of the chance that the favourite beats all others; 0 if it is below 1/2.
 
     If it is at least 1/2, so is each of the favourite's chances, until there is news of both arms.
-    Then nobody beats the favourite for certain: it stays in C.
+    No arm then beats the favourite for certain, so that it stays in C.
     """
     arm, together = rule.favourite[0], 1.0
     for j in range(rule.floor.size):
@@ -220,7 +220,7 @@ def propose(
 
 @kernel
 def best_drawn(rule: ManyArmsRule, n_drawn: int, rng: Any) -> Any:
-    """Return who has the best score of the arms whose rows are drawn; of several, any."""
+    """Return the arm with the best score among the drawn rows; a random one if several tie."""
     first, best, ties = 0, -1, 0
     for place in range(n_drawn):
         if rule.won[place] > best:
@@ -234,7 +234,7 @@ def best_drawn(rule: ManyArmsRule, n_drawn: int, rng: Any) -> Any:
 
 @kernel
 def best_of_all(rule: ManyArmsRule, rng: Any) -> Any:
-    """Return the arm of C with the best score; of several, any."""
+    """Return the arm of C with the best score; a random one if several tie."""
     first, best, ties = 0, -1, 0
     for i in range(rule.score.size):
         if rule.in_c[i] and rule.score[i] >= best:
