@@ -30,11 +30,11 @@ def compile_into(folder: Path) -> None:
     from duelay import live
     from duelay._core import ahead
     from duelay._core.borders import COMPILER
-    from duelay.rules.many_arms import MANY
+    from duelay.policies.double_thompson.many_arms import MANY_ARMS_FROM
 
-    duelay.warm_up(MANY)
-    live.warm_up(MANY)
-    problem, setting = duelay.datasets.load("six-rankers"), duelay.Setting(is_cautious=False)
+    duelay.warm_up(MANY_ARMS_FROM)
+    live.warm_up(MANY_ARMS_FROM)
+    problem, setting = duelay.datasets.load("six-rankers"), duelay.Setting(cautious=False)
     for name in SIMULATED:
         policy = duelay.policies.parse(name)
         stop = policy.error if name == "decide" else None

@@ -20,11 +20,12 @@ import duelay
 import pages
 from duelay import delays, theory
 from duelay.engine import streams
-from duelay.engine.world import NOBODY, duel, make_world, take_due, with_empty_queue
+from duelay.engine.world import NO_ENTRY, duel, make_world, take_due, with_empty_queue
 from duelay.ledger import age_to, hear, record
 from duelay.ledger.assumption import advance, convert, enter
 from duelay.ledger.bets import start_bets
-from duelay.rules.turn import pick
+from duelay.ledger.declare import NOBODY
+from duelay.policies.turn import pick
 from duelay.testing.yardsticks import SAVAGE
 
 DATASETS = ("six-rankers", "mslr", "tennis", "arithmetic", "car", "sushi")
@@ -100,7 +101,7 @@ def watch(
         if (t - 1) % batch == 0:
             for due in range(heard + 1, t + 1):
                 entry = take_due(world, due)
-                while entry != NOBODY:
+                while entry != NO_ENTRY:
                     i, j, born = world.first[entry], world.second[entry], world.born[entry]
                     hear(ledger, i, j, born, t)
                     convert(bets, born, t)

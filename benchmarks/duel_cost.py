@@ -27,17 +27,11 @@ import pages
 from duelay import delays
 from duelay.engine import streams
 from duelay.engine.loop import run
-from duelay.engine.tick import new_tally
+from duelay.engine.tick import new_recorder
 from duelay.engine.world import make_world
 from duelay.problems import bradley_terry, close_rival
 from duelay.show.table import table
-from duelay.testing.yardsticks import (
-    PlainDoubleThompson,
-    PlainRUCBDelay,
-    SamePair,
-    TickByTickMRRDBDelay,
-    TickByTickRUCBDelay,
-)
+from yardsticks import PlainDoubleThompson, PlainRUCBDelay, SamePair, TickByTickRUCBDelay
 
 GEOMETRIC, ZIPF = delays.Geometric(0.01), delays.Zipf(1.2, 1000)
 PEER = """
@@ -67,7 +61,7 @@ def cost(problem: Any, policy: Any, law: Any, runs: int, horizon: int) -> float:
     return min(
         duelay.simulate(
             problem, policy, delay=law, horizon=horizon, runs=runs, workers=1, checkpoints=2,
-            setting=duelay.Setting(progress=False, is_cautious=False),
+            setting=duelay.Setting(progress=False, cautious=False),
         ).microseconds
         for _ in range(3)
     )  # fmt: skip
@@ -76,7 +70,6 @@ def cost(problem: Any, policy: Any, law: Any, runs: int, horizon: int) -> float:
 def against_the_plain_way(runs: int, horizon: int) -> Table:
     """Each policy beside its yardstick."""
     rows = []
-    constants = (0.5, 0.1, 0.1)
     for dataset in ("six-rankers", "sushi"):
         problem = duelay.datasets.load(dataset)
         geometric = None
@@ -85,14 +78,10 @@ def against_the_plain_way(runs: int, horizon: int) -> Table:
             ("the same", ZIPF, duelay.RUCBDelay, PlainRUCBDelay),
             ("DoubleThompson, plain: all Betas", GEOMETRIC, duelay.DoubleThompson,
              PlainDoubleThompson),
-            ("MRRDBDelay, plain: tick by tick", GEOMETRIC, duelay.MRRDBDelay,
-             TickByTickMRRDBDelay),
         ):  # fmt: skip
             told: dict[str, Any] = {"window": 1000}
             if fast is duelay.RUCBDelay:
                 told["delay"] = law
-            if fast is duelay.MRRDBDelay:
-                told = {"constants": constants}
             ours = cost(problem, fast(**told), law, runs, horizon)
             theirs = cost(problem, plain(**told), law, max(1, runs // 3), horizon)
             geometric = geometric or ours
@@ -105,6 +94,7 @@ def against_the_plain_way(runs: int, horizon: int) -> Table:
             duelay.RRDBDelay(delay=GEOMETRIC),
             duelay.recommend(window=1000).policy,
             duelay.RMED(window=1000),
+            duelay.MRRDBDelay(constants=(0.5, 0.1, 0.1)),
         ):
             ours = cost(problem, policy, GEOMETRIC, max(1, runs // 3), horizon)
             rows.append(
@@ -119,11 +109,11 @@ def second_million(problem: Any, policy: Any) -> float:
     """Seconds for a million ticks, that is microseconds a tick, after a million."""
     rule, ledger = policy.rule(problem.n_arms), policy.ledger(problem.n_arms)
     world = make_world(problem, GEOMETRIC, policy.window, 2_000_000)
-    tally = new_tally(problem.gaps, np.array([2_000_000]))
+    recorder = new_recorder(problem.gaps, np.array([2_000_000]))
     rngs = streams(0, 0)
-    run(rule, ledger, False, world, tally, 1_000_000, *rngs)
+    run(rule, ledger, False, world, recorder, 1_000_000, *rngs)
     begin = time.perf_counter()
-    run(rule, ledger, False, world, tally, 2_000_000, *rngs)
+    run(rule, ledger, False, world, recorder, 2_000_000, *rngs)
     return time.perf_counter() - begin
 
 
@@ -236,10 +226,10 @@ def process_time(problem: Any, policy: Any, horizon: int) -> float:
     for _ in range(2):
         rule, ledger = policy.rule(problem.n_arms), policy.ledger(problem.n_arms)
         world = make_world(problem, GEOMETRIC, policy.window, horizon)
-        tally, rngs = new_tally(problem.gaps, np.array([horizon])), streams(0, 0)
-        run(rule, ledger, False, world, tally, 1, *rngs)  # compiles
+        recorder, rngs = new_recorder(problem.gaps, np.array([horizon])), streams(0, 0)
+        run(rule, ledger, False, world, recorder, 1, *rngs)  # compiles
         begin = time.process_time()
-        run(rule, ledger, False, world, tally, horizon, *rngs)
+        run(rule, ledger, False, world, recorder, horizon, *rngs)
         found.append((time.process_time() - begin) / (horizon - 1) * 1e6)
     return min(found)
 

@@ -22,9 +22,9 @@ import duelay
 import pages
 from duelay.assumptions import TESTS
 from duelay.engine import streams
-from duelay.engine.by_clock import draw_hours
+from duelay.engine.by_clock import draw_timed_world
 from duelay.engine.by_player import play_by_clock
-from duelay.engine.tick import new_tally
+from duelay.engine.tick import new_recorder
 from duelay.players.player import Player
 from duelay.traffic import Traffic
 
@@ -65,12 +65,12 @@ def live(seed: int, n: int, size: int) -> Player:
     """Return a player of the recommended policy after n duels."""
     policy = duelay.recommend().policy
     world, own = streams(seed, 0)
-    hours = draw_hours(
+    hours = draw_timed_world(
         PROBLEM, LAW, Noon(size), n, world, policy=policy, by_clock=True, is_vote=False
     )
     player = policy.start(PROBLEM.arms, own, clock="wall")
-    tally, k = new_tally(PROBLEM.gaps, np.array([n])), PROBLEM.n_arms
-    play_by_clock(player, True, hours, tally, np.zeros((k, k), dtype=np.int64), n, [])
+    recorder, k = new_recorder(PROBLEM.gaps, np.array([n])), PROBLEM.n_arms
+    play_by_clock(player, True, hours, recorder, np.zeros((k, k), dtype=np.int64), n, [])
     return player
 
 

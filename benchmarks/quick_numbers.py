@@ -25,7 +25,7 @@ import pages
 from duelay import datasets, delays, ledger, theory
 from duelay.engine import streams
 from duelay.engine.loop import run
-from duelay.engine.tick import new_tally
+from duelay.engine.tick import new_recorder
 from duelay.engine.world import make_world, with_empty_queue
 from duelay.experiments.statistics import late_share
 
@@ -166,8 +166,8 @@ def largest_bias(policy: duelay.Policy, problem: duelay.Problem, t: int = 1000) 
     seen = []
     for number in range(500):
         rule, ledger = policy.rule(k), policy.ledger(k)
-        tally = new_tally(problem.gaps, np.array([t]))
-        run(rule, ledger, False, with_empty_queue(world), tally, t, *streams(0, number))
+        recorder = new_recorder(problem.gaps, np.array([t]))
+        run(rule, ledger, False, with_empty_queue(world), recorder, t, *streams(0, number))
         seen.append(ledger.estimates().mean[problem.winner])
     off = np.nanmean(seen, axis=0) - problem.matrix[problem.winner]
     return float(np.abs(off).max())

@@ -58,7 +58,7 @@ def cell(n_arms: int, form: str) -> dict[str, Any]:
     policy = duelay.policies.parse(form)
     result = duelay.simulate(
         problem, policy, delay=LAW, horizon=horizon(n_arms), runs=RUNS[n_arms], seed=7, workers=1,
-        checkpoints=2, setting=duelay.Setting(progress=False, is_cautious=False),
+        checkpoints=2, setting=duelay.Setting(progress=False, cautious=False),
     )  # fmt: skip
     made = policy.for_horizon(horizon(n_arms)) if hasattr(policy, "for_horizon") else policy
     return {

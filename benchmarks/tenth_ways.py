@@ -16,8 +16,8 @@ import duelay
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger
 from duelay.ledger.assumption import advance, convert, enter, epoch, evidence, expected, settles
-from duelay.rules import maillard
-from duelay.rules.turn import select
+from duelay.policies import maillard
+from duelay.policies.turn import select
 
 # --- the rule of Maillard sampling, with something else in one place ----------------------------
 

@@ -22,8 +22,8 @@ import pages
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger
 from duelay.ledger.assumption import advance, convert, enter, evidence, expected, settles
+from duelay.policies.turn import select, wins_and_count
 from duelay.problems import bradley_terry
-from duelay.rules.turn import select, wins_and_count
 from duelay.show.table import table
 
 HORIZON = 100_000

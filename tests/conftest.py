@@ -40,7 +40,7 @@ os.environ.setdefault("DUELAY_PATIENCE", "300")
 # Of the rooms with kernels, what is quick is run interpreted and what is long compiled. These are
 # run both ways: golden duels, and the contract of every policy.
 BOTH = ("engine/test_golden.py", "policies/test_contract.py")
-KERNELS = ("engine", "estimates", "ledger", "players", "policies", "rules", "test_advice.py")
+KERNELS = ("engine", "estimates", "ledger", "players", "policies", "test_advice.py")
 # The files that take longest, compiled or interpreted, come first: so both workers end together.
 # And those that wait for servers, while the other stage has something to compile.
 FIRST = (
@@ -54,14 +54,14 @@ FIRST = (
     "live/test_series.py",
     "policies/test_contract.py",
     "_core/test_borders.py",
-    "rules/test_many_arms.py",
+    "policies/test_many_arms.py",
     "assumptions/test_assumptions.py",
     "engine/test_shortcuts.py",
     "experiments/test_experiments.py",
     "_core/test_words.py",
     "experiments/test_cluster.py",
     "assumptions/test_by_clock.py",
-    "rules/test_rules.py",
+    "policies/test_rules.py",
     "docs/test_numbers.py",
     "page/test_browser_budget.py",
     "_core/test_outside.py",

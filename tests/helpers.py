@@ -13,8 +13,8 @@ import numpy as np
 import duelay
 import naive
 from duelay import policies
+from duelay.policies.double_thompson.many_arms import many_arms_rule
 from duelay.problems import bradley_terry
-from duelay.rules.many_arms import many_arms_rule
 
 PROBLEM = bradley_terry([5.0, 1.0, 3.0, 2.0])
 

@@ -335,7 +335,7 @@ GIVEN = {
     "index.md": "60 %",  # the picture's mu
     # test_the_power_is_what_the_docstrings_say, test_the_tests_find_what_they_say_they_find
     "assumptions.md": "60 % 600 56 % 0.1 80 % 96 % 20 400 3000 300 4000 10 %",
-    # table.BLOCK and many_arms.MANY, samples.BITS; the C++ library, which was timed by hand
+    # table.BLOCK, MANY_ARMS_FROM and BITS_PER_DRAW; the C++ library, which was timed by hand
     "benchmarks.md": "32 53 0.35 0.6 2.2 2.5 0.016 0.021 0.020 0.026 0.51",
     # what the studies vary, how tried.py goes, and quick_numbers.two_arm_limits
     "choosing.md": "80 % 0.015 40 80 5,000 400 20 200 162",  # the last: the worst run of a check

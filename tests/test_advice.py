@@ -19,9 +19,9 @@ def test_with_no_argument_it_is_the_policy_for_someone_who_knows_nothing():
 
 def test_what_is_known_is_used():
     assert duelay.recommend("geometric:0.01").policy.delay == LAW
-    assert duelay.recommend(LAW, is_order_free=False).policy.order == "champion"
+    assert duelay.recommend(LAW, order_free=False).policy.order == "champion"
     assert duelay.recommend(100).policy == duelay.recommend().policy  # a mean is not a law
-    advice = duelay.recommend(is_order_free=False)
+    advice = duelay.recommend(order_free=False)
     assert advice.policy.delay == "learn-from-self-duels"
     assert "each must really be shown" in advice.reason
     assert duelay.recommend(window=50).policy.window == 50
@@ -34,10 +34,10 @@ def test_other_winners():
     assert duelay.recommend(target="copeland").policy == duelay.recommend().policy
     advice = duelay.recommend(LAW, target="borda", window=30)
     assert advice.policy == duelay.Borda(delay=LAW, order="coin", window=30)
-    advice = duelay.recommend(LAW, target="borda", is_order_free=False)
+    advice = duelay.recommend(LAW, target="borda", order_free=False)
     assert advice.policy.order == "champion"
     with pytest.raises(ValueError, match="delay must be a law where Borda's winner is sought"):
-        duelay.recommend(target="borda", is_order_free=False)
+        duelay.recommend(target="borda", order_free=False)
     with pytest.raises(ValueError, match="target borda needs conversions that say"):
         duelay.recommend(100, feedback="counts", target="borda")
     with pytest.raises(ValueError, match="target must be one of"):
@@ -50,7 +50,7 @@ def test_votes_need_no_law():
     assert "feedback='votes'" in advice.reason
     player = advice.policy.start(3, seed=0, feedback="votes")
     assert player.tell(player.ask(), winner="second") == "counted"
-    borda = duelay.recommend(feedback="votes", target="borda", is_order_free=False).policy
+    borda = duelay.recommend(feedback="votes", target="borda", order_free=False).policy
     assert borda == duelay.Borda(delay=None, order="champion")
     with pytest.raises(ValueError, match="feedback must be one of"):
         duelay.recommend(feedback="likes")
@@ -71,9 +71,9 @@ def test_what_makes_no_sense_is_refused(delay):
 
 
 @pytest.mark.parametrize("n_arms", [2, 3, 20])
-@pytest.mark.parametrize("is_order_free", [True, False])
-def test_the_policy_starts_and_plays(n_arms, is_order_free):
-    advice = duelay.recommend(is_order_free=is_order_free, n_arms=n_arms)
+@pytest.mark.parametrize("order_free", [True, False])
+def test_the_policy_starts_and_plays(n_arms, order_free):
+    advice = duelay.recommend(order_free=order_free, n_arms=n_arms)
     player = advice.policy.start(n_arms, seed=0)
     assert [player.tell(player.ask()) for _ in range(30)] == ["counted"] * 30
     assert player.standing().conversions.sum() == 30
@@ -112,10 +112,17 @@ def test_who_wants_to_decide_is_given_the_policy_that_does():
     assert duelay.recommend(100, goal="decide").policy == duelay.Decide()  # a mean is no law
     for told, words in (
         ({"target": "borda"}, "there is no stopping rule for Borda's winner yet"),
-        ({"is_order_free": False}, "needs an order that is free"),
+        ({"order_free": False}, "needs an order that is free"),
         ({"feedback": "counts", "delay": 100}, "needs conversions that say from which duel"),
         ({"goal": "win"}, "goal must be"),
         ({"goal": "regret", "error": 0.1}, "error is for goal='decide': with little regret nobody"),
     ):
         with pytest.raises(ValueError, match=words):
             duelay.recommend(**{"goal": "decide", **told})
+
+
+def test_the_old_name_of_order_free_works_with_a_warning():
+    with pytest.warns(DeprecationWarning, match="order_free") as told:
+        advice = duelay.recommend(LAW, is_order_free=False)
+    assert advice.policy == duelay.recommend(LAW, order_free=False).policy
+    assert told[0].filename == __file__

@@ -204,3 +204,9 @@ def test_laws_within_laws_are_read_to_a_depth_and_no_further():
         assert n == 21 or len(str(caught.value)) < 200
     with pytest.raises(ValueError, match="at most 20 deep: one Never says the same as many"):
         Never(0.1, law)
+
+
+def test_the_old_name_of_full_works_with_a_warning():
+    policy = duelay.RUCB()
+    with pytest.warns(DeprecationWarning, match="full"):
+        assert text.form(policy, is_full=True) == text.form(policy, full=True) != text.form(policy)

@@ -9,6 +9,7 @@ import numpy as np
 
 from duelay import text
 from duelay._core import checks
+from duelay._core.deprecation import accept_old_names
 from duelay._core.duration import Duration
 from duelay._core.feedback import check_feedback
 from duelay.delays import Delay
@@ -31,10 +32,11 @@ class Recommendation(NamedTuple):
         return f"{self.policy}: {self.reason}"
 
 
+@accept_old_names(is_order_free="order_free")
 def recommend(
     delay: Delay | str | float | None = None,
     *,
-    is_order_free: bool = True,
+    order_free: bool = True,
     n_arms: int | None = None,
     window: int | str | Duration | None = None,
     target: str = "condorcet",
@@ -43,35 +45,44 @@ def recommend(
     goal: str = "regret",
     error: float | None = None,
 ) -> Recommendation:
-    """Return a policy for what is known about the delay, and the reason in a sentence.
+    """Recommend a policy for what is known about the delay, with the reason.
 
     Parameters
     ----------
-    delay : what is known: None for nothing, a number for the mean alone, a law or its text.
-    is_order_free : whether you may choose which of the two arms is shown first. If not, the
+    delay : what is known of the delay: None for nothing, a number for its mean, a law or its text.
+    order_free : whether you may choose which of the two arms is shown first. If not, the
         policy's champion is.
     n_arms : K, where it is known: a law by pair is checked against it.
     window : ticks after which a conversion is no longer counted, or a duration such as ``"14d"``
-        where there is a clock; None waits for ever.
+        with a clock; None for no limit.
     target : which winner is sought: ``"condorcet"``, ``"copeland"`` (the same policy: where there
         is a Condorcet winner it is Copeland's too) or ``"borda"``.
-    feedback : ``"conversions"``, where only a win of the first is ever told; ``"votes"``, where
-        both outcomes are; or ``"counts"``, where only the number of conversions is told, without
-        the duels that they belong to.
+    feedback : ``"conversions"``, if only a win of the first arm is reported; ``"votes"``, if both
+        outcomes are; or ``"counts"``, if only the number of conversions is reported, without the
+        duels that they belong to.
     self_duels : whether an arm may be shown alone, or twice. If not, two different arms are always
         shown, and regret grows for ever.
-    goal : ``"regret"``, to lose little on the way; or ``"decide"``, to find the winner in few duels
-        and to say when it is sure. A policy with little regret stops asking once the winner seems
-        clear, and is then almost never sure.
+    goal : ``"regret"`` for little regret; or ``"decide"`` to find the winner in few duels and to
+        declare it with a guarantee. A policy with little regret stops comparing once the winner
+        seems clear, and can then almost never declare it.
     error : with ``"decide"``, the probability with which a declared winner may be wrong; None is
         0.05.
+
+    Returns
+    -------
+    A `Recommendation` with the `policy` and the `reason`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, or no policy fits all of them.
 
     Examples
     --------
     >>> recommend().policy
     DoubleThompson(delay='learn', order='coin', window=10000, alpha=0.51, ties='random',
                    self_duels=True)
-    >>> recommend("geometric:0.01", is_order_free=False).policy.order
+    >>> recommend("geometric:0.01", order_free=False).policy.order
     'champion'
     >>> str(recommend(100, feedback="counts").policy)
     'mrr-db-delay:mean_delay=100,feedback=counts'
@@ -93,7 +104,7 @@ def recommend(
                 "goal='decide' needs conversions that say from which duel they are, got "
                 "feedback='counts'"
             )
-        if not is_order_free:
+        if not order_free:
             raise ValueError(
                 "feedback='counts' and an order that is given do not go together: MRRDBDelay "
                 "shows the two arms in an order of its own"
@@ -110,9 +121,9 @@ def recommend(
         is_law = not is_vote and known is not None and not isinstance(known, float)
         law = known if is_law else None
         error = 0.05 if error is None else error
-        return _to_decide(law, is_order_free, target, window, self_duels, error)
-    order = "coin" if is_order_free else "champion"
-    law = _law(known, is_order_free, is_vote, target, self_duels)
+        return _to_decide(law, order_free, target, window, self_duels, error)
+    order = "coin" if order_free else "champion"
+    law = _law(known, order_free, is_vote, target, self_duels)
     given: dict[str, Any] = {"delay": law, "order": order, "window": window}
     given["self_duels"] = self_duels
     if target == "borda":
@@ -127,19 +138,19 @@ def recommend(
 
 def _to_decide(
     law: Delay | None,
-    is_order_free: bool,
+    order_free: bool,
     target: str,
     window: int | Duration | None,
     self_duels: bool,
     error: float,
 ) -> Recommendation:
-    """Return the policy that decides; refuse what there is no guarantee for."""
+    """Return `Decide`; raise ValueError where it has no guarantee."""
     if target == "borda":
         raise ValueError(
             "target must be condorcet for goal='decide': there is no stopping rule for Borda's "
             "winner yet"
         )
-    if not is_order_free:
+    if not order_free:
         raise ValueError(
             "goal='decide' needs an order that is free: its policy shows the two arms by coin, on "
             "which its guarantee rests unless a law is told"
@@ -178,13 +189,13 @@ _REASONS = {
 }
 
 
-def _law(known: Any, is_order_free: bool, is_vote: bool, target: str, self_duels: bool) -> Any:
-    """Return what the policy shall assume of the delay."""
+def _law(known: Any, order_free: bool, is_vote: bool, target: str, self_duels: bool) -> Any:
+    """Return the delay law that the policy shall assume."""
     if is_vote:
         return None
     if known is not None and not isinstance(known, float):
         return known
-    if is_order_free:
+    if order_free:
         return "learn"
     if target == "borda" or not self_duels:
         why = "Borda's winner is sought" if target == "borda" else "there are no self-duels"

@@ -28,6 +28,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from duelay._core import checks
+from duelay._core.deprecation import accept_old_names
 from duelay._core.duration import Duration
 from duelay._core.sources import is_outside, sources_of_class
 
@@ -155,12 +156,13 @@ def parse(
         raise ValueError(f"{kind} {text!r}: {error}") from None
 
 
-def form(recipe: Any, *, is_full: bool = False) -> str:
+@accept_old_names(is_full="full")
+def form(recipe: Any, *, full: bool = False) -> str:
     """Return the text form of a law, a policy or traffic; `parse` reads it back as an equal one.
 
     The parameters of a law or of traffic stand in order, without names. A policy's stand with
     their names: those that differ from their default or are of the world (a field's metadata says
-    so), or all if `is_full`.
+    so), or all if `full`.
     """
     if not recipe.text_name:  # a user's own, not named: its repr cannot be parsed
         return repr(recipe)
@@ -170,7 +172,7 @@ def form(recipe: Any, *, is_full: bool = False) -> str:
         value = getattr(recipe, field.name)
         if in_order:
             arguments.append(_print(value))
-        elif is_full or not _is_implied(recipe, field) or field.metadata.get("of_the_world"):
+        elif full or not _is_implied(recipe, field) or field.metadata.get("of_the_world"):
             arguments.append(f"{_argument(field)}={_print(value)}")
     name = recipe.text_name
     return f"{name}:{','.join(arguments)}" if arguments else str(name)

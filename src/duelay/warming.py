@@ -1,4 +1,4 @@
-"""Warming up: compile what the recommended policies need before somebody waits for it."""
+"""Compile the code of the recommended policies before a program needs it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ from duelay._core import checks
 from duelay._core.borders import COMPILER
 from duelay.advice import recommend
 from duelay.engine.simulate import compile_ahead
+from duelay.policies.double_thompson.many_arms import MANY_ARMS_FROM
 from duelay.problems import arithmetic
-from duelay.rules.many_arms import MANY
 
 FEW = 3  # arms
 
 
 def warm_up(n_arms: int = FEW) -> None:
-    """Compile what the recommended policies need, in players and in the simulator, or load it.
+    """Compile the code of the recommended policies, for players and the simulator, or load it.
 
-    `n_arms` is the most arms that will be compared: from 32 on there is more to compile. Compiled
-    code is kept on disk: once is enough on a machine or in an image. Without a warm-up the first
-    asks of a player are interpreted, while a thread compiles; a first simulation waits, unless it
-    has few duels.
+    Compiled code is kept on disk, so that one call is enough on a machine or in an image. Without
+    it the first asks of a player are interpreted while a thread compiles, and the first simulation
+    waits for the compiler unless it has few duels.
+
+    Parameters
+    ----------
+    n_arms : the largest number of arms that will be compared: from 32 on there is more to compile.
     """
     policies = [recommend(goal=goal).policy for goal in ("regret", "decide")]
     for policy in policies:
@@ -34,4 +37,5 @@ def warm_up(n_arms: int = FEW) -> None:
 
 def sizes(n_arms: int) -> tuple[int, ...]:
     """Return numbers of arms that together need all code that any number up to `n_arms` needs."""
-    return (FEW, MANY) if checks.whole("n_arms", n_arms, least=2) >= MANY else (FEW,)
+    n_arms = checks.whole("n_arms", n_arms, least=2)
+    return (FEW, MANY_ARMS_FROM) if n_arms >= MANY_ARMS_FROM else (FEW,)

@@ -14,7 +14,7 @@ import hashlib, os, sys, time
 import duelay
 from duelay._core.borders import COMPILER
 from duelay._core.jit import kernel
-from duelay.rules.turn import take_turn
+from duelay.policies.turn import take_turn
 
 def play(n, policy=None, **started):
     player = (policy or duelay.recommend().policy).start(5, seed=1, **started)

@@ -142,11 +142,11 @@ def fill():
 if sys.argv[1] == "before":
     fill()
 from duelay._core.jit import kernel
-from duelay.engine.tick import new_tally, regret_so_far
+from duelay.engine.tick import new_recorder, regret_so_far
 import numpy as np
 fill()
 for ticks in (np.array([1]), np.array([2])):
-    print(regret_so_far(new_tally(np.array([0.0, 0.1]), ticks)))
+    print(regret_so_far(new_recorder(np.array([0.0, 0.1]), ticks)))
 print(len(regret_so_far.overloads))
 """
 

@@ -12,12 +12,12 @@ from duelay._core.say import say
 
 SLOW = """
 import threading
-from duelay.engine.tick import new_tally, pass_to, regret_so_far
+from duelay.engine.tick import new_recorder, pass_to, regret_so_far
 import numpy as np
 def work():
-    tally = new_tally(np.array([0.0, 0.1]), np.array([1]))
-    regret_so_far(tally)
-    pass_to(tally, 5, np.zeros((2, 2), dtype=np.int64))
+    recorder = new_recorder(np.array([0.0, 0.1]), np.array([1]))
+    regret_so_far(recorder)
+    pass_to(recorder, 5, np.zeros((2, 2), dtype=np.int64))
 threads = [threading.Thread(target=work) for _ in range(2)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()

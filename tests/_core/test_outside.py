@@ -48,7 +48,7 @@ class Mine(duelay.CompiledPolicy):
 ASK = """
 import duelay
 from duelay._core.borders import COMPILER
-from duelay.rules.turn import take_turn
+from duelay.policies.turn import take_turn
 {0}
 duel = {1}.start(5, seed=0).ask()
 COMPILER.wait()

@@ -94,7 +94,7 @@ def test_an_edit_recomputes_what_it_may_change_and_nothing_else(place):
     for shown in ("experiments/report.py", "cli/shell.py", "show/plots.py", "_version.py"):
         append(ours / shown, "\n# edited\n")
     assert run() == (0, before, "")
-    append(ours / "rules" / "rucb.py", "\n# edited\n")
+    append(ours / "policies" / "rucb.py", "\n# edited\n")
     again = "4 of 4 cells were made by other sources of duelay: they are computed again"
     assert run() == (4, before, again)
     again = "2 of 4 cells were made by other sources of mine: they are computed again"

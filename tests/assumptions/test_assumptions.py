@@ -26,10 +26,10 @@ from duelay.assumptions import (
 from duelay.assumptions.alike import cut
 from duelay.assumptions.scores import ranks, tail
 from duelay.engine import streams
-from duelay.engine.world import NOBODY, duel, make_world, take_due, with_empty_queue
+from duelay.engine.world import NO_ENTRY, duel, make_world, take_due, with_empty_queue
 from duelay.ledger import hear
 from duelay.logs.history import History
-from duelay.rules.turn import turn
+from duelay.policies.turn import turn
 
 MU = np.array([[0.5, 0.6, 0.7], [0.4, 0.5, 0.6], [0.3, 0.4, 0.5]])
 CLOSE = 0.5 + (MU - 0.5) / 2  # policies go on playing all pairs for longer
@@ -119,7 +119,7 @@ def watch(rule, ledger, world, n, world_rng, policy_rng):
     delay = np.full(n, np.nan)
     for t in range(1, n + 1):
         entry = take_due(world, t)
-        while entry != NOBODY:
+        while entry != NO_ENTRY:
             born = world.born[entry]
             hear(ledger, world.first[entry], world.second[entry], born, t)
             delay[born - 1] = t - born

@@ -12,7 +12,7 @@ import pytest
 import duelay
 from duelay import Setting, cli, experiments, policies, text
 from duelay.cli import compare
-from duelay.experiments import claims, figures, reading, watch, work
+from duelay.experiments import claims, figures, reading, work
 
 ROOT = Path(__file__).parents[2]
 SIMULATE = ["simulate", "--dataset", "mslr", "--horizon", "200", "--runs", "2"]
@@ -235,7 +235,7 @@ def seen(monkeypatch):
         seen.append(f"compiling {policy.text_name}")
         return real(problem, policy, **options)
 
-    monkeypatch.setattr(watch, "tqdm", Bar(seen))
+    monkeypatch.setattr(work, "tqdm", Bar(seen))
     monkeypatch.setattr(work, "compile_ahead", compiling)
     return seen
 
@@ -288,12 +288,12 @@ target = "borda"
 
 
 def test_a_terminal_has_a_bar_and_others_a_line_a_step(monkeypatch, capsys):
-    with watch.watched(2, " files") as step:
+    with work.report_progress(2, " files") as step:
         step("one")
         step("two")
     assert capsys.readouterr().err == "1/2 one\n2/2 two\n"
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    with watch.watched(2, " files", done=1) as step:
+    with work.report_progress(2, " files", done=1) as step:
         step("two")
     assert "2/2" in terminal.getvalue() and "two" not in terminal.getvalue()
 

@@ -9,7 +9,7 @@ import pytest
 import duelay
 from duelay import delays
 from duelay.engine import streams
-from duelay.engine.by_clock import draw_hours
+from duelay.engine.by_clock import draw_timed_world
 from duelay.problems import arithmetic
 from duelay.testing import compiled_duels, live_duels
 
@@ -83,20 +83,20 @@ def test_answers_come_in_the_order_of_time_and_of_duels_at_one_time(name, law):
     """The same draws, with Python's own heap."""
     horizon, seed, policy = 300, 6, POLICIES[name]
     world_rng, policy_rng = streams(seed, 0)
-    hours = draw_hours(
+    world = draw_timed_world(
         PROBLEM, law, duelay.traffic.Steady("1m"), horizon, world_rng,
         policy=policy, by_clock=True, is_vote=False,
     )  # fmt: skip
     player, due, duels = policy.start(PROBLEM.arms, policy_rng, clock="wall"), [], []
-    for n, at in enumerate(hours.at):
+    for n, at in enumerate(world.at):
         while due and due[0][0] <= at:
             when, duel = heapq.heappop(due)
             assert player.tell(duel, at=when) in ("counted", "late")
         duel = player.ask(at=at)
         duels.append((duel.first, duel.second))
-        if hours.uniform[n] < PROBLEM.matrix[duel.first, duel.second]:
-            if np.isfinite(hours.delay[0, n]):
-                heapq.heappush(due, (at + hours.delay[0, n], duel))
+        if world.uniform[n] < PROBLEM.matrix[duel.first, duel.second]:
+            if np.isfinite(world.delay[0, n]):
+                heapq.heappush(due, (at + world.delay[0, n], duel))
     setting = duelay.Setting(traffic="steady:1m")
     assert duels == compiled_duels(policy, PROBLEM, law, horizon, seed, setting=setting)
 

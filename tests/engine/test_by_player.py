@@ -7,7 +7,7 @@ import pytest
 
 import duelay
 from duelay.engine.by_player import play
-from duelay.engine.tick import new_tally
+from duelay.engine.tick import new_recorder
 from duelay.engine.world import make_world
 
 CERTAIN = duelay.Problem([[0.5, 1.0, 1.0], [0.0, 0.5, 1.0], [0.0, 0.0, 0.5]])
@@ -56,15 +56,18 @@ def calls(horizon, batch, feedback, delay=2):
 def test_each_answer_is_told_once_before_the_next_batch_is_asked(feedback, batch, slices):
     is_vote = feedback == "votes"
     world = make_world(CERTAIN, duelay.delays.Constant(2), None, 12, is_vote=is_vote, hold=batch)
-    tally, plays = new_tally(CERTAIN.gaps, np.array([6, 12])), np.zeros((3, 3), dtype=np.int64)
+    recorder, plays = (
+        new_recorder(CERTAIN.gaps, np.array([6, 12])),
+        np.zeros((3, 3), dtype=np.int64),
+    )
     player, rng, asked = Scripted(), np.random.default_rng(0), []
     for until in slices:
-        play(player, feedback == "counts", world, tally, plays, until, rng, asked, batch)
+        play(player, feedback == "counts", world, recorder, plays, until, rng, asked, batch)
     assert player.calls == calls(12, batch, feedback)
-    assert [duel.id for duel in asked] == list(range(1, 13)) and tally.tick[0] == 12
+    assert [duel.id for duel in asked] == list(range(1, 13)) and recorder.tick[0] == 12
     expected = np.zeros((3, 3), dtype=np.int64)
     for t in range(12):
         expected[PAIRS[t % len(PAIRS)]] += 1
     np.testing.assert_array_equal(plays, expected)
-    np.testing.assert_array_equal(tally.shown, expected.sum(axis=0) + expected.sum(axis=1))
-    assert tally.regret[1] == pytest.approx((tally.shown * CERTAIN.gaps).sum() / 2)
+    np.testing.assert_array_equal(recorder.shown, expected.sum(axis=0) + expected.sum(axis=1))
+    assert recorder.regret[1] == pytest.approx((recorder.shown * CERTAIN.gaps).sum() / 2)

@@ -15,8 +15,8 @@ import naive
 from duelay import Setting, delays
 from duelay.engine import streams, write_csv
 from duelay.engine.loop import run as run_loop
-from duelay.engine.tick import new_tally
-from duelay.engine.world import NOBODY, duel, make_world, take_due
+from duelay.engine.tick import new_recorder
+from duelay.engine.world import NO_ENTRY, duel, make_world, take_due
 from duelay.problems import arithmetic, bradley_terry
 from duelay.testing import compiled_duels, live_duels
 from helpers import BUILT_IN, Live
@@ -47,7 +47,7 @@ def test_the_world_delivers_each_conversion_at_its_tick(law, window):
     expected = {}
     for t in range(1, horizon + 1):
         delivered = []
-        while (entry := take_due(world, t)) != NOBODY:
+        while (entry := take_due(world, t)) != NO_ENTRY:
             delivered.append((world.first[entry], world.second[entry], world.born[entry]))
         assert sorted(delivered) == sorted(expected.pop(t, []))
         i, j = choose.integers(4, size=2)
@@ -69,7 +69,7 @@ def test_a_draw_of_exactly_the_share_that_answers_is_silence(u, answers):
 
     world = make_world(PROBLEM, delays.Never(0.5, delays.Constant(3)), None, 9)
     duel(world, 0, 1, 1, Draws(0.0, u))
-    assert world.waiting[0] == answers and (take_due(world, 4) == NOBODY) == (not answers)
+    assert world.waiting[0] == answers and (take_due(world, 4) == NO_ENTRY) == (not answers)
 
 
 @pytest.mark.parametrize("delay", [delays.Constant(1), delays.Geometric(0.05)], ids=str)
@@ -144,11 +144,11 @@ def test_a_policys_world_stays_in_step_tick_for_tick(policy):
     rule, ledger = policy.rule(3), policy.ledger(3)
     world_rng, policy_rng = streams(3, 4)
     world = make_world(certain, delays.Constant(2), policy.window, horizon)
-    tally = new_tally(certain.gaps, np.array([horizon]))
+    recorder = new_recorder(certain.gaps, np.array([horizon]))
     expected = streams(3, 4)[0]
     for until in (1, 50, horizon):
-        expected.random(2 * (until - tally.tick[0]))
-        run_loop(rule, ledger, policy.counts_only, world, tally, until, world_rng, policy_rng)
+        expected.random(2 * (until - recorder.tick[0]))
+        run_loop(rule, ledger, policy.counts_only, world, recorder, until, world_rng, policy_rng)
         assert world_rng.bit_generator.state == expected.bit_generator.state
 
 
@@ -252,8 +252,11 @@ def test_the_leader_is_the_one_that_a_player_would_name(law):
             world_rng, policy_rng = streams(3, run)
             player = policy.start(4, policy_rng)
             world = make_world(problem, law, policy.window, 37)
-            tally, plays = new_tally(problem.gaps, np.array([37])), np.zeros((4, 4), dtype=np.int64)
-            play(player, False, world, tally, plays, 37, world_rng, [])
+            recorder, plays = (
+                new_recorder(problem.gaps, np.array([37])),
+                np.zeros((4, 4), dtype=np.int64),
+            )
+            play(player, False, world, recorder, plays, 37, world_rng, [])
             assert plays.sum() == 37
             assert player.standing().leader == result.leader[run]
 

@@ -7,11 +7,11 @@ import duelay
 from duelay import delays
 from duelay.engine import streams
 from duelay.engine.held import hold, run_held
-from duelay.engine.tick import new_tally
+from duelay.engine.tick import new_recorder
 from duelay.engine.world import make_world
 from duelay.ledger import age_to, hear, record
+from duelay.policies.turn import select
 from duelay.problems import arithmetic
-from duelay.rules.turn import select
 from helpers import SAMPLE, VOTED, Live
 
 PROBLEM = arithmetic(4, 0.12)
@@ -26,15 +26,13 @@ HELD = [
 @pytest.mark.parametrize("policy", HELD, ids=str)
 def test_nothing_held_back_is_the_plain_loop(policy):
     policy = policy.for_horizon(300)
-    plain = duelay.simulate(
-        PROBLEM, policy, delay=LAW, horizon=300, seed=3, setting=duelay.Setting(bulk=False)
-    )
+    plain = duelay.simulate(PROBLEM, policy, delay=LAW, horizon=300, seed=3)
     rule, ledger, held = policy.rule(4), policy.ledger(4), hold(0, 1, policy.window, 4)
-    tally = new_tally(PROBLEM.gaps, plain.t)
+    recorder = new_recorder(PROBLEM.gaps, plain.t)
     world = make_world(PROBLEM, LAW, policy.window, 300, hold=1)
-    run_held(rule, ledger, False, world, held, tally, 300, *streams(3, 0))
+    run_held(rule, ledger, False, world, held, recorder, 300, *streams(3, 0))
     assert np.array_equal(held.plays, plain.plays[0])
-    assert np.array_equal(tally.regret, plain.regret[0])
+    assert np.array_equal(recorder.regret, plain.regret[0])
 
 
 @pytest.mark.long
@@ -86,11 +84,11 @@ def test_stale_evidence_is_the_ledger_of_some_ticks_ago(stale):
 def test_a_stale_ledger_knows_all_duels_but_the_last():
     policy, stale = duelay.RUCB(), 6
     rule, ledger, held = policy.rule(4), policy.ledger(4), hold(stale, 1, None, 4)
-    tally = new_tally(PROBLEM.gaps, np.array([30]))
+    recorder = new_recorder(PROBLEM.gaps, np.array([30]))
     world = make_world(PROBLEM, LAW, None, 30, hold=stale + 1)
     rngs, known = streams(0, 0), {0: np.zeros((4, 4))}
     for t in range(1, 31):
-        run_held(rule, ledger, False, world, held, tally, t, *rngs)
+        run_held(rule, ledger, False, world, held, recorder, t, *rngs)
         known[t] = held.plays.copy()
         assert held.plays.sum() == t
         assert np.array_equal(ledger.plays, known[max(0, t - stale)])
@@ -113,8 +111,7 @@ def test_every_duel_counts_though_the_policy_has_not_heard_of_it():
         ({"target": "best"}, "target must be one of"),
         ({"first_run": -1}, "first_run must be a whole number of at least 0"),
         ({"pairs": 1}, "pairs must be True or False, got 1"),
-        ({"bulk": "no"}, "bulk must be True or False, got 'no'"),
-        ({"is_cautious": None}, "is_cautious must be True or False, got None"),
+        ({"cautious": None}, "cautious must be True or False, got None"),
         ({"progress": 3}, "progress must be True, False, None or a text, got 3"),
         ({"corrects_position": 1}, "corrects_position must be True or False, got 1"),
     ],

@@ -62,16 +62,15 @@ class Made:
     [
         (duelay.RUCBDelay(), {}),
         (duelay.MRRDBDelay(schedule=(5, 10)), {}),
-        (duelay.MRRDBDelay(schedule=(5, 10)), {"bulk": False}),
         (duelay.RUCBDelay(), {"stale": 3}),
     ],
-    ids=["ticks", "rounds", "rounds tick by tick", "held"],
+    ids=["ticks", "rounds", "held"],
 )
 def test_no_generator_outlives_its_run(policy, how, monkeypatch):
     made = Made(monkeypatch)
     duelay.simulate(
         PROBLEM, policy, delay="geometric:0.1", horizon=300, runs=3,
-        setting=duelay.Setting(is_cautious=False, **how),
+        setting=duelay.Setting(cautious=False, **how),
     )  # fmt: skip
     assert len(made.all) >= 6 and not made.held()
 

@@ -10,7 +10,7 @@ import duelay
 from duelay.engine.setting import ABOUT
 from duelay.problems import arithmetic
 
-HOW = {"first_run": 3, "pairs": True, "progress": "a bar", "is_cautious": False, "bulk": False}
+HOW = {"first_run": 3, "pairs": True, "progress": "a bar", "cautious": False}
 WHAT = {"target": "borda", "feedback": "votes", "corrects_position": True, "stale": 7, "batch": 2,
         "stop": 0.05, "traffic": "poisson:10s", "by_clock": False}  # fmt: skip
 
@@ -34,7 +34,7 @@ def test_what_it_is_about_does(name):
 
 
 def test_evidence_is_held_back_where_it_is_old_or_asked_for_in_batches():
-    assert not duelay.Setting().is_held  # so that rounds are drawn in bulk and calm ticks skipped
+    assert not duelay.Setting().is_held  # so that calm ticks are skipped
     assert duelay.Setting(stale=1).is_held and duelay.Setting(batch=2).is_held
 
 
@@ -84,3 +84,13 @@ def test_a_result_keeps_its_setting_and_a_warning_points_at_the_caller():
     with pytest.warns(UserWarning, match="is too short for MRR-DB-Delay") as told:
         duelay.simulate(arithmetic(3, 0.1), duelay.MRRDBDelay(), delay="constant", horizon=50)
     assert told[0].filename == __file__
+
+
+def test_old_names_still_work_with_a_warning():
+    with pytest.warns(DeprecationWarning, match="is_cautious") as told:
+        setting = duelay.Setting(is_cautious=False)
+    assert setting.cautious is False and told[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match="bulk"):
+        assert duelay.Setting(bulk=False) == duelay.Setting()
+    with pytest.warns(DeprecationWarning), pytest.raises(TypeError, match="cautious"):
+        duelay.Setting(is_cautious=False, cautious=False)

@@ -9,12 +9,11 @@ from scipy import stats
 import duelay
 from duelay import delays
 from duelay.engine import loop, streams
-from duelay.engine.bulk import draw_duels, nothing_late, run_rounds
-from duelay.engine.tick import new_tally
+from duelay.engine.tick import new_recorder
 from duelay.engine.world import make_world
 from duelay.problems import arithmetic, bradley_terry, close_rival
-from duelay.testing.yardsticks import PlainDoubleThompson, PlainRUCBDelay
 from helpers import Rows
+from yardsticks import PlainDoubleThompson, PlainRUCBDelay
 
 PROBLEMS = [arithmetic(4, 0.1), bradley_terry([6, 3, 2, 2, 1, 1]), close_rival(8, 0.1, 0.3)]
 LAWS = [delays.Geometric(0.05), delays.Never(0.3, delays.Uniform(1, 40))]
@@ -45,10 +44,10 @@ def play(policy, problem, law, horizon, step):
     world_rng, policy_rng = streams(3, 0)
     world = make_world(problem, law, policy.window, horizon)
     rule, ledger = policy.rule(problem.n_arms), policy.ledger(problem.n_arms)
-    tally = new_tally(problem.gaps, np.array([horizon // 3, horizon // 2, horizon]), True)
+    recorder = new_recorder(problem.gaps, np.array([horizon // 3, horizon // 2, horizon]), True)
     for t in [*range(step, horizon, step), horizon]:
-        loop.run(rule, ledger, policy.counts_only, world, tally, t, world_rng, policy_rng)
-    return tally.regret, tally.pairs, world_rng.random(), policy_rng.random()
+        loop.run(rule, ledger, policy.counts_only, world, recorder, t, world_rng, policy_rng)
+    return recorder.regret, recorder.pairs, world_rng.random(), policy_rng.random()
 
 
 @pytest.mark.long
@@ -76,10 +75,10 @@ def test_answers_to_self_duels_leave_the_queue_in_a_calm(monkeypatch):
     problem = duelay.Problem([[0.5, 1.0], [0.0, 0.5]])
     world = make_world(problem, delays.Constant(4), 4, 100)
     ledger = duelay.RUCB().ledger(2)
-    tally = new_tally(problem.gaps, np.array([100]))
+    recorder = new_recorder(problem.gaps, np.array([100]))
     rng = np.random.default_rng(2)
     assert rng.random() < 0.5  # the self-duel of tick 1 converts, at tick 5
-    loop.run(None, ledger, False, world, tally, 13, np.random.default_rng(2), rng)
+    loop.run(None, ledger, False, world, recorder, 13, np.random.default_rng(2), rng)
     assert ledger.conversions.tolist() == [[1, 4], [0, 0]]
     assert world.waiting[0] == 4
 
@@ -118,107 +117,6 @@ def test_double_thompson_has_the_law_of_the_plain_loop(problem, law, told, kind)
 def by_thompson(kind, told, problem, law, seed):
     policy = kind(delay=told, window=100)
     return duelay.simulate(problem, policy, delay=law, horizon=3000, runs=200, seed=seed)
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize("pairs", ["unordered", "ordered"])
-@pytest.mark.parametrize("law", range(3))
-@pytest.mark.parametrize("problem", range(3))
-def test_rounds_in_bulk_have_the_law_of_duel_by_duel(problem, law, pairs):
-    """A few rounds, one and then turns to the horizon, and a first round that never ends.
-
-    Each of these schedules meets every problem, every law and both kinds of pairs.
-    """
-    schedule = [(20, 60, 200), (30,), None][(problem + law) % 3]
-    problem, law = PROBLEMS[problem], [*LAWS, delays.Zipf(1.2, 300)][law]
-    policy = duelay.MRRDBDelay(schedule=schedule, pairs=pairs)
-    fast, plain = (
-        duelay.simulate(
-            problem, policy, delay=law, horizon=2500, runs=200, seed=seed, checkpoints=[700, 2500],
-            setting=duelay.Setting(bulk=bulk, pairs=True, is_cautious=False),
-        )
-        for bulk, seed in ((True, 1), (False, 2))
-    )  # fmt: skip
-    assert_same_law(fast, plain)
-    assert (fast.plays.sum(axis=(1, 2)) == 2500).all()
-    assert fast.pairs.sum(axis=(1, 2)).tolist() == [200 * 700, 200 * 2500]
-    assert stats.ks_2samp(fast.regret[:, 0], plain.regret[:, 0], method="asymp").pvalue > 0.0005
-    led = [np.bincount(result.leader, minlength=problem.n_arms) for result in (fast, plain)]
-    assert stats.chi2_contingency(np.array(led) + 0.5).pvalue > 0.0005
-
-
-CERTAIN = duelay.Problem(  # the best is arm 2, then 0, 3 and 1
-    [[0.5, 1.0, 0.0, 1.0], [0.0, 0.5, 0.0, 0.0], [1.0, 1.0, 0.5, 1.0], [0.0, 1.0, 0.0, 0.5]]
-)
-
-
-def rounds(policy, delay, horizon, in_bulk):
-    """Return what a run leaves behind: counts of two arms, regrets, plays and active arms."""
-    rule, ledger, rngs = policy.rule(4), policy.ledger(4), streams(0, 0)
-    world = make_world(CERTAIN, delays.Constant(delay), None, horizon)
-    tally = new_tally(CERTAIN.gaps, np.unique([1, horizon // 3, horizon // 2, horizon]), True)
-    if in_bulk:
-        run_rounds(rule, ledger, world, nothing_late(world), tally, horizon, *rngs)
-        assert not np.diag(ledger.conversions).any()  # self-duels are not drawn
-    else:
-        loop.run(rule, ledger, False, world, tally, horizon, *rngs)
-    told = ledger.conversions[~np.eye(4, dtype=bool)]
-    return told, ledger.plays, tally.regret, tally.pairs, tally.shown, rule.active, rule.round
-
-
-@pytest.mark.interpreted
-@pytest.mark.parametrize("pairs", ["unordered", "ordered"])
-@pytest.mark.parametrize("delay", [1, 4, 9, 33])
-@pytest.mark.parametrize("schedule", [(4, 9, 20, 31), (3, 10), (1, 9), (30,), (5,)], ids=str)
-def test_rounds_in_bulk_are_duel_by_duel_where_chance_decides_nothing(schedule, delay, pairs):
-    """Horizons end within a round, within a turn of the last one, and with one arm left."""
-    for horizon in (5, 40, 41, 77, 203, 350):
-        policy = duelay.MRRDBDelay(schedule=schedule, pairs=pairs, horizon=horizon)
-        fast, slow = (rounds(policy, delay, horizon, in_bulk) for in_bulk in (True, False))
-        for one, other in zip(fast, slow, strict=True):
-            assert np.array_equal(one, other)
-
-
-@pytest.mark.parametrize("step, look", [(1, 12), (1, 14), (3, 21), (3, 30)])
-def test_answers_drawn_in_bulk_come_when_their_law_says(step, look):
-    """The mean number heard by `look`, and at each tick after it; what never comes is not kept."""
-    law, n, reps = delays.Never(0.2, delays.Uniform(2, 9)), 5, 3000
-    problem = arithmetic(3, 0.1)
-    world, rng = make_world(problem, law, None, 1000), np.random.default_rng(4)
-    heard = np.zeros((reps, 50))  # by the tick at which it is heard
-    for row in heard:
-        late = nothing_late(world)
-        row[look] = draw_duels(world, late, 0, 2, 8, step, n, look, rng)
-        np.add.at(row, late.due[: late.kept[0]], 1)
-        assert (late.first[: late.kept[0]] == 0).all() and late.kept[0] <= n
-        assert (late.second[: late.kept[0]] == 2).all()
-    born = 8 + step * np.arange(n)
-    by = [problem.matrix[0, 2] * law.cdf(np.maximum(tick - born, 0)).sum() for tick in range(50)]
-    by[:look] = np.zeros(look)
-    mean, error = heard.mean(axis=0), heard.std(axis=0) / reps**0.5
-    assert (np.abs(mean - np.diff(by, prepend=0)) <= 4 * error + 1e-9).all()
-    never = make_world(problem, delays.Never(1.0, law), None, 1000)
-    assert draw_duels(never, nothing_late(never), 0, 2, 8, step, n, look, rng) == 0
-
-
-@pytest.mark.compiled
-def test_conversions_drawn_in_bulk_have_the_mean_of_their_law():
-    """Heard by a tick: sum of mu tau(tick - born), and so are those that come later."""
-    law = delays.Never(0.2, delays.Uniform(1, 60))
-    problem = arithmetic(3, 0.1)
-    world = make_world(problem, law, None, 1000)
-    rng = np.random.default_rng(0)
-    heard, after = [], []
-    for _ in range(4000):
-        late = nothing_late(world)
-        heard.append(draw_duels(world, late, 0, 2, 11, 2, 50, 115, rng))
-        due = late.due[: late.kept[0]]
-        assert (due > 115).all()
-        after.append(np.sum(due <= 130))
-    born = 11 + 2 * np.arange(50)
-    by = [problem.matrix[0, 2] * law.cdf(tick - born).sum() for tick in (115, 130)]
-    assert np.mean(heard) == pytest.approx(by[0], abs=4 * np.std(heard) / 4000**0.5)
-    assert np.mean(after) == pytest.approx(by[1] - by[0], abs=4 * np.std(after) / 4000**0.5)
 
 
 def assert_same_law(one, other):

@@ -23,17 +23,17 @@ def stop(policy=None, problem=PROBLEM, **options):
 def test_a_run_ends_when_the_standing_declares():
     result = stop(runs=1)
     from duelay.engine import by_player, streams
-    from duelay.engine.tick import new_tally
+    from duelay.engine.tick import new_recorder
     from duelay.engine.world import make_world
 
     world_rng, policy_rng = streams(2, 0)
     player = duelay.Decide().start(3, policy_rng)
     world = make_world(PROBLEM, duelay.delays.Geometric(0.2), None, 3000)
-    tally, asked = new_tally(PROBLEM.gaps, np.array([3000])), []
+    recorder, asked = new_recorder(PROBLEM.gaps, np.array([3000])), []
     plays, t = np.zeros((3, 3), dtype=np.int64), 0
     while player.standing().winner is None:
         t += 1
-        by_player.play(player, False, world, tally, plays, t, world_rng, asked)
+        by_player.play(player, False, world, recorder, plays, t, world_rng, asked)
     assert result.stopped[0] == t - 1  # the last ask looked, and would have been one too many
     assert result.leader[0] == player.standing().winner == 0
     plays[asked[-1].first, asked[-1].second] -= 1

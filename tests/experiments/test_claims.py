@@ -64,8 +64,8 @@ def test_the_bootstrap_pairs_runs_and_repeats_itself():
     assert statistics.bootstrap(lambda x: x, common) == statistics.bootstrap(lambda x: x, common)
     one = statistics.bootstrap(lambda x: x, np.array([3.0]))
     assert one.value == 3 and math.isinf(one.low) and math.isinf(one.high)
-    assert str(statistics.Estimate(1234.5, 1000, 1500)) == "1,234 [1,000, 1,500]"
-    assert str(statistics.Estimate(1.5, 1, 2)) == "1.50 [1.00, 2.00]"
+    assert str(statistics.Interval(1234.5, 1000, 1500)) == "1,234 [1,000, 1,500]"
+    assert str(statistics.Interval(1.5, 1, 2)) == "1.50 [1.00, 2.00]"
 
 
 def test_what_counts_as_converged():
@@ -100,7 +100,7 @@ def test_few_checkpoints_are_no_evidence_of_convergence():
             level, t=level.t[:: 99 // (n - 1)], regret=level.regret[:, :: 99 // (n - 1)]
         )
         assert statistics.has_converged(few) == (n == 4)
-    assert str(statistics.Estimate(math.nan, math.nan, math.nan)) == "?"
+    assert str(statistics.Interval(math.nan, math.nan, math.nan)) == "?"
 
 
 @pytest.mark.long
@@ -131,8 +131,8 @@ def test_ranks_are_correlated_as_spearman_does_it():
 
 
 def test_an_estimate_is_shown_with_its_interval_where_it_has_one():
-    assert str(statistics.Estimate(100.4, 99.4, 101.6)) == "100 [99, 102]"
-    assert str(statistics.Estimate(-99.96, -101.2, -98)) == "-99.96 [-101.20, -98.00]"
+    assert str(statistics.Interval(100.4, 99.4, 101.6)) == "100 [99, 102]"
+    assert str(statistics.Interval(-99.96, -101.2, -98)) == "-99.96 [-101.20, -98.00]"
     assert str(statistics.bootstrap(lambda x: x, np.array([1234.5]))) == "1,234.50"
 
 

@@ -260,3 +260,9 @@ def test_grids_by_the_clock_without_a_sweep_have_their_figures(tmp_path):
     source = TRAFFIC.replace(TRAFFIC[TRAFFIC.index("[sweep]") :], 'traffic = "steady:10s"\n')
     experiments.run(parse(source, "mine.toml", Path()), tmp_path, quiet=True)
     assert (tmp_path / "figures").is_dir()
+
+
+def test_the_old_name_of_checked_works_with_a_warning():
+    with pytest.warns(DeprecationWarning, match="checked"):
+        old = experiments.built_in("paper", is_checked=False)
+    assert old == experiments.built_in("paper", checked=False)

@@ -10,7 +10,7 @@ from duelay.ledger.arms import reopen, with_arm
 from duelay.ledger.assumption import advance, convert, enter
 from duelay.ledger.bets import start_bets
 from duelay.ledger.declare import NOBODY, needed, passes_all
-from duelay.rules.decide import find_leader, find_rival
+from duelay.policies.decide import find_leader, find_rival
 
 ERROR = 0.05
 

@@ -155,8 +155,8 @@ def test_two_arms_always_can_be_asked_for():
         delay="learn", self_duels=False
     )
     with pytest.raises(ValueError, match="delay must be a law where there are no self-duels and"):
-        duelay.recommend(self_duels=False, is_order_free=False)
+        duelay.recommend(self_duels=False, order_free=False)
     with pytest.raises(ValueError, match="feedback='counts' and an order that is given do not"):
-        duelay.recommend(100, feedback="counts", is_order_free=False)
-    reason = duelay.recommend(feedback="votes", is_order_free=False).reason
+        duelay.recommend(100, feedback="counts", order_free=False)
+    reason = duelay.recommend(feedback="votes", order_free=False).reason
     assert "nothing cancels a position effect" in reason

@@ -20,7 +20,7 @@ def test_a_pickle_of_another_version_is_one_sentence(monkeypatch):
 def test_it_is_refused_before_what_no_longer_fits_is_read(monkeypatch):
     """A state with other fields, or of a class that is gone, would be a TypeError or worse."""
     from duelay.ledger import ledger
-    from duelay.rules import rucb
+    from duelay.policies import rucb
 
     stored = pickle.dumps(duelay.RUCBDelay().start(3, seed=0))
     monkeypatch.delattr(rucb, "RUCBRule")

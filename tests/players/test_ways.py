@@ -15,7 +15,7 @@ from duelay._core import borders, numba_parts
 from duelay.ledger import clock_to, hear
 from duelay.players import ways as ways_module
 from duelay.policies import policy as policy_module
-from duelay.rules.turn import take_turn
+from duelay.policies.turn import take_turn
 
 pytestmark = [
     pytest.mark.compiled,

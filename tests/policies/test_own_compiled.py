@@ -17,8 +17,9 @@ import pytest
 import duelay
 from duelay import experiments, text
 from duelay.experiments.cells import cells_of, compute
-from duelay.rules import explaining, select
-from duelay.rules.explaining import refuse
+from duelay.policies import user_rule_errors
+from duelay.policies.user_rule_errors import refuse
+from duelay.rules import select
 from duelay.testing import PolicyContract, compiled_duels, live_duels
 from helpers import calls, with_its_checks
 
@@ -250,9 +251,12 @@ def test_a_rule_without_a_function_is_named():
 
 
 def test_a_file_of_ones_own_in_a_folder_of_our_name_is_ones_own():
-    ours, numbas = Path(explaining.__file__), Path(numba.__file__).parent / "core" / "errors.py"
+    ours, numbas = (
+        Path(user_rule_errors.__file__),
+        Path(numba.__file__).parent / "core" / "errors.py",
+    )
     words = "".join(f'File "{path}", line 7' for path in ("/home/me/duelay/mine.py", ours, numbas))
-    assert explaining._line_in(words) == "mine.py, line 7"
+    assert user_rule_errors._line_in(words) == "mine.py, line 7"
 
 
 @pytest.mark.compiled

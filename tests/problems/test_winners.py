@@ -12,7 +12,7 @@ import naive
 from duelay import delays
 from duelay.engine import streams
 from duelay.engine.loop import run
-from duelay.engine.tick import new_tally
+from duelay.engine.tick import new_recorder
 from duelay.engine.world import make_world
 from duelay.problems import bradley_terry, cyclic, generate, leader, mslr_like, no_winner
 from helpers import play_beside
@@ -141,7 +141,7 @@ def test_each_policy_finds_the_winner_it_is_for():
 
 
 def test_the_errors_of_all_looks_add_up_to_delta():
-    from duelay.rules.borda import log_error_at
+    from duelay.policies.borda import log_error_at
 
     spent = sum(4 * math.exp(-log_error_at(0.05, 5, look)) for look in range(1, 100_000))
     assert spent == pytest.approx(0.05, rel=1e-4) and spent <= 0.05
@@ -224,9 +224,9 @@ def test_borda_drops_its_winner_as_seldom_as_it_says(n_arms, told, law):
     runs, wrong = 300, 0
     for number in range(runs):
         rule, ledger = policy.rule(n_arms), policy.ledger(n_arms)
-        tally = new_tally(problem.gaps, np.array([20_000]))
+        recorder = new_recorder(problem.gaps, np.array([20_000]))
         world = make_world(problem, law, policy.window, 20_000)
-        run(rule, ledger, False, world, tally, 20_000, *streams(5, number))
+        run(rule, ledger, False, world, recorder, 20_000, *streams(5, number))
         wrong += not rule.active[0]
     print(f"{policy}, {n_arms} arms, {law}: the winner is dropped in {wrong / runs:.1%}")
     assert wrong <= 0.1 * runs + 3 * math.sqrt(0.1 * 0.9 * runs)
@@ -243,9 +243,9 @@ def test_the_intervals_of_scores_hold_under_delay():
     missed = 0
     for number in range(300):
         rule, ledger = policy.rule(3), policy.ledger(3)
-        tally = new_tally(problem.gaps_for("borda"), np.array([400]))
+        recorder = new_recorder(problem.gaps_for("borda"), np.array([400]))
         run(
-            rule, ledger, False, make_world(problem, law, None, 400), tally, 400,
+            rule, ledger, False, make_world(problem, law, None, 400), recorder, 400,
             *streams(9, number),
         )  # fmt: skip
         scores = score_bounds(ledger, 0.8)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import duelay
+import yardsticks
 from duelay import delays
-from duelay.testing import compiled_duels, yardsticks
+from duelay.testing import compiled_duels
 from helpers import PROBLEM
 
 LAW = delays.Geometric(0.3)

@@ -67,7 +67,7 @@ def test_a_ledger_by_coin_shows_the_shrunken_mean():
     assert result.plays.sum() == n
     from duelay.engine import streams
     from duelay.engine.by_player import play
-    from duelay.engine.tick import new_tally
+    from duelay.engine.tick import new_recorder
     from duelay.engine.world import make_world
 
     means = []
@@ -75,8 +75,11 @@ def test_a_ledger_by_coin_shows_the_shrunken_mean():
         world_rng, policy_rng = streams(2, run)
         player = Blind().start(2, policy_rng)
         world = make_world(problem, law, None, n)
-        tally, plays = new_tally(problem.gaps, np.array([n])), np.zeros((2, 2), dtype=np.int64)
-        play(player, False, world, tally, plays, n, world_rng, [])
+        recorder, plays = (
+            new_recorder(problem.gaps, np.array([n])),
+            np.zeros((2, 2), dtype=np.int64),
+        )
+        play(player, False, world, recorder, plays, n, world_rng, [])
         means.append(player.standing().mean[0, 1])
     # The standing is of tick n + 1 before its conversions are told: ages n .. 1, heard by then - 1.
     ages = np.arange(n)
@@ -444,7 +447,7 @@ def test_a_bare_matrix_is_no_problem(call):
 )
 def test_proposition_1_and_lemma_1_for_pairs_chosen_without_looking(law):
     """mu^ is unbiased given the selections, and its radius covers (checked at t = 120)."""
-    from duelay.engine.world import NOBODY, duel, make_world, take_due
+    from duelay.engine.world import NO_ENTRY, duel, make_world, take_due
     from duelay.ledger import age_to, assume, open_ledger, record
 
     problem = duelay.Problem([[0.5, 0.8, 0.6], [0.2, 0.5, 0.35], [0.4, 0.65, 0.5]])
@@ -456,7 +459,7 @@ def test_proposition_1_and_lemma_1_for_pairs_chosen_without_looking(law):
         world = make_world(problem, law, window, t)
         ledger = open_ledger(assume(law, window, 3), 3)
         for tick in range(1, t + 1):
-            while (entry := take_due(world, tick)) != NOBODY:
+            while (entry := take_due(world, tick)) != NO_ENTRY:
                 ledger.conversions[world.first[entry], world.second[entry]] += 1
             age_to(ledger, tick)
             if tick < t:

@@ -114,7 +114,7 @@ def test_names_of_the_arms_do_not_change_it():
 
 def test_a_search_finds_nearly_what_trying_all_names_does(monkeypatch):
     every = theory.finite_lower_bound(SIX, 10_000)
-    monkeypatch.setattr(finite, "_FEW", 2)
+    monkeypatch.setattr(finite, "_MAX_ARMS_ENUMERATED", 2)
     assert theory.finite_lower_bound(SIX, 10_000) == pytest.approx(every, rel=5e-3)
 
 

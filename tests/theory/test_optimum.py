@@ -130,15 +130,15 @@ def test_what_it_does_not_cover_is_refused(make, message):
 
 
 def test_too_many_states_are_refused(monkeypatch):
-    monkeypatch.setattr(optimum, "_MOST", 1000)
+    monkeypatch.setattr(optimum, "_MAX_STATES", 1000)
     with pytest.raises(ValueError, match="horizon must be less than 30 for these 3 arms"):
         theory.bayes_optimal_regret(renamed(THREE), 30)
 
 
-@pytest.mark.parametrize("largest", [optimum._LARGEST, 0], ids=["ranks", "rows"])
+@pytest.mark.parametrize("largest", [optimum._MAX_RANK, 0], ids=["ranks", "rows"])
 @pytest.mark.parametrize("kinds, ways", [(2, 60), (6, 5), (12, 3)])
 def test_after_one_more_outcome_every_state_is_there_once(monkeypatch, kinds, ways, largest):
-    monkeypatch.setattr(optimum, "_LARGEST", largest)
+    monkeypatch.setattr(optimum, "_MAX_RANK", largest)
     counts = np.zeros((1, kinds), dtype=np.int64)
     for n in range(ways):
         counts = counts[::2] if n % 3 == 2 else counts  # the others are not gone on from
@@ -159,7 +159,7 @@ def test_what_is_far_too_large_is_refused_before_any_state_is_listed(monkeypatch
 
 @pytest.mark.parametrize("matrix", [THREE, duelay.problems.arithmetic(3, 0.02).matrix])
 def test_a_sample_refuses_nothing_that_can_be_done(monkeypatch, matrix):
-    monkeypatch.setattr(optimum, "_MOST", 20_000)
+    monkeypatch.setattr(optimum, "_MAX_STATES", 20_000)
     sampled, found = optimum._are_too_many, []
 
     def note(*args):

@@ -73,12 +73,7 @@ def chi_squared(score: Floats, variance: Floats) -> tuple[float, float]:
 
 
 def tail(x: float, df: int) -> float:
-    """P(chi-squared with df degrees of freedom > x), in closed form."""
-    if x <= 0:
-        return 1.0
-    half, log = x / 2, math.log(x / 2)
-    total = math.erfc(math.sqrt(half)) if df % 2 else 0.0
-    for k in range(df // 2):
-        power = k + 0.5 * (df % 2)
-        total += math.exp(power * log - half - math.lgamma(power + 1))
-    return min(total, 1.0)
+    """Return the probability that chi-squared with df degrees of freedom exceeds x."""
+    from scipy.special import chdtrc
+
+    return float(chdtrc(df, max(x, 0.0)))

@@ -62,7 +62,7 @@ def recommend_command(
         raise ValueError("--error is for --goal decide: with little regret nobody is declared")
     advice = recommend(
         mean_delay if delay is None else delays.check(delay),
-        is_order_free=not order_given,
+        order_free=not order_given,
         n_arms=arms,
         window=window,
         target=target,

@@ -31,7 +31,7 @@ _IN_THE_SHELL = {
     "recommend()": "`duelay recommend`",
     "a time_format that is told": "a --time-format that is told",
 }
-_ARGUMENTS = {"n_arms": "--arms", "is_order_free": "--order-given"}
+_ARGUMENTS = {"n_arms": "--arms", "order_free": "--order-given"}
 
 
 class Whole(_Kind):

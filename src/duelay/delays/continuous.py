@@ -8,17 +8,14 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from duelay._core import checks
 from duelay._core.duration import Duration
-from duelay._core.jit import kernel
 from duelay.delays._law import Floats, Law, _like, ages_of, sum_survival
-from duelay.delays.incomplete_gamma import gamma_tails, invert_gamma
 from duelay.text import named
 
 _ALMOST = 1.0 - 2.0**-53  # the largest share below one
@@ -237,23 +234,23 @@ class Gamma(ShapedLaw):
         return self.shape * self.scale
 
     def survival(self, x: Floats) -> Floats:
-        """P(X > x) = Q(shape, x / scale)."""
-        return self._tail(x, True)
+        """P(X > x) = Q(shape, x / scale), the regularised upper incomplete gamma function."""
+        from scipy.special import gammaincc
+
+        return np.asarray(gammaincc(self.shape, x / float(self.scale)))
 
     def arrived(self, x: Floats) -> Floats:
-        """P(X <= x) = P(shape, x / scale)."""
-        return self._tail(x, False)
+        """P(X <= x) = P(shape, x / scale), the regularised lower incomplete gamma function."""
+        from scipy.special import gammainc
+
+        return np.asarray(gammainc(self.shape, x / float(self.scale)))
 
     def invert(self, q: Floats) -> Floats:
-        """scale times the inverse of P(shape, ·)."""
-        answer = np.array(q, dtype=np.float64, order="C")
-        invert_gamma(self.shape, float(self.scale), answer.reshape(-1))
-        return answer
+        """scale times the inverse of P(shape, ·), taken from the smaller of the two tails."""
+        from scipy.special import gammainccinv, gammaincinv
 
-    def _tail(self, x: Floats, is_upper: bool) -> Floats:
-        answer = np.array(x / self.scale, dtype=np.float64, order="C")
-        gamma_tails(self.shape, answer.reshape(-1), is_upper)
-        return answer
+        lower, upper = gammaincinv(self.shape, q), gammainccinv(self.shape, 1.0 - q)
+        return np.asarray(self.scale * np.where(q < 0.5, lower, upper))
 
 
 @named("law", "log-normal")
@@ -285,28 +282,20 @@ class LogNormal(ContinuousLaw):
 
     def survival(self, x: Floats) -> Floats:
         """P(X > x) = 1 - Phi(log(x / median) / sigma)."""
-        return self._tail(x, 1.0)
+        return self._tail(x, -1.0)
 
     def arrived(self, x: Floats) -> Floats:
         """P(X <= x) = Phi(log(x / median) / sigma)."""
-        return self._tail(x, -1.0)
+        return self._tail(x, 1.0)
 
     def invert(self, q: Floats) -> Floats:
         """median · exp(sigma · Phi^-1(q))."""
-        inverse, shares = NormalDist().inv_cdf, np.minimum(q, _ALMOST).reshape(-1).tolist()
-        z = [inverse(share) if share > 0.0 else -math.inf for share in shares]
+        from scipy.special import ndtri
+
         with np.errstate(over="ignore"):
-            return np.asarray(self.median * np.exp(self.sigma * np.array(z).reshape(q.shape)))
+            return np.asarray(self.median * np.exp(self.sigma * ndtri(np.minimum(q, _ALMOST))))
 
     def _tail(self, x: Floats, sign: float) -> Floats:
-        z = sign * np.log(x / self.median) / (self.sigma * math.sqrt(2.0))
-        answer = np.array(z, dtype=np.float64, order="C")  # a copy; reshape(-1) of it is a view
-        _half_erfc(answer.reshape(-1))
-        return answer
+        from scipy.special import ndtr
 
-
-@kernel
-def _half_erfc(z: NDArray[np.float64]) -> None:
-    """Put erfc(z) / 2 in the place of z."""
-    for index in range(z.size):
-        z[index] = 0.5 * math.erfc(z[index])
+        return np.asarray(ndtr(sign * np.log(x / self.median) / self.sigma))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from duelay._core import checks, extras
+from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay.delays._law import Law
 from duelay.delays.continuous import Exponential, Gamma, LogNormal, Weibull
@@ -100,7 +100,7 @@ class DelayEstimate:
 
 
 def fit(log: Any, family: str | None = None) -> Law:
-    """Return the delay law of a history; needs SciPy.
+    """Return the delay law of a history.
 
     It is the best of exponential, Weibull, log-normal and gamma, with the share that never answers;
     or the one named by `family`. Where none is as close to the learned curve as chance explains, or
@@ -258,7 +258,6 @@ def _starts(name: str, sums: _Sums, learned: Learned) -> list[list[float]]:
 
 
 def _minimize(cost: Callable[[Any], float], start: list[float]) -> Any:
-    extras.need("laws that are fitted", ["scipy"], "logs")
     from scipy import optimize
 
     options = {"xatol": 1e-5, "fatol": 1e-6, "maxiter": 2000}

@@ -1,4 +1,4 @@
-"""The same simulation through a player's `ask` and `tell`, for policies in plain Python."""
+"""The plain-Python loop: it plays a player through `ask` and `tell`."""
 
 from __future__ import annotations
 
@@ -7,28 +7,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.engine.by_clock import NOBODY as NO_DUEL
-from duelay.engine.by_clock import Hours, drop, first_won, let_answer, next_due
-from duelay.engine.tick import Tally, pass_to, show
-from duelay.engine.world import NOBODY, World, let_duel, take_due
+from duelay.engine.by_clock import NO_DUEL, TimedWorld, drop, first_won, let_answer, next_due
+from duelay.engine.tick import Recorder, pass_to, show
+from duelay.engine.world import NO_ENTRY, World, let_duel, take_due
 
 
 def play(
     player: Any,
     counts_only: bool,
     world: World,
-    tally: Tally,
+    recorder: Recorder,
     plays: NDArray[np.int64],
     until: int,
     world_rng: np.random.Generator,
     asked: list[Any],
     batch: int = 1,
 ) -> None:
-    """Play from where the tally stands until tick `until`; every duel is appended to `asked`.
+    """Play from the recorder's tick to tick `until`; append every duel to `asked`.
 
     The duels are those of `duelay.engine.loop.run`, if the player's generator is the same.
     """
-    for t in range(int(tally.tick[0]) + 1, until + 1):
+    for t in range(int(recorder.tick[0]) + 1, until + 1):
         if (t - 1) % batch == 0:
             for due in range(max(1, t - batch + 1), t + 1):
                 tell_due(player, counts_only, world, due, asked)
@@ -36,15 +35,15 @@ def play(
         i, j = asked[-1].first, asked[-1].second
         let_duel(world, i, j, t, world_rng)
         plays[i, j] += 1
-        show(tally, i, j, 1)
-        pass_to(tally, t, plays)
+        show(recorder, i, j, 1)
+        pass_to(recorder, t, plays)
 
 
 def tell_due(player: Any, counts_only: bool, world: World, due: int, asked: list[Any]) -> None:
-    """Tell the player what was due at a tick."""
+    """Tell the player the answers that are due at a tick."""
     n = 0
     entry = take_due(world, due)
-    while entry != NOBODY:
+    while entry != NO_ENTRY:
         n += 1
         duel = asked[world.born[entry] - 1]
         if world.is_vote:
@@ -59,26 +58,26 @@ def tell_due(player: Any, counts_only: bool, world: World, due: int, asked: list
 def play_by_clock(
     player: Any,
     by_clock: bool,
-    hours: Hours,
-    tally: Tally,
+    world: TimedWorld,
+    recorder: Recorder,
     plays: NDArray[np.int64],
     until: int,
     asked: list[Any],
 ) -> None:
-    """Play until duel `until` as traffic brings them; every duel is appended to `asked`.
+    """Play to duel `until` with traffic; append every duel to `asked`.
 
     The duels are those of `duelay.engine.by_clock`, if the player's generator is the same.
     """
-    for t in range(int(tally.tick[0]) + 1, until + 1):
-        while (born := next_due(hours, t)) != NO_DUEL:
-            told: dict[str, Any] = {"at": float(hours.due[0])} if by_clock else {}
-            if hours.is_vote:
-                told["winner"] = "first" if first_won(hours, born) else "second"
+    for t in range(int(recorder.tick[0]) + 1, until + 1):
+        while (born := next_due(world, t)) != NO_DUEL:
+            told: dict[str, Any] = {"at": float(world.due[0])} if by_clock else {}
+            if world.is_vote:
+                told["winner"] = "first" if first_won(world, born) else "second"
             player.tell(asked[born - 1], **told)
-            drop(hours)
-        asked.append(player.ask(at=float(hours.at[t - 1])) if by_clock else player.ask())
+            drop(world)
+        asked.append(player.ask(at=float(world.at[t - 1])) if by_clock else player.ask())
         i, j = asked[-1].first, asked[-1].second
-        let_answer(hours, i, j, t)
+        let_answer(world, i, j, t)
         plays[i, j] += 1
-        show(tally, i, j, 1)
-        pass_to(tally, t, plays)
+        show(recorder, i, j, 1)
+        pass_to(recorder, t, plays)

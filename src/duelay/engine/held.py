@@ -1,8 +1,8 @@
-"""The loop where evidence is held back: duels asked in batches, or a policy that sees old evidence.
+"""The loop with stale or batched evidence.
 
-With a **batch** of b, b duels are asked before anything is heard: answers that are due come when
-the batch is over. With **stale** evidence, a policy chooses from a ledger that is r ticks old: it
-knows neither the answers nor the duels of the last r ticks. No tick is skipped.
+With a **batch** of b, answers are delivered only after every b duels. With **stale** evidence, a
+policy chooses from a ledger that is r ticks old: it knows neither the answers nor the duels of the
+last r ticks. No tick is skipped.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit import entry, kernel
-from duelay.engine.tick import Tally, hear_due, is_over, pass_to, show
+from duelay.engine.tick import Recorder, hear_due, is_over, pass_to, show
 from duelay.engine.world import World, duel
 from duelay.ledger import Ledger, age_to, record
 from duelay.ledger.assumption import FOREVER
-from duelay.rules.turn import pick
+from duelay.policies.turn import pick
 
 
 class Held(NamedTuple):
-    """What the policy has not been shown yet."""
+    """The duels that the policy does not know of yet."""
 
     stale: int  # ticks by which the ledger is old
-    batch: int  # duels asked before anything is heard
+    batch: int  # duels between two deliveries of answers
     window: int  # ticks after which an answer is not counted
     first: NDArray[np.int64]  # (stale + 1,): the last duels, by tick modulo their number
     second: NDArray[np.int64]  # (stale + 1,)
-    heard: NDArray[np.int64]  # (1,): the tick up to which the policy has heard
-    plays: NDArray[np.int64]  # (K, K): all duels, whether the policy knows of them or not
+    heard: NDArray[np.int64]  # (1,): the tick up to which answers were delivered
+    plays: NDArray[np.int64]  # (K, K): all duels, including those that the policy does not know
 
 
 def hold(stale: int, batch: int, window: int | None, n_arms: int) -> Held:
@@ -52,13 +52,13 @@ def run_held(
     counts_only: bool,
     world: World,
     held: Held,
-    tally: Tally,
+    recorder: Recorder,
     until: int,
     world_rng: np.random.Generator,
     policy_rng: np.random.Generator,
 ) -> None:
-    """Play from where the tally stands until tick `until`; go on later by calling it again."""
-    play_held(rule, ledger, counts_only, world, held, tally, until, world_rng, policy_rng)
+    """Play from the recorder's tick to tick `until`; another call continues the run."""
+    play_held(rule, ledger, counts_only, world, held, recorder, until, world_rng, policy_rng)
 
 
 @kernel
@@ -68,23 +68,23 @@ def play_held(
     counts_only: bool,
     world: World,
     held: Held,
-    tally: Tally,
+    recorder: Recorder,
     until: int,
     world_rng: np.random.Generator,
     policy_rng: np.random.Generator,
 ) -> None:
     """Play to tick `until`: `run_held`, for a kernel to call."""
     n = held.first.size
-    for t in range(tally.tick[0] + 1, until + 1):
+    for t in range(recorder.tick[0] + 1, until + 1):
         seen = t - held.stale  # the tick at which the policy's ledger stands
         if seen >= 1:
             if (seen - 1) % held.batch == 0:
                 for due in range(held.heard[0] + 1, seen + 1):
-                    hear_due(ledger, counts_only, world, tally, due, seen, held.window)
+                    hear_due(ledger, counts_only, world, recorder, due, seen, held.window)
                 held.heard[0] = seen
             age_to(ledger, seen)
         i, j = pick(rule, ledger, t, policy_rng)
-        if is_over(tally, rule, ledger, t):
+        if is_over(recorder, rule, ledger, t):
             break
         duel(world, i, j, t, world_rng)
         held.first[t % n] = i
@@ -92,5 +92,5 @@ def play_held(
         held.plays[i, j] += 1
         if seen >= 1:
             record(ledger, held.first[seen % n], held.second[seen % n], seen)
-        show(tally, i, j, 1)
-        pass_to(tally, t, held.plays)
+        show(recorder, i, j, 1)
+        pass_to(recorder, t, held.plays)

@@ -1,10 +1,11 @@
-"""What a simulation gives back."""
+"""The result of a simulation, and its tables."""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
 import io
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +21,13 @@ from duelay._core.words import in_cell
 from duelay.delays import Delay
 from duelay.engine.job import UNKNOWN, streams
 from duelay.engine.setting import Setting
-from duelay.engine.spread import BANDS, half_width, spread
 from duelay.players.evidence import Evidence
 from duelay.problems import NoWinnerError, Problem
 from duelay.traffic import Traffic, draw_times
 from duelay.traffic import check as check_traffic
 
-_DAY = 86_400.0  # seconds
+BANDS = ("sd", "mean")  # one standard deviation of the runs; 95 % confidence for their mean
+_SECONDS_PER_DAY = 86_400.0
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,30 +35,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The regret of one policy on one problem under one delay law, over many runs."""
+    """The regret of one policy on one problem under one delay law, over many runs.
+
+    Parameters
+    ----------
+    problem, policy, delay, horizon, seed, setting : the arguments of `simulate`.
+    t : (checkpoints,), the ticks at which regret was recorded.
+    regret : (runs, checkpoints), R(t) of Equation 1.
+    final : (runs,), R(horizon).
+    leader : (runs,), the arm that leads in the end; -1 if it is unknown, -2 if no answer came.
+    plays : (runs, K, K), duels by first and second.
+    pairs : (checkpoints, K, K), plays by then, all runs together; with ``Setting(pairs=True)``.
+    seconds : time spent in the loop by all runs together, without compilation.
+    stopped : (runs,), duels until a winner was declared; horizon + 1 if none was.
+    nobody : (runs,), with `stop`, whether `Decide` was sure that no arm beats all others.
+    paths : with `stop` and `Decide`, how the evidence grew in each run.
+    """
 
     problem: Problem
     policy: Any
     delay: Delay
     horizon: int
     seed: int
-    t: NDArray[np.int64]  # (checkpoints,): the ticks at which regret was recorded
-    regret: NDArray[np.float64]  # (runs, checkpoints): R(t), Equation 1
-    final: NDArray[np.float64]  # (runs,): R(horizon)
-    leader: NDArray[np.int64]  # (runs,): who leads in the end; -1 not known, -2 nothing heard
-    plays: NDArray[np.int64]  # (runs, K, K): duels by first and second
-    pairs: NDArray[np.int64] | None  # (checkpoints, K, K): plays by then, all runs together
-    seconds: float  # time spent in the loop, all runs together, compilation left out
-    setting: Setting = Setting()  # whose regret, and how answers came
-    stopped: NDArray[np.int64] | None = None  # (runs,): duels until a winner was declared and the
-    # run ended; horizon + 1 where none was
-    nobody: NDArray[np.bool_] | None = None  # (runs,): with `stop`, whether `Decide` was sure that
-    # no arm beats all others
-    paths: tuple[Evidence, ...] = ()  # with `stop`: how the evidence grew in each run, of `Decide`
+    t: NDArray[np.int64]
+    regret: NDArray[np.float64]
+    final: NDArray[np.float64]
+    leader: NDArray[np.int64]
+    plays: NDArray[np.int64]
+    pairs: NDArray[np.int64] | None
+    seconds: float
+    setting: Setting = Setting()
+    stopped: NDArray[np.int64] | None = None
+    nobody: NDArray[np.bool_] | None = None
+    paths: tuple[Evidence, ...] = ()
 
     @property
     def traffic(self) -> Traffic | None:
-        """When duels came; None where ticks were counted."""
+        """When duels came; None if ticks were counted."""
         traffic = self.setting.traffic
         return None if traffic is None else check_traffic(traffic)
 
@@ -77,31 +91,37 @@ class Result:
         return spread(self.regret)
 
     def band(self, kind: str = "sd") -> NDArray[np.float64]:
-        """Half of a figure's band at each checkpoint; 0, no band, for a single run.
+        """Return half of a figure's band at each checkpoint; 0, no band, for a single run.
 
-        ``"sd"`` is one standard deviation: how far a run is from the mean. ``"mean"`` is half of a
-        95 % interval: how far the mean of these runs may be from the true one.
+        Parameters
+        ----------
+        kind : ``"sd"`` for one standard deviation of the runs; ``"mean"`` for half of a 95 %
+            interval of their mean.
+
+        Returns
+        -------
+        The half widths, (checkpoints,).
         """
         checks.one_of("band", kind, BANDS)
         return self.std if kind == "sd" and self.runs > 1 else half_width(self.regret)
 
     @property
     def led_by_winner(self) -> float:
-        """The share of runs led by the true winner in the end; nan if not known."""
+        """The share of runs in which the true winner leads in the end; nan if unknown."""
         if (self.leader == UNKNOWN).any():
             return float("nan")
         return float(np.mean(np.isin(self.leader, self._winners)))
 
     @property
     def measured(self) -> NDArray[np.float64]:
-        """(runs,): what runs are compared by: duels until declared with `stop`, else regret."""
+        """(runs,): the numbers that are compared: duels until declared with `stop`, else regret."""
         if self.setting.stop is None or self.stopped is None:
             return self.final
         return self.stopped.astype(np.float64)
 
     @property
     def stopped_after(self) -> NDArray[np.float64] | None:
-        """(runs,): seconds of traffic until the run ended; None where ticks were counted."""
+        """(runs,): seconds of traffic until the run ended; None if ticks were counted."""
         if self.traffic is None or self.stopped is None:
             return None
         ends = np.minimum(self.stopped, self.horizon) - 1
@@ -133,9 +153,9 @@ class Result:
 
     @property
     def label(self) -> str:
-        """The policy's text without what it was told of the world: law, mean delay and horizon.
+        """The policy's text without the delay law, mean delay and horizon of the simulation.
 
-        A law stays if the policy works without one, too: then it was told on purpose.
+        A law stays if the policy also works without one, since it was then given on purpose.
         """
         known = [f"mean_delay={np.max(self.delay.mean):g}", f"horizon={self.horizon}"]
         fields = dataclasses.fields(self.policy) if dataclasses.is_dataclass(self.policy) else ()
@@ -153,7 +173,17 @@ class Result:
         return 1e6 * self.seconds / max(1, int(self.plays.sum()))
 
     def plot(self, ax: Axes | None = None, *, band: str = "sd") -> Axes:
-        """Draw mean regret over time, with a band (`band`) around it; needs matplotlib."""
+        """Draw mean regret over time with a band around it; needs matplotlib.
+
+        Parameters
+        ----------
+        ax : where to draw; None makes a figure.
+        band : the kind of band, see `band`.
+
+        Returns
+        -------
+        The axes.
+        """
         from duelay.show import plots
 
         return plots.draw_result(ax, self, band)
@@ -179,30 +209,53 @@ class Result:
         )
 
 
+def spread(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the standard deviation over runs, the first axis; nan for a single run."""
+    if len(values) == 1:
+        return np.full(values.shape[1:], np.nan)
+    return np.asarray(values.std(axis=0, ddof=1))
+
+
+def half_width(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return half of Student's 95 % interval for the mean over runs, the first axis.
+
+    It is 0 for a single run.
+
+    >>> print(f"{half_width(np.array([1.0, 2.0, 3.0])):.2f}")
+    2.48
+    """
+    from scipy.special import stdtrit
+
+    n = len(values)
+    if n == 1:
+        return np.zeros(values.shape[1:])
+    return np.asarray(spread(values) * stdtrit(n - 1, 0.975) / math.sqrt(n))
+
+
 def longest(result: Result) -> str:
-    """The duels of the longest run; ">" before the horizon where that ended it."""
+    """Return the duels of the longest run; ">" stands before the horizon if that ended it."""
     return f"{result.measured.max():,.0f}" if result.is_declared.all() else f">{result.horizon:,}"
 
 
 def until_declared(result: Result) -> str:
-    """The mean number of duels until a winner was declared; ">" before it where some had none."""
+    """Return the mean duels until a winner was declared; ">" if some runs declared none."""
     more = "" if result.is_declared.all() else ">"
     return f"{more}{result.measured.mean():,.0f}"
 
 
 def days_until_declared(result: Result) -> str:
-    """The same in days; empty where ticks were counted."""
+    """Return the same in days; empty if ticks were counted."""
     if result.stopped_after is None:
         return ""
     more = "" if result.is_declared.all() else ">"
-    return f"{more}{result.stopped_after.mean() / _DAY:,.3g}"
+    return f"{more}{result.stopped_after.mean() / _SECONDS_PER_DAY:,.3g}"
 
 
 COLUMNS = ("problem", "policy", "label", "law", "setting", "run", "t", "regret")
 
 
 def head(result: Result, label: str) -> tuple[str, ...]:
-    """The first columns of every row of a result's table, up to its setting."""
+    """Return the first columns of every row of a result's table, up to its setting."""
     setting = str(result.setting) or "default"
     return result.problem.name, str(result.policy), label, str(result.delay), setting
 
@@ -214,9 +267,18 @@ PATHS = (*COLUMNS[:5], "run", "t", "arm", "evidence")
 def write_csv(
     results: Sequence[Result], path: str | Path, labels: Sequence[str] | None = None
 ) -> None:
-    """Write one tidy table (`COLUMNS`, a row a run and tick), whole or not at all.
+    """Write the regret of results as one CSV table, a row for each run and checkpoint (`COLUMNS`).
 
-    `labels` are the names of the results; by default, each one's own `label`.
+    Parameters
+    ----------
+    results : of one or several simulations.
+    path : of the file, which is written completely or not at all.
+    labels : the names of the results; None takes each one's own `label`.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many labels as results.
     """
     _write(COLUMNS, _regrets, results, path, labels)
 
@@ -224,9 +286,10 @@ def write_csv(
 def write_stops(
     results: Sequence[Result], path: str | Path, labels: Sequence[str] | None = None
 ) -> None:
-    """Write when runs ended as a table (`STOPS`, a row a run).
+    """Write when the runs ended as a table, a row for each run (`STOPS`).
 
-    Duels until a winner was declared, who it is (empty where nobody was), and whether wrongly.
+    It has the duels until a winner was declared, the winner (empty if none), and whether it was
+    wrong. The parameters are those of `write_csv`.
     """
     _write(STOPS, _stops, results, path, labels)
 
@@ -234,10 +297,10 @@ def write_stops(
 def write_paths(
     results: Sequence[Result], path: str | Path, labels: Sequence[str] | None = None
 ) -> None:
-    """Write how the evidence grew as a table (`PATHS`, a row a run, tick and arm).
+    """Write how the evidence grew as a table, a row for each run, tick and arm (`PATHS`).
 
-    Some 250 ticks of a run, and the last. An arm is declared once its evidence reaches K / error,
-    or 1 / error where a winner is taken for granted.
+    It has some 250 ticks of a run, and the last. An arm is declared once its evidence reaches
+    K / error, or 1 / error if a winner is known to exist. The parameters are those of `write_csv`.
     """
     _write(PATHS, _paths, results, path, labels)
 
@@ -249,7 +312,7 @@ def _write(
     path: str | Path,
     labels: Sequence[str] | None,
 ) -> None:
-    """Write a table whose rows begin with what the result is, whole or not at all."""
+    """Write a table whose rows begin with the columns of `head`, completely or not at all."""
     labels = [result.label for result in results] if labels is None else labels
     if len(labels) != len(results):
         raise ValueError(

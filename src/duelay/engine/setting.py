@@ -1,4 +1,4 @@
-"""What a simulation is about beside problem, policy and law, and how it is done."""
+"""The setting of a simulation: its target, its feedback, and how its runs are executed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
 from duelay._core import checks
+from duelay._core.deprecation import accept_old_names
 from duelay._core.feedback import check_correction, check_feedback
 from duelay.problems import TARGETS
 from duelay.traffic import Traffic
@@ -20,11 +21,11 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Setting:
-    """Whose regret, how answers come, and how the runs are done.
+    """The regret's target, how answers arrive, and how runs are executed.
 
-    The first eight fields say what a simulation is about. The others say how it is done, and do not
+    The first eight fields describe the simulation. The others say how it is executed, and do not
     count when settings are compared. `str` names those of the first eight that differ from the
-    paper's.
+    paper's setting.
 
     Parameters
     ----------
@@ -36,21 +37,18 @@ class Setting:
         `Never` law if some are never reported).
     corrects_position : with votes, also take out what being shown first is worth.
     stale : the age in ticks of the evidence that the policy sees, its own duels included.
-    batch : the number of duels asked at a time; answers are heard only between batches.
+    batch : the number of duels asked at a time; answers arrive only between batches.
     stop : end a run when its policy declares a winner: the policy's own `error`. `simulate` takes
         it as an argument, too.
     traffic : when duels come, such as ``"poisson:10s"`` (`duelay.traffic`); delays are then in
         time. None counts ticks. `simulate` takes it as an argument, too.
     by_clock : with traffic, whether the policy goes by the clock. False plays a policy that counts
-        ticks: a duel is a tick, and an answer is heard at the next duel.
-    first_run : the number of the first run, where runs are done in several goes.
+        ticks: a duel is a tick, and an answer arrives at the next duel.
+    first_run : the number of the first run, if the runs are split into several simulations.
     pairs : also record how often each pair has been played by each checkpoint.
-    progress : True draws a bar on standard error; None draws it only on a terminal, and after two
-        seconds; a text does the same as None, and stands before the bar.
-    is_cautious : warn where the policy cannot work well with this horizon.
-    bulk : draw each round of `MRRDBDelay` at once, since the policy looks at nothing before a round
-        is over. The law is the same; the duels of a seed are not. False draws one by one, in step
-        with a live player and with other policies' worlds.
+    progress : True draws a bar on standard error; None draws it only on a terminal and after two
+        seconds; a text is the label of such a bar.
+    cautious : warn where the policy cannot work well with this horizon.
 
     Examples
     --------
@@ -69,8 +67,7 @@ class Setting:
     first_run: int = field(default=0, compare=False)
     pairs: bool = field(default=False, compare=False)
     progress: bool | str | None = field(default=None, compare=False)
-    is_cautious: bool = field(default=True, compare=False)
-    bulk: bool = field(default=True, compare=False)
+    cautious: bool = field(default=True, compare=False)
 
     def __post_init__(self) -> None:
         checks.one_of("target", self.target, TARGETS)
@@ -81,14 +78,14 @@ class Setting:
             object.__setattr__(self, name, checks.whole(name, getattr(self, name), least=least))
         if self.stop is not None:
             object.__setattr__(self, "stop", checks.number("stop", self.stop, above=0, below=1))
-        for name in ("by_clock", "pairs", "is_cautious", "bulk"):
+        for name in ("by_clock", "pairs", "cautious"):
             checks.yes_or_no(name, getattr(self, name))
         self._check_traffic()
         if not isinstance(self.progress, bool | str | None):
             raise ValueError(f"progress must be True, False, None or a text, got {self.progress!r}")
 
     def _check_traffic(self) -> None:
-        """Read the traffic; refuse what does not go with it."""
+        """Parse the traffic; raise ValueError for fields that do not fit it."""
         if self.traffic is None:
             return
         object.__setattr__(self, "traffic", check_traffic(self.traffic))
@@ -105,7 +102,7 @@ class Setting:
         return self.stale > 0 or self.batch > 1
 
     def _changed(self) -> dict[str, Any]:
-        """Return what is not the default, by name."""
+        """Return the fields that are not the default, by name."""
         given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {name: value for name, value in given.items() if value != getattr(Setting, name)}
 
@@ -118,11 +115,13 @@ class Setting:
         return f"Setting({changed})"
 
 
+_accepting = accept_old_names(is_cautious="cautious", bulk=None)
+Setting.__init__ = _accepting(Setting.__init__)  # type: ignore[method-assign]
 ABOUT = tuple(field.name for field in dataclasses.fields(Setting) if field.compare)
 
 
 def takes_setting(function: Callable[P, R]) -> Callable[P, R]:
-    """Refuse a field of `Setting` given to the function as a keyword; say how to write it."""
+    """Let a function raise TypeError for a field of `Setting` that is given as a keyword."""
     names = {field.name for field in dataclasses.fields(Setting)} - {
         "stop",
         "traffic",

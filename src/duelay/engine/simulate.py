@@ -17,7 +17,7 @@ from duelay._core import checks
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.delays.units import check_clock, refuse_rounds, refuse_time
-from duelay.engine.job import Job, do_all
+from duelay.engine.job import Job, execute_runs
 from duelay.engine.result import Result
 from duelay.engine.setting import Setting, takes_setting
 from duelay.players.evidence import Evidence
@@ -43,18 +43,19 @@ def simulate(
     traffic: Traffic | str | None = None,
     setting: Setting = Setting(),  # noqa: B008, it is frozen
 ) -> Result:
-    """Run a policy on a problem whose conversions are delayed, and record its regret.
+    """Simulate a policy on a problem whose conversions are delayed, and record its regret.
 
     Parameters
     ----------
-    problem : the preferences; it needs a Condorcet winner, unless regret has another target.
-    policy : a recipe, or any object whose ``start(arms, seed)`` returns a player.
-    delay : the law that delays really follow. What a policy assumes stays its own: `RUCBDelay()`
-        assumes geometric 0.01, whatever the truth; write ``RUCBDelay(delay=law)`` to tell it.
+    problem : the preferences. It needs a Condorcet winner, unless regret has another target.
+    policy : a policy, or any object whose ``start(arms, seed)`` returns a player.
+    delay : the true delay law. It does not change what the policy assumes: `RUCBDelay()` assumes
+        geometric 0.01; write ``RUCBDelay(delay=law)`` for another law.
     horizon : T, the number of duels in a run.
-    runs : the number of runs. Run r draws from generators of its own, made from `seed` and r: the
-        numbers are the same for any number of workers, and run r meets the same world under every
+    runs : the number of runs. Run r has generators of its own, made from `seed` and r. Results are
+        therefore the same for any number of workers, and run r meets the same world under every
         policy.
+    seed : of all runs together, at least 0.
     workers : threads; None for one a core. The loop is compiled and holds no lock.
     checkpoints : how many ticks to record, evenly spaced, the last at the horizon; or which ones.
     stop : end a run when its policy declares a winner: the policy's own `error`, such as 0.05 for
@@ -63,7 +64,18 @@ def simulate(
     traffic : when duels come, such as ``"poisson:10s"`` (`duelay.traffic`). Delays are then in
         time, and the policy goes by the clock; horizon and checkpoints still count duels. Without
         it one duel is one tick.
-    setting : whose regret, how answers come, and how the runs are done: a `Setting`.
+    setting : the regret's target, how answers arrive, and how runs are executed: a `Setting`.
+
+    Returns
+    -------
+    A `Result`: regret at the checkpoints, plays and leader of each run.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, or the policy does not fit the setting.
+    NoWinnerError
+        If regret needs a Condorcet winner and the problem has none.
 
     Examples
     --------
@@ -108,7 +120,7 @@ def simulate(
     check_units(law, setting)
     check_fits(policy, setting, problem.n_arms)
     if isinstance(policy, Policy):
-        caution = policy.caution(problem.n_arms, horizon) if setting.is_cautious else None
+        caution = policy.caution(problem.n_arms, horizon) if setting.cautious else None
         if caution is not None:
             warnings.warn(caution, stacklevel=3)  # past `takes_setting`
     job = Job(problem, policy, law, horizon, seed, ticks, gaps, setting, runs)
@@ -127,7 +139,7 @@ def simulate(
     )
     first = setting.first_run
     with bar:
-        outcomes = do_all(job, range(first, first + runs), min(workers, runs), bar)
+        outcomes = execute_runs(job, range(first, first + runs), min(workers, runs), bar)
     return Result(
         problem=problem,
         policy=policy,

@@ -1,6 +1,7 @@
-"""A tick's bookkeeping, shared by all loops: hear what is due, count the duel, note the regret.
+"""The recorder of a run and the steps of a tick that all loops share.
 
-State that changes is an array of one number, ``(1,)``: kernels write into it.
+A step delivers the answers that are due, counts the duel or records regret. State that changes is
+an array of one number, ``(1,)``, because kernels write into it.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit import kernel
-from duelay.engine.world import NOBODY, World, take_due
+from duelay.engine.world import NO_ENTRY, World, take_due
 from duelay.ledger import Ledger, hear, hear_vote
 from duelay.ledger.assumption import FOREVER
-from duelay.rules.turn import declared
+from duelay.policies.turn import declared
 
 
-class Tally(NamedTuple):
-    """What is recorded of a run, and where it stands."""
+class Recorder(NamedTuple):
+    """The measurements of a run, and its current tick."""
 
     gaps: NDArray[np.float64]  # (K,): Delta_i
     checkpoints: NDArray[np.int64]  # (C,): the ticks at which regret is recorded
@@ -34,15 +35,15 @@ class Tally(NamedTuple):
     stopped: NDArray[np.int64]  # (1,): the duels asked by then; 0 before
 
 
-def new_tally(
+def new_recorder(
     gaps: NDArray[np.float64],
     checkpoints: NDArray[np.int64],
     with_pairs: bool = False,
     stops: bool = False,
-) -> Tally:
-    """Return the tally of a run that has not begun."""
+) -> Recorder:
+    """Return the recorder of a run before its first tick."""
     n, k = len(checkpoints), len(gaps)
-    return Tally(
+    return Recorder(
         gaps=gaps,
         checkpoints=checkpoints,
         regret=np.zeros(n),
@@ -63,20 +64,21 @@ def hear_due(
     ledger: Ledger,
     counts_only: bool,
     world: World,
-    tally: Tally,
+    recorder: Recorder,
     due: int,
     now: int,
     window: int,
 ) -> None:
-    """Hear at tick `now` the answers due at tick `due`; one older than the window does not count.
+    """Enter the answers due at tick `due` into the ledger at tick `now`.
 
-    Aggregated answers are a number alone, and are credited to the pair in play.
+    An answer that is older than the window does not count. Aggregated answers are only a number,
+    and are credited to the pair in play.
     """
     entry = take_due(world, due)
-    while entry != NOBODY:
+    while entry != NO_ENTRY:
         i, j, born = world.first[entry], world.second[entry], world.born[entry]
         if counts_only:
-            ledger.conversions[tally.first[0], tally.second[0]] += 1
+            ledger.conversions[recorder.first[0], recorder.second[0]] += 1
         elif now - born <= window:
             if world.is_vote:
                 hear_vote(ledger, i, j, 1.0 if world.won[entry] else 0.0, born, now)
@@ -86,66 +88,66 @@ def hear_due(
 
 
 @kernel
-def show(tally: Tally, i: int, j: int, n: int) -> None:
+def show(recorder: Recorder, i: int, j: int, n: int) -> None:
     """Count that i and j were shown together n times."""
-    tally.first[0] = i
-    tally.second[0] = j
-    tally.shown[i] += n
-    tally.shown[j] += n
+    recorder.first[0] = i
+    recorder.second[0] = j
+    recorder.shown[i] += n
+    recorder.shown[j] += n
 
 
 @kernel
-def pass_to(tally: Tally, t: int, plays: NDArray[np.int64]) -> None:
-    """Let time pass to tick t, not beyond the next checkpoint; there regret is recorded."""
-    tally.tick[0] = t
-    if t == next_checkpoint(tally):
-        passed = tally.passed[0]
-        tally.regret[passed] = regret_so_far(tally)
-        if tally.pairs.shape[0] > 0:
-            for i in range(tally.gaps.size):
-                for j in range(tally.gaps.size):
-                    tally.pairs[passed, i, j] = plays[i, j]
-        tally.passed[0] = passed + 1
+def pass_to(recorder: Recorder, t: int, plays: NDArray[np.int64]) -> None:
+    """Advance to tick t, at most to the next checkpoint, where regret is recorded."""
+    recorder.tick[0] = t
+    if t == next_checkpoint(recorder):
+        passed = recorder.passed[0]
+        recorder.regret[passed] = regret_so_far(recorder)
+        if recorder.pairs.shape[0] > 0:
+            for i in range(recorder.gaps.size):
+                for j in range(recorder.gaps.size):
+                    recorder.pairs[passed, i, j] = plays[i, j]
+        recorder.passed[0] = passed + 1
 
 
 @kernel
-def is_over(tally: Tally, rule: Any, ledger: Ledger, t: int) -> bool:
+def is_over(recorder: Recorder, rule: Any, ledger: Ledger, t: int) -> bool:
     """Whether a winner is declared before the duel of tick t, and ends the run."""
-    if not tally.stops or declared(rule, ledger) < 0:
+    if not recorder.stops or declared(rule, ledger) < 0:
         return False
-    tally.stopped[0] = t - 1
+    recorder.stopped[0] = t - 1
     return True
 
 
 @kernel
-def stand_still(tally: Tally, plays: NDArray[np.int64]) -> None:
-    """Fill in the checkpoints after the end of a run: nothing changes any more."""
-    while tally.passed[0] < tally.checkpoints.size:
-        pass_to(tally, next_checkpoint(tally), plays)
+def stand_still(recorder: Recorder, plays: NDArray[np.int64]) -> None:
+    """Fill in the checkpoints after the end of a run, whose regret no longer changes."""
+    while recorder.passed[0] < recorder.checkpoints.size:
+        pass_to(recorder, next_checkpoint(recorder), plays)
 
 
 @kernel
-def repeat(tally: Tally, plays: NDArray[np.int64], i: int, j: int, n: int) -> None:
-    """Let i and j duel for n ticks at once, stopping only at checkpoints."""
-    end = tally.tick[0] + n
-    while tally.tick[0] < end:
-        stop = min(end, next_checkpoint(tally))
-        plays[i, j] += stop - tally.tick[0]
-        show(tally, i, j, stop - tally.tick[0])
-        pass_to(tally, stop, plays)
+def repeat(recorder: Recorder, plays: NDArray[np.int64], i: int, j: int, n: int) -> None:
+    """Let i and j duel for n ticks in one step, interrupted only by checkpoints."""
+    end = recorder.tick[0] + n
+    while recorder.tick[0] < end:
+        stop = min(end, next_checkpoint(recorder))
+        plays[i, j] += stop - recorder.tick[0]
+        show(recorder, i, j, stop - recorder.tick[0])
+        pass_to(recorder, stop, plays)
 
 
 @kernel
-def next_checkpoint(tally: Tally) -> Any:
+def next_checkpoint(recorder: Recorder) -> Any:
     """Return the tick of the next checkpoint, FOREVER after the last."""
-    passed = tally.passed[0]
-    return tally.checkpoints[passed] if passed < tally.checkpoints.size else FOREVER
+    passed = recorder.passed[0]
+    return recorder.checkpoints[passed] if passed < recorder.checkpoints.size else FOREVER
 
 
 @kernel
-def regret_so_far(tally: Tally) -> float:
+def regret_so_far(recorder: Recorder) -> float:
     """R(t) = sum of (Delta_i + Delta_j) / 2 over the duels so far (Equation 1), arm by arm."""
     total = 0.0
-    for i in range(tally.gaps.size):
-        total += tally.gaps[i] * tally.shown[i]
+    for i in range(recorder.gaps.size):
+        total += recorder.gaps[i] * recorder.shown[i]
     return total / 2

@@ -1,8 +1,7 @@
-"""The simulated world: draws outcomes and delays, and delivers conversions when they are due.
+"""The simulated world: it draws outcomes and delays, and delivers conversions when they are due.
 
-Every duel takes two uniform draws, whatever its arms: one for the outcome X ~ Bernoulli(mu), one
-for the delay D by inversion. Worlds from the same generator therefore stay in step under every
-policy.
+Every duel takes two uniform draws: one for the outcome X ~ Bernoulli(mu), one for the delay D by
+inversion. Worlds from the same generator therefore stay in step under every policy.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from duelay.delays import Delay, tables
 from duelay.delays.units import in_ticks
 from duelay.problems import Problem
 
-NOBODY = -1
+NO_ENTRY = -1  # of the queue
 
 
 class World(NamedTuple):
-    """What the world knows, and the conversions that are on their way."""
+    """The preferences, the delay laws and the queue of pending conversions."""
 
     mu: NDArray[np.float64]  # (K, K): P(the first wins), a bonus for being first included
     tau: NDArray[np.float64]  # (laws, n + 1): P(D <= age)
@@ -48,11 +47,11 @@ def make_world(
     is_vote: bool = False,
     hold: int = 0,
 ) -> World:
-    """Return a world in which nothing is on its way.
+    """Return a world without pending answers.
 
-    A conversion that would come after the window or the horizon is never heard, so the tables end
-    there: with a window their size does not depend on the horizon. The queue has room for answers
-    that are held back, for `hold` ticks at most.
+    A conversion after the window or the horizon never counts, so the tables end there; with a
+    window their size does not depend on the horizon. The queue has room for answers that are held
+    back for at most `hold` ticks.
     """
     window = in_ticks(window)
     limit = horizon if window is None else min(window, horizon)
@@ -80,11 +79,11 @@ def make_world(
 
 
 def with_empty_queue(world: World) -> World:
-    """Return a world of the same laws with a queue of its own, empty: one for each run."""
+    """Return the world with an empty queue of its own, as each run needs one."""
     after = np.arange(1, world.after.size + 1, dtype=np.int32)
-    after[-1] = NOBODY
+    after[-1] = NO_ENTRY
     return world._replace(
-        wheel=np.full_like(world.wheel, NOBODY),
+        wheel=np.full_like(world.wheel, NO_ENTRY),
         after=after,
         first=np.empty_like(world.first),
         second=np.empty_like(world.second),
@@ -97,7 +96,7 @@ def with_empty_queue(world: World) -> World:
 
 @kernel
 def duel(world: World, i: int, j: int, t: int, rng: np.random.Generator) -> None:
-    """Let i and j duel at tick t: X ~ Bernoulli(mu_ij), D ~ the law; queue what is reported."""
+    """Let i and j duel at tick t: X ~ Bernoulli(mu_ij), D ~ the law; queue the answer, if any."""
     won = rng.random() < world.mu[i, j]
     u = rng.random()
     if not (won or world.is_vote):
@@ -105,7 +104,7 @@ def duel(world: World, i: int, j: int, t: int, rng: np.random.Generator) -> None
     row = world.law[i, j]
     n = world.tau.shape[1] - 1
     if u >= world.tau[row, n]:
-        return  # after the window or the horizon, or never
+        return  # the answer comes after the window or the horizon, or never
     d = delay_at(world, row, u)
     entry = world.free[0]
     world.free[0] = world.after[entry]
@@ -137,13 +136,13 @@ def delay_at(world: World, row: int, u: float) -> Any:
 
 @kernel
 def take_due(world: World, t: int) -> Any:
-    """Take one conversion due at tick t off the queue; NOBODY when there is none left.
+    """Take one conversion due at tick t off the queue; NO_ENTRY if there is none.
 
     Its fields stay readable until the next duel.
     """
     due = t & (world.wheel.size - 1)
     entry = world.wheel[due]
-    if entry != NOBODY:
+    if entry != NO_ENTRY:
         world.wheel[due] = world.after[entry]
         world.after[entry] = world.free[0]
         world.free[0] = entry

@@ -28,7 +28,7 @@ _ROWS = 60  # of a table on the page; the files have them all
 
 def check() -> None:
     """Say what to install, where a package for reports is missing."""
-    extras.need("reports", ["markdown", "matplotlib", "pyarrow", "scipy"], "logs")
+    extras.need("reports", ["markdown", "matplotlib", "pyarrow"], "logs")
 
 
 def write(estimate: Estimate, folder: Path) -> list[Path]:

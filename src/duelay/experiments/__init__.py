@@ -1,4 +1,6 @@
-"""Experiments: a specification run to the end, resumably, with tables, figures and a report."""
+"""Experiments: execute a specification, which can be resumed; write tables, figures, a report."""
+
+# ruff: noqa: E402
 
 from __future__ import annotations
 
@@ -6,13 +8,22 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from duelay.experiments import _extra as _extra  # first: it says what to install
+from duelay._core.extras import need
+
+# Before the imports that would fail without the packages.
+need("experiments", ("filelock", "joblib", "markdown", "matplotlib", "pyarrow"), "experiments")
+
 from duelay.experiments.claims import Claim
 from duelay.experiments.reading import built_in, parse, read
 from duelay.experiments.results import Results, export, load
 from duelay.experiments.spec import Specification
-from duelay.experiments.watch import watched
-from duelay.experiments.work import BACKENDS, WorkFailedError, execute, opened
+from duelay.experiments.work import (
+    BACKENDS,
+    WorkFailedError,
+    execute,
+    opened,
+    report_progress,
+)
 
 __all__ = [
     "BACKENDS",
@@ -29,7 +40,7 @@ __all__ = [
 
 
 def _caution(spec: Specification) -> None:
-    """Warn of policies whose horizon is too short, in a line each; the report has the details."""
+    """Warn of policies whose horizon is too short; the report has the details."""
     cautions = spec.cautions()
     problems = {problem.name for grid in spec.grids for problem in grid.problems}
     if len(cautions) == 1:
@@ -52,9 +63,27 @@ def run(
     quiet: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> list[Claim]:
-    """Run a specification: compute what is missing, then write tables, figures and the report.
+    """Compute the missing cells of a specification, then write tables, figures and the report.
 
-    Returns the claims that the report checks, with their verdicts.
+    Parameters
+    ----------
+    spec : what to simulate, see `read`, `parse` and `built_in`.
+    folder : where results are kept. An interrupted run continues there; a folder of another
+        specification is refused.
+    workers : processes or threads; None for one a core.
+    backend : one of `BACKENDS`: ``"threads"``, ``"processes"``, ``"dask"`` or ``"ray"``.
+    address : of the cluster, with ``"dask"`` or ``"ray"``; None starts one on this machine.
+    quiet : write nothing about the progress.
+    say : called with each line about the progress; by default it is written to standard error.
+
+    Returns
+    -------
+    The claims that the report checks, with their verdicts.
+
+    Raises
+    ------
+    WorkFailedError
+        If a cell fails or a cluster is lost; finished cells are kept.
     """
     from duelay.experiments import figures, report
     from duelay.show import canvas
@@ -67,7 +96,7 @@ def run(
         )
         results = load(spec, place)
         n_figures = len(figures.plan(spec)) or 1
-        with watched(n_figures + 2, " files", quiet=quiet, say=say) as step:
+        with report_progress(n_figures + 2, " files", quiet=quiet, say=say) as step:
             export(results, place)
             step("results.csv, results.parquet")
             drawn = figures.draw_all(results, place / "figures", step)

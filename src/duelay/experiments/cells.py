@@ -177,7 +177,7 @@ def _simulate(cell: Cell) -> Result:
             first_run=cell.start,
             pairs=True,
             progress=False,
-            is_cautious=False,  # warnings are given once, before the work
+            cautious=False,  # warnings are given once, before the work
         ),
     )
 

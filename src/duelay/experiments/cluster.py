@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 LOST_SECONDS = 60  # how long to wait for another worker when all are gone
-_LOOK_SECONDS = 1.0  # between two counts of the workers
-_IN_HAND = 3  # cells sent to each thread, so that it need not wait for the next
+_WORKER_COUNT_SECONDS = 1.0  # between two counts of the workers
+_CELLS_PER_THREAD = 3  # cells sent to each thread, so that it need not wait for the next
 
 
 def outcomes(client: Any, work: Callable[..., Any], cells: Sequence[Any]) -> Iterator[Any]:
@@ -34,7 +34,7 @@ def outcomes(client: Any, work: Callable[..., Any], cells: Sequence[Any]) -> Ite
             if isinstance(result, CancelledError):
                 raise ConnectionError("the Dask scheduler is gone: start it, and run again")
             yield result
-        if time.monotonic() - looked >= _LOOK_SECONDS:
+        if time.monotonic() - looked >= _WORKER_COUNT_SECONDS:
             threads, looked = _threads(client), time.monotonic()
             seen = looked if threads else seen
         if time.monotonic() - seen >= LOST_SECONDS:
@@ -42,7 +42,7 @@ def outcomes(client: Any, work: Callable[..., Any], cells: Sequence[Any]) -> Ite
                 f"the Dask cluster has had no worker for {LOST_SECONDS} seconds: start some, and "
                 f"run again"
             )
-        while waiting and running.count() < _IN_HAND * threads:
+        while waiting and running.count() < _CELLS_PER_THREAD * threads:
             running.add(client.submit(work, waiting.pop(), None, pure=False))
         if not running.has_ready():
             time.sleep(0.01)

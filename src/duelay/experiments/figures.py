@@ -20,7 +20,7 @@ from duelay.experiments.statistics import converged_at, has_converged
 from duelay.problems import Problem
 from duelay.show import canvas, plots
 
-_TIMES = 4.5  # a panel is scaled to the results within this multiple of the least regret
+_MAX_REGRET_MULTIPLE = 4.5  # of the least regret: a panel is scaled to results within it
 _CAPTIONS = {
     "regret": "Cumulative regret, {band}, delay {law}. A panel is made for "
     "what converges: it ends where that has, and what goes on rising, or converges at more than "
@@ -200,11 +200,11 @@ def _panels(grid: Grid) -> tuple[Any, list[Any]]:
 def _extent(several: list[Result]) -> tuple[float, float]:
     """Return the limits of a panel, to the right and at the top.
 
-    They fit the results that converge, except those above `_TIMES` the least regret.
+    They fit the results that converge, except those above `_MAX_REGRET_MULTIPLE` the least regret.
     """
     settled = [result for result in several if has_converged(result)]
     least = min((float(result.mean[-1]) for result in settled), default=0.0)
-    settled = [result for result in settled if result.mean[-1] <= _TIMES * least]
+    settled = [result for result in settled if result.mean[-1] <= _MAX_REGRET_MULTIPLE * least]
     if not settled:
         return several[0].horizon, 1.05 * max(float(r.mean[-1] + r.band()[-1]) for r in several)
     right = min(several[0].horizon, 1.25 * max(converged_at(result) for result in settled))

@@ -28,6 +28,7 @@ from typing import Any, NoReturn
 
 from duelay import datasets, delays
 from duelay._core import checks
+from duelay._core.deprecation import accept_old_names
 from duelay._core.modules import bring_in
 from duelay.delays import Delay
 from duelay.engine import BANDS
@@ -65,21 +66,44 @@ BUILT_IN = (
 )  # fmt: skip
 
 
-def built_in(name: str, *, is_checked: bool = True) -> Specification:
-    """Return a specification that comes with duelay: "paper", or a study such as "mean-delay"."""
+@accept_old_names(is_checked="checked")
+def built_in(name: str, *, checked: bool = True) -> Specification:
+    """Return a specification that comes with duelay.
+
+    Parameters
+    ----------
+    name : ``"paper"``, or a study such as ``"mean-delay"``.
+    checked : False leaves out the claims of the paper.
+
+    Returns
+    -------
+    The specification.
+    """
     folder = resources.files(__package__)
     if name != "paper":
         folder = folder / "studies"
     source = (folder / f"{name}.toml").read_text(encoding="utf-8")
-    if not is_checked:
+    if not checked:
         source = source.replace('claims = "paper"', "")
     return parse(source, f"{name}.toml", Path())
 
 
 def read(path: str | Path) -> Specification:
-    """Read a specification from a TOML file, or one that comes with duelay, by its name.
+    """Read a specification from a TOML file, or a built-in one by its name.
 
-    CSV files and modules in it are sought beside it.
+    Parameters
+    ----------
+    path : of the file, or a name that `built_in` knows. CSV files and modules in it are looked for
+        in the folder of the file.
+
+    Returns
+    -------
+    The specification.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file, or something in it is unknown or invalid.
     """
     path = Path(path)
     if str(path) in BUILT_IN and not path.is_file():  # a folder of results may have its name
@@ -98,7 +122,23 @@ def read(path: str | Path) -> Specification:
 
 
 def parse(source: str, file: str, folder: Path) -> Specification:
-    """Make a specification from TOML text; refuse it with the line and the nearest name."""
+    """Make a specification from TOML text.
+
+    Parameters
+    ----------
+    source : the text.
+    file : the name of its file, for messages.
+    folder : where CSV files and modules in it are looked for.
+
+    Returns
+    -------
+    The specification.
+
+    Raises
+    ------
+    ValueError
+        If something in it is unknown or invalid. The message names the line.
+    """
     try:
         data = tomllib.loads(source)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -296,7 +336,7 @@ class _Reader:
 
     def can_be_claimed(self, grids: tuple[Grid, ...]) -> None:
         """Refuse claims = "paper" where the grids and policies of the paper are not there."""
-        paper = {grid.name: grid for grid in built_in("paper", is_checked=False).grids}
+        paper = {grid.name: grid for grid in built_in("paper", checked=False).grids}
         own = {grid.name: grid for grid in grids}
         for name, grid in paper.items():
             there = own.get(name)

@@ -64,7 +64,7 @@ def _what_was_run(results: Results) -> str:
     lines += ["", "The policies, with all that they were told:", ""]
     forms = {
         (grid.title, choice.label): text.form(
-            results.get(grid.name, grid.problems[0].name, choice.label).policy, is_full=True
+            results.get(grid.name, grid.problems[0].name, choice.label).policy, full=True
         )
         for grid in results.spec.grids
         for choice in grid.policies

@@ -49,7 +49,17 @@ class Results:
 
 
 def load(spec: Specification, folder: str | Path) -> Results:
-    """Read every cell back and put them together; all of them must be there."""
+    """Read the results of a specification from its folder.
+
+    Parameters
+    ----------
+    spec : the specification.
+    folder : in which `run` has written them. All cells must be there.
+
+    Returns
+    -------
+    The results.
+    """
     folder = Path(folder)
     by_key = {}
     for grid in spec.grids:

@@ -14,11 +14,11 @@ from duelay.engine import Result
 Floats = NDArray[np.float64]
 
 RESAMPLES = 4000
-_AT_ONCE = 2_000_000  # numbers of resamples in memory
+_MAX_NUMBERS = 2_000_000  # numbers of resamples in memory
 CONVERGED = 0.15  # share of the regret that falls into the second half; 1/2 is a straight line
 
 
-class Estimate(NamedTuple):
+class Interval(NamedTuple):
     """A number with the ends of its 95 % interval."""
 
     value: float
@@ -34,7 +34,7 @@ class Estimate(NamedTuple):
         return f"{self.value:,.{digits}f} [{self.low:,.{digits}f}, {self.high:,.{digits}f}]"
 
 
-def bootstrap(statistic: Callable[..., Floats], *samples: Floats) -> Estimate:
+def bootstrap(statistic: Callable[..., Floats], *samples: Floats) -> Interval:
     """Estimate a statistic of means by a paired bootstrap: run r is drawn in all samples at once.
 
     `statistic` takes one array of means for each sample, with resamples along the first axis, and
@@ -43,19 +43,19 @@ def bootstrap(statistic: Callable[..., Floats], *samples: Floats) -> Estimate:
     runs = len(samples[0])
     value = float(np.squeeze(statistic(*(sample.mean(axis=0)[None] for sample in samples))))
     if runs == 1:  # nothing to resample: no interval
-        return Estimate(value, -np.inf, np.inf)
+        return Interval(value, -np.inf, np.inf)
     resampled = [
         np.asarray(statistic(*(shares @ sample for sample in samples)))
-        for shares in (_kept_shares(runs) if RESAMPLES * runs <= _AT_ONCE else _shares(runs))
+        for shares in (_kept_shares(runs) if RESAMPLES * runs <= _MAX_NUMBERS else _shares(runs))
     ]
     low, high = np.quantile(np.concatenate(resampled), [0.025, 0.975])
-    return Estimate(value, float(low), float(high))
+    return Interval(value, float(low), float(high))
 
 
 def _shares(runs: int) -> Iterator[Floats]:
     """Yield how often each run is drawn, as a share, a row a resample; the same every time."""
     rng = np.random.default_rng(20240801)
-    size = max(1, min(RESAMPLES, _AT_ONCE // runs))  # at once: little memory for many runs
+    size = max(1, min(RESAMPLES, _MAX_NUMBERS // runs))  # less memory for many runs
     for start in range(0, RESAMPLES, size):
         n = min(size, RESAMPLES - start)
         yield rng.multinomial(runs, np.full(runs, 1 / runs), size=n) / runs
@@ -67,23 +67,23 @@ def _kept_shares(runs: int) -> list[Floats]:
     return list(_shares(runs))
 
 
-def difference(a: Result, b: Result) -> Estimate:
+def difference(a: Result, b: Result) -> Interval:
     """Mean of a's final regret minus b's, paired by run."""
     return bootstrap(lambda x, y: x - y, a.final, b.final)
 
 
-def ratio(a: Result, b: Result) -> Estimate:
+def ratio(a: Result, b: Result) -> Interval:
     """a's mean final regret divided by b's, paired by run."""
     return bootstrap(lambda x, y: x / y, a.final, b.final)
 
 
-def late_share(result: Result) -> Estimate:
+def late_share(result: Result) -> Interval:
     """The share of the regret that falls into the second half of the horizon: 1/2 if linear.
 
     nan with fewer than four checkpoints.
     """
     if len(result.t) < 4:
-        return Estimate(np.nan, np.nan, np.nan)
+        return Interval(np.nan, np.nan, np.nan)
     return bootstrap(lambda m: 1.0 - m[:, 0] / np.maximum(m[:, 1], 1e-300), _half_and_whole(result))
 
 
@@ -109,7 +109,7 @@ def converged_at(result: Result) -> int:
     return int(result.t[np.argmax(result.mean >= 0.95 * result.mean[-1])])
 
 
-def slope(results: list[Result], x: list[float]) -> Estimate:
+def slope(results: list[Result], x: list[float]) -> Interval:
     """The slope of log mean regret over log x, by least squares over several results."""
     logs = np.log(x) - np.mean(np.log(x))
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from duelay._core.words import in_figure
-from duelay.engine import Result, spread
+from duelay.engine import Result
+from duelay.engine.result import half_width as half_width_of
 from duelay.experiments.results import Results
 from duelay.show import canvas
 
@@ -112,7 +113,7 @@ def _draw_wrong(axes: Any, lines: dict[str, list[Result]], promised: float) -> N
 
 def half_width(result: Result) -> float:
     """Half of a 95 % interval for the mean of what is measured."""
-    return float(spread.half_width(result.measured))
+    return float(half_width_of(result.measured))
 
 
 def marked(result: Result, beside: Iterable[Result]) -> str:

@@ -1,4 +1,4 @@
-"""Doing the work: every missing cell, here or on a cluster; resumable at any moment."""
+"""Execute the missing cells of a specification, here or on a cluster; it can be resumed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from typing import Any
 
 import filelock
 import joblib
+from tqdm import tqdm
 
 from duelay import __version__
 from duelay._core import checks
@@ -31,7 +33,6 @@ from duelay.experiments.cells import (
     write,
 )
 from duelay.experiments.spec import Specification
-from duelay.experiments.watch import watched
 from duelay.policies.policy import CompiledPolicy
 
 CLUSTER_SECONDS = 10  # how long to wait for a cluster's answer
@@ -133,7 +134,7 @@ def execute(
                 compile_for(missing)  # here and not in every process: they find it on disk
             outcomes = _outcomes(missing, workers, backend, client)
             step = stack.enter_context(
-                watched(len(cells), " cells", done=done, quiet=quiet, say=say)
+                report_progress(len(cells), " cells", done=done, quiet=quiet, say=say)
             )
             for name, arrays, made_by, seconds in outcomes:
                 cell = by_name[name]
@@ -322,3 +323,33 @@ def _backend(backend: str, address: str | None) -> Iterator[Any]:
     else:
         with joblib.parallel_config(backend=BACKENDS[backend]):
             yield
+
+
+@contextlib.contextmanager
+def report_progress(
+    total: int,
+    unit: str,
+    *,
+    done: int = 0,
+    quiet: bool = False,
+    say: Callable[[str], None] | None = None,
+) -> Iterator[Callable[[str], None]]:
+    """Yield a function to call after each step, with a text about it.
+
+    On a terminal the function advances a bar with the time left. Elsewhere it writes a line. With
+    `quiet` it does nothing.
+    """
+    say = say or say_aloud
+    is_terminal = not quiet and sys.stderr is not None and sys.stderr.isatty()
+    # smoothing=0: the time left is by the mean of all steps, since these differ a hundredfold.
+    bar = tqdm(total=total, initial=done, unit=unit, disable=not is_terminal, smoothing=0)
+
+    def step(words: str) -> None:
+        nonlocal done
+        done += 1
+        bar.update(1)
+        if not (is_terminal or quiet):
+            say(f"{done}/{total} {words}")
+
+    with bar:
+        yield step

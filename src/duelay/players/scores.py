@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay.ledger import Estimates, Ledger
-from duelay.rules.borda import is_behind
+from duelay.policies.borda import is_behind
 
 
 class Scores(NamedTuple):

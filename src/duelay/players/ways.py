@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from duelay._core.borders import bind
-from duelay.rules.explaining import PAIR_ERRORS, refuse_pair
+from duelay.policies.user_rule_errors import PAIR_ERRORS, refuse_pair
 
 if TYPE_CHECKING:
     from duelay.players.player import Player

@@ -1,4 +1,4 @@
-"""Policies: recipes that `start` makes into players."""
+"""Policies: one module or folder for each algorithm, with its recipe and its compiled rule."""
 
 from __future__ import annotations
 
@@ -31,8 +31,24 @@ __all__ = [
 
 
 def parse(form: str, defaults: Mapping[str, Any] | None = None) -> Policy:
-    """Make a policy from its text form.
+    """Return a policy from its text form.
 
+    Parameters
+    ----------
+    form : such as ``"rucb-delay:alpha=0.6,window=500"``, or ``"recommended"``.
+    defaults : values of fields that the form leaves out.
+
+    Returns
+    -------
+    The policy.
+
+    Raises
+    ------
+    ValueError
+        If there is no such policy, or a value is invalid.
+
+    Examples
+    --------
     >>> parse("rucb-delay:alpha=0.6,window=500")
     RUCBDelay(delay=Geometric(p=0.01), window=500, alpha=0.6, order='champion', self_duels=True)
     """

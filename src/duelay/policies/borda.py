@@ -1,22 +1,37 @@
-"""Successive elimination for Borda's winner."""
+"""Successive elimination for the Borda winner, on any ledger.
+
+Every arm is compared equally often with all others, including the eliminated ones, because a Borda
+score is a mean over all opponents. An arm is eliminated when its score is below that of another arm
+with the required confidence. With probability 1 - delta the winner is never eliminated; the proof
+is in docs/theory.md. Arms are compared only at ticks that grow by a tenth each time, so that the
+error is divided among few comparisons.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from duelay._core import checks
+from duelay._core.jit import kernel
 from duelay.delays import Delay
 from duelay.delays.units import WAYS
+from duelay.ledger import Ledger
+from duelay.ledger.assumption import FOREVER, evidence, is_known
 from duelay.policies.policy import AnyLedgerPolicy
-from duelay.rules.borda import BordaRule, borda_rule
+from duelay.policies.rr_db_delay import next_in_turn
+from duelay.policies.turn import calm_until, select
 from duelay.text import named
 
 
 @named("policy", "borda")
 @dataclass(frozen=True, kw_only=True)
 class Borda(AnyLedgerPolicy):
-    """Find Borda's winner: the arm that most often beats another one drawn at random.
+    """Find the Borda winner: the arm that most often beats another one drawn at random.
 
     Every problem has such an arm; it need not beat every other one. Each arm that may still win
     meets all others equally often. It is dropped when its score is below another one's for certain.
@@ -34,7 +49,7 @@ class Borda(AnyLedgerPolicy):
         for a lost one.
     order : ``"coin"``, ``"alternate"`` (each pair in turns, begun by a coin) or ``"champion"`` (the
         smaller index first). With ``"champion"`` the law must be told: no duel teaches it.
-    window : ticks after which a conversion is no longer counted; None waits for ever, or, where the
+    window : ticks after which a conversion is no longer counted; None for no limit, or, where the
         law is learned, 10,000 ticks.
     delta : the probability that the winner is ever dropped, at most.
     self_duels : False for always two different arms, see `DoubleThompson`.
@@ -72,3 +87,123 @@ class Borda(AnyLedgerPolicy):
     def rule(self, n_arms: int) -> BordaRule:
         """Return the rule at its start."""
         return borda_rule(self.delta, n_arms)
+
+
+_FIRST_LOOK_TICKS_PER_ARM = 10  # ticks an arm
+
+
+class BordaRule(NamedTuple):
+    """The memory of the elimination."""
+
+    delta: float  # the probability that the winner is ever dropped
+    active: NDArray[np.bool_]  # (K,): arms that may still be the winner
+    drop: NDArray[np.bool_]  # (K,): arms about to be dropped
+    look: NDArray[np.int64]  # (1,): the tick of the next look
+    n_look: NDArray[np.int64]  # (1,): its number: 1, 2, ...
+    first: NDArray[np.int64]  # (1,): the pair that was played last
+    second: NDArray[np.int64]  # (1,)
+
+
+def borda_rule(delta: float, n_arms: int) -> BordaRule:
+    """Return the rule at its start: every arm is active."""
+    return BordaRule(
+        delta,
+        np.ones(n_arms, dtype=np.bool_),
+        np.zeros(n_arms, dtype=np.bool_),
+        np.full(1, _FIRST_LOOK_TICKS_PER_ARM * n_arms, dtype=np.int64),
+        np.ones(1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+    )
+
+
+@kernel
+def is_behind(ledger: Ledger, i: int, j: int, log_error: float, t: int) -> bool:
+    """Whether the Borda score of i is below that of j, but for an error of e^-log_error.
+
+    Let S_i be the sum of S_ik over all k. Then S_j - S_i is the sum over k of N~_jk mu_jk -
+    N~_ik mu_ik, plus a martingale M. A step of M has a range of 1, or of 2 in a duel of i and j.
+    Let V be the sum of the squared ranges over 4. But for that error,
+
+        M^2 <= 2 (V + r) (log_error + log((V + r) / r) / 2),
+
+    where r is fixed: a twentieth of V, as guessed from t. Every pair counts c times, where c is the
+    least N~. The N~ of j's pairs beyond c may lift S_j by as much. So it is subtracted.
+    """
+    k = ledger.plays.shape[0]
+    lead, v, more, least = 0.0, 0.0, 0.0, math.inf
+    for other in range(k):
+        if other != i:
+            n, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, other)
+            lead -= s
+            v += 0.25 * n
+            least = min(least, n_tilde)
+            if other == j:
+                v += 0.5 * n
+        if other != j:
+            n, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, j, other)
+            lead += s
+            v += 0.25 * n
+            more += n_tilde
+            least = min(least, n_tilde)
+    more -= (k - 1) * least
+    over = lead - more
+    r = (t / k) * (1.0 + 1.0 / (k - 1)) / 20.0
+    square = 2.0 * (v + r) * (log_error + 0.5 * math.log((v + r) / r))
+    return bool(least > 0.0 and over > 0.0 and over * over > square)
+
+
+@kernel
+def log_error_at(delta: float, n_arms: int, look: int) -> float:
+    """Return log(1 / error) of one comparison at one look.
+
+    The errors of the K - 1 comparisons that could drop the winner add up to delta over all looks.
+    """
+    return math.log((n_arms - 1) * math.pi**2 * look**2 / (6.0 * delta))
+
+
+@kernel
+def drop_arms(rule: BordaRule, ledger: Ledger, t: int) -> None:
+    """Look: drop the arms whose score is below another one's for certain."""
+    k = ledger.plays.shape[0]
+    log_error = log_error_at(rule.delta, k, rule.n_look[0])
+    for i in range(k):
+        rule.drop[i] = False
+        if rule.active[i]:
+            for j in range(k):
+                if j != i and rule.active[j] and is_behind(ledger, i, j, log_error, t):
+                    rule.drop[i] = True
+                    break
+    for i in range(k):
+        if rule.drop[i]:
+            rule.active[i] = False
+
+
+@select.register(BordaRule)
+def _select(rule: BordaRule, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
+    n_active, last = count_active(rule)
+    if n_active > 1 and t >= rule.look[0] and is_known(ledger.assumed):
+        drop_arms(rule, ledger, t)
+        rule.look[0] = t + t // 10
+        rule.n_look[0] += 1
+        n_active, last = count_active(rule)
+    if n_active == 1:
+        return last, last
+    return next_in_turn(rule, ledger, False)
+
+
+@kernel
+def count_active(rule: BordaRule) -> Any:
+    """Return how many arms are active, and the last of them."""
+    n, last = 0, 0
+    for i in range(rule.active.size):
+        if rule.active[i]:
+            n += 1
+            last = i
+    return n, last
+
+
+@calm_until.register(BordaRule)
+def _calm_until(rule: BordaRule, ledger: Ledger, arm: int, t: int) -> int:
+    """Return FOREVER: the last arm left duels itself to the end."""
+    return FOREVER

@@ -1,32 +1,47 @@
-"""The policy that decides: it asks where evidence is missing, and says when to stop."""
+"""Decide: duel where evidence is missing until the ledger's e-processes declare a winner.
+
+The leader is the arm with the least evidence against it: the sum of N d(mu^, 1/2) over the
+opponents that seem to beat it, as in RMED. Its rival is the opponent with the least 2 N g^2 among
+those that it has not passed yet. 2 N g^2 is the expected log evidence of N duels with gap g. N
+includes open duels, each weighted by the information that it is expected to give. The gap g is
+drawn from its posterior, so that near ties are also compared. Leader and rival depend on settled
+duels and on the number of open duels, never on the order of an open duel.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
 
 from duelay._core import checks
 from duelay._core.duration import Duration
+from duelay._core.jit import kernel
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.delays.units import WAYS, in_ticks, in_time
 from duelay.ledger import Ledger, open_ledger
+from duelay.ledger.assumption import FOREVER
 from duelay.ledger.bets import start_bets
+from duelay.ledger.declare import NOBODY, is_passed
+from duelay.ledger.patience import worth
 from duelay.policies.policy import CompiledPolicy
-from duelay.rules.decide import DecideRule
+from duelay.policies.turn import calm_until, declared, select
 from duelay.text import named
 
 
 @named("policy", "decide")
 @dataclass(frozen=True, kw_only=True)
 class Decide(CompiledPolicy):
-    """Find the winner in few duels, and declare it; nothing need be known about the delays.
+    """Find the winner in few duels and declare it, without knowledge of the delays.
 
-    It names a wrong winner, or one where there is none, in a share `error` of experiments at most,
-    however often somebody looks. That holds for any delays, never-answering ones included, as long
-    as they do not depend on who won, the two arms are shown in the order asked, and different duels
-    are answered independently (docs/theory.md). Until then it does not save regret; afterwards the
-    winner duels itself.
+    The probability that it declares a wrong winner, or one where there is none, is at most `error`,
+    at any number of looks. That holds for any delay distribution, including answers that never
+    come, provided that the delay does not depend on which arm won, the two arms are shown in the
+    order asked, and different duels are answered independently (docs/theory.md). It does not save
+    regret until the winner is declared; afterwards the winner duels itself.
 
     Parameters
     ----------
@@ -34,7 +49,7 @@ class Decide(CompiledPolicy):
         delays are, and the guarantee rests on the law being right. None, the default, rests on
         nothing of the kind.
     order : ``"coin"``, and nothing else: the guarantee rests on it, unless a law is told.
-    window : ticks after which a conversion is no longer counted; None waits for ever.
+    window : ticks after which a conversion is no longer counted; None for no limit.
     error : the probability that it may err with, 0.05 by default.
     winner_exists : take for granted that one arm beats all others (a Condorcet winner). It then
         takes fewer duels; where there is none, it still names one.
@@ -96,3 +111,75 @@ class Decide(CompiledPolicy):
     def rule(self, n_arms: int) -> DecideRule:
         """Return the rule that asks where evidence is missing."""
         return DecideRule(0)
+
+
+class DecideRule(NamedTuple):
+    """Nothing: all is in the ledger."""
+
+    unused: int  # a record needs a field
+
+
+@select.register(DecideRule)
+def _select(rule: DecideRule, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
+    bets = ledger.assumed
+    if bets.winner[0] != NOBODY:
+        return bets.winner[0], bets.winner[0]
+    leader = find_leader(bets, rng)
+    bets.leader[0] = leader
+    return leader, find_rival(bets, leader, rng)
+
+
+@kernel
+def find_leader(bets: Any, rng: np.random.Generator) -> int:
+    """Return the arm with the least doubts; of several, any. A rejected arm leads no more."""
+    leader, least, n_ties = 0, math.inf, 0
+    for i in range(bets.doubts.size):
+        doubts = bets.doubts[i]
+        if not bets.present[i]:
+            continue
+        if bets.winner_exists and bets.against[i] >= bets.level:
+            doubts = 1e300
+        if doubts < least:
+            leader, least, n_ties = i, doubts, 1
+        elif doubts == least:
+            n_ties += 1
+            if rng.random() * n_ties < 1.0:
+                leader = i
+    return leader
+
+
+@kernel
+def find_rival(bets: Any, leader: int, rng: np.random.Generator) -> int:
+    """Return, of the opponents not passed yet, the one with the least 2 N g^2."""
+    rival, least, n_ties = leader, math.inf, 0
+    each = worth(bets)
+    for j in range(bets.doubts.size):
+        if j == leader or not bets.present[j]:
+            continue
+        if rival == leader:
+            rival = j  # where all are passed
+        if is_passed(bets, leader, j):
+            continue
+        n, still_open = bets.n[leader, j], each * bets.n_open[leader, j]
+        cost = still_open - 1.0  # before anything is heard: the rival with the fewest open duels
+        if n > 0.0:
+            gap = 0.5 * bets.lead[leader, j] / n + 0.5 * rng.standard_normal() / math.sqrt(n)
+            cost = 2.0 * (n + still_open) * max(gap, 0.0) ** 2
+        if cost < least:
+            rival, least, n_ties = j, cost, 1
+        elif cost == least:
+            n_ties += 1
+            if rng.random() * n_ties < 1.0:
+                rival = j
+    return rival
+
+
+@declared.register(DecideRule)
+def _declared(rule: DecideRule, ledger: Ledger) -> Any:
+    return ledger.assumed.winner[0]
+
+
+@calm_until.register(DecideRule)
+def _calm_until(rule: DecideRule, ledger: Ledger, arm: int, t: int) -> int:
+    """A declared winner stays declared."""
+    return FOREVER if ledger.assumed.winner[0] != NOBODY else t

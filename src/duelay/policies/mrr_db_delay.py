@@ -1,10 +1,13 @@
-"""MRR-DB-Delay, Algorithm 2 of the paper: only the mean of the delay is known."""
+"""MRR-DB-Delay, Algorithm 2 of the paper: rounds of round robin, given only the mean delay.
+
+Arms are eliminated at the end of each round.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +15,11 @@ from numpy.typing import NDArray
 from duelay import theory
 from duelay._core import checks
 from duelay._core.feedback import check_feedback
+from duelay._core.jit import kernel
+from duelay.ledger import Ledger
+from duelay.ledger.assumption import FOREVER, share_first
 from duelay.policies.policy import CompiledPolicy
-from duelay.rules.mrr_db import MRRDBRule, mrr_db_rule
+from duelay.policies.turn import calm_until, select
 from duelay.text import named
 from duelay.theory.bounds import check_constants
 
@@ -21,11 +27,11 @@ from duelay.theory.bounds import check_constants
 @named("policy", "mrr-db-delay")
 @dataclass(frozen=True)
 class MRRDBDelay(CompiledPolicy):
-    """Rounds of round robin, long enough for the delay's mean; arms are dropped between rounds.
+    """Rounds of round robin, with elimination between rounds; it needs only the mean delay.
 
     By the end of round m every active pair has been played n_m times; arm i is dropped when some
     active j has ``Y bar_ij + gamma_m < 1/2``, gamma_m = 2^-m, Y bar_ij the share of conversions
-    heard so far. There is no window: every conversion counts, however late.
+    received so far. There is no window: every conversion counts, however late.
 
     With the appendix's n_m, the default, the first round takes 893 plays a pair at T = 200,000 and
     a mean delay of 100, and six rankers are not separated within that horizon. The paper's figure
@@ -107,7 +113,7 @@ class MRRDBDelay(CompiledPolicy):
         return mrr_db_rule(self.rounds(), self.pairs == "ordered", n_arms)
 
     def caution(self, n_arms: int, horizon: int | None) -> str | None:
-        """Say so where the first round cannot end before the horizon."""
+        """Return a warning if the first round cannot end before the horizon."""
         rounds = self.rounds()
         horizon = horizon or self.horizon
         n_pairs = n_arms * (n_arms - 1) // (1 if self.pairs == "ordered" else 2)
@@ -140,3 +146,105 @@ def _check_schedule(schedule: object) -> tuple[int, ...]:
     if any(after <= before for before, after in zip(rounds, rounds[1:], strict=False)):
         raise ValueError(f"{needs}, got {schedule!r}")
     return rounds
+
+
+class MRRDBRule(NamedTuple):
+    """The memory of MRR-DB-Delay."""
+
+    schedule: NDArray[np.int64]  # (rounds,): n_m; the round after the last lasts to the horizon
+    ordered: bool  # whether (i, j) and (j, i) are two pairs
+    active: NDArray[np.bool_]  # (K,): A_m
+    drop: NDArray[np.bool_]  # (K,): arms about to be dropped
+    round: NDArray[np.int64]  # (1,): m - 1
+
+
+def mrr_db_rule(schedule: NDArray[np.int64], ordered: bool, n_arms: int) -> MRRDBRule:
+    """Return the rule at the start of round 1."""
+    return MRRDBRule(
+        schedule,
+        ordered,
+        np.ones(n_arms, dtype=np.bool_),
+        np.zeros(n_arms, dtype=np.bool_),
+        np.zeros(1, dtype=np.int64),
+    )
+
+
+@kernel
+def observed_mean(rule: MRRDBRule, ledger: Ledger, i: int, j: int) -> float:
+    """Y bar_ij(m), the share of conversions heard among the duels of (i, j)  (line 11).
+
+    Unordered pairs are played with the smaller index first, and Y bar_ji = 1 - Y bar_ij: Y <= X
+    gives the other side of Lemma 3 by Hoeffding's inequality alone.
+    """
+    if rule.ordered or i < j:
+        return float(share_first(ledger.assumed, ledger.plays, ledger.conversions, i, j))
+    return 1.0 - float(share_first(ledger.assumed, ledger.plays, ledger.conversions, j, i))
+
+
+@kernel
+def end_round(rule: MRRDBRule, ledger: Ledger) -> None:
+    """Drop i when some active j has Y bar_ij + gamma_m < 1/2  (line 13); gamma_m = 2^-m."""
+    k = ledger.plays.shape[0]
+    gamma = 0.5 ** (rule.round[0] + 1)
+    n_active, n_drop = 0, 0
+    for i in range(k):
+        rule.drop[i] = False
+        if rule.active[i]:
+            n_active += 1
+            for j in range(k):
+                if rule.active[j] and j != i and observed_mean(rule, ledger, i, j) + gamma < 0.5:
+                    rule.drop[i] = True
+                    n_drop += 1
+                    break
+    if n_drop < n_active:  # a round that would drop every arm drops none
+        for i in range(k):
+            if rule.drop[i]:
+                rule.active[i] = False
+    rule.round[0] += 1
+
+
+@kernel
+def next_pair(rule: MRRDBRule, ledger: Ledger) -> Any:
+    """Return the active pair that duels next in this round, -1 where the round is over.
+
+    Pairs come one after the other, each until it has been played n_m times; in the round that lasts
+    to the horizon, the one played least.
+    """
+    k = ledger.plays.shape[0]
+    n_rounds = rule.schedule.size
+    endless = rule.round[0] >= n_rounds
+    first, second, fewest = -1, -1, 0
+    for i in range(k):
+        if rule.active[i]:
+            for j in range(0 if rule.ordered else i + 1, k):
+                if rule.active[j] and j != i:
+                    n = ledger.plays[i, j]
+                    if endless:
+                        if first < 0 or n < fewest:
+                            first, second, fewest = i, j, n
+                    elif n < rule.schedule[rule.round[0]]:  # line 5
+                        return i, j
+    return first, second
+
+
+@select.register(MRRDBRule)
+def _select(rule: MRRDBRule, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
+    k = ledger.plays.shape[0]
+    while True:
+        n_active, last = 0, 0
+        for i in range(k):
+            if rule.active[i]:
+                n_active += 1
+                last = i
+        if n_active == 1:
+            return last, last
+        first, second = next_pair(rule, ledger)
+        if first >= 0:
+            return first, second
+        end_round(rule, ledger)
+
+
+@calm_until.register(MRRDBRule)
+def _calm_until(rule: MRRDBRule, ledger: Ledger, arm: int, t: int) -> int:
+    """Return FOREVER: the last arm left duels itself to the end."""
+    return FOREVER

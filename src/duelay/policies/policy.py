@@ -1,4 +1,4 @@
-"""What a policy is: an immutable recipe, made into a player by `start`."""
+"""The base classes of policies: immutable recipes that `start` makes into players."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,25 +24,27 @@ from duelay.delays.units import AGES, WAYS, in_ticks, in_time
 from duelay.ledger import Estimates, Ledger, age_to, assume, assume_by_clock, open_ledger, record
 from duelay.ledger.learned import check_learning
 from duelay.ledger.order import ORDERS, arrange
-from duelay.players.player import Player
-from duelay.rules.explaining import ERRORS, PAIR_ERRORS, refuse, refuse_pair
-from duelay.rules.turn import rival, take_picks, take_turn
+from duelay.policies.turn import rival, take_picks, take_turn
+from duelay.policies.user_rule_errors import ERRORS, PAIR_ERRORS, refuse, refuse_pair
+
+if TYPE_CHECKING:
+    from duelay.players.player import Player
 
 
 class Policy(ABC):
-    """A recipe for choosing duels: a frozen dataclass, printable, the same for every run.
+    """A recipe for choosing duels: an immutable dataclass that any number of runs may share.
 
-    To write one in plain Python, subclass it and define one method, `choose`. These three say what
-    the policy assumes, as fields or on the class:
+    To write one in plain Python, subclass it and define one method, `choose`. Three fields, or
+    class attributes, state what the policy assumes:
 
     - `delay`: the law, or its text; ``"learn"``; or None: a silent duel then counts as lost until
       its conversion comes.
     - `order`: ``"coin"`` or ``"alternate"`` decides which of the two is shown first; None, or
       ``"champion"``, shows them as `choose` returns them.
     - `window`: the ticks, or with a clock the duration such as ``"14d"``, after which a conversion
-      is not counted; None to wait for ever.
+      is not counted; None for no limit.
 
-    A policy that remembers more than the ledger does also defines a method `state`.
+    A policy with more memory than the ledger also defines a method `state`.
 
     Examples
     --------
@@ -70,9 +72,15 @@ class Policy(ABC):
     def choose(self, *args: Any, **asked: Any) -> tuple[int, int]:
         """Return the two arms that duel next, `first` and `second`.
 
-        It is given what its parameters ask for, by name: `ledger`, what has been played and heard,
-        to be read and not written; `t`, the tick, 1, 2, ...; `rng`, the generator for all that is
-        left to chance; `n_arms`; and `state`, the player's memory, to be read and written.
+        Parameters
+        ----------
+        **asked : those of the following that its parameters name: `ledger`, the plays and answers
+            so far, read-only; `t`, the tick, from 1; `rng`, the generator of all random choices;
+            `n_arms`; and `state`, the player's memory, which it may write.
+
+        Returns
+        -------
+        The indices of the two arms.
         """
 
     def start(
@@ -84,44 +92,53 @@ class Policy(ABC):
         corrects_position: bool = False,
         clock: str | None = None,
     ) -> Player:
-        """Put the policy to work on named arms, or on a number of them.
+        """Make a player of the policy for named arms, or for a number of them.
 
-        `arms` is a sequence of names or a number. A problem or its matrix is refused: a policy does
-        not know who beats whom. For a live player on the arms of a problem pass ``problem.arms``.
+        Parameters
+        ----------
+        arms : a sequence of names, or a number. A problem or its matrix is refused, since a policy
+            does not know the preferences: for the arms of a problem pass ``problem.arms``.
+        seed : anything that `numpy.random.default_rng` takes; None draws one.
+        feedback : ``"conversions"``, if only a win of the first arm is reported; ``"votes"``, if
+            both outcomes are, by ``tell(duel, winner=...)``, and silence is no answer. A policy
+            with `counts_only` takes ``"counts"`` and nothing else.
+        corrects_position : with votes, whether to remove the advantage of being shown first.
+        clock : ``"wall"`` for a player in continuous time: delays, windows and laws are in time,
+            and any number of duels may be asked at one time. None counts each ask as a tick.
 
-        `seed` is anything that `numpy.random.default_rng` takes; None draws one.
+        Returns
+        -------
+        The player, with `ask` and `tell`.
 
-        `feedback` says what the player is told. With ``"conversions"`` only a win of the first is
-        told. With ``"votes"`` both outcomes are, by ``tell(duel, winner=...)``, and silence is no
-        answer. A policy with `counts_only` takes ``"counts"`` and nothing else.
-
-        `corrects_position`, with votes, takes out what being shown first is worth.
-
-        `clock` is ``"wall"`` for a player that goes by the clock: delays, windows and laws are in
-        time, and any number of duels may be asked at one time. Without one, each ask is a tick.
+        Raises
+        ------
+        ValueError
+            If an argument is invalid or does not fit the policy.
         """
+        from duelay.players.player import Player
+
         return Player(
             self, arms, seed, feedback=feedback, corrects_position=corrects_position, clock=clock
         )
 
     @property
     def counts_only(self) -> bool:
-        """Whether players hear only how many conversions came, by `tell_count`."""
+        """Whether players are told only the number of conversions, by `tell_count`."""
         return False
 
     def for_horizon(self, horizon: int) -> Policy:
-        """Return the policy for a horizon that is known; most do not care."""
+        """Return the policy for a known horizon; most do not depend on it."""
         return self
 
     def caution(self, n_arms: int, horizon: int | None) -> str | None:
-        """Return a warning for a start with so many arms; for most policies None.
+        """Return a warning for a start with so many arms; None if there is none to give.
 
-        It is one sentence, and the part before its first comma says it in brief.
+        It is one sentence, whose part before the first comma is its brief form.
         """
         return None
 
     def ledger(self, n_arms: int, *, by_clock: bool = False) -> Ledger:
-        """Return an empty ledger under what the policy assumes, in ticks or in time."""
+        """Return an empty ledger under the policy's assumptions, in ticks or in time."""
         order = self.order or "champion"
         if by_clock:
             assumed = assume_by_clock(self.delay, in_time(self), n_arms)
@@ -130,11 +147,11 @@ class Policy(ABC):
         return open_ledger(assumed, n_arms, order, self_duels=self.self_duels)
 
     def state(self, n_arms: int) -> Any:
-        """Return the memory of a new player, for `choose` to write; it must pickle."""
+        """Return the memory of a new player, which `choose` may write; it must pickle."""
         return None
 
     def rule(self, n_arms: int) -> Any:
-        """Return the state of the rule at its start; in plain Python, what `state` returns."""
+        """Return the state of the rule at its start; for plain Python, the result of `state`."""
         _asked(self)  # refuses an unknown parameter of `choose` before the first duel
         state = self.state(n_arms)
         if state is None and "state" in inspect.signature(self.choose).parameters:
@@ -156,7 +173,7 @@ class Policy(ABC):
         return None
 
     def turn(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
-        """Bring the ledger to tick t, choose a pair, write it down."""
+        """Advance the ledger to tick t, choose a pair and record it."""
         age_to(ledger, t)
         first, second = self._pick(rule, ledger, t, rng)
         record(ledger, first, second, t)
@@ -174,7 +191,7 @@ class Policy(ABC):
     def pick(
         self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator, n: int = 1
     ) -> list[tuple[int, int]]:
-        """Choose n pairs and their orders, given a ledger at tick t; nothing is written down."""
+        """Choose n pairs and their orders for a ledger at tick t, without recording them."""
         return [self._pick(rule, ledger, t + k, rng) for k in range(n)]
 
     def _pick(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
@@ -201,7 +218,7 @@ _ASKED: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictio
 
 
 def _asked(policy: Policy) -> tuple[str, ...]:
-    """Return the parameters that a policy's `choose` has; refuse an unknown one."""
+    """Return the parameters of a policy's `choose`; raise ValueError for an unknown one."""
     if type(policy) not in _ASKED:
         parameters = inspect.signature(policy.choose).parameters.values()
         given = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]

@@ -7,15 +7,14 @@ from dataclasses import KW_ONLY, dataclass, field
 from duelay._core.duration import Duration
 from duelay.delays import Delay, Geometric
 from duelay.policies.policy import LawPolicy
-from duelay.policies.rucb import check_alpha
-from duelay.rules.rucb import RUCBRule, rucb_rule
+from duelay.policies.rucb import RUCBRule, check_alpha, rucb_rule
 from duelay.text import named
 
 
 @named("policy", "rucb-delay")
 @dataclass(frozen=True)
 class RUCBDelay(LawPolicy):
-    """RUCB corrected for the delay: knows the law, and counts what it should have heard by now.
+    """RUCB with estimates that are corrected for the delay by its law.
 
     The upper bounds are ``mu^_ij + sqrt(alpha N_ij log t) / N~_ij`` (Equation 5), with the
     estimator of Section 3.1, unbiased for pairs chosen without looking. The second arm is the one

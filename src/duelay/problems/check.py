@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 TOLERANCE = 1e-8  # of mu_ij + mu_ji = 1: published matrices have eight decimals
-_MOST_ARMS = 10_000
+_MAX_ARMS = 10_000
 
 
 def check_matrix(matrix: ArrayLike) -> NDArray[np.float64]:
@@ -86,8 +86,8 @@ def _is_row(arm: Any) -> bool:
 
 def check_most(name: str, n: int) -> None:
     """Refuse more arms than a table of K×K numbers has room for."""
-    if n > _MOST_ARMS:
+    if n > _MAX_ARMS:
         raise ValueError(
-            f"{name} must be at most {_MOST_ARMS}, since problems and policies keep tables of K×K "
+            f"{name} must be at most {_MAX_ARMS}, since problems and policies keep tables of K×K "
             f"numbers, got {n}"
         )

@@ -22,14 +22,43 @@ def _count(n_arms: Any) -> int:
 
 
 def arithmetic(n_arms: int, step: float) -> Problem:
-    """Evenly spaced arms: mu_ij = 1/2 + step · (j - i); arm 0 wins."""
+    """Return a problem of evenly spaced arms: mu_ij = 1/2 + step · (j - i).
+
+    Parameters
+    ----------
+    n_arms : K.
+    step : the gap of two neighbouring arms. Arm 0 wins if it is positive.
+
+    Returns
+    -------
+    The problem, named ``"arithmetic"``.
+
+    Examples
+    --------
+    >>> arithmetic(3, 0.1).gaps
+    array([0. , 0.1, 0.2])
+    """
     n_arms = _count(n_arms)
     rank = np.arange(n_arms)
     return Problem(0.5 + step * (rank[None, :] - rank[:, None]), name="arithmetic")
 
 
 def bradley_terry(strengths: ArrayLike) -> Problem:
-    """Arms of given strengths: mu_ij = s_i / (s_i + s_j); the strongest wins."""
+    """Return a problem of arms with given strengths: mu_ij = s_i / (s_i + s_j).
+
+    Parameters
+    ----------
+    strengths : K positive numbers. The strongest arm wins.
+
+    Returns
+    -------
+    The problem, named ``"bradley-terry"``.
+
+    Examples
+    --------
+    >>> bradley_terry([3, 1]).matrix[0, 1]
+    np.float64(0.75)
+    """
     s = np.asarray(strengths, dtype=np.float64)
     if s.ndim != 1 or not (s > 0).all():
         raise ValueError(f"strengths must be positive numbers, got {strengths!r}")
@@ -38,7 +67,18 @@ def bradley_terry(strengths: ArrayLike) -> Problem:
 
 
 def close_rival(n_arms: int, close: float, far: float) -> Problem:
-    """One arm behind the winner by `close`, the others by `far`; all losers are equal."""
+    """Return a problem whose winner has one close rival; all other arms are further behind.
+
+    Parameters
+    ----------
+    n_arms : K.
+    close : the gap of arm 1 to the winner, arm 0.
+    far : the gap of the other arms. All arms but the winner are equal among themselves.
+
+    Returns
+    -------
+    The problem, with its `close` in its name.
+    """
     n_arms = _count(n_arms)
     matrix = np.full((n_arms, n_arms), 0.5)
     matrix[0, 1:], matrix[1:, 0] = 0.5 + far, 0.5 - far
@@ -47,10 +87,21 @@ def close_rival(n_arms: int, close: float, far: float) -> Problem:
 
 
 def cyclic(n_arms: int, gap: float) -> Problem:
-    """Each arm beats the next half of the others around a circle: all are Copeland winners.
+    """Return a problem in which each arm beats the next half of the others around a circle.
 
-    For an even number of arms those opposite each other tie.
+    All arms are Copeland winners. For an even number of arms, opposite arms tie.
 
+    Parameters
+    ----------
+    n_arms : K.
+    gap : mu_ij - 1/2 of an arm that beats another one.
+
+    Returns
+    -------
+    The problem, which has no Condorcet winner from three arms on.
+
+    Examples
+    --------
     >>> cyclic(5, 0.2).has_winner
     False
     """
@@ -61,17 +112,42 @@ def cyclic(n_arms: int, gap: float) -> Problem:
 
 
 def leader(n_arms: int, best: float) -> Problem:
-    """A Bradley-Terry problem: one arm of strength `best`, the others from 1 down to 1/2."""
+    """Return a Bradley–Terry problem of one strong arm and others of strengths from 1 down to 1/2.
+
+    Parameters
+    ----------
+    n_arms : K.
+    best : the strength of arm 0.
+
+    Returns
+    -------
+    The problem.
+    """
     n_arms = _count(n_arms)
     return bradley_terry([best, *np.linspace(1.0, 0.5, n_arms - 1)])
 
 
 def mslr_like(n_arms: int, seed: int = 0, *, has_winner: bool = True) -> Problem:
-    """Rankers like those of the MSLR data: close, in no total order, with a winner or without.
+    """Return a problem like those of the MSLR data: close rankers in no total order.
 
     mu_ij = 1 / (1 + exp(-(q_i - q_j + e_ij))), with normal qualities q of standard deviation 0.5
     and normal noise e of 0.25, which makes cycles. Matrices are drawn until one has a Condorcet
     winner with gaps of at least 0.02; with ``has_winner=False``, until one has no winner.
+
+    Parameters
+    ----------
+    n_arms : K.
+    seed : of the draws.
+    has_winner : whether the problem shall have a Condorcet winner.
+
+    Returns
+    -------
+    The problem, named ``"mslr-like"``.
+
+    Raises
+    ------
+    ValueError
+        If none of 10,000 matrices is such a problem.
     """
     n_arms = _count(n_arms)
     rng = np.random.default_rng(checks.whole("seed", seed, least=0))
@@ -88,7 +164,17 @@ def mslr_like(n_arms: int, seed: int = 0, *, has_winner: bool = True) -> Problem
 
 
 def no_winner(n_arms: int, seed: int = 0) -> Problem:
-    """Rankers like those of the MSLR data, none of which beats all others."""
+    """Return a problem like those of the MSLR data that has no Condorcet winner.
+
+    Parameters
+    ----------
+    n_arms : K.
+    seed : of the draws.
+
+    Returns
+    -------
+    The problem, named ``"no-winner"``.
+    """
     problem = mslr_like(n_arms, seed, has_winner=False)
     problem.name = "no-winner"
     return problem
@@ -105,11 +191,24 @@ GENERATORS: dict[str, Callable[..., Problem]] = {
 
 
 def generate(form: str) -> Problem:
-    """Make a problem from its text form.
+    """Return a generated problem from its text form.
 
-    ``arithmetic:K,step``, ``close-rival:K,close,far``, ``cyclic:K,gap``, ``leader:K,best``,
-    ``mslr-like:K,seed``, ``no-winner:K,seed``.
+    Parameters
+    ----------
+    form : ``arithmetic:K,step``, ``close-rival:K,close,far``, ``cyclic:K,gap``, ``leader:K,best``,
+        ``mslr-like:K,seed`` or ``no-winner:K,seed``.
 
+    Returns
+    -------
+    The problem, named by its form.
+
+    Raises
+    ------
+    ValueError
+        If the form is unknown or has other numbers than it needs.
+
+    Examples
+    --------
     >>> generate("arithmetic:3,0.1").n_arms
     3
     """

@@ -20,7 +20,7 @@ TARGETS = ("condorcet", "copeland", "borda")
 
 
 class NoWinnerError(ValueError):
-    """The problem has no Condorcet winner, and what was asked for needs one."""
+    """The problem has no Condorcet winner, which the call needs."""
 
 
 class Problem:
@@ -77,12 +77,18 @@ class Problem:
 
     @property
     def has_winner(self) -> bool:
-        """Whether there is a Condorcet winner: one arm that beats every other one."""
+        """Whether one arm beats every other arm: a Condorcet winner."""
         return bool(self._beats_all().any())
 
     @property
     def winner(self) -> int:
-        """The Condorcet winner's index (the paper's arm 1, which here may stand anywhere)."""
+        """The index of the Condorcet winner, the paper's arm 1; it may be any index.
+
+        Raises
+        ------
+        NoWinnerError
+            If no arm beats every other one.
+        """
         beats_all = self._beats_all()
         if not beats_all.any():
             raise NoWinnerError(
@@ -99,23 +105,33 @@ class Problem:
 
     @property
     def chances(self) -> NDArray[np.float64]:
-        """P(the first wins) by first and second: mu and the bonus, within [0, 1]."""
+        """P(the first arm wins) by first and second: mu plus the bonus, within [0, 1]."""
         return np.asarray(np.clip(self._matrix + self.first_bonus, 0.0, 1.0))
 
     @property
     def copeland_scores(self) -> NDArray[np.float64]:
-        """The share of the others that each arm beats, a tie as one half."""
+        """The share of the other arms that each arm beats; a tie counts one half."""
         wins = (self._matrix > 0.5) + 0.5 * (self._matrix == 0.5)
         return np.asarray((wins.sum(axis=1) - 0.5) / (self.n_arms - 1))
 
     @property
     def borda_scores(self) -> NDArray[np.float64]:
-        """The probability that each arm beats another one drawn at random."""
+        """The probability that each arm beats another arm drawn at random."""
         return np.asarray((self._matrix.sum(axis=1) - 0.5) / (self.n_arms - 1))
 
     def winners(self, target: str = "condorcet") -> tuple[int, ...]:
-        """Return the winners by a target, "condorcet", "copeland" or "borda"; all that tie.
+        """Return the indices of the winners by a target; several if they tie.
 
+        Parameters
+        ----------
+        target : ``"condorcet"``, ``"copeland"`` or ``"borda"``.
+
+        Returns
+        -------
+        The indices, rising.
+
+        Examples
+        --------
         >>> from duelay.problems import cyclic
         >>> cyclic(3, 0.1).winners("copeland")
         (0, 1, 2)
@@ -123,9 +139,22 @@ class Problem:
         return tuple(int(arm) for arm in np.flatnonzero(self.gaps_for(target) == 0.0))
 
     def gaps_for(self, target: str) -> NDArray[np.float64]:
-        """Return each arm's gap to the winner: Delta_i, or the difference of the scores.
+        """Return each arm's gap to the winner by a target: Delta_i, or a difference of scores.
 
-        Regret is the mean of the two arms' gaps, whatever the target.
+        The regret of a duel is the mean gap of its two arms, whatever the target.
+
+        Parameters
+        ----------
+        target : ``"condorcet"``, ``"copeland"`` or ``"borda"``.
+
+        Returns
+        -------
+        The gaps, (K,); 0 for winners.
+
+        Raises
+        ------
+        NoWinnerError
+            If the target is ``"condorcet"`` and there is no such winner.
         """
         checks.one_of("target", target, TARGETS)
         if target == "condorcet":
@@ -137,19 +166,21 @@ class Problem:
     def von_neumann(self) -> NDArray[np.float64]:
         """Return the von Neumann winner: a lottery over arms that no arm beats on average.
 
-        The optimal strategy of the game with payoff mu - 1/2. Where there is a Condorcet winner it
-        has all the weight. Needs scipy (the extra ``winners``).
+        It is the optimal strategy of the game with payoff mu - 1/2, from a linear program. A
+        Condorcet winner has all the weight.
 
+        Returns
+        -------
+        The weights of the arms, (K,), which add up to 1.
+
+        Examples
+        --------
         >>> from duelay.problems import cyclic
         >>> cyclic(3, 0.1).von_neumann().round(3)
         array([0.333, 0.333, 0.333])
         """
-        try:
-            from scipy.optimize import linprog
-        except ImportError:
-            raise ValueError(
-                "von_neumann needs scipy: install it with pip install 'duelay[winners]'"
-            ) from None
+        from scipy.optimize import linprog
+
         k = self.n_arms
         payoff = self._matrix - 0.5
         # max v such that p' payoff >= v for each opponent, p a distribution; the value is 0
@@ -167,9 +198,24 @@ class Problem:
 
     @classmethod
     def from_csv(cls, path: str | Path, *, name: str | None = None) -> Problem:
-        """Read a problem from a CSV: K rows of K numbers, the arms' names in a first row if any.
+        """Read a problem from a CSV file of K rows with K numbers each.
 
-        Semicolons or tabs may separate the cells, and decimals then have a point or a comma.
+        A first row may have the names of the arms. Cells are separated by commas, semicolons or
+        tabs; with the latter two, decimals may have a comma.
+
+        Parameters
+        ----------
+        path : of the file.
+        name : of the problem; None takes the name of the file.
+
+        Returns
+        -------
+        The problem.
+
+        Raises
+        ------
+        ValueError
+            If the file has no such matrix. The message names the file.
         """
         path = Path(path)
         matrix, arms = read_matrix(path)
@@ -199,7 +245,16 @@ class Problem:
         return _restore, (np.array(self._matrix), self._arms, self.name, self.first_bonus)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the preferences as a heat map; needs matplotlib."""
+        """Draw the preferences as a heat map; needs matplotlib.
+
+        Parameters
+        ----------
+        ax : where to draw; None makes a figure.
+
+        Returns
+        -------
+        The axes.
+        """
         from duelay.show import plots
 
         return plots.draw_problem(ax, self)
@@ -221,7 +276,7 @@ def _restore(
 
 
 def check_problem(problem: Any) -> Problem:
-    """Return the problem; refuse anything else, such as its bare matrix."""
+    """Return the problem; raise ValueError for anything else, such as its matrix."""
     if isinstance(problem, Problem):
         return problem
     if isinstance(problem, str):

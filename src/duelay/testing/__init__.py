@@ -1,4 +1,4 @@
-"""Tests of policies: the contract that each must keep, and plain policies to compare with."""
+"""Tests of policies: the contract that every policy must keep."""
 
 from __future__ import annotations
 

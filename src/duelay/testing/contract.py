@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import pickle
 import warnings
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ import numpy as np
 from duelay import delays
 from duelay.engine import Setting, simulate
 from duelay.engine.job import Job
-from duelay.engine.tick import Tally, new_tally
+from duelay.engine.tick import Recorder, new_recorder
 from duelay.ledger.order import ORDERS
 from duelay.policies.policy import CompiledPolicy
 from duelay.problems import Problem, arithmetic
@@ -43,10 +42,10 @@ def live_duels(
 
     With a setting that has traffic, each is asked and told at its time.
     """
-    tally = _tally(problem, horizon, setting)
+    recorder = _recorder(problem, horizon, setting)
     plays = np.zeros((problem.n_arms, problem.n_arms), dtype=np.int64)
     job = _job(policy, problem, delay, horizon, seed, setting)
-    return _one_by_one(job.player_run(tally, plays, run)[1], tally, horizon)
+    return _one_by_one(job.player_run(recorder, plays, run)[1], recorder, horizon)
 
 
 def compiled_duels(
@@ -59,31 +58,30 @@ def compiled_duels(
     setting: Setting = Setting(),  # noqa: B008, it is frozen
 ) -> list[tuple[int, int]]:
     """Return the duels of one run of a compiled policy, played by the simulator's loop."""
-    tally = _tally(problem, horizon, setting)
+    recorder = _recorder(problem, horizon, setting)
     job = _job(policy, problem, delay, horizon, seed, setting)
-    return _one_by_one(job.compiled_run(tally, run)[2], tally, horizon)
+    return _one_by_one(job.compiled_run(recorder, run)[2], recorder, horizon)
 
 
 def _job(
     policy: Any, problem: Problem, delay: delays.Delay, horizon: int, seed: int, setting: Setting
 ) -> Job:
-    setting = dataclasses.replace(setting, bulk=False)  # in bulk, duels cannot be seen
     ticks = np.array([horizon])
     gaps = problem.gaps_for(setting.target)
     return Job(problem, policy, delay, horizon, seed, ticks, gaps, setting)
 
 
-def _one_by_one(proceed: Any, tally: Tally, horizon: int) -> list[tuple[int, int]]:
+def _one_by_one(proceed: Any, recorder: Recorder, horizon: int) -> list[tuple[int, int]]:
     """Play duel by duel, to see each."""
     duels = []
     for t in range(1, horizon + 1):
         proceed(t)
-        duels.append((int(tally.first[0]), int(tally.second[0])))
+        duels.append((int(recorder.first[0]), int(recorder.second[0])))
     return duels
 
 
-def _tally(problem: Problem, horizon: int, setting: Setting) -> Tally:
-    return new_tally(problem.gaps_for(setting.target), np.array([horizon]))
+def _recorder(problem: Problem, horizon: int, setting: Setting) -> Recorder:
+    return new_recorder(problem.gaps_for(setting.target), np.array([horizon]))
 
 
 def _same(one: Sequence[Any], other: Sequence[Any], rule: str) -> None:

@@ -28,7 +28,19 @@ LOWER_BOUND_CONSTANT = math.exp(-0.5) / 128  # c of Remark 2, worked out in `min
 
 
 def radius(n: ArrayLike, n_tilde: ArrayLike, t: float, alpha: float = 1.0) -> Any:
-    """r_ij(t) = sqrt(alpha N_ij log t) / N~_ij of Lemma 1; infinite where nothing was heard."""
+    """Return the confidence radius of Lemma 1: r_ij(t) = sqrt(alpha N_ij log t) / N~_ij.
+
+    Parameters
+    ----------
+    n : N_ij, the duels of a pair; a number or an array.
+    n_tilde : N~_ij, the answers expected by now, as many as `n`.
+    t : the tick, at least 1.
+    alpha : width of the bounds.
+
+    Returns
+    -------
+    The radius, as a number or an array; infinite where N~ is 0.
+    """
     checks.number("t", t, least=1)
     checks.number("alpha", alpha, above=0)
     n, n_tilde = np.asarray(n, dtype=np.float64), np.asarray(n_tilde, dtype=np.float64)
@@ -38,10 +50,19 @@ def radius(n: ArrayLike, n_tilde: ArrayLike, t: float, alpha: float = 1.0) -> An
 
 
 def coverage(t: float, alpha: float = 1.0) -> float:
-    """Lemma 1: |mu^_ij - mu_ij| <= r_ij(t) has at least this probability, 1 - 2 / t^(2 alpha).
+    """Return the coverage of Lemma 1: P(|mu^_ij - mu_ij| <= r_ij(t)) >= 1 - 2 / t^(2 alpha).
 
-    It is exact for pairs chosen without looking at the outcomes. Under a policy that looks, the
-    choice and the outcomes depend on each other, and it holds only approximately.
+    The lemma is exact for pairs chosen independently of the outcomes. Under an adaptive policy it
+    holds only approximately.
+
+    Parameters
+    ----------
+    t : the tick, at least 1.
+    alpha : width of the bounds.
+
+    Returns
+    -------
+    The lower bound of the probability, at least 0.
     """
     checks.number("t", t, least=1)
     checks.number("alpha", alpha, above=0)
@@ -49,9 +70,18 @@ def coverage(t: float, alpha: float = 1.0) -> float:
 
 
 def burn_in(delta: float, *, n_arms: int, window: int, alpha: float = 1.0) -> float:
-    """C(delta) of Lemma 2: the tick after which all bounds hold, with probability 1 - delta.
+    """Return C(delta) of Lemma 2: all bounds hold after this tick, with probability 1 - delta.
 
-    Infinite for alpha <= 1/2, where the sum over ticks of t^(-2 alpha) diverges.
+    Parameters
+    ----------
+    delta : the probability of error.
+    n_arms : K.
+    window : M.
+    alpha : width of the bounds.
+
+    Returns
+    -------
+    The tick; infinite for alpha <= 1/2, where the sum over ticks of t^(-2 alpha) diverges.
     """
     checks.number("delta", delta, above=0)
     checks.whole("n_arms", n_arms, least=2)
@@ -71,16 +101,26 @@ def comparisons_bound(
     alpha: float = 1.0,
     discount: str = "first",
 ) -> NDArray[np.float64]:
-    """N_ij(t) <= 4 alpha log t / (tau_1^2 min(Delta_i^2, Delta_j^2)), K×K (Appendix A.2).
+    """Return the bound of N_ij(t) by Appendix A.2.
 
-    It holds for t > C(delta) with probability 1 - delta. The winner's own gap is 0, which would
-    make the bound infinite for its pairs; for the pair (winner, j) the proof gives Delta_j^2, which
-    is used here. The diagonal is 0 for losers, which do not duel themselves after C(delta), and
-    infinite for the winner, whose self-duels have no bound.
+    N_ij(t) <= 4 alpha log t / (tau_1^2 min(Delta_i^2, Delta_j^2)) for t > C(delta), with
+    probability 1 - delta. The winner's own gap is 0, which would make the bound infinite for its
+    pairs; for the pair (winner, j) the proof gives Delta_j^2, which is used here.
 
-    `discount`: ``"first"`` divides by tau_1; ``"window"`` by tau_M / (M + 1), the appendix's
-    replacement, which asks that every pair has been played before the window began. Infinite where
-    the discount is 0: no conversion comes that early.
+    Parameters
+    ----------
+    problem : the preferences.
+    delay : the delay law, in ticks.
+    window : M.
+    t : the tick.
+    alpha : width of the bounds, above 1/2.
+    discount : ``"first"`` divides by tau_1; ``"window"`` by tau_M / (M + 1), the appendix's
+        replacement, which requires that every pair has been played before the window began.
+
+    Returns
+    -------
+    The bounds, (K, K). The diagonal is 0 for losers, which do not duel themselves after C(delta),
+    and infinite for the winner. All are infinite where the discount is 0.
     """
     square = _least_square_gaps(check_problem(problem))
     share = _discount(problem, delay, window, discount)
@@ -104,12 +144,24 @@ def high_probability_bound(
     alpha: float = 1.0,
     discount: str = "first",
 ) -> float:
-    """Theorem 1: RUCB-Delay's regret is below this with probability 1 - delta (alpha >= 1).
+    """Return the regret bound of Theorem 1: RUCB-Delay, with probability 1 - delta.
 
     (2 C(delta/2) + 2 D log 2D) Delta_max + sum_j 2 alpha log T / (tau_1^2 Delta_j)
     + 4 Delta_max log(2/delta) + sum_j 8 alpha Delta_max log T / (tau_1^2 Delta_j^2).
 
-    Infinite where tau_1 (or its replacement, see `comparisons_bound`) is 0.
+    Parameters
+    ----------
+    problem : the preferences.
+    delay : the delay law, in ticks.
+    window : M.
+    horizon : T.
+    delta : the probability of error.
+    alpha : width of the bounds, at least 1.
+    discount : see `comparisons_bound`.
+
+    Returns
+    -------
+    The bound; infinite where tau_1, or its replacement, is 0.
     """
     check_problem(problem)
     checks.whole("horizon", horizon)
@@ -131,10 +183,21 @@ def expected_bound(
     alpha: float = 1.0,
     discount: str = "first",
 ) -> float:
-    """Theorem 2: RUCB-Delay's expected regret is below this.
+    """Return the bound of the expected regret by Theorem 2: RUCB-Delay.
 
-    Infinite at alpha = 1, the value of the paper's own experiments: the integral of C(delta/2) over
-    delta, which has alpha - 1 in its denominator, diverges there. Also where tau_1 is 0.
+    Parameters
+    ----------
+    problem : the preferences.
+    delay : the delay law, in ticks.
+    window : M.
+    horizon : T.
+    alpha : width of the bounds, at least 1.
+    discount : see `comparisons_bound`.
+
+    Returns
+    -------
+    The bound. It is infinite at alpha = 1, the value of the paper's experiments: the integral of
+    C(delta/2) over delta has alpha - 1 in its denominator. It is also infinite where tau_1 is 0.
     """
     check_problem(problem)
     checks.whole("horizon", horizon)
@@ -152,7 +215,7 @@ def expected_bound(
 def _after_burn_in(
     problem: Problem, delay: Delay, window: int, horizon: int, alpha: float, discount: str
 ) -> float:
-    """What Theorems 1 and 2 share: 2 D log 2D Delta_max, and the two sums with log T."""
+    """Return the common part of Theorems 1 and 2: 2 D log 2D Delta_max, and the sums with log T."""
     share = _discount(problem, delay, window, discount)
     if share == 0:
         return math.inf
@@ -165,7 +228,7 @@ def _after_burn_in(
 
 
 def _least_square_gaps(problem: Problem) -> NDArray[np.float64]:
-    """min(Delta_i^2, Delta_j^2), reading Delta_j^2 for the pair (winner, j)."""
+    """Return min(Delta_i^2, Delta_j^2), with Delta_j^2 for the pair (winner, j)."""
     gaps = problem.gaps.copy()
     gaps[problem.winner] = math.inf
     return np.minimum.outer(gaps, gaps) ** 2
@@ -193,14 +256,26 @@ def mrr_schedule(
     feedback: str = "conversions",
     constants: tuple[float, float, float] | None = None,
 ) -> NDArray[np.int64]:
-    """n_1, n_2, ...: how often each pair has been played by the end of each round.
+    """Return n_1, n_2, ...: the plays of each pair by the end of each round of MRR-DB-Delay.
 
-    Without `constants` the appendix's formulas: end of B.1 for conversions, Appendix C for counts.
-    With them Equation 6, the brief form, rounded up:
+    Without `constants` these are the appendix's formulas: the end of B.1 for conversions, Appendix
+    C for counts. With them it is Equation 6, the brief form, rounded up:
     C_1 log(T gamma^2) / gamma^2 + C_2 sqrt(E[D] log(T gamma^2)) / gamma + C_3 E[D] / gamma.
 
-    It ends where T gamma_m^2 <= e, or n_m is past the horizon: that round lasts to the horizon.
+    Parameters
+    ----------
+    horizon : T.
+    mean_delay : E[D], finite.
+    feedback : ``"conversions"`` or ``"counts"``.
+    constants : C_1, C_2 and C_3 of Equation 6, for conversions.
 
+    Returns
+    -------
+    The schedule. It ends where T gamma_m^2 <= e, or n_m exceeds the horizon: the round after the
+    last one continues to the horizon.
+
+    Examples
+    --------
     >>> mrr_schedule(200_000, 100.0)[:3]
     array([ 893, 1969, 4475])
     """
@@ -234,7 +309,7 @@ def mrr_schedule(
 
 
 def check_constants(constants: object) -> tuple[float, float, float]:
-    """Return C_1, C_2 and C_3 of Equation 6."""
+    """Return C_1, C_2 and C_3 of Equation 6; raise ValueError unless they are valid."""
     needs = "constants must be three numbers C_1 > 0, C_2 >= 0 and C_3 >= 0"
     if isinstance(constants, np.ndarray):
         constants = constants.tolist()
@@ -251,13 +326,21 @@ def check_constants(constants: object) -> tuple[float, float, float]:
 def mrr_bound(
     problem: Problem, *, horizon: int, mean_delay: float, feedback: str = "conversions"
 ) -> float:
-    """Theorem 3: MRR-DB-Delay's expected regret is below this (end of Appendix B.2).
+    """Return the bound of MRR-DB-Delay's expected regret: Theorem 3, the end of Appendix B.2.
 
-    With ``feedback="counts"`` the theorem of Appendix C, for aggregated feedback.
+    Where 4 T Delta_i^2 / 9 < 1 its logarithm is taken as 0: arm i then costs less than 9 / (4
+    Delta_i) over the whole horizon, which the term 81 / Delta_i covers.
 
-    Where 4 T Delta_i^2 / 9 < 1 its logarithm is read as 0: arm i then costs less than 9 / (4
-    Delta_i) over the whole horizon, which the term 81 / Delta_i covers. Infinite for an infinite
-    mean delay.
+    Parameters
+    ----------
+    problem : the preferences.
+    horizon : T.
+    mean_delay : E[D].
+    feedback : ``"conversions"``; or ``"counts"`` for the theorem of Appendix C.
+
+    Returns
+    -------
+    The bound; infinite for an infinite mean delay.
     """
     check_feedback(feedback, votes=_NO_VOTES)
     k, gaps, log = _mrr_terms(problem, horizon, mean_delay)
@@ -296,12 +379,21 @@ def _mrr_terms(problem: Problem, horizon: int, mean: float) -> tuple[int, Any, A
 
 
 def minimax_lower_bound(n_arms: int, horizon: int, tau_window: float = 1.0) -> float:
-    """c sqrt(T K / tau_M), c = e^(-1/2) / 128: every policy has more regret on some problem.
+    """Return c sqrt(T K / tau_M), c = e^(-1/2) / 128: every policy has more regret on some problem.
 
     Appendix D ends with R_1 + R_2 >= (T gap / 4) exp(-64 T tau_M gap^2 / (K - 1)). With its gap,
     sqrt((K - 1) / (128 T tau_M)), the larger of the two is at least half of it, and K - 1 >= K / 2.
-    The proof needs gap <= 1/8, that is T >= (K - 1) / (2 tau_M). The answer is 0 for a shorter
-    horizon, and for tau_M = 0, where no horizon is long enough.
+    The proof needs gap <= 1/8, that is T >= (K - 1) / (2 tau_M).
+
+    Parameters
+    ----------
+    n_arms : K.
+    horizon : T.
+    tau_window : tau_M, the share of conversions that arrive within the window.
+
+    Returns
+    -------
+    The bound; 0 for a shorter horizon, and for tau_M = 0, where no horizon is long enough.
     """
     checks.number("tau_window", tau_window, least=0, most=1)
     checks.whole("n_arms", n_arms, least=2)
@@ -314,9 +406,19 @@ def minimax_lower_bound(n_arms: int, horizon: int, tau_window: float = 1.0) -> f
 def lower_bound_instances(n_arms: int, gap: float, k: int = 1) -> tuple[Problem, Problem]:
     """Return the two problems of Appendix D, which no policy can tell apart cheaply.
 
-    In the first, arm 0 beats all others by `gap` and they are equal; in the second, arm `k` beats
+    In the first, arm 0 beats all others by `gap`, and they are equal. In the second, arm `k` beats
     arm 0 by `gap` and the others by 2 `gap`. The paper's "for all i > 2" is read as i not in
     {1, k}.
+
+    Parameters
+    ----------
+    n_arms : K.
+    gap : at most 1/8.
+    k : the winner of the second problem, any arm but 0.
+
+    Returns
+    -------
+    The two problems.
     """
     n_arms = checks.whole("n_arms", n_arms, least=2)
     gap = checks.number("gap", gap, above=0, most=1 / 8)
@@ -334,12 +436,26 @@ def lower_bound_instances(n_arms: int, gap: float, k: int = 1) -> tuple[Problem,
 def asymptotic_lower_bound(
     problem: Problem, horizon: int, *, tau_window: float = 1.0, order: str = "champion"
 ) -> float:
-    """Every consistent policy's regret grows at least like this.
+    """Return the asymptotic lower bound of the regret of every consistent policy.
 
-    sum over i of min over j that beat i of (Delta_i + Delta_j) / (2 I(mu_ij)) · log T
-    (Komiyama, Honda, Kashima and Nakagawa, COLT 2015, Theorem 1 and Section 2, where I = d(mu_ij,
-    1/2)). Where only a share tau_M of the conversions is ever heard, I is `information`. Infinite
-    at tau_M = 0.
+    sum over i of min over j that beat i of (Delta_i + Delta_j) / (2 I(mu_ij)) · log T, where
+    I = d(mu_ij, 1/2). Where only a share tau_M of the conversions ever arrives, I is `information`.
+
+    Parameters
+    ----------
+    problem : the preferences.
+    horizon : T.
+    tau_window : tau_M.
+    order : ``"champion"`` or ``"coin"``, see `information`.
+
+    Returns
+    -------
+    The bound; infinite at tau_M = 0.
+
+    References
+    ----------
+    Komiyama, Honda, Kashima, Nakagawa. Regret Lower Bound and Optimal Algorithm in Dueling Bandit
+    Problem. COLT 2015, Theorem 1 and Section 2.
     """
     check_problem(problem)
     checks.whole("horizon", horizon)
@@ -354,12 +470,25 @@ def asymptotic_lower_bound(
 
 
 def declaration_lower_bound(problem: Problem, error: float = 0.05) -> float:
-    """Duels that any rule needs on average to declare a winner with this probability of error.
+    """Return the least mean number of duels until a rule may declare a winner.
 
-    sum over j of d(error, 1 - error) / d(mu_wj, 1/2), w the winner. Where a winner need not exist,
-    the rule must tell each pair of w and j from a tie, and only duels of these two arms do that
-    (Kaufmann, Cappé and Garivier, JMLR 2016, Lemma 1). It is the bound without delay; with delay a
-    rule needs no fewer duels.
+    sum over j of d(error, 1 - error) / d(mu_wj, 1/2), w the winner. If a winner need not exist, the
+    rule must distinguish each pair of w and j from a tie, and only duels of these two arms do that.
+    It is the bound without delay; with delay a rule needs no fewer duels.
+
+    Parameters
+    ----------
+    problem : the preferences.
+    error : the probability that a wrong winner is declared.
+
+    Returns
+    -------
+    The number of duels; 0 from an error of 1/2 on.
+
+    References
+    ----------
+    Kaufmann, Cappé, Garivier. On the Complexity of Best-Arm Identification in Multi-Armed Bandit
+    Models. JMLR 2016, Lemma 1.
     """
     check_problem(problem)
     error = checks.number("error", error, above=0, below=1)
@@ -368,10 +497,20 @@ def declaration_lower_bound(problem: Problem, error: float = 0.05) -> float:
 
 
 def fixed_sample(problem: Problem, error: float = 0.05, power: float = 0.95) -> float:
-    """Duels of an experiment of fixed size, if the winner's smallest gap g is known beforehand.
+    """Return the duels of an experiment of fixed size, given the winner's smallest gap g.
 
-    Each pair has (z_error + z_power)^2 / (4 g^2) duels, where z are quantiles of a normal variable,
-    and the winner's K - 1 pairs share the error.
+    Each pair has (z_error + z_power)^2 / (4 g^2) duels, where z are normal quantiles, and the
+    winner's K - 1 pairs share the error.
+
+    Parameters
+    ----------
+    problem : the preferences.
+    error : the probability of a wrong winner.
+    power : the probability that the winner is found.
+
+    Returns
+    -------
+    The number of duels of all pairs together.
     """
     check_problem(problem)
     error = checks.number("error", error, above=0, below=1)
@@ -383,11 +522,21 @@ def fixed_sample(problem: Problem, error: float = 0.05, power: float = 0.95) -> 
 
 
 def information(mu: float, tau_window: float = 1.0, order: str = "champion") -> float:
-    """The information of a duel against mu = 1/2: a relative entropy.
+    """Return the information of a duel against mu = 1/2: a relative entropy.
 
-    A conversion is heard with probability mu tau_M if i is first, (1 - mu) tau_M if j is, and
-    tau_M / 2 if the arms are equal. The better order gives the larger of d(mu tau_M, tau_M / 2)
-    and d((1 - mu) tau_M, tau_M / 2), the coin their mean. At tau_M = 1 all are d(mu, 1/2).
+    A conversion arrives with probability mu tau_M if i is first, (1 - mu) tau_M if j is, and
+    tau_M / 2 if the arms are equal. At tau_M = 1 the information is d(mu, 1/2) for every order.
+
+    Parameters
+    ----------
+    mu : P(i beats j).
+    tau_window : tau_M.
+    order : ``"champion"`` for the better order, the larger of d(mu tau_M, tau_M / 2) and
+        d((1 - mu) tau_M, tau_M / 2); ``"coin"`` for their mean.
+
+    Returns
+    -------
+    The information in nats.
     """
     checks.number("mu", mu, least=0, most=1)
     checks.number("tau_window", tau_window, least=0, most=1)
@@ -397,11 +546,20 @@ def information(mu: float, tau_window: float = 1.0, order: str = "champion") -> 
 
 
 def coin_mean(mu: float, tau: float) -> float:
-    """1/2 + tau (mu - 1/2): the expected estimate under the coin, with silence taken for defeat.
+    """Return 1/2 + tau (mu - 1/2): the expected estimate under the coin without a delay law.
 
-    A duel is shown as (i, j) or (j, i) with probability one half each, and is a loss of its first
-    arm until its conversion comes. Its expected contribution to S_ij is mu tau / 2 + (1 - (1 - mu)
-    tau) / 2. The sign of mu - 1/2 is kept for any tau.
+    A duel is shown as (i, j) or (j, i) with probability one half each, and counts as a loss of its
+    first arm until its conversion arrives. Its expected contribution to S_ij is
+    mu tau / 2 + (1 - (1 - mu) tau) / 2. The sign of mu - 1/2 is kept for any tau.
+
+    Parameters
+    ----------
+    mu : P(i beats j).
+    tau : the share of conversions that have arrived by now.
+
+    Returns
+    -------
+    The expected estimate.
     """
     checks.number("mu", mu, least=0, most=1)
     checks.number("tau", tau, least=0, most=1)
@@ -409,7 +567,16 @@ def coin_mean(mu: float, tau: float) -> float:
 
 
 def kl(p: float, q: float) -> float:
-    """d(p, q): the relative entropy of two coins; infinite where q rules out what p allows."""
+    """Return d(p, q): the relative entropy of two Bernoulli distributions.
+
+    Parameters
+    ----------
+    p, q : probabilities.
+
+    Returns
+    -------
+    The relative entropy in nats; infinite where q excludes an outcome that p allows.
+    """
     checks.number("p", p, least=0, most=1)
     checks.number("q", q, least=0, most=1)
     total = 0.0

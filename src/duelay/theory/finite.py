@@ -11,26 +11,27 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from duelay._core import checks, extras
+from duelay._core import checks
 from duelay.problems import Problem
 from duelay.problems.problem import check_problem
 
 Floats = NDArray[np.float64]
 Names = NDArray[np.int64]  # (..., K): the arm whose part each arm plays
 
-_FAR = 1e12  # in place of infinity, where a search must compare
-_LEAST = 0.01  # duels in T: fewer are as good as none
-_MISSED = 1e-3  # nats: an inequality that is violated by less counts as met
-_SLACK = 1.0  # nats: a tangent that is further away is dropped
-_FEW = 7  # arms: all their names are tried
-_LONGEST = 10**8  # duels: beyond, shares are as small as the rounding of linear programs
-_PATIENCE = 8  # rounds: a tangent that has had no weight for longer is dropped
-_QUIET = 2  # seconds, after which a terminal shows how far it is
-_ROUNDS, _IDLE, _GAIN = 400, 8, 3e-4  # it ends after eight rounds that gain less than this share
+_LARGE = 1e12  # in place of infinity, where a search must compare
+_MIN_DUELS = 0.01  # duels in T: fewer are as good as none
+_MIN_VIOLATION = 1e-3  # nats: an inequality that is violated by less counts as met
+_MAX_SLACK = 1.0  # nats: a tangent that is further away is dropped
+_MAX_ARMS_ENUMERATED = 7  # arms: all their names are tried
+_MAX_HORIZON = 10**8  # duels: beyond, shares are as small as the rounding of linear programs
+_MAX_UNUSED_ROUNDS = 8  # rounds: a tangent that has had no weight for longer is dropped
+_SECONDS_BEFORE_PROGRESS = 2
+_MAX_ROUNDS = 400
+_MAX_IDLE_ROUNDS, _MIN_GAIN = 8, 3e-4  # the search ends after so many rounds that gain less
 
 
 def finite_lower_bound(problem: Problem, horizon: int, *, tau_window: float = 1.0) -> float:
-    """No policy has less regret than this at the horizon, on average over all names of the arms.
+    """Return a regret that no policy can undercut at the horizon, averaged over names of the arms.
 
     The policy may know the matrix and be told every outcome at once, but not which arm is which. A
     policy whose choices do not depend on the names has that average regret on the problem itself.
@@ -40,13 +41,23 @@ def finite_lower_bound(problem: Problem, horizon: int, *, tau_window: float = 1.
         KL(p, p o s)  <=  T sum over pairs of p_ab d(mu_ab, mu_s(a)s(b)).
 
     This is a convex program. It is solved from below, by linear programs with tangents of the left
-    side, for the names that are hardest to tell from the true ones; their weights prove the number
-    that is returned. Where conversions are told, and a share tau_M of them is ever heard, d is that
-    of tau_M mu. Delays with one law for all pairs take information away: the bound holds with them
-    too. A horizon beyond 10^8 gets the bound of 10^8: regret never falls. Needs scipy (the extra
-    ``winners``). 12 arms take a second, 20 some ten; after two seconds a terminal shows how far it
-    is.
+    side, for the names that are hardest to distinguish from the true ones; their weights prove the
+    number that is returned. Delays with one law for all pairs take information away, so that the
+    bound holds with them too. 12 arms take a second, 20 some ten; after two seconds a terminal
+    shows the progress.
 
+    Parameters
+    ----------
+    problem : the preferences.
+    horizon : T. Beyond 10^8 the bound of 10^8 is returned, since regret never falls.
+    tau_window : tau_M, the share of conversions that ever arrive; d is then that of tau_M mu.
+
+    Returns
+    -------
+    The bound.
+
+    Examples
+    --------
     >>> from duelay import Problem
     >>> problem = Problem([[0.5, 0.6], [0.4, 0.5]])
     >>> [round(finite_lower_bound(problem, horizon), 1) for horizon in (100, 10_000, 1_000_000)]
@@ -57,25 +68,24 @@ def finite_lower_bound(problem: Problem, horizon: int, *, tau_window: float = 1.
     Garivier, Ménard, Stoltz. Explore First, Exploit Next: The True Shape of Regret in Bandit
     Problems. Mathematics of Operations Research 2019, Section 2: the inequality, for bandits.
     """
-    extras.need("finite lower bounds", ["scipy"], "winners")
     from scipy.optimize import linprog
 
     check_problem(problem)
-    horizon = min(checks.whole("horizon", horizon), _LONGEST)
+    horizon = min(checks.whole("horizon", horizon), _MAX_HORIZON)
     tau_window = checks.number("tau_window", tau_window, least=0, most=1)
     renamed = _Renamed(problem, horizon, tau_window)
     cost = horizon * (problem.gaps[renamed.a] + problem.gaps[renamed.b]) / 2
     shares = np.eye(len(cost))[renamed.place[problem.winner, problem.winner]]
     unit = np.where(shares, 1.0, 1 / horizon)  # almost all duels are the winner's with itself
-    blends = np.geomspace(0.5, _LEAST / horizon, 9)
+    blends = np.geomspace(0.5, _MIN_DUELS / horizon, 9)
     table = np.zeros((0, 1 + len(cost)))  # table[:, 0] + table[:, 1:] p <= 0
     used = np.zeros(0, dtype=np.int64)  # the round in which each row last had weight
     bound, idle = 0.0, 0
     rounds = tqdm(
-        range(_ROUNDS),
+        range(_MAX_ROUNDS),
         desc="finite lower bound",
         bar_format="{desc}, {n} rounds, {elapsed}",  # nobody knows how many there will be
-        delay=_QUIET,
+        delay=_SECONDS_BEFORE_PROGRESS,
         disable=None,
         leave=False,
     )
@@ -101,12 +111,12 @@ def finite_lower_bound(problem: Problem, horizon: int, *, tau_window: float = 1.
         weights = np.maximum(-answer.ineqlin.marginals, 0.0)
         proved = float(weights @ table[:, 0] + (cost + weights @ table[:, 1:]).min())
         used[weights > 0] = now
-        is_kept = (answer.slack < _SLACK) & (used > now - _PATIENCE)
+        is_kept = (answer.slack < _MAX_SLACK) & (used > now - _MAX_UNUSED_ROUNDS)
         table, used = table[is_kept], used[is_kept]
-        idle = 0 if proved > bound * (1 + _GAIN) else idle + 1
+        idle = 0 if proved > bound * (1 + _MIN_GAIN) else idle + 1
         bound = max(bound, proved)
         rounds.set_description_str(f"finite lower bound: at least {bound:.4g}", refresh=False)
-        if idle == _IDLE:
+        if idle == _MAX_IDLE_ROUNDS:
             break
     rounds.close()
     return bound
@@ -125,7 +135,7 @@ class _Renamed:
         self.place[self.a, self.b] = self.place[self.b, self.a] = np.arange(len(self.a))
         it, other = chances[:, :, None, None], chances  # a duel of a and b, one of c and d
         told = horizon * (rel_entr(it, other) + rel_entr(1 - it, 1 - other))
-        self.least = _LEAST / horizon / len(self.a)
+        self.least = _MIN_DUELS / horizon / len(self.a)
         ranks = np.argsort(problem.gaps, kind="stable")
         self.starts = {int(arm): self.first(int(arm), ranks) for arm in ranks[1:]}
         self.told = np.maximum(told, told.transpose(1, 0, 3, 2))  # the order that tells more
@@ -142,7 +152,7 @@ class _Renamed:
         """Return KL(p, p o s) less what all duels tell: above 0, the inequality is violated."""
         parts, told, certain = self.of(names)
         log = np.log(np.maximum(shares, self.least))
-        told = told @ shares + _FAR * certain.sum(axis=-1)
+        told = told @ shares + _LARGE * certain.sum(axis=-1)
         return np.asarray((log - log[parts]) @ shares - told)
 
     def tangent(self, shares: Floats, names: Names) -> Floats:
@@ -159,11 +169,11 @@ class _Renamed:
     def missed(self, shares: Floats) -> list[Names]:
         """Return the hardest names for each other arm as winner, if they violate the inequality."""
         starts = self.starts
-        if self.k > _FEW:
+        if self.k > _MAX_ARMS_ENUMERATED:
             ends = self.climb(shares, np.concatenate(list(starts.values())))
             starts = dict(zip(starts, ends.reshape(len(starts), -1, self.k), strict=True))
         found = [names[self.excess(shares, names).argmax()] for names in starts.values()]
-        return [names for names in found if self.excess(shares, names) > _MISSED]
+        return [names for names in found if self.excess(shares, names) > _MIN_VIOLATION]
 
     def climb(self, shares: Floats, names: Names) -> Names:
         """Swap two parts as long as that makes the names harder to tell; return where this ends.
@@ -203,7 +213,7 @@ class _Renamed:
         p = shares[self.place]
         log = np.log(np.maximum(p, self.least))
         adds = p[:, :, None, None] * (log[:, :, None, None] - log - self.told)
-        adds[self.certain] = -_FAR
+        adds[self.certain] = -_LARGE
         by_arm = np.einsum("aacc->ac", adds).copy()
         arms = np.arange(self.k)
         adds[arms, arms] = 0.0
@@ -219,7 +229,7 @@ class _Renamed:
         swap[[arm, self.winner]] = swap[[self.winner, arm]]
         better = ranks[: int(np.flatnonzero(ranks == arm)[0]) + 1]
         lift[better] = np.roll(better, -1)
-        if self.k > _FEW:
+        if self.k > _MAX_ARMS_ENUMERATED:
             return np.array([swap, lift])
         others = list(permutations(np.delete(swap, arm)))
         return np.insert(np.array(others), arm, self.winner, axis=1)

@@ -14,9 +14,9 @@ from duelay.problems import Problem
 
 Counts = NDArray[np.int64]
 
-_MOST = 5_000_000  # states: some hundred megabytes
-_LOOKED_AT, _DRAWN = 60, 2_000_000  # levels that are sampled, and numbers in each sample
-_LARGEST = 2**62  # a rank that fits an int64
+_MAX_STATES = 5_000_000  # states: some hundred megabytes
+_SAMPLED_LEVELS, _MAX_SAMPLE_SIZE = 60, 2_000_000  # to see whether there are too many states
+_MAX_RANK = 2**62  # a rank that fits an int64
 
 
 class _Level(NamedTuple):
@@ -32,17 +32,31 @@ class _Level(NamedTuple):
 def bayes_optimal_regret(
     problems: Sequence[Problem], horizon: int, *, weights: ArrayLike | None = None
 ) -> float:
-    """Return the least regret of any policy, on average over problems that it knows.
+    """Return the least regret of any policy, averaged over problems that it knows.
 
-    One of `problems` is drawn, with the chances `weights` (all alike if None). The policy knows the
-    list and the chances, and is told each outcome at once: with delay, no policy has less. The
-    number is exact, by dynamic programming over the wins of each pair. A self-duel tells nothing:
-    a policy that starts one may as well let that arm duel itself to the end. So a state is left by
-    a duel of two arms, or for good. With one problem alone the answer is 0, since the policy then
-    knows the winner: give the same problem under its other names, too.
+    One of `problems` is drawn. The policy knows the list and the weights, and is told each outcome
+    at once; with delay no policy has less. The number is exact, by dynamic programming over the
+    wins of each pair. A self-duel gives no information, so that a policy that starts one may as
+    well let that arm duel itself to the end.
 
-    For two arms the horizon may be some ten thousand, for three a dozen, for four eight.
+    Parameters
+    ----------
+    problems : of equally many arms. A single problem has the answer 0, since the policy then knows
+        the winner: give the same problem under its other names, too.
+    horizon : T: for two arms some ten thousand at most, for three a dozen, for four eight.
+    weights : the probabilities of the problems; None makes all equally likely.
 
+    Returns
+    -------
+    The regret.
+
+    Raises
+    ------
+    ValueError
+        If too many states can be reached.
+
+    Examples
+    --------
     >>> from duelay import Problem
     >>> good, bad = Problem([[0.5, 0.6], [0.4, 0.5]]), Problem([[0.5, 0.4], [0.6, 0.5]])
     >>> round(bayes_optimal_regret([good, bad], 1000), 3)
@@ -84,7 +98,7 @@ def bayes_optimal_regret(
         cost = likely @ costs
         goes = np.flatnonzero(stop > cost.min(axis=1)) if left else np.zeros(0, dtype=np.int64)
         states += len(goes) * counts.shape[1]
-        if states > _MOST:
+        if states > _MAX_STATES:
             raise ValueError(too_many)
         counts, after = _one_more(counts[goes])
         after = after.reshape(len(goes), len(i), 2)
@@ -111,12 +125,12 @@ def _are_too_many(
     the number of problems, and the number of kinds of outcomes.
     """
     n_problems, kinds = shape
-    levels = min(horizon, _LOOKED_AT)
-    if kinds * math.comb(levels + kinds - 1, kinds) <= _MOST:  # all states before that level
+    levels = min(horizon, _SAMPLED_LEVELS)
+    if kinds * math.comb(levels + kinds - 1, kinds) <= _MAX_STATES:  # all states before that level
         return False
     rng, states = np.random.default_rng(0), 0.0
     for n in range(levels):
-        ways = min(1000, max(100, _DRAWN // (n_problems * (n + 1))))
+        ways = min(1000, max(100, _MAX_SAMPLE_SIZE // (n_problems * (n + 1))))
         is_bar = np.arange(n + kinds - 1) < kinds - 1  # stars and bars: a star is an outcome
         is_bar = rng.permuted(np.tile(is_bar, (ways, 1)), axis=1)
         came = np.cumsum(is_bar, axis=1)[~is_bar].reshape(ways, n)
@@ -129,7 +143,7 @@ def _are_too_many(
             return False
         share = max(0.0, float(is_reached.mean()) - 2.5 / math.sqrt(ways))
         states += share * kinds * math.comb(n + kinds - 1, kinds - 1)
-        if states > _MOST:
+        if states > _MAX_STATES:
             return True
     return False
 
@@ -142,7 +156,7 @@ def _one_more(counts: Counts) -> tuple[Counts, Counts]:
     """
     kinds = counts.shape[1]
     n = int(counts[0].sum()) + 1 if len(counts) else 0
-    if math.comb(n + kinds - 1, kinds - 1) > _LARGEST:
+    if math.comb(n + kinds - 1, kinds - 1) > _MAX_RANK:
         ahead = (counts[:, None, :] + np.eye(kinds, dtype=np.int64)).reshape(-1, kinds)
         found, after = np.unique(ahead, axis=0, return_inverse=True)
         return found, after.reshape(-1, kinds)

@@ -12,14 +12,15 @@ import naive
 from duelay import delays
 from duelay.ledger import age_to, assume, for_votes, hear, hear_vote, open_ledger, record
 from duelay.ledger.assumption import expected, expected_at_last
-from duelay.rules.beliefs import (
+from duelay.policies.double_thompson.beta_posterior import (
     beats_for_certain,
     chance_above_half,
     draw_above_half,
     is_beaten_for_certain,
     reach,
 )
-from duelay.rules.double_thompson import (
+from duelay.policies.double_thompson.quiet_stretches import loses_some, quiet_turns
+from duelay.policies.double_thompson.rule import (
     beats_all,
     double_thompson_rule,
     has_changed,
@@ -30,9 +31,8 @@ from duelay.rules.double_thompson import (
     promised_regret,
     wins_sample,
 )
-from duelay.rules.quiet import loses_some, quiet_turns
-from duelay.rules.rmed import against, rmed_rule
-from duelay.rules.turn import calm_until, pass_over, turn, wins_and_count
+from duelay.policies.rmed import against, rmed_rule
+from duelay.policies.turn import calm_until, pass_over, turn, wins_and_count
 from helpers import Fixed
 
 LAWS = [None, delays.Geometric(0.1), delays.Uniform(1, 30)]

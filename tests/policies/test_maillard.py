@@ -10,13 +10,12 @@ import duelay
 import naive
 from duelay import delays
 from duelay.engine import loop, streams
-from duelay.engine.tick import new_tally
+from duelay.engine.tick import new_recorder
 from duelay.engine.world import make_world
 from duelay.ledger import age_to, assume, hear, open_ledger, record
 from duelay.ledger.assumption import FOREVER, epoch
 from duelay.players.leading import leader_of
-from duelay.problems import arithmetic
-from duelay.rules.maillard import (
+from duelay.policies.maillard import (
     believe,
     challenger,
     doubt,
@@ -30,7 +29,8 @@ from duelay.rules.maillard import (
     set_chance,
     weigh,
 )
-from duelay.rules.turn import calm_until, pass_over, select
+from duelay.policies.turn import calm_until, pass_over, select
+from duelay.problems import arithmetic
 
 LAWS = [None, delays.Geometric(0.1), delays.Never(0.4, delays.Uniform(1, 30))]
 KNOBS = (0.15, 0.1, 0.5)
@@ -459,10 +459,10 @@ def after_losses(policy, problem, opponents, losses, horizon, seed=0):
             hear(ledger, j, 0, t, t)
         else:
             record(ledger, 0, j, t)
-    tally = new_tally(problem.gaps, np.array([horizon - 1000, horizon]))
-    tally.tick[0] = losses
-    loop.run(rule, ledger, False, world, tally, horizon, world_rng, policy_rng)
-    return (tally.regret[1] - tally.regret[0]) / 1000 / np.sort(problem.gaps)[1]
+    recorder = new_recorder(problem.gaps, np.array([horizon - 1000, horizon]))
+    recorder.tick[0] = losses
+    loop.run(rule, ledger, False, world, recorder, horizon, world_rng, policy_rng)
+    return (recorder.regret[1] - recorder.regret[0]) / 1000 / np.sort(problem.gaps)[1]
 
 
 @pytest.mark.compiled

@@ -10,9 +10,9 @@ from duelay import delays
 from duelay.ledger import age_to, assume, for_votes, hear_vote, open_ledger, record
 from duelay.ledger.assumption import FOREVER
 from duelay.ledger.declare import divergence
-from duelay.rules.rr_db import loses, rr_db_rule
-from duelay.rules.rucb import find_rivals, has_witness, rucb_rule
-from duelay.rules.turn import (
+from duelay.policies.rr_db_delay import loses, rr_db_rule
+from duelay.policies.rucb import find_rivals, has_witness, rucb_rule
+from duelay.policies.turn import (
     calm_until,
     is_beaten,
     rival,

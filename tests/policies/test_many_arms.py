@@ -11,18 +11,17 @@ import duelay
 import naive
 from duelay import delays
 from duelay.ledger import age_to, assume, hear, open_ledger, record
-from duelay.rules import many_arms
-from duelay.rules.beliefs import chance_above_half
-from duelay.rules.double_thompson import DoubleThompsonRule
-from duelay.rules.many_arms import (
-    MANY,
+from duelay.policies.double_thompson import many_arms
+from duelay.policies.double_thompson.beta_posterior import chance_above_half
+from duelay.policies.double_thompson.many_arms import (
+    MANY_ARMS_FROM,
     ManyArmsRule,
     best_of_all,
     first_arm,
     many_arms_rule,
     take_floors,
 )
-from duelay.rules.samples import (
+from duelay.policies.double_thompson.row_samples import (
     count_bits,
     find_c,
     is_unbeaten,
@@ -31,10 +30,11 @@ from duelay.rules.samples import (
     sample_row,
     tilted,
 )
-from duelay.rules.turn import take_picks, wins_and_count
+from duelay.policies.double_thompson.rule import DoubleThompsonRule
+from duelay.policies.turn import take_picks, wins_and_count
 from duelay.testing import compiled_duels, live_duels
-from duelay.testing.yardsticks import PlainDoubleThompson
 from helpers import Rows
+from yardsticks import PlainDoubleThompson
 
 LAWS = [None, delays.Geometric(0.1), delays.Uniform(1, 30), delays.Never(0.4, delays.Uniform(1, 9))]
 
@@ -68,9 +68,9 @@ def chances(ledger):
 
 
 def test_many_arms_have_a_rule_of_their_own():
-    assert isinstance(duelay.DoubleThompson().rule(MANY), ManyArmsRule)
-    assert isinstance(duelay.DoubleThompson().rule(MANY - 1), DoubleThompsonRule)
-    assert isinstance(duelay.DoubleThompson(ties="regret").rule(MANY), DoubleThompsonRule)
+    assert isinstance(duelay.DoubleThompson().rule(MANY_ARMS_FROM), ManyArmsRule)
+    assert isinstance(duelay.DoubleThompson().rule(MANY_ARMS_FROM - 1), DoubleThompsonRule)
+    assert isinstance(duelay.DoubleThompson(ties="regret").rule(MANY_ARMS_FROM), DoubleThompsonRule)
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
@@ -298,7 +298,7 @@ def test_bounds_of_a_proposal_are_of_the_pairs_that_wait(monkeypatch):
         return False
 
     monkeypatch.setattr(many_arms, "propose", propose)
-    monkeypatch.setattr(many_arms, "_RARE", 1.0)
+    monkeypatch.setattr(many_arms, "_RARE_PROPOSAL", 1.0)
     law = delays.Uniform(1, 80)
     for n_arms, strong, duels in ((12, [6, 6], 200), (20, [9, 7, 5], 300)):
         ledger, rng = ledger_with_leaders(n_arms, strong, duels, law), np.random.default_rng(6)
@@ -327,7 +327,7 @@ def test_proposals_leave_the_law_of_the_definitions(n_arms, strong, duels, c, la
 
     A tenth of them, about, come from a proposal that counts: it is made though it is not rare.
     """
-    monkeypatch.setattr(many_arms, "_RARE", 1.0)
+    monkeypatch.setattr(many_arms, "_RARE_PROPOSAL", 1.0)
     ledger, t, n = ledger_with_leaders(n_arms, strong, duels, law), 1000, 2000
     told, rng = ledger.estimates(), np.random.default_rng(2)
     plain = [naive.double_thompson(told.mean, told.expected, 0.51, t, rng) for _ in range(4 * n)]

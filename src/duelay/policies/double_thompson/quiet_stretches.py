@@ -1,7 +1,8 @@
-"""Quiet stretches of double Thompson sampling: its favourite duels itself, nothing is looked at.
+"""Quiet stretches of double Thompson sampling: ticks at which the favourite duels itself.
 
-Such a rule has the fields `favourite`, `together`, `quiet`, `floor_news` and `floor_epoch`. It lays
-floors under the favourite's chances, and draws at once for how many turns they hold.
+A rule that uses them has the fields `favourite`, `together`, `quiet`, `floor_news` and
+`floor_epoch`. It computes floors, which are lower bounds of the favourite's probabilities, and
+draws the number of turns for which all of them hold.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from numpy.typing import NDArray
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger
 from duelay.ledger.assumption import FOREVER, epoch
-from duelay.rules.beliefs import chance_above_half
-from duelay.rules.turn import wins_and_count
+from duelay.policies.double_thompson.beta_posterior import chance_above_half
+from duelay.policies.turn import wins_and_count
 
 
 @kernel
@@ -39,7 +40,7 @@ def loses_some(
 ) -> bool:
     """Draw an arm's row, given that some floor does not hold; return whether the arm loses to one.
 
-    `row` says whom it beats. A floor that does not hold is set to 0, to be laid anew.
+    `row` says which arms it beats. A floor that does not hold is set to 0, to be computed again.
     """
     may_lose, loses = False, False
     for j in range(row.size):
@@ -62,18 +63,18 @@ def loses_some(
 
 @kernel
 def is_quiet(rule: Any, ledger: Ledger) -> bool:
-    """Whether there is no news of the favourite since floors were laid."""
+    """Whether there is no news of the favourite since its floors were computed."""
     is_old = rule.floor_news[0] == ledger.news[rule.favourite[0]]
     return bool(is_old and rule.floor_epoch[0] == epoch(ledger.assumed))
 
 
 def calm_of_favourite(rule: Any, ledger: Ledger, arm: int, t: int) -> int:
-    """Return the end of a quiet stretch, if there is one."""
+    """Return the end of the quiet stretch, or t if there is none."""
     if arm != rule.favourite[0] or not is_quiet(rule, ledger) or rule.together[0] <= 0.0:
         return t
     return int(t + rule.quiet[0])
 
 
 def pass_quiet_turns(rule: Any, turns: int) -> None:
-    """Note that so many turns of a quiet stretch have passed."""
+    """Shorten the quiet stretch by the turns that have passed."""
     rule.quiet[0] -= turns

@@ -1,21 +1,21 @@
-"""Double Thompson sampling (Wu and Liu, NIPS 2016, Algorithm 1) and D-TS+, on any ledger.
+"""The rule of double Thompson sampling (Wu and Liu, NIPS 2016, Algorithm 1) and D-TS+.
 
-The algorithm only compares most of its samples with 1/2. So a pair whose evidence has not changed
-since it was last seen tosses a coin instead of drawing a Beta. The coin's chance, P(theta > 1/2),
-is computed once. An arm that beats all others in the first sample is the first arm, whatever the
-rest of that sample says. One coin for all of its pairs decides whether it does; one more coin
-decides whether nobody beats it in the second sample. The duels have the same law as the
-algorithm's.
+The algorithm only compares most of its samples with 1/2. A pair whose evidence has not changed
+since the last sample therefore tosses a coin instead of drawing a Beta; the probability of the
+coin, P(theta > 1/2), is computed once. An arm that beats all others in the first sample is the
+first arm, whatever the rest of that sample is. One coin for all of its pairs decides whether it
+does; one more coin decides whether no arm beats it in the second sample. The duels have the same
+distribution as those of the algorithm.
 
-While there is no news of the first arm, its chances have floors: *expected* only grows, and its
-last value is known. So one draw says for how many ticks in a row, at the least, this arm beats all
-others in both samples. At these ticks it duels itself, and nothing is looked at. At the tick after
-them, at least one floor does not hold. There the true chance of the pair decides whether it is
-lost.
+Until there is news of the first arm, its probabilities of winning are bounded from below, because
+*expected* only grows and its last value is known. One draw therefore says for how many ticks in a
+row, at the least, this arm beats all others in both samples. At these ticks it duels itself without
+further computation. At the tick after them at least one bound fails, and the exact probability of
+the pair decides whether it is lost.
 
-By the clock, all pairs take turns before the first answer. Until then silence is taken for defeat,
-and only the coin makes arms differ. Without these turns, a burst at launch would be spent on
-self-duels of the arm that the coin has favoured.
+With a clock, all pairs take turns before the first answer. Until then silence counts as a loss, and
+only the coin makes arms differ. Without these turns, a burst of duels at the launch would be spent
+on self-duels of the arm that the coin has favoured.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from duelay._core.jit import kernel
 from duelay.ledger import Ledger
 from duelay.ledger.assumption import epoch, is_deaf, is_settled
 from duelay.ledger.declare import divergence
-from duelay.rules.beliefs import (
+from duelay.policies.double_thompson.beta_posterior import (
     beats_for_certain,
     chance_above_half,
     draw,
@@ -38,25 +38,25 @@ from duelay.rules.beliefs import (
     is_beaten_for_certain,
     reach,
 )
-from duelay.rules.quiet import (
+from duelay.policies.double_thompson.quiet_stretches import (
     calm_of_favourite,
     is_quiet,
     loses_some,
     pass_quiet_turns,
     quiet_turns,
 )
-from duelay.rules.turn import calm_until, least_asked, pass_over, select, wins_and_count
+from duelay.policies.turn import calm_until, least_asked, pass_over, select, wins_and_count
 
-_WORTH = 0.2  # the least chance of a quiet tick for which floors are kept
+_MIN_QUIET_CHANCE = 0.2  # the least chance of a quiet tick for which floors are kept
 
 
 class DoubleThompsonRule(NamedTuple):
-    """What double Thompson sampling remembers, room to work in, and the width of its bounds."""
+    """The memory of double Thompson sampling, working space and the width of its bounds."""
 
     alpha: float
     is_plus: bool  # D-TS+: ties for the first arm go to the one that promises the least regret
     favourite: NDArray[np.int64]  # (1,): the first arm when all arms were last compared
-    row: NDArray[np.bool_]  # (K,): whom an arm beats in a sample
+    row: NDArray[np.bool_]  # (K,): which arms an arm beats in a sample
     score: NDArray[np.int64]  # (K,): how many arms each one may beat, then how many it beats
     theta: NDArray[np.float64]  # (K, K): the first sample, for D-TS+; else (0, 0)
     wins: NDArray[np.float64]  # (K, K): the Beta's wins and number when each pair was last seen
@@ -133,7 +133,7 @@ def wins_sample(rule: DoubleThompsonRule, ledger: Ledger, i: int, j: int, t: int
 
 @kernel
 def beats_all(rule: DoubleThompsonRule, ledger: Ledger, arm: int, t: int, rng: Any) -> bool:
-    """Whether an arm beats all others in a new sample; if not, `row` says whom it beats."""
+    """Whether an arm beats all others in a new sample; if not, `row` says which arms it beats."""
     k = ledger.plays.shape[0]
     row = rule.row
     together, loses = 1.0, False
@@ -188,7 +188,7 @@ def lay_floors(rule: DoubleThompsonRule, ledger: Ledger, t: int) -> float:
                 else:
                     rule.floor[j] = chance_above_half(won, won + lost)
             together *= rule.floor[j]
-            if together * together < _WORTH:
+            if together * together < _MIN_QUIET_CHANCE:
                 return 0.0
     return together
 
@@ -216,7 +216,7 @@ def may_beat(rule: DoubleThompsonRule, ledger: Ledger, i: int, width: float) -> 
 
 @kernel
 def is_surely_in_c(ledger: Ledger, arm: int, width: float) -> bool:
-    """Whether nobody beats an arm for certain: then no arm may beat more others, and it is in C."""
+    """Whether no arm beats this one for certain; it is then in C."""
     for j in range(ledger.plays.shape[0]):
         if j != arm and is_beaten_for_certain(ledger, arm, j, width):
             return False
@@ -231,7 +231,7 @@ def beats(rule: DoubleThompsonRule, i: int) -> Any:
 
 @kernel
 def promised_regret(rule: DoubleThompsonRule, i: int, most: int) -> float:
-    """Sum r_ij / d(theta_ij, 1/2) over the others j: what telling i from them would cost (D-TS+).
+    """Sum r_ij / d(theta_ij, 1/2) over the others j: the cost of comparing i with them (D-TS+).
 
     r_ij is the regret of the duel in normalised Copeland scores of the sample.
     """
@@ -274,7 +274,7 @@ def first_arm(rule: DoubleThompsonRule, ledger: Ledger, t: int, rng: Any) -> int
 def best_arm(rule: DoubleThompsonRule, ledger: Ledger, t: int, known: int, rng: Any) -> int:
     """Lines 4 to 11: the arm of C that beats the most others in the first sample.
 
-    If `known` is not -1, `row` holds whom that arm beats in this sample.
+    If `known` is not -1, `row` says which arms that arm beats in this sample.
     """
     k = ledger.plays.shape[0]
     score = rule.score
@@ -290,7 +290,7 @@ def best_arm(rule: DoubleThompsonRule, ledger: Ledger, t: int, known: int, rng: 
         score[i] = may_beat(rule, ledger, i, width)
         best = max(best, score[i])
     for i in range(k):
-        score[i] = 0 if score[i] == best else -k  # outside C nobody can win
+        score[i] = 0 if score[i] == best else -k  # no arm outside C can win
 
     for i in range(k):  # lines 8 to 11: sample all preferences that bear on C
         for j in range(i + 1, k):

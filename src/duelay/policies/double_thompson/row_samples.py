@@ -1,9 +1,9 @@
-"""Samples of who beats whom among many arms: bounds of chances, rows, and whole samples by bits.
+"""Samples of the comparisons among many arms: bounds of probabilities, rows, and whole samples.
 
-A chance P(theta_ij > 1/2) lies between two bounds until there is news of both arms, since the last
-value of *expected* is known. A random number outside the bounds decides at once who beats whom.
-Only for a number between them is the chance computed. For two arms that never met, a random bit
-decides, and one draw gives 53 bits.
+P(theta_ij > 1/2) lies between two bounds until there is news of both arms, since the last value of
+*expected* is known. A uniform number outside the bounds decides the comparison; the probability is
+computed only for a number between them. Two arms that never met are compared by a random bit, and
+one draw gives 53 bits.
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ from numpy.typing import NDArray
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger
 from duelay.ledger.assumption import epoch, is_settled
-from duelay.rules.beliefs import chance_above_half, is_beaten_for_certain, reach
-from duelay.rules.turn import wins_and_count
+from duelay.policies.double_thompson.beta_posterior import (
+    chance_above_half,
+    is_beaten_for_certain,
+    reach,
+)
+from duelay.policies.turn import wins_and_count
 
-BITS = 53  # of a draw
-TOGETHER = 8  # rows of bits that are added up at a time
-_ALL_BITS = (1 << BITS) - 1
+BITS_PER_DRAW = 53
+ROWS_PER_SUM = 8  # rows of bits that are added up together
+_ALL_BITS = (1 << BITS_PER_DRAW) - 1
 
 
 @kernel
@@ -61,7 +65,7 @@ def lay_bounds(rule: Any, ledger: Ledger, i: int, j: int) -> None:
 
 @kernel
 def note_news(rule: Any, ledger: Ledger) -> None:
-    """Look again at pairs that may have news: both arms have, or the epoch is new."""
+    """Update the bounds of pairs that may have news: both arms have, or the epoch is new."""
     n, changed, seen, news = 0, rule.changed, rule.bound_news, ledger.news
     for i in range(seen.size):
         changed[n] = i
@@ -84,9 +88,9 @@ def note_news(rule: Any, ledger: Ledger) -> None:
 
 @kernel
 def meet(rule: Any, i: int, j: int) -> None:
-    """Note that i and j have met."""
-    word = j // BITS
-    bit = np.int64(1) << (j - word * BITS)
+    """Record that i and j have met."""
+    word = j // BITS_PER_DRAW
+    bit = np.int64(1) << (j - word * BITS_PER_DRAW)
     if rule.fresh[i, word] & bit:
         rule.fresh[i, word] ^= bit
         place = rule.n_met[i]
@@ -100,7 +104,7 @@ def meet(rule: Any, i: int, j: int) -> None:
 
 @kernel
 def wins_between(rule: Any, ledger: Ledger, i: int, j: int, drawn: float) -> bool:
-    """Whether theta_ij > 1/2, for a uniform number between the bounds, which are laid anew."""
+    """Whether theta_ij > 1/2, for a uniform number between the bounds, which are updated."""
     s, n = wins_and_count(ledger, i, j)
     lay_bounds(rule, ledger, i, j)
     return bool(drawn < chance_above_half(s, n))
@@ -110,7 +114,7 @@ def wins_between(rule: Any, ledger: Ledger, i: int, j: int, drawn: float) -> boo
 def sample_row(
     rule: Any, ledger: Ledger, arm: int, row: NDArray[np.bool_], n_drawn: int, rng: Any
 ) -> int:
-    """Write into `row` whom an arm beats in a new sample, and return how many.
+    """Write into `row` which arms an arm beats in a new sample, and return how many.
 
     Against the arms whose rows are drawn already, these rows decide.
     """
@@ -133,7 +137,7 @@ def sample_row(
 
 @kernel
 def is_unbeaten(rule: Any, ledger: Ledger, arm: int, width: float) -> bool:
-    """Whether nobody beats an arm for certain; the one that did last time is tried first."""
+    """Whether no arm beats this one for certain; the one that did last time is tried first."""
     if rule.young_news[arm] == ledger.news[arm]:
         return True
     if is_beaten_for_certain(ledger, arm, rule.beater[arm], width):
@@ -153,7 +157,7 @@ def is_unbeaten(rule: Any, ledger: Ledger, arm: int, width: float) -> bool:
 
 @kernel
 def find_c(rule: Any, ledger: Ledger, width: float) -> None:
-    """Lines 4 to 7: C, the arms that the fewest others beat for certain."""
+    """Find C, the arms that the fewest others beat for certain (lines 4 to 7)."""
     k, least = rule.bound_news.size, rule.bound_news.size
     for i in range(k):
         rule.score[i] = 0
@@ -178,7 +182,7 @@ def count_bits(word: Any) -> int:
 
 @kernel
 def sample_all(rule: Any, ledger: Ledger, n_drawn: int, rng: Any) -> None:
-    """Lines 8 to 11: sample all pairs of an arm in C, and write into `score` how many each beats.
+    """Sample all pairs of an arm in C; `score` gets how many each beats (lines 8 to 11).
 
     The rows of some arms may be drawn already.
     """
@@ -201,10 +205,10 @@ def sample_all(rule: Any, ledger: Ledger, n_drawn: int, rng: Any) -> None:
             strike(rule, i)
             score[i] += toss_bits(rule, i, n_rows, rng)
             n_rows += 1
-            if n_rows == TOGETHER:
+            if n_rows == ROWS_PER_SUM:
                 add_bits(rule)
                 n_rows = 0
-    while 0 < n_rows < TOGETHER:
+    while 0 < n_rows < ROWS_PER_SUM:
         for word in range(todo.size):
             rule.losses[n_rows, word] = 0
         n_rows += 1
@@ -215,15 +219,15 @@ def sample_all(rule: Any, ledger: Ledger, n_drawn: int, rng: Any) -> None:
 
 @kernel
 def strike(rule: Any, i: int) -> None:
-    """Let no later row have a coin with i."""
+    """Exclude i from the coins of all later rows."""
     rule.waits[i] = False
-    word = i // BITS
-    rule.todo[word] &= ~(np.int64(1) << (i - word * BITS))
+    word = i // BITS_PER_DRAW
+    rule.todo[word] &= ~(np.int64(1) << (i - word * BITS_PER_DRAW))
 
 
 @kernel
 def take_row(rule: Any, place: int) -> None:
-    """Count a row that is drawn already."""
+    """Add a row that is already drawn to the scores."""
     arm = rule.drawn[place]
     strike(rule, arm)
     for j in range(rule.score.size):
@@ -252,7 +256,7 @@ def toss_coins(rule: Any, ledger: Ledger, i: int, rng: Any) -> None:
 def toss_bits(rule: Any, i: int, row: int, rng: Any) -> int:
     """Toss a bit against each waiting arm that i never met; return how many i beats.
 
-    `losses` notes to whom it loses.
+    `losses` records the arms that it loses to.
     """
     n = 0
     for word in range(rule.todo.size):
@@ -299,7 +303,7 @@ def read_counts(rule: Any) -> None:
     """Add to the score of each arm in C how many others in C lost to it by a bit."""
     for j in range(rule.score.size):
         if rule.in_c[j]:
-            word = j // BITS
+            word = j // BITS_PER_DRAW
             for level in range(rule.counts.shape[0]):
-                digit = (rule.counts[level, word] >> (j - word * BITS)) & 1
+                digit = (rule.counts[level, word] >> (j - word * BITS_PER_DRAW)) & 1
                 rule.score[j] += digit << level

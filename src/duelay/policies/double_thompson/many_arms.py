@@ -1,9 +1,9 @@
-"""Double Thompson sampling among many arms: rows that nobody needs are not drawn.
+"""Double Thompson sampling among many arms, without drawing the rows that cannot matter.
 
-The duels have the same law as those of `duelay.rules.double_thompson`. Once some arms lead, a few
-rows of the first sample tell which arm beats the most others. The rows of the favourite, and of the
-arms that are likely to reach its score, are drawn. Let s be the best score of these arms. Any other
-arm i reaches s with at most the chance (Chernoff)
+The duels have the same distribution as those of `duelay.policies.double_thompson.rule`. Once some
+arms lead, a few rows of the first sample tell which arm beats the most others. The rows of the
+favourite, and of the arms that are likely to reach its score, are drawn. Let s be the best score of
+these arms. Any other arm i reaches s with at most the probability (Chernoff)
 
     b_i = exp(-tilt s) prod_j (1 - p_ij + p_ij exp(tilt)).
 
@@ -25,17 +25,21 @@ from numpy.typing import NDArray
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger
 from duelay.ledger.assumption import epoch, is_deaf
-from duelay.rules.beliefs import beats_for_certain, chance_above_half, draw_above_half
-from duelay.rules.quiet import (
+from duelay.policies.double_thompson.beta_posterior import (
+    beats_for_certain,
+    chance_above_half,
+    draw_above_half,
+)
+from duelay.policies.double_thompson.quiet_stretches import (
     calm_of_favourite,
     is_quiet,
     loses_some,
     pass_quiet_turns,
     quiet_turns,
 )
-from duelay.rules.samples import (
-    BITS,
-    TOGETHER,
+from duelay.policies.double_thompson.row_samples import (
+    BITS_PER_DRAW,
+    ROWS_PER_SUM,
     find_c,
     is_unbeaten,
     lay_bounds,
@@ -44,18 +48,18 @@ from duelay.rules.samples import (
     sample_row,
     tilted,
 )
-from duelay.rules.turn import calm_until, least_asked, pass_over, select, wins_and_count
+from duelay.policies.turn import calm_until, least_asked, pass_over, select, wins_and_count
 
-MANY = 32  # arms
-_ROWS = 8  # drawn before the whole sample is
-_SHARE = 0.12  # an arm's row is drawn only if its bound has this share of the sum of all bounds
-_MORE = 1.0 + 1e-9  # times: no choice between equal bounds is left to the last bit of a logarithm
-_RARE = 0.5  # once a proposal has at most this chance, no more rows are drawn
-_TILT = 8.0  # the tilt times sqrt(K): an arm that leads by 2 sqrt(K) is seen to lead
+MANY_ARMS_FROM = 32  # arms have this rule
+_MAX_DRAWN_ROWS = 8  # before the whole sample is drawn
+_MIN_BOUND_SHARE = 0.12  # of the sum of all bounds, for the row of an arm to be drawn
+_TIE_FACTOR = 1.0 + 1e-9  # bounds within it are equal, whatever the last bit of a logarithm
+_RARE_PROPOSAL = 0.5  # no more rows are drawn once a proposal has at most this probability
+_TILT_BY_ROOT_K = 8.0  # the tilt times sqrt(K): an arm that leads by 2 sqrt(K) is seen to lead
 
 
 class ManyArmsRule(NamedTuple):
-    """What double Thompson sampling remembers of many arms, and room to work in."""
+    """The memory of double Thompson sampling for many arms, and working space."""
 
     alpha: float
     tilt: float
@@ -76,8 +80,8 @@ class ManyArmsRule(NamedTuple):
     beater: NDArray[np.int64]  # (K,): who last beat it for certain
     in_c: NDArray[np.bool_]  # (K,): whether it is in C
     score: NDArray[np.int64]  # (K,): how many arms it beats
-    row: NDArray[np.bool_]  # (K,): whom the first arm beats in the second sample
-    rows: NDArray[np.bool_]  # (9, K): the rows drawn of the first sample: whom each arm beats
+    row: NDArray[np.bool_]  # (K,): which arms the first arm beats in the second sample
+    rows: NDArray[np.bool_]  # (9, K): the rows drawn of the first sample
     drawn: NDArray[np.int64]  # (9,): the arms of these rows
     won: NDArray[np.int64]  # (9,): how many each of them beats
     bound: NDArray[np.float64]  # (K,): `weight`, given these rows; 0 for an arm that cannot win
@@ -94,10 +98,11 @@ class ManyArmsRule(NamedTuple):
 
 def many_arms_rule(alpha: float, n_arms: int) -> ManyArmsRule:
     """Return the rule at its start."""
-    shape, tilt, words = (n_arms, n_arms), _TILT / math.sqrt(n_arms), -(-n_arms // BITS)
+    shape, words = (n_arms, n_arms), -(-n_arms // BITS_PER_DRAW)
+    tilt = _TILT_BY_ROOT_K / math.sqrt(n_arms)
     columns = np.arange(n_arms)
     fresh = np.zeros(words, dtype=np.int64)
-    np.bitwise_or.at(fresh, columns // BITS, 1 << (columns % BITS))
+    np.bitwise_or.at(fresh, columns // BITS_PER_DRAW, 1 << (columns % BITS_PER_DRAW))
     return ManyArmsRule(
         alpha=alpha,
         tilt=tilt,
@@ -119,13 +124,13 @@ def many_arms_rule(alpha: float, n_arms: int) -> ManyArmsRule:
         in_c=np.zeros(n_arms, dtype=np.bool_),
         score=np.zeros(n_arms, dtype=np.int64),
         row=np.zeros(n_arms, dtype=np.bool_),
-        rows=np.zeros((_ROWS + 1, n_arms), dtype=np.bool_),
-        drawn=np.zeros(_ROWS + 1, dtype=np.int64),
-        won=np.zeros(_ROWS + 1, dtype=np.int64),
+        rows=np.zeros((_MAX_DRAWN_ROWS + 1, n_arms), dtype=np.bool_),
+        drawn=np.zeros(_MAX_DRAWN_ROWS + 1, dtype=np.int64),
+        won=np.zeros(_MAX_DRAWN_ROWS + 1, dtype=np.int64),
         bound=np.zeros(n_arms),
         waits=np.zeros(n_arms, dtype=np.bool_),
         todo=np.zeros(words, dtype=np.int64),
-        losses=np.zeros((TOGETHER, words), dtype=np.int64),
+        losses=np.zeros((ROWS_PER_SUM, words), dtype=np.int64),
         counts=np.zeros((max(4, n_arms.bit_length()), words), dtype=np.int64),
         floor=np.zeros(n_arms),
         together=np.zeros(1),
@@ -140,14 +145,14 @@ def take_floors(rule: ManyArmsRule) -> float:
     """Return a floor of the chance that the favourite beats all others; 0 if it is below 1/2.
 
     If it is at least 1/2, so is each of the favourite's chances, until there is news of both arms.
-    Then nobody beats the favourite for certain: it stays in C.
+    No arm then beats the favourite for certain, so that it stays in C.
     """
     arm, together = rule.favourite[0], 1.0
     for j in range(rule.floor.size):
         if j != arm:
             rule.floor[j] = rule.low[arm, j]
             together *= rule.floor[j]
-            if together < 0.5 * _MORE:
+            if together < 0.5 * _TIE_FACTOR:
                 return 0.0
     return together
 
@@ -215,7 +220,7 @@ def propose(
 
 @kernel
 def best_drawn(rule: ManyArmsRule, n_drawn: int, rng: Any) -> Any:
-    """Return who has the best score of the arms whose rows are drawn; of several, any."""
+    """Return the arm with the best score among the drawn rows; a random one if several tie."""
     first, best, ties = 0, -1, 0
     for place in range(n_drawn):
         if rule.won[place] > best:
@@ -229,7 +234,7 @@ def best_drawn(rule: ManyArmsRule, n_drawn: int, rng: Any) -> Any:
 
 @kernel
 def best_of_all(rule: ManyArmsRule, rng: Any) -> Any:
-    """Return the arm of C with the best score; of several, any."""
+    """Return the arm of C with the best score; a random one if several tie."""
     first, best, ties = 0, -1, 0
     for i in range(rule.score.size):
         if rule.in_c[i] and rule.score[i] >= best:
@@ -262,12 +267,12 @@ def contest(rule: ManyArmsRule, ledger: Ledger, width: float, rng: Any) -> Any:
         total, likeliest = 0.0, 0
         for i in range(k):
             total += rule.bound[i]
-            if rule.bound[i] > _MORE * rule.bound[likeliest]:
+            if rule.bound[i] > _TIE_FACTOR * rule.bound[likeliest]:
                 likeliest = i
         each = math.exp(-rule.tilt * (best - 0.5 * (k - 1)))
-        if total * each <= _RARE:
+        if total * each <= _RARE_PROPOSAL:
             break
-        if n_drawn == _ROWS or rule.bound[likeliest] < _SHARE * total:
+        if n_drawn == _MAX_DRAWN_ROWS or rule.bound[likeliest] < _MIN_BOUND_SHARE * total:
             return sample_and_choose(rule, ledger, width, n_drawn, rng)
         if not is_unbeaten(rule, ledger, likeliest, width):
             rule.bound[likeliest] = 0.0

@@ -1,4 +1,4 @@
-"""Double Thompson sampling on the ledger: with the coin it needs to know nothing of the delays."""
+"""Double Thompson sampling, which needs no knowledge of the delays with the coin."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import ClassVar
 
 from duelay._core import checks
 from duelay.delays import Delay
+from duelay.policies.double_thompson.many_arms import MANY_ARMS_FROM, ManyArmsRule, many_arms_rule
+from duelay.policies.double_thompson.rule import DoubleThompsonRule, double_thompson_rule
 from duelay.policies.policy import AnyLedgerPolicy
 from duelay.policies.rucb import check_alpha
-from duelay.rules.double_thompson import DoubleThompsonRule, double_thompson_rule
-from duelay.rules.many_arms import MANY, ManyArmsRule, many_arms_rule
 from duelay.text import named
 
 
 @named("policy", "double-thompson")
 @dataclass(frozen=True, kw_only=True)
 class DoubleThompson(AnyLedgerPolicy):
-    """Sample who beats whom; the arm that beats the most duels the arm most able to beat it.
+    """Double Thompson sampling: both arms are chosen by samples from a Beta posterior.
 
     Every tick draws theta_ij ~ Beta(S_ij + 1, N~_ij - S_ij + 1) from the ledger, with S clipped to
     [0, N~]. The first arm beats the most others in this sample, among the arms whose upper bounds
-    allow it. The second arm is the one most able to beat the first in a second sample.
+    allow it. The second arm is the one most likely to beat the first in a second sample.
 
-    With ``order="coin"``, the default, it needs to know nothing about the delays: late conversions
-    speak against either arm alike, and pull estimates towards 1/2 but never across it.
+    With ``order="coin"``, the default, it needs no knowledge of the delays: late conversions count
+    against both arms alike, and move estimates towards 1/2 but never across it.
 
-    By the clock, with a law that is told or learned, all pairs take turns while next to nothing has
-    been heard: a burst at launch is not spent on one arm.
+    With a clock and a law that is given or learned, all pairs take turns until answers arrive, so
+    that a burst of duels at the launch is not spent on one arm.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class DoubleThompson(AnyLedgerPolicy):
         ``"learn-from-self-duels"`` learns it from self-duels alone, which must really be shown.
     order : ``"coin"``, ``"alternate"`` (each pair in turns, begun by a coin) or ``"champion"`` (the
         first arm of the rule first).
-    window : ticks after which a conversion is no longer counted; None waits for ever, or, where the
+    window : ticks after which a conversion is no longer counted; None for no limit, or, where the
         law is learned, 10,000 ticks.
     alpha : width of the bounds; above 1/2. The authors' choice: 0.51.
     ties : ``"random"``, or ``"regret"`` for D-TS+: arms that tie for the first place are told apart
@@ -71,6 +71,6 @@ class DoubleThompson(AnyLedgerPolicy):
 
     def rule(self, n_arms: int) -> DoubleThompsonRule | ManyArmsRule:
         """Return double Thompson sampling's rule; many arms have one of their own."""
-        if n_arms >= MANY and self.ties == "random":
+        if n_arms >= MANY_ARMS_FROM and self.ties == "random":
             return many_arms_rule(self.alpha, n_arms)
         return double_thompson_rule(self.alpha, self.ties == "regret", n_arms)

@@ -10,9 +10,9 @@ import numpy as np
 from duelay._core.jit import kernel
 from duelay.ledger import Ledger
 from duelay.ledger.assumption import evidence, expected, expected_at_last, is_settled
-from duelay.rules.turn import wins_and_count
+from duelay.policies.turn import wins_and_count
 
-_STEPS = 100_000  # of a continued fraction, which takes about the square root of N~ steps
+_MAX_FRACTION_STEPS = 100_000  # of a continued fraction, which needs about sqrt(N~)
 
 
 @kernel
@@ -50,7 +50,7 @@ def chance_above_half(s: float, n: float) -> float:
     front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) - (a + b) * math.log(2.0)
     c, d = 1.0, 1.0 / (1.0 - 0.5 * (a + b) / (a + 1.0))
     fraction = d
-    for m in range(1, _STEPS):
+    for m in range(1, _MAX_FRACTION_STEPS):
         even = 0.5 * m * (b - m) / ((a + 2 * m - 1.0) * (a + 2 * m))
         d = 1.0 / (1.0 + even * d)
         c = 1.0 + even / c

@@ -11,8 +11,8 @@ from duelay.ledger import age_to, hear, open_ledger, record
 from duelay.ledger.assumption import FOREVER
 from duelay.ledger.bets import start_bets
 from duelay.ledger.patience import worth
-from duelay.rules.decide import DecideRule, find_leader, find_rival
-from duelay.rules.turn import calm_until, declared, select
+from duelay.policies.decide import DecideRule, find_leader, find_rival
+from duelay.policies.turn import calm_until, declared, select
 
 
 class Middle:

@@ -12,9 +12,13 @@ import pytest
 import duelay
 from duelay import delays
 from duelay.ledger import age_to, assume, hear, open_ledger, record
-from duelay.rules import many_arms
-from duelay.rules.beliefs import beats_for_certain, chance_above_half, draw_above_half
-from duelay.rules.many_arms import (
+from duelay.policies.double_thompson import many_arms
+from duelay.policies.double_thompson.beta_posterior import (
+    beats_for_certain,
+    chance_above_half,
+    draw_above_half,
+)
+from duelay.policies.double_thompson.many_arms import (
     ManyArmsRule,
     best_drawn,
     best_of_all,
@@ -28,9 +32,9 @@ from duelay.rules.many_arms import (
     take_floors,
     take_out,
 )
-from duelay.rules.quiet import is_quiet, loses_some, quiet_turns
-from duelay.rules.samples import note_news, tilted
-from duelay.rules.turn import select, wins_and_count
+from duelay.policies.double_thompson.quiet_stretches import is_quiet, loses_some, quiet_turns
+from duelay.policies.double_thompson.row_samples import note_news, tilted
+from duelay.policies.turn import select, wins_and_count
 
 pytestmark = pytest.mark.interpreted
 

@@ -1,4 +1,4 @@
-"""One turn of any rule: the functions that the live player and the simulator both run."""
+"""The turn of any rule: functions that the live player and the simulator share."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from duelay.ledger import Ledger, age_to, record
 from duelay.ledger.assumption import drifts, evidence, settles
 from duelay.ledger.order import arrange
 
-_ALPHA = 0.51  # width of the bounds that choose a rival where self-duels are not allowed
+_RIVAL_ALPHA = 0.51  # width of the bounds that choose a rival where self-duels are not allowed
 
 
 def no_rule(rule: Any) -> str:
-    """Say what is missing where no `select` is registered for a rule."""
+    """Return what is missing if no `select` is registered for a rule."""
     name = type(rule).__name__
     if not hasattr(rule, "_fields"):
         return f"rule() must return a NamedTuple, whose type picks its select, got a {name}"
@@ -34,28 +34,27 @@ def select(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
 
 @generic
 def calm_until(rule: Any, ledger: Ledger, arm: int, t: int) -> int:
-    """Return the last tick up to which the rule goes on letting `arm` duel itself.
+    """Return the last tick up to which the rule lets `arm` duel itself.
 
-    Nothing is heard in the meantime, and nothing is on its way. A rule that cannot tell without
-    choosing returns t.
+    It is asked while no answer is pending. A rule that cannot tell without choosing returns t.
     """
     return t
 
 
 @generic
 def pass_over(rule: Any, turns: int) -> None:
-    """Note that so many turns of a calm pass without being looked at."""
+    """Tell the rule that so many turns of a calm are skipped."""
 
 
 @generic
 def declared(rule: Any, ledger: Ledger) -> int:
-    """Return the arm that the rule has declared the winner; -1, as for most rules, if none is."""
+    """Return the arm that the rule has declared the winner; -1 if none, as for most rules."""
     return -1
 
 
 @kernel
 def only_one(active: Any) -> int:
-    """Return the arm that alone is still active; -1 while there are more, or none."""
+    """Return the only active arm; -1 if several or none are active."""
     n_active, last = 0, -1
     for i in range(active.size):
         if active[i]:
@@ -66,7 +65,7 @@ def only_one(active: Any) -> int:
 
 @kernel
 def turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
-    """Bring the ledger to tick t, choose a pair and who is shown first, write it down."""
+    """Advance the ledger to tick t, choose a pair and its order, and record the duel."""
     age_to(ledger, t)
     i, j = pick(rule, ledger, t, rng)
     record(ledger, i, j, t)
@@ -76,7 +75,7 @@ def turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
 @border
 @entry_by_address
 def take_turn(rule: Any, ledger: Ledger, place: Any, t: int) -> Any:
-    """`turn`, for Python to call: with a Generator, or what `by_address` makes of it."""
+    """Take a `turn` from Python; the generator may be given by its address."""
     return turn(rule, ledger, t, generator_at(place))
 
 
@@ -85,7 +84,7 @@ def take_turn(rule: Any, ledger: Ledger, place: Any, t: int) -> Any:
 def take_picks(
     rule: Any, ledger: Ledger, t: int, rng: np.random.Generator, pairs: NDArray[np.int64]
 ) -> None:
-    """`pick` as often as there are rows, (n, 2), for Python to call; nothing is written down."""
+    """Choose as many pairs as there are rows, (n, 2), from Python; nothing is recorded."""
     for row in range(pairs.shape[0]):
         i, j = pick(rule, ledger, t + row, rng)
         pairs[row, 0] = i
@@ -94,7 +93,7 @@ def take_picks(
 
 @kernel
 def pick(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
-    """Choose a pair, and who is shown first."""
+    """Choose a pair and its order."""
     i, j = select(rule, ledger, t, rng)
     k = ledger.plays.shape[0]
     if i < 0 or j < 0 or i >= k or j >= k:
@@ -107,11 +106,11 @@ def pick(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
 @border
 @kernel
 def rival(ledger: Ledger, i: int, t: int) -> int:
-    """Return the other arm that is most able to beat i: the largest U_ji, as RUCB has it."""
+    """Return the arm other than i with the largest U_ji, as RUCB chooses it."""
     best, highest = 0 if i else 1, -math.inf
     for j in range(ledger.plays.shape[0]):
         if j != i:
-            u = upper_bound(ledger, j, i, _ALPHA * math.log(t))
+            u = upper_bound(ledger, j, i, _RIVAL_ALPHA * math.log(t))
             if u > highest:
                 best, highest = j, u
     return best
@@ -119,9 +118,9 @@ def rival(ledger: Ledger, i: int, t: int) -> int:
 
 @kernel
 def least_asked(ledger: Ledger, rng: np.random.Generator) -> Any:
-    """Return two different arms that have duelled the least; of several pairs, any.
+    """Return the two different arms with the fewest duels; one of them at random if they tie.
 
-    The arm that was shown first less often comes first; only the order "champion" keeps that.
+    The arm that was shown first less often comes first, which only the order "champion" keeps.
     """
     first, second, least, ties = 0, 0, 0, 0
     for i in range(ledger.plays.shape[0]):
@@ -148,9 +147,9 @@ def is_beaten(ledger: Ledger, i: int, j: int, width: float) -> bool:
 
 @kernel
 def stays_unbeaten(ledger: Ledger, i: int, j: int, width: float) -> bool:
-    """Whether U_ij, at least 1/2 now, stays so until i or j is played or heard of again.
+    """Whether U_ij, at least 1/2 now, stays so until i or j has a new duel or answer.
 
-    As time goes by only the width and *expected* grow, and N~/2 - S is at most
+    Without one only the width and *expected* grow, and N~/2 - S is at most
     conversions[j,i] - conversions[i,j] + plays[i,j] / 2.
     """
     if drifts(ledger.assumed):
@@ -164,7 +163,7 @@ def stays_unbeaten(ledger: Ledger, i: int, j: int, width: float) -> bool:
 
 @kernel
 def upper_bound(ledger: Ledger, i: int, j: int, width: float) -> float:
-    """U_ij = mu^_ij + sqrt(width N_ij) / N~_ij; infinite where nothing has been heard.
+    """Return U_ij = mu^_ij + sqrt(width N_ij) / N~_ij; infinite where N~_ij is 0.
 
     Equation 5 has width = alpha log t, Remark 1 (RR-DB-Delay) width = log(K t / delta).
     """
@@ -176,6 +175,6 @@ def upper_bound(ledger: Ledger, i: int, j: int, width: float) -> float:
 
 @kernel
 def wins_and_count(ledger: Ledger, i: int, j: int) -> Any:
-    """Return S_ij, clipped to [0, N~_ij], and N~_ij: wins and their number, as of a Beta."""
+    """Return S_ij, clipped to [0, N~_ij], and N~_ij: the wins and duels of a Beta posterior."""
     _, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, j)
     return min(max(s, 0.0), n_tilde), n_tilde

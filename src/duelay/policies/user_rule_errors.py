@@ -1,4 +1,4 @@
-"""What is wrong with a user's rule, in a sentence: it does not compile, or chooses no two arms."""
+"""Explain errors of a user's rule: it does not compile, or does not choose two arms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from duelay._core import checks, outside
 from duelay._core.numba_parts import COMPILER_ERRORS
 from duelay._core.sources import is_outside
 from duelay.ledger import Ledger
-from duelay.rules.turn import no_rule, select
+from duelay.policies.turn import no_rule, select
 
 # Numba raises an AttributeError where a module lacks a function that a kernel calls.
 ERRORS = (*COMPILER_ERRORS, AttributeError) if COMPILER_ERRORS else ()

@@ -9,8 +9,8 @@ import naive
 from duelay import delays
 from duelay.ledger import age_to, assume, open_ledger, record
 from duelay.ledger.assumption import FOREVER
-from duelay.rules.borda import borda_rule, drop_arms, is_behind, log_error_at
-from duelay.rules.turn import calm_until, turn
+from duelay.policies.borda import borda_rule, drop_arms, is_behind, log_error_at
+from duelay.policies.turn import calm_until, turn
 
 
 def played(rng, law, n_arms, ticks, strong=0):
