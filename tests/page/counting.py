@@ -7,8 +7,8 @@ import sys
 from sqlalchemy import event
 
 from duelay.live import Experiment
-from duelay.page import reading
-from duelay.page.viewing import see, see_list, see_pair
+from duelay.page import incremental
+from duelay.page.build import see, see_list, see_pair
 from page.million import fill
 
 STEP = 10  # instructions of SQLite that are counted at a time
@@ -71,7 +71,7 @@ def looks(path, n, k):
         for _ in range(20):
             experiment.tell(experiment.ask().id)
         now[0] += 1.0
-        reading.reader_of(experiment).settled = -1e18
+        incremental.reader_of(experiment).settled = -1e18
 
     return filled.store, go_on, {
         "see": lambda: see(experiment),

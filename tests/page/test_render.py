@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from duelay.page import render, views
+from duelay.page import render, view_models
 from page import sample
 from page.reading import Page
 
@@ -172,7 +172,9 @@ def test_the_states_say_what_to_do_in_words_and_by_a_shape():
     view, checked = sample.busy()
     busy = Page(render.experiment_part(view, checked, READER)).text
     assert "About 1,200 more duels, about 3 days at this traffic." in busy
-    advice = views.Advice("go-on", "Go on: about 9 more duels.", "about 9 more duels", "a day")
+    advice = view_models.Advice(
+        "go-on", "Go on: about 9 more duels.", "about 9 more duels", "a day"
+    )
     said = Page(render.experiment_part(replace(view, advice=advice), checked, READER)).text
     assert "Go on : about 9 more duels." in said and "a day" not in said
 
@@ -233,7 +235,7 @@ def test_older_duels_keep_the_filter():
 
 
 def test_control_characters_of_names_are_not_sent():
-    said = views.Listed("a\x00b\x1b", "running", None, None, None, "", (), 0, 0, 0, ())
+    said = view_models.Listed("a\x00b\x1b", "running", None, None, None, "", (), 0, 0, 0, ())
     text = render.list_part([said], READER)
     assert "\x00" not in text and "\x1b" not in text and "a\ufffdb\ufffd" in text
 

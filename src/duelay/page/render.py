@@ -1,4 +1,4 @@
-"""Pages as HTML: from the data of `duelay.page.views` to what a browser shows.
+"""Pages as HTML: from the data of `duelay.page.view_models` to what a browser shows.
 
 A page works without JavaScript. With it, its live part is fetched again and morphed in place. There
 is no inline style and no inline script, so that a strict Content-Security-Policy holds. A report is
@@ -19,10 +19,11 @@ from markupsafe import Markup, escape
 from duelay._core.waiting import at_least
 from duelay._core.words import in_html
 from duelay._version import __version__
-from duelay.page import drawing, glyphs, pasting, views, words
+from duelay.page import formats, snippets, view_models
+from duelay.page.api_docs import read_calls
 from duelay.page.assets import STATIC, source_of
-from duelay.page.calls import read_calls
-from duelay.page.log import OF_CONVERSIONS, OUTCOMES
+from duelay.page.charts import drawing, sparklines
+from duelay.page.duel_log import OF_CONVERSIONS, OUTCOMES
 
 __all__ = [
     "POLICY",
@@ -91,7 +92,7 @@ class Viewer:
 
 
 def list_page(
-    listed: Sequence[views.Listed],
+    listed: Sequence[view_models.Listed],
     viewer: Viewer,
     problem: str = "",
     said: Mapping[str, str] | None = None,
@@ -102,18 +103,21 @@ def list_page(
     )
 
 
-def list_version(listed: Sequence[views.Listed]) -> str:
+def list_version(listed: Sequence[view_models.Listed]) -> str:
     """A text that changes with anything in the list."""
     return hashlib.sha256(repr(list(listed)).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def list_part(listed: Sequence[views.Listed], viewer: Viewer) -> str:
+def list_part(listed: Sequence[view_models.Listed], viewer: Viewer) -> str:
     """The part of the list that is fetched again."""
     return _render("list_part.html", viewer, listed=listed)
 
 
 def experiment_page(
-    view: views.Experiment, checked: views.Checked | None, viewer: Viewer, notice: str = ""
+    view: view_models.Experiment,
+    checked: view_models.Checked | None,
+    viewer: Viewer,
+    notice: str = "",
 ) -> str:
     """An experiment; `notice` is a sentence on what was just done or refused."""
     at = _at(viewer, "e", view.name)
@@ -128,25 +132,27 @@ def experiment_page(
     )
 
 
-def experiment_part(view: views.Experiment, checked: views.Checked | None, viewer: Viewer) -> str:
+def experiment_part(
+    view: view_models.Experiment, checked: view_models.Checked | None, viewer: Viewer
+) -> str:
     """The part of it that is fetched again."""
     return _render("experiment_part.html", viewer, view=view, checked=checked, is_part=True)
 
 
-def pair_page(view: views.Experiment, pair: views.Pair, viewer: Viewer) -> str:
+def pair_page(view: view_models.Experiment, pair: view_models.Pair, viewer: Viewer) -> str:
     """Two arms of an experiment."""
     at = _at(viewer, "e", view.name, "pair", str(pair.first.number), str(pair.second.number))
     return _render("pair.html", viewer, view=view, pair=pair, polls=at, is_part=False)
 
 
-def pair_part(view: views.Experiment, pair: views.Pair, viewer: Viewer) -> str:
+def pair_part(view: view_models.Experiment, pair: view_models.Pair, viewer: Viewer) -> str:
     """The part of it that is fetched again."""
     return _render("pair_part.html", viewer, view=view, pair=pair, is_part=True)
 
 
 def log_page(
-    view: views.Experiment,
-    duels: Sequence[views.Duel],
+    view: view_models.Experiment,
+    duels: Sequence[view_models.Duel],
     filter: Mapping[str, str],
     next: str,
     viewer: Viewer,
@@ -229,8 +235,8 @@ def _sentence(said: str, name: str | None) -> str:
 def _moment(value: float | None, form: str = "full") -> Markup:
     """A moment, which `page.js` writes in the viewer's zone."""
     if value is None:
-        return Markup(words.NONE)
-    at, said = words.iso(value), words.utc(value, to_seconds=form == "seconds")
+        return Markup(formats.NONE)
+    at, said = formats.iso(value), formats.utc(value, to_seconds=form == "seconds")
     return Markup(f'<time datetime="{at}" data-form="{form}" title="{said}">{said}</time>')
 
 
@@ -250,14 +256,14 @@ def _make() -> Environment:
         auto_reload=False,
     )
     made.filters.update(
-        about=words.about,
+        about=formats.about,
         code=_code,
-        count=words.count,
-        duration=words.duration,
+        count=formats.count,
+        duration=formats.duration,
         moment=_moment,
-        one_in=words.one_in,
-        share=words.share,
-        times=words.times,
+        one_in=formats.one_in,
+        share=formats.share,
+        times=formats.times,
     )
     made.globals.update(
         ADVICE=ADVICE,
@@ -271,19 +277,19 @@ def _make() -> Environment:
         VERDICTS=VERDICTS,
         draw=drawing.draw,
         fill=drawing.fill,
-        gauge=glyphs.gauge,
-        in_curl=pasting.in_curl,
-        in_python=pasting.in_python,
+        gauge=sparklines.gauge,
+        in_curl=snippets.in_curl,
+        in_python=snippets.in_python,
         inline=_inline,
         kind=drawing.kind,
-        many=words.many,
-        reach=glyphs.reach,
+        many=formats.many,
+        reach=sparklines.reach,
         sentence=_sentence,
-        span=words.span,
-        spark=glyphs.spark,
+        span=formats.span,
+        spark=sparklines.spark,
         version=__version__,
         version_of=list_version,
-        whisker=glyphs.whisker,
+        whisker=sparklines.whisker,
     )
     return made
 

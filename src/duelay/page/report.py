@@ -6,7 +6,7 @@ from pathlib import Path
 
 from duelay._core.files import write_whole
 from duelay.live import Experiment
-from duelay.page import render, viewing
+from duelay.page import build, render
 
 
 def report(experiment: Experiment) -> str:
@@ -14,7 +14,7 @@ def report(experiment: Experiment) -> str:
 
     It loads nothing, has no forms, and shows the tables of its charts where scripts are not run.
     """
-    view, checked = viewing.see(experiment), viewing.check(experiment)
+    view, checked = build.see(experiment), build.check(experiment)
     viewer = render.Viewer(may_change=False, may_keys=False, is_static=True)
     return render.experiment_page(view, checked, viewer)
 

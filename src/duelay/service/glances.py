@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from duelay.live import Experiment
-from duelay.page import viewing
-from duelay.page.views import Checked
+from duelay.page import build
+from duelay.page.view_models import Checked
 from duelay.service.desks import Desks
 
 R = TypeVar("R")
@@ -110,7 +110,7 @@ class Checks:
         begun, before = self.passed(), self._found.get(place)
         checked = None if before is None else before.checked
         try:
-            checked = viewing.check(experiment)
+            checked = build.check(experiment)
         except Exception:
             _LOG.exception("a fault while checking %r", experiment.name)
         finally:

@@ -8,7 +8,7 @@ from sqlalchemy import and_, false, or_, select
 
 from duelay.live import Experiment, schema
 from duelay.live.book import MICRO, read_arms
-from duelay.page.views import Duel
+from duelay.page.view_models import Duel
 
 OUTCOMES = ("first won", "second won", "tie", "pending", "silent", "late")
 OF_CONVERSIONS = ("first won", "pending", "silent", "late")  # outcomes where conversions are told

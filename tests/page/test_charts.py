@@ -5,13 +5,14 @@ import re
 
 import pytest
 
-from duelay.page import drawing, glyphs, views
+from duelay.page import view_models
+from duelay.page.charts import drawing, sparklines
 from page import sample
 
 
 def chart(values, x=None, **said):
     x = x or tuple(float(i) for i in range(len(values)))
-    return views.Chart("c", "Title", "", x, (views.Line("a", tuple(values)),), **said)
+    return view_models.Chart("c", "Title", "", x, (view_models.Line("a", tuple(values)),), **said)
 
 
 @pytest.mark.parametrize("kind", ["number", "share", "evidence"])
@@ -34,9 +35,9 @@ def test_counts_have_two_to_six_ticks_that_are_whole(top):
 
 
 def test_evidence_far_beyond_its_declaration_leaves_the_line_in_sight():
-    level = views.Line("declared", (80.0, 80.0), "level")
-    lines = (views.Line("a", (1.0, 1e250)), level)
-    drawn = drawing.draw(views.Chart("c", "", "", (0.0, 1.0), lines, y_kind="evidence"))
+    level = view_models.Line("declared", (80.0, 80.0), "level")
+    lines = (view_models.Line("a", (1.0, 1e250)), level)
+    drawn = drawing.draw(view_models.Chart("c", "", "", (0.0, 1.0), lines, y_kind="evidence"))
     assert 0.4 < drawn.height(80.0) < 0.9
     assert drawn.height(1e250) == 1.0
     assert drawn.say(1e250) == "10^250 times"
@@ -127,14 +128,14 @@ def test_a_band_is_one_area_and_one_entry_of_the_legend():
 def test_nothing_is_drawn_of_nothing():
     assert drawing.draw(None) is None
     assert drawing.draw(chart(())) is None
-    assert glyphs.spark(()) == glyphs.spark((3,)) == ""
+    assert sparklines.spark(()) == sparklines.spark((3,)) == ""
 
 
 def test_whiskers_reach_as_far_as_the_arms_do():
     near = [sample.arm(0, "a", 1, lower=0.45, upper=0.58)]
-    assert glyphs.reach(near) == 0.1
-    assert glyphs.reach([sample.arm(0, "a", 0)]) == 0.5
-    assert glyphs.reach([sample.arm(0, "a", 1, lower=-0.1, upper=0.6)]) == 0.5
-    dot = re.search(r'cx="([\d.]+)"', glyphs.whisker(0.45, 0.55, 0.58, 0.1))
+    assert sparklines.reach(near) == 0.1
+    assert sparklines.reach([sample.arm(0, "a", 0)]) == 0.5
+    assert sparklines.reach([sample.arm(0, "a", 1, lower=-0.1, upper=0.6)]) == 0.5
+    dot = re.search(r'cx="([\d.]+)"', sparklines.whisker(0.45, 0.55, 0.58, 0.1))
     assert math.isclose(float(dot[1]), 4 + 124 * 0.75)
-    assert "reach" not in glyphs.whisker(None, None, None)
+    assert "reach" not in sparklines.whisker(None, None, None)

@@ -14,9 +14,9 @@ from duelay.live.choosing import Chooser
 from duelay.live.events import note
 from duelay.live.series import read_totals
 from duelay.live.upkeep import forget
-from duelay.page import reading, views
-from duelay.page.advising import _time_left, _usual_gap, between, long_words
-from duelay.page.viewing import check, read_log, see, see_list, see_pair
+from duelay.page import incremental, view_models
+from duelay.page.advice import _time_left, _usual_gap, between, long_words
+from duelay.page.build import check, read_log, see, see_list, see_pair
 from duelay.players.opinions import DuelsLeft, opinions
 from live.hours import Hours, visit
 from page.million import fill, numbers_of
@@ -38,7 +38,7 @@ def make(url, hours, arms=ARMS, **more):
 
 def fresh(experiment):
     """See it, whenever it was settled last."""
-    reading.reader_of(experiment).settled = -1e18
+    incremental.reader_of(experiment).settled = -1e18
     return see(experiment)
 
 
@@ -78,7 +78,7 @@ def charts_of(view):
     return [
         chart
         for chart in (getattr(view, field.name) for field in dataclasses.fields(view))
-        if isinstance(chart, views.Chart)
+        if isinstance(chart, view_models.Chart)
     ]
 
 
@@ -233,7 +233,7 @@ def test_past_chances_are_reckoned_once(busy, hours, monkeypatch):
         calls.append(args)
         return opinions(*args)
 
-    monkeypatch.setattr("duelay.page.charts.opinions", count)
+    monkeypatch.setattr("duelay.page.charts.series.opinions", count)
     first = fresh(busy).chances
     n = len(calls)
     hours.pass_by(61.0)
@@ -372,7 +372,7 @@ def test_it_is_settled_at_most_once_a_second_and_not_where_nothing_is_open(url, 
     experiment = make(url, hours)
     visit(experiment, hours, 20, MU)
     calls, passed = [], Hours(50.0)
-    monkeypatch.setattr(reading, "_passed", passed)
+    monkeypatch.setattr(incremental, "_passed", passed)
     with monkeypatch.context() as patch:
         patch.setattr(experiment._desk, "submit", lambda act: calls.append(act))
         for seconds, n in ((0.0, 1), (0.5, 1), (0.4, 1), (0.2, 2), (0.9, 2)):
@@ -600,12 +600,12 @@ def test_where_no_duels_come_it_says_no_time(busy, hours):
 
 def test_a_long_pause_is_no_traffic(busy, hours):
     """700 duels came in some six hours; the time is by these, and not by a day's mean."""
-    with reading.look(busy) as seen:
+    with incremental.look(busy) as seen:
         totals = read_totals(seen.connection, seen.id)
         before = _usual_gap(seen, 700, totals)
     hours.pass_by(10 * 3600.0)
     visit(busy, hours, 1, MU)
-    with reading.look(busy) as seen:
+    with incremental.look(busy) as seen:
         totals = read_totals(seen.connection, seen.id)
         after = _usual_gap(seen, 701, totals)
     assert before == pytest.approx(30.0, rel=0.2) and after == pytest.approx(before, rel=0.2)
@@ -748,6 +748,6 @@ def test_an_outcome_that_is_none_is_refused(busy):
 
 
 def test_a_rare_outcome_is_looked_for_some_way_at_a_time(busy, monkeypatch):
-    monkeypatch.setattr("duelay.page.log._FURTHEST", 100)
+    monkeypatch.setattr("duelay.page.duel_log._FURTHEST", 100)
     duels, following = read_log(busy, outcome="tie")
     assert duels == [] and following == str(len(numbers_of(busy)) - 99)

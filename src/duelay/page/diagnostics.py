@@ -12,9 +12,9 @@ from duelay.delays.fitting import DelayEstimate
 from duelay.estimates.delays import describe_curve, find_delays
 from duelay.live import Experiment
 from duelay.logs.history import History
-from duelay.page.charts import values_of
-from duelay.page.reading import reader_of
-from duelay.page.views import Chart, Checked, Line, Test
+from duelay.page.charts.series import values_of
+from duelay.page.incremental import reader_of
+from duelay.page.view_models import Chart, Checked, Line, Test
 from duelay.players.alarms import FEWEST, REMARKS, find_all, level_of
 
 _LATEST = 100_000  # duels that are looked at ...

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from duelay.live import Experiment
-from duelay.page.pasting import in_curl, in_python
+from duelay.page.snippets import in_curl, in_python
 from service.served import Server
 
 NAME = 'it\'s "50 %" & more'

@@ -14,9 +14,9 @@ from duelay.ledger.elsewhere import wait
 from duelay.live import schema
 from duelay.live.book import MICRO
 from duelay.live.series import PairTimes, Totals, read_pairs, read_shown
-from duelay.page.reading import Look
-from duelay.page.views import Chart, Line, Values
-from duelay.page.words import times
+from duelay.page.formats import times
+from duelay.page.incremental import Look
+from duelay.page.view_models import Chart, Line, Values
 from duelay.players.opinions import opinions
 
 Floats = NDArray[np.float64]

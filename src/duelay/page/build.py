@@ -1,4 +1,4 @@
-"""From a live experiment to what its page shows: `duelay.page.views`.
+"""From a live experiment to what its page shows: `duelay.page.view_models`.
 
 The time that `see` takes does not depend on the number of duels: it reads counters that the store
 keeps. `check` goes through the latest duels, and takes a second or so.
@@ -18,9 +18,9 @@ from duelay.live.book import MICRO
 from duelay.live.series import Totals, asked_since, read_totals
 from duelay.live.standing import LiveStanding
 from duelay.live.store import Store
-from duelay.page import views
-from duelay.page.advising import DAY, advise, window_words
-from duelay.page.charts import (
+from duelay.page import view_models
+from duelay.page.advice import DAY, advise, window_words
+from duelay.page.charts.series import (
     ARMS,
     allocation_chart,
     chances_chart,
@@ -29,10 +29,10 @@ from duelay.page.charts import (
     pair_chart,
     pending_chart,
 )
-from duelay.page.checking import check
-from duelay.page.log import read_log
-from duelay.page.reading import Look, forget_others, look, rank
-from duelay.page.words import times
+from duelay.page.diagnostics import check
+from duelay.page.duel_log import read_log
+from duelay.page.formats import times
+from duelay.page.incremental import Look, forget_others, look, rank
 from duelay.players.alarms import REMARKS
 
 __all__ = ["check", "read_log", "see", "see_list", "see_pair"]
@@ -42,7 +42,7 @@ _SPARK = 40  # bars of a sparkline, at the most
 _EVENTS = 50
 
 
-def see(experiment: Experiment, *, settles: bool = True) -> views.Experiment:
+def see(experiment: Experiment, *, settles: bool = True) -> view_models.Experiment:
     """Return what the page of an experiment shows.
 
     With `settles`, silence that is due is settled first; that writes to the store, at most once a
@@ -55,7 +55,7 @@ def see(experiment: Experiment, *, settles: bool = True) -> views.Experiment:
         return kept
 
 
-def see_pair(experiment: Experiment, i: int, j: int) -> views.Pair:
+def see_pair(experiment: Experiment, i: int, j: int) -> view_models.Pair:
     """Return all about two arms, by their numbers."""
     with look(experiment, settles=False) as seen:
         k = len(seen.book.arms)
@@ -67,7 +67,9 @@ def see_pair(experiment: Experiment, i: int, j: int) -> views.Pair:
 _OPENED: weakref.WeakKeyDictionary[Store, dict[str, Experiment]] = weakref.WeakKeyDictionary()
 
 
-def see_list(store: Store, names: Sequence[str] | None = None, **opened: Any) -> list[views.Listed]:
+def see_list(
+    store: Store, names: Sequence[str] | None = None, **opened: Any
+) -> list[view_models.Listed]:
     """Return what the list shows of the experiments of a store, or of some of them.
 
     `opened` is what `Experiment.open` takes.
@@ -90,7 +92,7 @@ def see_list(store: Store, names: Sequence[str] | None = None, **opened: Any) ->
 
 def _listed(
     store: Store, there: dict[str, Experiment], name: str, opened: dict[str, Any]
-) -> views.Listed:
+) -> view_models.Listed:
     if name not in there:
         there[name] = Experiment.open(store, name, **opened)
     try:
@@ -100,7 +102,7 @@ def _listed(
         return _list_one(there[name])
 
 
-def _list_one(experiment: Experiment) -> views.Listed:
+def _list_one(experiment: Experiment) -> view_models.Listed:
     with look(experiment) as seen:
         kept = seen.reader.listed
         if kept is None or kept[0] != seen.version:
@@ -108,7 +110,7 @@ def _list_one(experiment: Experiment) -> views.Listed:
         return kept[1]
 
 
-def _list_entry(seen: Look) -> views.Listed:
+def _list_entry(seen: Look) -> view_models.Listed:
     standing, head = seen.standing, seen.book.head
     totals, today = read_totals(seen.connection, seen.id), _today(seen)
     advice, evidence = advise(seen, today, totals), standing.evidence
@@ -117,7 +119,7 @@ def _list_entry(seen: Look) -> views.Listed:
     sure = None
     if evidence is not None and standing.is_heard:
         sure = _share(evidence.arm[standing.leader] / evidence.level)
-    return views.Listed(
+    return view_models.Listed(
         name=standing.name,
         status=standing.status,
         leader=standing.arms[standing.leader] if standing.is_heard else None,
@@ -140,7 +142,7 @@ def _spark(totals: Totals) -> tuple[int, ...]:
     return tuple(padded.reshape(-1, stride).sum(axis=1).tolist())
 
 
-def _view(seen: Look) -> views.Experiment:
+def _view(seen: Look) -> view_models.Experiment:
     standing, book = seen.standing, seen.book
     settings, head = book.settings, book.head
     today, totals = _today(seen), read_totals(seen.connection, seen.id)
@@ -150,7 +152,7 @@ def _view(seen: Look) -> views.Experiment:
     arms = _arms(seen, order)
     shown = order[:ARMS]
     present = [arm for arm in shown if standing.present[arm]]
-    return views.Experiment(
+    return view_models.Experiment(
         name=settings.name,
         status=head["status"],
         goal=settings.goal,
@@ -226,7 +228,7 @@ def _weighed(standing: LiveStanding) -> str:
     )
 
 
-def _arms(seen: Look, order: Sequence[int]) -> tuple[views.Arm, ...]:
+def _arms(seen: Look, order: Sequence[int]) -> tuple[view_models.Arm, ...]:
     standing = seen.standing
     rows = {row.arm: row for row in standing.rows()}
     heard, pending = (
@@ -242,13 +244,13 @@ def _of_arms(counts: Any) -> list[int]:
     return found
 
 
-def _arm(standing: LiveStanding, row: Any, heard: int, pending: int) -> views.Arm:
+def _arm(standing: LiveStanding, row: Any, heard: int, pending: int) -> view_models.Arm:
     evidence, chances = standing.evidence, standing.chances if standing.is_heard else None
     arm, is_present = row.arm, bool(standing.present[row.arm])
     is_leader = standing.is_heard and arm == standing.leader
     is_unheard = is_leader or not standing.is_heard or math.isnan(row.mean)
     is_weighed = is_present and standing.is_heard
-    return views.Arm(
+    return view_models.Arm(
         number=arm,
         name=standing.arms[arm],
         colour=colour_of(arm),
@@ -267,7 +269,7 @@ def _arm(standing: LiveStanding, row: Any, heard: int, pending: int) -> views.Ar
     )
 
 
-def _matrix(seen: Look, arms: Sequence[int]) -> tuple[tuple[views.Cell | None, ...], ...]:
+def _matrix(seen: Look, arms: Sequence[int]) -> tuple[tuple[view_models.Cell | None, ...], ...]:
     """Return what is known of arms against each other."""
     standing, pending, answers = seen.standing, seen.standing.pending, seen.book.array("answers")
     plays = standing.plays
@@ -287,10 +289,10 @@ def _matrix(seen: Look, arms: Sequence[int]) -> tuple[tuple[views.Cell | None, .
 
 def _cell(
     i: int, j: int, mean: float, lower: float, upper: float, plays: int, heard: int, pending: int
-) -> views.Cell:
+) -> view_models.Cell:
     known, low, high = _share(mean), _share(lower), _share(upper)
     is_heard = heard > 0 and not math.isnan(mean)
-    return views.Cell(
+    return view_models.Cell(
         first=i,
         second=j,
         mean=known if is_heard else None,
@@ -303,7 +305,7 @@ def _cell(
     )
 
 
-def _pair(seen: Look, i: int, j: int) -> views.Pair:
+def _pair(seen: Look, i: int, j: int) -> view_models.Pair:
     standing = seen.standing
     arms = {arm.number: arm for arm in _arms(seen, [i, j])}
     cell = _matrix(seen, [i, j])[0][1]
@@ -317,7 +319,7 @@ def _pair(seen: Look, i: int, j: int) -> views.Pair:
         return (0, 0) if values is None else (int(values[i, j]), int(values[j, i]))
 
     naive = _naive(seen, i, j)
-    return views.Pair(
+    return view_models.Pair(
         first=arms[i],
         second=arms[j],
         cell=cell,
@@ -348,7 +350,7 @@ def _naive(seen: Look, i: int, j: int) -> float | None:
     return float(wins / of) if of else None
 
 
-def _pair_words(seen: Look, cell: views.Cell, naive: float | None) -> str:
+def _pair_words(seen: Look, cell: view_models.Cell, naive: float | None) -> str:
     """Say how the two compare."""
     first, second = (seen.book.arms[arm] for arm in (cell.first, cell.second))
     if cell.plays == 0:
@@ -366,7 +368,7 @@ def _pair_words(seen: Look, cell: views.Cell, naive: float | None) -> str:
     )
 
 
-def _verdict(seen: Look, cell: views.Cell, lower: float, upper: float) -> str:
+def _verdict(seen: Look, cell: view_models.Cell, lower: float, upper: float) -> str:
     """Say which of two arms is better, if that is known: by a declaration, or the interval."""
     winner, bets, arms = seen.standing.winner, seen.book.bets, seen.book.arms
     if winner is not None and winner in (cell.first, cell.second):
@@ -381,11 +383,11 @@ def _verdict(seen: Look, cell: views.Cell, lower: float, upper: float) -> str:
     return "which of them is better is not yet clear"
 
 
-def _events(seen: Look) -> tuple[views.Event, ...]:
+def _events(seen: Look) -> tuple[view_models.Event, ...]:
     """Return what happened, the latest first."""
-    found = [views.Event(row["kind"], row["at"] / MICRO, row["words"]) for row in seen.events]
+    found = [view_models.Event(row["kind"], row["at"] / MICRO, row["words"]) for row in seen.events]
     for change in seen.book.changes:
         words = f"{change.arm} {'joined' if change.kind == 'joined' else 'was retired'}"
-        found.append(views.Event(change.kind, float(change.at or 0.0), words))
+        found.append(view_models.Event(change.kind, float(change.at or 0.0), words))
     found.sort(key=lambda event: -event.at)
     return tuple(found[:_EVENTS])

@@ -7,8 +7,8 @@ import numpy as np
 from duelay._core.duration import Duration
 from duelay.live.book import MICRO
 from duelay.live.series import Totals
-from duelay.page.reading import Look
-from duelay.page.views import Advice
+from duelay.page.incremental import Look
+from duelay.page.view_models import Advice
 from duelay.players.alarms import REMARKS
 from duelay.players.opinions import DuelsLeft
 

@@ -1,6 +1,6 @@
 """What the page shows, as plain data: templates read it, and compute nothing.
 
-Times are seconds since the epoch. Numbers are raw; `duelay.page.words` writes them as people do.
+Times are seconds since the epoch. Numbers are raw; `duelay.page.formats` writes them as people do.
 Where something is not known, it is None.
 """
 

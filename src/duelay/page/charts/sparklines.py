@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from duelay.page.views import Arm
+from duelay.page.view_models import Arm
 from duelay.show import html
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from duelay.live import Experiment
-from duelay.page.viewing import check, see
+from duelay.page.build import check, see
 from live.hours import Hours, visit
 from page.million import fill, numbers_of
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from duelay.page import words
-from duelay.page.views import Chart
+from duelay.page import formats
+from duelay.page.view_models import Chart
 
 FLOOR = 1e-3  # evidence below it is drawn there
 
@@ -30,7 +30,7 @@ def x_ends(chart: Chart, is_bars: bool, is_far: bool) -> Ends:
     """The scale of times or ages; `is_far` for a logarithmic one."""
     if is_bars:
         ages = _steps(chart.x[-1], _age_step(chart.x[-1]))
-        ticks = tuple((_index(chart.x, age), words.duration(age)) for age in ages)
+        ticks = tuple((_index(chart.x, age), formats.duration(age)) for age in ages)
         return Ends(-0.5, len(chart.x) - 0.5, ticks)
     first, last = chart.x[0], max(chart.x[-1], chart.x[0] + 1e-3)
     if chart.x_kind == "time":
@@ -39,10 +39,10 @@ def x_ends(chart: Chart, is_bars: bool, is_far: bool) -> Ends:
     if is_far:
         low = math.log10(max(first if first > 0 else chart.x[1] / 10, 1e-3))
         high = math.log10(last)
-        logs = [(math.log10(size), words.duration(size)) for size in sizes]
+        logs = [(math.log10(size), formats.duration(size)) for size in sizes]
         return Ends(low, high, tuple((at, said) for at, said in logs if low <= at <= high))
     step = _age_step(last - first)
-    return Ends(first, last, tuple((at, words.duration(at)) for at in _steps(last, step)))
+    return Ends(first, last, tuple((at, formats.duration(at)) for at in _steps(last, step)))
 
 
 def _index(ages: Sequence[float], age: float) -> float:
@@ -74,9 +74,9 @@ def y_ends(chart: Chart) -> Ends:
     if chart.y_kind == "share":
         is_part = chart.x_kind == "age" and not chart.is_stacked and 0 < top <= 0.5
         high, step = _round_up(top) if is_part else (1.0, 0.25)
-        return Ends(0.0, high, tuple((at, words.share(at)) for at in _steps(high, step)))
+        return Ends(0.0, high, tuple((at, formats.share(at)) for at in _steps(high, step)))
     high, step = _round_up(max(top, 1.0), (1, 2, 5, 10), 1.0)
-    return Ends(0.0, high, tuple((at, words.about(at)) for at in _steps(high, step)))
+    return Ends(0.0, high, tuple((at, formats.about(at)) for at in _steps(high, step)))
 
 
 def _round_up(
@@ -102,7 +102,7 @@ def _evidence_ends(chart: Chart, values: Sequence[float]) -> Ends:
 
 
 def _decade(at: float) -> str:
-    return words.about(10**at) if 0 <= at < 6 else f"{10**at:g}" if at < 0 else f"10^{at:.0f}"
+    return formats.about(10**at) if 0 <= at < 6 else f"{10**at:g}" if at < 0 else f"10^{at:.0f}"
 
 
 def _steps(high: float, step: float) -> list[float]:

@@ -16,9 +16,9 @@ from typing import Any
 from markupsafe import Markup
 
 from duelay._core.words import in_html
-from duelay.page import words
-from duelay.page.scales import FLOOR, Ends, x_ends, y_ends
-from duelay.page.views import Chart, Line
+from duelay.page import formats
+from duelay.page.charts.axes import FLOOR, Ends, x_ends, y_ends
+from duelay.page.view_models import Chart, Line
 
 _WIDE = 1000  # units of the picture's own scale, either way
 _ROWS = 20  # of the table at most
@@ -59,10 +59,10 @@ class Drawing:
     def say(self, value: float | None) -> str:
         """A value, in words."""
         if value is None:
-            return words.NONE
+            return formats.NONE
         if self.chart.y_kind == "share":
-            return words.share(value)
-        return words.times(value) if self.chart.y_kind == "evidence" else words.about(value)
+            return formats.share(value)
+        return formats.times(value) if self.chart.y_kind == "evidence" else formats.about(value)
 
     @property
     def form(self) -> str:
