@@ -122,6 +122,17 @@ def utc(moment: float, *, to_seconds: bool = False) -> str:
     return f"{at.day} {at:%b %Y}, {at:{'%H:%M:%S' if to_seconds else '%H:%M'}} UTC"
 
 
+def utc_without_year(moment: float, form: str) -> str:
+    """A moment beside an axis; the form is "date", "short" or "seconds".
+
+    >>> [utc_without_year(1794838598.8, form) for form in ("date", "short", "seconds")]
+    ['16 Nov', '16 Nov, 14:16', '16 Nov, 14:16:38']
+    """
+    at = datetime.datetime.fromtimestamp(moment, datetime.UTC)
+    clock = {"date": "", "short": f", {at:%H:%M}", "seconds": f", {at:%H:%M:%S}"}
+    return f"{at.day} {at:%b}{clock[form]}"
+
+
 def iso(moment: float) -> str:
     """A moment for machines.
 

@@ -47,9 +47,9 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-_STYLES = ("uPlot.min.css", "page.css")
-_SCRIPTS = ("htmx.min.js", "idiomorph-ext.min.js", "uPlot.iife.min.js", "page.js")
-_STATIC_SCRIPTS = ("uPlot.iife.min.js", "page.js")
+_STYLE = "page.css"
+_SCRIPTS = ("htmx.min.js", "idiomorph-ext.min.js", "page.js")
+_STATIC_SCRIPTS = "page.js"
 _LONG = 30  # arms beyond these are folded away
 _NARROW = 8  # arms up to which a cell of the matrix says everything
 
@@ -128,7 +128,6 @@ def experiment_page(
         checked=checked,
         notice=notice,
         polls=at,
-        is_part=False,
     )
 
 
@@ -136,18 +135,18 @@ def experiment_part(
     view: view_models.Experiment, checked: view_models.Checked | None, viewer: Viewer
 ) -> str:
     """The part of it that is fetched again."""
-    return _render("experiment_part.html", viewer, view=view, checked=checked, is_part=True)
+    return _render("experiment_part.html", viewer, view=view, checked=checked)
 
 
 def pair_page(view: view_models.Experiment, pair: view_models.Pair, viewer: Viewer) -> str:
     """Two arms of an experiment."""
     at = _at(viewer, "e", view.name, "pair", str(pair.first.number), str(pair.second.number))
-    return _render("pair.html", viewer, view=view, pair=pair, polls=at, is_part=False)
+    return _render("pair.html", viewer, view=view, pair=pair, polls=at)
 
 
 def pair_part(view: view_models.Experiment, pair: view_models.Pair, viewer: Viewer) -> str:
     """The part of it that is fetched again."""
-    return _render("pair_part.html", viewer, view=view, pair=pair, is_part=True)
+    return _render("pair_part.html", viewer, view=view, pair=pair)
 
 
 def log_page(
@@ -207,16 +206,15 @@ def _render(name: str, viewer: Viewer, **said: Any) -> str:
     return _PAGES.get_template(name).render(viewer=viewer, at=at, **said)
 
 
-def _inline() -> dict[str, Any]:
-    """The styles and scripts of a report, and the policy that allows these alone."""
-    style = "\n".join(STATIC[name].text for name in _STYLES)
-    scripts = [STATIC[name].text.replace("</script", "<\\/script") for name in _STATIC_SCRIPTS]
+def _inline() -> dict[str, Markup]:
+    """Return the style and the script of a report, and the policy that allows these alone."""
+    style = STATIC[_STYLE].text
+    script = STATIC["page.js"].text.replace("</script", "<\\/script")
     policy = (
-        f"default-src 'none'; style-src {source_of(style)}; "
-        f"script-src {' '.join(map(source_of, scripts))}; img-src data:; base-uri 'none'; "
-        "form-action 'none'"
+        f"default-src 'none'; style-src {source_of(style)}; script-src {source_of(script)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    return {"style": Markup(style), "scripts": list(map(Markup, scripts)), "policy": Markup(policy)}
+    return {"style": Markup(style), "script": Markup(script), "policy": Markup(policy)}
 
 
 def _shown(value: Any) -> Any:
@@ -273,23 +271,23 @@ def _make() -> Environment:
         NARROW=_NARROW,
         SCRIPTS=_SCRIPTS,
         STATIC=STATIC,
-        STYLES=_STYLES,
+        STYLE=_STYLE,
         VERDICTS=VERDICTS,
         draw=drawing.draw,
-        fill=drawing.fill,
-        gauge=sparklines.gauge,
+        area_class=drawing.area_class,
+        draw_bar=sparklines.draw_bar,
         in_curl=snippets.in_curl,
         in_python=snippets.in_python,
         inline=_inline,
-        kind=drawing.kind,
+        line_class=drawing.line_class,
         many=formats.many,
-        reach=sparklines.reach,
+        find_half_width=sparklines.find_half_width,
         sentence=_sentence,
         span=formats.span,
-        spark=sparklines.spark,
+        draw_counts=sparklines.draw_counts,
         version=__version__,
         version_of=list_version,
-        whisker=sparklines.whisker,
+        draw_interval=sparklines.draw_interval,
     )
     return made
 

@@ -1,269 +1,128 @@
-"""Charts: from the numbers of a `Chart` to its scales, its first picture and its table.
+"""From the numbers of a `Chart` to the shapes, labels and table that its template writes.
 
-The picture is SVG, for the first paint and for browsers without JavaScript. `page.js` then draws
-the same with uPlot, on the scales that are made here: nothing jumps. There is no style
-attribute: the policy of the page forbids them.
+The server draws every chart, as SVG. Shapes stretch with their frame, and labels do not; so
+shapes have coordinates from 0 to 1000 both ways, and labels stand at percentages of the frame.
+`page.js` adds a tooltip, which it reads from the table.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from markupsafe import Markup
-
-from duelay._core.words import in_html
 from duelay.page import formats
-from duelay.page.charts.axes import FLOOR, Ends, x_ends, y_ends
-from duelay.page.view_models import Chart, Line
+from duelay.page.charts.axes import Axis, Tick, make_x_axis, make_y_axis
+from duelay.page.view_models import Chart, Line, Values
 
-_WIDE = 1000  # units of the picture's own scale, either way
-_ROWS = 20  # of the table at most
-_AREA = ("low", "high")
-_FAR = 30.0  # a scale of ages is logarithmic if the last is so many times the middle
-_APART = 0.16  # of the width: the words of closer marks would overlap
-_LONGEST = 24  # letters of such words
-_ROOM = 3  # rows of them
+_SIZE = 1000  # units of a frame, either way
+_MAX_ROWS = 20  # of a table, and bars of a chart
+_BAND_ROLES = ("low", "high")
+_MARK_DISTANCE = 0.16  # of the width: labels of closer marks would overlap, and share no row
+_MAX_MARK_LETTERS = 24
+_MAX_MARK_ROWS = 3
+_RIGHT_EDGE = 0.92  # of the width: a label beyond it ends at its tick
 _MINUTE = 60.0
-_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A path of SVG, and the CSS classes that give its colours."""
+
+    css_class: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Label:
+    """Text at a place of the frame, in percent of its width and height."""
+
+    x: float
+    y: float
+    text: str
+    is_left: bool = False  # the text ends at the place; otherwise it begins there
+    row: int = 0  # of marks whose labels would overlap
+    time: str = ""  # a moment, for machines
+    time_form: str = ""
+
+
+@dataclass(frozen=True)
+class LegendEntry:
+    """A line of a chart, with its name and its latest value."""
+
+    line: Line
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table below a chart."""
+
+    x: float  # a moment or an age
+    place: float  # in percent of the width
+    values: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A chart, ready for the template."""
+    """A chart, ready for its template."""
 
     chart: Chart
-    x: Ends
-    y: Ends
-    is_bars: bool
-    is_far: bool  # ages on a logarithmic scale
-
-    @property
-    def _values(self) -> list[Sequence[float | None]]:
-        return [line.values for line in self.chart.lines]
-
-    @property
-    def label(self) -> str:
-        """What a screen reader says instead of the picture."""
-        chart = self.chart
-        last = "; ".join(
-            f"{line.name}: {self.say(_last(line.values))}"
-            for line in chart.lines
-            if line.role not in _AREA
-        )
-        return f"{chart.title}. {last}. The numbers are in the table below."
-
-    def say(self, value: float | None) -> str:
-        """A value, in words."""
-        if value is None:
-            return formats.NONE
-        if self.chart.y_kind == "share":
-            return formats.share(value)
-        return formats.times(value) if self.chart.y_kind == "evidence" else formats.about(value)
-
-    @property
-    def form(self) -> str:
-        """How its times are written: with seconds if rows are less than a minute apart."""
-        x = [at for at, _ in self.rows]
-        return "seconds" if len(x) > 1 and (x[-1] - x[0]) / (len(x) - 1) < _MINUTE else "short"
-
-    @property
-    def legend(self) -> list[tuple[Line, str, str]]:
-        """The lines, each with its name and its latest value; a band has one entry."""
-        found = []
-        for line in self.chart.lines:
-            if line.role == "high":
-                continue
-            is_band = line.role == "low"
-            name = "interval" if is_band else line.name
-            found.append((line, name, "" if is_band else self.say(_last(line.values))))
-        return found
-
-    @property
-    def rows(self) -> list[tuple[float, list[str]]]:
-        """The table: some of the x, the last among them, and the values of each line there."""
-        n = len(self.chart.x)
-        step = max(1, math.ceil(n / _ROWS))
-        picked = range((n - 1) % step, n, step)
-        return [
-            (self.chart.x[i], [self.say(line.values[i]) for line in self.chart.lines])
-            for i in picked
-        ]
-
-    @property
-    def data(self) -> Markup:
-        """What `page.js` reads, as JSON that is safe within a script element."""
-        chart = self.chart
-        said = {
-            "x": [_round(value, 12) for value in chart.x],
-            "xKind": chart.x_kind,
-            "form": self.form,
-            "yKind": chart.y_kind,
-            "isStacked": chart.is_stacked,
-            "isStepped": chart.is_stepped,
-            "marks": self.marks,
-            "isBars": self.is_bars,
-            "isFar": self.is_far,
-            "xEnds": [self.x.low, self.x.high],
-            "xTicks": self.x.ticks,
-            "yEnds": [self.y.low, self.y.high],
-            "yTicks": self.y.ticks,
-            "lines": [
-                {
-                    "name": line.name,
-                    "role": line.role,
-                    "colour": line.colour % 12,
-                    "fill": fill(line),
-                    "values": [_round(value, _DIGITS) for value in line.values],
-                }
-                for line in chart.lines
-            ],
-        }
-        text = json.dumps(said, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        for character, escaped in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
-            text = text.replace(character, escaped)
-        return Markup(text)
-
-    @property
-    def marks(self) -> list[tuple[float, str, int]]:
-        """Upright lines: where, what happened, and the row of its words; neighbours differ."""
-        found: list[tuple[float, str, int]] = []
-        last, row = -math.inf, 0
-        for at, said in self.chart.marks:
-            place = self.x.at(at)
-            row, last = (row + 1, last) if place - last < _APART else (0, place)
-            cut = f"{said[:_LONGEST]}…" if len(said) > _LONGEST else said
-            found.append((at, cut if row < _ROOM else "", row))
-        return found
-
-    @property
-    def picture(self) -> Markup:
-        """The first picture: lines that stretch with their frame, ticks that do not."""
-        grid = "".join(
-            f'<line x1="0" x2="100%" y1="{_place(self.y, at)}" y2="{_place(self.y, at)}"/>'
-            f'<text x="0" dx="-8" y="{_place(self.y, at)}" dy="4" text-anchor="end">'
-            f"{in_html(said)}</text>"
-            for at, said in self.y.ticks
-        )
-        for at, said, row in self.marks:
-            across = f"{100 * self.x.at(at):.2f}%"
-            end = ' text-anchor="end" dx="-4"' if self.x.at(at) > 0.5 else ' dx="4"'
-            grid += f'<line class="upright" x1="{across}" x2="{across}" y1="0" y2="100%"/>'
-            grid += f'<text x="{across}" y="{12 + 15 * row}"{end}>{in_html(said)}</text>'
-        paths = "".join(self._paths())
-        inner = (
-            f'<svg x="0" y="0" width="100%" height="100%" viewBox="0 0 {_WIDE} {_WIDE}" '
-            f'preserveAspectRatio="none">{paths}</svg>'
-        )
-        return Markup(
-            '<svg class="first" width="100%" height="100%" aria-hidden="true" focusable="false">'
-            f'<g class="grid">{grid}</g>{inner}</svg>'
-        )
-
-    def _paths(self) -> Iterator[str]:
-        chart = self.chart
-        along = [self.x.at(self.place(i)) for i in range(len(chart.x))]
-        if self.is_bars:
-            yield from self._bars()
-            return
-        are_there = [any(v is not None for v in at) for at in zip(*self._values, strict=True)]
-        below: list[float | None] = [0.0 if is_there else None for is_there in are_there]
-        for i, line in enumerate(chart.lines):
-            if line.role == "low":
-                continue
-            if chart.is_stacked:
-                pairs = zip(below, line.values, strict=True)
-                top = [None if b is None else b + (v or 0.0) for b, v in pairs]
-                yield self._area(along, below, top, fill(line))
-                below = top
-            elif line.role == "high":
-                low = next((one for one in chart.lines if one.role == "low"), chart.lines[i])
-                yield self._area(along, low.values, line.values, "band")
-            else:
-                path = self._along(along, line.values)
-                yield f'<path class="line {kind(line)}" d="{path}"/>' if path else ""
-
-    def _bars(self) -> Iterator[str]:
-        (line, *_), n = self.chart.lines, len(self.chart.x)
-        wide = _WIDE / max(n, 1)
-        for i, value in enumerate(line.values):
-            tall = _WIDE * self.y.at(value or 0.0)
-            where = f'x="{i * wide + 0.1 * wide:.1f}" y="{_WIDE - tall:.1f}"'
-            yield f'<rect class="bar" {where} width="{0.8 * wide:.1f}" height="{tall:.1f}"/>'
-
-    def place(self, i: int) -> float:
-        """Where the i-th x is, in the units of the scale."""
-        if self.is_bars:
-            return i
-        value = self.chart.x[i]
-        return math.log10(max(value, 1e-3)) if self.is_far else value
-
-    def height(self, value: float) -> float:
-        """Where a value stands, from 0 to 1."""
-        is_log = self.chart.y_kind == "evidence"
-        return self.y.at(math.log10(max(value, FLOOR)) if is_log else value)
-
-    def _along(self, along: Sequence[float], values: Sequence[float | None]) -> str:
-        """The way along the points, interrupted where a value is missing."""
-        parts, is_down = [], False
-        for x, value in zip(along, values, strict=True):
-            if value is None:
-                is_down = False
-                continue
-            across, down = f"{_WIDE * x:.0f}", f"{_WIDE * (1 - self.height(value)):.0f}"
-            if is_down and self.chart.is_stepped:
-                parts.append(f"H{across}V{down}")
-            else:
-                parts.append(f"{'L' if is_down else 'M'}{across} {down}")
-            is_down = True
-        return "".join(parts)
-
-    def _area(
-        self,
-        along: Sequence[float],
-        low: Sequence[float | None],
-        high: Sequence[float | None],
-        name: str,
-    ) -> str:
-        """What is between two lines, in as many pieces as there are."""
-        pieces: list[list[tuple[float, float, float]]] = [[]]
-        for x, a, b in zip(along, low, high, strict=True):
-            if a is None or b is None:
-                pieces.append([])
-            else:
-                pieces[-1].append((x, a, b))
-        path = ""
-        for piece in filter(None, pieces):
-            way = [(x, b) for x, _, b in piece] + [(x, a) for x, a, _ in reversed(piece)]
-            ends = (f"{_WIDE * x:.0f} {_WIDE * (1 - self.height(y)):.0f}" for x, y in way)
-            path += f"M{'L'.join(ends)}Z"
-        return f'<path class="area {name}" d="{path}"/>' if path else ""
+    label: str  # for screen readers
+    shapes: tuple[Shape, ...]
+    x_labels: tuple[Label, ...]
+    y_labels: tuple[Label, ...]
+    marks: tuple[Label, ...]
+    level: Label | None  # names the level of a declaration
+    legend: tuple[LegendEntry, ...]
+    rows: tuple[Row, ...]
+    time_form: str  # with seconds if rows are less than a minute apart
 
 
 def draw(chart: Chart | None) -> Drawing | None:
-    """A chart with its scales; None where there is nothing to draw."""
+    """Return the drawing of a chart; None where there is nothing to draw."""
     if chart is None or not chart.x or not chart.lines:
         return None
     is_bars = chart.x_kind == "age" and chart.y_kind == "number"
     if is_bars:
-        chart = _fewer(chart)
-    middle = chart.x[len(chart.x) // 2]
-    is_far = (
-        chart.x_kind == "age"
-        and not is_bars
-        and chart.x[-1] > _FAR * middle > 0
-        and len(chart.x) > 2
+        chart = _join_bars(chart)
+    x_axis, y_axis = make_x_axis(chart, is_bars=is_bars), make_y_axis(chart)
+    places = [x_axis.locate(i if is_bars else x) for i, x in enumerate(chart.x)]
+    shapes = [_draw_bars(chart, y_axis)] if is_bars else _draw_lines(chart, places, y_axis)
+    rows = _make_rows(chart, places)
+    times = [row.x for row in rows]
+    is_close = len(times) > 1 and (times[-1] - times[0]) / (len(times) - 1) < _MINUTE
+    return Drawing(
+        chart=chart,
+        label=_describe(chart),
+        shapes=tuple(shapes),
+        x_labels=tuple(_label_x(x_axis, tick) for tick in x_axis.ticks),
+        y_labels=tuple(_label_y(y_axis, tick.value, tick.label) for tick in y_axis.ticks),
+        marks=tuple(_label_marks(chart, x_axis)),
+        level=_label_level(chart, y_axis),
+        legend=_make_legend(chart),
+        rows=rows,
+        time_form="seconds" if is_close else "short",
     )
-    return Drawing(chart, x_ends(chart, is_bars, is_far), y_ends(chart), is_bars, is_far)
 
 
-def _fewer(chart: Chart) -> Chart:
-    """The same counts in at most as many bars as the table has rows: neighbours are added up."""
+def area_class(line: Line) -> str:
+    """Return the CSS class of an area, which gives its colour."""
+    return "others" if line.role == "others" else f"a{line.colour}"
+
+
+def line_class(line: Line) -> str:
+    """Return the CSS class of a line, which gives its colour and its dashes."""
+    if line.role == "arm":
+        return f"c{line.colour}"
+    return "band" if line.role in _BAND_ROLES else line.role
+
+
+def _join_bars(chart: Chart) -> Chart:
+    """Return the same counts in at most as many bars as the table has rows."""
     n = len(chart.x)
-    each = math.ceil(n / _ROWS)
+    each = math.ceil(n / _MAX_ROWS)
     groups = [slice(i, i + each) for i in range(0, n, each)]
     ages = tuple(sum(chart.x[group]) / len(chart.x[group]) for group in groups)
     lines = tuple(
@@ -273,28 +132,156 @@ def _fewer(chart: Chart) -> Chart:
     return replace(chart, x=ages, lines=lines)
 
 
-def fill(line: Line) -> str:
-    """The class of an area, which gives its colour."""
-    return "others" if line.role == "others" else f"a{line.colour % 12}"
+# Shapes
 
 
-def kind(line: Line) -> str:
-    """The class of a line, which gives its colour and its dashes."""
-    if line.role == "arm":
-        return f"c{line.colour % 12}"
-    return "band" if line.role in _AREA else line.role
+def _draw_bars(chart: Chart, y_axis: Axis) -> Shape:
+    (line, *_), width = chart.lines, _SIZE / len(chart.x)
+    bars = (
+        f"M{(i + 0.1) * width:.1f} {_SIZE}V{_down(y_axis, value or 0.0)}h{0.8 * width:.1f}V{_SIZE}Z"
+        for i, value in enumerate(line.values)
+    )
+    return Shape("bar", "".join(bars))
 
 
-def _last(values: Sequence[float | None]) -> float | None:
-    return next((value for value in reversed(values) if value is not None), None)
+def _draw_lines(chart: Chart, places: Sequence[float], y_axis: Axis) -> Iterator[Shape]:
+    columns = list(zip(*(line.values for line in chart.lines), strict=True))
+    below: Values = tuple(None if all(v is None for v in column) else 0.0 for column in columns)
+    low = next((line.values for line in chart.lines if line.role == "low"), below)
+    for line in chart.lines:
+        if chart.is_stacked:
+            pairs = zip(below, line.values, strict=True)
+            top = tuple(None if base is None else base + (v or 0.0) for base, v in pairs)
+            shape = Shape(f"area {area_class(line)}", _area_path(places, below, top, y_axis))
+            below = top
+        elif line.role == "low":
+            continue
+        elif line.role == "high":
+            shape = Shape("area band", _area_path(places, low, line.values, y_axis))
+        else:
+            path = _line_path(places, line.values, y_axis, is_stepped=chart.is_stepped)
+            shape = Shape(f"line {line_class(line)}", path)
+        if shape.path:
+            yield shape
 
 
-def _place(ends: Ends, at: float) -> str:
-    return f"{100 * (1 - ends.at(at)):.2f}%"
+def _line_path(places: Sequence[float], values: Values, y_axis: Axis, *, is_stepped: bool) -> str:
+    """Return the path along the points, interrupted where a value is missing."""
+    parts, is_down = [], False
+    for place, value in zip(places, values, strict=True):
+        if value is None:
+            is_down = False
+            continue
+        across, down = f"{_SIZE * place:.0f}", _down(y_axis, value)
+        if is_down and is_stepped:
+            parts.append(f"H{across}V{down}")
+        else:
+            parts.append(f"{'L' if is_down else 'M'}{across} {down}")
+        is_down = True
+    return "".join(parts)
 
 
-def _round(value: float | None, digits: int) -> Any:
-    if value is None or not math.isfinite(value):
+def _area_path(places: Sequence[float], low: Values, high: Values, y_axis: Axis) -> str:
+    """Return the area between two lines, in as many pieces as there are."""
+    pieces: list[list[tuple[str, str, str]]] = [[]]
+    for place, bottom, top in zip(places, low, high, strict=True):
+        if bottom is None or top is None:
+            pieces.append([])
+        else:
+            across = f"{_SIZE * place:.0f}"
+            pieces[-1].append((across, _down(y_axis, bottom), _down(y_axis, top)))
+    path = ""
+    for piece in filter(None, pieces):
+        way = [f"{x} {top}" for x, _, top in piece]
+        way += [f"{x} {bottom}" for x, bottom, _ in reversed(piece)]
+        path += f"M{'L'.join(way)}Z"
+    return path
+
+
+def _down(y_axis: Axis, value: float) -> str:
+    """Return how far below the top of the frame a value is drawn."""
+    return f"{_SIZE * (1 - y_axis.locate(value)):.0f}"
+
+
+# Labels
+
+
+def _label_x(axis: Axis, tick: Tick) -> Label:
+    place = axis.locate(tick.value)
+    time = formats.iso(tick.value) if tick.time_form else ""
+    return Label(_percent(place), 100.0, tick.label, place > _RIGHT_EDGE, 0, time, tick.time_form)
+
+
+def _label_y(axis: Axis, value: float, text: str) -> Label:
+    return Label(0.0, _percent(1 - axis.locate(value)), text)
+
+
+def _label_marks(chart: Chart, axis: Axis) -> Iterator[Label]:
+    """Yield a label for each thing that happened; labels of neighbours are in different rows."""
+    last, row = -math.inf, 0
+    for at, text in chart.marks:
+        place = axis.locate(at)
+        row, last = (row + 1, last) if place - last < _MARK_DISTANCE else (0, place)
+        cut = f"{text[:_MAX_MARK_LETTERS]}…" if len(text) > _MAX_MARK_LETTERS else text
+        yield Label(_percent(place), 0.0, cut if row < _MAX_MARK_ROWS else "", place > 0.5, row)
+
+
+def _label_level(chart: Chart, axis: Axis) -> Label | None:
+    if chart.y_kind != "evidence":
         return None
-    rounded = float(f"{value:.{digits}g}")
-    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
+    for line in chart.lines:
+        value = _latest(line.values)
+        if line.role == "level" and value is not None:
+            return _label_y(axis, value, f"{line.name}, {_format(chart, value)}")
+    return None
+
+
+def _percent(place: float) -> float:
+    return round(100 * place, 2)
+
+
+# Text
+
+
+def _make_legend(chart: Chart) -> tuple[LegendEntry, ...]:
+    """Return an entry for each line; a band has one."""
+    return tuple(
+        LegendEntry(line, "interval", "")
+        if line.role == "low"
+        else LegendEntry(line, line.name, _format(chart, _latest(line.values)))
+        for line in chart.lines
+        if line.role != "high"
+    )
+
+
+def _make_rows(chart: Chart, places: Sequence[float]) -> tuple[Row, ...]:
+    """Return the values at some of the x, the last among them."""
+    n = len(chart.x)
+    step = max(1, math.ceil(n / _MAX_ROWS))
+    return tuple(
+        Row(
+            chart.x[i],
+            _percent(places[i]),
+            tuple(_format(chart, line.values[i]) for line in chart.lines),
+        )
+        for i in range((n - 1) % step, n, step)
+    )
+
+
+def _describe(chart: Chart) -> str:
+    """Return what a screen reader says instead of the picture."""
+    latest = "; ".join(
+        f"{line.name}: {_format(chart, _latest(line.values))}"
+        for line in chart.lines
+        if line.role not in _BAND_ROLES
+    )
+    return f"{chart.title}. {latest}. The numbers are in the table below."
+
+
+def _format(chart: Chart, value: float | None) -> str:
+    formatters = {"share": formats.share, "evidence": formats.times}
+    return formatters.get(chart.y_kind, formats.about)(value)
+
+
+def _latest(values: Values) -> float | None:
+    return next((value for value in reversed(values) if value is not None), None)
