@@ -28,7 +28,7 @@ def arm(number, name, rank=0, **said):
         "conversions": 880 - 31 * (rank % 27),
         "pending": 214 - 3 * (rank % 60),
     }
-    return view_models.Arm(number, name, number % 12, **{**given, **said})
+    return view_models.ArmView(number, name, number % 12, **{**given, **said})
 
 
 def matrix(arms, is_heard=True):
@@ -39,11 +39,13 @@ def matrix(arms, is_heard=True):
         if i == j:
             return None
         if not is_heard:
-            return view_models.Cell(shown[i].number, shown[j].number, None, None, None, 0, 0, 0, 0)
+            return view_models.MatrixCell(
+                shown[i].number, shown[j].number, None, None, None, 0, 0, 0, 0
+            )
         mean = 0.5 + max(-0.45, min(0.45, 0.05 * (j - i)))
         shade = round(20 * (mean - 0.5))
         low, high = max(0.0, mean - 0.045), min(1.0, mean + 0.045)
-        return view_models.Cell(
+        return view_models.MatrixCell(
             shown[i].number, shown[j].number, mean, low, high, shade, 2411, 1204 + i + j, 38
         )
 
@@ -172,13 +174,17 @@ def checked(is_off=False):
     even = "Either arm was shown first as often: 50.3 % of 8,412 duels."
     few = "Fewer than 100 answers: nothing can be said."
     found = (
-        view_models.Test("order_balance", even, False, 0.61, 8412),
-        view_models.Test("preference_drift", drift, is_off, 0.00003 if is_off else 0.34, 8412),
-        view_models.Test("delay_by_winner", late, is_off, 0.0004 if is_off else 0.72, 1630),
-        view_models.Test("independence", few, False, None, 41),
-        view_models.Test("share_by_arm", "Duels of red are answered less.", True, 0.001, 900, True),
+        view_models.TestResult("order_balance", even, False, 0.61, 8412),
+        view_models.TestResult(
+            "preference_drift", drift, is_off, 0.00003 if is_off else 0.34, 8412
+        ),
+        view_models.TestResult("delay_by_winner", late, is_off, 0.0004 if is_off else 0.72, 1630),
+        view_models.TestResult("independence", few, False, None, 41),
+        view_models.TestResult(
+            "share_by_arm", "Duels of red are answered less.", True, 0.001, 900, True
+        ),
     )
-    return view_models.Checked(
+    return view_models.Diagnostics(
         NOW - 40,
         8412,
         delays(),
@@ -201,7 +207,8 @@ def events(*kinds):
         "withdrawn": "green is no longer declared, since an arm has joined.",
     }
     return tuple(
-        view_models.Event(kind, NOW - 7200.0 * (i + 1), said[kind]) for i, kind in enumerate(kinds)
+        view_models.EventView(kind, NOW - 7200.0 * (i + 1), said[kind])
+        for i, kind in enumerate(kinds)
     )
 
 
@@ -246,7 +253,7 @@ def experiment(names=("green", "blue", "red", "yellow"), arms=None, **said):
         "events": events("joined"),
         "version": "v-1",
     }
-    return view_models.Experiment(**{**given, **said})
+    return view_models.ExperimentView(**{**given, **said})
 
 
 def busy():
@@ -375,7 +382,7 @@ def pair(view=None):
     )
     first, second = view.arms[:2]
     heard, ties = ((600, 604), (5, 0)) if view.feedback == "votes" else ((268, 213), (0, 0))
-    return view_models.Pair(
+    return view_models.PairView(
         first, second, view.matrix[0][1], (1204, 1207), (11, 9), heard, (268, 213), ties, (20, 18),
         0.35, 0.557,
         f"{first.name} beats {second.name} in about 56 % of duels.", chart,
@@ -405,7 +412,7 @@ def listed():
     ]
     alarms = {"search ranking": ("preference drift", "delay by winner")}
     return [
-        view_models.Listed(
+        view_models.ListEntry(
             name, "paused" if words == "paused" else "running", leader, winner, sure, words, counts,
             duels, today, duels // 40, alarms.get(name, ()),
         )
@@ -416,7 +423,7 @@ def listed():
 def duels():
     outcomes = ("first won", "pending", "silent", "second won", "tie")
     return [
-        view_models.Duel(
+        view_models.LogEntry(
             8412 - i, f"{i:032x}", NASTY[i % 5] if i > 8 else "green", "blue", NOW - 61.0 * i,
             NOW - 30.0 * i if i % 5 in (0, 3, 4) else None, NOW if i == 2 else None,
             outcomes[i % 5], None if i % 4 == 0 else f"visitor-{i}", i != 6,

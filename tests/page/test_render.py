@@ -222,7 +222,7 @@ def test_older_duels_keep_the_filter():
 
 
 def test_control_characters_of_names_are_not_sent():
-    said = view_models.Listed("a\x00b\x1b", "running", None, None, None, "", (), 0, 0, 0, ())
+    said = view_models.ListEntry("a\x00b\x1b", "running", None, None, None, "", (), 0, 0, 0, ())
     text = render.list_part([said], READER)
     assert "\x00" not in text and "\x1b" not in text and "a\ufffdb\ufffd" in text
 

@@ -1,4 +1,4 @@
-"""The calls of the service, for people: its OpenAPI description as plain data."""
+"""The reference of the HTTP API, read from its OpenAPI description."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 
-class Field(NamedTuple):
-    """Something that is sent."""
+class Parameter(NamedTuple):
+    """A parameter of an endpoint, or a field of its body."""
 
     name: str
     where: str  # "path", "query", "header" or "body"
-    kind: str
-    is_needed: bool
+    type: str
+    is_required: bool
 
 
-class Call(NamedTuple):
-    """An address and a method."""
+class Endpoint(NamedTuple):
+    """A path and a method."""
 
     method: str
     path: str
-    words: str
-    fields: tuple[Field, ...]
-    answers: tuple[str, ...]  # statuses
+    description: str
+    parameters: tuple[Parameter, ...]
+    statuses: tuple[str, ...]
 
 
-def read_calls(openapi: Mapping[str, Any]) -> list[Call]:
-    """Return the calls of an OpenAPI description."""
+def read_endpoints(openapi: Mapping[str, Any]) -> list[Endpoint]:
+    """Return the endpoints of an OpenAPI description."""
     return [
-        Call(
+        Endpoint(
             method.upper(),
             path,
             said.get("description", said.get("summary", "")),
-            tuple(_fields(openapi, said)),
+            tuple(_read_parameters(openapi, said)),
             tuple(said["responses"]),
         )
         for path, methods in openapi["paths"].items()
@@ -40,30 +40,32 @@ def read_calls(openapi: Mapping[str, Any]) -> list[Call]:
     ]
 
 
-def _fields(openapi: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[Field]:
+def _read_parameters(openapi: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[Parameter]:
     for field in said.get("parameters", ()):
-        kind = _kind(openapi, field["schema"])
-        yield Field(field["name"], field["in"], kind, field.get("required", False))
+        kind = _describe_type(openapi, field["schema"])
+        yield Parameter(field["name"], field["in"], kind, field.get("required", False))
     for content in said.get("requestBody", {}).get("content", {}).values():
-        body = _found(openapi, content["schema"])
+        body = _resolve(openapi, content["schema"])
         for name, schema in body.get("properties", {}).items():
-            yield Field(name, "body", _kind(openapi, schema), name in body.get("required", ()))
+            yield Parameter(
+                name, "body", _describe_type(openapi, schema), name in body.get("required", ())
+            )
 
 
-def _found(openapi: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Follow a reference."""
+def _resolve(openapi: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the schema that a reference leads to."""
     for step in schema.get("$ref", "").split("/")[1:]:
         openapi = openapi[step]
     return openapi if "$ref" in schema else schema
 
 
-def _kind(openapi: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Return what a value may be, in a few words."""
-    schema = _found(openapi, schema)
+def _describe_type(openapi: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return the type of a value, in a few words."""
+    schema = _resolve(openapi, schema)
     if "anyOf" in schema:
-        return " or ".join(_kind(openapi, each) for each in schema["anyOf"])
+        return " or ".join(_describe_type(openapi, each) for each in schema["anyOf"])
     if "enum" in schema or "const" in schema:
         return " or ".join(f'"{each}"' for each in schema.get("enum", [schema.get("const")]))
     if schema.get("type") == "array":
-        return f"list of {_kind(openapi, schema.get('items', {}))}"
+        return f"list of {_describe_type(openapi, schema.get('items', {}))}"
     return str(schema.get("type", "anything"))

@@ -36,9 +36,9 @@ class Reader:
     book: Book | None = None
     settled: float = -1e18  # when silence was last settled, by `_passed`
     standing: tuple[Any, LiveStanding] | None = None  # and the state of the store that it is of
-    view: view_models.Experiment | None = None
-    listed: tuple[str, view_models.Listed] | None = None  # and the version that it is of
-    checked: view_models.Checked | None = None  # the latest
+    view: view_models.ExperimentView | None = None
+    listed: tuple[str, view_models.ListEntry] | None = None  # and the version that it is of
+    checked: view_models.Diagnostics | None = None  # the latest
     past: dict[Any, Any] = field(default_factory=dict)  # points of charts that do not change
 
 
@@ -179,7 +179,9 @@ def known_alarms(experiment: Experiment) -> tuple[Finding, ...]:
     return _alarms(reader_of(experiment).checked, events)
 
 
-def _alarms(checked: view_models.Checked | None, events: tuple[Any, ...]) -> tuple[Finding, ...]:
+def _alarms(
+    checked: view_models.Diagnostics | None, events: tuple[Any, ...]
+) -> tuple[Finding, ...]:
     """Return the alarms of the latest check; before any check, those among the latest events."""
     nan = float("nan")
     if checked is not None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from duelay.page.view_models import Arm
+from duelay.page.view_models import ArmView
 from duelay.show import html
 
 _HALF_WIDTHS = (0.1, 0.2, 0.3, 0.4, 0.5)
@@ -30,7 +30,7 @@ def draw_counts(values: Sequence[int], width: int = 120, height: int = 28) -> Ma
     )
 
 
-def find_half_width(arms: Sequence[Arm]) -> float:
+def find_half_width(arms: Sequence[ArmView]) -> float:
     """Return how far a scale reaches from one half to either side, to hold all intervals."""
     ends = [end for arm in arms for end in (arm.lower, arm.upper) if end is not None]
     needed = max((abs(end - 0.5) for end in ends), default=0.5)
