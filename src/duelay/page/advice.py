@@ -37,20 +37,20 @@ def advise(look: Look, today: int, totals: Totals) -> Advice:
         return Advice("off", wrong)
     if standing.winner is not None:
         name = standing.arms[standing.winner]
-        return Advice("stop", f"Stop: {name} is declared the winner, show it to everybody.")
+        return Advice("stop", f"Stop: {name} is declared the winner. Show it to all visitors.")
     if head["status"] == "paused":
         return Advice(
             "paused",
-            "Paused: no duels are asked, and answers are still heard. Resume it to go on.",
+            "Paused: no duels are asked, but answers still count. Resume the experiment to go on.",
         )
     if head["asked"] == 0:
         return Advice("wait", "No duel has been asked yet: paste the code into your program.")
     if not standing.is_heard:
-        return Advice("wait", "Wait: nothing has been heard yet, and answers may be on their way.")
+        return Advice("wait", "Wait: no answer has come yet.")
     if look.book.settings.goal == "regret":
         return Advice(
             "go-on",
-            "Nothing needs stopping: the better arms are shown more and more.",
+            "Go on: the better arms are shown more and more often.",
         )
     left = standing.duels_left
     assert left is not None  # else it is off
@@ -75,23 +75,23 @@ def _find_problem(look: Look) -> str:
     evidence = standing.evidence
     if evidence is not None and standing.is_heard and evidence.is_out.all():
         return (
-            "No arm beats all others: each has lost to another one, and none will be declared. "
+            "No arm beats all others: each has lost to another one, so no winner will be declared. "
             "Retire an arm that you do not need, or choose by the matrix."
         )
     if not standing.is_heard and (
         head["closed"] >= _MIN_CLOSED_WITHOUT_ANSWER or head["asked"] >= _MIN_ASKED_WITHOUT_ANSWER
     ):
         return (
-            f"Nothing has been heard of {head['asked']:,} duels: check that your program tells the "
-            "answers, and with the ids that it was given."
+            f"None of {head['asked']:,} duels has an answer: check that your program tells the "
+            "answers, with the ids of the duels."
         )
     if head["status"] != "paused" and (silent := _find_silence(look)):
         return f"{silent[0].upper()}{silent[1:]}: check that your program still asks."
     is_lost = standing.duels_left is None and head["status"] != "paused"
     if is_lost and standing.heard >= len(standing.arms) and look.book.settings.goal == "decide":
         return (
-            "It seems that no arm beats all others, so that none may ever be declared. Retire an "
-            "arm that you do not need, or choose by the matrix."
+            "No arm seems to beat all others, so a winner may never be declared. Retire an arm "
+            "that you do not need, or choose by the matrix."
         )
     return ""
 

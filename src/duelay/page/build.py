@@ -128,7 +128,7 @@ def _build_list_entry(seen: Look) -> view_models.ListEntry:
     totals, today = read_totals(seen.connection, seen.id), _count_today(seen)
     advice, evidence = advise(seen, today, totals), standing.evidence
     status = {"off": "something is off", "stop": "declared", "paused": "paused",
-             "wait": "nothing heard yet" if head["asked"] else "no duels yet"}  # fmt: skip
+             "wait": "no answers yet" if head["asked"] else "no duels yet"}  # fmt: skip
     sure = None
     if evidence is not None and standing.is_heard:
         sure = _clip_share(evidence.arm[standing.leader] / evidence.level)
@@ -165,11 +165,11 @@ def _build_view(seen: Look) -> view_models.ExperimentView:
     arms = _build_arms(seen, order)
     shown = order[:MAX_ARMS_PER_CHART]
     present = [arm for arm in shown if standing.present[arm]]
+    none = _clip_share(1.0 - float(standing.chances.sum())) if standing.is_heard else None
     return view_models.ExperimentView(
         name=settings.name,
         status=head["status"],
         goal=settings.goal,
-        policy=settings.policy,
         feedback=settings.feedback,
         window=format_window(settings.window),
         error=settings.error,
@@ -189,7 +189,9 @@ def _build_view(seen: Look) -> view_models.ExperimentView:
         repeats=repeats,
         late=standing.late,
         today=today,
-        nobody=_clip_share(1.0 - float(standing.chances.sum())) if standing.is_heard else None,
+        chance_of_none=_clip_share(1.0 - float(standing.chances.sum()))
+        if standing.is_heard
+        else None,
         arms=arms,
         matrix=_build_matrix(seen, order[:_MAX_MATRIX_ARMS]),
         evidence=make_evidence_chart(seen, present),
@@ -227,7 +229,7 @@ def _describe_guarantee(seen: Look) -> str:
     if kind == "none":
         return f"Nothing is guaranteed: {words}."
     often = (
-        f"A winner that is declared is wrong in at most {100 * standing.error:g} % of experiments, "
+        f"A declared winner is wrong in at most {100 * standing.error:g} % of experiments, "
         "however often you look"
     )
     return f"{often}: {words}." if kind == "measured" else f"{often}. It rests on {words}."
@@ -377,15 +379,15 @@ def _describe_pair(seen: Look, cell: view_models.MatrixCell, naive: float | None
     if cell.plays == 0:
         return f"{first} and {second} have never met."
     if cell.mean is None or cell.lower is None or cell.upper is None:
-        return f"{first} and {second} have met in {cell.plays:,} duels, and nothing is settled yet."
+        return f"{first} and {second} have met in {cell.plays:,} duels, and none is settled yet."
     ends = f"{100 * cell.lower:.0f} to {100 * cell.upper:.0f} %"
     words = f"{first} beats {second} in about {100 * cell.mean:.0f} % of duels ({ends})"
     words += f": {_name_better(seen, cell, cell.lower, cell.upper)}"
     if seen.book.settings.is_vote or naive is None:
         return f"{words}."
     return (
-        f"{words}. Silence is weighed by what it tells; taken for wins of the second shown, it "
-        f"would be {100 * naive:.0f} %."
+        f"{words}. If every silence counted as a win of the arm shown second, it would be "
+        f"{100 * naive:.0f} %."
     )
 
 

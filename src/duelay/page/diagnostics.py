@@ -73,8 +73,8 @@ def _make_delay_chart(found: DelayEstimate, history: History) -> Chart:
     return Chart(
         "delays",
         "How long answers take",
-        f"The share of the {answers} that has come by each age of a duel, learned from what was "
-        "heard, with a 95 % band. What is missing from 100 % at the end has not come by then.",
+        f"The share of the {answers} that has come by each age of a duel, with a 95 % band. The "
+        "rest up to 100 % has not come by the last age.",
         tuple(ages.tolist()),
         (
             Line("low", list_values(low), "low"),

@@ -146,7 +146,6 @@ class ExperimentView:
     name: str
     status: str  # "running" or "paused"
     goal: str
-    policy: str
     feedback: str
     window: str  # "7 days"; empty for never
     error: float
@@ -166,7 +165,7 @@ class ExperimentView:
     repeats: int  # silent duels of units that had had the pair before: they do not count
     late: int
     today: int  # duels of the last 24 hours
-    nobody: float | None  # the chance that no arm beats all others: an opinion
+    chance_of_none: float | None  # the chance that no arm beats all others: an opinion
     arms: tuple[ArmView, ...]  # all, by rank
     matrix: tuple[tuple[MatrixCell | None, ...], ...]  # of the first arms of `arms`, at most 30
     evidence: Chart | None

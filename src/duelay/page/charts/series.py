@@ -66,9 +66,9 @@ def make_evidence_chart(look: Look, arms: Sequence[int]) -> Chart | None:
     return Chart(
         "evidence",
         "Evidence",
-        "How many times likelier what was heard is if the arm beats each other one than if the two "
-        "were equal, by the opponent that it has least over. The first arm to reach the line, "
-        f"{times(level)}, is declared the winner." + _change_words(look),
+        "How many times more likely the answers are if the arm beats an opponent than if the two "
+        "are equal, for the opponent against which this number is smallest. The first arm to reach "
+        f"the dotted line, {times(level)}, is declared the winner." + _change_words(look),
         tuple(x.tolist()),
         tuple(lines),
         y_kind="evidence",
@@ -106,9 +106,8 @@ def _change_words(look: Look) -> str:
     if not look.book.changes:
         return ""
     return (
-        " An arm that joins has met nobody: from then on the others stand by what they have over "
-        "it, and what they need the more for it is taken off. Once an arm is retired, nobody has "
-        "to beat it."
+        " The evidence of every arm falls when an arm joins, because no arm has evidence over the "
+        "new one yet, and because one more opponent requires more evidence."
     )
 
 
@@ -167,8 +166,8 @@ def make_chances_chart(
     return Chart(
         "chances",
         "Chance of being the winner",
-        "The probability that each arm beats all others, given what had been heard by then; what "
-        f"is missing from 100 % is that {rest}. It is an opinion: nothing is guaranteed by it.",
+        "The probability that each arm beats all others, given the answers up to that time. The "
+        f"rest up to 100 % is the probability that {rest}. No guarantee holds for it.",
         (*ends, max(look.now, ends[-1] if ends else 0.0)),
         tuple(_line(look, arm, values[:, place[arm]]) for arm in arms),
         y_kind="share",
@@ -265,7 +264,7 @@ def make_pending_chart(look: Look, totals: Totals) -> Chart | None:
     return Chart(
         "pending",
         "Pending by age",
-        "Duels that are still silent and may yet be answered, by how long ago they were asked."
+        "Duels without an answer whose window is still open, by how long ago they were asked."
         + " Repeats of a unit are among them." * bool(look.book.array("repeats").any()),
         tuple(ages.tolist()),
         (Line("pending", list_values(np.rint(waits)), "total"),),
@@ -295,9 +294,9 @@ def make_pair_chart(
     lines = [Line("share of votes" if is_vote else "corrected", list_values(known), "corrected")]
     if not is_vote:
         words = (
-            f"How often {first} beats {second}, by what was known at the time. Corrected weighs "
-            "conversions and silence by what each tells; it ends with the number above. Naive "
-            "takes every silence for a win of the second."
+            f"How often {first} beats {second}, estimated from the answers up to that time. The "
+            "corrected estimate weights conversions and silences as the evidence does. The naive "
+            "estimate counts every silence as a win of the arm shown second."
         )
         lines.append(Line("naive", list_values(_naive(counts.all)), "naive"))
     lines.append(Line("even", (0.5,) * len(ends), "level"))

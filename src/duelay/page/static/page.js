@@ -93,7 +93,7 @@
         if (after.matches(TIMES)) localise(after);
         return !before.isEqualNode(after);
       },
-      // What somebody has opened stays open.
+      // Details that the reader has opened stay open.
       beforeAttributeUpdated: (name, node) =>
         !(name === "open" && node.tagName === "DETAILS") && !(name === "class" && node.matches(".scroll")),
     });
