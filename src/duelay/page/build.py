@@ -189,9 +189,7 @@ def _build_view(seen: Look) -> view_models.ExperimentView:
         repeats=repeats,
         late=standing.late,
         today=today,
-        chance_of_none=_clip_share(1.0 - float(standing.chances.sum()))
-        if standing.is_heard
-        else None,
+        chance_of_none=none,
         arms=arms,
         matrix=_build_matrix(seen, order[:_MAX_MATRIX_ARMS]),
         evidence=make_evidence_chart(seen, present),
