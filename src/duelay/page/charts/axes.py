@@ -23,6 +23,7 @@ _ROUND_SPANS = tuple(
     for times in multiples
 )
 _LOG_AGES = (1e-3, 1, 10, 60, 600, 3600, 6 * _HOUR, _DAY, 7 * _DAY, 30 * _DAY, 365 * _DAY)
+_CLOCK_MARGIN = 0.08  # of the width: closer to the right edge, a time of day is cut off
 _MAX_AGE_TICKS, _MAX_DATE_TICKS, _MAX_CLOCK_TICKS = 7, 10, 4  # times of day have long labels
 
 
@@ -111,6 +112,8 @@ def _tick_times(first: float, last: float) -> tuple[Tick, ...]:
     form = "date" if step >= _DAY else "short" if step >= _MINUTE else "seconds"
     begin, end = math.ceil(first / step), math.floor(last / step)
     times = [step * i for i in range(begin, end + 1)]
+    if form != "date":
+        times = [at for at in times if at <= last - _CLOCK_MARGIN * width]
     return tuple(Tick(at, formats.utc_without_year(at, form), form) for at in times)
 
 

@@ -21,7 +21,6 @@ _BAND_ROLES = ("low", "high")
 _MARK_DISTANCE = 0.16  # of the width: labels of closer marks would overlap, and share no row
 _MAX_MARK_LETTERS = 24
 _MAX_MARK_ROWS = 3
-_RIGHT_EDGE = 0.92  # of the width: a label beyond it ends at its tick
 _MINUTE = 60.0
 
 
@@ -209,7 +208,7 @@ def _down(y_axis: Axis, value: float) -> str:
 def _label_x(axis: Axis, tick: Tick) -> Label:
     place = axis.locate(tick.value)
     time = formats.iso(tick.value) if tick.time_form else ""
-    return Label(_percent(place), 100.0, tick.label, place > _RIGHT_EDGE, 0, time, tick.time_form)
+    return Label(_percent(place), 100.0, tick.label, time=time, time_form=tick.time_form)
 
 
 def _label_y(axis: Axis, value: float, text: str) -> Label:
