@@ -699,7 +699,7 @@ def test_the_list_has_each_experiment_and_forgets_those_that_are_gone(url, hours
     visit(one, hours, 50, MU)
     Experiment.create(one.store, "new", ["a", "b"], clock=hours)
     first, second = build_list(one.store, clock=hours)
-    assert (first.name, first.duels, first.today, sum(first.spark)) == ("x", 50, 50, 50)
+    assert (first.name, first.duels, first.today, sum(first.duels_by_time)) == ("x", 50, 50, 50)
     assert first.leader in ARMS and 0 <= first.sure <= 1 and "more duels" in first.words
     assert (second.name, second.leader, second.sure) == ("new", None, None)
     one.delete()

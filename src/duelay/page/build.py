@@ -139,7 +139,7 @@ def _build_list_entry(seen: Look) -> view_models.ListEntry:
         winner=None if standing.winner is None else standing.arms[standing.winner],
         sure=sure,
         words=status.get(advice.kind) or advice.duels or "goes on by itself",
-        spark=_count_by_time(totals),
+        duels_by_time=_count_by_time(totals),
         duels=head["asked"],
         today=today,
         pending=_count_pending(seen),

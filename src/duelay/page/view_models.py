@@ -27,7 +27,7 @@ class Line:
 class Chart:
     """Lines over time or age; the table below a chart shows the same numbers."""
 
-    id: str  # "evidence", "allocation", "chances", "delays", "pending", "pair", "spark"
+    id: str  # "evidence", "allocation", "chances", "delays", "pending", "pair"
     title: str
     words: str  # a sentence: what it shows, and how to read it
     x: tuple[float, ...]
@@ -206,7 +206,7 @@ class ListEntry:
     winner: str | None
     sure: float | None  # the leader's evidence, as `Arm.evidence`
     words: str  # "declared", "about 1,200 more duels", "nothing heard yet", ...
-    spark: tuple[int, ...]  # duels in each of the latest buckets of time
+    duels_by_time: tuple[int, ...]  # duels in each of the latest buckets of time
     duels: int
     today: int
     pending: int

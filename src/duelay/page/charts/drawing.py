@@ -55,7 +55,7 @@ class LegendEntry:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A row of the table below a chart."""
 
     x: float  # a moment or an age
@@ -75,7 +75,7 @@ class Drawing:
     marks: tuple[Label, ...]
     level: Label | None  # names the level of a declaration
     legend: tuple[LegendEntry, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     time_form: str  # with seconds if rows are less than a minute apart
 
 
@@ -253,12 +253,12 @@ def _make_legend(chart: Chart) -> tuple[LegendEntry, ...]:
     )
 
 
-def _make_rows(chart: Chart, places: Sequence[float]) -> tuple[Row, ...]:
+def _make_rows(chart: Chart, places: Sequence[float]) -> tuple[TableRow, ...]:
     """Return the values at some of the x, the last among them."""
     n = len(chart.x)
     step = max(1, math.ceil(n / _MAX_ROWS))
     return tuple(
-        Row(
+        TableRow(
             chart.x[i],
             _percent(places[i]),
             tuple(_format(chart, line.values[i]) for line in chart.lines),
