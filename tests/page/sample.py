@@ -226,9 +226,8 @@ def experiment(names=("green", "blue", "red", "yellow"), arms=None, **said):
         "headline": f"{arms[0].name} leads, and is not yet declared",
         "advice": view_models.Advice(
             "go-on",
-            "Nothing is decided yet.",
+            "Go on: about 1,200 more duels, about 3 days at this traffic.",
             "about 1,200 more duels",
-            "about 3 days at this traffic",
         ),
         "guarantee": "proved: the coin, and delays that do not depend on who won",
         "weighed": "",

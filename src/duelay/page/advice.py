@@ -57,7 +57,7 @@ def advise(look: Look, today: int, totals: Totals) -> Advice:
     time = _time_left(left, _usual_gap(look, today, totals))
     more = str(left)
     words = f"Go on: {more}" + (f", {time} at this traffic." if time else ".")
-    return Advice("go-on", words, more, f"{time} at this traffic" if time else "")
+    return Advice("go-on", words, more)
 
 
 def _find_problem(look: Look) -> str:

@@ -44,10 +44,9 @@ class Chart:
 class Advice:
     """What the reader should do next."""
 
-    kind: str  # "wait" (nothing heard yet), "go-on", "stop", "off" (something is wrong), "paused"
+    kind: str  # "wait" (no answers yet), "go-on", "stop", "off" (something is wrong), "paused"
     words: str  # a sentence
     duels: str = ""  # "about 1,200 more duels", where it is "go-on"
-    time: str = ""  # "about 3 days at this traffic", where that is known
 
 
 @dataclass(frozen=True)
@@ -205,7 +204,7 @@ class ListEntry:
     leader: str | None
     winner: str | None
     sure: float | None  # the leader's evidence, as `Arm.evidence`
-    words: str  # "declared", "about 1,200 more duels", "nothing heard yet", ...
+    words: str  # "declared", "about 1,200 more duels", "no answers yet", ...
     duels_by_time: tuple[int, ...]  # duels in each of the latest buckets of time
     duels: int
     today: int
