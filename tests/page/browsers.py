@@ -224,7 +224,7 @@ class Window:
         sizes = []
         wire.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
         self.page.goto(path, wait_until="load")
-        self.page.locator(".plot canvas").first.wait_for()
+        self.page.locator(".plot .picture").first.wait_for()
         self.page.wait_for_timeout(100)  # the browser is told of the icon last
         seconds = self.page.evaluate(
             "performance.getEntriesByType('navigation')[0].loadEventEnd / 1000"

@@ -7,7 +7,7 @@ import pytest
 import page.browsers as browsers
 from conftest import UNSEEN
 from duelay.live import Experiment
-from duelay.page import reading
+from duelay.page import incremental
 from duelay.service.keys import create_key
 from live.hours import Hours
 from page.million import START, fill
@@ -22,7 +22,7 @@ COLOURS = ["green", "blue", "red", "yellow", "violet"]
 def settling():
     """Silence is settled at each look, and not once a second of the machine that tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "_passed", itertools.count(0, 1000).__next__)
+        patch.setattr(incremental, "_passed", itertools.count(0, 1000).__next__)
         yield
 
 

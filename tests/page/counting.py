@@ -7,8 +7,8 @@ import sys
 from sqlalchemy import event
 
 from duelay.live import Experiment
-from duelay.page import reading
-from duelay.page.viewing import see, see_list, see_pair
+from duelay.page import incremental
+from duelay.page.build import build_experiment, build_list, build_pair
 from page.million import fill
 
 STEP = 10  # instructions of SQLite that are counted at a time
@@ -65,16 +65,16 @@ def looks(path, n, k):
     filled = fill(f"sqlite:///{path}", n=n, k=k)
     now = [filled._desk.clock()]
     experiment = Experiment.open(filled.store, "million", clock=lambda: now[0])
-    see(experiment)
+    build_experiment(experiment)
 
     def go_on():
         for _ in range(20):
             experiment.tell(experiment.ask().id)
         now[0] += 1.0
-        reading.reader_of(experiment).settled = -1e18
+        incremental.reader_of(experiment).settled = -1e18
 
     return filled.store, go_on, {
-        "see": lambda: see(experiment),
-        "pair": lambda: see_pair(experiment, 0, 1),
-        "list": lambda: see_list(filled.store, clock=lambda: now[0]),
+        "see": lambda: build_experiment(experiment),
+        "pair": lambda: build_pair(experiment, 0, 1),
+        "list": lambda: build_list(filled.store, clock=lambda: now[0]),
     }  # fmt: skip

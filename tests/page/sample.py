@@ -3,7 +3,7 @@
 import math
 import random
 
-from duelay.page import views
+from duelay.page import view_models
 
 NOW = 1_794_838_598.0
 DAY = 86_400.0
@@ -28,7 +28,7 @@ def arm(number, name, rank=0, **said):
         "conversions": 880 - 31 * (rank % 27),
         "pending": 214 - 3 * (rank % 60),
     }
-    return views.Arm(number, name, number % 12, **{**given, **said})
+    return view_models.ArmView(number, name, number % 12, **{**given, **said})
 
 
 def matrix(arms, is_heard=True):
@@ -39,11 +39,13 @@ def matrix(arms, is_heard=True):
         if i == j:
             return None
         if not is_heard:
-            return views.Cell(shown[i].number, shown[j].number, None, None, None, 0, 0, 0, 0)
+            return view_models.MatrixCell(
+                shown[i].number, shown[j].number, None, None, None, 0, 0, 0, 0
+            )
         mean = 0.5 + max(-0.45, min(0.45, 0.05 * (j - i)))
         shade = round(20 * (mean - 0.5))
         low, high = max(0.0, mean - 0.045), min(1.0, mean + 0.045)
-        return views.Cell(
+        return view_models.MatrixCell(
             shown[i].number, shown[j].number, mean, low, high, shade, 2411, 1204 + i + j, 38
         )
 
@@ -63,9 +65,9 @@ def evidence(arms, n=96, reach=0.75, level=80.0):
             goal = max(0.0, reach - 0.22 * rank) * math.log(level) * i / n
             log += 0.3 * (goal - log) + 0.12 * coin.gauss(0, 1)
             values.append(math.exp(max(0.0, log)))
-        lines.append(views.Line(one.name, tuple(values), "arm", one.colour))
-    lines.append(views.Line("declared", (level,) * n, "level"))
-    return views.Chart(
+        lines.append(view_models.Line(one.name, tuple(values), "arm", one.colour))
+    lines.append(view_models.Line("declared", (level,) * n, "level"))
+    return view_models.Chart(
         "evidence",
         "Evidence",
         "How much speaks for each arm being the winner. It is declared where its line meets the "
@@ -86,17 +88,17 @@ def allocation(arms, n=64):
     def shares(values):
         return tuple(None if i in gap else values[i] / sums[i] for i in range(n))
 
-    return views.Chart(
+    return view_models.Chart(
         "allocation",
         "Who was shown",
         "The share of places that each arm had in the duels of the time.",
         times(n),
         (
             *(
-                views.Line(one.name, shares(values), "arm", one.colour)
+                view_models.Line(one.name, shares(values), "arm", one.colour)
                 for one, values in zip(shown, raw, strict=True)
             ),
-            *([views.Line("all others", shares(rest), "others")] if len(arms) > 12 else []),
+            *([view_models.Line("all others", shares(rest), "others")] if len(arms) > 12 else []),
         ),
         y_kind="share",
         is_stacked=True,
@@ -107,13 +109,13 @@ def chances(arms, n=40):
     shown = arms[:12]
     raw = [[math.exp((1.6 - 0.9 * rank) * i / n) for i in range(n)] for rank in range(len(shown))]
     sums = [sum(values[i] for values in raw) for i in range(n)]
-    return views.Chart(
+    return view_models.Chart(
         "chances",
         "Chance of being the winner",
         "What somebody would bet who knew nothing before. It may change its mind.",
         times(n),
         tuple(
-            views.Line(
+            view_models.Line(
                 one.name, tuple(v / s for v, s in zip(values, sums, strict=True)), "arm", one.colour
             )
             for one, values in zip(shown, raw, strict=True)
@@ -124,13 +126,13 @@ def chances(arms, n=40):
 
 
 def pending_ages(n=64):
-    return views.Chart(
+    return view_models.Chart(
         "pending",
         "Pending, by age",
         "Duels that wait for an answer, by how long they have waited.",
         tuple(7 * DAY * (i + 0.5) / n for i in range(n)),
         (
-            views.Line(
+            view_models.Line(
                 "pending", tuple(float(round(90 * math.exp(-4 * i / n))) for i in range(n)), "total"
             ),
         ),
@@ -142,21 +144,21 @@ def delays(n=60):
     x = tuple(7 * DAY * i / (n - 1) for i in range(n))
     curve = tuple(0.82 * (1 - math.exp(-at / (1.1 * DAY))) for at in x)
     wide = tuple(0.01 + 0.05 * at / (7 * DAY) for at in x)
-    return views.Chart(
+    return view_models.Chart(
         "delays",
         "How long answers take",
         "The share of wins that are heard by each age, with the band of a confidence of 95 %.",
         x,
         (
-            views.Line(
+            view_models.Line(
                 "lower end", tuple(max(0.0, a - b) for a, b in zip(curve, wide, strict=True)), "low"
             ),
-            views.Line(
+            view_models.Line(
                 "upper end",
                 tuple(min(1.0, a + b) for a, b in zip(curve, wide, strict=True)),
                 "high",
             ),
-            views.Line("heard by then", curve, "total"),
+            view_models.Line("heard by then", curve, "total"),
         ),
         x_kind="age",
         y_kind="share",
@@ -172,13 +174,17 @@ def checked(is_off=False):
     even = "Either arm was shown first as often: 50.3 % of 8,412 duels."
     few = "Fewer than 100 answers: nothing can be said."
     found = (
-        views.Test("order_balance", even, False, 0.61, 8412),
-        views.Test("preference_drift", drift, is_off, 0.00003 if is_off else 0.34, 8412),
-        views.Test("delay_by_winner", late, is_off, 0.0004 if is_off else 0.72, 1630),
-        views.Test("independence", few, False, None, 41),
-        views.Test("share_by_arm", "Duels of red are answered less.", True, 0.001, 900, True),
+        view_models.TestResult("order_balance", even, False, 0.61, 8412),
+        view_models.TestResult(
+            "preference_drift", drift, is_off, 0.00003 if is_off else 0.34, 8412
+        ),
+        view_models.TestResult("delay_by_winner", late, is_off, 0.0004 if is_off else 0.72, 1630),
+        view_models.TestResult("independence", few, False, None, 41),
+        view_models.TestResult(
+            "share_by_arm", "Duels of red are answered less.", True, 0.001, 900, True
+        ),
     )
-    return views.Checked(
+    return view_models.Diagnostics(
         NOW - 40,
         8412,
         delays(),
@@ -201,7 +207,8 @@ def events(*kinds):
         "withdrawn": "green is no longer declared, since an arm has joined.",
     }
     return tuple(
-        views.Event(kind, NOW - 7200.0 * (i + 1), said[kind]) for i, kind in enumerate(kinds)
+        view_models.EventView(kind, NOW - 7200.0 * (i + 1), said[kind])
+        for i, kind in enumerate(kinds)
     )
 
 
@@ -211,18 +218,16 @@ def experiment(names=("green", "blue", "red", "yellow"), arms=None, **said):
         "name": "checkout button",
         "status": "running",
         "goal": "decide",
-        "policy": "decide:window=7d",
         "feedback": "conversions",
         "window": "7 days",
         "error": 0.05,
         "created": NOW - 9 * DAY,
         "now": NOW,
         "headline": f"{arms[0].name} leads, and is not yet declared",
-        "advice": views.Advice(
+        "advice": view_models.Advice(
             "go-on",
-            "Nothing is decided yet.",
+            "Go on: about 1,200 more duels, about 3 days at this traffic.",
             "about 1,200 more duels",
-            "about 3 days at this traffic",
         ),
         "guarantee": "proved: the coin, and delays that do not depend on who won",
         "weighed": "",
@@ -236,7 +241,7 @@ def experiment(names=("green", "blue", "red", "yellow"), arms=None, **said):
         "repeats": 30,
         "late": 17,
         "today": 934,
-        "nobody": 0.02,
+        "chance_of_none": 0.02,
         "arms": arms,
         "matrix": matrix(arms),
         "evidence": evidence(arms),
@@ -246,7 +251,7 @@ def experiment(names=("green", "blue", "red", "yellow"), arms=None, **said):
         "events": events("joined"),
         "version": "v-1",
     }
-    return views.Experiment(**{**given, **said})
+    return view_models.ExperimentView(**{**given, **said})
 
 
 def busy():
@@ -264,7 +269,7 @@ def declared():
         headline="green is the winner: it beats every other arm",
         winner="green",
         weighed="green is declared from more than the intervals are from.",
-        advice=views.Advice("stop", "Show green to everybody."),
+        advice=view_models.Advice("stop", "Show green to everybody."),
         evidence=evidence(arms, reach=1.3),
         duels=1_234_567,
         heard=301_222,
@@ -275,7 +280,7 @@ def declared():
 
 
 def off():
-    advice = views.Advice(
+    advice = view_models.Advice(
         "off", "Two assumptions of the guarantee do not hold. See the tests below."
     )
     said = experiment(
@@ -309,9 +314,9 @@ def nothing():
     said = experiment(
         arms=arms,
         headline="nothing has been asked yet",
-        advice=views.Advice("wait", "Ask for the first duel."),
+        advice=view_models.Advice("wait", "Ask for the first duel."),
         leader=None,
-        nobody=None,
+        chance_of_none=None,
         matrix=matrix(arms, is_heard=False),
         **dict.fromkeys(("evidence", "allocation", "chances", "pending_ages")),
         **dict.fromkeys(("duels", "heard", "pending", "silent", "repeats", "late", "today"), 0),
@@ -321,7 +326,7 @@ def nothing():
 
 
 def paused():
-    advice = views.Advice(
+    advice = view_models.Advice(
         "paused", "It asks for no duels until it is resumed. Answers are still heard."
     )
     said = experiment(
@@ -359,11 +364,13 @@ def pair(view=None):
         None if i < 3 else 0.56 + 0.2 * math.sin(i / 4) / (1 + i / 3) for i in range(n)
     )
     lines = (
-        views.Line("corrected", corrected, "corrected"),
-        views.Line("naive", tuple(None if v is None else v - 0.21 for v in corrected), "naive"),
-        views.Line("even", (0.5,) * n, "level"),
+        view_models.Line("corrected", corrected, "corrected"),
+        view_models.Line(
+            "naive", tuple(None if v is None else v - 0.21 for v in corrected), "naive"
+        ),
+        view_models.Line("even", (0.5,) * n, "level"),
     )
-    chart = views.Chart(
+    chart = view_models.Chart(
         "pair",
         "Estimate over time",
         "Corrected, silence and order do not count against an arm; naive, every silence is a loss.",
@@ -373,7 +380,7 @@ def pair(view=None):
     )
     first, second = view.arms[:2]
     heard, ties = ((600, 604), (5, 0)) if view.feedback == "votes" else ((268, 213), (0, 0))
-    return views.Pair(
+    return view_models.PairView(
         first, second, view.matrix[0][1], (1204, 1207), (11, 9), heard, (268, 213), ties, (20, 18),
         0.35, 0.557,
         f"{first.name} beats {second.name} in about 56 % of duels.", chart,
@@ -403,7 +410,7 @@ def listed():
     ]
     alarms = {"search ranking": ("preference drift", "delay by winner")}
     return [
-        views.Listed(
+        view_models.ListEntry(
             name, "paused" if words == "paused" else "running", leader, winner, sure, words, counts,
             duels, today, duels // 40, alarms.get(name, ()),
         )
@@ -414,7 +421,7 @@ def listed():
 def duels():
     outcomes = ("first won", "pending", "silent", "second won", "tie")
     return [
-        views.Duel(
+        view_models.LogEntry(
             8412 - i, f"{i:032x}", NASTY[i % 5] if i > 8 else "green", "blue", NOW - 61.0 * i,
             NOW - 30.0 * i if i % 5 in (0, 3, 4) else None, NOW if i == 2 else None,
             outcomes[i % 5], None if i % 4 == 0 else f"visitor-{i}", i != 6,

@@ -18,7 +18,7 @@ def test_a_million_duels_are_a_light_page_that_is_renewed_by_little(chromium, lo
     with Served(experiment.store, clock=experiment._desk.clock) as served:
         window = look(served.url)
         kilobytes, _ = window.first_view("/e/million")
-        assert kilobytes < 300
+        assert kilobytes < 150
         assert window.page.evaluate("document.querySelectorAll('*').length") < 2500
         with httpx.stream("GET", f"{served.url}/e/million", headers=PART, timeout=300.0) as part:
             assert part.status_code == 200

@@ -55,7 +55,7 @@ def test_nothing_jumps_when_a_duel_is_told_elsewhere(look, service, signed_in, e
     cell.scroll_into_view_if_needed()
     window.settle()
     page.evaluate("""() => {
-        window.kept = ["#plot-evidence canvas", "#cell-0-2 a", "#numbers-evidence"]
+        window.kept = ["#plot-evidence .picture", "#cell-0-2 a", "#numbers-evidence"]
             .map((place) => document.querySelector(place));
         getSelection().selectAllChildren(document.querySelector("#terms"));
     }""")
@@ -130,7 +130,7 @@ def test_a_lost_connection_is_said_and_numbers_go_on_when_it_is_back(
 def test_without_scripts_there_are_tables_and_forms(look, service, signed_in):
     page = look(service.url, java_script_enabled=False, **signed_in).page
     page.goto(BUTTON)
-    assert page.locator("canvas").count() == 0
+    assert page.locator("#plot-evidence .picture").is_visible()
     for table in ("#arms-table", "#matrix-table"):
         assert page.locator(table).is_visible()
     numbers = page.locator("#numbers-evidence")

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from duelay.live import Experiment, StoreError
-from duelay.page import reading, render, viewing, views
+from duelay.page import build, diagnostics, incremental, render, view_models
 from duelay.service import make_app
 from duelay.service.glances import Checks, Glances
 from duelay.service.keys import create_key, list_keys
@@ -188,7 +188,7 @@ def test_while_the_store_is_away_the_page_tries_again_by_itself(browser, monkeyp
     def fail(*_, **__):
         raise StoreError("the store /secret/place does not answer")
 
-    monkeypatch.setattr(viewing, "see", fail)
+    monkeypatch.setattr(build, "build_experiment", fail)
     answered = browser.get("/e/buttons")
     assert answered.status_code == 503 and 'http-equiv="refresh"' in answered.text
     assert "does not answer" in answered.text and "secret" not in answered.text
@@ -200,7 +200,7 @@ def test_a_fault_is_a_page_that_shows_nothing(browser, monkeypatch, caplog):
     def fail(*_, **__):
         raise RuntimeError("/secret/place")
 
-    monkeypatch.setattr(viewing, "see", fail)
+    monkeypatch.setattr(build, "build_experiment", fail)
     answered = browser.get("/e/buttons", **{"X-Request-Id": "mine"})
     assert answered.status_code == 500 and answered.headers["content-type"].startswith("text/html")
     assert "mine" in answered.text and "secret" not in answered.text
@@ -243,14 +243,14 @@ def test_a_session_that_is_new_gets_new_tokens_though_nothing_else_changed(brows
 
 
 def test_the_slow_part_comes_later_and_changes_the_page(browser, monkeypatch):
-    goes_on, real, calls = threading.Event(), viewing.check, []
+    goes_on, real, calls = threading.Event(), diagnostics.diagnose, []
 
     def slow(experiment, *args, **said):
         calls.append(experiment.name)
         goes_on.wait(300)
         return real(experiment, *args, **said)
 
-    monkeypatch.setattr("duelay.service.glances.viewing.check", slow)
+    monkeypatch.setattr("duelay.service.glances.diagnostics.diagnose", slow)
     text = browser.get("/e/buttons", part=True).text
     seen = text.split('name="seen" value="')[1].split('"')[0]
     assert browser.get(f"/e/buttons?seen={seen}", part=True).status_code == 204
@@ -265,9 +265,9 @@ def test_what_a_check_alarmed_at_is_told_to_programs(browser):
     address = f"{HERE}/experiments/buttons"
     assert browser.client.get(address).json()["alarms"] == []
     with Experiment.open(room_of(browser).store, "buttons") as experiment:
-        found = viewing.check(experiment)
-    alarm = views.Test("order balance", "The coin is not fair.", True, 1e-9, 12)
-    reading.reader_of(experiment).checked = dataclasses.replace(found, tests=(alarm,))
+        found = diagnostics.diagnose(experiment)
+    alarm = view_models.TestResult("order balance", "The coin is not fair.", True, 1e-9, 12)
+    incremental.reader_of(experiment).checked = dataclasses.replace(found, tests=(alarm,))
     told = browser.client.get(address).json()
     assert [each["name"] for each in told["alarms"]] == ["order balance"]
     assert told["headline"].endswith("but doubtful: order balance")
@@ -275,7 +275,9 @@ def test_what_a_check_alarmed_at_is_told_to_programs(browser):
 
 def test_a_check_is_made_again_when_something_changed_and_time_passed(monkeypatch, made):
     calls = []
-    monkeypatch.setattr("duelay.service.glances.viewing.check", lambda e: calls.append(e.name))
+    monkeypatch.setattr(
+        "duelay.service.glances.diagnostics.diagnose", lambda e: calls.append(e.name)
+    )
     clock = Hours(1000.0)
     checks, experiment = Checks(clock), Experiment.open(made, "buttons")
     for version, later, wanted in (("a", 0, 1), ("b", 1, 1), ("b", 6, 2), ("b", 60, 2),
@@ -291,7 +293,7 @@ def test_a_check_is_made_again_when_something_changed_and_time_passed(monkeypatc
 def test_a_check_that_fails_is_logged_and_leaves_what_was_found(monkeypatch, made, caplog):
     found = iter(["first"])
     checks, experiment = Checks(), Experiment.open(made, "buttons")
-    monkeypatch.setattr("duelay.service.glances.viewing.check", lambda e: next(found))
+    monkeypatch.setattr("duelay.service.glances.diagnostics.diagnose", lambda e: next(found))
     monkeypatch.setattr("duelay.service.glances._SOON", -1.0)
     monkeypatch.setattr("duelay.service.glances._SHARE", 1e9)
     for version in "ab":
@@ -387,7 +389,7 @@ def test_views_that_are_kept_are_few(monkeypatch):
 
 def test_polling_does_not_stall_asks(made, monkeypatch):
     """However slow a view is, and however many look, duels are asked all the same."""
-    real, begun, goes_on = viewing.see, [], threading.Event()
+    real, begun, goes_on = build.build_experiment, [], threading.Event()
 
     def slow(*args, **said):
         begun.append(1)
@@ -395,7 +397,7 @@ def test_polling_does_not_stall_asks(made, monkeypatch):
         return real(*args, **said)
 
     monkeypatch.setattr("duelay.service.app.warm_up", lambda: None)
-    monkeypatch.setattr(viewing, "see", slow)
+    monkeypatch.setattr(build, "build_experiment", slow)
     for n in range(12):
         Experiment.create(made, f"other-{n}", ARMS).close()
 

@@ -1,4 +1,4 @@
-"""The page: what people look at, served by `duelay serve` and written by `duelay report`."""
+"""The web page of an experiment, served by `duelay serve` and written by `duelay report`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The files that a browser loads with the page: ours, and those of others beside their licences.
+"""Static files of the page: our own, and third-party files beside their licences.
 
-`static/vendor/VENDORED.json` says where the others are from; a test compares the checksums.
+`static/vendor/VENDORED.json` has the origin and the checksum of each third-party file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FOLDER = resources.files("duelay.page") / "static"
 
 @dataclass(frozen=True)
 class Asset:
-    """A file, its type, and the digest of its content, which is part of its address."""
+    """A file and its type; the digest of its content is part of its address."""
 
     name: str
     content: bytes
@@ -29,7 +29,7 @@ class Asset:
 
     @property
     def address(self) -> str:
-        """Where it is, below the root: good for ever."""
+        """The path of the file; browsers may cache it for ever."""
         return f"/static/{self.digest}/{self.name}"
 
     @property
@@ -39,7 +39,7 @@ class Asset:
 
 
 def source_of(text: str) -> str:
-    """What a Content-Security-Policy calls an inline style or script."""
+    """Return the source of an inline style or script for a Content-Security-Policy."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 

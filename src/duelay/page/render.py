@@ -1,8 +1,8 @@
-"""Pages as HTML: from the data of `duelay.page.views` to what a browser shows.
+"""Write view models as HTML, with the templates in `duelay/page/templates`.
 
-A page works without JavaScript. With it, its live part is fetched again and morphed in place. There
-is no inline style and no inline script, so that a strict Content-Security-Policy holds. A report is
-the same page in one file: style and script are inline there, and its policy names their digests.
+A page works without JavaScript. With it, htmx fetches the live part again and idiomorph updates it
+in place. There are no inline styles or scripts, so that a strict Content-Security-Policy holds. A
+report is one file: its style and script are inline, and its policy names their digests.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from markupsafe import Markup, escape
 from duelay._core.waiting import at_least
 from duelay._core.words import in_html
 from duelay._version import __version__
-from duelay.page import drawing, glyphs, pasting, views, words
+from duelay.page import formats, snippets, view_models
+from duelay.page.api_docs import read_endpoints
 from duelay.page.assets import STATIC, source_of
-from duelay.page.calls import read_calls
-from duelay.page.log import OF_CONVERSIONS, OUTCOMES
+from duelay.page.charts import drawing, sparklines
+from duelay.page.duel_log import OUTCOMES, OUTCOMES_OF_CONVERSIONS
 
 __all__ = [
     "POLICY",
@@ -46,11 +47,11 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-_STYLES = ("uPlot.min.css", "page.css")
-_SCRIPTS = ("htmx.min.js", "idiomorph-ext.min.js", "uPlot.iife.min.js", "page.js")
-_STATIC_SCRIPTS = ("uPlot.iife.min.js", "page.js")
-_LONG = 30  # arms beyond these are folded away
-_NARROW = 8  # arms up to which a cell of the matrix says everything
+_STYLE = "page.css"
+_SCRIPTS = ("htmx.min.js", "idiomorph-ext.min.js", "page.js")
+_STATIC_SCRIPTS = "page.js"
+_MAX_OPEN_ARMS = 30  # further arms are folded away
+_MAX_ARMS_OF_FULL_CELLS = 8  # with more arms, a cell of the matrix has its share alone
 
 ADVICE = {
     "wait": "Wait",
@@ -79,7 +80,7 @@ VERDICTS = {
 
 @dataclass(frozen=True)
 class Viewer:
-    """Who looks, and what they may do."""
+    """The reader of a page, and their permissions."""
 
     may_change: bool = False  # pause, resume, add, retire, new
     may_keys: bool = False  # see, make and revoke keys
@@ -91,31 +92,37 @@ class Viewer:
 
 
 def list_page(
-    listed: Sequence[views.Listed],
+    listed: Sequence[view_models.ListEntry],
     viewer: Viewer,
     problem: str = "",
     said: Mapping[str, str] | None = None,
 ) -> str:
-    """All experiments, and the form for a new one; `problem` is what was wrong with `said`."""
+    """Write the list of experiments, with the form for a new one.
+
+    `problem` says what is wrong with the values of the form, `said`.
+    """
     return _render(
         "list.html", viewer, listed=listed, problem=problem, said=said or {}, polls=_at(viewer)
     )
 
 
-def list_version(listed: Sequence[views.Listed]) -> str:
-    """A text that changes with anything in the list."""
+def list_version(listed: Sequence[view_models.ListEntry]) -> str:
+    """Return a text that changes with anything in the list."""
     return hashlib.sha256(repr(list(listed)).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def list_part(listed: Sequence[views.Listed], viewer: Viewer) -> str:
-    """The part of the list that is fetched again."""
+def list_part(listed: Sequence[view_models.ListEntry], viewer: Viewer) -> str:
+    """Write the live part of the list."""
     return _render("list_part.html", viewer, listed=listed)
 
 
 def experiment_page(
-    view: views.Experiment, checked: views.Checked | None, viewer: Viewer, notice: str = ""
+    view: view_models.ExperimentView,
+    checked: view_models.Diagnostics | None,
+    viewer: Viewer,
+    notice: str = "",
 ) -> str:
-    """An experiment; `notice` is a sentence on what was just done or refused."""
+    """Write the page of an experiment; `notice` tells the outcome of a form that was just sent."""
     at = _at(viewer, "e", view.name)
     return _render(
         "experiment.html",
@@ -124,34 +131,35 @@ def experiment_page(
         checked=checked,
         notice=notice,
         polls=at,
-        is_part=False,
     )
 
 
-def experiment_part(view: views.Experiment, checked: views.Checked | None, viewer: Viewer) -> str:
-    """The part of it that is fetched again."""
-    return _render("experiment_part.html", viewer, view=view, checked=checked, is_part=True)
+def experiment_part(
+    view: view_models.ExperimentView, checked: view_models.Diagnostics | None, viewer: Viewer
+) -> str:
+    """Write the live part of the page of an experiment."""
+    return _render("experiment_part.html", viewer, view=view, checked=checked)
 
 
-def pair_page(view: views.Experiment, pair: views.Pair, viewer: Viewer) -> str:
-    """Two arms of an experiment."""
+def pair_page(view: view_models.ExperimentView, pair: view_models.PairView, viewer: Viewer) -> str:
+    """Write the page of two arms."""
     at = _at(viewer, "e", view.name, "pair", str(pair.first.number), str(pair.second.number))
-    return _render("pair.html", viewer, view=view, pair=pair, polls=at, is_part=False)
+    return _render("pair.html", viewer, view=view, pair=pair, polls=at)
 
 
-def pair_part(view: views.Experiment, pair: views.Pair, viewer: Viewer) -> str:
-    """The part of it that is fetched again."""
-    return _render("pair_part.html", viewer, view=view, pair=pair, is_part=True)
+def pair_part(view: view_models.ExperimentView, pair: view_models.PairView, viewer: Viewer) -> str:
+    """Write the live part of the page of two arms."""
+    return _render("pair_part.html", viewer, view=view, pair=pair)
 
 
 def log_page(
-    view: views.Experiment,
-    duels: Sequence[views.Duel],
+    view: view_models.ExperimentView,
+    duels: Sequence[view_models.LogEntry],
     filter: Mapping[str, str],
     next: str,
     viewer: Viewer,
 ) -> str:
-    """The latest duels; `next` is the `before` of the older ones, empty where there are none."""
+    """Write a page of the log; `next` is the `before` of the next one, empty at the end."""
     kept = {name: value for name, value in filter.items() if value and name != "before"}
     older = f"?{urllib.parse.urlencode({**kept, 'before': next})}" if next else ""
     return _render(
@@ -161,36 +169,36 @@ def log_page(
         duels=duels,
         filter=filter,
         older=older,
-        outcomes=OUTCOMES if view.feedback == "votes" else OF_CONVERSIONS,
+        outcomes=OUTCOMES if view.feedback == "votes" else OUTCOMES_OF_CONVERSIONS,
     )
 
 
 def keys_page(
     keys: Iterable[Any], viewer: Viewer, made: str = "", problem: str = "", warning: str = ""
 ) -> str:
-    """The keys; `made` is one that was just made, shown this once, with what is odd about it."""
+    """Write the list of keys; `made` is a new key, which is shown once, with its `warning`."""
     return _render(
         "keys.html", viewer, keys=tuple(keys), made=made, problem=problem, warning=warning
     )
 
 
 def login_page(problem: str = "", next: str = "/", viewer: Viewer | None = None) -> str:
-    """Ask for a key; `next` is where to go then."""
+    """Write the form that asks for a key; `next` is the address to go to afterwards."""
     return _render("login.html", viewer or Viewer(), problem=problem, next=next)
 
 
 def error_page(status: int, words: str, viewer: Viewer, again: int = 0) -> str:
-    """Say what went wrong; the page tries again after so many seconds, unless 0."""
+    """Write an error; the page loads again after `again` seconds, unless that is 0."""
     return _render("error.html", viewer, status=status, said=words, again=again)
 
 
 def calls_page(openapi: Mapping[str, Any], viewer: Viewer) -> str:
-    """The calls of the service, for people who write programs."""
-    return _render("calls.html", viewer, calls=read_calls(openapi))
+    """Write the reference of the HTTP API."""
+    return _render("calls.html", viewer, calls=read_endpoints(openapi))
 
 
 def _at(viewer: Viewer, *parts: str) -> str:
-    """An address; what is in a name is quoted."""
+    """Return an address, with its parts quoted."""
     return f"{viewer.base}/{'/'.join(urllib.parse.quote(part, safe='') for part in parts)}"
 
 
@@ -201,41 +209,40 @@ def _render(name: str, viewer: Viewer, **said: Any) -> str:
     return _PAGES.get_template(name).render(viewer=viewer, at=at, **said)
 
 
-def _inline() -> dict[str, Any]:
-    """The styles and scripts of a report, and the policy that allows these alone."""
-    style = "\n".join(STATIC[name].text for name in _STYLES)
-    scripts = [STATIC[name].text.replace("</script", "<\\/script") for name in _STATIC_SCRIPTS]
+def _inline() -> dict[str, Markup]:
+    """Return the style and the script of a report, and the policy that allows these alone."""
+    style = STATIC[_STYLE].text
+    script = STATIC["page.js"].text.replace("</script", "<\\/script")
     policy = (
-        f"default-src 'none'; style-src {source_of(style)}; "
-        f"script-src {' '.join(map(source_of, scripts))}; img-src data:; base-uri 'none'; "
-        "form-action 'none'"
+        f"default-src 'none'; style-src {source_of(style)}; script-src {source_of(script)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    return {"style": Markup(style), "scripts": list(map(Markup, scripts)), "policy": Markup(policy)}
+    return {"style": Markup(style), "script": Markup(script), "policy": Markup(policy)}
 
 
-def _shown(value: Any) -> Any:
-    """Text made safe, with unprintable characters replaced; markup as it is."""
+def _escape(value: Any) -> Any:
+    """Escape text and replace unprintable characters; return markup as it is."""
     if type(value) is not str:
         return value
     return escape(value) if value.isprintable() else Markup(in_html(value))
 
 
 def _sentence(said: str, name: str | None) -> str:
-    """Words as a sentence; but a name at its beginning is written as it is."""
+    """Return a text with a capital at its beginning, unless it begins with a name."""
     is_name = name is not None and said.startswith(name)
     return said if is_name else said[:1].upper() + said[1:]
 
 
 def _moment(value: float | None, form: str = "full") -> Markup:
-    """A moment, which `page.js` writes in the viewer's zone."""
+    """Return a moment in UTC, which `page.js` rewrites in the zone of the reader."""
     if value is None:
-        return Markup(words.NONE)
-    at, said = words.iso(value), words.utc(value, to_seconds=form == "seconds")
+        return Markup(formats.NONE)
+    at, said = formats.iso(value), formats.utc(value, to_seconds=form == "seconds")
     return Markup(f'<time datetime="{at}" data-form="{form}" title="{said}">{said}</time>')
 
 
 def _code(text: str) -> Markup:
-    """Lines of code, or of a form that was sent: as they are, with their line breaks."""
+    """Escape lines of code or of a form, and keep their line breaks."""
     return Markup("\n".join(in_html(line) for line in text.replace("\r\n", "\n").split("\n")))
 
 
@@ -244,46 +251,46 @@ def _make() -> Environment:
         loader=PackageLoader("duelay.page"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_shown,
+        finalize=_escape,
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
     )
     made.filters.update(
-        about=words.about,
+        about=formats.about,
         code=_code,
-        count=words.count,
-        duration=words.duration,
+        count=formats.count,
+        duration=formats.duration,
         moment=_moment,
-        one_in=words.one_in,
-        share=words.share,
-        times=words.times,
+        one_in=formats.one_in,
+        share=formats.share,
+        times=formats.times,
     )
     made.globals.update(
         ADVICE=ADVICE,
         ANSWERS=round(1000 * at_least(10.0)),  # milliseconds that a poll waits
         EVENTS=EVENTS,
-        LONG=_LONG,
-        NARROW=_NARROW,
+        MAX_OPEN_ARMS=_MAX_OPEN_ARMS,
+        MAX_ARMS_OF_FULL_CELLS=_MAX_ARMS_OF_FULL_CELLS,
         SCRIPTS=_SCRIPTS,
         STATIC=STATIC,
-        STYLES=_STYLES,
+        STYLE=_STYLE,
         VERDICTS=VERDICTS,
         draw=drawing.draw,
-        fill=drawing.fill,
-        gauge=glyphs.gauge,
-        in_curl=pasting.in_curl,
-        in_python=pasting.in_python,
+        area_class=drawing.area_class,
+        draw_bar=sparklines.draw_bar,
+        write_curl=snippets.write_curl,
+        write_python=snippets.write_python,
         inline=_inline,
-        kind=drawing.kind,
-        many=words.many,
-        reach=glyphs.reach,
+        line_class=drawing.line_class,
+        many=formats.many,
+        find_half_width=sparklines.find_half_width,
         sentence=_sentence,
-        span=words.span,
-        spark=glyphs.spark,
+        span=formats.span,
+        draw_counts=sparklines.draw_counts,
         version=__version__,
         version_of=list_version,
-        whisker=glyphs.whisker,
+        draw_interval=sparklines.draw_interval,
     )
     return made
 

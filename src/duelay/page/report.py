@@ -1,4 +1,4 @@
-"""A report: the page of an experiment in one file, for mail and archives."""
+"""Reports: the page of an experiment in one file, for mail and archives."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from pathlib import Path
 
 from duelay._core.files import write_whole
 from duelay.live import Experiment
-from duelay.page import render, viewing
+from duelay.page import build, render
+from duelay.page.diagnostics import diagnose
 
 
 def report(experiment: Experiment) -> str:
-    """Return the page of an experiment as it is now, with all that a browser needs inside.
+    """Return the page of an experiment as one HTML file, which loads nothing and has no forms.
 
-    It loads nothing, has no forms, and shows the tables of its charts where scripts are not run.
+    Charts are SVG, so they show without scripts, too.
     """
-    view, checked = viewing.see(experiment), viewing.check(experiment)
+    view, checked = build.build_experiment(experiment), diagnose(experiment)
     viewer = render.Viewer(may_change=False, may_keys=False, is_static=True)
     return render.experiment_page(view, checked, viewer)
 

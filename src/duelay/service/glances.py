@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from duelay.live import Experiment
-from duelay.page import viewing
-from duelay.page.views import Checked
+from duelay.page import diagnostics
+from duelay.page.view_models import Diagnostics
 from duelay.service.desks import Desks
 
 R = TypeVar("R")
@@ -79,7 +79,7 @@ class Glances:
 
 @dataclass
 class _Found:
-    checked: Checked | None
+    checked: Diagnostics | None
     heard: str  # what had been heard when it was looked at
     due: float  # when it may be looked at again
 
@@ -93,7 +93,7 @@ class Checks:
         self._found: dict[tuple[str, int], _Found] = {}
         self._waiting: set[tuple[str, int]] = set()
 
-    def latest(self, experiment: Experiment, heard: str) -> Checked | None:
+    def latest(self, experiment: Experiment, heard: str) -> Diagnostics | None:
         """Return what was found last, and start another look where one is due; None at first.
 
         Another look is due after a while, if something has been heard since the last one.
@@ -110,7 +110,7 @@ class Checks:
         begun, before = self.passed(), self._found.get(place)
         checked = None if before is None else before.checked
         try:
-            checked = viewing.check(experiment)
+            checked = diagnostics.diagnose(experiment)
         except Exception:
             _LOG.exception("a fault while checking %r", experiment.name)
         finally:

@@ -18,7 +18,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from duelay.live import Experiment, UnknownExperimentError
-from duelay.page import render, viewing, views
+from duelay.page import build, duel_log, render, view_models
 from duelay.service import changing, models
 from duelay.service.errors import RefusedError, cut, in_words, refusal_of
 from duelay.service.keys import ANYBODY, create_key, list_keys, revoke_key
@@ -92,10 +92,10 @@ async def new(visit: Visit) -> Response:
     return visit.go(_address(visit, body.name))
 
 
-async def _listed(visit: Visit) -> list[views.Listed]:
+async def _listed(visit: Visit) -> list[view_models.ListEntry]:
     room = visit.room
     listed = await room.glances.get(
-        "", ("list",), lambda: viewing.see_list(room.store, **room.opened)
+        "", ("list",), lambda: build.build_list(room.store, **room.opened)
     )
     return [each for each in listed if visit.key.covers(each.name)]
 
@@ -126,7 +126,7 @@ async def pair(visit: Visit) -> Response:
         raise RefusedError(404, f"There is no such pair: {view.name} has {len(view.arms)} arms.")
     there = await visit.open(view.name)
     found = await visit.room.glances.get(
-        view.name, ("pair", i, j), lambda: viewing.see_pair(there, i, j)
+        view.name, ("pair", i, j), lambda: build.build_pair(there, i, j)
     )
     write = render.pair_part if visit.is_part else render.pair_page
     return await visit.show_shared(
@@ -145,7 +145,7 @@ async def log(visit: Visit) -> Response:
     if not asked["before"].isdecimal() or len(asked["before"]) > 15:
         asked["before"] = ""
     duels, following = await visit.room.glances.run(
-        lambda: viewing.read_log(
+        lambda: duel_log.read_log(
             there,
             before=int(asked["before"]) if asked["before"] else None,
             limit=_ROWS,
@@ -207,16 +207,18 @@ async def do(visit: Visit) -> Response:
     return visit.go(_address(visit, name))
 
 
-async def _present(visit: Visit) -> list[views.Arm]:
+async def _present(visit: Visit) -> list[view_models.ArmView]:
     view, _ = await _seen(visit)
     return [arm for arm in view.arms if arm.is_present]
 
 
-async def _seen(visit: Visit) -> tuple[views.Experiment, views.Checked | None]:
+async def _seen(visit: Visit) -> tuple[view_models.ExperimentView, view_models.Diagnostics | None]:
     """Return what is known of the experiment of the address."""
     name = visit.request.path_params["name"]
     there = await visit.open(name)
-    view = await visit.room.glances.get(name, ("experiment",), lambda: viewing.see(there))
+    view = await visit.room.glances.get(
+        name, ("experiment",), lambda: build.build_experiment(there)
+    )
     heard = f"{view.duels}.{view.heard}.{view.pending}.{view.late}"
     return view, visit.room.checks.latest(there, heard)
 

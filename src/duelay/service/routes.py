@@ -20,7 +20,7 @@ from duelay.live.making import LONGEST, check_word
 from duelay.live.standing import pending_of
 from duelay.live.statements import duels_after
 from duelay.live.store import Store, StoreError
-from duelay.page.reading import known_alarms
+from duelay.page.incremental import known_alarms
 from duelay.service import changing, models, shown
 from duelay.service.desks import Desks
 from duelay.service.errors import RefusedError

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from duelay.live import Experiment
-from duelay.page.pasting import in_curl, in_python
+from duelay.page.snippets import write_curl, write_python
 from service.served import Server
 
 NAME = 'it\'s "50 %" & more'
@@ -43,7 +43,7 @@ def test_what_is_pasted_asks_tells_and_shows_a_winner_alone(served, name, is_pyt
     if not is_python and shutil.which("curl") is None:
         pytest.skip("there is no curl")
     origin, store = served
-    write = in_python if is_python else in_curl
+    write = write_python if is_python else write_curl
     words = write(name, origin, False, name == "votes").replace("visitor-17", f"by {write}")
     with Experiment.open(store, name) as experiment:
         before = experiment.standing().tick

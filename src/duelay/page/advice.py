@@ -1,4 +1,4 @@
-"""What to do about an experiment: one plain sentence, by what is most urgent."""
+"""Advice on an experiment: one sentence on the most urgent thing to do."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import numpy as np
 from duelay._core.duration import Duration
 from duelay.live.book import MICRO
 from duelay.live.series import Totals
-from duelay.page.reading import Look
-from duelay.page.views import Advice
+from duelay.page.incremental import Look
+from duelay.page.view_models import Advice
 from duelay.players.alarms import REMARKS
 from duelay.players.opinions import DuelsLeft
 
@@ -16,44 +16,52 @@ DAY = 86_400.0
 _UNITS = ((365.25 * DAY, "year"), (30.44 * DAY, "month"), (7 * DAY, "week"), (DAY, "day"),
           (3600.0, "hour"), (60.0, "minute"))  # fmt: skip
 _MINUTE = 60.0
-_FAR = 100 * 365.25 * DAY
-_CLOSED, _MANY = 30, 1000  # closed duels, or duels asked: if all are silent, something is off
-_NEAR = 3  # if the longest time is at most so many shortest ones, one number is said
-_GAPS, _QUIET = 20, 600.0  # a pause: so many times the usual gap between duels, and so many seconds
+_MAX_SECONDS = 100 * 365.25 * DAY
+# With so many closed duels, or duels asked, and no answer at all, something is wrong.
+_MIN_CLOSED_WITHOUT_ANSWER, _MIN_ASKED_WITHOUT_ANSWER = 30, 1000
+_MAX_RATIO_OF_ONE_NUMBER = 3  # a wider interval of times is shown by its two ends
+_MIN_GAPS_OF_PAUSE, _MIN_SECONDS_OF_PAUSE = 20, 600.0  # a pause is longer than both
 
 
 def advise(look: Look, today: int, totals: Totals) -> Advice:
-    """Say what to do; `today` are the duels of the last 24 hours, `totals` those of all time."""
+    """Return what to do next, in one sentence.
+
+    Parameters
+    ----------
+    look : the experiment at one moment.
+    today : the number of duels of the last 24 hours.
+    totals : counts by time since the experiment began.
+    """
     standing, head = look.standing, look.book.head
-    if wrong := _what_is_off(look):
+    if wrong := _find_problem(look):
         return Advice("off", wrong)
     if standing.winner is not None:
         name = standing.arms[standing.winner]
-        return Advice("stop", f"Stop: {name} is declared the winner, show it to everybody.")
+        return Advice("stop", f"Stop: {name} is declared the winner. Show it to all visitors.")
     if head["status"] == "paused":
         return Advice(
             "paused",
-            "Paused: no duels are asked, and answers are still heard. Resume it to go on.",
+            "Paused: no duels are asked, but answers still count. Resume the experiment to go on.",
         )
     if head["asked"] == 0:
         return Advice("wait", "No duel has been asked yet: paste the code into your program.")
     if not standing.is_heard:
-        return Advice("wait", "Wait: nothing has been heard yet, and answers may be on their way.")
+        return Advice("wait", "Wait: no answer has come yet.")
     if look.book.settings.goal == "regret":
         return Advice(
             "go-on",
-            "Nothing needs stopping: the better arms are shown more and more.",
+            "Go on: the better arms are shown more and more often.",
         )
     left = standing.duels_left
     assert left is not None  # else it is off
     time = _time_left(left, _usual_gap(look, today, totals))
     more = str(left)
     words = f"Go on: {more}" + (f", {time} at this traffic." if time else ".")
-    return Advice("go-on", words, more, f"{time} at this traffic" if time else "")
+    return Advice("go-on", words, more)
 
 
-def _what_is_off(look: Look) -> str:
-    """Say what is wrong, and what to do about it; empty where nothing is."""
+def _find_problem(look: Look) -> str:
+    """Return what is wrong, and what to do about it; empty if nothing is."""
     standing, head = look.standing, look.book.head
     doubts = [alarm for alarm in standing.alarms if alarm.name not in REMARKS]
     if doubts:
@@ -67,27 +75,29 @@ def _what_is_off(look: Look) -> str:
     evidence = standing.evidence
     if evidence is not None and standing.is_heard and evidence.is_out.all():
         return (
-            "No arm beats all others: each has lost to another one, and none will be declared. "
+            "No arm beats all others: each has lost to another one, so no winner will be declared. "
             "Retire an arm that you do not need, or choose by the matrix."
         )
-    if not standing.is_heard and (head["closed"] >= _CLOSED or head["asked"] >= _MANY):
+    if not standing.is_heard and (
+        head["closed"] >= _MIN_CLOSED_WITHOUT_ANSWER or head["asked"] >= _MIN_ASKED_WITHOUT_ANSWER
+    ):
         return (
-            f"Nothing has been heard of {head['asked']:,} duels: check that your program tells the "
-            "answers, and with the ids that it was given."
+            f"None of {head['asked']:,} duels has an answer: check that your program tells the "
+            "answers, with the ids of the duels."
         )
-    if head["status"] != "paused" and (silent := _silence(look)):
+    if head["status"] != "paused" and (silent := _find_silence(look)):
         return f"{silent[0].upper()}{silent[1:]}: check that your program still asks."
     is_lost = standing.duels_left is None and head["status"] != "paused"
     if is_lost and standing.heard >= len(standing.arms) and look.book.settings.goal == "decide":
         return (
-            "It seems that no arm beats all others, so that none may ever be declared. Retire an "
-            "arm that you do not need, or choose by the matrix."
+            "No arm seems to beat all others, so a winner may never be declared. Retire an arm "
+            "that you do not need, or choose by the matrix."
         )
     return ""
 
 
-def _silence(look: Look) -> str:
-    """Return what was noted of traffic that fell silent, if no duel has come since."""
+def _find_silence(look: Look) -> str:
+    """Return the event that traffic stopped, as text, if no duel has come since."""
     from_events = [row for row in look.events if row["kind"] == "silent"]
     if not from_events:
         return ""
@@ -97,43 +107,51 @@ def _silence(look: Look) -> str:
 
 
 def _usual_gap(look: Look, today: int, totals: Totals) -> float | None:
-    """Return the time between two duels of the last 24 hours; None where none come at present.
+    """Return the mean time between two duels of the last 24 hours; None if no duels come now.
 
-    A long stretch without duels, such as a pause, is left out.
+    Pauses do not count.
     """
     since = max(look.now - DAY, look.book.settings.created / MICRO)
     last, whole = look.last_asked, look.now - since
     if today == 0 or last is None or whole <= 0:
         return None
-    longest = max(_GAPS * whole / today, _QUIET)
+    longest = max(_MIN_GAPS_OF_PAUSE * whole / today, _MIN_SECONDS_OF_PAUSE)
     ends = np.minimum(totals.start + totals.width, look.now)
     lengths = np.maximum(ends - np.maximum(totals.start, since), 0.0)
     is_empty = totals.asked == 0
     for lasts in np.split(np.where(is_empty, lengths, 0.0), np.flatnonzero(~is_empty)):
         whole -= lasts.sum() if lasts.sum() > longest else 0.0
     gap = float(whole / today)
-    return None if look.now - last / MICRO > max(_GAPS * gap, _QUIET) else gap
+    return (
+        None
+        if look.now - last / MICRO > max(_MIN_GAPS_OF_PAUSE * gap, _MIN_SECONDS_OF_PAUSE)
+        else gap
+    )
 
 
 def _time_left(left: DuelsLeft, gap: float | None) -> str:
-    """Return how long it takes, at so many seconds a duel; empty where there is no traffic."""
+    """Return how long the duels left take, at `gap` seconds a duel; empty without traffic."""
     if gap is None or left.high == 0:
         return ""
     low, middle, high = (n * gap for n in left)
     if high < _MINUTE:
         return "less than a minute"
     if min(low, middle) < _MINUTE:
-        return f"up to {long_words(high)}"
-    return f"about {long_words(middle)}" if high <= _NEAR * low else between(low, high)
+        return f"up to {format_length(high)}"
+    return (
+        f"about {format_length(middle)}"
+        if high <= _MAX_RATIO_OF_ONE_NUMBER * low
+        else format_range(low, high)
+    )
 
 
-def between(low: float, high: float) -> str:
-    """Two lengths of time.
+def format_range(low: float, high: float) -> str:
+    """Return a range of lengths of time as text.
 
-    >>> between(7200, 5 * 3600), between(7200, 3 * 86400)
+    >>> format_range(7200, 5 * 3600), format_range(7200, 3 * 86400)
     ('2 to 5 hours', '2 hours to 3 days')
     """
-    one, other = long_words(low), long_words(high)
+    one, other = format_length(low), format_length(high)
     if one == other:
         return f"about {one}"
     unit = one.split(" ", 1)[1]
@@ -142,13 +160,13 @@ def between(low: float, high: float) -> str:
     return f"{one} to {other}"
 
 
-def long_words(seconds: float) -> str:
-    """A length of time as a person says it, in one unit.
+def format_length(seconds: float) -> str:
+    """Return a length of time as text, in one unit.
 
-    >>> [long_words(seconds) for seconds in (30, 60, 5400, 86400, 3.2 * 86400, 1e12)]
+    >>> [format_length(seconds) for seconds in (30, 60, 5400, 86400, 3.2 * 86400, 1e12)]
     ['less than a minute', '1 minute', '90 minutes', '1 day', '3 days', 'more than 100 years']
     """
-    if seconds >= _FAR:
+    if seconds >= _MAX_SECONDS:
         return "more than 100 years"
     for size, name in _UNITS:
         n = round(seconds / size)
@@ -158,10 +176,10 @@ def long_words(seconds: float) -> str:
     return "less than a minute"
 
 
-def window_words(window: Duration | None) -> str:
-    """A window, exactly; empty for never.
+def format_window(window: Duration | None) -> str:
+    """Return a window as text, exactly; empty for None.
 
-    >>> [window_words(Duration(text)) for text in ("14d", "90m", "24h", "1m30s", "250ms")]
+    >>> [format_window(Duration(text)) for text in ("14d", "90m", "24h", "1m30s", "250ms")]
     ['14 days', '90 minutes', '1 day', '90 seconds', '250ms']
     """
     if window is None:

@@ -19,7 +19,7 @@ from duelay.live.book import MICRO, Book
 from duelay.live.desk import Act
 from duelay.live.standing import LiveStanding, stand
 from duelay.live.store import Store, StoreError
-from duelay.page import views
+from duelay.page import view_models
 from duelay.players.leading import beaten
 
 _EVERY = 1.0  # seconds: silence is settled at most so often
@@ -36,9 +36,9 @@ class Reader:
     book: Book | None = None
     settled: float = -1e18  # when silence was last settled, by `_passed`
     standing: tuple[Any, LiveStanding] | None = None  # and the state of the store that it is of
-    view: views.Experiment | None = None
-    listed: tuple[str, views.Listed] | None = None  # and the version that it is of
-    checked: views.Checked | None = None  # the latest
+    view: view_models.ExperimentView | None = None
+    listed: tuple[str, view_models.ListEntry] | None = None  # and the version that it is of
+    checked: view_models.Diagnostics | None = None  # the latest
     past: dict[Any, Any] = field(default_factory=dict)  # points of charts that do not change
 
 
@@ -179,7 +179,9 @@ def known_alarms(experiment: Experiment) -> tuple[Finding, ...]:
     return _alarms(reader_of(experiment).checked, events)
 
 
-def _alarms(checked: views.Checked | None, events: tuple[Any, ...]) -> tuple[Finding, ...]:
+def _alarms(
+    checked: view_models.Diagnostics | None, events: tuple[Any, ...]
+) -> tuple[Finding, ...]:
     """Return the alarms of the latest check; before any check, those among the latest events."""
     nan = float("nan")
     if checked is not None:

@@ -1,7 +1,7 @@
-"""From a live experiment to what its page shows: `duelay.page.views`.
+"""Build the view models of a page from a live experiment.
 
-The time that `see` takes does not depend on the number of duels: it reads counters that the store
-keeps. `check` goes through the latest duels, and takes a second or so.
+The time does not depend on the number of duels, because the store keeps the counts. What depends on
+the rows of the duels is in `duelay.page.diagnostics` and `duelay.page.duel_log`.
 """
 
 from __future__ import annotations
@@ -16,61 +16,76 @@ import numpy as np
 from duelay.live import Experiment, UnknownExperimentError
 from duelay.live.book import MICRO
 from duelay.live.series import Totals, asked_since, read_totals
-from duelay.live.standing import LiveStanding
 from duelay.live.store import Store
-from duelay.page import views
-from duelay.page.advising import DAY, advise, window_words
-from duelay.page.charts import (
-    ARMS,
-    allocation_chart,
-    chances_chart,
+from duelay.page import view_models
+from duelay.page.advice import DAY, advise, format_window
+from duelay.page.charts.series import (
+    MAX_ARMS_PER_CHART,
     colour_of,
-    evidence_chart,
-    pair_chart,
-    pending_chart,
+    make_allocation_chart,
+    make_chances_chart,
+    make_evidence_chart,
+    make_pair_chart,
+    make_pending_chart,
 )
-from duelay.page.checking import check
-from duelay.page.log import read_log
-from duelay.page.reading import Look, forget_others, look, rank
-from duelay.page.words import times
+from duelay.page.formats import times
+from duelay.page.incremental import Look, forget_others, look, rank
 from duelay.players.alarms import REMARKS
 
-__all__ = ["check", "read_log", "see", "see_list", "see_pair"]
-
-MATRIX = 30  # arms of the matrix, at the most
-_SPARK = 40  # bars of a sparkline, at the most
-_EVENTS = 50
+_MAX_MATRIX_ARMS = 30
+_MAX_SPARKLINE_POINTS = 40
+_MAX_EVENTS = 50
 
 
-def see(experiment: Experiment, *, settles: bool = True) -> views.Experiment:
-    """Return what the page of an experiment shows.
+def build_experiment(experiment: Experiment, *, settles: bool = True) -> view_models.ExperimentView:
+    """Return the page of an experiment, without its diagnostics.
 
-    With `settles`, silence that is due is settled first; that writes to the store, at most once a
-    second. Alarms that `check` has found before are in the headline and the advice.
+    Alarms of the latest call of `duelay.page.diagnostics.diagnose` appear in the headline and in
+    the advice.
+
+    Parameters
+    ----------
+    experiment : the experiment to show.
+    settles : settle silence that is due first. That writes to the store, at most once a second.
+
+    Returns
+    -------
+    The same object as before, as long as the experiment has not changed.
     """
     with look(experiment, settles=settles) as seen:
         kept = seen.reader.view
         if kept is None or kept.version != seen.version:
-            seen.reader.view = kept = _view(seen)
+            seen.reader.view = kept = _build_view(seen)
         return kept
 
 
-def see_pair(experiment: Experiment, i: int, j: int) -> views.Pair:
-    """Return all about two arms, by their numbers."""
+def build_pair(experiment: Experiment, i: int, j: int) -> view_models.PairView:
+    """Return the page of two arms, by their numbers.
+
+    Raises
+    ------
+    LookupError : if the experiment has no such pair of different arms.
+    """
     with look(experiment, settles=False) as seen:
         k = len(seen.book.arms)
         if i == j or not 0 <= i < k or not 0 <= j < k:
             raise LookupError(f"no pair of arms {i} and {j}: they are two of 0 to {k - 1}")
-        return _pair(seen, i, j)
+        return _build_pair(seen, i, j)
 
 
 _OPENED: weakref.WeakKeyDictionary[Store, dict[str, Experiment]] = weakref.WeakKeyDictionary()
 
 
-def see_list(store: Store, names: Sequence[str] | None = None, **opened: Any) -> list[views.Listed]:
-    """Return what the list shows of the experiments of a store, or of some of them.
+def build_list(
+    store: Store, names: Sequence[str] | None = None, **opened: Any
+) -> list[view_models.ListEntry]:
+    """Return the list of the experiments of a store.
 
-    `opened` is what `Experiment.open` takes.
+    Parameters
+    ----------
+    store : the store to read.
+    names : the experiments to list; all of them by default.
+    **opened : arguments of `Experiment.open`.
     """
     there = _OPENED.setdefault(store, {})
     every = Experiment.names(store)
@@ -79,7 +94,7 @@ def see_list(store: Store, names: Sequence[str] | None = None, **opened: Any) ->
     found = []
     for name in every if names is None else names:
         try:
-            found.append(_listed(store, there, name, opened))
+            found.append(_open_and_list(store, there, name, opened))
         except UnknownExperimentError:  # deleted just now
             continue
     desks = [experiment._desk for experiment in list(there.values())]
@@ -88,82 +103,82 @@ def see_list(store: Store, names: Sequence[str] | None = None, **opened: Any) ->
     return found
 
 
-def _listed(
+def _open_and_list(
     store: Store, there: dict[str, Experiment], name: str, opened: dict[str, Any]
-) -> views.Listed:
+) -> view_models.ListEntry:
     if name not in there:
         there[name] = Experiment.open(store, name, **opened)
     try:
-        return _list_one(there[name])
+        return _list_cached(there[name])
     except UnknownExperimentError:  # deleted, and made anew under its name
         there[name] = Experiment.open(store, name, **opened)
-        return _list_one(there[name])
+        return _list_cached(there[name])
 
 
-def _list_one(experiment: Experiment) -> views.Listed:
+def _list_cached(experiment: Experiment) -> view_models.ListEntry:
     with look(experiment) as seen:
         kept = seen.reader.listed
         if kept is None or kept[0] != seen.version:
-            seen.reader.listed = kept = (seen.version, _list_entry(seen))
+            seen.reader.listed = kept = (seen.version, _build_list_entry(seen))
         return kept[1]
 
 
-def _list_entry(seen: Look) -> views.Listed:
+def _build_list_entry(seen: Look) -> view_models.ListEntry:
     standing, head = seen.standing, seen.book.head
-    totals, today = read_totals(seen.connection, seen.id), _today(seen)
+    totals, today = read_totals(seen.connection, seen.id), _count_today(seen)
     advice, evidence = advise(seen, today, totals), standing.evidence
-    words = {"off": "something is off", "stop": "declared", "paused": "paused",
-             "wait": "nothing heard yet" if head["asked"] else "no duels yet"}  # fmt: skip
+    status = {"off": "something is off", "stop": "declared", "paused": "paused",
+             "wait": "no answers yet" if head["asked"] else "no duels yet"}  # fmt: skip
     sure = None
     if evidence is not None and standing.is_heard:
-        sure = _share(evidence.arm[standing.leader] / evidence.level)
-    return views.Listed(
-        name=standing.name,
-        status=standing.status,
+        sure = _clip_share(evidence.arm[standing.leader] / evidence.level)
+    return view_models.ListEntry(
+        name=seen.book.settings.name,
+        status=head["status"],
         leader=standing.arms[standing.leader] if standing.is_heard else None,
         winner=None if standing.winner is None else standing.arms[standing.winner],
         sure=sure,
-        words=words.get(advice.kind) or advice.duels or "goes on by itself",
-        spark=_spark(totals),
+        words=status.get(advice.kind) or advice.duels or "goes on by itself",
+        duels_by_time=_count_by_time(totals),
         duels=head["asked"],
         today=today,
-        pending=_pending(standing),
+        pending=_count_pending(seen),
         alarms=tuple(alarm.name for alarm in standing.alarms if alarm.name not in REMARKS),
     )
 
 
-def _spark(totals: Totals) -> tuple[int, ...]:
-    """Return the duels of the latest buckets, some together where there are many."""
+def _count_by_time(totals: Totals) -> tuple[int, ...]:
+    """Return the duels by time, with neighbouring buckets added up where there are many."""
     asked = totals.asked
-    stride = math.ceil(len(asked) / _SPARK)
+    stride = math.ceil(len(asked) / _MAX_SPARKLINE_POINTS)
     padded = np.concatenate([np.zeros(-len(asked) % stride, dtype=np.int64), asked])
     return tuple(padded.reshape(-1, stride).sum(axis=1).tolist())
 
 
-def _view(seen: Look) -> views.Experiment:
+def _build_view(seen: Look) -> view_models.ExperimentView:
     standing, book = seen.standing, seen.book
     settings, head = book.settings, book.head
-    today, totals = _today(seen), read_totals(seen.connection, seen.id)
-    pending = _pending(standing)
+    today, totals = _count_today(seen), read_totals(seen.connection, seen.id)
+    pending = _count_pending(seen)
     repeats = int((book.array("repeats") - book.array("repeated_answers")).sum())
     order = rank(standing)
-    arms = _arms(seen, order)
-    shown = order[:ARMS]
+    arms = _build_arms(seen, order)
+    shown = order[:MAX_ARMS_PER_CHART]
     present = [arm for arm in shown if standing.present[arm]]
-    return views.Experiment(
+    none = _clip_share(1.0 - float(standing.chances.sum())) if standing.is_heard else None
+    return view_models.ExperimentView(
         name=settings.name,
         status=head["status"],
         goal=settings.goal,
-        policy=settings.policy,
         feedback=settings.feedback,
-        window=window_words(settings.window),
+        window=format_window(settings.window),
         error=settings.error,
         created=settings.created / MICRO,
         now=seen.now,
         headline=standing.headline,
         advice=advise(seen, today, totals),
-        guarantee=_guarantee(standing),
-        weighed=_weighed(standing),
+        guarantee=_describe_guarantee(seen),
+        weighed=_explain_intervals(seen),
         warnings=standing.warnings,
         winner=None if standing.winner is None else standing.arms[standing.winner],
         leader=standing.arms[standing.leader] if standing.is_heard else None,
@@ -174,50 +189,53 @@ def _view(seen: Look) -> views.Experiment:
         repeats=repeats,
         late=standing.late,
         today=today,
-        nobody=_share(1.0 - float(standing.chances.sum())) if standing.is_heard else None,
+        chance_of_none=none,
         arms=arms,
-        matrix=_matrix(seen, order[:MATRIX]),
-        evidence=evidence_chart(seen, present),
-        allocation=allocation_chart(seen, totals, shown),
-        chances=chances_chart(seen, totals, present, standing.chances),
-        pending_ages=pending_chart(seen, totals),
-        events=_events(seen),
+        matrix=_build_matrix(seen, order[:_MAX_MATRIX_ARMS]),
+        evidence=make_evidence_chart(seen, present),
+        allocation=make_allocation_chart(seen, totals, shown),
+        chances=make_chances_chart(seen, totals, present, standing.chances),
+        pending_ages=make_pending_chart(seen, totals),
+        events=_build_events(seen),
         version=seen.version,
         share=settings.share,
     )
 
 
-def _today(seen: Look) -> int:
+def _count_today(seen: Look) -> int:
     return asked_since(seen.connection, seen.id, round((seen.now - DAY) * MICRO))
 
 
-def _pending(standing: LiveStanding) -> int:
-    return 0 if standing.pending is None else int(standing.pending.sum())
+def _count_pending(seen: Look) -> int:
+    pending = seen.standing.pending
+    return 0 if pending is None else int(pending.sum())
 
 
-def _share(value: float) -> float:
+def _clip_share(value: float) -> float:
     return min(max(float(value), 0.0), 1.0)
 
 
-def _known(value: float) -> float | None:
-    """A share, from 0 to 1; None where it is not known."""
-    return _share(value) if not math.isnan(value) else None
+def _clip_known_share(value: float) -> float | None:
+    """Return a share from 0 to 1, or None for NaN."""
+    return _clip_share(value) if not math.isnan(value) else None
 
 
-def _guarantee(standing: LiveStanding) -> str:
-    """Say what a declaration, and the intervals, are worth."""
+def _describe_guarantee(seen: Look) -> str:
+    """Return a sentence on the error probability of a declaration."""
+    standing = seen.standing
     kind, words = standing.guarantee.kind, standing.guarantee.words
     if kind == "none":
         return f"Nothing is guaranteed: {words}."
     often = (
-        f"A winner that is declared is wrong in at most {100 * standing.error:g} % of experiments, "
+        f"A declared winner is wrong in at most {100 * standing.error:g} % of experiments, "
         "however often you look"
     )
     return f"{often}: {words}." if kind == "measured" else f"{often}. It rests on {words}."
 
 
-def _weighed(standing: LiveStanding) -> str:
-    """Say why intervals may contain one half though a winner is declared; else empty."""
+def _explain_intervals(seen: Look) -> str:
+    """Return why intervals may contain one half though a winner is declared; empty if none is."""
+    standing = seen.standing
     if not standing.weighed or standing.winner is None:
         return ""
     return (
@@ -226,29 +244,30 @@ def _weighed(standing: LiveStanding) -> str:
     )
 
 
-def _arms(seen: Look, order: Sequence[int]) -> tuple[views.Arm, ...]:
+def _build_arms(seen: Look, order: Sequence[int]) -> tuple[view_models.ArmView, ...]:
     standing = seen.standing
     rows = {row.arm: row for row in standing.rows()}
     heard, pending = (
-        [0] * len(rows) if counts is None else _of_arms(counts)
+        [0] * len(rows) if counts is None else _sum_by_arm(counts)
         for counts in (standing.answers, standing.pending)
     )
-    return tuple(_arm(standing, rows[arm], heard[arm], pending[arm]) for arm in order)
+    return tuple(_build_arm(seen, rows[arm], heard[arm], pending[arm]) for arm in order)
 
 
-def _of_arms(counts: Any) -> list[int]:
-    """Add up counts of pairs for each arm, in either place; a self-duel counts once."""
+def _sum_by_arm(counts: Any) -> list[int]:
+    """Return the counts of each arm in either place; a self-duel counts once."""
     found: list[int] = (counts.sum(axis=0) + counts.sum(axis=1) - counts.diagonal()).tolist()
     return found
 
 
-def _arm(standing: LiveStanding, row: Any, heard: int, pending: int) -> views.Arm:
+def _build_arm(seen: Look, row: Any, heard: int, pending: int) -> view_models.ArmView:
+    standing = seen.standing
     evidence, chances = standing.evidence, standing.chances if standing.is_heard else None
     arm, is_present = row.arm, bool(standing.present[row.arm])
     is_leader = standing.is_heard and arm == standing.leader
     is_unheard = is_leader or not standing.is_heard or math.isnan(row.mean)
     is_weighed = is_present and standing.is_heard
-    return views.Arm(
+    return view_models.ArmView(
         number=arm,
         name=standing.arms[arm],
         colour=colour_of(arm),
@@ -256,10 +275,12 @@ def _arm(standing: LiveStanding, row: Any, heard: int, pending: int) -> views.Ar
         is_leader=is_leader,
         is_winner=arm == standing.winner,
         chance=float(chances[arm]) if is_weighed and chances is not None else None,
-        evidence=_share(evidence.arm[arm] / evidence.level) if is_weighed and evidence else None,
-        mean=None if is_unheard else _known(row.mean),
-        lower=None if is_unheard else _known(row.lower),
-        upper=None if is_unheard else _known(row.upper),
+        evidence=_clip_share(evidence.arm[arm] / evidence.level)
+        if is_weighed and evidence
+        else None,
+        mean=None if is_unheard else _clip_known_share(row.mean),
+        lower=None if is_unheard else _clip_known_share(row.lower),
+        upper=None if is_unheard else _clip_known_share(row.upper),
         duels=row.duels,
         heard=heard,
         conversions=row.conversions,
@@ -267,30 +288,32 @@ def _arm(standing: LiveStanding, row: Any, heard: int, pending: int) -> views.Ar
     )
 
 
-def _matrix(seen: Look, arms: Sequence[int]) -> tuple[tuple[views.Cell | None, ...], ...]:
-    """Return what is known of arms against each other."""
+def _build_matrix(
+    seen: Look, arms: Sequence[int]
+) -> tuple[tuple[view_models.MatrixCell | None, ...], ...]:
+    """Return the cells of some arms against each other; None for an arm against itself."""
     standing, pending, answers = seen.standing, seen.standing.pending, seen.book.array("answers")
     plays = standing.plays
     both = np.ix_(arms, arms)
     waits = np.zeros_like(plays) if pending is None else pending
-    # As lists: to take numbers out of arrays one by one is slow.
+    # Lists, because reading single numbers of an array is slow.
     tables = [values[both].tolist() for values in (standing.mean, standing.lower, standing.upper)]
     tables += [(values[both] + values.T[both]).tolist() for values in (plays, answers, waits)]
     return tuple(
         tuple(
-            None if i == j else _cell(arms[i], arms[j], *(values[i][j] for values in tables))
+            None if i == j else _build_cell(arms[i], arms[j], *(values[i][j] for values in tables))
             for j in range(len(arms))
         )
         for i in range(len(arms))
     )
 
 
-def _cell(
+def _build_cell(
     i: int, j: int, mean: float, lower: float, upper: float, plays: int, heard: int, pending: int
-) -> views.Cell:
-    known, low, high = _share(mean), _share(lower), _share(upper)
+) -> view_models.MatrixCell:
+    known, low, high = _clip_share(mean), _clip_share(lower), _clip_share(upper)
     is_heard = heard > 0 and not math.isnan(mean)
-    return views.Cell(
+    return view_models.MatrixCell(
         first=i,
         second=j,
         mean=known if is_heard else None,
@@ -303,10 +326,10 @@ def _cell(
     )
 
 
-def _pair(seen: Look, i: int, j: int) -> views.Pair:
+def _build_pair(seen: Look, i: int, j: int) -> view_models.PairView:
     standing = seen.standing
-    arms = {arm.number: arm for arm in _arms(seen, [i, j])}
-    cell = _matrix(seen, [i, j])[0][1]
+    arms = {arm.number: arm for arm in _build_arms(seen, [i, j])}
+    cell = _build_matrix(seen, [i, j])[0][1]
     assert cell is not None
     array = seen.book.array
     heard = array("answers") - array("repeated_answers")
@@ -316,8 +339,8 @@ def _pair(seen: Look, i: int, j: int) -> views.Pair:
     def either(values: Any) -> tuple[int, int]:
         return (0, 0) if values is None else (int(values[i, j]), int(values[j, i]))
 
-    naive = _naive(seen, i, j)
-    return views.Pair(
+    naive = _naive_share(seen, i, j)
+    return view_models.PairView(
         first=arms[i],
         second=arms[j],
         cell=cell,
@@ -329,13 +352,13 @@ def _pair(seen: Look, i: int, j: int) -> views.Pair:
         pending=either(standing.pending),
         naive=naive,
         corrected=cell.mean,
-        words=_pair_words(seen, cell, naive),
-        over_time=pair_chart(seen, read_totals(seen.connection, seen.id), i, j, cell.mean),
+        words=_describe_pair(seen, cell, naive),
+        over_time=make_pair_chart(seen, read_totals(seen.connection, seen.id), i, j, cell.mean),
     )
 
 
-def _naive(seen: Look, i: int, j: int) -> float | None:
-    """Return how often i beats j, silence taken for a win of the second; for votes, their share."""
+def _naive_share(seen: Look, i: int, j: int) -> float | None:
+    """Return how often i beats j if a silence is a win of the second; for votes, their share."""
     book = seen.book
     if book.settings.is_vote:
         given = book.array("given")
@@ -348,26 +371,26 @@ def _naive(seen: Look, i: int, j: int) -> float | None:
     return float(wins / of) if of else None
 
 
-def _pair_words(seen: Look, cell: views.Cell, naive: float | None) -> str:
-    """Say how the two compare."""
+def _describe_pair(seen: Look, cell: view_models.MatrixCell, naive: float | None) -> str:
+    """Return a sentence that compares two arms."""
     first, second = (seen.book.arms[arm] for arm in (cell.first, cell.second))
     if cell.plays == 0:
         return f"{first} and {second} have never met."
     if cell.mean is None or cell.lower is None or cell.upper is None:
-        return f"{first} and {second} have met in {cell.plays:,} duels, and nothing is settled yet."
+        return f"{first} and {second} have met in {cell.plays:,} duels, and none is settled yet."
     ends = f"{100 * cell.lower:.0f} to {100 * cell.upper:.0f} %"
     words = f"{first} beats {second} in about {100 * cell.mean:.0f} % of duels ({ends})"
-    words += f": {_verdict(seen, cell, cell.lower, cell.upper)}"
+    words += f": {_name_better(seen, cell, cell.lower, cell.upper)}"
     if seen.book.settings.is_vote or naive is None:
         return f"{words}."
     return (
-        f"{words}. Silence is weighed by what it tells; taken for wins of the second shown, it "
-        f"would be {100 * naive:.0f} %."
+        f"{words}. If every silence counted as a win of the arm shown second, it would be "
+        f"{100 * naive:.0f} %."
     )
 
 
-def _verdict(seen: Look, cell: views.Cell, lower: float, upper: float) -> str:
-    """Say which of two arms is better, if that is known: by a declaration, or the interval."""
+def _name_better(seen: Look, cell: view_models.MatrixCell, lower: float, upper: float) -> str:
+    """Return which of two arms is better, by a declaration or by the interval."""
     winner, bets, arms = seen.standing.winner, seen.book.bets, seen.book.arms
     if winner is not None and winner in (cell.first, cell.second):
         other = cell.second if winner == cell.first else cell.first
@@ -381,11 +404,13 @@ def _verdict(seen: Look, cell: views.Cell, lower: float, upper: float) -> str:
     return "which of them is better is not yet clear"
 
 
-def _events(seen: Look) -> tuple[views.Event, ...]:
-    """Return what happened, the latest first."""
-    found = [views.Event(row["kind"], row["at"] / MICRO, row["words"]) for row in seen.events]
+def _build_events(seen: Look) -> tuple[view_models.EventView, ...]:
+    """Return the history of the experiment, the latest event first."""
+    found = [
+        view_models.EventView(row["kind"], row["at"] / MICRO, row["words"]) for row in seen.events
+    ]
     for change in seen.book.changes:
         words = f"{change.arm} {'joined' if change.kind == 'joined' else 'was retired'}"
-        found.append(views.Event(change.kind, float(change.at or 0.0), words))
+        found.append(view_models.EventView(change.kind, float(change.at or 0.0), words))
     found.sort(key=lambda event: -event.at)
-    return tuple(found[:_EVENTS])
+    return tuple(found[:_MAX_EVENTS])

@@ -1,4 +1,4 @@
-"""Numbers, shares, times and durations, written as people write them."""
+"""Text for numbers, shares, times and durations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NONE = "–"
 
 
 def count(value: float | None) -> str:
-    """A number of things, in full.
+    """Return a count in full.
 
     >>> count(1234567), count(0), count(None)
     ('1,234,567', '0', '–')
@@ -21,7 +21,7 @@ def count(value: float | None) -> str:
 
 
 def about(value: float | None) -> str:
-    """A number where there is little room, to two or three digits.
+    """Return a number in short, to two or three digits.
 
     >>> [about(value) for value in (999, 12345, 1234567, 2.5e9, 3e20, None)]
     ['999', '12,345', '1.2 million', '2.5 billion', '3e+20', '–']
@@ -41,7 +41,7 @@ def _two(value: float, name: str) -> str:
 
 
 def many(value: int, one: str, more: str = "") -> str:
-    """A number and its noun.
+    """Return a count and its noun.
 
     >>> many(1, "duel"), many(1200, "duel"), many(2, "reply", "replies")
     ('1 duel', '1,200 duels', '2 replies')
@@ -50,7 +50,7 @@ def many(value: int, one: str, more: str = "") -> str:
 
 
 def share(value: float | None) -> str:
-    """A share of one; never 0 % or 100 % where it is not quite.
+    """Return a share in percent; 0 % and 100 % are exact.
 
     >>> [share(value) for value in (0.374, 0.0123, 0.0004, 0.9996, 0.0, 1.0, None)]
     ['37 %', '1.2 %', 'less than 0.1 %', 'more than 99.9 %', '0 %', '100 %', '–']
@@ -68,7 +68,7 @@ def share(value: float | None) -> str:
 
 
 def span(lower: float | None, upper: float | None) -> str:
-    """An interval of shares, in whole percents.
+    """Return an interval of shares in whole percent.
 
     >>> span(0.523, 0.648), span(0.0, 1.0), span(None, 0.5)
     ('52–65 %', '0–100 %', '–')
@@ -79,7 +79,7 @@ def span(lower: float | None, upper: float | None) -> str:
 
 
 def times(value: float | None) -> str:
-    """Evidence: how many times likelier.
+    """Return evidence as a likelihood ratio.
 
     >>> [times(value) for value in (0.25, 1.02, 12.3, 81.6, 4.2e6, 1e30)]
     ['0.25 times', '1 time', '12 times', '82 times', '4.2 million times', '10^30 times']
@@ -93,7 +93,7 @@ def times(value: float | None) -> str:
 
 
 def one_in(value: float) -> str:
-    """A small share: how many there are for one.
+    """Return a small share as one in how many.
 
     >>> one_in(0.05), one_in(0.001), one_in(0.3)
     ('1 in 20', '1 in 1,000', '30 %')
@@ -104,7 +104,7 @@ def one_in(value: float) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A length of time.
+    """Return a length of time.
 
     >>> duration(9019.9), duration(86400 * 7), duration(None)
     ('2h30m', '7d', '–')
@@ -113,7 +113,7 @@ def duration(seconds: float | None) -> str:
 
 
 def utc(moment: float, *, to_seconds: bool = False) -> str:
-    """A moment, to the minute or the second.
+    """Return a moment in UTC, to the minute or the second.
 
     >>> utc(1794838598.8), utc(1794838598.8, to_seconds=True)
     ('16 Nov 2026, 14:16 UTC', '16 Nov 2026, 14:16:38 UTC')
@@ -122,8 +122,19 @@ def utc(moment: float, *, to_seconds: bool = False) -> str:
     return f"{at.day} {at:%b %Y}, {at:{'%H:%M:%S' if to_seconds else '%H:%M'}} UTC"
 
 
+def utc_without_year(moment: float, form: str) -> str:
+    """Return a moment in UTC for an axis; the form is "date", "short" or "seconds".
+
+    >>> [utc_without_year(1794838598.8, form) for form in ("date", "short", "seconds")]
+    ['16 Nov', '16 Nov, 14:16', '16 Nov, 14:16:38']
+    """
+    at = datetime.datetime.fromtimestamp(moment, datetime.UTC)
+    clock = {"date": "", "short": f", {at:%H:%M}", "seconds": f", {at:%H:%M:%S}"}
+    return f"{at.day} {at:%b}{clock[form]}"
+
+
 def iso(moment: float) -> str:
-    """A moment for machines.
+    """Return a moment in ISO 8601.
 
     >>> iso(1794838598.8)
     '2026-11-16T14:16:38Z'

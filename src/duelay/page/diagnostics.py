@@ -1,4 +1,7 @@
-"""What takes longer to find out: the delays, and whether the assumptions of the policy hold."""
+"""Diagnostics of an experiment: its delays, and tests of the assumptions of its policy.
+
+They are computed from the rows of the latest duels, which takes about a second.
+"""
 
 from __future__ import annotations
 
@@ -12,73 +15,78 @@ from duelay.delays.fitting import DelayEstimate
 from duelay.estimates.delays import describe_curve, find_delays
 from duelay.live import Experiment
 from duelay.logs.history import History
-from duelay.page.charts import values_of
-from duelay.page.reading import reader_of
-from duelay.page.views import Chart, Checked, Line, Test
+from duelay.page.charts.series import list_values
+from duelay.page.incremental import reader_of
+from duelay.page.view_models import Chart, Diagnostics, Line, TestResult
 from duelay.players.alarms import FEWEST, REMARKS, find_all, level_of
 
-_LATEST = 100_000  # duels that are looked at ...
-_NUMBERS = 6_000_000  # ... and fewer if duels times arms are more: tests make such a table
-_POINTS = 100  # of the curve
-_BAND = 1.96  # standard errors of a 95 % interval
-_FAR = 20.0  # a last age above so many middle ones: most points then go to young ages
+_MAX_DUELS = 100_000
+_MAX_DUELS_TIMES_ARMS = 6_000_000  # the tests make a table of this size
+_POINTS_PER_CURVE = 100
+_Z_95 = 1.96  # standard errors of a 95 % interval
+_LOG_RATIO = 20.0  # if the last age is so many times the middle one, most points are at low ages
 
 
-def check(experiment: Experiment) -> Checked:
-    """Go through the latest 100,000 duels; `see` shows what was found from then on."""
-    history = experiment._latest(min(_LATEST, _NUMBERS // len(experiment.arms)))
+def diagnose(experiment: Experiment) -> Diagnostics:
+    """Return the delays and the test results of the latest 100,000 duels.
+
+    Alarms among them appear in every later `duelay.page.build.build_experiment`.
+    """
+    history = experiment._latest(min(_MAX_DUELS, _MAX_DUELS_TIMES_ARMS // len(experiment.arms)))
     found, why = (None, "nothing is known of the delays: no duel has been asked")
     if history.n:
         found, why = find_delays(history)
     curve = None if found is None else found.curve
-    checked = Checked(
+    checked = Diagnostics(
         at=float(experiment._desk.clock()),
         of=history.n,
-        delays=None if found is None else _delay_chart(found, history),
+        delays=None if found is None else _make_delay_chart(found, history),
         never=None if curve is None else float(curve.never),
         within=None if found is None else float(found.learned.last),
-        half=None if curve is None else _half(curve),
-        still=None if found is None else _still(found, history),
+        half=None if curve is None else _median_age(curve),
+        still=None if found is None else _count_still_to_come(found, history),
         delay_words=_sentence(why if found is None else describe_curve(found)),
-        tests=_tests(history),
+        tests=_run_tests(history),
     )
     reader_of(experiment).checked = checked
     return checked
 
 
-def _half(curve: Law) -> float | None:
-    """The age by which half of the answers have come, of those that ever come."""
+def _median_age(curve: Law) -> float | None:
+    """Return the age by which half of those answers have come that ever come; None if unknown."""
     age = float(curve.quantile(0.5 * (1.0 - curve.never)))
     return age if math.isfinite(age) else None
 
 
-def _delay_chart(found: DelayEstimate, history: History) -> Chart:
+def _make_delay_chart(found: DelayEstimate, history: History) -> Chart:
     learned = found.learned
     place = np.searchsorted(learned.tau, 0.5 * learned.tau[-1])
     middle = float(learned.ages[min(place, learned.ages.size - 1)])
-    ages = np.linspace(0.0, learned.last, _POINTS)
-    if learned.last > _FAR * middle > 0:
-        ages = np.append(0.0, np.geomspace(middle / _FAR, learned.last, _POINTS - 1))
+    ages = np.linspace(0.0, learned.last, _POINTS_PER_CURVE)
+    if learned.last > _LOG_RATIO * middle > 0:
+        ages = np.append(
+            0.0, np.geomspace(middle / _LOG_RATIO, learned.last, _POINTS_PER_CURVE - 1)
+        )
     tau, error = learned.at(ages)
-    low, high = (np.clip(tau + sign * _BAND * error, 0.0, 1.0) for sign in (-1, 1))
+    low, high = (np.clip(tau + sign * _Z_95 * error, 0.0, 1.0) for sign in (-1, 1))
     answers = "votes" if history.feedback == "votes" else "conversions"
     return Chart(
         "delays",
         "How long answers take",
-        f"The share of the {answers} that has come by each age of a duel, learned from what was "
-        "heard, with a 95 % band. What is missing from 100 % at the end has not come by then.",
+        f"The share of the {answers} that has come by each age of a duel, with a 95 % band. The "
+        "rest up to 100 % has not come by the last age.",
         tuple(ages.tolist()),
         (
-            Line("low", values_of(low), "low"),
-            Line("high", values_of(high), "high"),
-            Line("has come", values_of(np.clip(tau, 0.0, 1.0)), "total"),
+            Line("low", list_values(low), "low"),
+            Line("high", list_values(high), "high"),
+            Line("has come", list_values(np.clip(tau, 0.0, 1.0)), "total"),
         ),
         x_kind="age",
         y_kind="share",
     )
 
 
-def _still(found: DelayEstimate, history: History) -> tuple[float, float, float]:
+def _count_still_to_come(found: DelayEstimate, history: History) -> tuple[float, float, float]:
     """Return how many answers are still to come of the open duels: low, middle, high.
 
     A duel that is silent at age a will be answered with probability
@@ -96,8 +104,8 @@ def _still(found: DelayEstimate, history: History) -> tuple[float, float, float]
         left = np.maximum(min(max(share, 0.0), 1.0) - now, 0.0)
         return np.asarray(np.minimum(chance * left / np.maximum(1.0 - chance * now, 1e-9), 1.0))
 
-    low, middle, high = (expect(float(last + sign * _BAND * error)) for sign in (-1, 0, 1))
-    noise = _BAND * math.sqrt(float((middle * (1.0 - middle)).sum()))
+    low, middle, high = (expect(float(last + sign * _Z_95 * error)) for sign in (-1, 0, 1))
+    noise = _Z_95 * math.sqrt(float((middle * (1.0 - middle)).sum()))
     return (
         max(float(low.sum()) - noise, 0.0),
         float(middle.sum()),
@@ -105,12 +113,12 @@ def _still(found: DelayEstimate, history: History) -> tuple[float, float, float]
     )
 
 
-def _tests(history: History) -> tuple[Test, ...]:
-    """Return what each test found, alarms first."""
+def _run_tests(history: History) -> tuple[TestResult, ...]:
+    """Return the result of each test, alarms first."""
     declared = None if history.declared is None else history.declared.tick
     level = level_of(history)
     found = [
-        Test(
+        TestResult(
             finding.name,
             _sentence(finding.sentence),
             finding.is_alarm,
@@ -123,7 +131,7 @@ def _tests(history: History) -> tuple[Test, ...]:
     ]
     if not found:
         words = f"The tests begin at {FEWEST} duels, and {history.n} are there."
-        return (Test("too early", words, False, None, history.n),)
+        return (TestResult("too early", words, False, None, history.n),)
     return tuple(sorted(found, key=lambda test: (not test.is_alarm, test.is_remark)))
 
 

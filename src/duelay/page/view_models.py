@@ -1,7 +1,7 @@
-"""What the page shows, as plain data: templates read it, and compute nothing.
+"""The view models of the page: plain data, which the templates read without computing anything.
 
-Times are seconds since the epoch. Numbers are raw; `duelay.page.words` writes them as people do.
-Where something is not known, it is None.
+Times are seconds since the epoch. Numbers are raw, and `duelay.page.formats` turns them into text.
+None stands for an unknown number.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over time or age; the same numbers are its table, for browsers without JavaScript."""
+    """Lines over time or age; the table below a chart shows the same numbers."""
 
-    id: str  # "evidence", "allocation", "chances", "delays", "pending", "pair", "spark"
+    id: str  # "evidence", "allocation", "chances", "delays", "pending", "pair"
     title: str
     words: str  # a sentence: what it shows, and how to read it
     x: tuple[float, ...]
@@ -42,17 +42,16 @@ class Chart:
 
 @dataclass(frozen=True)
 class Advice:
-    """What to do."""
+    """What the reader should do next."""
 
-    kind: str  # "wait" (nothing heard yet), "go-on", "stop", "off" (something is wrong), "paused"
+    kind: str  # "wait" (no answers yet), "go-on", "stop", "off" (something is wrong), "paused"
     words: str  # a sentence
     duels: str = ""  # "about 1,200 more duels", where it is "go-on"
-    time: str = ""  # "about 3 days at this traffic", where that is known
 
 
 @dataclass(frozen=True)
-class Arm:
-    """An arm, in the order of its rank."""
+class ArmView:
+    """A row of the table of arms."""
 
     number: int
     name: str
@@ -72,8 +71,8 @@ class Arm:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """The row's arm against the column's."""
+class MatrixCell:
+    """A cell of the matrix: how often the arm of the row beats the arm of the column."""
 
     first: int  # numbers of arms
     second: int
@@ -87,8 +86,8 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Test:
-    """What a test of an assumption found."""
+class TestResult:
+    """The result of a test of an assumption."""
 
     name: str
     sentence: str
@@ -100,8 +99,8 @@ class Test:
 
 
 @dataclass(frozen=True)
-class Event:
-    """Something that happened: declared, withdrawn, alarm, silent, joined, paused, ..."""
+class EventView:
+    """An entry of the history: declared, withdrawn, alarm, silent, joined, paused, ..."""
 
     kind: str
     at: float
@@ -109,8 +108,8 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Duel:
-    """A line of the log."""
+class LogEntry:
+    """A row of the log of duels."""
 
     number: int
     id: str
@@ -125,8 +124,8 @@ class Duel:
 
 
 @dataclass(frozen=True)
-class Checked:
-    """What takes longer to find out: delays and tests, from the latest duels, as of some moment."""
+class Diagnostics:
+    """The delays and the tests of assumptions, computed from the latest duels at one moment."""
 
     at: float
     of: int  # duels that were looked at
@@ -136,17 +135,16 @@ class Checked:
     half: float | None  # the age by which half of those that come have come
     still: tuple[float, float, float] | None  # answers of pending duels still to come: low, ...
     delay_words: str  # a sentence on the delays, or why nothing is known of them
-    tests: tuple[Test, ...]
+    tests: tuple[TestResult, ...]
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """All that the page of an experiment shows, but what takes longer."""
+class ExperimentView:
+    """The page of an experiment, without its diagnostics."""
 
     name: str
     status: str  # "running" or "paused"
     goal: str
-    policy: str
     feedback: str
     window: str  # "7 days"; empty for never
     error: float
@@ -166,25 +164,25 @@ class Experiment:
     repeats: int  # silent duels of units that had had the pair before: they do not count
     late: int
     today: int  # duels of the last 24 hours
-    nobody: float | None  # the chance that no arm beats all others: an opinion
-    arms: tuple[Arm, ...]  # all, by rank
-    matrix: tuple[tuple[Cell | None, ...], ...]  # of the first arms of `arms`, at most 30
+    chance_of_none: float | None  # the chance that no arm beats all others: an opinion
+    arms: tuple[ArmView, ...]  # all, by rank
+    matrix: tuple[tuple[MatrixCell | None, ...], ...]  # of the first arms of `arms`, at most 30
     evidence: Chart | None
     allocation: Chart | None
     chances: Chart | None
     pending_ages: Chart | None
-    events: tuple[Event, ...]  # the latest first
+    events: tuple[EventView, ...]  # the latest first
     version: str  # changes with anything that is shown
     share: float = 0.0  # of asks that get a duel once a winner is declared
 
 
 @dataclass(frozen=True)
-class Pair:
-    """All about two arms."""
+class PairView:
+    """The page of two arms."""
 
-    first: Arm
-    second: Arm
-    cell: Cell
+    first: ArmView
+    second: ArmView
+    cell: MatrixCell
     plays: tuple[int, int]  # with `first` shown first, and with `second` shown first
     repeats: tuple[int, int]  # of a unit that had had the pair before: not in what follows
     heard: tuple[int, int]
@@ -198,16 +196,16 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Listed:
-    """An experiment in the list."""
+class ListEntry:
+    """A row of the list of experiments."""
 
     name: str
     status: str
     leader: str | None
     winner: str | None
     sure: float | None  # the leader's evidence, as `Arm.evidence`
-    words: str  # "declared", "about 1,200 more duels", "nothing heard yet", ...
-    spark: tuple[int, ...]  # duels in each of the latest buckets of time
+    words: str  # "declared", "about 1,200 more duels", "no answers yet", ...
+    duels_by_time: tuple[int, ...]  # duels in each of the latest buckets of time
     duels: int
     today: int
     pending: int

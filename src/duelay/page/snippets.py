@@ -1,4 +1,4 @@
-"""The code to paste into one's own program: Python, and curl."""
+"""Code that asks and tells, to paste into a program: in Python, and for curl."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 import shlex
 import urllib.parse
 
-_ANSWERED = "# now or days later, if the first was preferred:"
-_VOTED = "# now or days later, the one that was preferred:"
+_CONVERSION_COMMENT = "# now or days later, if the first was preferred:"
+_VOTE_COMMENT = "# now or days later, the one that was preferred:"
 
 
-def in_python(name: str, origin: str, has_keys: bool, is_votes: bool) -> str:
-    """The program that asks and tells, in Python.
+def write_python(name: str, origin: str, has_keys: bool, is_votes: bool) -> str:
+    """Return a program that asks and tells, in Python.
 
-    >>> print(in_python("buttons", "http://127.0.0.1:8000", False, False))
+    >>> print(write_python("buttons", "http://127.0.0.1:8000", False, False))
     from duelay.live import connect
     <BLANKLINE>
     service = connect("http://127.0.0.1:8000")
@@ -39,16 +39,16 @@ def in_python(name: str, origin: str, has_keys: bool, is_votes: bool) -> str:
             "    print(duel.winner)",
             "else:  # show both, the first one first",
             "    print(duel.first, duel.second)",
-            f"    {_VOTED if is_votes else _ANSWERED}",
+            f"    {_VOTE_COMMENT if is_votes else _CONVERSION_COMMENT}",
             f"    experiment.tell(duel.id{winner})",
         )
     )
 
 
-def in_curl(name: str, origin: str, has_keys: bool, is_votes: bool) -> str:
-    r"""The same in the shell.
+def write_curl(name: str, origin: str, has_keys: bool, is_votes: bool) -> str:
+    r"""Return the same program for a shell.
 
-    >>> print(in_curl("it's", "http://127.0.0.1:8000", False, False))
+    >>> print(write_curl("it's", "http://127.0.0.1:8000", False, False))
     DUEL=$(curl -s http://127.0.0.1:8000/experiments/it%27s/duels \
       -H 'Content-Type: application/json' \
       -d '{"unit": "visitor-17"}')
@@ -69,7 +69,7 @@ def in_curl(name: str, origin: str, has_keys: bool, is_votes: bool) -> str:
             "# show both, the first one first; without an id, the winner alone",
             r"""printf '%s\n' "$DUEL" """.rstrip(),
             r"""ID=$(printf '%s' "$DUEL" | sed -n 's/.*"id":"\([^"]*\)".*/\1/p')""",
-            _VOTED if is_votes else _ANSWERED,
+            _VOTE_COMMENT if is_votes else _CONVERSION_COMMENT,
             f'test -z "$ID" || curl -s -X PUT {here}/duels/"$ID"/'
             + (vote if is_votes else f"conversion{key}"),
         )
@@ -77,5 +77,5 @@ def in_curl(name: str, origin: str, has_keys: bool, is_votes: bool) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text of Python's, in the double quotes that people write."""
+    """Return a Python string in double quotes."""
     return json.dumps(text, ensure_ascii=False)

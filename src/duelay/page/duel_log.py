@@ -1,4 +1,4 @@
-"""The log: the latest duels, and those before them."""
+"""The log of an experiment: its duels, the latest first."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from sqlalchemy import and_, false, or_, select
 
 from duelay.live import Experiment, schema
 from duelay.live.book import MICRO, read_arms
-from duelay.page.views import Duel
+from duelay.page.view_models import LogEntry
 
 OUTCOMES = ("first won", "second won", "tie", "pending", "silent", "late")
-OF_CONVERSIONS = ("first won", "pending", "silent", "late")  # outcomes where conversions are told
-_FURTHEST = 20_000  # duels that one call goes through
+OUTCOMES_OF_CONVERSIONS = ("first won", "pending", "silent", "late")
+_MAX_DUELS_PER_CALL = 20_000
 _WON = {1.0: "first won", 0.0: "second won", 0.5: "tie"}
 
 
@@ -22,11 +22,26 @@ def read_log(
     limit: int = 100,
     arm: int | str | None = None,
     outcome: str | None = None,
-) -> tuple[list[Duel], str]:
-    """Return duels, the latest first, and the `before` of the next call; empty at the end.
+) -> tuple[list[LogEntry], str]:
+    """Read a page of the log.
 
-    `before` is a duel's number. `arm` is the number or the name of an arm, in either place. A call
-    goes through a limited number of duels: it may find none that fit, though older ones do.
+    A call goes through at most 20,000 duels, so it may find none that fit though older ones do.
+
+    Parameters
+    ----------
+    experiment : the experiment to read.
+    before : only duels with a smaller number.
+    limit : the largest number of duels to return.
+    arm : only duels with this arm, given by number or by name, in either place.
+    outcome : only duels with this outcome, one of `OUTCOMES`.
+
+    Returns
+    -------
+    The duels, the latest first, and the `before` of the next page as text; empty at the end.
+
+    Raises
+    ------
+    ValueError : if `outcome` is unknown.
     """
     duels = schema.duels
     with experiment.store.reading() as connection:
@@ -34,33 +49,33 @@ def read_log(
         arms = read_arms(connection, head["id"])
         now = max(round(experiment._desk.clock() * MICRO), head["moment"])
         end = head["asked"] + 1 if before is None else min(before, head["asked"] + 1)
-        start = max(end - _FURTHEST, head["forgotten"] + 1)
+        start = max(end - _MAX_DUELS_PER_CALL, head["forgotten"] + 1)
         closes = None if head["window"] is None else now - head["window"]
         query = select(duels).where(
             duels.c.experiment == head["id"], duels.c.number < end, duels.c.number >= start
         )
         if arm is not None:
-            number = _number(arms, arm)
+            number = _find_arm(arms, arm)
             query = query.where(or_(duels.c.first == number, duels.c.second == number))
         if outcome is not None:
-            query = query.where(_is(outcome, closes))
+            query = query.where(_make_condition(outcome, closes))
         rows = connection.execute(
             query.order_by(duels.c.number.desc()).limit(limit)
         ).mappings().all()  # fmt: skip
     following = rows[-1]["number"] if len(rows) == limit else start
     more = str(following) if following > head["forgotten"] + 1 else ""
-    return [_duel(row, arms, closes) for row in rows], more
+    return [_make_entry(row, arms, closes) for row in rows], more
 
 
-def _number(arms: tuple[str, ...], arm: int | str) -> int:
+def _find_arm(arms: tuple[str, ...], arm: int | str) -> int:
     """Return the number of an arm; for an unknown arm -1, which no duel has."""
     if isinstance(arm, str) and not (arm.isascii() and arm.isdigit() and len(arm) < 10):
         return arms.index(arm) if arm in arms else -1
     return int(arm) if int(arm) < len(arms) else -1
 
 
-def _is(outcome: str, closes: int | None) -> Any:
-    """Return the condition on rows that selects duels with an outcome."""
+def _make_condition(outcome: str, closes: int | None) -> Any:
+    """Return the SQL condition for duels with an outcome."""
     duels = schema.duels
     if outcome == "late":
         return duels.c.late.is_not(None)
@@ -75,11 +90,11 @@ def _is(outcome: str, closes: int | None) -> Any:
     return duels.c.first_won == won[outcome]
 
 
-def _duel(row: Any, arms: tuple[str, ...], closes: int | None) -> Duel:
+def _make_entry(row: Any, arms: tuple[str, ...], closes: int | None) -> LogEntry:
     outcome = "pending" if closes is None or row["asked"] >= closes else "silent"
     if row["told"] is not None:
         outcome = _WON.get(row["first_won"], "tie")
-    return Duel(
+    return LogEntry(
         number=row["number"],
         id=row["id"],
         first=arms[row["first"]],

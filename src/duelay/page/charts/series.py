@@ -1,4 +1,4 @@
-"""Charts of an experiment, from its evidence and the counts by time that the store keeps."""
+"""The data of the charts, from the evidence of an experiment and its counts by time."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from duelay.ledger.elsewhere import wait
 from duelay.live import schema
 from duelay.live.book import MICRO
 from duelay.live.series import PairTimes, Totals, read_pairs, read_shown
-from duelay.page.reading import Look
-from duelay.page.views import Chart, Line, Values
-from duelay.page.words import times
+from duelay.page.formats import times
+from duelay.page.incremental import Look
+from duelay.page.view_models import Chart, Line, Values
 from duelay.players.opinions import opinions
 
 Floats = NDArray[np.float64]
-COLOURS = 12  # of the palette
-ARMS = 12  # lines of a chart, at the most
-_POINTS = 128  # of a line, about
-_FEWEST = 10  # duels of a share
-_PAST = 40  # points of chances, at the most
-_DRAWS = 400  # for each of these
-_ABOVE = math.log(1000.0)  # the level: evidence beyond that is cut off
+N_COLOURS = 12  # of the palette
+MAX_ARMS_PER_CHART = 12
+_MAX_POINTS_PER_LINE = 128
+_MIN_DUELS_PER_SHARE = 10
+_MAX_CHANCE_POINTS = 40
+_DRAWS_PER_POINT = 400
+_MAX_LOG_ABOVE_LEVEL = math.log(1000.0)  # evidence further above the level is cut off
 
 
 def colour_of(arm: int) -> int:
-    """The colour of an arm in every chart."""
-    return arm % COLOURS
+    """Return the colour of an arm, which is the same in every chart."""
+    return arm % N_COLOURS
 
 
-def values_of(numbers: Any) -> Values:
-    """Return numbers of a line, None for what is none."""
+def list_values(numbers: Any) -> Values:
+    """Return the values of a line, with None for values that are not finite."""
     return tuple(float(x) if math.isfinite(x) else None for x in np.asarray(numbers).tolist())
 
 
-def evidence_chart(look: Look, arms: Sequence[int]) -> Chart | None:
-    """Draw how the evidence of arms grew, and the line at which one is declared."""
+def make_evidence_chart(look: Look, arms: Sequence[int]) -> Chart | None:
+    """Return the evidence of each arm over time, and the level of a declaration."""
     evidence = look.standing.evidence
     if evidence is None or not look.standing.is_heard:
         return None
@@ -50,12 +50,12 @@ def evidence_chart(look: Look, arms: Sequence[int]) -> Chart | None:
     )
     at = {row.tick: row.at / MICRO for row in rows}
     x = np.array([at.get(tick, np.nan) for tick in evidence.tick[:-1].tolist()] + [look.now])
-    path = np.minimum(evidence.path, evidence.level + _ABOVE)
+    path = np.minimum(evidence.path, evidence.level + _MAX_LOG_ABOVE_LEVEL)
     known = np.isfinite(x)
     x, path = x[known], path[known]
     keep = np.append(np.diff(x) > 0, True)  # of one moment, the last
     x, path = x[keep], path[keep]
-    stride = math.ceil(len(x) / _POINTS)
+    stride = math.ceil(len(x) / _MAX_POINTS_PER_LINE)
     place = np.arange(len(x) - 1, -1, -stride)[::-1]
     if len(place) < 2:
         return None
@@ -66,9 +66,9 @@ def evidence_chart(look: Look, arms: Sequence[int]) -> Chart | None:
     return Chart(
         "evidence",
         "Evidence",
-        "How many times likelier what was heard is if the arm beats each other one than if the two "
-        "were equal, by the opponent that it has least over. The first arm to reach the line, "
-        f"{times(level)}, is declared the winner." + _change_words(look),
+        "How many times more likely the answers are if the arm beats an opponent than if the two "
+        "are equal, for the opponent against which this number is smallest. The first arm to reach "
+        f"the dotted line, {times(level)}, is declared the winner." + _change_words(look),
         tuple(x.tolist()),
         tuple(lines),
         y_kind="evidence",
@@ -82,9 +82,9 @@ def evidence_chart(look: Look, arms: Sequence[int]) -> Chart | None:
 
 
 def _with_changes(look: Look, x: Floats, path: Floats) -> tuple[Floats, Floats]:
-    """Let evidence step when an arm came or went, and not at the next moment of the path.
+    """Add the moments at which arms joined or retired, so that the evidence steps there.
 
-    While an arm is retired, or has not joined yet, it has no evidence.
+    An arm has no evidence before it joins and while it is retired.
     """
     changes = [(float(change.at or 0.0), change) for change in look.book.changes]
     for at, _ in changes:
@@ -102,29 +102,28 @@ def _with_changes(look: Look, x: Floats, path: Floats) -> tuple[Floats, Floats]:
 
 
 def _change_words(look: Look) -> str:
-    """Say why evidence fell, or rose, where an arm came or went."""
+    """Return a sentence on the steps at which an arm joined or retired."""
     if not look.book.changes:
         return ""
     return (
-        " An arm that joins has met nobody: from then on the others stand by what they have over "
-        "it, and what they need the more for it is taken off. Once an arm is retired, nobody has "
-        "to beat it."
+        " The evidence of every arm falls when an arm joins, because no arm has evidence over the "
+        "new one yet, and because one more opponent requires more evidence."
     )
 
 
-def allocation_chart(look: Look, totals: Totals, arms: Sequence[int]) -> Chart | None:
-    """Draw which share of the places each arm was shown in."""
+def make_allocation_chart(look: Look, totals: Totals, arms: Sequence[int]) -> Chart | None:
+    """Return the share of places in which each arm was shown, over time."""
     asked = totals.asked
     if not asked.any():
         return None
-    begin = pooled(asked)
+    begin = group_buckets(asked)
     shown = np.add.reduceat(read_shown(look.connection, look.id, arms), begin)
     share = shown / (2.0 * np.add.reduceat(asked, begin))[:, None]
     share = np.vstack((share, share[-1:]))
     lines = [_line(look, arm, share[:, place]) for place, arm in enumerate(arms)]
     if len(arms) < len(look.book.arms):
         rest = np.maximum(1.0 - share.sum(axis=1), 0.0)
-        lines.append(Line("all others", values_of(rest), "others"))
+        lines.append(Line("all others", list_values(rest), "others"))
     return Chart(
         "allocation",
         "Who is shown",
@@ -137,23 +136,25 @@ def allocation_chart(look: Look, totals: Totals, arms: Sequence[int]) -> Chart |
     )
 
 
-def pooled(asked: NDArray[np.int64]) -> list[int]:
+def group_buckets(asked: NDArray[np.int64]) -> list[int]:
     """Group buckets until each group has duels enough for a share; return where groups begin.
 
-    >>> pooled(np.array([0, 12, 4, 0, 7, 30, 2, 0]))
+    >>> group_buckets(np.array([0, 12, 4, 0, 7, 30, 2, 0]))
     [0, 2, 5]
     """
     begin, n = [0], 0
     for bucket, more in enumerate(asked.tolist()):
-        if n >= _FEWEST:
+        if n >= _MIN_DUELS_PER_SHARE:
             begin.append(bucket)
             n = 0
         n += more
-    return begin[:-1] if len(begin) > 1 and n < _FEWEST else begin
+    return begin[:-1] if len(begin) > 1 and n < _MIN_DUELS_PER_SHARE else begin
 
 
-def chances_chart(look: Look, totals: Totals, arms: Sequence[int], chances: Floats) -> Chart | None:
-    """Draw the probability that each arm is the winner; the last points are those of now."""
+def make_chances_chart(
+    look: Look, totals: Totals, arms: Sequence[int], chances: Floats
+) -> Chart | None:
+    """Return the probability over time that each arm is the winner; the last point is now."""
     if not look.standing.is_heard or len(arms) < 2:
         return None
     past = _past_chances(look, totals, sorted(arms))
@@ -165,8 +166,8 @@ def chances_chart(look: Look, totals: Totals, arms: Sequence[int], chances: Floa
     return Chart(
         "chances",
         "Chance of being the winner",
-        "The probability that each arm beats all others, given what had been heard by then; what "
-        f"is missing from 100 % is that {rest}. It is an opinion: nothing is guaranteed by it.",
+        "The probability that each arm beats all others, given the answers up to that time. The "
+        f"rest up to 100 % is the probability that {rest}. No guarantee holds for it.",
         (*ends, max(look.now, ends[-1] if ends else 0.0)),
         tuple(_line(look, arm, values[:, place[arm]]) for arm in arms),
         y_kind="share",
@@ -175,9 +176,9 @@ def chances_chart(look: Look, totals: Totals, arms: Sequence[int], chances: Floa
 
 
 def _past_chances(look: Look, totals: Totals, arms: Sequence[int]) -> dict[int, Floats]:
-    """Return the chances at the end of some past buckets; each is computed once."""
+    """Return the chances at the end of some past buckets; the reader caches them."""
     stride = 1
-    while len(totals.start) > stride * _PAST:
+    while len(totals.start) > stride * _MAX_CHANCE_POINTS:
         stride *= 2
     over = [bucket for bucket in range(stride - 1, len(totals.start), stride)
             if totals.start[bucket] + totals.width <= look.now]  # fmt: skip
@@ -191,13 +192,13 @@ def _past_chances(look: Look, totals: Totals, arms: Sequence[int]) -> dict[int, 
         counts = _Cumulated(look, totals, arms)
         for bucket in missing:
             lead, n = counts.weigh(look, totals.start[bucket] + totals.width)
-            found = opinions(lead, n, 0, None, present, _DRAWS).chances
+            found = opinions(lead, n, 0, None, present, _DRAWS_PER_POINT).chances
             kept[(*kind, bucket)] = found
     return {bucket: kept[(*kind, bucket)] for bucket in over}
 
 
 class _Cumulated:
-    """Counts of pairs up to any time.
+    """Cumulated counts of pairs, up to any moment.
 
     Repeats of units do not enter the evidence. The store counts the repeats of each pair, but not
     when they came: an even share is taken out of every bucket.
@@ -223,9 +224,9 @@ class _Cumulated:
         return np.asarray(values[low] + (place - low) * (values[low + 1] - values[low]))
 
     def weigh(self, look: Look, moment: float) -> tuple[Floats, Floats]:
-        """Return wins less losses of each arm over each other by then, and in how many answers.
+        """Return the wins minus losses of each arm over each other arm, and the number of answers.
 
-        A silence has the weight that it has in the evidence. It counts from about the age at which
+        A silence has the same weight as in the evidence. It counts from about the age at which
         silence settles a duel.
         """
         bets = look.book.bets
@@ -249,8 +250,8 @@ def _add_up(values: NDArray[Any]) -> Floats:
     return np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
 
 
-def pending_chart(look: Look, totals: Totals) -> Chart | None:
-    """Draw how many silent duels are open, by their age."""
+def make_pending_chart(look: Look, totals: Totals) -> Chart | None:
+    """Return the number of open duels without an answer, by age."""
     asked = totals.asked
     open_ = np.clip(np.cumsum(asked) - look.book.head["closed"], 0, asked)
     waits = (asked - totals.answered) * open_ / np.maximum(asked, 1)
@@ -263,18 +264,20 @@ def pending_chart(look: Look, totals: Totals) -> Chart | None:
     return Chart(
         "pending",
         "Pending by age",
-        "Duels that are still silent and may yet be answered, by how long ago they were asked."
+        "Duels without an answer whose window is still open, by how long ago they were asked."
         + " Repeats of a unit are among them." * bool(look.book.array("repeats").any()),
         tuple(ages.tolist()),
-        (Line("pending", values_of(np.rint(waits)), "total"),),
+        (Line("pending", list_values(np.rint(waits)), "total"),),
         x_kind="age",
     )
 
 
-def pair_chart(look: Look, totals: Totals, i: int, j: int, corrected: float | None) -> Chart | None:
-    """Draw the estimate of how often i beats j over time, up to that of now.
+def make_pair_chart(
+    look: Look, totals: Totals, i: int, j: int, corrected: float | None
+) -> Chart | None:
+    """Return the estimate of how often i beats j, over time; the last point is now.
 
-    Past estimates are computed from the counts of their time, with the weight that silence has now.
+    Past estimates use the counts of their time, and the present weight of a silence.
     """
     if not totals.asked.any():
         return None
@@ -288,20 +291,20 @@ def pair_chart(look: Look, totals: Totals, i: int, j: int, corrected: float | No
     known[-1] = np.nan if corrected is None else corrected
     first, second = look.book.arms[i], look.book.arms[j]
     words = f"How often {first} beats {second}, by all votes so far."
-    lines = [Line("share of votes" if is_vote else "corrected", values_of(known), "corrected")]
+    lines = [Line("share of votes" if is_vote else "corrected", list_values(known), "corrected")]
     if not is_vote:
         words = (
-            f"How often {first} beats {second}, by what was known at the time. Corrected weighs "
-            "conversions and silence by what each tells; it ends with the number above. Naive "
-            "takes every silence for a win of the second."
+            f"How often {first} beats {second}, estimated from the answers up to that time. The "
+            "corrected estimate weights conversions and silences as the evidence does. The naive "
+            "estimate counts every silence as a win of the arm shown second."
         )
-        lines.append(Line("naive", values_of(_naive(counts.all)), "naive"))
+        lines.append(Line("naive", list_values(_naive(counts.all)), "naive"))
     lines.append(Line("even", (0.5,) * len(ends), "level"))
     return Chart("pair", "Over time", words, tuple(ends.tolist()), tuple(lines), y_kind="share")
 
 
 def _naive(pairs: PairTimes) -> Floats:
-    """Return how often the first of two arms won by then, silence being a win of the second."""
+    """Return how often the first of two arms won, if a silence is a win of the second."""
     plays, won = np.cumsum(pairs.plays, axis=0), np.cumsum(pairs.conversions, axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(
@@ -310,4 +313,4 @@ def _naive(pairs: PairTimes) -> Floats:
 
 
 def _line(look: Look, arm: int, values: Any) -> Line:
-    return Line(look.book.arms[arm], values_of(values), "arm", colour_of(arm))
+    return Line(look.book.arms[arm], list_values(values), "arm", colour_of(arm))

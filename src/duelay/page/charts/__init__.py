@@ -1,0 +1,1 @@
+"""Charts of an experiment: their data, their axes, and their pictures as SVG."""
