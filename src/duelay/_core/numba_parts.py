@@ -47,42 +47,37 @@ OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline":
 WITHOUT_RUNTIME: dict[str, Any] = {}
 FOR_PYTHON: dict[str, Any] = {}
 FOR_KERNELS: dict[str, Any] = {}
-COMPILER_ERRORS: tuple[type[Exception], ...] = ()
+NullCache: Any = object
+COMPILER_ERRORS: tuple[Any, ...] = ()
 """What the compiler raises. On the public path its messages are not explained."""
 
 if not IS_PLAIN:
-    from numba.core import errors, event
-    from numba.core.caching import FunctionCache, NullCache
+    from numba.core import event
+    from numba.core.caching import FunctionCache
+    from numba.core.caching import NullCache as _NullCache
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.datamodel import default_manager
     from numba.core.datamodel.models import TupleModel
     from numba.core.environment import lookup_environment
+    from numba.core.errors import HighlightColorScheme, NumbaError
 
-    class _CodegenWithoutEnvironment:
-        """Numba's code generator, except that the caller's code sets the environment."""
+    class _NoEnvironment:
+        """Sets no environment: the code of the caller does it."""
 
-        def __init__(self, codegen: Any) -> None:
-            self._codegen = codegen
-
-        def set_env(self, name: str, environment: Any) -> None: ...
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._codegen, name)
+        @staticmethod
+        def set_env(name: str, environment: Any) -> None: ...
 
     class _LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
         """The code of a kernel for its callers, which optimise it as part of their own code."""
 
-        @property
-        def codegen(self) -> Any:
-            return _CodegenWithoutEnvironment(self._codegen)
+        codegen = _NoEnvironment
 
         def _optimize_final_module(self) -> None: ...
 
         def _finalize_final_module(self) -> None:
             self._finalize_dynamic_globals()
-            self._verify_declare_only_symbols()
             self._finalized = True
 
         def get_pointer_to_function(self, name: str) -> int:
@@ -135,19 +130,18 @@ if not IS_PLAIN:
         return (_PassedWhole if is_ours else TupleModel)(manager, kind)
 
     default_manager.register(numba.types.NamedTuple, _model)
+    NullCache = _NullCache
     # Reference counts of arrays took more than half of the time. Kernels allocate no arrays.
     WITHOUT_RUNTIME = {"_nrt": False}
     OPTIONS["no_cfunc_wrapper"] = True
     FOR_PYTHON = {"pipeline_class": _WholeCompiler}
     FOR_KERNELS = {"pipeline_class": _LinkedCompiler, "no_cpython_wrapper": True}
     if not config.DISABLE_JIT:
-        COMPILER_ERRORS = (errors.NumbaError, NotImplementedError)
+        COMPILER_ERRORS = (NumbaError, NotImplementedError)
     if getattr(config, "COLOR_SCHEME", "") == "no_color":
         # With colorama, Numba replaces sys.stdout while it formats an error, even one that it drops
         # in a background thread. Another thread may write to sys.stdout at that moment.
-        errors.HighlightColorScheme._markup = lambda self, message, *look, **more: message
-else:
-    NullCache = object
+        HighlightColorScheme._markup = lambda self, message, *look, **more: message
 
 
 def use_within(compiled: Any, part: Any) -> None:

@@ -150,9 +150,8 @@ class Player:
         """
         with self._lock:
             t = len(self._pairs) + 1
-            now = None
-            if self._clock is not None or at is not None:
-                now = self._now(at)
+            now = self._now(at)
+            if now is not None:
                 self._ledger = with_room(self._ledger, t)
                 clock_to(self._ledger, now)
             i, j = self.policy.turn(self._rule, self._ledger, t, self._rng)
