@@ -52,7 +52,7 @@ COMPILER_ERRORS: tuple[Any, ...] = ()
 """What the compiler raises. On the public path its messages are not explained."""
 
 if not IS_PLAIN:
-    from numba.core import event
+    from numba.core import errors, event
     from numba.core.caching import FunctionCache
     from numba.core.caching import NullCache as _NullCache
     from numba.core.codegen import JITCodeLibrary
@@ -61,7 +61,7 @@ if not IS_PLAIN:
     from numba.core.datamodel import default_manager
     from numba.core.datamodel.models import TupleModel
     from numba.core.environment import lookup_environment
-    from numba.core.errors import HighlightColorScheme, NumbaError
+    from numba.core.errors import NumbaError
 
     class _NoEnvironment:
         """Sets no environment: the code of the caller does it."""
@@ -138,10 +138,11 @@ if not IS_PLAIN:
     FOR_KERNELS = {"pipeline_class": _LinkedCompiler, "no_cpython_wrapper": True}
     if not config.DISABLE_JIT:
         COMPILER_ERRORS = (NumbaError, NotImplementedError)
-    if getattr(config, "COLOR_SCHEME", "") == "no_color":
+    _scheme = getattr(errors, "HighlightColorScheme", None)  # there with colorama
+    if _scheme is not None and config.COLOR_SCHEME == "no_color":
         # With colorama, Numba replaces sys.stdout while it formats an error, even one that it drops
         # in a background thread. Another thread may write to sys.stdout at that moment.
-        HighlightColorScheme._markup = lambda self, message, *look, **more: message
+        _scheme._markup = lambda self, message, *look, **more: message
 
 
 def use_within(compiled: Any, part: Any) -> None:
