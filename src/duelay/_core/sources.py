@@ -1,6 +1,7 @@
-"""The sources that numbers depend on: our own, and the modules of the user's laws and policies.
+"""Digests of the sources that numbers depend on: ours, and the modules of a user's policies.
 
-Compiled kernels and finished cells note a digest of them, so that neither outlives the code.
+Compiled kernels and finished cells of experiments are stored with a digest, and are not used after
+a change of these sources.
 """
 
 from __future__ import annotations
@@ -26,26 +27,26 @@ _COMPILES = re.compile(rb"\b(kernel|entry|generic)\b")
 _SOURCES = (".py", ".so", ".pyd")
 _INSTALLED = {"site-packages", "dist-packages"}
 _PROMPT = "<prompt>"
-# Not the user's: Numba's own cache knows its version, and the others compile nothing in.
+# Modules that are not the user's.
 _GIVEN = (sys.stdlib_module_names | {"duelay", "llvmlite", "numba", "numpy"}) - {"__main__"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Sources:
-    """A user's module as it was when imported, with the modules beside it that it imports."""
+    """The files of a user's module when it was imported, and of the modules beside it."""
 
     name: str  # of the module, or of its package
     files: tuple[tuple[str, bytes], ...]  # by their path below the folder that it was found in
-    is_sent: bool  # whether it is sent to workers; an installed one they must have installed
+    is_sent: bool  # whether workers get a copy; an installed module must be installed there, too
 
     @functools.cached_property
     def digest(self) -> str:
-        """A name for the content."""
+        """A digest of the files."""
         return _digest(self.files)
 
     @property
     def is_of_a_prompt(self) -> bool:
-        """Whether there is no file: it was written at a prompt."""
+        """Whether it was written at a prompt, so that there is no file."""
         return [name for name, _ in self.files] == [_PROMPT]
 
     @property
@@ -128,8 +129,8 @@ def is_outside(thing: Any) -> bool:
 def sources_of_class(cls: type | FunctionType) -> Sources | None:
     """Return the sources of a class as they were when it was first seen; None for one of ours.
 
-    A function has sources, too. A class written at a prompt has no file. It gets a random digest,
-    so that nothing made with it outlives the process.
+    It works for a function, too. A class written at a prompt has no file and gets a random digest,
+    so that no other process uses a result of it.
     """
     if cls not in _SEEN:
         top = cls.__module__.partition(".")[0]
