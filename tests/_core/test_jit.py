@@ -46,7 +46,7 @@ subprocess.run([sys.executable, "-c", worker], check=True)
 
 
 def test_a_newer_numba_is_said_once_and_gives_the_same_duels(tmp_path):
-    """Interpreted: compiled code of the public path is tested above. Worker processes are silent."""
+    """Worker processes are silent. Above, the compiled code of the public path is tested."""
     env = {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "1"}
     kept = {key: value for key, value in os.environ.items() if key != "DUELAY_PLAIN_NUMBA"}
     done = subprocess.run(
@@ -56,7 +56,6 @@ def test_a_newer_numba_is_said_once_and_gives_the_same_duels(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout == answer(**env)
     assert done.stderr.count("\n") == 1 and "9.1.0" in done.stderr
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.long
