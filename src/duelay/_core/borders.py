@@ -8,6 +8,7 @@ that is long work compiles the kernel first.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import os
 import threading
@@ -86,8 +87,7 @@ class _Border:
         functools.update_wrapper(self, compiled.py_func)
         self.compiled = compiled
         self._count_steps = count_steps
-        self._ready: set[Any] = set()  # kinds of arguments that it is compiled for
-        self._failed: set[Any] = set()
+        self._ready: set[Any] = set()  # kinds of arguments that are not interpreted any more
         numba_parts.as_callee(self, compiled)
 
     def __call__(self, *args: Any) -> Any:
@@ -95,7 +95,7 @@ class _Border:
         if kind in self._ready:
             return self.compiled(*args)
         types = tuple(map(numba.typeof, args))
-        if kind in self._failed or self._has_to_compile(types, args):
+        if self._has_to_compile(types, args):
             result = self.compiled(*args)
             self._ready.add(kind)
             return result
@@ -112,14 +112,9 @@ class _Border:
 
     def compile(self, kind: Any, types: tuple[Any, ...]) -> None:
         """Compile the kernel for such arguments, or read it from disk."""
-        try:
+        with contextlib.suppress(Exception):  # the next caller compiles and gets the error
             self.compiled.compile(types)
-        except _StoppedError:
-            raise
-        except Exception:
-            self._failed.add(kind)  # the next caller compiles and gets the error
-        else:
-            self._ready.add(kind)
+        self._ready.add(kind)
 
 
 def _kind(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -131,7 +126,7 @@ def _kind(args: tuple[Any, ...]) -> tuple[Any, ...]:
                   for argument in args[:2]])  # fmt: skip
 
 
-class _StoppedError(Exception):
+class _StoppedError(BaseException):  # not an Exception, which Numba could handle
     """The background thread was stopped between two kernels."""
 
 
@@ -167,12 +162,10 @@ class _Compiler:
                     return
                 key = next(iter(self._requests))
                 border, kind, types = self._requests[key]
-            try:
+            with contextlib.suppress(_StoppedError):
                 border.compile(kind, types)
-            except _StoppedError:
-                return
-            with self._lock:
-                self._requests.pop(key, None)
+                with self._lock:
+                    self._requests.pop(key, None)
 
     def notify(self, event: Any) -> None:
         """Interrupt the thread before the next kernel: Numba calls this around each of them."""
