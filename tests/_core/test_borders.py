@@ -175,6 +175,8 @@ def test_a_fork_while_a_simulation_compiles_can_compile_in_the_child(tmp_path):
     program = """
         import signal, threading
         from numba.core.compiler_lock import global_compiler_lock
+        from tqdm import tqdm
+        tqdm.get_lock()  # is made at its first use, which a fork must not interrupt
         def simulate():
             duelay.simulate(duelay.datasets.load("mslr"), duelay.RUCBDelay(), delay="constant:1",
                             horizon=9000)

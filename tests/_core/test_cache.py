@@ -68,7 +68,7 @@ add.__module__ = "duelay"  # as one of ours: a kernel from outside is not kept b
 def folder(tmp_path, monkeypatch):
     """A folder of its own for kernels that tests make."""
     monkeypatch.setattr(cache, "_said", {})
-    cache._throw_away.cache_clear()
+    cache._empty.cache_clear()
     monkeypatch.setattr(jit, "_CACHE", tmp_path)
     (tmp_path / cache._MARK).write_text(tmp_path.name)
     return tmp_path
