@@ -35,7 +35,7 @@ help:
 	@echo 'make test-library  the same without live experiments, their service and their page'
 	@echo 'make coverage  the lines that no test reaches interpreted; at least 95 % must be (six minutes)'
 	@echo 'make test-matrix  the quick tests on every Python, and on the oldest dependencies'
-	@echo 'make wheel     a wheel with compiled kernels, into dist/: no first use waits (two minutes)'
+	@echo 'make wheel     a wheel, into dist/, tried in an empty environment'
 	@echo 'make chaos     live experiments and servers, killed 50 times on each database (some minutes)'
 	@echo 'make browser   a Chromium for the tests of the page, where there is none (Debian, as root)'
 	@echo 'make docs      the documentation as a site: site/index.html'
@@ -140,7 +140,7 @@ coverage: $(VENV)/.ready-dev
 	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage report
 
-# As with a release of Numba without the parts that it does not promise: slower, and not broken.
+# As with a release of Numba that is newer than those tested: slower, and the same numbers.
 test-plain-numba: $(VENV)/.ready-dev
 	DUELAY_PLAIN_NUMBA=1 $(PYTEST) -m '(kernels or compiled) and not slow'
 
@@ -148,10 +148,9 @@ test-plain-numba: $(VENV)/.ready-dev
 test-wheel: $(VENV)/.ready-dev
 	$(BIN)/python tests/wheel.py
 
-# What is released: a wheel with compiled kernels, for this Python and this kind of machine. A first
-# simulation then waits for no compiler.
+# The same wheel, copied into dist/.
 wheel: $(VENV)/.ready-dev
-	$(BIN)/python tests/wheel.py --kernels dist
+	$(BIN)/python tests/wheel.py --out dist
 
 # Some ten minutes: environments of their own, in .matrix.
 test-matrix: $(BIN)/python
@@ -178,10 +177,10 @@ regrets: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -q -n 2 -m slow tests
 	$(BIN)/python benchmarks/recommended.py
 
-bench: wheel
+bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/duel_cost.py --peers --write
-	$(BIN)/python benchmarks/starts.py --wheel $$(ls -t dist/*.whl | head -n 1) --write
-	$(BIN)/python benchmarks/whole.py --wheel $$(ls -t dist/*.whl | head -n 1) --write
+	$(BIN)/python benchmarks/starts.py --write
+	$(BIN)/python benchmarks/whole.py --write
 
 # What paper/ and studies/ hold already is not computed again.
 reproduction: $(VENV)/.ready

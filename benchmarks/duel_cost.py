@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -158,49 +157,32 @@ def profile(runs: int, horizon: int) -> Table:
     return Table(["", "µs a duel"], rows)
 
 
-@dataclass(frozen=True)
-class Roundabout(duelay.DoubleThompson):
-    """The recommended policy with a turn of its own: its code is found anew at every call."""
-
-    def turn(self, rule: Any, ledger: Any, t: int, rng: Any) -> tuple[int, int]:
-        """Take the same turn."""
-        return super().turn(rule, ledger, t, rng)
-
-
 def asks(n: int = 3000) -> Table:
-    """A live ask, beside the other way to its code and beside two arms that NumPy draws."""
+    """A live ask, beside two arms that NumPy draws."""
     rows = []
     for dataset in ("six-rankers", "sushi"):
         problem = duelay.datasets.load(dataset)
         policy = duelay.recommend(window=1000).policy
-        told = {field.name: getattr(policy, field.name) for field in fields(policy)}
         rng = np.random.default_rng(0)
         k = problem.n_arms
         draw = functools.partial(rng.choice, k, 2, replace=False)
-        players = [policy.start(k, seed=1), Roundabout(**told).start(k, seed=1)]
-        calls: list[Any] = [draw, *(player.ask for player in players)]
-        chosen: Any = None
+        player = policy.start(k, seed=1)
         due: dict[int, list[int]] = {}
-        took: list[list[float]] = [[], [], []]
+        took: list[list[float]] = [[], []]
         for t in range(2 * n):  # the first half compiles, and warms up
             for duel in due.pop(t, ()):
-                for player in players:
-                    player.tell(duel)
-            for n_th in range(3):
-                which = (t + n_th) % 3  # each is the first as often: what comes before matters
-                begin = time.perf_counter()
-                found = calls[which]()
-                took[which].append(time.perf_counter() - begin)
-                chosen = found if which else chosen
+                player.tell(duel)
+            begin = time.perf_counter()
+            chosen = player.ask()
+            between = time.perf_counter()
+            draw()
+            took[0].append(between - begin)
+            took[1].append(time.perf_counter() - between)
             if rng.random() < problem.matrix[chosen.first, chosen.second]:
                 due.setdefault(t + int(rng.geometric(0.01)), []).append(chosen.id)
-        drawn, ours, other = (1e6 * float(np.median(times[n:])) for times in took)
-        rows.append(
-            [dataset, str(k), f"{ours:.1f}", f"{other:.1f}", f"{other / ours:.1f}", f"{drawn:.1f}",
-             f"{ours / drawn:.2f}"]
-        )  # fmt: skip
-    heads = ["dataset", "K", "µs an ask", "found anew", "times", "NumPy's two arms", "of that"]
-    return Table(heads, rows)
+        ours, drawn = (1e6 * float(np.median(times[n:])) for times in took)
+        rows.append([dataset, str(k), f"{ours:.1f}", f"{drawn:.1f}", f"{ours / drawn:.2f}"])
+    return Table(["dataset", "K", "µs an ask", "NumPy's two arms", "of that"], rows)
 
 
 def threads(horizon: int) -> str:

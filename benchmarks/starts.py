@@ -1,10 +1,10 @@
 """How long a new process takes to its first answer: medians of seven processes, on one core.
 
-    python benchmarks/starts.py [--processes N] [--wheel FILE] [--write]
+    python benchmarks/starts.py [--processes N] [--write]
 
-Either with nothing compiled on disk, or with all of it, or with what a wheel brings. How long
-importing numba takes is measured in every process, and is the yardstick. With --write the table of
-docs/benchmarks.md is written anew.
+Either with nothing compiled on disk, or with all of it. How long importing numba takes is measured
+in every process, and is the yardstick. With --write the table of docs/benchmarks.md is written
+anew.
 """
 
 from __future__ import annotations
@@ -52,19 +52,17 @@ ANSWERS = {
 }
 
 
-def median(code: str, processes: int, folder: str | None, package: str = "") -> list[float]:
+def median(code: str, processes: int, folder: str | None) -> list[float]:
     """Seconds of importing numba, seconds after that, and of the processor's in all.
 
-    Without a folder every process has an empty one of its own. The package is the one installed,
-    or that in a folder of its own.
+    Without a folder every process has an empty one of its own.
     """
-    where = {"PYTHONPATH": package} if package else {}
     found = []
     for _ in range(processes):
         with tempfile.TemporaryDirectory() as empty:
             done = subprocess.run(
                 [sys.executable, "-c", BEGIN + code + END], capture_output=True, text=True,
-                check=True, env={**os.environ, "XDG_CACHE_HOME": folder or empty, **where},
+                check=True, env={**os.environ, "XDG_CACHE_HOME": folder or empty},
             )  # fmt: skip
         found.append([float(word) for word in done.stdout.split()])
     return [statistics.median(column) for column in zip(*found, strict=True)]
@@ -74,21 +72,16 @@ def main() -> None:
     """Measure, print, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--processes", type=int, default=7)
-    parser.add_argument("--wheel", help="a wheel with compiled kernels, of `make wheel`")
     parser.add_argument("--write", action="store_true", help="write the results into the page")
     options = parser.parse_args()
     heads = ["the first answer", "on disk", "importing numba, s", "then, s", "processor, in all, s"]
     rows = []
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as package:
+    with tempfile.TemporaryDirectory() as folder:
         median("duelay.warm_up()\n", 1, folder)
-        kinds = [("nothing", None, ""), ("what `duelay warm-up` compiles", folder, "")]
-        if options.wheel:
-            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-            subprocess.run([*pip, "--target", package, options.wheel], check=True)
-            kinds.append(("what the wheel brings", None, package))
+        kinds = [("nothing", None), ("what `duelay warm-up` compiles", folder)]
         for name, code in ANSWERS.items():
-            for words, *places in kinds:
-                took = median(code, options.processes, *places)
+            for words, place in kinds:
+                took = median(code, options.processes, place)
                 rows.append([name, words, *(f"{seconds:.2f}" for seconds in took)])
                 print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
     print(table(heads, rows, left=(0, 1)))

@@ -1,6 +1,6 @@
 """How long the whole of it takes, once each, with nothing compiled: the reproduction, the tests.
 
-    python benchmarks/whole.py [--wheel FILE] [--write]
+    python benchmarks/whole.py [--write]
 
 Beside the seconds stands how many times as long as importing numba that is, measured before and
 after each: the yardstick of `starts.py`. With --write the table of docs/benchmarks.md is written
@@ -35,7 +35,7 @@ def imports(n: int = 5) -> list[float]:
     return found
 
 
-def measure(command: list[str], **more: str) -> list[str]:
+def measure(command: list[str]) -> list[str]:
     """Run a command with an empty cache; return its seconds beside the yardstick."""
     plain = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
     before = imports()
@@ -43,7 +43,7 @@ def measure(command: list[str], **more: str) -> list[str]:
         begin, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(
             command, check=True, cwd=pages.ROOT, stdout=sys.stderr,
-            env={**plain, "XDG_CACHE_HOME": empty, **more},
+            env={**plain, "XDG_CACHE_HOME": empty},
         )  # fmt: skip
         seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     processor = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
@@ -56,19 +56,11 @@ def measure(command: list[str], **more: str) -> list[str]:
 def main() -> None:
     """Measure, print, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
-    parser.add_argument("--wheel", help="a wheel with compiled kernels, of `make wheel`")
     parser.add_argument("--write", action="store_true", help="write the results into the page")
     options = parser.parse_args()
     rows = []
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as package:
-        kinds = [("from a checkout", "here", {})]
-        if options.wheel:
-            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-            subprocess.run([*pip, "--target", package, options.wheel], check=True)
-            kinds.append(("with the wheel", "wheel", {"PYTHONPATH": package}))
-        for words, name, more in kinds:
-            took = measure([*REPRODUCE, f"{folder}/{name}"], **more)
-            rows.append([f"`duelay reproduce`, {words}", *took])
+    with tempfile.TemporaryDirectory() as folder:
+        rows.append(["`duelay reproduce`", *measure([*REPRODUCE, f"{folder}/here"])])
         for target in ("test-library", "test"):
             rows.append([f"`make {target}`", *measure(["make", target])])
     print(table(HEADS, rows, left=(0,)))

@@ -2,7 +2,7 @@
 
 It has the core dependencies and no extra, and runs outside of the checkout: what is missing from
 the wheel, or imported without being asked for, shows here. With a folder (`make wheel`) the wheel
-brings compiled kernels, which are tried, too, and is put there.
+is copied there.
 """
 
 import argparse
@@ -54,29 +54,6 @@ print("tried:", duelay.__file__)
 """
 
 
-UNCOMPILED = """
-import time
-from numba.core import event
-begin = time.perf_counter()
-with event.install_recorder("numba:compile") as compiled:
-    import duelay
-    problem = duelay.datasets.load("six-rankers")
-    for name in ("recommended", "rucb-delay", "rr-db-delay", "rucb:alpha=1"):
-        duelay.simulate(problem, duelay.policies.parse(name), delay="geometric:0.01",
-                        horizon=10_000, runs=2)
-    for goal in ("regret", "decide"):
-        for clock in (None, "wall"):
-            player = duelay.recommend(goal=goal).policy.start(["red", "green"], clock=clock)
-            for _ in range(3):
-                player.tell(player.ask())
-            str(player.standing())
-    duelay._core.borders.COMPILER.wait()
-names = [happening.data["dispatcher"].py_func.__qualname__ for _, happening in compiled.buffer]
-assert not names, names
-print(f"nothing was compiled; {time.perf_counter() - begin:.1f} s")
-"""
-
-
 def run(*command, status=0, **options):
     """Run a command that must end with a status; return what it said."""
     done = subprocess.run(command, capture_output=True, text=True, **options)
@@ -86,9 +63,9 @@ def run(*command, status=0, **options):
 
 
 def check_content(wheel):
-    """The wheel must have every file of the sources, and no other but compiled kernels."""
+    """The wheel must have every file of the sources, and no other."""
     names = zipfile.ZipFile(wheel).namelist()
-    there = {name for name in names if ".dist-info/" not in name and not name.endswith(".kernel")}
+    there = {name for name in names if ".dist-info/" not in name}
     wanted = {
         path.relative_to(SOURCES).as_posix()
         for path in SOURCES.rglob("*")
@@ -100,14 +77,12 @@ def check_content(wheel):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kernels", type=Path, metavar="FOLDER", help="with kernels, kept there")
-    kept = parser.parse_args().kernels
-    asked = {"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "true"} if kept else {}
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="copy the wheel there")
+    out = parser.parse_args().out
     with tempfile.TemporaryDirectory(prefix="duelay-wheel-") as place:
         folder = Path(place)
         pip = ["-m", "pip", "--disable-pip-version-check"]
-        run(sys.executable, *pip, "wheel", "--quiet", "--no-deps", "-w", place, str(ROOT),
-            env={**os.environ, **asked})  # fmt: skip
+        run(sys.executable, *pip, "wheel", "--quiet", "--no-deps", "-w", place, str(ROOT))
         (wheel,) = folder.glob("duelay-*.whl")
         check_content(wheel)
         run(sys.executable, "-m", "venv", folder / "env")
@@ -119,10 +94,9 @@ def main():
         said = run(command, "--version", status=2, cwd=place, env=env)
         if said != "the command line needs click: pip install 'duelay[cli,plots]'\n":
             sys.exit(f"duelay without click says {said!r}")
-        if kept:
-            print(run(python, "-c", UNCOMPILED, cwd=place, env=env), end="")
-            kept.mkdir(exist_ok=True)
-            shutil.copy(wheel, kept)
+        if out:
+            out.mkdir(exist_ok=True)
+            shutil.copy(wheel, out)
         print(f"{wheel.name}: passed")
 
 

@@ -10,7 +10,6 @@ import pytest
 from numba import config
 
 from duelay._core import cache, jit, numba_parts
-from duelay._core.sources import own_digest
 from helpers import CODE, answer
 
 pytestmark = pytest.mark.kept
@@ -29,7 +28,7 @@ def kept(tmp_path_factory):
 def test_kernels_are_kept_on_disk_and_found_again(kept):
     files = sorted(kept.rglob("*.nb?"))
     assert any("turn.take_turn" in path.name for path in files)
-    assert all(path.is_relative_to(kept / "duelay" / own_digest()) for path in files)
+    assert all(path.is_relative_to(kept / "duelay" / jit._DIGEST) for path in files)
     before = {path: path.stat().st_mtime_ns for path in files}
     assert answer(NUMBA_CACHE_DIR=str(kept)) == answer()
     assert {path: path.stat().st_mtime_ns for path in sorted(kept.rglob("*.nb?"))} == before
@@ -69,7 +68,7 @@ add.__module__ = "duelay"  # as one of ours: a kernel from outside is not kept b
 def folder(tmp_path, monkeypatch):
     """A folder of its own for kernels that tests make."""
     monkeypatch.setattr(cache, "_said", {})
-    cache._throw_away.cache_clear()
+    cache._empty.cache_clear()
     monkeypatch.setattr(jit, "_CACHE", tmp_path)
     (tmp_path / cache._MARK).write_text(tmp_path.name)
     return tmp_path
@@ -121,7 +120,7 @@ def test_a_ctrl_c_that_llvm_has_swallowed_is_raised(folder, capsys, monkeypatch)
     def interrupted(*_):
         raise RuntimeError("no compiled object yet for <Library 'add' at 0x7f00>")
 
-    monkeypatch.setattr(numba_parts._FunctionCache, "save_overload", interrupted)
+    monkeypatch.setattr(numba_parts.FunctionCache, "save_overload", interrupted)
     with pytest.raises(KeyboardInterrupt):
         kernel(1, 2)
     assert capsys.readouterr().err == ""

@@ -4,6 +4,7 @@ import math
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -72,13 +73,14 @@ def test_without_standard_error_nothing_is_said(monkeypatch, closed, tmp_path):
     say("nobody reads this")
 
 
-class Happening:
-    """What Numba tells of a function that it compiles."""
+class Event:
+    """What Numba tells of a function at the start and at the end of its compilation."""
 
-    def __init__(self, module):
+    def __init__(self, module, is_start):
         def function(): ...
 
         function.__module__ = module
+        self.is_start = is_start
         self.data = {"dispatcher": type("Dispatcher", (), {"py_func": staticmethod(function)})}
 
 
@@ -89,17 +91,13 @@ def heard(monkeypatch):
     return lines
 
 
-def test_only_our_own_kernels_are_spoken_of(heard, monkeypatch):
-    monkeypatch.setattr(compiling, "PATIENCE", 0.0)
-    announcer = compiling.Announcer(lambda: "compiling")
-    announcer.on_start(Happening("numpy.linalg"))
-    announcer.on_end(Happening("numpy.linalg"))
-    assert heard == []
-    announcer.on_start(Happening("duelay.engine.loop"))
-    assert heard == ["compiling"]
-    announcer.on_end(Happening("duelay.engine.loop"))
-    announcer.on_start(Happening("duelay.engine.loop"))
-    assert heard == ["compiling"]
+def test_only_our_own_kernels_are_announced_and_once(heard, monkeypatch):
+    monkeypatch.setattr(compiling, "NOTICE_SECONDS", 0.0)
+    notice = compiling.Notice(lambda: "compiling")
+    for module, said in (("numpy.linalg", 0), ("duelay.engine.loop", 1), ("duelay.rules", 1)):
+        notice.notify(Event(module, True))
+        assert len(heard) == said
+        notice.notify(Event(module, False))
 
 
 class Timer:
@@ -116,46 +114,39 @@ class Timer:
         self.is_on = False
 
 
-def test_a_kernel_within_a_kernel_does_not_stop_the_clock(heard, monkeypatch):
-    monkeypatch.setattr(compiling, "PATIENCE", 7.0)
+def test_the_end_of_an_inner_kernel_does_not_stop_the_timer(heard, monkeypatch):
+    monkeypatch.setattr(compiling, "NOTICE_SECONDS", 7.0)
     monkeypatch.setattr(compiling.threading, "Timer", Timer)
-    announcer, ours = compiling.Announcer(lambda: "compiling"), Happening("duelay.rules")
-    announcer.on_start(ours)
-    announcer.on_start(ours)
-    announcer.on_end(ours)
-    assert announcer._timer.is_on and announcer._timer.seconds == 7.0
-    announcer.on_end(ours)
-    assert not announcer._timer.is_on and heard == []
-    announcer.on_start(ours)
-    announcer._timer.do()
-    announcer.speak()
+    notice = compiling.Notice(lambda: "compiling")
+    start, end = (Event("duelay.rules", is_start) for is_start in (True, False))
+    for event in (start, start, end):
+        notice.notify(event)
+    assert notice._timer.is_on and notice._timer.seconds == 7.0
+    notice.notify(end)
+    assert not notice._timer.is_on and heard == []
+    notice.notify(start)
+    notice._timer.do()
+    notice.speak()
     assert heard == ["compiling"]
 
 
-def test_who_wants_no_notice_gets_none_though_somebody_waits(heard, monkeypatch):
-    monkeypatch.setattr(compiling, "_announcer", compiling.Announcer(lambda: "compiling"))
-    monkeypatch.setattr(compiling, "PATIENCE", math.inf)
-    compiling._announcer.on_start(Happening("duelay.rules"))
-    compiling.say_so()
-    assert heard == [] and compiling._announcer._timer is None
-    monkeypatch.setattr(compiling, "PATIENCE", 1.0)
-    compiling.say_so()
-    assert heard == ["compiling"]
+def test_a_compilation_in_the_background_is_not_announced(heard, monkeypatch):
+    monkeypatch.setattr(compiling, "NOTICE_SECONDS", 0.0)
+    notice = compiling.Notice(lambda: "compiling")
+    thread = threading.Thread(
+        target=notice.notify, args=[Event("duelay.rules", True)], name=compiling.BACKGROUND_THREAD
+    )
+    thread.start()
+    thread.join()
+    assert heard == []
 
 
 def test_the_environment_says_after_how_many_seconds():
     told = {"": 1.0, "0": 0.0, "2.5": 2.5, "never": math.inf}
-    assert {words: compiling._patience(words) for words in told} == told
+    assert {words: compiling._seconds(words) for words in told} == told
     for words in ("soon", "-1", "nan"):
-        with pytest.warns(UserWarning, match=f"must be seconds or never, got '{words}': taken"):
-            assert compiling._patience(words) == 1.0
-
-
-def test_what_numba_tells_in_another_form_does_no_harm(heard):
-    announcer = compiling.Announcer(lambda: "compiling")
-    announcer.on_start(None)
-    announcer.on_end(object())
-    assert heard == []
+        with pytest.warns(UserWarning, match="DUELAY_COMPILE_NOTICE"):
+            assert compiling._seconds(words) == 1.0
 
 
 @pytest.mark.kept

@@ -11,7 +11,6 @@ import pytest
 import duelay
 from duelay import rules
 from duelay._core import jit, numba_parts
-from duelay._core.cache import find_folder
 from duelay.ledger import assumption, order
 from helpers import CODE, answer
 
@@ -28,26 +27,40 @@ def test_plain_numba_gives_the_same_numbers_and_keeps_nothing(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_part_that_numba_lacks_is_done_without(monkeypatch):
-    monkeypatch.setattr(numba_parts, "IS_PLAIN", False)
-    assert numba_parts._part("numba.core.absent", "event", 7) == 7
-    assert numba_parts._part("numba.core.event", "absent", 7) == 7
-    assert numba_parts._part("numba", "njit", None) is numba.njit
-    monkeypatch.setattr(numba_parts, "IS_PLAIN", True)
-    assert numba_parts._part("numba", "njit", 7) == 7
+def test_a_newer_numba_is_told_from_the_tested_ones():
+    assert not numba_parts.is_newer(numba.__version__)
+    for version in ("0.61.0", "0.68.9", "0.68.0rc1"):
+        assert not numba_parts.is_newer(version)
+    for version in ("0.69.0rc1", "0.100.0", "1.0.0"):
+        assert numba_parts.is_newer(version)
 
 
-def test_without_numbas_cache_nothing_is_kept_and_the_reason_is_known(monkeypatch):
-    monkeypatch.setattr(numba_parts, "_FunctionCache", None)
-    folder, reason = find_folder("0123456789abcdef")
-    assert folder is None and reason == numba_parts.WHY_NOT_KEPT
-    other = object()
-    numba_parts.use(other, None)  # a dispatcher without a cache is left as it is
+NEWER = """
+import numba, subprocess, sys
+numba.__version__ = "9.1.0"
+{code}
+assert duelay._core.numba_parts.IS_PLAIN
+worker = "import numba; numba.__version__ = '9.1.0'; import duelay"
+subprocess.run([sys.executable, "-c", worker], check=True)
+"""
+
+
+def test_a_newer_numba_is_said_once_and_gives_the_same_duels(tmp_path):
+    """Worker processes are silent. Above, the compiled code of the public path is tested."""
+    env = {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "1"}
+    kept = {key: value for key, value in os.environ.items() if key != "DUELAY_PLAIN_NUMBA"}
+    done = subprocess.run(
+        [sys.executable, "-c", NEWER.format(code=CODE.format(policy="RUCB"))],
+        capture_output=True, text=True, env={**kept, **env},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == answer(**env)
+    assert done.stderr.count("\n") == 1 and "9.1.0" in done.stderr
 
 
 @pytest.mark.long
 def test_no_kernel_that_takes_a_generator_is_called_from_python():
-    """It would keep the generator for ever: an `entry` gives it back, addresses hold none.
+    """It would keep the generator for ever: only an `entry` gives it back.
 
     A generic function runs interpreted where Python calls it, and keeps nothing.
     """
@@ -65,8 +78,7 @@ def test_no_kernel_that_takes_a_generator_is_called_from_python():
                  if not isinstance(d, ast.Call) or isinstance(d.func, ast.Attribute)]  # fmt: skip
         return {head.id for head in heads if isinstance(head, ast.Name)}
 
-    entries = {"entry", "entry_by_address"}
-    compiled = {"kernel", "generic", *entries, "select", "arrange", "calm_until"}
+    compiled = {"kernel", "generic", "entry", "select", "arrange", "calm_until"}
     given = {
         (path, node.name)
         for path, node in functions
@@ -158,21 +170,21 @@ def test_a_kernel_within_a_kernel_may_print_and_raise(monkeypatch, capfd):
 
 
 @pytest.mark.compiled
-@pytest.mark.skipif(not numba_parts.APART, reason="Numba's parts are not used")
+@pytest.mark.skipif(not numba_parts.COMPILES_PARTS, reason="Numba's parts are not used")
 def test_a_named_tuple_of_ours_is_passed_whole_and_one_of_others_as_numba_does():
     class Theirs(NamedTuple):
         n: int
         m: int
 
     ours = numba.typeof(duelay.RUCBDelay().ledger(3))
-    passed = numba_parts._models.lookup(ours)
+    passed = numba_parts.default_manager.lookup(ours)
     assert passed.get_argument_type() == passed.get_value_type()
-    flat = numba_parts._models.lookup(numba.typeof(Theirs(1, 2))).get_argument_type()
+    flat = numba_parts.default_manager.lookup(numba.typeof(Theirs(1, 2))).get_argument_type()
     assert isinstance(flat, tuple) and len(flat) == 2
 
 
 @pytest.mark.compiled
-@pytest.mark.skipif(not numba_parts.APART, reason="Numba's parts are not used")
+@pytest.mark.skipif(not numba_parts.COMPILES_PARTS, reason="Numba's parts are not used")
 def test_an_error_of_the_compiler_leaves_standard_output_alone(monkeypatch):
     colorama = pytest.importorskip("colorama")
 

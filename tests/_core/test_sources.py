@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import duelay
-from duelay._core import sources
-from duelay._core.sources import own_digest, sources_of
+from duelay._core import jit, sources
+from duelay._core.sources import sources_of
 
 ROOT = Path(duelay.__file__).parent
 MINE = """
@@ -108,18 +108,48 @@ def test_an_edit_recomputes_what_it_may_change_and_nothing_else(place):
     assert run() == (0, last, "")
 
 
-def test_no_kernel_is_in_what_recompiles_nothing_or_called_from_there():
+DIGESTS = """
+from pathlib import Path
+from duelay._core import jit
+from duelay.experiments import cells
+print(jit._DIGEST, cells._OURS)
+"""
+LAYERS_ABOVE = ("live", "service", "page", "cli")
+
+
+def test_an_edit_of_what_makes_no_number_leaves_kernels_and_cells(place):
+    """It may be of a docstring, and of every file there."""
+    before = in_another_process(DIGESTS, place, place / "lib")
+    ours = place / "lib" / "duelay"
+    for layer in LAYERS_ABOVE:
+        for path in (ours / layer).rglob("*.py"):
+            append(path, "\n# edited\n")
+    for path in (ours / "_version.py", ours / "__init__.py"):
+        append(path, "\n# edited\n")
+    assert in_another_process(DIGESTS, place, place / "lib") == before
+
+
+@pytest.mark.parametrize(
+    ("edited", "is_of_kernels"),
+    [("rules/rucb.py", True), ("ledger/assumption.py", True), ("theory/bounds.py", False)],
+)
+def test_an_edit_of_what_makes_numbers_changes_their_digest(place, edited, is_of_kernels):
+    (before,) = in_another_process(DIGESTS, place, place / "lib")
+    append(place / "lib" / "duelay" / edited, "\n# edited\n")
+    (after,) = in_another_process(DIGESTS, place, place / "lib")
+    changed = [one != two for one, two in zip(before.split(), after.split(), strict=True)]
+    assert changed == [is_of_kernels, True]
+
+
+def test_every_kernel_is_in_a_module_of_the_digest(monkeypatch):
+    """Also those that are imported late, and those that stand in a layer above."""
+    taken = []
+    monkeypatch.setattr(sources, "_digest", lambda files: taken.extend(dict(files)))
+    sources.digest_of_kernels(jit.__name__)
+    assert not [name for name in taken if name.partition("/")[0] in LAYERS_ABOVE]
     for path in ROOT.rglob("*.py"):
-        source = path.read_text()
-        if sources._only_shows(path.relative_to(ROOT)):
-            assert "_core.jit" not in source and "@kernel" not in source, path
-        elif "duelay._core.jit" in source and path.name != "jit.py":
-            names = [name.removesuffix(".py").replace("/", ".") for name in sources._SHOWS]
-            assert not [n for n in names if f"from duelay.{n} import" in source], path
-
-
-def test_what_only_shows_is_there():
-    assert [name for name in sources._SHOWS if not (ROOT / name).exists()] == []
+        if "\n@kernel\n" in path.read_text() or "\n@entry\n" in path.read_text():
+            assert path.relative_to(ROOT).as_posix() in taken
 
 
 WATCHED = """
@@ -166,29 +196,18 @@ sys.setprofile(None)
 root = Path(duelay.__file__).parent
 ours = {Path(name).relative_to(root) for name in called if Path(name).is_relative_to(root)}
 print(len(ours))
-print(sorted(str(path) for path in ours if path.parts[0] in sources._SHOWS))
+taken = []
+sources._digest = lambda files: taken.extend(Path(name) for name, _ in files)
+sources.digest_of_modules(root / "experiments" / "cells.py")
+print(sorted(str(path) for path in ours - set(taken)))
 """
 
 
 @pytest.mark.long
-def test_nothing_that_makes_numbers_is_taken_for_what_only_shows(tmp_path):
-    """Every file of ours that runs while a cell is computed is among those that name it."""
-    n, left_out = in_another_process(
-        WATCHED,
-        tmp_path,
-        ROOT.parent,
-    )
+def test_every_file_that_runs_while_a_cell_is_computed_is_in_its_digest(tmp_path):
+    n, left_out = in_another_process(WATCHED, tmp_path, ROOT.parent)
     assert int(n) > 20
-    assert left_out == "['experiments/cells.py']"  # it names itself
-
-
-@pytest.mark.long
-def test_a_change_of_any_file_that_makes_numbers_changes_the_name(place):
-    code = "from duelay._core import sources; print(sources.own_digest())"
-    lib = place / "lib"
-    assert in_another_process(code, place, lib) == [own_digest()]
-    append(lib / "duelay" / "theory" / "bounds.py", "\n")
-    assert in_another_process(code, place, lib) != [own_digest()]
+    assert left_out == "[]"
 
 
 def test_a_class_of_a_prompt_is_named_by_itself():

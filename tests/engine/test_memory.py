@@ -97,9 +97,10 @@ def resident():
 def test_a_player_grows_by_what_it_remembers():
     """17 bytes a duel, in arrays that grow by a part of their size; it was 81 and more."""
     player = duelay.RUCBDelay().start(5, seed=0)
+    player.ask()
+    COMPILER.wait()  # which takes memory, too
     for _ in range(20_000):
         player.ask()
-    COMPILER.wait()  # which takes memory, too
     before = resident()
     for _ in range(80_000):
         player.ask()

@@ -1,10 +1,8 @@
-"""Kernels that Python calls while somebody waits: they are interpreted until they are compiled.
+"""Kernels that Python calls: they are interpreted until a background thread has compiled them.
 
-Compiled and interpreted, a kernel does the same, with the same numbers. So the first calls are
-interpreted. Meanwhile a thread compiles the kernel, or reads it from disk, and a later call finds
-it done. A program that calls seldom never waits for the compiler. Once the interpreter has taken
-`PATIENCE` seconds, each call waits a moment for the compiler before it is interpreted. A program
-that calls often loses little by that, and no call takes long.
+A kernel gives the same numbers compiled and interpreted. The first calls are interpreted while a
+thread compiles the kernel or reads it from disk, so no call waits for the compiler. Only a call
+that is long work compiles the kernel first.
 """
 
 from __future__ import annotations
@@ -14,27 +12,21 @@ import contextlib
 import functools
 import os
 import threading
-import time
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
-import numpy as np
-from numba import config
 
 from duelay._core import numba_parts, outside
 from duelay._core.cache import KernelCache
-from duelay._core.compiling import IN_BACKGROUND, say_so
+from duelay._core.compiling import BACKGROUND_THREAD
 from duelay._core.interpreted import interpreted, plain
 
 F = TypeVar("F", bound=Callable[..., Any])
-PATIENCE = 2.0  # seconds of the interpreter's, in all
-_PAUSE = 0.5  # seconds before the thread begins: a program that ends sooner need not wait for it
-_MOMENT = 0.1  # seconds that a call then waits for the compiler
-_MANY = 10  # such waits, after which we say that we compile
-_MOST = 3000  # steps: a call of more is not interpreted, but waits for the compiler ...
-_SOME = 300  # ... or of more than these, if the kernel is on disk: reading it takes as long
-_FEW = 2000  # steps of a whole simulation: more are compiled
+START_DELAY = 0.5  # seconds: a program that ends sooner need not wait for the thread
+MAX_INTERPRETED_STEPS = 3000  # of one call; a call of more steps waits for the compiler
+MAX_STEPS_IF_ON_DISK = 300  # ... as reading the kernel from disk takes as long as these
+MAX_INTERPRETED_DUELS = 2000  # of all simulations of a process; later ones are compiled
 
 
 def border(kernel: F) -> F:
@@ -42,241 +34,181 @@ def border(kernel: F) -> F:
     return border_of(None)(kernel)
 
 
-def border_of(steps: Callable[..., int] | None) -> Callable[[F], F]:
-    """Let Python call a kernel before it is compiled, if its work is short.
+def border_of(count_steps: Callable[..., int] | None) -> Callable[[F], F]:
+    """Let Python call a kernel before it is compiled, if the call is short work.
 
-    `steps` tells from the arguments how many rounds its loop goes; a round is as much work as a
-    duel. With many rounds the call waits for the compiler.
+    `count_steps` is called with the arguments and returns how many steps the call takes. A step is
+    as much work as a duel.
     """
 
-    def around(kernel: F) -> F:
-        if config.DISABLE_JIT or not numba_parts.APART or not numba_parts.can_stop():
+    def wrap(kernel: F) -> F:
+        if not numba_parts.COMPILES_PARTS:
             return kernel
-        return cast(F, _Border(kernel, steps))
+        return cast(F, _Border(kernel, count_steps))
 
-    return around
+    return wrap
 
 
-def bind(kernel: Any, objects: tuple[Any, ...], *rest: Any) -> Callable[..., Any] | None:
-    """Return a kernel with its first arguments given, quick to call; None until it is compiled.
+_n_interpreted = 0  # duels of simulations
 
-    Types are looked at here, and not again. So nothing in `objects` may change its type: they are
-    numbers, arrays, and tuples of these. `rest` are numbers of the types that calls will give.
+
+def is_worth_compiling(kernel: Any, args: tuple[Any, ...], n_duels: float) -> bool:
+    """Return whether a simulation of so many duels has to wait for the compiler.
+
+    A kernel that is compiled or on disk is used. A user's rule is compiled in any case, so that its
+    author learns at once what is wrong with it.
     """
-    return kernel.bind(objects, rest) if isinstance(kernel, _Border) else None
-
-
-def is_worth_compiling(kernel: Any, args: tuple[Any, ...], steps: float) -> bool:
-    """Whether to wait for a kernel to be compiled; `steps` is its work over all calls.
-
-    What is compiled already, or kept on disk, is used. And a user's code is compiled: its author is
-    told at once what is wrong with it.
-    """
-    if config.DISABLE_JIT or steps > _FEW or COMPILER.is_impatient:
+    global _n_interpreted
+    if not numba_parts.COMPILES_PARTS or COMPILER.is_stopped:
         return True
-    types = tuple(numba.typeof(argument) for argument in args)
-    return _is_kept(kernel, types) or types in kernel.overloads or not outside.are_ours(types)
+    types = tuple(map(numba.typeof, args))
+    if _is_on_disk(kernel, types) or types in kernel.overloads or not outside.are_ours(types):
+        return True
+    if _n_interpreted + n_duels > MAX_INTERPRETED_DUELS:
+        return True
+    _n_interpreted += int(n_duels)
+    return False
 
 
-def _is_kept(kernel: Any, types: tuple[Any, ...]) -> bool:
-    """Whether a kernel is on disk, for such arguments or for others."""
-    kept = getattr(kernel, "_cache", None)
-    return isinstance(kept, KernelCache) and kept.has_some(types)
+def without_compiling(function: F) -> F:
+    """Return a Python function that runs all kernels interpreted."""
+    return cast(F, plain(function))
 
 
-def without_compiling(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of Python that calls kernels, and calls them interpreted."""
-
-    def call(*args: Any) -> Any:
-        start = time.thread_time()
-        try:
-            return plain(function)(*args)
-        finally:
-            COMPILER.spent += time.thread_time() - start
-
-    return call
+def _is_on_disk(kernel: Any, types: tuple[Any, ...]) -> bool:
+    cache = kernel._cache
+    return isinstance(cache, KernelCache) and cache.has_some(types)
 
 
 class _Border:
     """A kernel that may not be compiled yet."""
 
-    def __init__(self, compiled: Any, steps: Callable[..., int] | None) -> None:
+    def __init__(self, compiled: Any, count_steps: Callable[..., int] | None) -> None:
         functools.update_wrapper(self, compiled.py_func)
         self.compiled = compiled
-        self._steps = steps
-        self._ready: set[Any] = set()  # kinds of arguments that it is compiled for
-        self._failed: set[Any] = set()
+        self._count_steps = count_steps
+        self._ready: set[Any] = set()  # kinds of arguments that are not interpreted any more
         numba_parts.as_callee(self, compiled)
 
     def __call__(self, *args: Any) -> Any:
         kind = _kind(args)
         if kind in self._ready:
             return self.compiled(*args)
-        return self._meanwhile(kind, args)
-
-    def _meanwhile(self, kind: Any, args: tuple[Any, ...]) -> Any:
-        types = tuple(numba.typeof(argument) for argument in args)
-        steps = 0 if self._steps is None else self._steps(*args)
-        is_long = steps > _MOST or (steps > _SOME and _is_kept(self.compiled, types))
-        is_known = self._is_known(kind, types)
-        if not is_known and not is_long and not COMPILER.is_stopped:
-            COMPILER.want(self, kind, types)
-            if COMPILER.is_impatient:
-                COMPILER.wait_a_moment(self, types)
-                is_known = self._is_known(kind, types)
-        if is_known or is_long or COMPILER.is_stopped:
+        types = tuple(map(numba.typeof, args))
+        if self._has_to_compile(types, args):
             result = self.compiled(*args)
             self._ready.add(kind)
             return result
-        start = time.thread_time()
-        try:
-            return interpreted(self)(*args)
-        finally:
-            COMPILER.spent += time.thread_time() - start
+        COMPILER.add(self, kind, types)
+        return interpreted(self)(*args)
 
-    def _is_known(self, kind: Any, types: tuple[Any, ...]) -> bool:
-        """Whether there is nothing to compile, or a user is to be told at once what is wrong."""
-        is_done = types in self.compiled.overloads or kind in self._failed
-        return is_done or not outside.are_ours(types)
-
-    def bind(self, objects: tuple[Any, ...], rest: tuple[Any, ...]) -> Callable[..., Any] | None:
-        """`bind`, of this kernel."""
-        args = (*objects, *rest)
-        if _kind(args) not in self._ready:
-            return None
-        if not _is_lasting(args):
-            return functools.partial(self, *objects)
-        point = numba_parts.entry_point(self.compiled, tuple(map(numba.typeof, args)))
-        return None if point is None else functools.partial(point, *objects)
+    def _has_to_compile(self, types: tuple[Any, ...], args: tuple[Any, ...]) -> bool:
+        if COMPILER.is_stopped or types in self.compiled.overloads or not outside.are_ours(types):
+            return True
+        steps = 0 if self._count_steps is None else self._count_steps(*args)
+        if steps <= MAX_STEPS_IF_ON_DISK:
+            return False
+        return steps > MAX_INTERPRETED_STEPS or _is_on_disk(self.compiled, types)
 
     def compile(self, kind: Any, types: tuple[Any, ...]) -> None:
-        """Compile it for such arguments, or read it from disk."""
-        try:
+        """Compile the kernel for such arguments, or read it from disk."""
+        with contextlib.suppress(Exception):  # the next caller compiles and gets the error
             self.compiled.compile(types)
-        except numba_parts.StoppedError:
-            raise
-        except Exception:
-            self._failed.add(kind)  # who calls it next is told
-        else:
-            self._ready.add(kind)
+        self._ready.add(kind)
 
 
 def _kind(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return what tells most kinds of arguments apart, quickly: a rule, and what a ledger assumes.
+    """Return the classes of a rule and of what a ledger assumes, as a quick key of the arguments.
 
-    Where that is not enough, the call that comes first compiles, and waits.
+    Where that is not enough, the first call with other types compiles and waits.
     """
     return tuple([(argument.__class__, getattr(argument, "assumed", None).__class__)
                   for argument in args[:2]])  # fmt: skip
 
 
-_LASTING = (np.ndarray, np.random.Generator, bool, int, float, str, type(None))
-
-
-def _is_lasting(thing: Any) -> bool:
-    """Whether the type that Numba has for it can never change."""
-    if isinstance(thing, tuple):
-        return all(map(_is_lasting, thing))
-    return type(thing) in _LASTING or isinstance(thing, np.generic)
+class _StoppedError(BaseException):  # not an Exception, which Numba could handle
+    """The background thread was stopped between two kernels."""
 
 
 class _Compiler:
-    """A thread that compiles what is wanted, one after the other, and ends when nothing is."""
+    """A thread that compiles the requested kernels one by one, and ends when none is left."""
 
     def __init__(self) -> None:
-        self.spent = 0.0  # seconds of the interpreter's
-        self._wanted: dict[Any, tuple[_Border, Any, Any]] = {}
-        self._lock = threading.Condition()  # notified when a kernel is done
-        self._moments = 0  # how often callers have waited a moment
+        self.is_stopped = False  # callers then compile what they call
+        self._was_stopped = False  # before a fork
+        self._requests: dict[Any, tuple[_Border, Any, Any]] = {}
+        self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
+        numba_parts.listen(self.notify)
 
-    @property
-    def is_impatient(self) -> bool:
-        """Whether the interpreter has taken so long that callers wait for the compiler."""
-        return self.spent > PATIENCE or self.is_stopped
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether nothing is compiled unless the caller does it."""
-        return self._stop.is_set()
-
-    def want(self, border: _Border, kind: Any, types: tuple[Any, ...]) -> None:
+    def add(self, border: _Border, kind: Any, types: tuple[Any, ...]) -> None:
         """Compile a kernel for such arguments, soon."""
         with self._lock:
-            if (border, types) in self._wanted:
-                return
-            self._wanted[border, types] = (border, kind, types)
+            self._requests.setdefault((border, types), (border, kind, types))
             self._start()
 
-    def wait_a_moment(self, border: _Border, types: tuple[Any, ...]) -> None:
-        """Wait until this kernel is done, but not for long."""
-        with self._lock:
-            self._lock.wait_for(lambda: (border, types) not in self._wanted, _MOMENT)
-            self._moments += 1
-            is_many = self._moments == _MANY and (border, types) in self._wanted
-        if is_many:
-            say_so()
-
     def _start(self) -> None:
-        if self._thread is None and not self._stop.is_set():
-            self._thread = threading.Thread(target=self._work, name=IN_BACKGROUND, daemon=True)
+        if self._thread is None and not self.is_stopped:
+            self._thread = threading.Thread(target=self._run, name=BACKGROUND_THREAD, daemon=True)
             self._thread.start()
 
-    def _work(self) -> None:
-        with contextlib.suppress(numba_parts.StoppedError), numba_parts.stopping(self._stop):
-            if not self.is_impatient:
-                self._stop.wait(_PAUSE)
-            while not self._stop.is_set():
-                with self._lock:
-                    if not self._wanted:
-                        self._thread = None
-                        return
-                    key = next(iter(self._wanted))
-                    border, kind, types = self._wanted[key]
+    def _run(self) -> None:
+        self._stop.wait(START_DELAY)
+        while not self.is_stopped:
+            with self._lock:
+                if not self._requests:
+                    self._thread = None
+                    return
+                key = next(iter(self._requests))
+                border, kind, types = self._requests[key]
+            with contextlib.suppress(_StoppedError):
                 border.compile(kind, types)
                 with self._lock:
-                    self._wanted.pop(key, None)
-                    self._lock.notify_all()
+                    self._requests.pop(key, None)
+
+    def notify(self, event: Any) -> None:
+        """Interrupt the thread before the next kernel: Numba calls this around each of them."""
+        if self.is_stopped and event.is_start and threading.current_thread() is self._thread:
+            raise _StoppedError
 
     def stop(self) -> None:
-        """End the thread after the kernel that it is at; what is wanted stays so."""
+        """End the thread after the kernel that it compiles; the requests stay."""
+        self.is_stopped = True
         self._stop.set()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()
             self._thread = None
 
-    def go_on(self) -> None:
-        """Go on after a stop, or after a fork in either process."""
-        self._lock = threading.Condition()
-        self._stop = threading.Event()
-        self._thread = None
+    def resume(self, is_stopped: bool = False) -> None:
+        """Continue after a stop, or in a new process."""
+        self._lock, self._stop, self._thread = threading.Lock(), threading.Event(), None
+        self.is_stopped = is_stopped
         with self._lock:
-            if self._wanted:
+            if self._requests:
                 self._start()
 
     def wait(self) -> None:
-        """Wait until nothing is wanted."""
+        """Wait until all requests are done."""
         thread = self._thread
         if thread is not None:
             thread.join()
 
+    def before_fork(self) -> None:
+        """Let no thread compile: the child could never compile if a thread had Numba's lock."""
+        self._was_stopped = self.is_stopped
+        self.stop()
+        numba_parts.hold_compiler()
+
+    def after_fork(self) -> None:
+        """Continue, in the parent and in the child."""
+        numba_parts.release_compiler()
+        self.resume(self._was_stopped)
+
 
 COMPILER = _Compiler()
-
-
-def _before_fork() -> None:
-    """Let no thread compile: a child could never compile if one of its parent's had the lock."""
-    COMPILER.stop()
-    numba_parts.hold_compiler()
-
-
-def _forked() -> None:
-    numba_parts.let_go_of_compiler()
-    COMPILER.go_on()
-
-
 atexit.register(COMPILER.stop)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_forked, after_in_child=_forked)
+    os.register_at_fork(before=COMPILER.before_fork, after_in_parent=COMPILER.after_fork,
+                        after_in_child=COMPILER.after_fork)  # fmt: skip

@@ -1,6 +1,6 @@
-"""Say that kernels are being compiled, if that takes more than a second.
+"""A notice on standard error when a caller waits for the compiler for more than a second.
 
-``DUELAY_COMPILE_NOTICE`` in the environment sets other seconds, or ``never``.
+``DUELAY_COMPILE_NOTICE`` in the environment sets another number of seconds, or ``never``.
 """
 
 from __future__ import annotations
@@ -13,86 +13,58 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from duelay._core.numba_parts import Listener, register_listener
+from duelay._core.numba_parts import listen
 from duelay._core.say import say
 
-IN_BACKGROUND = "duelay-compiler"  # the thread whose work nobody waits for
+BACKGROUND_THREAD = "duelay-compiler"  # callers do not wait for this thread
 
 
-def _patience(told: str) -> float:
-    """Return after how many seconds it is said: infinitely many for never."""
+def _seconds(setting: str) -> float:
+    """Return the number of seconds that a setting asks for; infinity for ``never``."""
     seconds = math.nan
     with contextlib.suppress(ValueError):
-        seconds = math.inf if told == "never" else float(told or 1.0)
+        seconds = math.inf if setting == "never" else float(setting or 1.0)
     if seconds >= 0.0:
         return seconds
     warnings.warn(
-        f"DUELAY_COMPILE_NOTICE must be seconds or never, got {told!r}: taken for 1", stacklevel=2
+        f"DUELAY_COMPILE_NOTICE must be seconds or never, got {setting!r}: 1 is used", stacklevel=2
     )
     return 1.0
 
 
-PATIENCE = _patience(os.environ.get("DUELAY_COMPILE_NOTICE", ""))  # seconds
+NOTICE_SECONDS = _seconds(os.environ.get("DUELAY_COMPILE_NOTICE", ""))
 
 
-class Announcer(Listener):  # type: ignore[misc]
-    """Listens to Numba; says once that we compile, when that has taken `PATIENCE` seconds."""
+class Notice:
+    """Listens to Numba and says once that it compiles, after `NOTICE_SECONDS` of compilation."""
 
     def __init__(self, sentence: Callable[[], str]) -> None:
         self._unsaid = [sentence]
         self._depth = 0  # compilations nest: a kernel compiles the kernels that it calls
         self._timer: threading.Timer | None = None
 
-    def on_start(self, happening: Any) -> None:
-        """Start the timer."""
-        with contextlib.suppress(Exception):  # an error here must not stop the compilation
-            if not self._unsaid or not _is_ours(happening):
-                return
-            self._depth += 1
-            if PATIENCE == 0.0:
-                self.speak()
-            elif self._depth == 1 and PATIENCE < math.inf:
-                self._timer = threading.Timer(PATIENCE, self.speak)
-                self._timer.daemon = True
-                self._timer.start()
-
-    def on_end(self, happening: Any) -> None:
-        """Stop the timer."""
-        with contextlib.suppress(Exception):
-            if self._depth and _is_ours(happening):
-                self._depth -= 1
-                if self._depth == 0 and self._timer is not None:
-                    self._timer.cancel()
+    def notify(self, event: Any) -> None:
+        """Start the timer with the outermost compilation, and stop it with its end."""
+        module = str(event.data["dispatcher"].py_func.__module__)
+        in_background = threading.current_thread().name == BACKGROUND_THREAD
+        if in_background or not module.startswith("duelay."):
+            return
+        self._depth += 1 if event.is_start else -1
+        if event.is_start and NOTICE_SECONDS == 0.0:
+            self.speak()
+        elif event.is_start and self._depth == 1 and self._unsaid and NOTICE_SECONDS < math.inf:
+            self._timer = threading.Timer(NOTICE_SECONDS, self.speak)
+            self._timer.daemon = True
+            self._timer.start()
+        elif self._depth == 0 and self._timer is not None:
+            self._timer.cancel()
 
     def speak(self) -> None:
-        """Say it, once, whichever threads ask for it."""
-        try:
-            sentence = self._unsaid.pop()
-        except IndexError:
-            return
-        say(sentence())
-
-
-def _is_ours(happening: Any) -> bool:
-    """Whether it is a kernel of ours that somebody waits for."""
-    if threading.current_thread().name == IN_BACKGROUND:
-        return False
-    return str(happening.data["dispatcher"].py_func.__module__).startswith("duelay.")
-
-
-_announcer: Announcer | None = None
+        """Print the sentence, unless another thread has printed it."""
+        with contextlib.suppress(IndexError):
+            say(self._unsaid.pop()())
 
 
 def announce(sentence: Callable[[], str]) -> None:
-    """From now on say this sentence, once, when a compilation of ours has taken too long."""
-    global _announcer
-    if register_listener is not None:
-        _announcer = Announcer(sentence)
-        with contextlib.suppress(Exception):  # not a promise of Numba's
-            register_listener("numba:compile", _announcer)
-
-
-def say_so() -> None:
-    """Say the sentence now, if it has not been said: somebody waits for the thread."""
-    if _announcer is not None and PATIENCE < math.inf:
-        _announcer.speak()
+    """Print this sentence, once, when a compilation of a kernel of ours takes too long."""
+    listen(Notice(sentence).notify)

@@ -1,4 +1,4 @@
-"""A kernel interpreted: the same function, and all that it calls."""
+"""Kernels as plain Python functions that call no compiled code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FUNCTIONS: dict[Any, Any] = {}
 
 
 def interpreted(thing: Any) -> Any:
-    """Return a kernel as plain Python; what is no kernel as it is."""
+    """Return a kernel as a plain function, and any other object as it is."""
     thing = getattr(thing, "compiled", thing)
     body = getattr(thing, "py_func", None)
     if body is not None:
@@ -24,10 +24,10 @@ def interpreted(thing: Any) -> Any:
 
 
 def plain(body: Callable[..., Any]) -> Any:
-    """Return a function of Python that calls no compiled kernel."""
+    """Return a copy of a Python function whose globals are plain functions, not kernels."""
     if body not in _FUNCTIONS:
         found = types.FunctionType(
-            body.__code__, _around(body), body.__name__, body.__defaults__, body.__closure__
+            body.__code__, _globals_of(body), body.__name__, body.__defaults__, body.__closure__
         )
         found.__kwdefaults__ = body.__kwdefaults__
         _FUNCTIONS[body] = found
@@ -48,11 +48,11 @@ def _dispatching(generic: Any) -> Callable[..., Any]:
     return call
 
 
-def _around(body: Callable[..., Any]) -> dict[str, Any]:
-    """Return the globals of a module, with plain functions for kernels."""
+def _globals_of(body: Callable[..., Any]) -> dict[str, Any]:
+    """Return the globals of a function, with plain functions in the place of kernels."""
     names = body.__globals__
-    around = _GLOBALS.get(id(names))
-    if around is None:
-        around = _GLOBALS[id(names)] = dict(names)  # kept before it is filled: modules call others
-        around |= {name: interpreted(value) for name, value in names.items()}
-    return around
+    copy = _GLOBALS.get(id(names))
+    if copy is None:
+        copy = _GLOBALS[id(names)] = dict(names)  # stored first: modules refer to each other
+        copy |= {name: interpreted(value) for name, value in names.items()}
+    return copy

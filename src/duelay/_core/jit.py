@@ -1,7 +1,7 @@
-"""How our kernels are compiled: `@kernel`, `@entry` where Python calls, `@generic` by type.
+"""The decorators that compile kernels: `@kernel`, `@entry` where Python calls, `@generic` by type.
 
-Set ``NUMBA_DISABLE_JIT=1`` and the same code runs interpreted: for debugging, for coverage, and as
-the oracle that the compiled code is tested against.
+With ``NUMBA_DISABLE_JIT=1`` in the environment the same code runs interpreted: for debugging, for
+coverage, and as the oracle of the tests of the compiled code.
 """
 
 from __future__ import annotations
@@ -16,28 +16,21 @@ import numba
 from numba import config
 from numba.extending import overload
 
-from duelay._core import ahead, numba_parts, outside
+from duelay._core import numba_parts, outside
 from duelay._core.cache import KernelCache, find_folder
 from duelay._core.compiling import announce
-from duelay._core.sources import is_outside, own_digest, sources_of_class
+from duelay._core.sources import digest_of_kernels, is_outside, sources_of_class
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Kernels use their caller's arrays and allocate none. So Numba's runtime is off: counting
-# references to arrays took more than half of the time. A kernel that allocates one does not
-# compile.
-_BORDER: dict[str, Any] = {
-    "nogil": True,
-    "error_model": "numpy",
-    "forceinline": True,
-    **numba_parts.WITHOUT_C,
-    **numba_parts.WHOLE,
-}
-_OPTIONS = {**_BORDER, **numba_parts.WITHOUT_RUNTIME}
-# Numba's cache checks a function's own file only: it would reuse a kernel after a change of another
-# file that it calls. So each state of all our files has a folder of its own; with a rule from
-# outside, each state of its files, too.
-_CACHE, _NOT_KEPT = find_folder(own_digest())
+# Kernels use their caller's arrays and allocate none, so Numba's runtime, which counts references
+# to arrays, is off. A kernel that allocates an array does not compile.
+_OPTIONS = {**numba_parts.OPTIONS, **numba_parts.WITHOUT_RUNTIME}
+# Numba's cache checks only the file of the function itself, and would reuse a kernel after a change
+# of another file that it calls. So each state of the sources of all kernels has its own folder, and
+# so has each state of the sources of a user's rule.
+_DIGEST = digest_of_kernels(__name__)
+_CACHE, _NOT_KEPT = find_folder(_DIGEST)
 
 
 def _folder(arguments: tuple[Any, ...]) -> Path | None:
@@ -49,7 +42,7 @@ def _folder(arguments: tuple[Any, ...]) -> Path | None:
         name = outside.name_of(arguments)
         if name is None:
             return _CACHE
-        folder, reason = _folder_beside(f"{own_digest()} {name}")
+        folder, reason = _folder_beside(f"{_DIGEST} {name}")
     except Exception as error:  # the user's code may be anything: compile it, and keep nothing
         folder, reason = None, str(error)
     _NOT_KEPT = _NOT_KEPT or reason
@@ -69,49 +62,48 @@ def _folder_beside(parts: str) -> tuple[Path | None, str]:
 def kernel(function: F) -> F:
     """Compile a function with Numba, without the GIL, and keep it on disk.
 
-    It is compiled twice, for Python and for the kernels that call it: see `numba_parts.APART`. So a
-    kernel of ours must not call itself.
+    It is compiled in two ways, for Python and for the kernels that call it. Only the first needs
+    machine code of its own: this halves the time of compilation. A kernel of ours must not call
+    itself.
+
+    Parameters
+    ----------
+    function
+        A function of numbers, arrays and NamedTuples of these, that makes no new array.
+
+    Returns
+    -------
+    The compiled function.
     """
-    compiled = _compile(function, _OPTIONS)
-    if numba_parts.APART and not config.DISABLE_JIT and not is_outside(function):
+    compiled = _compile(function, {**_OPTIONS, **numba_parts.FOR_PYTHON})
+    if numba_parts.COMPILES_PARTS and not is_outside(function):
         numba_parts.use_within(compiled, _part(function))
     return compiled
 
 
 def _part(function: Callable[..., Any]) -> Any:
-    """Compile a function for kernels alone: called by Python, it would crash."""
-    part = dict(numba_parts.PART)
+    """Compile a function for kernels alone: Python must not call it."""
+    options = {**_OPTIONS, **numba_parts.FOR_KERNELS}
     if is_outside(function):
-        del part["pipeline_class"]  # it may do anything, and then needs code of its own
-    return _compile(function, {**_OPTIONS, **part}, _folder_of_parts)
+        del options["pipeline_class"]  # it may do anything, and then needs machine code
+    return _compile(function, options, _folder_of_parts)
 
 
 def entry(function: F) -> F:
-    """Compile a function that Python calls with a Generator; it only calls a kernel.
+    """Compile a function that Python calls with a Generator, and that only calls a kernel.
 
-    Passing a Generator takes a reference to it, which only Numba's runtime releases. So the runtime
-    is on here, and counts once a call; in the kernels it is off.
+    Python passes a reference to the Generator, which only Numba's runtime releases. So the runtime
+    is on here, and off in the kernel.
     """
-    return _compile(function, _BORDER)
-
-
-def entry_by_address(function: F) -> F:
-    """Compile a function that Python calls with what `duelay._core.generators.by_address` returns.
-
-    Addresses need no runtime. Without it nobody counts arrays either: a third of a call's time.
-    """
-    return kernel(function) if numba_parts.CAN_ADDRESS else entry(function)
+    return _compile(function, {**numba_parts.OPTIONS, **numba_parts.FOR_PYTHON})
 
 
 def _compile(function: F, options: dict[str, Any], find: Any = _folder) -> F:
     compiled: Any = numba.njit(function, **options)
-    if is_outside(function):  # kept within those of ours that call it, and named by its sources
-        sources_of_class(cast(Any, function))  # as they are now: the file may change later
-    elif not config.DISABLE_JIT and numba_parts.can_keep():
-        is_for_python = find is _folder
-        numba_parts.use(compiled, KernelCache(function, find, may_come=is_for_python))
-        if is_for_python:
-            ahead.KERNELS.append(compiled)
+    if is_outside(function):  # it is kept within the kernels of ours that call it
+        sources_of_class(cast(Any, function))  # read now: the file may change later
+    elif numba_parts.COMPILES_PARTS:
+        compiled._cache = KernelCache(function, find)
     return cast(F, compiled)
 
 
@@ -195,10 +187,10 @@ def generic(function: Callable[..., Any]) -> Generic:
     def body(first: Any, *rest: Any) -> Any:
         return dispatcher.dispatch(getattr(first, "instance_class", object))
 
-    if not numba_parts.APART:
-        overload(dispatcher, strict=False, jit_options=_OPTIONS)(body)
-    elif not config.DISABLE_JIT:
+    if numba_parts.COMPILES_PARTS:
         numba_parts.as_callee(dispatcher, _Bodies(body))
+    elif not config.DISABLE_JIT:
+        overload(dispatcher, strict=False, jit_options=_OPTIONS)(body)
     outside.GENERICS.append(dispatcher)
     add = dispatcher.register
 

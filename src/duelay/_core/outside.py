@@ -1,9 +1,8 @@
-"""Rules from outside: the parts of a kernel beside our own sources.
+"""A digest of the user's code that a compiled kernel contains.
 
 A kernel is compiled for the types of its arguments. If one of them is a user's NamedTuple, the
 kernel contains the functions registered for it, the functions that these call, and the values of
-the globals that they read. `name_of` gives a digest of all of that. A process finds a kernel on
-disk only if all of that is the same.
+the globals that they read. A process finds the kernel on disk only if all of these are the same.
 """
 
 from __future__ import annotations
@@ -20,21 +19,20 @@ import numpy as np
 
 from duelay._core.sources import is_outside, sources_of_class
 
-GENERICS: list[Callable[..., Any]] = []  # the functions that take rules from outside
+GENERICS: list[Callable[..., Any]] = []  # the functions with a body for each type of rule
 _CONSTANTS = (bool, int, float, complex, str, bytes, np.generic, numba.types.Type, type(None))
-_TOLD = tuple(  # types that are the same in every process
-    kind
-    for name in ("Number", "Boolean", "Array", "UnicodeType", "NoneType")
-    if isinstance(kind := getattr(numba.types, name, None), type)
-) + (type(getattr(numba.types, "npy_rng", None)), numba.types.Literal)
+_SAME_EVERYWHERE = (  # types that are the same in every process
+    numba.types.Number, numba.types.Boolean, numba.types.Array, numba.types.UnicodeType,
+    numba.types.NoneType, numba.types.Literal, type(getattr(numba.types, "npy_rng", None)),
+)  # fmt: skip
 
 
 class NotKeptError(Exception):
-    """Why a kernel cannot be found again."""
+    """A kernel that contains this code cannot be found again by another process."""
 
 
 def are_ours(types: Iterable[Any]) -> bool:
-    """Whether these types bring no code of a user's along."""
+    """Return whether kernels for these types contain no code of the user."""
     try:
         return not any(is_outside(cls) for kind in types for cls in _classes(kind))
     except NotKeptError:
@@ -42,7 +40,7 @@ def are_ours(types: Iterable[Any]) -> bool:
 
 
 def name_of(types: Iterable[Any]) -> str | None:
-    """Return a digest of the user's code that these types bring along; None if there is none."""
+    """Return a digest of the user's code in a kernel for these types, or None if there is none."""
     waiting: list[Any] = [cls for kind in types for cls in _classes(kind) if is_outside(cls)]
     if not waiting:
         return None
@@ -60,7 +58,7 @@ def name_of(types: Iterable[Any]) -> str | None:
 
 
 def _classes(kind: Any) -> Iterator[type]:
-    """Yield the NamedTuples in a type of Numba's; refuse one that its name does not import."""
+    """Yield the NamedTuples in a type; raise NotKeptError for one that no import finds."""
     if (cls := getattr(kind, "instance_class", None)) is not None:
         found: Any = sys.modules.get(cls.__module__)
         for step in cls.__qualname__.split("."):
@@ -71,12 +69,12 @@ def _classes(kind: Any) -> Iterator[type]:
     if isinstance(kind, numba.types.BaseTuple):
         for part in kind:
             yield from _classes(part)
-    elif not isinstance(kind, _TOLD):
+    elif not isinstance(kind, _SAME_EVERYWHERE):
         raise NotKeptError(f"{kind} is not a type of records, arrays and numbers")
 
 
 def _identity(part: Any) -> str:
-    """Return the name and the sources of a class or a function."""
+    """Return the name and the digest of the sources of a class or a function."""
     sources = sources_of_class(part)
     if sources is None or part.__module__ == "__main__" or sources.is_of_a_prompt:
         raise NotKeptError(f"{part.__qualname__} is of a prompt or a script, and not of a module")
@@ -84,7 +82,7 @@ def _identity(part: Any) -> str:
 
 
 def _reached(part: Any) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the parts of a class or a function: a text, and further classes and functions."""
+    """Yield what a class or a function depends on: a text, and further classes and functions."""
     if isinstance(part, type):
         for function in GENERICS:
             body = function.dispatch(part)  # type: ignore[attr-defined]
@@ -101,7 +99,7 @@ def _reached(part: Any) -> Iterator[tuple[str, list[Any]]]:
     values |= {name: cell.cell_contents for name, cell in cells}
     for name, value in values.items():
         for path, inner in _through_modules(name, value, names, ()):
-            yield from _told(f"{_title(part)} {path}", inner)
+            yield from _describe(f"{_title(part)} {path}", inner)
 
 
 def _title(part: Any) -> str:
@@ -109,7 +107,7 @@ def _title(part: Any) -> str:
 
 
 def _steps(code: CodeType) -> Iterator[dis.Instruction]:
-    """Yield the steps of a function, and of those within it."""
+    """Yield the bytecode of a function and of the functions within it."""
     yield from dis.get_instructions(code)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -119,7 +117,7 @@ def _steps(code: CodeType) -> Iterator[dis.Instruction]:
 def _through_modules(
     path: str, value: Any, names: set[str], above: tuple[ModuleType, ...]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield a value; for a module, its members of these names."""
+    """Yield a value, or the members of a module with these names."""
     if not isinstance(value, ModuleType):
         yield path, value
     elif value not in above and is_outside(value):
@@ -128,8 +126,8 @@ def _through_modules(
             yield from _through_modules(f"{path}.{name}", inner, names, (*above, value))
 
 
-def _told(name: str, value: Any) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the value of a global, as a text or as a further class or function."""
+def _describe(name: str, value: Any) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the value of a global as a text, or as a further class or function."""
     value = getattr(value, "py_func", value)
     if isinstance(value, _CONSTANTS):
         yield f"{name} = {value!r}", []
@@ -139,7 +137,7 @@ def _told(name: str, value: Any) -> Iterator[tuple[str, list[Any]]]:
     elif isinstance(value, tuple):
         yield f"{name} = {len(value)}", [type(value)] if is_outside(type(value)) else []
         for place, part in enumerate(value):
-            yield from _told(f"{name}[{place}]", part)
+            yield from _describe(f"{name}[{place}]", part)
     elif callable(value) and not is_outside(value):
         yield "", []  # ours, Python's or NumPy's
     elif isinstance(value, FunctionType) or (isinstance(value, type) and issubclass(value, tuple)):

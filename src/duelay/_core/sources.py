@@ -1,6 +1,7 @@
-"""The sources that numbers depend on: our own, and the modules of the user's laws and policies.
+"""Digests of the sources that numbers depend on: ours, and the modules of a user's policies.
 
-Compiled kernels and finished cells note a digest of them, so that neither outlives the code.
+Compiled kernels and finished cells of experiments are stored with a digest, and are not used after
+a change of these sources.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import ast
 import dataclasses
 import functools
 import hashlib
+import re
 import sys
 import uuid
 import weakref
@@ -17,36 +19,34 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-_SHOWS = frozenset({  # these only read or show: a change of them recomputes nothing
-    "__init__.py", "__main__.py", "_version.py", "advice.py", "cli", "datasets",
-    "experiments", "page", "service", "show", "testing/__init__.py", "testing/contract.py",
-    "_core/__init__.py", "_core/ahead.py", "_core/cache.py", "_core/compiling.py", "_core/files.py",
-    "_core/forks.py", "_core/modules.py", "_core/outside.py", "_core/say.py", "_core/sources.py",
-    "_core/waiting.py", "_core/words.py",
-})  # fmt: skip
+_ROOT = Path(__file__).parents[1]
+_WITHOUT_NUMBERS = {_ROOT.name, f"{_ROOT.name}._version"}  # a release alone changes no number
+_IMPORT = re.compile(rb"^from (%b[.\w]*) import (\([^)]*\)|.*)" % _ROOT.name.encode(), re.MULTILINE)
+_WORD = re.compile(rb"\w+")
+_COMPILES = re.compile(rb"\b(kernel|entry|generic)\b")
 _SOURCES = (".py", ".so", ".pyd")
 _INSTALLED = {"site-packages", "dist-packages"}
 _PROMPT = "<prompt>"
-# Not the user's: Numba's own cache knows its version, and the others compile nothing in.
+# Modules that are not the user's.
 _GIVEN = (sys.stdlib_module_names | {"duelay", "llvmlite", "numba", "numpy"}) - {"__main__"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Sources:
-    """A user's module as it was when imported, with the modules beside it that it imports."""
+    """The files of a user's module when it was imported, and of the modules beside it."""
 
     name: str  # of the module, or of its package
     files: tuple[tuple[str, bytes], ...]  # by their path below the folder that it was found in
-    is_sent: bool  # whether it is sent to workers; an installed one they must have installed
+    is_sent: bool  # whether workers get a copy; an installed module must be installed there, too
 
     @functools.cached_property
     def digest(self) -> str:
-        """A name for the content."""
+        """A digest of the files."""
         return _digest(self.files)
 
     @property
     def is_of_a_prompt(self) -> bool:
-        """Whether there is no file: it was written at a prompt."""
+        """Whether it was written at a prompt, so that there is no file."""
         return [name for name, _ in self.files] == [_PROMPT]
 
     @property
@@ -60,17 +60,51 @@ class Sources:
         return receive, (self.name, self.files, self.is_sent)
 
 
+def digest_of_kernels(compiler: str) -> str:
+    """Return a digest of all our modules that define kernels, and of what these import.
+
+    Parameters
+    ----------
+    compiler
+        The name of the module that has the decorators of kernels.
+    """
+    return digest_of_modules(*(
+        path for path in _modules().values()
+        if any(module == compiler and _COMPILES.search(names) for module, names in _imports(path))
+    ))  # fmt: skip
+
+
+def digest_of_modules(*paths: Path) -> str:
+    """Return a digest of files of ours and of all modules of ours that they import, and so on.
+
+    Only imports at the start of a line count. An import within a function is for output, or for
+    types alone.
+    """
+    waiting, found = list(paths), set[Path]()
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            for module, names in _imports(path):
+                inner = [f"{module}.{name.decode()}" for name in _WORD.findall(names)]
+                waiting += [_modules()[name] for name in (module, *inner) if name in _modules()]
+    return _digest((path.relative_to(_ROOT).as_posix(), path.read_bytes()) for path in found)
+
+
 @functools.cache
-def own_digest(*also: Path) -> str:
-    """Return a digest of our files that can change a number, and of the files in `also`."""
-    root = Path(__file__).parents[1]
-    paths = [path for path in root.rglob("*.py") if not _only_shows(path.relative_to(root))]
-    return _digest((path.relative_to(root).as_posix(), path.read_bytes()) for path in
-                   (*paths, *also))  # fmt: skip
+def _modules() -> dict[str, Path]:
+    """Return the files of our modules by name, without those that can change no number."""
+    found = {}
+    for path in _ROOT.rglob("*.py"):
+        parts = path.relative_to(_ROOT.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return {name: path for name, path in found.items() if name not in _WITHOUT_NUMBERS}
 
 
-def _only_shows(path: Path) -> bool:
-    return path.parts[0] in _SHOWS or path.as_posix() in _SHOWS
+@functools.cache
+def _imports(path: Path) -> list[tuple[str, bytes]]:
+    """Return the modules of ours that a file imports from, each with the names that it imports."""
+    return [(module.decode(), names) for module, names in _IMPORT.findall(path.read_bytes())]
 
 
 def sources_of(*recipes: Any) -> dict[str, Sources]:
@@ -95,8 +129,8 @@ def is_outside(thing: Any) -> bool:
 def sources_of_class(cls: type | FunctionType) -> Sources | None:
     """Return the sources of a class as they were when it was first seen; None for one of ours.
 
-    A function has sources, too. A class written at a prompt has no file. It gets a random digest,
-    so that nothing made with it outlives the process.
+    It works for a function, too. A class written at a prompt has no file and gets a random digest,
+    so that no other process uses a result of it.
     """
     if cls not in _SEEN:
         top = cls.__module__.partition(".")[0]

@@ -19,7 +19,7 @@ import numpy as np
 
 from duelay._core.files import write_whole
 from duelay._core.modules import explain
-from duelay._core.sources import Sources, own_digest, sources_of
+from duelay._core.sources import Sources, digest_of_modules, sources_of
 from duelay.delays import Delay
 from duelay.engine import Result, simulate
 from duelay.engine.setting import Setting
@@ -27,7 +27,7 @@ from duelay.experiments.spec import Choice, Grid, Specification, problem_digest
 from duelay.problems import Problem
 
 _ARRAYS = ("t", "regret", "final", "leader", "plays", "pairs", "stopped", "nobody")
-_OURS = own_digest(Path(__file__))
+_OURS = digest_of_modules(Path(__file__))
 
 
 class OtherSourcesError(ValueError):

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.borders import border_of
-from duelay._core.jit import kernel
+from duelay._core.jit import entry, kernel
 from duelay.ledger import Ledger, age_to, clock_to, hear, hear_away, hear_vote, record
 from duelay.ledger.assumption import set_leader, teach
-from duelay.logs.changes import Change
-from duelay.logs.history import History
 
+if TYPE_CHECKING:
+    from duelay.logs.changes import Change
+    from duelay.logs.history import History
+
+ASKED, HEARD = 0, 1  # kinds of rows, in their order: duels before answers of the same moment
+COUNTS, TEACHES, NOTHING = 0, 1, 2  # both arms are present; one is retired; a unit's repeat
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -108,3 +112,35 @@ def book_duels(
             if is_away[t - 1]:
                 teach(ledger.assumed, t)
     return place
+
+
+@border_of(lambda ledger, is_vote, kind, *rest: kind.size)
+@entry
+def follow(
+    ledger: Ledger,
+    is_vote: bool,
+    kind: NDArray[np.int8],
+    what: Integers,
+    number: Integers,
+    i: Integers,
+    j: Integers,
+    first_won: Floats,
+    at: Floats,
+    t: int,
+    now: float,
+) -> None:
+    """Book duels and answers in the order of time, and bring the ledger to now, before duel t."""
+    for row in range(kind.size):
+        clock_to(ledger, at[row])
+        if kind[row] == ASKED:
+            record(ledger, i[row], j[row], number[row])
+            if what[row] == TEACHES:
+                teach(ledger.assumed, number[row])
+        elif what[row] == TEACHES:
+            hear_away(ledger, number[row], t)
+        elif what[row] == COUNTS and is_vote:
+            hear_vote(ledger, i[row], j[row], first_won[row], number[row], t)
+        elif what[row] == COUNTS:
+            hear(ledger, i[row], j[row], number[row], t)
+    clock_to(ledger, now)
+    age_to(ledger, t)

@@ -39,7 +39,6 @@ from duelay.players.leading import active_of
 from duelay.players.looking import look_at
 from duelay.players.replay import Past, replay_into
 from duelay.players.standing import Standing
-from duelay.players.ways import Ways
 from duelay.problems import check_arms
 
 if TYPE_CHECKING:
@@ -115,7 +114,6 @@ class Player:
         self._led = bytearray()  # who led each duel, _FIRST or _SECOND, if the evidence needs it
         self._counted = 0  # conversions told by number alone
         self._late = 0  # answers told after their window
-        self._known_ways: Ways | None = None  # to the kernels; not pickled
         self._past: Past | None = None  # how its replayed duels came about
         self._lock = forks.lock(self)  # a server's threads may share a player
 
@@ -128,19 +126,6 @@ class Player:
         rule = policy.rule(n_arms)
         active_of(policy, rule, n_arms)  # refuses a wrong one before the first duel
         return ledger, rule
-
-    def _ways(self) -> Ways:
-        """Return the ways to the kernels, for the objects that the player has now."""
-        ways = self._known_ways
-        if (
-            ways is None
-            or ways.ledger is not self._ledger
-            or ways.rule is not self._rule
-            or ways.rng is not self._rng
-            or ways.policy is not self.policy
-        ):
-            ways = self._known_ways = Ways(self)
-        return ways
 
     @property
     def n_arms(self) -> int:
@@ -165,12 +150,11 @@ class Player:
         """
         with self._lock:
             t = len(self._pairs) + 1
-            now = None
-            if self._clock is not None or at is not None:
-                now = self._now(at)
+            now = self._now(at)
+            if now is not None:
                 self._ledger = with_room(self._ledger, t)
-                self._ways().call(clock_to, now)
-            i, j = self._ways().turn(t)
+                clock_to(self._ledger, now)
+            i, j = self.policy.turn(self._rule, self._ledger, t, self._rng)
             first, second = self._cast.arm_at[i], self._cast.arm_at[j]
             self._pairs.append(first * len(self.arms) + second)
             self._told.append(0)
@@ -211,17 +195,16 @@ class Player:
                 self._late += 1
                 return "late"
             if now is not None:
-                self._ways().call(clock_to, now)
+                clock_to(self._ledger, now)
             self._told[number] = 3 if first_won is None else int(1 + 2 * first_won)
             self._heard[number] = self.tick + 1 if now is None else now
             i, j = self._cast.place_of[first], self._cast.place_of[second]
-            call = self._ways().call
             if min(i, j) < 0:  # of a retired arm: it counts when the arm comes back
-                call(hear_away, number + 1, self.tick + 1)
+                hear_away(self._ledger, number + 1, self.tick + 1)
             elif first_won is None:
-                call(hear, i, j, number + 1, self.tick + 1)
+                hear(self._ledger, i, j, number + 1, self.tick + 1)
             else:
-                call(hear_vote, i, j, first_won, number + 1, self.tick + 1)
+                hear_vote(self._ledger, i, j, first_won, number + 1, self.tick + 1)
             return "counted"
 
     def add_arm(self, name: str) -> None:
@@ -449,12 +432,11 @@ class Player:
             state = {**state, "_asked": self._asked[:], "_clock": copy.copy(self._clock)}
             state = {**state, "_heard": self._heard[:], "_ledger": copy.deepcopy(self._ledger)}
             state = {**state, "_rule": copy.deepcopy(self._rule), "_rng": copy.deepcopy(self._rng)}
-        del state["_lock"], state["_known_ways"]
+        del state["_lock"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._known_ways = None
         self._lock = forks.lock(self)
 
     def __reduce__(self) -> tuple[Any, ...]:

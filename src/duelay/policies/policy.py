@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from duelay import text
 from duelay._core import checks
-from duelay._core.borders import bind
 from duelay._core.duration import Duration
-from duelay._core.generators import by_address
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.delays.units import AGES, WAYS, in_ticks, in_time
@@ -179,15 +177,6 @@ class Policy(ABC):
         record(ledger, first, second, t)
         return first, second
 
-    def bound_turn(
-        self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator
-    ) -> Callable[[int], tuple[int, int]] | None:
-        """Return `turn` for these very objects, as a function of the tick from t on.
-
-        None where there is no shorter way than `turn`, or not yet.
-        """
-        return None
-
     def pick(
         self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator, n: int = 1
     ) -> list[tuple[int, int]]:
@@ -276,16 +265,8 @@ class CompiledPolicy(Policy):
 
     def turn(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
         """Call the compiled function that brings the ledger to tick t and chooses a pair."""
-        first, second = _compiled(take_turn, rule, ledger, by_address(rng), t)
+        first, second = _compiled(take_turn, rule, ledger, t, rng)
         return int(first), int(second)
-
-    def bound_turn(
-        self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator
-    ) -> Callable[[int], tuple[int, int]] | None:
-        """Return the way to the machine code, once there is some."""
-        if type(self).turn is not CompiledPolicy.turn:  # of one's own
-            return None
-        return bind(take_turn, (rule, ledger, by_address(rng)), t)
 
     def pick(
         self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator, n: int = 1

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.borders import border, border_of
-from duelay._core.generators import generator_at
-from duelay._core.jit import entry, entry_by_address, generic, kernel
+from duelay._core.jit import entry, generic, kernel
 from duelay.ledger import Ledger, age_to, record
 from duelay.ledger.assumption import drifts, evidence, settles
 from duelay.ledger.order import arrange
@@ -73,10 +72,10 @@ def turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
 
 
 @border
-@entry_by_address
-def take_turn(rule: Any, ledger: Ledger, place: Any, t: int) -> Any:
-    """Take a `turn` from Python; the generator may be given by its address."""
-    return turn(rule, ledger, t, generator_at(place))
+@entry
+def take_turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
+    """`turn`, for Python to call."""
+    return turn(rule, ledger, t, rng)
 
 
 @border_of(lambda rule, ledger, t, rng, pairs: len(pairs))
