@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 import numbers
 import warnings
@@ -31,13 +32,20 @@ from duelay.ledger.clock import ByClock, learned_curve
 from duelay.ledger.declare import NOBODY
 from duelay.ledger.learned import LearnedLaw
 from duelay.ledger.order import ORDERS
-from duelay.logs.changes import Declaration
+from duelay.logs.changes import Change, Declaration
 from duelay.logs.history import History
-from duelay.players.cast import Cast, add_arm, retire_arm
+from duelay.players.cast import (
+    Cast,
+    changed,
+    check_joining,
+    check_retiring,
+    rebook,
+    refuse_changes,
+)
 from duelay.players.clock import CLOCKS, Clock
 from duelay.players.leading import active_of
-from duelay.players.looking import look_at
-from duelay.players.replay import Past, replay_into
+from duelay.players.looking import Snapshot, build_standing
+from duelay.players.replay import Past, book_deciding, check_replay, fit_history
 from duelay.players.standing import Standing
 from duelay.players.ways import Ways
 from duelay.problems import check_arms
@@ -232,7 +240,9 @@ class Player:
         already, nothing changes: a program that starts again may say it again.
         """
         with self._lock:
-            add_arm(self, name)
+            is_full = isinstance(self._ledger.assumed, Bets) and self._clock is None
+            if check_joining(name, self.arms, self._cast, is_full=is_full):
+                self._change_arms(name, "joined")
 
     def retire_arm(self, name: str) -> None:
         """Ask an arm no more; its duels that are still open are still heard.
@@ -240,7 +250,26 @@ class Player:
         It keeps its number. Two arms must stay. If the arm is retired already, nothing changes.
         """
         with self._lock:
-            retire_arm(self, name)
+            if check_retiring(name, self.arms, self._cast):
+                self._change_arms(name, "retired")
+
+    def _change_arms(self, name: str, kind: str) -> None:
+        """Let an arm join or be retired; nothing changes if that fails. The caller has the lock."""
+        refuse_changes(self.policy)
+        arms = self.arms if name in self.arms else (*self.arms, name)
+        at = None if self._clock is None or self.tick == 0 else self._clock.now
+        changes = (*self._cast.changes, Change(self.tick, name, kind, at))
+        is_deciding = isinstance(self._ledger.assumed, Bets)
+        cast, rule = Cast(arms, changes, of_all=is_deciding), self._rule
+        past = self._history()
+        if is_deciding:
+            ledger = changed(self._ledger, arms.index(name), kind, self.policy)
+        else:
+            past = dataclasses.replace(past, n_arms=len(arms), arms=arms, changes=changes)
+            ledger, rule = self._open(len(cast.shown))
+            ledger = rebook(ledger, past, cast)
+        self._pairs = array("q", (past.first * len(arms) + past.second).tobytes())
+        self.arms, self._cast, self._ledger, self._rule = arms, cast, ledger, rule
 
     def tell_count(self, n: int) -> None:
         """Say that n conversions arrived since the last ask, from whichever duels (Appendix C).
@@ -269,7 +298,26 @@ class Player:
         winner and intervals are as of the last ask. Answers told since then may be half of the news
         of a tick, all for one arm; they count from the next ask on.
         """
-        return look_at(self, confidence)
+        with self._lock:
+            is_deciding = isinstance(self._ledger.assumed, Bets)
+            snapshot = Snapshot(
+                policy=self.policy,
+                arms=self.arms,
+                feedback=self.feedback,
+                corrects_position=self.corrects_position,
+                tick=self.tick,
+                order=self._order(),
+                error=self._error() if is_deciding else None,
+                ledger=copy.deepcopy(self._ledger),
+                cast=self._cast,
+                active=active_of(self.policy, self._rule, len(self._cast.shown)),
+                pending=self._pending(),
+                history=None if self.feedback == "counts" else self._history(),
+                past=self._past,
+                clock=copy.copy(self._clock),
+                late=self._late,
+            )
+        return build_standing(snapshot, confidence)
 
     def history(self) -> History:
         """Return every duel so far and when its conversion was heard, for `duelay.assumptions`."""
@@ -324,8 +372,46 @@ class Player:
         of smaller number for the leader: it is known before the coin is tossed, as the proof needs.
         """
         with self._lock:
-            replay_into(self, history)
+            by_clock = self._clock is not None
+            check_replay(
+                history,
+                tick=self.tick,
+                has_changed=self._cast.has_changed,
+                feedback=self.feedback,
+                by_clock=by_clock,
+            )
+            window = in_time(self.policy) if by_clock else in_ticks(self.policy.window)
+            history, past, n_late = fit_history(history, self.arms, window)
+            is_deciding = isinstance(self._ledger.assumed, Bets)
+            cast = Cast(history.arms, history.changes, of_all=is_deciding)
+            n_places = int((cast.joined == 0).sum()) if is_deciding else len(cast.shown)
+            ledger, rule = self._open(n_places)  # refuses what cannot be
+            if self._clock is not None and history.now is not None:
+                self._clock.read(history.now)  # refuses one in the future
+            if is_deciding:
+                ledger, rule = book_deciding(ledger, history, self.policy), self._rule
+            else:
+                ledger = rebook(ledger, history, cast)
+            self.arms, self._cast, self._ledger, self._rule = history.arms, cast, ledger, rule
+            self._remember(history)
+            self._late = n_late
+            self._past = past if history.n else None
         return self
+
+    def _remember(self, history: History) -> None:
+        """Write down every duel and its answer, as `ask` and `tell` do."""
+        heard = history.is_heard
+        self._pairs = array("q", (history.first * self.n_arms + history.second).tobytes())
+        self._told = bytearray(np.where(heard, 1 + 2 * history.first_won, 0).astype(np.uint8))
+        if self._clock is None:
+            ticks = np.where(heard, np.ceil(history.answered), 0)
+            self._heard = array("q", ticks.astype(np.int64).tobytes())
+        else:
+            self._heard = array("d", history.answered.tobytes())
+            self._asked = array("d", history.asked.tobytes())
+        if self._keeps_leaders:
+            led = np.zeros(history.n) if history.first_led is None else 2 - history.first_led
+            self._led = bytearray(np.nan_to_num(led).astype(np.uint8))
 
     def learned_law(self) -> Empirical | Curve:
         """Return the delay law as the player knows it by now; only for ``delay="learn"``.
