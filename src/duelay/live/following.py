@@ -10,34 +10,26 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
-from duelay._core.borders import border_of
-from duelay._core.jit import entry
-from duelay.ledger import (
-    Ledger,
-    age_to,
-    clock_to,
-    for_votes,
-    hear,
-    hear_away,
-    hear_vote,
-    record,
-    with_room,
-)
-from duelay.ledger.assumption import Floats, Integers, teach
+from duelay.ledger import age_to, clock_to, for_votes, with_room
 from duelay.ledger.clock import ByClock, add_past
 from duelay.ledger.votes import Votes
 from duelay.live import schema
 from duelay.live.ages import read_ages
 from duelay.live.book import MICRO, Book
+from duelay.players.booking import (
+    ANSWERED,
+    ASKED,
+    COUNTS,
+    IS_LEFT_OUT,
+    TEACHES,
+    replay_events,
+)
 from duelay.players.cast import Cast
 from duelay.policies.policy import Policy
 
 _COLUMNS = ("number", "first", "second", "asked", "enters", "told", "place", "first_won")
-_ASKED, _HEARD = 0, 1  # this is how they are sorted: duels before answers of the same moment
-_COUNTS, _TEACHES, _NOTHING = 0, 1, 2  # both arms are present; one is retired; a unit's repeat
 
 
 class Follower:
@@ -108,53 +100,26 @@ class Follower:
 
     def _book(self, asked: Sequence[Any], heard: Sequence[Any], book: Book, moment: int) -> None:
         rows = [*asked, *heard]
-        kind: Any = np.array([_ASKED] * len(asked) + [_HEARD] * len(heard), dtype=np.int8)
+        kind: Any = np.array([ASKED] * len(asked) + [ANSWERED] * len(heard), dtype=np.int8)
         at: Any = np.array(
             [*(row.asked for row in asked), *(row.told for row in heard)], dtype=np.int64
         )
-        order = np.lexsort((kind, at))
+        order = np.lexsort((kind, at))  # a duel before the answers of the same moment
         first, second, number = (np.array([row[place] for row in rows], dtype=np.int64)
                                  for place in (1, 2, 0))  # fmt: skip
         won: Any = np.array([row.first_won or 0.0 for row in rows])
         i, j = self._cast.place[first], self._cast.place[second]
         is_away, repeats = (i < 0) | (j < 0), ~np.array([row.enters for row in rows], dtype=bool)
-        what = np.where(repeats, _NOTHING, np.where(is_away, _TEACHES, _COUNTS))
-        i[what != _COUNTS] = j[what != _COUNTS] = 0
+        what = np.where(repeats, IS_LEFT_OUT, np.where(is_away, TEACHES, COUNTS))
+        i[what != COUNTS] = j[what != COUNTS] = 0
         self._ledger = with_room(self._ledger, book.head["asked"] + 1)
         kind, what, number, i, j, won, at = (
             values[order] for values in (kind, what, number, i, j, won, at / MICRO)
         )
         t, now = book.head["asked"] + 1, moment / MICRO
-        follow(self._ledger, book.settings.is_vote, kind, what, number, i, j, won, at, t, now)
-
-
-@border_of(lambda ledger, is_vote, kind, *rest: kind.size)
-@entry
-def follow(
-    ledger: Ledger,
-    is_vote: bool,
-    kind: NDArray[np.int8],
-    what: Integers,
-    number: Integers,
-    i: Integers,
-    j: Integers,
-    first_won: Floats,
-    at: Floats,
-    t: int,
-    now: float,
-) -> None:
-    """Book duels and answers in the order of time, and bring the ledger to now, before duel t."""
-    for row in range(kind.size):
-        clock_to(ledger, at[row])
-        if kind[row] == _ASKED:
-            record(ledger, i[row], j[row], number[row])
-            if what[row] == _TEACHES:
-                teach(ledger.assumed, number[row])
-        elif what[row] == _TEACHES:
-            hear_away(ledger, number[row], t)
-        elif what[row] == _COUNTS and is_vote:
-            hear_vote(ledger, i[row], j[row], first_won[row], number[row], t)
-        elif what[row] == _COUNTS:
-            hear(ledger, i[row], j[row], number[row], t)
-    clock_to(ledger, now)
-    age_to(ledger, t)
+        ticks = np.full(kind.size, t)
+        replay_events(
+            self._ledger, book.settings.is_vote, False, kind, what, number, i, j, won, at, ticks, i
+        )
+        clock_to(self._ledger, now)
+        age_to(self._ledger, t)

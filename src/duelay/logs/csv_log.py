@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 import numpy as np
 
 from duelay._core import times
+from duelay._core.feedback import OUTCOMES
 from duelay._core.files import write_whole
 from duelay.logs import changes
 from duelay.logs.table import ROWS, Chunk, Table, begins, unreadable
@@ -21,7 +22,6 @@ from duelay.logs.table import ROWS, Chunk, Table, begins, unreadable
 if TYPE_CHECKING:
     from duelay.logs.history import History
 
-WORDS = {"first": 1.0, "second": 0.0, "tie": 0.5}
 TICKS = ("first", "second", "delay")
 CLOCK = ("shown_at", "first", "second", "answered_at")
 ABOUT, LED = "duelay", "led"  # columns: what a history says beside its duels, and who led each
@@ -56,7 +56,7 @@ def write(history: History, path: Path) -> None:
 
 def winners(history: History) -> list[str | None]:
     """Return who won each duel, in words; None for silence."""
-    words = {won: word for word, won in WORDS.items()}
+    words = {won: word for word, won in OUTCOMES.items()}
     return [words.get(won) for won in history.first_won.tolist()]
 
 

@@ -18,7 +18,7 @@ from duelay.logs.cells import as_numbers, as_text, as_texts, nothings
 from duelay.logs.moments import Reader
 from duelay.logs.roles import find_roles
 from duelay.logs.table import Chunk, Table, begins, is_path, of_columns, part
-from duelay.logs.units import Numbers
+from duelay.logs.units import UnitNumbers
 
 _LONGEST = 80  # characters of a cell that are shown
 
@@ -149,7 +149,7 @@ class _Log:
         self.end = math.inf if now is None else round(now * 1e6)
         self.places = {name: place for place, name in enumerate(arms)}
         self.is_told = bool(arms)
-        self.units = Numbers()
+        self.units = UnitNumbers()
         self.n = 0
         self._parts: dict[str, list[NDArray[Any]]] = {
             name: [] for name in ("at", "delay", "first_won", "first", "second")

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._core.feedback import OUTCOMES
 from duelay.logs.cells import is_nothing
-from duelay.logs.csv_log import WORDS
 
 _TIES = ("tie", "draw")
 NEEDS = "first, second, tie or the name of an arm of the duel"
@@ -54,8 +54,8 @@ def _word(name: str, columns: tuple[str, str]) -> tuple[float, bool, bool]:
     certain: it may be the name of an arm.
     """
     word = name.lower()
-    if word in WORDS:
-        return WORDS[word], True, False
+    if word in OUTCOMES:
+        return OUTCOMES[word], True, False
     if name in columns:
         return 1.0 - columns.index(name), True, False
     if word.startswith(_TIES):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core import checks, forks
-from duelay._core.feedback import check_correction, check_feedback
+from duelay._core.feedback import OUTCOMES, check_correction, check_feedback
 from duelay._version import __version__
 from duelay.delays import Curve, Empirical
 from duelay.delays.units import check_clock, in_ticks, in_time
@@ -463,9 +463,8 @@ class Player:
                     f"with feedback='votes' to tell both outcomes, got {winner!r}"
                 )
             return None
-        words = {"first": 1.0, "second": 0.0, "tie": 0.5}
-        if isinstance(winner, str) and winner in words:
-            return words[winner]
+        if isinstance(winner, str) and winner in OUTCOMES:
+            return OUTCOMES[winner]
         is_number = isinstance(winner, numbers.Real) and not isinstance(winner, bool)
         if is_number and winner in (first, second):
             if first == second:
