@@ -23,8 +23,7 @@ from duelay.assumptions import (
     position_effect,
     preference_drift,
 )
-from duelay.assumptions.alike import cut
-from duelay.assumptions.scores import ranks, tail
+from duelay.assumptions.scores import cut, ranks, tail
 from duelay.engine import streams
 from duelay.engine.world import NOBODY, duel, make_world, take_due, with_empty_queue
 from duelay.ledger import hear

@@ -7,6 +7,7 @@ import pytest
 
 import duelay
 from duelay import delays
+from duelay.delays.survival import kaplan_meier
 from duelay.ledger import age_to, assume_by_clock, clock_to, hear, open_ledger, record, with_room
 from duelay.ledger.assumption import FOREVER, is_deaf, is_known, settles, teach
 from duelay.ledger.clock import (
@@ -318,19 +319,15 @@ def test_every_count_of_a_learned_ledger_is_that_of_a_list_of_duels():
         at, pairs = [*at, now], [*pairs, (first, second)]
         heard, teaches = [*heard, math.inf], [*teaches, bool(is_taught)]
     assert looks > 2 and sum(teaches) > sum(i != j for i, j in pairs) + 20
-    tau = np.concatenate([[0.0], np.minimum(2.0 * (1.0 - np.cumprod(ratios(assumed))), 1.0)])
+    at_risk = np.maximum(assumed.at_risk[:-1], 1)
+    survival, _ = kaplan_meier(assumed.events[:-1], at_risk)
+    tau = np.append(0.0, np.minimum(2.0 * (1.0 - survival), 1.0))
     assert assumed.tau[-1] > 0.3 and assumed.look[0] > 421
     assumed.look[0] = 421
     age_to(ledger, 421)
     np.testing.assert_allclose(assumed.tau, tau)
     middle = 0.5 * (tau[1:-1] + tau[2:])
     np.testing.assert_allclose(assumed.worth[0], [0.0, *middle, tau[-1]])
-
-
-def ratios(assumed):
-    """The share of each bucket but the last that stays silent; 1 where nobody has passed it."""
-    n, d = assumed.at_risk[:-1], assumed.events[:-1]
-    return np.array([1.0 if n[k] == 0 else 1.0 - d[k] / n[k] for k in range(n.size)])
 
 
 def test_looks_at_the_law_come_after_fifty_duels_or_a_twentieth_of_all():

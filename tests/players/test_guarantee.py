@@ -289,7 +289,7 @@ def test_of_many_arms_the_strongest_have_the_chances_that_they_have_among_all(mo
     lead = n * (strength[:, None] - strength) * 2
     present = np.arange(k) != 13
     some = opinions(lead, n, 3, None, present)
-    monkeypatch.setattr("duelay.players.opinions._MANY", k)
+    monkeypatch.setattr("duelay.players.opinions._MAX_CONTENDERS", k)
     every = opinions(lead, n, 3, None, present)
     np.testing.assert_allclose(some.chances, every.chances, atol=0.06)
     assert some.chances[13] == 0 and some.loss == pytest.approx(every.loss, abs=0.01)

@@ -8,14 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.duration import in_brief
-from duelay.assumptions.alike import cut, pairs_of, part_of_time
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
 from duelay.assumptions.order import is_even
 from duelay.assumptions.scores import (
     Floats,
     Ints,
     chi_squared,
+    cut,
     one_hot,
+    pairs_of,
+    part_of_time,
     quadratic,
     ranks,
     scores,

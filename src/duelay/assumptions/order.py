@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.assumptions.alike import cut, pairs_of
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
-from duelay.assumptions.scores import chi_squared, one_hot, tail
+from duelay.assumptions.scores import chi_squared, cut, one_hot, pairs_of, tail
 from duelay.logs.history import History
 
 _LEAST_DUELS = 20  # of a pair in one half of all duels: its lead is then nearly normal

@@ -7,10 +7,17 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.assumptions.alike import cut, pairs_of, part_of_time
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
 from duelay.assumptions.order import is_even
-from duelay.assumptions.scores import Floats, chi_squared, one_hot, scores
+from duelay.assumptions.scores import (
+    Floats,
+    chi_squared,
+    cut,
+    one_hot,
+    pairs_of,
+    part_of_time,
+    scores,
+)
 from duelay.logs.history import History
 
 

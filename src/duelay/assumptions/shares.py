@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from duelay.assumptions.alike import cut
 from duelay.assumptions.finding import Finding, check_level, silent
-from duelay.assumptions.scores import tail
+from duelay.assumptions.scores import cut, tail
 from duelay.logs.history import History
 
 _BOTH = 20  # duels of a pair in each order

@@ -30,7 +30,7 @@ from duelay.delays.without_coin import Joint, estimate_jointly
 LEAST = 30  # answers, to fit anything
 _GRID = 500  # stretches of ages, at the most
 _POINTS = 400  # of a curve
-_BAND = 1.96  # standard errors of a 95 % interval
+BAND = 1.96  # standard errors of a 95 % interval
 _CHI = 1.92  # half of the 95 % quantile of chi-squared with one degree of freedom
 _FAR = (4.0, 0.01)  # standard errors, and a share: a law that is further off does not fit
 _NONE = 1e-4  # a never-answering share below this is taken for 0
@@ -151,7 +151,7 @@ def as_law(learned: Learned, *, in_time: bool) -> Law:
     ages = np.unique(ages[place])
     tau, error = learned.at(ages)
     middle = np.clip(np.maximum.accumulate(tau), 0.0, 1.0)
-    lower, upper = (np.clip(tau + sign * _BAND * error, 0.0, 1.0) for sign in (-1, 1))
+    lower, upper = (np.clip(tau + sign * BAND * error, 0.0, 1.0) for sign in (-1, 1))
     return Curve(
         tuple(Duration.of(age) for age in ages.tolist()),
         tuple(middle.tolist()),

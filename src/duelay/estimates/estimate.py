@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from duelay.assumptions.finding import Finding
 from duelay.delays import Delay, Law
 from duelay.delays.fitting import DelayEstimate
-from duelay.estimates.delays import describe
-from duelay.estimates.notes import find_notes
+from duelay.estimates.notes import describe, find_notes
 from duelay.estimates.preferences import (
     Counts,
     Position,

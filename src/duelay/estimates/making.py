@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from duelay import delays as laws
 from duelay._core import checks
@@ -12,8 +12,8 @@ from duelay.assumptions.finding import Finding
 from duelay.assumptions.order import is_even
 from duelay.delays import Delay
 from duelay.delays.units import is_in_time
-from duelay.estimates.delays import find_delays
 from duelay.estimates.estimate import Estimate
+from duelay.estimates.notes import find_delays
 from duelay.estimates.preferences import (
     count,
     find_naive,
@@ -29,9 +29,6 @@ from duelay.logs.history import History
 from duelay.players.evidence import replay
 from duelay.players.guarantee import Guarantee, find_guarantee
 from duelay.players.replay import Past
-
-if TYPE_CHECKING:
-    pass
 
 _JOINT = (
     "one delay law for all pairs, the place helping no arm, and an order that was chosen without "

@@ -49,10 +49,10 @@ from duelay.ledger.assumption import (
     set_leader,
     settles,
     vote,
+    widen_rings,
 )
 from duelay.ledger.declare import NOBODY, look, touch
 from duelay.ledger.patience import fill_silent, fix_kappa, patience
-from duelay.ledger.rings import widen
 from duelay.ledger.told import (
     Told,
     age_booked,
@@ -347,7 +347,7 @@ def with_room(bets: Bets, t: int) -> Bets:
         return bets
     names = ("born", "first", "second", "state")
     rings = {name: getattr(bets, name) for name in names}
-    return bets._replace(**widen(rings, int(bets.oldest[0]), t))
+    return bets._replace(**widen_rings(rings, int(bets.oldest[0]), t))
 
 
 @set_clock.register(Bets)

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from duelay._core.jit import kernel
 from duelay.delays import Curve, laws_of
+from duelay.delays.survival import kaplan_meier
 from duelay.ledger.assumption import (
     FOREVER,
     Floats,
@@ -44,9 +45,9 @@ from duelay.ledger.assumption import (
     set_clock,
     settles,
     teach,
+    widen_rings,
 )
 from duelay.ledger.learned import ENOUGH
-from duelay.ledger.rings import widen
 
 ROOM = 1024  # duels in the list, at first
 _STEPS = 400  # buckets of a law that is told: each has a 400th part of its answers
@@ -192,19 +193,18 @@ def with_room_by_clock(assumed: ByClock, t: int) -> ByClock:
     if t - oldest < size:
         return assumed
     names = ("born", "first", "second", "heard_in")
-    return assumed._replace(**widen({name: getattr(assumed, name) for name in names}, oldest, t))
+    return assumed._replace(
+        **widen_rings({name: getattr(assumed, name) for name in names}, oldest, t)
+    )
 
 
 def learned_curve(assumed: ByClock) -> Curve:
     """Return the law as far as duels have passed, with a 95 % band (Greenwood's)."""
     known = np.flatnonzero(assumed.at_risk[:-1] > 0)
     last = int(known[-1]) + 1 if known.size else 1
-    n, d = np.maximum(assumed.at_risk[:last], 1), assumed.events[:last]
-    survival = np.cumprod(1.0 - d / n)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(d < n, d / (n * np.maximum(n - d, 1)), 0.0)
-    wide = 2.0 * _BAND * survival * np.sqrt(np.cumsum(terms))
-    tau = 2.0 * (1.0 - survival)
+    at_risk = np.maximum(assumed.at_risk[:last], 1)
+    survival, error = kaplan_meier(assumed.events[:last], at_risk)
+    tau, wide = 2.0 * (1.0 - survival), 2.0 * _BAND * error
     shares = [np.clip(tau + sign * wide, 0.0, 1.0).tolist() for sign in (0, -1, 1)]
     ages = tuple(assumed.ages[1 : last + 1].tolist())
     return Curve(ages, tuple(shares[0]), lower=tuple(shares[1]), upper=tuple(shares[2]))

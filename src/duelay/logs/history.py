@@ -25,7 +25,7 @@ from duelay.logs.changes import (
     joined_of,
     present_of,
 )
-from duelay.logs.moments import Reader
+from duelay.logs.moments import TimeReader
 from duelay.problems import check_arms
 
 
@@ -181,7 +181,7 @@ class History:
             source,
             columns=columns,
             encoding=encoding,
-            moments=Reader(time_format, zone),
+            moments=TimeReader(time_format, zone),
             window=checks.window(window),
             arms=tuple(arms),
             now=now,

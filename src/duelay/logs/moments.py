@@ -24,7 +24,7 @@ DAY = 86_400_000_000  # microseconds
 LEAST = 1e8  # a smaller number is no time since the epoch: 1e8 seconds are March 1973
 _EPOCH = datetime.datetime(1970, 1, 1)
 _TICK = datetime.timedelta(microseconds=1)
-_MOST = round(times.FURTHEST * 1e6)
+_LATEST = round(times.FURTHEST * 1e6)  # microseconds
 
 
 class Moments(NamedTuple):
@@ -44,7 +44,7 @@ class Read(NamedTuple):
     wrong: dict[int, str]
 
 
-class Reader:
+class TimeReader:
     """Reads columns of times, given a format or none, and a zone or none."""
 
     def __init__(self, time_format: str | None, zone: str | datetime.tzinfo | None) -> None:
@@ -79,7 +79,7 @@ class Reader:
             return times.seconds(name, cell)
         read = self._one_by_one([cell])
         if read.wrong and self.format is not None:
-            read = Reader(None, self.zone)._one_by_one([cell])
+            read = TimeReader(None, self.zone)._one_by_one([cell])
         found = self._placed(read, np.ones(1, dtype=np.bool_))
         if found.wrong:
             raise ValueError(f"{name} must be {found.wrong[0]}, got {cell!r}")
@@ -167,7 +167,7 @@ class Reader:
     def _placed(self, read: Read, known: NDArray[np.bool_]) -> Moments:
         """Give local times their zone, and every time its place in the column."""
         early, late, wrong = read.at.copy(), read.at.copy(), dict(read.wrong)
-        for k in np.flatnonzero(np.abs(read.at) > _MOST).tolist():
+        for k in np.flatnonzero(np.abs(read.at) > _LATEST).tolist():
             wrong[k] = "a time before the year 5138"
         local = read.is_local.copy()
         local[list(wrong)] = False

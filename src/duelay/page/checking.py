@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from duelay.delays import Law
 from duelay.delays.fitting import DelayEstimate
-from duelay.estimates.delays import describe_curve, find_delays
+from duelay.estimates.notes import describe_curve, find_delays
 from duelay.live import Experiment
 from duelay.logs.history import History
 from duelay.page.charts import values_of

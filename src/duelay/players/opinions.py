@@ -21,8 +21,9 @@ from duelay.players.evidence import Evidence
 Floats = NDArray[np.float64]
 _ARM, _PAIR = 0.1, 0.05  # standard deviations of a strength, and of a pair's own part
 _DRAWS = 2000
-_MANY = 30  # arms that may have a chance
-_MOST, _FEWEST = 1_000_000, 100  # with more arms: numbers drawn at most, and draws at least
+_MAX_CONTENDERS = 30  # arms that may have a chance
+# With more arms there are fewer draws.
+_MAX_NUMBERS, _MIN_DRAWS = 1_000_000, 100
 _NEAR = 3  # if high is at most so many times low, `print` says "about"
 _FEW = 50  # duels
 _ENDS, _LEAST_ENDS = 0.01, 5  # the least share and number of draws that must have a winner
@@ -93,8 +94,10 @@ def _draw_gaps(
     The gaps are (draws, M, K).
     """
     k = len(lead)
-    m = min(k, _MANY)
-    n_draws = draws if k <= _MANY else min(draws, max(_MOST // (m * k), _FEWEST))
+    m = min(k, _MAX_CONTENDERS)
+    n_draws = (
+        draws if k <= _MAX_CONTENDERS else min(draws, max(_MAX_NUMBERS // (m * k), _MIN_DRAWS))
+    )
     rng = np.random.default_rng(0)
     strength, usual = _draw_strengths(lead, n, rng.standard_normal((n_draws, k)))
     rank = np.lexsort((-usual, ~present, np.arange(k) != leader))
