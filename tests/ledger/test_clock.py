@@ -7,7 +7,7 @@ import pytest
 
 import duelay
 from duelay import delays
-from duelay.delays.survival import kaplan_meier
+from duelay.delays import survival as delay_survival
 from duelay.ledger import age_to, assume_by_clock, clock_to, hear, open_ledger, record, with_room
 from duelay.ledger.assumption import FOREVER, is_deaf, is_known, settles, teach
 from duelay.ledger.clock import (
@@ -320,7 +320,7 @@ def test_every_count_of_a_learned_ledger_is_that_of_a_list_of_duels():
         heard, teaches = [*heard, math.inf], [*teaches, bool(is_taught)]
     assert looks > 2 and sum(teaches) > sum(i != j for i, j in pairs) + 20
     at_risk = np.maximum(assumed.at_risk[:-1], 1)
-    survival, _ = kaplan_meier(assumed.events[:-1], at_risk)
+    survival, _ = delay_survival.kaplan_meier(assumed.events[:-1], at_risk)
     tau = np.append(0.0, np.minimum(2.0 * (1.0 - survival), 1.0))
     assert assumed.tau[-1] > 0.3 and assumed.look[0] > 421
     assumed.look[0] = 421
