@@ -33,6 +33,18 @@ _DIFFER = 0.01  # a p-value below this says that pairs differ in how long they t
 def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
     """Test whether an answer's delay depends on who won.
 
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the p-value below which the finding is an alarm.
+
+    Returns
+    -------
+    Finding
+        Its p-value is nan if the history has too little data for the test.
+
+    Notes
+    -----
     Within each pair, the ranks of the delays are compared between the wins of one arm and of the
     other; for votes also between first and second. Ties are left out. Chi-squared with K - 1
     degrees of freedom, one more for votes. A share that never answers is not seen, even if it
@@ -69,6 +81,18 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
 def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
     """Test whether delays, or the share that answers, depend on the pair that duels.
 
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the p-value below which the finding is an alarm.
+
+    Returns
+    -------
+    Finding
+        Its p-value is nan if the history has too little data for the test.
+
+    Notes
+    -----
     The ranks of the delays are compared between unordered pairs, within tenths of the time.
     Self-duels are left out; pairs with few answers are pooled. For votes, and where the order is a
     coin's or alternates, the shares heard by age A are compared as well: under the null hypothesis
@@ -111,11 +135,23 @@ def _groups(history: History, heard: NDArray[np.bool_]) -> tuple[Ints, Ints]:
 
 
 def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
-    """Test whether duels with some arm are heard of less often than others, though as quickly.
+    """Test whether duels with some arm are answered less often than others, though as quickly.
 
-    Two causes look like that by coin. If one arm's wins are told less often, its evidence is too
-    small, and a worse arm may be declared. If an arm's duels are answered less often whoever wins,
-    it does no harm. The test cannot tell the two apart, and with two arms alone it shows nothing.
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the p-value below which the finding is an alarm.
+
+    Returns
+    -------
+    Finding
+        Its p-value is nan if the history has too little data for the test.
+
+    Notes
+    -----
+    There are two causes. If the wins of one arm are reported less often, its evidence is too small,
+    and a worse arm may be declared. If the duels of an arm are answered less often whoever wins, it
+    does no harm. The test cannot distinguish the two, and needs at least three arms.
     The shares heard by age A are compared, within tenths of the time: chi-squared with K - 1
     degrees of freedom. Where pairs also differ in how long they take, there is a harmless reason,
     and nothing is said. It needs votes, or an order by coin or in turns.
@@ -152,6 +188,18 @@ def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
 def law_drift(history: History, *, level: float = 0.05) -> Finding:
     """Test whether the delay law changes over time.
 
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the p-value below which the finding is an alarm.
+
+    Returns
+    -------
+    Finding
+        Its p-value is nan if the history has too little data for the test.
+
+    Notes
+    -----
     Two trends over time: the delays' ranks, within ordered pairs and outcomes; and the share heard
     by age A, within pairs. The second is used for votes, and where the order is a coin's or
     alternates: there it does not depend on preferences. Chi-squared with one or two degrees of

@@ -18,6 +18,18 @@ _LEAST_DUELS = 20  # of a pair in one half of all duels: its lead is then nearly
 def order_balance(history: History, *, level: float = 0.05) -> Finding:
     """Test whether both arms of a pair are shown first equally often.
 
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the p-value below which the finding is an alarm.
+
+    Returns
+    -------
+    Finding
+        Its p-value is nan if the history has too little data for the test.
+
+    Notes
+    -----
     An arm's lead is how often it was first, less how often second; self-duels are left out. All
     leads are compared with a fair coin's: chi-squared with K - 1 degrees of freedom, or fewer where
     arms never met. The leads within each pair are compared, too, in each half of the duels:
@@ -92,6 +104,18 @@ def _worst_pair(history: History, duels: NDArray[np.bool_]) -> _Worst:
 def position_effect(history: History, *, level: float = 0.05) -> Finding:
     """Test whether being shown first helps or hurts, beyond preferences.
 
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the p-value below which the finding is an alarm.
+
+    Returns
+    -------
+    Finding
+        Its p-value is nan if the history has too little data for the test.
+
+    Notes
+    -----
     Votes: without an effect the first arm wins half of the votes, in duels whose order is a coin's
     or alternates, and in self-duels under any order. Ties are left out. A normal score.
 

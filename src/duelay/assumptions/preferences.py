@@ -24,6 +24,18 @@ from duelay.logs.history import History
 def preference_drift(history: History, *, level: float = 0.05) -> Finding:
     """Test whether preferences change from the first half of the time to the second.
 
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the p-value below which the finding is an alarm.
+
+    Returns
+    -------
+    Finding
+        Its p-value is nan if the history has too little data for the test.
+
+    Notes
+    -----
     An arm's gain is its late wins less its early ones, within each ordered pair, added up over
     pairs. Votes say who won, ties count half. A conversion speaks for its first arm; its weight is
     such that a drift of the delay law cancels if the order is a coin's or alternates. In another

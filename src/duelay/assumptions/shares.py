@@ -14,6 +14,18 @@ _BOTH = 20  # duels of a pair in each order
 def share_by_pair(history: History, *, level: float = 0.05) -> Finding:
     """Test whether pairs differ in the share that answers; for conversions in any order.
 
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the p-value below which the finding is an alarm.
+
+    Returns
+    -------
+    Finding
+        Its p-value is nan if the history has too little data for the test.
+
+    Notes
+    -----
     With i first a share mu_ij tau(A) is heard by age A, with j first (1 - mu_ij) tau(A). Their sum
     is tau(A), for every pair, whatever the preferences: sums of pairs that were shown in both
     orders are compared. Chi-squared with one degree of freedom less than there are pairs.

@@ -25,12 +25,18 @@ _NO_TEXT = {"has_text": False}
 class Curve(Law):
     """A law in time by points: by each of `ages`, the share `shares` of the conversions has come.
 
-    Ages rise; plain numbers are seconds. In between, and from nothing at age 0, the share grows
-    evenly. What is missing from 1 at the last point never comes.
+    The share grows linearly between two ages, and from 0 at age 0. The rest after the last age
+    never comes.
 
-    `lower` and `upper` are bounds of the shares where they are estimates. They are no part of the
-    law: they do not count when two are compared, and have no text.
+    Parameters
+    ----------
+    ages : durations or seconds, rising.
+    shares : that have come by each age, from 0 to 1 and never falling.
+    lower, upper : bounds of the shares if these are estimates. They do not count when two laws are
+        compared, and are not part of the text form.
 
+    Examples
+    --------
     >>> law = Curve(["1m", "10m", "1h"], [0.2, 0.5, 0.8])
     >>> law.cdf(["30s", "10m", "2h"]), law.quantile(0.5), round(law.never, 12)
     (array([0.1, 0.5, 0.8]), 600.0, 0.2)

@@ -21,6 +21,12 @@ _SHOWN = 50  # entries of a table that are printed
 class Empirical(TableLaw):
     """A law from a table: ``pmf[0]`` is P(D = 1), and 1 - sum(pmf) is the share that never answers.
 
+    Parameters
+    ----------
+    pmf : probabilities of the delays 1, 2, ... with a sum of at most 1.
+
+    Examples
+    --------
     >>> law = Empirical(pmf=(0.5, 0.0, 0.3))
     >>> law.cdf([1, 2, 3]), round(law.never, 12)
     (array([0.5, 0.5, 0.8]), 0.2)

@@ -1,4 +1,4 @@
-"""The delay law of a log: the curve as it is learned, and laws with few parameters fitted to it.
+"""Estimate the delay law of a log: a Kaplan-Meier curve, and parametric laws that are fitted.
 
 A law has two parts: p, the share that is ever answered, and F, the distribution function of its
 delays. Ages are cut into many short stretches. An answer in a stretch has the likelihood
@@ -100,15 +100,29 @@ class DelayEstimate:
 
 
 def fit(log: Any, family: str | None = None) -> Law:
-    """Return the delay law of a history; needs SciPy.
+    """Estimate the delay law of a history; needs SciPy.
 
-    It is the best of exponential, Weibull, log-normal and gamma, with the share that never answers;
-    or the one named by `family`. Where none is as close to the learned curve as chance explains, or
-    with ``family="curve"``, it is the curve itself.
+    Parameters
+    ----------
+    log : a `History`.
+    family : ``"exponential"``, ``"weibull"``, ``"log-normal"`` or ``"gamma"``, each with a share
+        that never answers; ``"curve"`` for the Kaplan-Meier curve; None for the best family, or the
+        curve if the distance of every family from it is more than chance explains.
 
-    Where a coin or turns decided the order, conversions tell the law. In another order, or an
-    unknown one, it is estimated together with the preferences. That needs pairs that were shown in
-    both orders.
+    Returns
+    -------
+    Law
+
+    Raises
+    ------
+    ValueError
+        If the history has too few answers.
+
+    Notes
+    -----
+    If a coin or turns decided the order, the law follows from the conversions. In another order, or
+    an unknown one, it is estimated together with the preferences, which needs pairs that were shown
+    in both orders.
     """
     if family is not None:
         checks.one_of("family", family, (*FAMILIES, "curve"))

@@ -40,7 +40,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """All that `duelay.estimate` found; `print` shows it, `save` writes it."""
+    """The result of `duelay.estimate`; `print` shows it, and `save` writes it to a folder."""
 
     history: History
     error: float  # the share of experiments in which the intervals, or a winner, may be wrong
@@ -58,7 +58,7 @@ class Estimate:
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """Their names."""
+        """The names of the arms."""
         return self.history.arms
 
     @property
@@ -88,7 +88,7 @@ class Estimate:
 
     @property
     def winner(self) -> int | None:
-        """The arm that is better than all others, at the error; None where that is not sure."""
+        """The arm that is better than all others at this error; None if there is none yet."""
         if self.evidence is not None:
             return self.evidence.winner
         others = np.arange(len(self.arms)) != self._first

@@ -1,4 +1,4 @@
-"""From a log to an estimate: which way its order allows, and what that rests on."""
+"""Estimate preferences and delays from a log, by the method that its order allows."""
 
 from __future__ import annotations
 
@@ -46,17 +46,31 @@ _SEEMS = ", if a coin decided who was first: nobody says so, and the log does no
 
 
 def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any) -> Estimate:
-    """Estimate the delay law, the preferences and the winner from a log of the past.
+    """Estimate the delay law, the preferences and the winner from a log.
 
-    `log` is a `History`, or what `History.read` reads: the path of a CSV or Parquet file, or a
-    table of pandas, polars or pyarrow. `reading` are its arguments, such as ``columns``, ``zone``
-    or ``order``.
+    Parameters
+    ----------
+    log : a `History`, or what `History.read` reads: the path of a CSV or Parquet file, or a table
+        of pandas, polars or pyarrow.
+    error : the largest share of experiments in which some interval, or the winner, is wrong.
+    delay : the delay law, or its text, if it is known.
+    reading : arguments of `History.read`, such as `columns`, `zone` or `order`.
 
-    With a coin that decided who is shown first, or votes, the preferences come from what was heard
-    alone, and nothing is assumed about the delays. In another order they rest on the delay law: on
-    `delay`, where it is told, and else on one that is estimated with them. A unit's answers to a
-    pair count once. All intervals hold together but for a share `error` of experiments.
+    Returns
+    -------
+    Estimate
 
+    Raises
+    ------
+    ValueError
+        If the log cannot be read, or has too little data for an estimate.
+
+    Notes
+    -----
+    If a coin decided which arm is first, or for votes, the preferences follow from the answers
+    alone, without assumptions about the delays. In another order they depend on the delay law: on
+    `delay`, or on one that is estimated together with them. The answers of a unit to a pair count
+    once.
     """
     error = checks.number("error", error, above=0, below=1)
     if isinstance(log, History) and reading:
