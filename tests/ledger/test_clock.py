@@ -13,7 +13,6 @@ from duelay.ledger.assumption import FOREVER, is_deaf, is_known, settles, teach
 from duelay.ledger.clock import (
     ByClock,
     add_past,
-    bucket_error,
     learned_ages,
     learned_curve,
     told_ages,
@@ -23,6 +22,21 @@ from duelay.ledger.learned import ENOUGH
 
 LAWS = ["exponential:10m", "constant:1h", "log-normal:10m,3", "uniform:1m,1h", "weibull:0.3,1h",
         "never:0.4,(log-normal:10m,0.1)", "curve:1m/2m/1d,0.3/0.31/0.9"]  # fmt: skip
+
+
+def bucket_error(assumed, delay=None):
+    """The largest error that the buckets make in a duel's tau; `delay` is a law that is told."""
+    if assumed.learns:
+        rise = np.diff(assumed.tau)
+        return float(max(rise[0], rise[1:].max() / 2.0)) if rise.size > 1 else 1.0
+    k, worst, before = len(assumed.law), 0.0, np.nextafter(assumed.ages[1:], 0.0)
+    for i in range(k):
+        for j in range(k):
+            law, worth = delay.at(i, j), assumed.worth[assumed.law[i, j]]
+            start = np.abs(worth - law.cdf(assumed.ages)).max()
+            end = np.abs(worth[:-1] - law.cdf(before)).max(initial=0.0)  # the first counts as 0
+            worst = max(worst, float(start), float(end))
+    return worst
 
 
 def times(n, rng):

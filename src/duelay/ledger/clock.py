@@ -8,9 +8,9 @@ each boundary once: the cost of a duel does not depend on how many duels are ope
 additive: those of two players on the same arms can be added.
 
 A duel in a bucket counts as the mean of tau at the bucket's two ends; in the first bucket it counts
-as 0. So *expected* of a pair with n duels is wrong by `bucket_error` n at the most. Where the law
-is told, the ages are its quantiles, fine where it is steep and coarse in its tail. Where it is
-learned, each age is 6 % more than the one before.
+as 0. The error in *expected* per duel is at most half of the rise of tau within a bucket. For a
+known law the ages are its quantiles, fine where it is steep and coarse in its tail. For a learned
+law each age is 6 % more than the one before.
 
 A learned law is 2 (1 - KM) over duels of two arms, as in `duelay.ledger.learned`. Duels are
 censored at their age in time: a bucket's share of conversions is taken over the duels that have
@@ -147,24 +147,6 @@ def _start(ages: Floats, worth: Floats, law: Integers, n_arms: int, *, learns: b
         n_looks=one.copy(),
         n_taught=one.copy(),
     )
-
-
-def bucket_error(assumed: ByClock, delay: Any = None) -> float:
-    """Return the largest error that the buckets make in a duel's tau.
-
-    A learned law is taken as it is known now; a told law must be given, as `delay`.
-    """
-    if assumed.learns:
-        rise = np.diff(assumed.tau)
-        return float(max(rise[0], rise[1:].max() / 2.0)) if rise.size > 1 else 1.0
-    k, worst, before = len(assumed.law), 0.0, np.nextafter(assumed.ages[1:], 0.0)
-    for i in range(k):
-        for j in range(k):
-            law, worth = delay.at(i, j), assumed.worth[assumed.law[i, j]]
-            start = np.abs(worth - law.cdf(assumed.ages)).max()
-            end = np.abs(worth[:-1] - law.cdf(before)).max(initial=0.0)  # the first counts as 0
-            worst = max(worst, float(start), float(end))
-    return worst
 
 
 def add_past(

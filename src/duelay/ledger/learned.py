@@ -1,4 +1,4 @@
-"""The delay law, learned from what is heard: 2 (1 - KM), KM the Kaplan-Meier survival curve.
+"""Learn the delay law from answers as 2 (1 - KM), KM being the Kaplan-Meier survival curve.
 
 Over duels of two arms whose order a coin decides, P(heard by age a) = tau(a) / 2, since mu_ij +
 mu_ji = 1: whoever is shown first wins half of the time, whatever the preferences and however the
@@ -10,11 +10,11 @@ champion is always shown first, no other duels can teach the law. `learn-from-se
 from self-duels alone. It needs every self-duel to be really shown, and the first place to win half
 of them.
 
-The law is learned up to the window, and nothing later counts. Policies without a window get one of
-10,000 ticks.
+The law is learned up to the window, and later answers do not count. Policies without a window get
+one of 10,000 ticks.
 
-What has been learned reaches the duels already counted: from time to time the law is taken anew
-from the counts, and *expected* is added up again over the open duels and the closed ones.
+The law is estimated anew from time to time, and *expected* is then added up again over all open and
+closed duels, so that earlier duels follow the new law, too.
 """
 
 from __future__ import annotations

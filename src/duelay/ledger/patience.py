@@ -1,4 +1,4 @@
-"""How long a bettor waits for an answer, and what a silence is worth: W, F^ and kappa."""
+"""The waiting time W for an answer, and the weight kappa of a silence after it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Cells of a column as texts and as numbers, and which of them are empty.
+"""Convert the cells of a column to texts or numbers, and find the empty ones.
 
-A column is a list, an array, or a slice of pandas, polars or Arrow; none of them is needed.
+A column is a list, an array, or a slice of a pandas, polars or Arrow column. None of these packages
+is required.
 """
 
 from __future__ import annotations

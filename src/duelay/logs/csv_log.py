@@ -1,4 +1,8 @@
-"""A history as a CSV: a row a duel, arms by name, in ticks or by the clock."""
+"""Write a history as a CSV with a row for each duel, and read any CSV as a table.
+
+The parser is the csv module of the standard library: pyarrow.csv neither counts the lines of rows,
+nor skips a blank after a comma, and would be needed to read any log.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ ABOUT, LED = "duelay", "led"  # columns: what a history says beside its duels, a
 
 
 def write(history: History, path: Path) -> None:
-    """Write a history; numbers and times are such that `read` gives the same ones."""
+    """Write a history so that reading it gives the same numbers and times."""
     names, columns = history.arms, dict[str, list[Any]]()
     columns["first"] = [names[arm] for arm in history.first.tolist()]
     columns["second"] = [names[arm] for arm in history.second.tolist()]

@@ -1,7 +1,7 @@
-"""Columns of times, as whole microseconds since the epoch.
+"""Read columns of times as whole microseconds since the epoch.
 
-Times are texts of ISO 8601 or of a format that is told, numbers since the epoch, datetimes, or
-arrays of them. Those without a time zone are local times of the zone that is told.
+Times are texts of ISO 8601 or of a given format, numbers since the epoch, datetimes, or arrays of
+them. Those without a time zone are local times of a given zone.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Moments(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What cells say before their zone is looked at."""
+    """The times of cells before their zone is considered."""
 
     at: NDArray[np.int64]  # microseconds: of the epoch, or of a local clock
     is_local: NDArray[np.bool_]
@@ -74,7 +74,7 @@ class TimeReader:
         return self._placed(read, known)
 
     def one(self, name: str, cell: Any) -> float:
-        """Return the seconds of a time that is told; a number is in seconds."""
+        """Return the seconds of a single time; a number is in seconds."""
         if isinstance(cell, numbers.Real):
             return times.seconds(name, cell)
         read = self._one_by_one([cell])

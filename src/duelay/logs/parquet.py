@@ -1,4 +1,4 @@
-"""A history as Parquet: the columns of the CSV, and as metadata what belongs to no duel."""
+"""Write and read a history as Parquet: columns as in the CSV, and the rest as metadata."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def write(history: History, path: Path) -> None:
 
 
 def table(path: Path) -> Table:
-    """Return the table of a Parquet file that anybody has written."""
+    """Return the table of any Parquet file."""
     with _opened(path) as file:
         columns = list(file.schema_arrow.names)
     return Table(str(path), columns, "row", lambda wanted: _chunks(path, wanted))

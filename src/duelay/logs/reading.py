@@ -1,4 +1,4 @@
-"""A history from a table that anybody has written: one reader for files, frames and columns."""
+"""Read a history from a table: a file, a frame or columns of any program."""
 
 from __future__ import annotations
 

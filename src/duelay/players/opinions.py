@@ -1,7 +1,7 @@
-"""Opinions, not guarantees: who may be the winner, what stopping now costs, how long it takes.
+"""Posterior estimates without a guarantee: winner, loss of stopping now, and duels that are left.
 
-The prior: the gap mu_ij - 1/2 of two arms is the difference of their strengths, plus a part of the
-pair's own. Strengths and own parts are normal around 0, with standard deviations 0.1 and 0.05. So
+In the prior, the gap mu_ij - 1/2 of two arms is the difference of their strengths, plus a part of
+the pair's own. Strengths and own parts are normal around 0, with standard deviations 0.1 and 0.05. So
 an arm that clearly beats one arm probably beats others, a circle is possible, and a gap is 0.15
 from 0 or so. The posterior adds what the settled duels say. All gaps are drawn 2000 times, from the
 same random numbers at every look. Of many arms, only the 30 that seem strongest have a chance: only
@@ -52,7 +52,7 @@ class DuelsLeft(NamedTuple):
 
 
 class Opinions(NamedTuple):
-    """What the posterior says."""
+    """Posterior estimates."""
 
     chances: Floats  # (K,): the probability that each arm beats all others
     loss: float  # how often the leader loses to its strongest rival beyond one half, on average
@@ -67,9 +67,15 @@ def opinions(
     present: NDArray[np.bool_],
     draws: int = _DRAWS,
 ) -> Opinions:
-    """Return what the posterior says; each pair has `lead` more wins than losses in n duels.
+    """Return the posterior estimates.
 
-    A retired arm neither wins nor keeps another from winning.
+    Parameters
+    ----------
+    lead, n : (K, K), the wins less the losses of each pair, and its duels.
+    leader : the arm that leads.
+    evidence : of a policy that decides; None without a declaration to wait for.
+    present : (K,), the arms that are not retired. A retired arm neither wins nor prevents a win.
+    draws : of the posterior.
     """
     who, gaps = _draw_gaps(lead, n, leader, present, draws)
     gaps[:, :, ~present] = 1.0

@@ -19,16 +19,16 @@ from duelay.players.cast import changed
 if TYPE_CHECKING:
     from duelay.policies.policy import Policy
 
-DESIGN = "design"  # `chosen_by` of pairs that nobody chose by looking at answers
+DESIGN = "design"  # `chosen_by` of pairs that were chosen without regard to answers
 _THEN = " then "  # between the policies that have chosen one after the other
 
 
 class Past(NamedTuple):
-    """How the replayed duels of a player came about."""
+    """The origin of the replayed duels of a player."""
 
     n: int
     order: str | None
-    chosen_by: str  # the text of a policy; empty where nobody says
+    chosen_by: str  # the text of a policy; empty if it is not known
     has_window: bool  # whether the history's window is the player's own
 
     @property

@@ -1,4 +1,4 @@
-"""Where an experiment stands: who leads, the estimates behind it, and how sure they are."""
+"""The standing of a player: its estimates, intervals, leader and declared winner."""
 
 from __future__ import annotations
 
