@@ -1,8 +1,8 @@
 """Posterior estimates without a guarantee: winner, loss of stopping now, and duels that are left.
 
 In the prior, the gap mu_ij - 1/2 of two arms is the difference of their strengths, plus a part of
-the pair's own. Strengths and own parts are normal around 0, with standard deviations 0.1 and 0.05. So
-an arm that clearly beats one arm probably beats others, a circle is possible, and a gap is 0.15
+the pair's own. Strengths and own parts are normal around 0, with standard deviations 0.1 and 0.05.
+So an arm that clearly beats one arm probably beats others, a circle is possible, and a gap is 0.15
 from 0 or so. The posterior adds what the settled duels say. All gaps are drawn 2000 times, from the
 same random numbers at every look. Of many arms, only the 30 that seem strongest have a chance: only
 their gaps are drawn.
