@@ -9,8 +9,8 @@ additive: those of two players on the same arms can be added.
 
 A duel in a bucket counts as the mean of tau at the bucket's two ends; in the first bucket it counts
 as 0. So the error in tau of a duel is at most half of the rise of tau within its bucket, and the
-whole rise in the first. For a known law the ages are its quantiles, fine where it is steep and coarse in its tail. For a learned
-law each age is 6 % more than the one before.
+whole rise in the first. For a known law the ages are its quantiles, fine where it is steep and
+coarse in its tail. For a learned law each age is 6 % more than the one before.
 
 A learned law is 2 (1 - KM) over duels of two arms, as in `duelay.ledger.learned`. Duels are
 censored at their age in time: a bucket's share of conversions is taken over the duels that have

@@ -249,9 +249,8 @@ def draw_standing(axes: Axes | None, standing: Standing) -> Axes:
     If the target is Borda's winner: every arm's score, and a line at the leader's lower bound.
     """
     is_borda = standing.scores is not None
-    rows = [row for row in standing.rows() if is_borda or row.arm != standing.leader][
-        :_MAX_NAMED_ARMS
-    ]
+    rows = [row for row in standing.rows() if is_borda or row.arm != standing.leader]
+    rows = rows[:_MAX_NAMED_ARMS]
     line = rows[0].lower if is_borda else 0.5
     axes = new_axes(6.0, 2.1 + 0.28 * len(rows)) if axes is None else axes
     heard = [(place, row) for place, row in enumerate(rows) if not np.isnan(row.mean)]
