@@ -25,9 +25,9 @@ from duelay.assumptions.scores import (
 )
 from duelay.logs.history import History
 
-_PAIRS = 300  # at most so many pairs are compared: those with the most answers
+_MAX_PAIRS = 300  # at most so many pairs are compared: those with the most answers
 _BLOCKS = 10  # parts of the time within which pairs are compared
-_DIFFER = 0.01  # a p-value below this says that pairs differ in how long they take
+_PAIR_LEVEL = 0.01  # a p-value below this says that pairs differ in how long they take
 
 
 def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
@@ -130,7 +130,7 @@ def _groups(history: History, heard: NDArray[np.bool_]) -> tuple[Ints, Ints]:
     """Return the pairs that have many answers, -1 for all others, and each duel's place in them."""
     pairs = pairs_of(history)
     answers = np.bincount(pairs[heard], minlength=history.n_arms**2)
-    least = max(LEAST, int(np.sort(answers)[-_PAIRS:][0]))
+    least = max(LEAST, int(np.sort(answers)[-_MAX_PAIRS:][0]))
     return np.unique(np.where(answers[pairs] >= least, pairs, -1), return_inverse=True)
 
 
@@ -166,7 +166,7 @@ def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
     block = part_of_time(history, age, _BLOCKS)
     k, (_, pair) = history.n_arms, _groups(history, heard)
     when = scores(pair[heard], ranks(history.delay[heard]), block[heard])
-    if chi_squared(*when)[1] < _DIFFER:
+    if chi_squared(*when)[1] < _PAIR_LEVEL:
         return silent(name, n, "pairs differ in how long they take, so their shares may as well.")
     x = one_hot(history.first, k) + one_hot(history.second, k)
     score, variance = scores(x[old], heard[old].astype(np.float64), block[old])

@@ -12,7 +12,7 @@ from duelay.assumptions.finding import LEAST, Finding, check_level, silent
 from duelay.assumptions.scores import chi_squared, cut, one_hot, pairs_of, tail
 from duelay.logs.history import History
 
-_LEAST_DUELS = 20  # of a pair in one half of all duels: its lead is then nearly normal
+_MIN_DUELS = 20  # of a pair in one half of all duels: its lead is then nearly normal
 
 
 def order_balance(history: History, *, level: float = 0.05) -> Finding:
@@ -86,7 +86,7 @@ def _worst_pair(history: History, duels: NDArray[np.bool_]) -> _Worst:
     cells, cell = np.unique(2 * pairs_of(history)[duels] + half, return_inverse=True)
     n = np.bincount(cell).astype(np.float64)
     lead = np.bincount(cell, weights=np.where(low_first, 1.0, -1.0))
-    used = n >= _LEAST_DUELS
+    used = n >= _MIN_DUELS
     if not used.any():
         return _Worst(0.0, 1.0, "")
     size = np.where(used, lead**2 / n, 0.0)

@@ -8,7 +8,7 @@ from duelay.assumptions.finding import Finding, check_level, silent
 from duelay.assumptions.scores import cut, tail
 from duelay.logs.history import History
 
-_BOTH = 20  # duels of a pair in each order
+_MIN_DUELS_PER_ORDER = 20  # duels of a pair in each order
 
 
 def share_by_pair(history: History, *, level: float = 0.05) -> Finding:
@@ -38,7 +38,7 @@ def share_by_pair(history: History, *, level: float = 0.05) -> Finding:
     code = history.first * k + history.second
     n = np.bincount(code[old], minlength=k * k).reshape(k, k).astype(np.float64)
     won = np.bincount(code[heard], minlength=k * k).reshape(k, k)
-    both = np.triu((n >= _BOTH) & (n.T >= _BOTH), 1)
+    both = np.triu((n >= _MIN_DUELS_PER_ORDER) & (n.T >= _MIN_DUELS_PER_ORDER), 1)
     total = int(n[both | both.T].sum())
     if history.feedback == "votes" or both.sum() < 2:
         return silent(name, total, "needs conversions, and two pairs in both orders.")

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 _SETTLED = 1e-15  # a tail below this is never seen: 10^7 duels miss it with probability 1 - 1e-8
-_FAR = 2**62
-_EXACT = 2**16
+_MAX_DELAY = 2**62
+_EXACT_TERMS = 2**16
 _SALT = 7102839  # "law": `sample(seed=s)` must not repeat the draws of `default_rng(s)`
 
 
@@ -131,9 +131,9 @@ class Law(ABC):
             return _like(q, np.where(reached, self.invert(np.where(reached, q, 0.0)), np.inf))
         # Double until tau_high >= q, then halve: needs nothing of the law but its cdf. A guess
         # shortens the way, and changes nothing.
-        high = np.clip(self.guess(np.where(reached, q, 0.0)), 1, _FAR // 2).astype(np.int64)
+        high = np.clip(self.guess(np.where(reached, q, 0.0)), 1, _MAX_DELAY // 2).astype(np.int64)
         low = np.where(self.cdf(np.maximum(high - 2, 0)) < q, np.maximum(high - 2, 0), 0)
-        while (short := reached & (self.cdf(high) < q) & (high < _FAR)).any():
+        while (short := reached & (self.cdf(high) < q) & (high < _MAX_DELAY)).any():
             low = np.where(short, high, low)
             high = np.where(short, high * 2, high)
         reached = reached & (self.cdf(high) >= q)  # a delay beyond 2^62 is as good as never
@@ -254,8 +254,8 @@ def sum_survival(survival: Callable[[Floats], Floats], limit: float = 1e300) -> 
     The sum over a block is its integral moved by one half, with a relative error of at most
     1 / (24 · 2^32). Infinite where the blocks have not died out at `limit`.
     """
-    total = 1.0 + float(np.sum(survival(np.arange(1.0, _EXACT))))
-    return _add_blocks(total, survival, float(_EXACT), limit, -0.5)
+    total = 1.0 + float(np.sum(survival(np.arange(1.0, _EXACT_TERMS))))
+    return _add_blocks(total, survival, float(_EXACT_TERMS), limit, -0.5)
 
 
 def integrate_survival(

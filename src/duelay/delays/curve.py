@@ -16,7 +16,7 @@ from duelay._core.duration import Duration
 from duelay.delays._law import Floats, Law, _like, ages_of
 from duelay.text import named
 
-_SHOWN = 50  # points that are printed
+_MAX_PRINTED = 50  # points that are printed
 _NO_TEXT = {"has_text": False}
 
 
@@ -125,13 +125,13 @@ class Curve(Law):
         return np.array((0.0, *self.ages)), np.array((0.0, *self.shares))
 
     def __repr__(self) -> str:
-        if len(self.ages) > _SHOWN:
+        if len(self.ages) > _MAX_PRINTED:
             return f"Curve({self._in_brief()})"
         return f"Curve(ages={self.ages!r}, shares={self.shares!r})"
 
     def __str__(self) -> str:
         """Its text form; for many points a summary with a digest, as `Empirical` has it."""
-        return f"curve:{self._in_brief()}" if len(self.ages) > _SHOWN else super().__str__()
+        return f"curve:{self._in_brief()}" if len(self.ages) > _MAX_PRINTED else super().__str__()
 
     def _in_brief(self) -> str:
         share = 1.0 - self.never

@@ -17,7 +17,7 @@ from duelay._core.duration import Duration, is_duration
 from duelay.delays._law import Floats, Law, TableLaw, _like, ages_of
 from duelay.text import named
 
-_LONGEST = 50_000_000  # entries of a table
+_MAX_TABLE = 50_000_000  # entries of a table
 
 
 @named("law", "geometric")
@@ -186,9 +186,9 @@ class NegativeBinomial(TableLaw):
     def __post_init__(self) -> None:
         object.__setattr__(self, "r", checks.number("r", self.r, above=0))
         object.__setattr__(self, "p", checks.number("p", self.p, above=0, most=1))
-        if self._length() > _LONGEST:
+        if self._length() > _MAX_TABLE:
             raise ValueError(
-                f"r and p must give a table of at most {_LONGEST} ticks (mean, ten standard "
+                f"r and p must give a table of at most {_MAX_TABLE} ticks (mean, ten standard "
                 f"deviations and 45 / p), got {self._length():g}"
             )
 
@@ -243,8 +243,8 @@ class Zipf(TableLaw):
     def __post_init__(self) -> None:
         object.__setattr__(self, "exponent", checks.number("exponent", self.exponent, least=0))
         object.__setattr__(self, "cutoff", checks.whole("cutoff", self.cutoff))
-        if self.cutoff > _LONGEST:
-            raise ValueError(f"cutoff must be at most {_LONGEST}, got {self.cutoff}")
+        if self.cutoff > _MAX_TABLE:
+            raise ValueError(f"cutoff must be at most {_MAX_TABLE}, got {self.cutoff}")
 
     @property
     def support(self) -> float:

@@ -31,7 +31,7 @@ from duelay.show.table import table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_FEW = 10.0  # answers of a pair, below which it says little about the ranking
+_MIN_ANSWERS = 10.0  # answers of a pair, below which it says little about the ranking
 _ON_THE_COIN = ("order balance", "delay by winner", "preference drift", "independence")
 _ON_VOTES = ("delay by winner", "preference drift", "independence")
 _ON_A_LAW = (*_ON_VOTES, "delay by pair", "law drift", "share by pair")
@@ -115,7 +115,7 @@ class Estimate:
         An arm that has met few others, or none, is in the middle.
         """
         lead, n = self._gaps
-        ahead = lead / np.sqrt(n + _FEW)
+        ahead = lead / np.sqrt(n + _MIN_ANSWERS)
         normal = np.array([math.erf(z / math.sqrt(2.0)) for z in ahead.ravel()])
         return np.asarray(0.5 * normal.reshape(ahead.shape).sum(axis=1))
 

@@ -55,8 +55,12 @@ _SHORTEST, _LONGEST = 1e-3, 1e8  # seconds: the first and the last age of a law 
 _RATIO = 1.06  # of one age to the one before, where the law is learned
 _BAND = 1.96  # standard errors of a 95 % interval
 _SILENT, _TEACHES_NOTHING = -1, -2
-_FEW = 0.05  # of all duels: with fewer answers, and no law known, there is too little to go by
-_FIRST = 50  # duels between two looks at the law, at the least; later a twentieth of all so far
+_MIN_ANSWER_SHARE = (
+    0.05  # of all duels: with fewer answers, and no law known, there is too little to go by
+)
+_MIN_LOOK_INTERVAL = (
+    50  # duels between two looks at the law, at the least; later a twentieth of all so far
+)
 
 
 class ByClock(NamedTuple):
@@ -143,7 +147,7 @@ def _start(ages: Floats, worth: Floats, law: Integers, n_arms: int, *, learns: b
         events=np.zeros(size, dtype=np.int64),
         at_risk=np.zeros(size, dtype=np.int64),
         tau=np.zeros(size),
-        look=one + _FIRST,
+        look=one + _MIN_LOOK_INTERVAL,
         n_looks=one.copy(),
         n_taught=one.copy(),
     )
@@ -209,7 +213,7 @@ def _settles(assumed: ByClock) -> int:
 @is_deaf.register(ByClock)
 def _is_deaf(assumed: ByClock, t: int) -> bool:
     if assumed.learns and assumed.n_looks[0] == 0:  # silence is taken for defeat
-        return bool(assumed.n_taught[0] <= _FEW * (t - 1))
+        return bool(assumed.n_taught[0] <= _MIN_ANSWER_SHARE * (t - 1))
     return bool(assumed.n_taught[0] == 0)
 
 
@@ -260,7 +264,7 @@ def _advance(assumed: ByClock, t: int) -> None:
         pass_all(assumed, t)
     is_first = assumed.n_looks[0] == 0 and assumed.n_taught[0] >= ENOUGH
     if assumed.learns and (is_first or t >= assumed.look[0]):
-        assumed.look[0] = t + max(_FIRST, t // 20)
+        assumed.look[0] = t + max(_MIN_LOOK_INTERVAL, t // 20)
         if assumed.n_taught[0] >= ENOUGH:
             assumed.n_looks[0] += 1
             learn(assumed)

@@ -59,7 +59,9 @@ from duelay.ledger.table import (
 
 W = TypeVar("W")  # a window, in ticks or in time
 ENOUGH = 100  # conversions that have taught the law; before, silence is taken for defeat
-_FIRST = 50  # ticks between two looks, at the least; later a twentieth of the time so far
+_MIN_LOOK_INTERVAL = (
+    50  # ticks between two looks, at the least; later a twentieth of the time so far
+)
 
 
 class LearnedLaw(NamedTuple):
@@ -100,7 +102,7 @@ def start_learned(window: int, n_arms: int, *, from_self_duels: bool = False) ->
         tells=np.full(n, -1, dtype=np.int64),
         events=np.zeros(n + 2, dtype=np.int64),
         entries=np.zeros(n + 2, dtype=np.int64),
-        look=np.full(1, _FIRST, dtype=np.int64),
+        look=np.full(1, _MIN_LOOK_INTERVAL, dtype=np.int64),
         n_looks=np.zeros(1, dtype=np.int64),
         n_taught=np.zeros(1, dtype=np.int64),
     )
@@ -188,7 +190,7 @@ def _advance(assumed: LearnedLaw, t: int) -> None:
             assumed.entries[n + 1] -= 1
         assumed.tells[t % n] = -1
     if t >= assumed.look[0]:
-        assumed.look[0] = t + max(_FIRST, t // 20)
+        assumed.look[0] = t + max(_MIN_LOOK_INTERVAL, t // 20)
         if assumed.n_taught[0] >= ENOUGH:
             assumed.n_looks[0] += 1
             estimate(assumed, t)

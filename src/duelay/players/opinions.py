@@ -25,7 +25,7 @@ _MAX_CONTENDERS = 30  # arms that may have a chance
 # With more arms there are fewer draws.
 _MAX_NUMBERS, _MIN_DRAWS = 1_000_000, 100
 _NEAR = 3  # if high is at most so many times low, `print` says "about"
-_FEW = 50  # duels
+_FEW_DUELS = 50  # duels
 _ENDS, _LEAST_ENDS = 0.01, 5  # the least share and number of draws that must have a winner
 _LEAST_GAP = 0.005  # smaller ones would take longer than anybody waits
 
@@ -42,7 +42,7 @@ class DuelsLeft(NamedTuple):
     high: int
 
     def __str__(self) -> str:
-        if self.high == 0 or (self.middle == 0 and self.high < _FEW):
+        if self.high == 0 or (self.middle == 0 and self.high < _FEW_DUELS):
             return "the open duels may be enough"
         if self.high <= _NEAR * self.low:
             return f"about {self.middle:,} more duels"
