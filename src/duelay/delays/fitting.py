@@ -35,7 +35,7 @@ _CHI = 1.92  # half of the 95 % quantile of chi-squared with one degree of freed
 _MAX_DISTANCE = (4.0, 0.01)  # standard errors, and a share: a law that is further off does not fit
 _MIN_NEVER = 1e-4  # a never-answering share below this is taken for 0
 _MIN_DELAYS = 5  # different delays at least, to say that they are rounded
-_CHANCE_KINDS = 100  # kinds of chance, where it is not the same for all duels
+_N_CHANCES = 100  # kinds of chance, where it is not the same for all duels
 
 
 class Family(NamedTuple):
@@ -232,9 +232,8 @@ def _add_up(watched: Watched, chance: Any) -> _Sums:
     age = watched.exit[silent]
     share = np.broadcast_to(np.asarray(chance, dtype=np.float64), watched.exit.shape)[silent]
     steps = np.geomspace(edges[1], max(float(age.max(initial=0.0)), 2.0 * edges[1]), 2 * grid)
-    code = np.searchsorted(steps, age) * (_CHANCE_KINDS + 1) + np.rint(
-        share * _CHANCE_KINDS
-    ).astype(np.int64)
+    kind = np.rint(share * _N_CHANCES).astype(np.int64)
+    code = np.searchsorted(steps, age) * (_N_CHANCES + 1) + kind
     _, group = np.unique(code, return_inverse=True)
     n = np.bincount(group).astype(np.float64)
     mean_age = np.bincount(group, weights=age) / np.maximum(n, 1)

@@ -55,12 +55,8 @@ _SHORTEST, _LONGEST = 1e-3, 1e8  # seconds: the first and the last age of a law 
 _RATIO = 1.06  # of one age to the one before, where the law is learned
 _BAND = 1.96  # standard errors of a 95 % interval
 _SILENT, _TEACHES_NOTHING = -1, -2
-_MIN_ANSWER_SHARE = (
-    0.05  # of all duels: with fewer answers, and no law known, there is too little to go by
-)
-_MIN_LOOK_INTERVAL = (
-    50  # duels between two looks at the law, at the least; later a twentieth of all so far
-)
+_MIN_ANSWER_SHARE = 0.05  # of all duels, below which nothing is learned while no law is known
+_MIN_LOOK_INTERVAL = 50  # duels between two looks at the law; later a twentieth of all so far
 
 
 class ByClock(NamedTuple):

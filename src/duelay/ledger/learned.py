@@ -59,9 +59,7 @@ from duelay.ledger.table import (
 
 W = TypeVar("W")  # a window, in ticks or in time
 ENOUGH = 100  # conversions that have taught the law; before, silence is taken for defeat
-_MIN_LOOK_INTERVAL = (
-    50  # ticks between two looks, at the least; later a twentieth of the time so far
-)
+_MIN_LOOK_INTERVAL = 50  # ticks between two looks; later a twentieth of the time so far
 
 
 class LearnedLaw(NamedTuple):
