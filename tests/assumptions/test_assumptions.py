@@ -504,7 +504,7 @@ def test_all_tests_share_the_level():
     assert len(found) == len(TESTS)
     alarms = [f.name for f in check_assumptions(slower(0), level=1e-9) if f.is_alarm]
     assert alarms == []
-    with pytest.raises(ValueError, match=r"level must be greater than 0 and less than 1, got 5"):
+    with pytest.raises(ValueError, match=r"level must"):
         check_assumptions(slower(0), level=5)
 
 

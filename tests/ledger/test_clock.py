@@ -238,7 +238,7 @@ def test_what_does_not_go_by_the_clock_says_so():
         duelay.RUCBDelay(window=None).start(3, clock="wall")
     with pytest.raises(ValueError, match="window 50 is in ticks, and there is a clock"):
         duelay.DoubleThompson(window=50).start(3, clock="wall")
-    with pytest.raises(ValueError, match="clock must be"):
+    with pytest.raises(ValueError, match="clock must"):
         duelay.DoubleThompson().start(3, clock="moon")
 
 
