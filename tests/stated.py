@@ -342,7 +342,7 @@ GIVEN = {
     "concepts.md": "60 80 40 20",  # the picture's settings, and a hundred duels by hand
     "datasets.md": "28 0.06 0.04 0.55 0.45 135 107 27 0.52 0.48 0.0714 0.05 0.0167 2973 45 25 "
     "0.145 5000 0.0005",  # of the sources
-    # clock._STEPS, clock._RATIO and test_clock.py; clock._FEW; noon.py, its sqrt(0.24 / 500) / 0.8
+    # clock._STEPS, _RATIO, _MIN_ANSWER_SHARE and test_clock.py; noon.py, its sqrt(0.24 / 500) / 0.8
     "howto/clock.md": "400 6 % 0.011 20 9000 90 178,000 500 0.027",
     "howto/interleaving.md": "0.62 62 % 38 %",  # an example
     "howto/judges.md": "1800 450 20",  # the example's prompts, pairs, orders and judges

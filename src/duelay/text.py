@@ -1,9 +1,7 @@
-"""The one text form of laws, policies and traffic.
+"""The text form of laws, policies and traffic.
 
-``geometric:0.01``, ``rucb-delay:alpha=1,window=500``, ``poisson:10s``.
-
-The command line, specification files and the service all speak it; it is parsed and printed here
-and nowhere else. The grammar::
+Examples are ``geometric:0.01``, ``rucb-delay:alpha=1,window=500`` and ``poisson:10s``. The command
+line, specification files and the service use this form. Its grammar is::
 
     form  = name [":" argument {"," argument}]
     argument = [key "="] value          arguments without a key come first, as in Python
@@ -43,7 +41,18 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
 
 def named(kind: str, name: str) -> Callable[[C], C]:
-    """Give a frozen dataclass its name in text."""
+    """Register a frozen dataclass under a name of the text form; a decorator.
+
+    Parameters
+    ----------
+    kind : ``"law"``, ``"policy"`` or ``"traffic"``.
+    name : letters, digits and dashes.
+
+    Raises
+    ------
+    ValueError
+        If the name is invalid or belongs to a class of duelay, or the class is no dataclass.
+    """
     known = _KINDS[checks.one_of("kind", kind, _KINDS)]
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError(f"name must be of letters, digits and dashes, got {name!r}")
@@ -95,10 +104,20 @@ def parameters(cls: type) -> list[str]:
 def parse(
     kind: str, text: str, defaults: Mapping[str, Any] | None = None, *, is_nested: bool = False
 ) -> Any:
-    """Make a law, a policy or traffic from its text form.
+    """Return the law, policy or traffic of a text form.
 
-    `defaults` fills in parameters that the text leaves out, if their field's metadata says that
-    they are of the world. The command line tells policies the simulated law in this way.
+    Parameters
+    ----------
+    kind : ``"law"``, ``"policy"`` or ``"traffic"``.
+    text : the text form.
+    defaults : values of parameters that the text leaves out, if the metadata of their field has
+        ``of_the_world``. The command line passes the simulated law to policies in this way.
+    is_nested : whether the text is within another text form.
+
+    Raises
+    ------
+    ValueError
+        If the text has an unknown name or parameter, or a value that does not fit.
     """
     name, _, rest = text.strip().partition(":")
     name = name.strip()
@@ -158,11 +177,14 @@ def parse(
 
 @accept_old_names(is_full="full")
 def form(recipe: Any, *, full: bool = False) -> str:
-    """Return the text form of a law, a policy or traffic; `parse` reads it back as an equal one.
+    """Return the text form of a law, a policy or traffic, for which `parse` returns an equal one.
 
-    The parameters of a law or of traffic stand in order, without names. A policy's stand with
-    their names: those that differ from their default or are of the world (a field's metadata says
-    so), or all if `full`.
+    Parameters
+    ----------
+    recipe : a law, a policy or traffic.
+    full : whether all parameters of a policy are shown. Otherwise those are that differ from
+        their default, or whose metadata has ``of_the_world``. Laws and traffic always show all, in
+        order and without names.
     """
     if not recipe.text_name:  # a user's own, not named: its repr cannot be parsed
         return repr(recipe)
@@ -191,7 +213,7 @@ def _is_implied(recipe: Any, field: Any) -> bool:
 
 
 def _check_whole(what: str, cls: type) -> None:
-    """Refuse a class that lacks a method; name one of its own that may be meant."""
+    """Raise ValueError if a class lacks a method, and name a similar one that it has."""
     for lacks in sorted(getattr(cls, "__abstractmethods__", ())):
         own = [name for part in cls.__mro__ if is_outside(part) for name in vars(part)]
         near = difflib.get_close_matches(lacks, [name for name in own if name[:1] != "_"], n=1)

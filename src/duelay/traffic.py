@@ -1,6 +1,6 @@
-"""When duels come, in time: steadily, at random, by the hour of the day, or in bursts.
+"""The times at which duels come: steadily, at random, by the hour of the day, or in bursts.
 
-For `duelay.simulate` with delays in time: ``simulate(..., delay="exponential:2h",
+Use it in `duelay.simulate` with delays in time: ``simulate(..., delay="exponential:2h",
 traffic="poisson:10s")``.
 """
 
@@ -30,16 +30,32 @@ _MINUTES = 1440  # of a day
 
 
 class Traffic(ABC):
-    """When duels come; a frozen dataclass with one method, `times`."""
+    """The times at which duels come; a frozen dataclass with one method, `times`."""
 
     text_name: str = ""
 
     @abstractmethod
     def times(self, n: int, rng: np.random.Generator) -> Floats:
-        """(n,): when the first n duels come, in seconds, from 0 on and never falling."""
+        """Return the times of the first n duels.
+
+        Parameters
+        ----------
+        n : the number of duels.
+        rng : the generator of random times.
+
+        Returns
+        -------
+        numpy.ndarray
+            (n,): seconds from 0 on, which never decrease.
+        """
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw one sample of the traffic: duels that have come, over time; needs matplotlib."""
+        """Draw the number of duels over time in one sample; needs matplotlib.
+
+        Parameters
+        ----------
+        ax : the axes to draw on; new ones if None.
+        """
         from duelay.show import plots
 
         return plots.draw_traffic(ax, self)
@@ -149,8 +165,19 @@ class Bursts(Traffic):
 
 
 def parse(form: str) -> Traffic:
-    """Make traffic from its text form.
+    """Return the traffic of a text form.
 
+    Parameters
+    ----------
+    form : such as ``"poisson:10s"``.
+
+    Raises
+    ------
+    ValueError
+        If no traffic has this form.
+
+    Examples
+    --------
     >>> parse("bursts:100,1h")
     Bursts(size=100, every=Duration('1h'), apart=Duration('10ms'))
     """
@@ -159,7 +186,7 @@ def parse(form: str) -> Traffic:
 
 
 def check(traffic: Any) -> Traffic:
-    """Return traffic, given as such or as its text; refuse anything else."""
+    """Return traffic, given as such or as its text form; raise ValueError for anything else."""
     if isinstance(traffic, str):
         traffic = parse(traffic)
     if not isinstance(traffic, Traffic):
@@ -171,7 +198,7 @@ def check(traffic: Any) -> Traffic:
 
 
 def draw_times(traffic: Traffic, n: int, rng: np.random.Generator) -> Floats:
-    """Return when n duels come; refuse times of somebody's own that do not fit."""
+    """Return the times of n duels; raise ValueError if a user's traffic gives invalid ones."""
     times = np.ascontiguousarray(traffic.times(n, rng), dtype=np.float64)
     if times.shape != (n,) or not np.isfinite(times).all() or (np.diff(times) < 0).any():
         raise ValueError(

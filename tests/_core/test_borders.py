@@ -198,14 +198,14 @@ def test_a_fork_while_a_simulation_compiles_can_compile_in_the_child(tmp_path):
 @pytest.mark.compiled
 def test_a_long_history_is_not_interpreted(tmp_path):
     program = """
-        from duelay.players.booking import book_duels
+        from duelay.players.booking import replay_events
         from duelay.players.evidence import replay
         for n in {few}, {many}:
             told = [1.0] * n
             history = duelay.History(5, [t % 5 for t in range(n)], [(t + 1) % 5 for t in range(n)],
                                      told, told)
             replay(history, 0.05)
-            assert len(book_duels.compiled.overloads) == (n == {many})
+            assert len(replay_events.compiled.overloads) == (n == {many})
     """
     run(tmp_path, program.format(few=20, many=3500), waits=True)
     run(tmp_path, program.format(few=20, many=500))  # what is on disk is used sooner

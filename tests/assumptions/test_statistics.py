@@ -19,10 +19,9 @@ from duelay.assumptions import (
     preference_drift,
     report,
 )
-from duelay.assumptions.alike import cut, part_of_time
 from duelay.assumptions.delays import spread
 from duelay.assumptions.finding import Finding, silent
-from duelay.assumptions.scores import chi_squared, scores
+from duelay.assumptions.scores import chi_squared, cut, part_of_time, scores
 from duelay.logs.history import History
 
 NAN = math.nan

@@ -235,7 +235,7 @@ def test_a_log_in_ticks_gives_a_law_in_ticks():
 
 
 def test_a_family_that_is_unknown_is_refused_by_name():
-    with pytest.raises(ValueError, match="family must be one of"):
+    with pytest.raises(ValueError, match="family must"):
         delays.fit(answered(TRUE["gamma"], 50, seed=0), "gama")
 
 

@@ -107,7 +107,7 @@ def test_ages_are_given_as_seconds_texts_or_timedeltas():
         assert law.cdf(age) == pytest.approx(1 - math.exp(-1), rel=1e-15)
     assert Never(0.5, law).cdf("2h") == law.cdf("2h") / 2
     assert law.cdf(["1h", "2h"]).shape == (2,)
-    with pytest.raises(ValueError, match="age must be seconds or a duration such as"):
+    with pytest.raises(ValueError, match="age must"):
         law.cdf("soon")
 
 

@@ -94,7 +94,7 @@ def test_a_law_that_is_told_is_used():
 
 def test_a_law_in_ticks_does_not_fit_a_log_in_time():
     made = made_logs.make("clean", seed=0, n=100)
-    with pytest.raises(ValueError, match="delay must be in time as the log is"):
+    with pytest.raises(ValueError, match="delay must"):
         duelay.estimate(made.history, delay="geometric:0.01")
 
 

@@ -286,7 +286,7 @@ def test_a_longer_window_is_learned_to_its_end():
     assert duelay.RMED(delay="learn").window == 10_000
     assert duelay.RMED(delay="learn", window=30_000).start(2).learned_law().pmf(1) == 1
     assert len(duelay.RMED(delay="learn", window=30_000).ledger(2).assumed.tells) == 30_000
-    with pytest.raises(ValueError, match="window must be at most 10000000"):
+    with pytest.raises(ValueError, match="window must"):
         duelay.RMED(delay="learn", window=10**8).start(2)
 
 

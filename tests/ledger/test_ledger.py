@@ -210,9 +210,9 @@ def test_an_arms_news_are_its_duels_with_others_and_the_answers_to_them():
 @pytest.mark.long
 @pytest.mark.interpreted
 def test_a_law_with_too_long_a_tail_asks_for_a_window():
-    with pytest.raises(ValueError, match="window must be at most 10000000 for this law"):
+    with pytest.raises(ValueError, match="window must"):
         assume(delays.Weibull(0.1, 1000.0), None, 2)
-    with pytest.raises(ValueError, match="window must be at most 10000000 for this law"):
+    with pytest.raises(ValueError, match="window must"):
         assume(delays.Geometric(1e-9), 50_000_000, 2)
 
 

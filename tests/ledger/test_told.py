@@ -173,7 +173,7 @@ def test_by_the_clock_an_arm_joins_under_a_law_that_is_told_for_all_pairs_alone(
     shown = {arm for n in range(50, 100) for arm in tuple(player.ask(at=60.0 * n))[1:]}
     assert 2 in shown
     by_pair = duelay.Decide(delay=BY_PAIR).start(4, seed=0, clock="wall")
-    with pytest.raises(ValueError, match="delay must have laws for 5 arms, got them for 4"):
+    with pytest.raises(ValueError, match="delay must"):
         by_pair.add_arm("e")
     assert by_pair.n_arms == 4
 

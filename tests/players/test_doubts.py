@@ -154,7 +154,7 @@ def test_two_arms_always_can_be_asked_for():
     assert duelay.recommend(self_duels=False).policy == duelay.DoubleThompson(
         delay="learn", self_duels=False
     )
-    with pytest.raises(ValueError, match="delay must be a law where there are no self-duels and"):
+    with pytest.raises(ValueError, match="delay must"):
         duelay.recommend(self_duels=False, order_free=False)
     with pytest.raises(ValueError, match="feedback='counts' and an order that is given do not"):
         duelay.recommend(100, feedback="counts", order_free=False)

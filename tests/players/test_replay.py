@@ -398,7 +398,7 @@ def test_only_a_player_that_has_just_started_replays():
     with pytest.raises(ValueError, match="just started, and 1 duels have been asked of this one"):
         player.replay(log())
     counts = duelay.MRRDBDelay(schedule=(20, 80), feedback="counts").start(ARMS)
-    with pytest.raises(ValueError, match="history must have feedback='counts'"):
+    with pytest.raises(ValueError, match="history must"):
         counts.replay(log())
 
 

@@ -58,7 +58,7 @@ def test_many_long_names_do_not_cover_the_curves(results):
 
 
 def test_nothing_to_draw_is_refused():
-    with pytest.raises(ValueError, match="results must hold at least one result"):
+    with pytest.raises(ValueError, match="results must"):
         plots.regret_figure([])
 
 

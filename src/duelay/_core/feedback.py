@@ -1,4 +1,4 @@
-"""Feedback: what is told of a duel. One vocabulary for players, simulations, histories, theory."""
+"""The kinds of feedback and the outcomes of a duel, for players, simulations, logs and theory."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from duelay._core import checks
 
+OUTCOMES = {"first": 1.0, "second": 0.0, "tie": 0.5}  # what an outcome gives the first arm
 FEEDBACKS = ("conversions", "votes", "counts")  # a win of the first; both outcomes; how many wins
 _EARLIER = {
     "individual": "feedback='conversions'",

@@ -1,9 +1,9 @@
-"""Tests of the policies' assumptions on a history: each gives a p-value and a sentence.
+"""Test the assumptions of policies on a history; each test gives a p-value and a sentence.
 
-Policies choose pairs by what they have heard, answers are late, and some never come. So all tests
-share one cut: an age A by which most answers have come. Only duels older than A count, and only
-their answers heard by age A. Under the null hypothesis the compared quantity then has the same
-distribution in every duel, given the past; the docs say where that is exact.
+Policies choose pairs by past answers, answers are late, and some never come. Therefore all tests
+share an age A by which most answers have come. Only duels older than A count, and only the answers
+that came by age A. Under the null hypothesis the compared quantity then has the same distribution
+in every duel, given the past. The documentation says for which tests that is exact.
 
 The tests of delays rank the delays and compare the ranks within strata. Mean and variance are
 those over all permutations of a stratum, as in the Kruskal-Wallis test. Preferences are compared
@@ -59,16 +59,30 @@ TESTS: tuple[Callable[..., Finding], ...] = (
 
 
 def check_assumptions(history: History, *, level: float = 0.05) -> list[Finding]:
-    """Run every test; the probability of any false alarm is `level` at most.
+    """Run every test of `TESTS` on a history.
 
-    The tests of `TESTS` share it: each works at an equal part of the level.
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the largest probability of any false alarm. The tests share it in equal parts.
+
+    Returns
+    -------
+    list of Finding
+        One for each test; `Finding.is_alarm` says whether an assumption seems to be violated.
     """
     level = check_level(level)
     return [test(history, level=level / len(TESTS)) for test in TESTS]
 
 
 def report(history: History, *, level: float = 0.05) -> str:
-    """Return all findings as a page of Markdown, alarms first."""
+    """Run every test and return the findings as Markdown, alarms first.
+
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the largest probability of any false alarm.
+    """
     findings = check_assumptions(history, level=level)
     alarms = sum(finding.is_alarm for finding in findings)
     told = [finding for finding in findings if not math.isnan(finding.p_value)]

@@ -8,14 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.duration import in_brief
-from duelay.assumptions.alike import cut, pairs_of, part_of_time
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
 from duelay.assumptions.order import is_even
 from duelay.assumptions.scores import (
     Floats,
     Ints,
     chi_squared,
+    cut,
     one_hot,
+    pairs_of,
+    part_of_time,
     quadratic,
     ranks,
     scores,
@@ -23,14 +25,26 @@ from duelay.assumptions.scores import (
 )
 from duelay.logs.history import History
 
-_PAIRS = 300  # at most so many pairs are compared: those with the most answers
+_MAX_PAIRS = 300  # at most so many pairs are compared: those with the most answers
 _BLOCKS = 10  # parts of the time within which pairs are compared
-_DIFFER = 0.01  # a p-value below this says that pairs differ in how long they take
+_PAIR_LEVEL = 0.01  # a p-value below this says that pairs differ in how long they take
 
 
 def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
     """Test whether an answer's delay depends on who won.
 
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the p-value below which the finding is an alarm.
+
+    Returns
+    -------
+    Finding
+        Its p-value is nan if the history has too little data for the test.
+
+    Notes
+    -----
     Within each pair, the ranks of the delays are compared between the wins of one arm and of the
     other; for votes also between first and second. Ties are left out. Chi-squared with K - 1
     degrees of freedom, one more for votes. A share that never answers is not seen, even if it
@@ -67,6 +81,18 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
 def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
     """Test whether delays, or the share that answers, depend on the pair that duels.
 
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the p-value below which the finding is an alarm.
+
+    Returns
+    -------
+    Finding
+        Its p-value is nan if the history has too little data for the test.
+
+    Notes
+    -----
     The ranks of the delays are compared between unordered pairs, within tenths of the time.
     Self-duels are left out; pairs with few answers are pooled. For votes, and where the order is a
     coin's or alternates, the shares heard by age A are compared as well: under the null hypothesis
@@ -104,16 +130,28 @@ def _groups(history: History, heard: NDArray[np.bool_]) -> tuple[Ints, Ints]:
     """Return the pairs that have many answers, -1 for all others, and each duel's place in them."""
     pairs = pairs_of(history)
     answers = np.bincount(pairs[heard], minlength=history.n_arms**2)
-    least = max(LEAST, int(np.sort(answers)[-_PAIRS:][0]))
+    least = max(LEAST, int(np.sort(answers)[-_MAX_PAIRS:][0]))
     return np.unique(np.where(answers[pairs] >= least, pairs, -1), return_inverse=True)
 
 
 def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
-    """Test whether duels with some arm are heard of less often than others, though as quickly.
+    """Test whether duels with some arm are answered less often than others, though as quickly.
 
-    Two causes look like that by coin. If one arm's wins are told less often, its evidence is too
-    small, and a worse arm may be declared. If an arm's duels are answered less often whoever wins,
-    it does no harm. The test cannot tell the two apart, and with two arms alone it shows nothing.
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the p-value below which the finding is an alarm.
+
+    Returns
+    -------
+    Finding
+        Its p-value is nan if the history has too little data for the test.
+
+    Notes
+    -----
+    There are two causes. If the wins of one arm are reported less often, its evidence is too small,
+    and a worse arm may be declared. If the duels of an arm are answered less often whoever wins, it
+    does no harm. The test cannot distinguish the two, and needs at least three arms.
     The shares heard by age A are compared, within tenths of the time: chi-squared with K - 1
     degrees of freedom. Where pairs also differ in how long they take, there is a harmless reason,
     and nothing is said. It needs votes, or an order by coin or in turns.
@@ -128,7 +166,7 @@ def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
     block = part_of_time(history, age, _BLOCKS)
     k, (_, pair) = history.n_arms, _groups(history, heard)
     when = scores(pair[heard], ranks(history.delay[heard]), block[heard])
-    if chi_squared(*when)[1] < _DIFFER:
+    if chi_squared(*when)[1] < _PAIR_LEVEL:
         return silent(name, n, "pairs differ in how long they take, so their shares may as well.")
     x = one_hot(history.first, k) + one_hot(history.second, k)
     score, variance = scores(x[old], heard[old].astype(np.float64), block[old])
@@ -150,6 +188,18 @@ def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
 def law_drift(history: History, *, level: float = 0.05) -> Finding:
     """Test whether the delay law changes over time.
 
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the p-value below which the finding is an alarm.
+
+    Returns
+    -------
+    Finding
+        Its p-value is nan if the history has too little data for the test.
+
+    Notes
+    -----
     Two trends over time: the delays' ranks, within ordered pairs and outcomes; and the share heard
     by age A, within pairs. The second is used for votes, and where the order is a coin's or
     alternates: there it does not depend on preferences. Chi-squared with one or two degrees of

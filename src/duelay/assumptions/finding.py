@@ -1,4 +1,4 @@
-"""What a test of an assumption found."""
+"""The result of a test of an assumption."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LEAST = 20  # answers, or duels, below which a test says nothing
 
 
 class Finding(NamedTuple):
-    """What one test found; `print` shows it in words."""
+    """The result of one test; `print` shows it in words."""
 
     name: str
     statistic: float  # chi-squared, or a normal score; nan where the history cannot tell
@@ -21,7 +21,7 @@ class Finding(NamedTuple):
     sentence: str  # what was found, and what to do
 
     def as_data(self) -> dict[str, Any]:
-        """Return it as plain data, with None for nan and infinity, which JSON does not have."""
+        """Return the finding for JSON, with None in place of nan and infinity."""
         return {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in self._asdict().items()

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from duelay.assumptions.alike import cut, pairs_of
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
 from duelay.assumptions.order import is_even
+from duelay.assumptions.scores import cut, pairs_of
 from duelay.logs.history import History
 
 _ROUNDING = 1e-9  # the same answer, as 0.1 and 1 - 0.9 are
@@ -17,11 +17,23 @@ _ROUNDING = 1e-9  # the same answer, as 0.1 and 1 - 0.9 are
 def independence(history: History, *, level: float = 0.05) -> Finding:
     """Test whether an answer to a pair is like the answer before it, more often than by chance.
 
-    That is so where a visitor of fixed taste answers the same pair again and again: five answers
-    are then worth one. The answers of a pair are taken in the order in which they were asked, each
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the p-value below which the finding is an alarm.
+
+    Returns
+    -------
+    Finding
+        Its p-value is nan if the history has too little data for the test.
+
+    Notes
+    -----
+    This happens if a visitor of fixed taste answers the same pair repeatedly, so that five answers
+    are worth one. The answers of a pair are taken in the order in which they were asked, each
     less the pair's mean, and the products of neighbours are added up. The sum makes a normal score;
-    ties are left out. Conversions need an order that a coin or turns decide: else the order makes
-    neighbours alike.
+    ties are left out. Conversions need an order that is decided by a coin or alternates, since
+    another order makes neighbours alike.
 
     Power above 90 %: every visitor answers a pair twice in a row, 400 answers.
     """

@@ -8,17 +8,28 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.assumptions.alike import cut, pairs_of
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
-from duelay.assumptions.scores import chi_squared, one_hot, tail
+from duelay.assumptions.scores import chi_squared, cut, one_hot, pairs_of, tail
 from duelay.logs.history import History
 
-_LEAST_DUELS = 20  # of a pair in one half of all duels: its lead is then nearly normal
+_MIN_DUELS = 20  # of a pair in one half of all duels: its lead is then nearly normal
 
 
 def order_balance(history: History, *, level: float = 0.05) -> Finding:
     """Test whether both arms of a pair are shown first equally often.
 
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the p-value below which the finding is an alarm.
+
+    Returns
+    -------
+    Finding
+        Its p-value is nan if the history has too little data for the test.
+
+    Notes
+    -----
     An arm's lead is how often it was first, less how often second; self-duels are left out. All
     leads are compared with a fair coin's: chi-squared with K - 1 degrees of freedom, or fewer where
     arms never met. The leads within each pair are compared, too, in each half of the duels:
@@ -75,7 +86,7 @@ def _worst_pair(history: History, duels: NDArray[np.bool_]) -> _Worst:
     cells, cell = np.unique(2 * pairs_of(history)[duels] + half, return_inverse=True)
     n = np.bincount(cell).astype(np.float64)
     lead = np.bincount(cell, weights=np.where(low_first, 1.0, -1.0))
-    used = n >= _LEAST_DUELS
+    used = n >= _MIN_DUELS
     if not used.any():
         return _Worst(0.0, 1.0, "")
     size = np.where(used, lead**2 / n, 0.0)
@@ -93,6 +104,18 @@ def _worst_pair(history: History, duels: NDArray[np.bool_]) -> _Worst:
 def position_effect(history: History, *, level: float = 0.05) -> Finding:
     """Test whether being shown first helps or hurts, beyond preferences.
 
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the p-value below which the finding is an alarm.
+
+    Returns
+    -------
+    Finding
+        Its p-value is nan if the history has too little data for the test.
+
+    Notes
+    -----
     Votes: without an effect the first arm wins half of the votes, in duels whose order is a coin's
     or alternates, and in self-duels under any order. Ties are left out. A normal score.
 

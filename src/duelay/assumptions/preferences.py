@@ -7,16 +7,35 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.assumptions.alike import cut, pairs_of, part_of_time
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
 from duelay.assumptions.order import is_even
-from duelay.assumptions.scores import Floats, chi_squared, one_hot, scores
+from duelay.assumptions.scores import (
+    Floats,
+    chi_squared,
+    cut,
+    one_hot,
+    pairs_of,
+    part_of_time,
+    scores,
+)
 from duelay.logs.history import History
 
 
 def preference_drift(history: History, *, level: float = 0.05) -> Finding:
     """Test whether preferences change from the first half of the time to the second.
 
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the p-value below which the finding is an alarm.
+
+    Returns
+    -------
+    Finding
+        Its p-value is nan if the history has too little data for the test.
+
+    Notes
+    -----
     An arm's gain is its late wins less its early ones, within each ordered pair, added up over
     pairs. Votes say who won, ties count half. A conversion speaks for its first arm; its weight is
     such that a drift of the delay law cancels if the order is a coin's or alternates. In another

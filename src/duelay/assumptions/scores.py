@@ -1,4 +1,4 @@
-"""Score statistics: the covariance of y with x within strata, and its chi-squared."""
+"""Score statistics within strata, their chi-squared, and the duels that may be compared."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.triangles import factored, forward
+from duelay.logs.history import History
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-
-_ROWS = 200_000  # that are looked at together, so that a log of millions takes no more memory
+_ROWS_AT_ONCE = 200_000  # bounds the memory for a log of millions
+_SHARE_BY_AGE = 0.95  # of the answers heard come by age A
 
 
 def scores(x: Floats | Ints, y: Floats, strata: Ints) -> tuple[Floats, Floats]:
@@ -30,7 +31,7 @@ def scores(x: Floats | Ints, y: Floats, strata: Ints) -> tuple[Floats, Floats]:
     ends = np.append(begin[1:], len(order))
     place = 0
     while place < len(begin):  # some strata at a time, none in parts
-        last = max(int(np.searchsorted(ends, begin[place] + _ROWS)), place + 1)
+        last = max(int(np.searchsorted(ends, begin[place] + _ROWS_AT_ONCE)), place + 1)
         rows, n = order[begin[place] : ends[last - 1]], (ends - begin)[place:last]
         x_ = x[rows] if x.ndim == 2 else one_hot(x[rows], p)
         starts, stratum = begin[place:last] - begin[place], np.repeat(np.arange(len(n)), n)
@@ -77,3 +78,33 @@ def tail(x: float, df: int) -> float:
     from scipy.special import chdtrc
 
     return float(chdtrc(df, max(x, 0.0)))
+
+
+def cut(history: History) -> tuple[NDArray[np.bool_], NDArray[np.bool_], float]:
+    """Return the duels that are older than an age, those of them answered by that age, and the age.
+
+    Comparing only these compares like with like, although later duels had less time for an answer.
+    95 % of the answers heard came by the age. Self-duels are left out, since their arm may have
+    been shown alone, or not at all.
+    """
+    two = history.first != history.second
+    delays = np.sort(history.delay[history.is_heard & two])
+    age: float = 1
+    if delays.size:
+        age = float(delays[math.ceil(_SHARE_BY_AGE * delays.size) - 1])
+        half = float(history.ages.max()) / 2  # of the time so far, however many duels are in it
+        age = min(int(age), max(1, int(half))) if history.at is None else min(age, half)
+    old = (history.ages > age) & two  # answers due at the next ask may not all have been told
+    return old, old & (history.delay <= age), age
+
+
+def part_of_time(history: History, age: float, parts: int) -> Ints:
+    """Return each duel's part of the time, from 0: equal parts of the ticks older than an age."""
+    ticks = max(int((history.ages > age).sum()), 1)
+    return np.asarray(np.arange(history.n) * parts // ticks)
+
+
+def pairs_of(history: History) -> Ints:
+    """Number each duel's unordered pair: i K + j for i <= j."""
+    low = np.minimum(history.first, history.second)
+    return np.asarray(low * history.n_arms + np.maximum(history.first, history.second))

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from duelay.assumptions.alike import cut
 from duelay.assumptions.finding import Finding, check_level, silent
-from duelay.assumptions.scores import tail
+from duelay.assumptions.scores import cut, tail
 from duelay.logs.history import History
 
-_BOTH = 20  # duels of a pair in each order
+_MIN_DUELS_PER_ORDER = 20  # duels of a pair in each order
 
 
 def share_by_pair(history: History, *, level: float = 0.05) -> Finding:
     """Test whether pairs differ in the share that answers; for conversions in any order.
 
+    Parameters
+    ----------
+    history : the duels and their answers.
+    level : the p-value below which the finding is an alarm.
+
+    Returns
+    -------
+    Finding
+        Its p-value is nan if the history has too little data for the test.
+
+    Notes
+    -----
     With i first a share mu_ij tau(A) is heard by age A, with j first (1 - mu_ij) tau(A). Their sum
     is tau(A), for every pair, whatever the preferences: sums of pairs that were shown in both
     orders are compared. Chi-squared with one degree of freedom less than there are pairs.
@@ -27,7 +38,7 @@ def share_by_pair(history: History, *, level: float = 0.05) -> Finding:
     code = history.first * k + history.second
     n = np.bincount(code[old], minlength=k * k).reshape(k, k).astype(np.float64)
     won = np.bincount(code[heard], minlength=k * k).reshape(k, k)
-    both = np.triu((n >= _BOTH) & (n.T >= _BOTH), 1)
+    both = np.triu((n >= _MIN_DUELS_PER_ORDER) & (n.T >= _MIN_DUELS_PER_ORDER), 1)
     total = int(n[both | both.T].sum())
     if history.feedback == "votes" or both.sum() < 2:
         return silent(name, total, "needs conversions, and two pairs in both orders.")

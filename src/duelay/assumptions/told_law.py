@@ -20,8 +20,21 @@ _ROUNDING = 1e-12  # a chance that is none
 
 
 def told_law(history: History, delay: Delay | str, *, level: float = 0.05) -> Finding:
-    """Test whether answers come when, and as often as, a law says.
+    """Test whether the times and the number of answers agree with a delay law.
 
+    Parameters
+    ----------
+    history : the duels and their answers.
+    delay : the law that is tested, or its text.
+    level : the p-value below which the finding is an alarm.
+
+    Returns
+    -------
+    Finding
+        Its p-value is nan if the history has too little data for the test.
+
+    Notes
+    -----
     The ages are cut into four parts by the law. Where the order is a coin's or alternates, and for
     votes, the number of answers in each part is compared with what the law expects: tau for votes
     and tau / 2 for conversions, whatever the preferences. In another order the number of answers

@@ -17,7 +17,7 @@ __all__ = ["Dataset", "describe", "find", "load", "names"]
 
 
 class Dataset(NamedTuple):
-    """What a built-in problem is."""
+    """The description of a built-in problem."""
 
     title: str
     source: str
@@ -128,7 +128,17 @@ def names() -> tuple[str, ...]:
 
 
 def describe(name: str) -> Dataset:
-    """Return a built-in problem's title, source and arms."""
+    """Return the title, source and arms of a built-in problem.
+
+    Parameters
+    ----------
+    name : one of `names`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such problem.
+    """
     if name not in _DATASETS:
         listed = ", ".join(_DATASETS)
         hint = checks.nearest(name, _DATASETS)
@@ -139,6 +149,17 @@ def describe(name: str) -> Dataset:
 def load(name: str) -> Problem:
     """Return a built-in problem.
 
+    Parameters
+    ----------
+    name : one of `names`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such problem.
+
+    Examples
+    --------
     >>> load("tennis").arms[load("tennis").winner]
     'Pete Sampras'
     """
@@ -151,11 +172,21 @@ _BONUS = "first-bonus:"
 
 
 def find(form: str, folder: Path | None = None) -> Problem:
-    """Return a problem from its text: a built-in name, a CSV file or a form.
+    """Return a problem by its name, file or text form.
 
-    The forms are those of `duelay.problems.generate`, and ``first-bonus:B,PROBLEM`` for one with a
-    bonus for being shown first. CSV files are sought in the folder.
+    Parameters
+    ----------
+    form : one of `names`, the path of a CSV file, a form of `duelay.problems.generate`, or
+        ``first-bonus:B,PROBLEM`` for a problem with an advantage of the first place.
+    folder : that relative paths start from; the working directory if None.
 
+    Raises
+    ------
+    ValueError
+        If there is no such problem.
+
+    Examples
+    --------
     >>> find("first-bonus:0.1,mslr").first_bonus
     0.1
     """

@@ -1,6 +1,7 @@
-"""Delay laws: the ticks from a duel to its conversion, at least 1, perhaps infinite.
+"""Delay laws, the distributions of the ticks from a duel to its conversion.
 
-A law that is given a duration, such as "2h", is in time: in seconds of a clock.
+A delay is at least 1 and may be infinite. A law that is given a duration, such as "2h", is in time:
+its delays are in seconds.
 """
 
 from __future__ import annotations
@@ -52,8 +53,19 @@ __all__ = [
 
 
 def parse(form: str) -> Delay:
-    """Make a law from its text form.
+    """Return the law of a text form.
 
+    Parameters
+    ----------
+    form : such as ``"geometric:0.01"``.
+
+    Raises
+    ------
+    ValueError
+        If no law has this form.
+
+    Examples
+    --------
     >>> parse("never:0.3,geometric:0.01")
     Never(share=0.3, law=Geometric(p=0.01))
     """
@@ -62,7 +74,18 @@ def parse(form: str) -> Delay:
 
 
 def check(delay: Any, n_arms: int | None = None) -> Delay:
-    """Return a delay law, given as one or as its text; refuse anything else."""
+    """Return a delay law.
+
+    Parameters
+    ----------
+    delay : a law or its text form.
+    n_arms : the number of arms for which laws by pair must be given; None for any number.
+
+    Raises
+    ------
+    ValueError
+        If `delay` is no law, or does not fit the number of arms.
+    """
     _refuse_number(delay)
     if isinstance(delay, str):
         delay = parse(delay)
@@ -108,9 +131,18 @@ def _refuse_number(delay: Any) -> None:
 
 
 def tables(delay: Delay, n_arms: int, limit: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return tau as arrays: ``tau[law[i, j], age]`` for ages 0 to n, and ``law`` (K×K).
+    """Tabulate delay laws in ticks.
 
-    n is the age at which every law has settled, at most `limit`. A law in time is refused.
+    Parameters
+    ----------
+    delay : a law in ticks.
+    n_arms : the number of arms, K.
+    limit : the largest age of the table.
+
+    Returns
+    -------
+    tau : ``tau[law[i, j], age]`` for ages from 0 to the age at which every law has settled.
+    law : (K, K), the row of each ordered pair.
     """
     refuse_time("delay", delay)
     distinct, which = laws_of(delay, n_arms)

@@ -1,4 +1,4 @@
-"""What a delay law is: the distribution of the time from a duel to its conversion."""
+"""The base class of delay laws, the distributions of the time from a duel to its conversion."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 _SETTLED = 1e-15  # a tail below this is never seen: 10^7 duels miss it with probability 1 - 1e-8
-_FAR = 2**62
-_EXACT = 2**16
+_MAX_DELAY = 2**62
+_EXACT_TERMS = 2**16
 _SALT = 7102839  # "law": `sample(seed=s)` must not repeat the draws of `default_rng(s)`
 
 
 class Law(ABC):
     """A delay law on {1, 2, ...}, with a share that may never answer.
 
-    Where `in_time` is True, it is one on all ages above 0, in seconds.
+    If `in_time` is True, it is a law on all ages above 0, in seconds.
 
-    To write your own, define `cdf` in a frozen dataclass; all else is computed from it unless
-    overridden.
+    To write your own law, define `cdf` in a frozen dataclass. Everything else is computed from it
+    unless you override it.
 
     Examples
     --------
@@ -49,7 +49,17 @@ class Law(ABC):
 
     @abstractmethod
     def cdf(self, t: ArrayLike) -> Any:
-        """tau_t = P(D <= t): the share of conversions that have come by age t."""
+        """Return tau_t = P(D <= t), the share of conversions that have come by age t.
+
+        Parameters
+        ----------
+        t : ages, a number or an array. Of a law in time: seconds, durations or texts such as "2h".
+
+        Returns
+        -------
+        float or numpy.ndarray
+            A number for a number, otherwise an array of the shape of `t`.
+        """
 
     @property
     def in_time(self) -> bool:
@@ -82,7 +92,17 @@ class Law(ABC):
         return 1.0 - self.never
 
     def pmf(self, t: ArrayLike) -> Any:
-        """P(D = t), for a law in ticks."""
+        """Return P(D = t), for a law in ticks.
+
+        Parameters
+        ----------
+        t : ages in ticks, a number or an array.
+
+        Raises
+        ------
+        ValueError
+            If the law is in time.
+        """
         if self.in_time:
             raise ValueError(f"pmf needs a law in ticks: {self} is in time, where cdf says it all")
         t = np.asarray(t)
@@ -91,9 +111,16 @@ class Law(ABC):
         return _like(t, mass)
 
     def quantile(self, q: ArrayLike) -> Any:
-        """The smallest t >= 1 with tau_t >= q; infinite where tau never reaches q.
+        """Return the smallest t >= 1 with tau_t >= q; in time, the smallest age in seconds.
 
-        In time it is the smallest age in seconds.
+        Parameters
+        ----------
+        q : shares from 0 to 1, a number or an array.
+
+        Returns
+        -------
+        float or numpy.ndarray
+            Infinite where tau never reaches q.
         """
         q = np.asarray(q, dtype=np.float64)
         if not ((q >= 0) & (q <= 1)).all():  # also refuses nan
@@ -104,9 +131,9 @@ class Law(ABC):
             return _like(q, np.where(reached, self.invert(np.where(reached, q, 0.0)), np.inf))
         # Double until tau_high >= q, then halve: needs nothing of the law but its cdf. A guess
         # shortens the way, and changes nothing.
-        high = np.clip(self.guess(np.where(reached, q, 0.0)), 1, _FAR // 2).astype(np.int64)
+        high = np.clip(self.guess(np.where(reached, q, 0.0)), 1, _MAX_DELAY // 2).astype(np.int64)
         low = np.where(self.cdf(np.maximum(high - 2, 0)) < q, np.maximum(high - 2, 0), 0)
-        while (short := reached & (self.cdf(high) < q) & (high < _FAR)).any():
+        while (short := reached & (self.cdf(high) < q) & (high < _MAX_DELAY)).any():
             low = np.where(short, high, low)
             high = np.where(short, high * 2, high)
         reached = reached & (self.cdf(high) >= q)  # a delay beyond 2^62 is as good as never
@@ -143,19 +170,23 @@ class Law(ABC):
         return self.cdf(age) < q
 
     def sample(self, size: int | tuple[int, ...] | None = None, seed: Any = None) -> Any:
-        """Draw delays; `inf` means never. `seed` is a number or a Generator.
+        """Draw delays; `inf` means that the conversion never comes.
 
-        A number gives other draws than `numpy.random.default_rng` with the same number: outcomes
-        drawn from that are independent of the delays.
+        Parameters
+        ----------
+        size : the shape of the result; None for one number.
+        seed : a number or a NumPy Generator. A number gives other draws than
+            `numpy.random.default_rng` with that number, so that outcomes drawn from the latter are
+            independent of the delays.
         """
         return self.quantile(generator(seed).random(size))
 
     def at(self, first: int, second: int) -> Law:
-        """The law for this ordered pair of arms: the same for all, except in `ByPair`."""
+        """Return the law for this ordered pair of arms, which only `ByPair` distinguishes."""
         return self
 
     def settled(self, limit: int) -> int:
-        """The age, at most `limit`, by which tau has reached 1 - never (up to 1e-15)."""
+        """Return the age, at most `limit`, by which tau has reached 1 - never (up to 1e-15)."""
         top = (1.0 - self.never) * (1.0 - _SETTLED)
         if top <= 0 or limit <= 1:
             return 1
@@ -164,7 +195,12 @@ class Law(ABC):
         return int(min(limit, self.quantile(top)))
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw tau by age, and bars of when conversions come; needs matplotlib."""
+        """Draw tau by age, with bars that show when conversions come; needs matplotlib.
+
+        Parameters
+        ----------
+        ax : the axes to draw on; new ones if None.
+        """
         from duelay.show import plots
 
         return plots.draw_delay(ax, [self])
@@ -218,8 +254,8 @@ def sum_survival(survival: Callable[[Floats], Floats], limit: float = 1e300) -> 
     The sum over a block is its integral moved by one half, with a relative error of at most
     1 / (24 · 2^32). Infinite where the blocks have not died out at `limit`.
     """
-    total = 1.0 + float(np.sum(survival(np.arange(1.0, _EXACT))))
-    return _add_blocks(total, survival, float(_EXACT), limit, -0.5)
+    total = 1.0 + float(np.sum(survival(np.arange(1.0, _EXACT_TERMS))))
+    return _add_blocks(total, survival, float(_EXACT_TERMS), limit, -0.5)
 
 
 def integrate_survival(

@@ -22,10 +22,16 @@ if TYPE_CHECKING:
 class ByPair:
     """One law for each ordered pair of arms; self-duels are on the diagonal.
 
-    `laws` is K rows of K laws, or the same K² in one row. The ledger keeps what was heard by
-    ordered pair, so the estimator stays unbiased with it. `cdf`, `pmf`, `quantile`, `sample` and
-    `mean` answer for all pairs at once: K×K first, then the argument's own shape.
+    The ledger counts by ordered pair, so that the estimator stays unbiased. `cdf`, `pmf`,
+    `quantile`, `sample` and `mean` answer for all pairs at once: K×K first, then the shape of the
+    argument.
 
+    Parameters
+    ----------
+    laws : K rows of K laws, or the K² laws in one row.
+
+    Examples
+    --------
     >>> from duelay.delays import Geometric
     >>> law = ByPair.of(2, lambda i, j: Geometric(0.1 if i == j else 0.5))
     >>> law.mean

@@ -101,6 +101,13 @@ class ShapedLaw(ContinuousLaw):
 class Weibull(ShapedLaw):
     """A Weibull time rounded up: a tail heavier than geometric for a shape below one.
 
+    Parameters
+    ----------
+    shape : a number above 0.
+    scale : a number of ticks, or a duration for a law in time.
+
+    Examples
+    --------
     >>> round(Weibull(1.0, 100.0).cdf(100), 4)
     0.6321
     """
@@ -136,6 +143,13 @@ class Pareto(ShapedLaw):
 
     A shape of at most one has an infinite mean, though every conversion comes.
 
+    Parameters
+    ----------
+    shape : a number above 0.
+    scale : a number of ticks, or a duration for a law in time.
+
+    Examples
+    --------
     >>> Pareto(1.0, 100.0).cdf(100), Pareto(1.0, 100.0).mean, Pareto(3, "10m").mean
     (0.5, inf, 300.0)
     """
@@ -175,6 +189,12 @@ class Exponential(ContinuousLaw):
 
     In time it is not rounded: at every age the same share of what is left comes within a minute.
 
+    Parameters
+    ----------
+    mean : a number of ticks, or a duration for a law in time.
+
+    Examples
+    --------
     >>> Exponential("2h").cdf("2h") == Exponential(100).cdf(100)
     True
     >>> Exponential("2h").mean, round(Exponential(100).mean, 3)
@@ -222,6 +242,13 @@ class Exponential(ContinuousLaw):
 class Gamma(ShapedLaw):
     """A gamma time rounded up: the sum of `shape` exponential times, each of mean `scale`.
 
+    Parameters
+    ----------
+    shape : a number above 0.
+    scale : a number of ticks, or a duration for a law in time.
+
+    Examples
+    --------
     >>> Gamma(2, "10m").mean, round(Gamma(1, 100).cdf(100), 4)
     (1200.0, 0.6321)
     """
@@ -258,6 +285,13 @@ class Gamma(ShapedLaw):
 class LogNormal(ContinuousLaw):
     """A log-normal time rounded up: half come by `median`; `sigma` is the spread of its logarithm.
 
+    Parameters
+    ----------
+    median : a number of ticks, or a duration for a law in time.
+    sigma : the standard deviation of the logarithm, above 0.
+
+    Examples
+    --------
     >>> LogNormal(100.0, 1.5).cdf(100)
     0.5
     """

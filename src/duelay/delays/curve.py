@@ -16,7 +16,7 @@ from duelay._core.duration import Duration
 from duelay.delays._law import Floats, Law, _like, ages_of
 from duelay.text import named
 
-_SHOWN = 50  # points that are printed
+_MAX_PRINTED = 50  # points that are printed
 _NO_TEXT = {"has_text": False}
 
 
@@ -25,12 +25,18 @@ _NO_TEXT = {"has_text": False}
 class Curve(Law):
     """A law in time by points: by each of `ages`, the share `shares` of the conversions has come.
 
-    Ages rise; plain numbers are seconds. In between, and from nothing at age 0, the share grows
-    evenly. What is missing from 1 at the last point never comes.
+    The share grows linearly between two ages, and from 0 at age 0. The rest after the last age
+    never comes.
 
-    `lower` and `upper` are bounds of the shares where they are estimates. They are no part of the
-    law: they do not count when two are compared, and have no text.
+    Parameters
+    ----------
+    ages : durations or seconds, rising.
+    shares : that have come by each age, from 0 to 1 and never falling.
+    lower, upper : bounds of the shares if these are estimates. They do not count when two laws are
+        compared, and are not part of the text form.
 
+    Examples
+    --------
     >>> law = Curve(["1m", "10m", "1h"], [0.2, 0.5, 0.8])
     >>> law.cdf(["30s", "10m", "2h"]), law.quantile(0.5), round(law.never, 12)
     (array([0.1, 0.5, 0.8]), 600.0, 0.2)
@@ -119,13 +125,13 @@ class Curve(Law):
         return np.array((0.0, *self.ages)), np.array((0.0, *self.shares))
 
     def __repr__(self) -> str:
-        if len(self.ages) > _SHOWN:
+        if len(self.ages) > _MAX_PRINTED:
             return f"Curve({self._in_brief()})"
         return f"Curve(ages={self.ages!r}, shares={self.shares!r})"
 
     def __str__(self) -> str:
         """Its text form; for many points a summary with a digest, as `Empirical` has it."""
-        return f"curve:{self._in_brief()}" if len(self.ages) > _SHOWN else super().__str__()
+        return f"curve:{self._in_brief()}" if len(self.ages) > _MAX_PRINTED else super().__str__()
 
     def _in_brief(self) -> str:
         share = 1.0 - self.never

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from duelay.delays._law import Floats, TableLaw
-from duelay.delays.families import _LONGEST
+from duelay.delays.families import _MAX_TABLE
 from duelay.text import named
 
-_SHOWN = 50  # entries of a table that are printed
+_MAX_PRINTED = 50  # entries of a table that are printed
 
 
 @named("law", "empirical")
@@ -21,6 +21,12 @@ _SHOWN = 50  # entries of a table that are printed
 class Empirical(TableLaw):
     """A law from a table: ``pmf[0]`` is P(D = 1), and 1 - sum(pmf) is the share that never answers.
 
+    Parameters
+    ----------
+    pmf : probabilities of the delays 1, 2, ... with a sum of at most 1.
+
+    Examples
+    --------
     >>> law = Empirical(pmf=(0.5, 0.0, 0.3))
     >>> law.cdf([1, 2, 3]), round(law.never, 12)
     (array([0.5, 0.5, 0.8]), 0.2)
@@ -55,9 +61,9 @@ class Empirical(TableLaw):
         came = delays[np.isfinite(delays)]
         if delays.ndim != 1 or not len(delays) or (came < 1).any() or (came % 1 != 0).any():
             raise ValueError(needs)
-        if len(came) and came.max() > _LONGEST:
+        if len(came) and came.max() > _MAX_TABLE:
             raise ValueError(
-                f"samples must be at most {_LONGEST}, got {came.max():g}: count in longer ticks"
+                f"samples must be at most {_MAX_TABLE}, got {came.max():g}: count in longer ticks"
             )
         counts = np.bincount(came.astype(np.int64), minlength=2)[1:]
         return cls(counts / len(delays))
@@ -79,7 +85,7 @@ class Empirical(TableLaw):
         return np.array(self.table)
 
     def __repr__(self) -> str:
-        if len(self.table) > _SHOWN:
+        if len(self.table) > _MAX_PRINTED:
             return f"Empirical({self._in_brief()})"
         return f"Empirical(pmf={self.table!r})"
 
@@ -88,7 +94,9 @@ class Empirical(TableLaw):
 
         `duelay.text.form` has every number, and `parse` reads it back as an equal law.
         """
-        return f"empirical:{self._in_brief()}" if len(self.table) > _SHOWN else super().__str__()
+        return (
+            f"empirical:{self._in_brief()}" if len(self.table) > _MAX_PRINTED else super().__str__()
+        )
 
     def _in_brief(self) -> str:
         share = 1.0 - self.never

@@ -17,7 +17,7 @@ from duelay._core.duration import Duration, is_duration
 from duelay.delays._law import Floats, Law, TableLaw, _like, ages_of
 from duelay.text import named
 
-_LONGEST = 50_000_000  # entries of a table
+_MAX_TABLE = 50_000_000  # entries of a table
 
 
 @named("law", "geometric")
@@ -25,6 +25,12 @@ _LONGEST = 50_000_000  # entries of a table
 class Geometric(Law):
     """Each tick the conversion comes with probability `p`: mean 1/p. The paper's law, p = 0.01.
 
+    Parameters
+    ----------
+    p : the probability of a conversion at each tick, above 0 and at most 1.
+
+    Examples
+    --------
     >>> Geometric(0.01).mean, Geometric(0.01).cdf([1, 100])
     (100.0, array([0.01      , 0.63396766]))
     """
@@ -60,6 +66,12 @@ class Constant(Law):
 
     With a duration, such as "1h", it is in time.
 
+    Parameters
+    ----------
+    ticks : the delay, a whole number of ticks or a duration.
+
+    Examples
+    --------
     >>> Constant().cdf(1), Constant(7).mean, Constant("1h").mean
     (1.0, 7.0, 3600.0)
     """
@@ -101,6 +113,12 @@ class Uniform(Law):
 
     With two durations, such as "1m" and "10m", it is in time, and the second is the longer one.
 
+    Parameters
+    ----------
+    low, high : the ends, two whole numbers of ticks or two durations.
+
+    Examples
+    --------
     >>> Uniform(1, 4).pmf([0, 1, 4, 5])
     array([0.  , 0.25, 0.25, 0.  ])
     """
@@ -151,6 +169,13 @@ class Uniform(Law):
 class NegativeBinomial(TableLaw):
     """One tick plus the failures before the `r`-th success of probability `p`; r = 1: geometric.
 
+    Parameters
+    ----------
+    r : the number of successes, above 0.
+    p : their probability, above 0 and at most 1.
+
+    Examples
+    --------
     >>> NegativeBinomial(2, 0.5).pmf([1, 2, 3])
     array([0.25  , 0.25  , 0.1875])
     """
@@ -161,9 +186,9 @@ class NegativeBinomial(TableLaw):
     def __post_init__(self) -> None:
         object.__setattr__(self, "r", checks.number("r", self.r, above=0))
         object.__setattr__(self, "p", checks.number("p", self.p, above=0, most=1))
-        if self._length() > _LONGEST:
+        if self._length() > _MAX_TABLE:
             raise ValueError(
-                f"r and p must give a table of at most {_LONGEST} ticks (mean, ten standard "
+                f"r and p must give a table of at most {_MAX_TABLE} ticks (mean, ten standard "
                 f"deviations and 45 / p), got {self._length():g}"
             )
 
@@ -201,6 +226,13 @@ class NegativeBinomial(TableLaw):
 class Zipf(TableLaw):
     """A power law with a cut-off: P(D = t) is proportional to t^-exponent for t <= cutoff.
 
+    Parameters
+    ----------
+    exponent : of the power, at least 0.
+    cutoff : the largest delay in ticks.
+
+    Examples
+    --------
     >>> Zipf(1.2, 1000).cdf(1000)
     1.0
     """
@@ -211,8 +243,8 @@ class Zipf(TableLaw):
     def __post_init__(self) -> None:
         object.__setattr__(self, "exponent", checks.number("exponent", self.exponent, least=0))
         object.__setattr__(self, "cutoff", checks.whole("cutoff", self.cutoff))
-        if self.cutoff > _LONGEST:
-            raise ValueError(f"cutoff must be at most {_LONGEST}, got {self.cutoff}")
+        if self.cutoff > _MAX_TABLE:
+            raise ValueError(f"cutoff must be at most {_MAX_TABLE}, got {self.cutoff}")
 
     @property
     def support(self) -> float:

@@ -1,4 +1,4 @@
-"""The delay law of a log: the curve as it is learned, and laws with few parameters fitted to it.
+"""Estimate the delay law of a log: a Kaplan-Meier curve, and parametric laws that are fitted.
 
 A law has two parts: p, the share that is ever answered, and F, the distribution function of its
 delays. Ages are cut into many short stretches. An answer in a stretch has the likelihood
@@ -28,14 +28,14 @@ from duelay.delays.survival import Floats, Learned, Watched, learn_curve, watch
 from duelay.delays.without_coin import Joint, estimate_jointly
 
 LEAST = 30  # answers, to fit anything
-_GRID = 500  # stretches of ages, at the most
-_POINTS = 400  # of a curve
-_BAND = 1.96  # standard errors of a 95 % interval
+_MAX_STRETCHES = 500  # stretches of ages, at the most
+_MAX_POINTS = 400  # of a curve
+BAND = 1.96  # standard errors of a 95 % interval
 _CHI = 1.92  # half of the 95 % quantile of chi-squared with one degree of freedom
-_FAR = (4.0, 0.01)  # standard errors, and a share: a law that is further off does not fit
-_NONE = 1e-4  # a never-answering share below this is taken for 0
-_STEPS = 5  # different delays at least, to say that they are rounded
-_SHARES = 100  # kinds of chance, where it is not the same for all duels
+_MAX_DISTANCE = (4.0, 0.01)  # standard errors, and a share: a law that is further off does not fit
+_MIN_NEVER = 1e-4  # a never-answering share below this is taken for 0
+_MIN_DELAYS = 5  # different delays at least, to say that they are rounded
+_N_CHANCES = 100  # kinds of chance, where it is not the same for all duels
 
 
 class Family(NamedTuple):
@@ -100,15 +100,29 @@ class DelayEstimate:
 
 
 def fit(log: Any, family: str | None = None) -> Law:
-    """Return the delay law of a history.
+    """Estimate the delay law of a history.
 
-    It is the best of exponential, Weibull, log-normal and gamma, with the share that never answers;
-    or the one named by `family`. Where none is as close to the learned curve as chance explains, or
-    with ``family="curve"``, it is the curve itself.
+    Parameters
+    ----------
+    log : a `History`.
+    family : ``"exponential"``, ``"weibull"``, ``"log-normal"`` or ``"gamma"``, each with a share
+        that never answers; ``"curve"`` for the Kaplan-Meier curve; None for the best family, or the
+        curve if the distance of every family from it is more than chance explains.
 
-    Where a coin or turns decided the order, conversions tell the law. In another order, or an
-    unknown one, it is estimated together with the preferences. That needs pairs that were shown in
-    both orders.
+    Returns
+    -------
+    Law
+
+    Raises
+    ------
+    ValueError
+        If the history has too few answers.
+
+    Notes
+    -----
+    If a coin or turns decided the order, the law follows from the conversions. In another order, or
+    an unknown one, it is estimated together with the preferences, which needs pairs that were shown
+    in both orders.
     """
     if family is not None:
         checks.one_of("family", family, (*FAMILIES, "curve"))
@@ -147,11 +161,11 @@ def as_law(learned: Learned, *, in_time: bool) -> Law:
         tau = np.minimum(np.maximum.accumulate(learned.at(ages)[0]), 1.0)
         return Empirical(np.diff(tau, prepend=0.0))
     ages = np.maximum(np.append(learned.ages, learned.last), 1e-6)
-    place = np.unique(np.linspace(0, ages.size - 1, min(_POINTS, ages.size)).astype(np.int64))
+    place = np.unique(np.linspace(0, ages.size - 1, min(_MAX_POINTS, ages.size)).astype(np.int64))
     ages = np.unique(ages[place])
     tau, error = learned.at(ages)
     middle = np.clip(np.maximum.accumulate(tau), 0.0, 1.0)
-    lower, upper = (np.clip(tau + sign * _BAND * error, 0.0, 1.0) for sign in (-1, 1))
+    lower, upper = (np.clip(tau + sign * BAND * error, 0.0, 1.0) for sign in (-1, 1))
     return Curve(
         tuple(Duration.of(age) for age in ages.tolist()),
         tuple(middle.tolist()),
@@ -165,7 +179,7 @@ def _step(delays: Floats) -> float:
 
     A delay of 3 minutes then stands for all from 2.5 to 3.5.
     """
-    if np.unique(delays).size < _STEPS:
+    if np.unique(delays).size < _MIN_DELAYS:
         return 0.0
     for step in (3600.0, 60.0, 1.0):
         if np.median(delays) < 100.0 * step and (delays % step == 0.0).all():
@@ -198,7 +212,7 @@ def _fit_all(watched: Watched, chance: Any, learned: Learned, spread: float) -> 
 
 def _add_up(watched: Watched, chance: Any) -> _Sums:
     delays = watched.exit[watched.is_heard]
-    grid = int(np.clip(delays.size, 50, _GRID))
+    grid = int(np.clip(delays.size, 50, _MAX_STRETCHES))
     step = _step(delays) if watched.in_time else 0.0
     if step:
         most = max(float(delays.max()) / step, 2.0)
@@ -218,7 +232,8 @@ def _add_up(watched: Watched, chance: Any) -> _Sums:
     age = watched.exit[silent]
     share = np.broadcast_to(np.asarray(chance, dtype=np.float64), watched.exit.shape)[silent]
     steps = np.geomspace(edges[1], max(float(age.max(initial=0.0)), 2.0 * edges[1]), 2 * grid)
-    code = np.searchsorted(steps, age) * (_SHARES + 1) + np.rint(share * _SHARES).astype(np.int64)
+    kind = np.rint(share * _N_CHANCES).astype(np.int64)
+    code = np.searchsorted(steps, age) * (_N_CHANCES + 1) + kind
     _, group = np.unique(code, return_inverse=True)
     n = np.bincount(group).astype(np.float64)
     mean_age = np.bincount(group, weights=age) / np.maximum(n, 1)
@@ -233,13 +248,13 @@ def _fit_one(name: str, sums: _Sums, learned: Learned) -> Fit:
     found = _minimize(cost, min(_starts(name, sums, learned), key=cost))
     found = _minimize(cost, found.x.tolist())  # once more, from there: a simplex may have shrunk
     never = 1.0 - _share(found.x[-1])
-    never = float(f"{never:.4g}") if never > _NONE else 0.0
+    never = float(f"{never:.4g}") if never > _MIN_NEVER else 0.0
     inner = _law(name, found.x, sums.in_time, digits=4)
     law = Never(never, inner) if never else inner
     ages = learned.ages[np.unique(np.linspace(0, learned.ages.size - 1, 50).astype(np.int64))]
     told, error = learned.at(ages)
     off = np.abs(np.asarray(law.cdf(ages + sums.step / 2.0)) - told)
-    fits = bool((off <= _FAR[0] * error + _FAR[1]).all())
+    fits = bool((off <= _MAX_DISTANCE[0] * error + _MAX_DISTANCE[1]).all())
     aic = 2.0 * len(found.x) + 2.0 * float(found.fun)
     return Fit(name, law, never, None, -float(found.fun), aic, float(off.max()), fits)
 

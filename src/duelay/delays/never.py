@@ -18,6 +18,13 @@ from duelay.text import DEEPEST, named, parse
 class Never(Law):
     """A share of the conversions never comes; the others follow `law`.
 
+    Parameters
+    ----------
+    share : of the conversions that never come, from 0 to 1.
+    law : of the other conversions, a `Law` or its text.
+
+    Examples
+    --------
     >>> from duelay.delays import Geometric
     >>> law = Never(0.3, Geometric(0.01))
     >>> law.mean, round(law.cdf(100_000), 12), str(law)

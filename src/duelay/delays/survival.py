@@ -64,6 +64,26 @@ def watch(log: Any) -> Watched:
     return Watched(age[two], left[two], heard[two], log.first[two], log.second[two], in_time)
 
 
+def kaplan_meier(events: NDArray[Any], at_risk: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Return the Kaplan-Meier survival curve and its standard error by Greenwood's formula.
+
+    Parameters
+    ----------
+    events : (m,), how many duels are answered at each age.
+    at_risk : (m,), how many are watched at that age, at least 1.
+
+    Examples
+    --------
+    >>> survival, error = kaplan_meier(np.array([1, 1]), np.array([4, 2]))
+    >>> survival, error.round(3)
+    (array([0.75 , 0.375]), array([0.217, 0.286]))
+    """
+    survival = np.cumprod(1.0 - events / at_risk)
+    left = np.maximum(at_risk - events, 1)
+    terms = np.where(events < at_risk, events / (at_risk * left), 0.0)
+    return survival, np.asarray(survival * np.sqrt(np.cumsum(terms)))
+
+
 def learn_curve(watched: Watched, chance: float) -> Learned:
     """Return (1 - KM) / chance, at every age at which an answer came."""
     ages, events = np.unique(watched.exit[watched.is_heard], return_counts=True)
@@ -71,10 +91,7 @@ def learn_curve(watched: Watched, chance: float) -> Learned:
     least = min(LEAST_AT_RISK, int(at_risk.max(initial=0)))
     known = at_risk >= least
     ages, events, at_risk = ages[known], events[known], at_risk[known]
-    survival = np.cumprod(1.0 - events / at_risk)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(events < at_risk, events / (at_risk * (at_risk - events)), 0.0)
-    error = survival * np.sqrt(np.cumsum(terms)) / chance
+    survival, error = kaplan_meier(events, at_risk)
     longest = np.partition(watched.exit, -least)[-least] if watched.exit.size else 0.0
     last = float(max(longest, ages.max(initial=0.0)))
-    return Learned(ages, np.asarray((1.0 - survival) / chance), np.asarray(error), last)
+    return Learned(ages, np.asarray((1.0 - survival) / chance), error / chance, last)

@@ -30,8 +30,8 @@ from duelay.delays.survival import LEAST_AT_RISK, Floats, Learned, Watched
 
 ENOUGH = 10  # duels of a pair in each order
 _STRETCHES = 60
-_MANY = 100_000  # answers for which stretches are finer
-_ROUNDS = 5000
+_MIN_FINE_ANSWERS = 100_000  # answers for which stretches are finer
+_MAX_ROUNDS = 5000
 _CLOSE = 1e-9
 
 
@@ -104,7 +104,7 @@ def _edges(watched: Watched) -> Floats:
     delays = watched.exit[watched.is_heard & (watched.exit <= longest)]
     if not delays.size:
         raise ValueError("the law cannot be told from these duels: nothing has been heard")
-    n = _STRETCHES if delays.size < _MANY else 4 * _STRETCHES
+    n = _STRETCHES if delays.size < _MIN_FINE_ANSWERS else 4 * _STRETCHES
     # Short in answers at both ends: the curve is flat there, and its tail is long in time.
     ends = 0.5 ** np.arange(1, 9) / n
     shares = np.concatenate([np.arange(1, n + 1) / n, ends, 1.0 - ends])
@@ -138,7 +138,7 @@ def _maximize(counts: _Counts) -> tuple[Floats, Floats]:
     won = counts.answers.sum(axis=1) + 1.0
     mu = won / (won + counts.answers_back.sum(axis=1) + 1.0)
     q = answers / (answers.sum() * 1.05)
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         mine, theirs = _won_in_silence(counts, mu, q)
         wins = counts.answers.sum(axis=1) + mine.sum(axis=1)
         losses = counts.answers_back.sum(axis=1) + theirs.sum(axis=1)

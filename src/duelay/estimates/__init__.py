@@ -1,4 +1,4 @@
-"""Logs of the past: one call from a table to an answer."""
+"""Estimate preferences, delays and the winner from a log."""
 
 from __future__ import annotations
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from duelay.assumptions.finding import Finding
 from duelay.delays import Delay, Law
 from duelay.delays.fitting import DelayEstimate
-from duelay.estimates.delays import describe
-from duelay.estimates.notes import find_notes
+from duelay.estimates.notes import describe, find_notes
 from duelay.estimates.preferences import (
     Counts,
     Position,
@@ -32,7 +31,7 @@ from duelay.show.table import table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_FEW = 10.0  # answers of a pair, below which it says little about the ranking
+_MIN_ANSWERS = 10.0  # answers of a pair, below which it says little about the ranking
 _ON_THE_COIN = ("order balance", "delay by winner", "preference drift", "independence")
 _ON_VOTES = ("delay by winner", "preference drift", "independence")
 _ON_A_LAW = (*_ON_VOTES, "delay by pair", "law drift", "share by pair")
@@ -41,7 +40,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """All that `duelay.estimate` found; `print` shows it, `save` writes it."""
+    """The result of `duelay.estimate`; `print` shows it, and `save` writes it to a folder."""
 
     history: History
     error: float  # the share of experiments in which the intervals, or a winner, may be wrong
@@ -59,7 +58,7 @@ class Estimate:
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """Their names."""
+        """The names of the arms."""
         return self.history.arms
 
     @property
@@ -89,7 +88,7 @@ class Estimate:
 
     @property
     def winner(self) -> int | None:
-        """The arm that is better than all others, at the error; None where that is not sure."""
+        """The arm that is better than all others at this error; None if there is none yet."""
         if self.evidence is not None:
             return self.evidence.winner
         others = np.arange(len(self.arms)) != self._first
@@ -116,7 +115,7 @@ class Estimate:
         An arm that has met few others, or none, is in the middle.
         """
         lead, n = self._gaps
-        ahead = lead / np.sqrt(n + _FEW)
+        ahead = lead / np.sqrt(n + _MIN_ANSWERS)
         normal = np.array([math.erf(z / math.sqrt(2.0)) for z in ahead.ravel()])
         return np.asarray(0.5 * normal.reshape(ahead.shape).sum(axis=1))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from duelay.estimates.estimate import Estimate
 
-_MOST = 30  # arms against the leader
+_MAX_ARMS = 30  # arms against the leader
 _BINS = 60  # of the traffic
 
 
@@ -27,7 +27,9 @@ def all_of(estimate: Estimate) -> dict[str, Figure]:
     if not estimate.history.is_heard.any():
         return {}
     found: dict[str, Figure] = {
-        "leader": _alone(lambda axes: draw_leader(axes, estimate), 6.6, 1.7 + 0.3 * min(k, _MOST)),
+        "leader": _alone(
+            lambda axes: draw_leader(axes, estimate), 6.6, 1.7 + 0.3 * min(k, _MAX_ARMS)
+        ),
         "preferences": _alone(lambda axes: draw_preferences(axes, estimate), side + 0.8, side),
     }
     if estimate.delays is not None:
@@ -54,7 +56,7 @@ def overview(estimate: Estimate) -> Figure:
 def draw_leader(axes: Axes, estimate: Estimate) -> None:
     """Draw how often the leader beats every other arm, corrected and naively."""
     leader = estimate.leader
-    others = [int(arm) for arm in estimate.ranking if arm != leader][:_MOST]
+    others = [int(arm) for arm in estimate.ranking if arm != leader][:_MAX_ARMS]
     places = np.arange(len(others))
     mean, naive = estimate.mean[leader, others], estimate.naive[leader, others]
     lower = np.clip(estimate.lower[leader, others], 0.0, 1.0)

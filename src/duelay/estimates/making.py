@@ -1,9 +1,9 @@
-"""From a log to an estimate: which way its order allows, and what that rests on."""
+"""Estimate preferences and delays from a log, by the method that its order allows."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from duelay import delays as laws
 from duelay._core import checks
@@ -12,8 +12,8 @@ from duelay.assumptions.finding import Finding
 from duelay.assumptions.order import is_even
 from duelay.delays import Delay
 from duelay.delays.units import is_in_time
-from duelay.estimates.delays import find_delays
 from duelay.estimates.estimate import Estimate
+from duelay.estimates.notes import find_delays
 from duelay.estimates.preferences import (
     count,
     find_naive,
@@ -29,9 +29,6 @@ from duelay.logs.history import History
 from duelay.players.evidence import replay
 from duelay.players.guarantee import Guarantee, find_guarantee
 from duelay.players.replay import Past
-
-if TYPE_CHECKING:
-    pass
 
 _JOINT = (
     "one delay law for all pairs, the place helping no arm, and an order that was chosen without "
@@ -49,17 +46,31 @@ _SEEMS = ", if a coin decided who was first: nobody says so, and the log does no
 
 
 def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any) -> Estimate:
-    """Estimate the delay law, the preferences and the winner from a log of the past.
+    """Estimate the delay law, the preferences and the winner from a log.
 
-    `log` is a `History`, or what `History.read` reads: the path of a CSV or Parquet file, or a
-    table of pandas, polars or pyarrow. `reading` are its arguments, such as ``columns``, ``zone``
-    or ``order``.
+    Parameters
+    ----------
+    log : a `History`, or what `History.read` reads: the path of a CSV or Parquet file, or a table
+        of pandas, polars or pyarrow.
+    error : the largest share of experiments in which some interval, or the winner, is wrong.
+    delay : the delay law, or its text, if it is known.
+    reading : arguments of `History.read`, such as `columns`, `zone` or `order`.
 
-    With a coin that decided who is shown first, or votes, the preferences come from what was heard
-    alone, and nothing is assumed about the delays. In another order they rest on the delay law: on
-    `delay`, where it is told, and else on one that is estimated with them. A unit's answers to a
-    pair count once. All intervals hold together but for a share `error` of experiments.
+    Returns
+    -------
+    Estimate
 
+    Raises
+    ------
+    ValueError
+        If the log cannot be read, or has too little data for an estimate.
+
+    Notes
+    -----
+    If a coin decided which arm is first, or for votes, the preferences follow from the answers
+    alone, without assumptions about the delays. In another order they depend on the delay law: on
+    `delay`, or on one that is estimated together with them. The answers of a unit to a pair count
+    once.
     """
     error = checks.number("error", error, above=0, below=1)
     if isinstance(log, History) and reading:

@@ -16,9 +16,9 @@ from duelay.logs.history import History
 from duelay.players.sequences import of_censored, of_shares
 
 Floats = NDArray[np.float64]
-_MANY = 30  # answers of a pair: their mean is then nearly normal
+_MIN_NORMAL_ANSWERS = 30  # answers of a pair: their mean is then nearly normal
 # What is needed to tell the bonus: units that met both orders, or answers of a pair in each order.
-_UNITS, _ANSWERS = 10, 5
+_MIN_UNITS, _MIN_ANSWERS = 10, 5
 
 
 class Preferences(NamedTuple):
@@ -105,7 +105,7 @@ def of_votes(
     many = NormalDist().inv_cdf(1.0 - error / (k * (k - 1)))
     spread = np.sqrt(plain.error**2 + (position.error * tilt) ** 2)
     mean, wide = plain.mean - shift, many * position.error * np.abs(tilt)
-    is_few = counts.answers + counts.answers.T < _MANY
+    is_few = counts.answers + counts.answers.T < _MIN_NORMAL_ANSWERS
     lower = np.where(is_few, plain.lower - shift - wide, mean - many * spread)
     upper = np.where(is_few, plain.upper - shift + wide, mean + many * spread)
     for ends in (lower, upper):
@@ -158,11 +158,11 @@ def find_position(history: History, *, is_coin: bool) -> Position | None:
             _, unit = np.unique(history.unit[used], return_inverse=True)
             off = np.bincount(unit, weights=off)
         return Position(float(won.mean() - 0.5), float(np.sqrt((off**2).sum()) / won.size))
-    if history.unit is not None and (each := bonus_by_unit(history)).size >= _UNITS:
+    if history.unit is not None and (each := bonus_by_unit(history)).size >= _MIN_UNITS:
         return Position(float(each.mean()), float(each.std(ddof=1) / math.sqrt(each.size)))
     counts = count(history)
     n, m = counts.answers, counts.answers.T
-    both = np.triu((n >= _ANSWERS) & (m >= _ANSWERS), 1)
+    both = np.triu((n >= _MIN_ANSWERS) & (m >= _MIN_ANSWERS), 1)
     if not both.any():
         return None
     weight = 16.0 * (n * m)[both] / (n + m)[both]  # as in `duelay.ledger.votes`

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duelay.estimates.estimate import Estimate
 
 Table = dict[str, list[Any]]
-_ROWS = 60  # of a table on the page; the files have them all
+_MAX_ROWS = 60  # of a table on the page; the files have them all
 
 
 def check() -> None:
@@ -244,7 +244,7 @@ def compose(e: Estimate, drawn: set[str]) -> str:
             "unit counts once a pair.",
         ]
     if history.skipped:
-        lines = [f"- {in_markdown(words)}" for words in history.skipped[:_ROWS]]
+        lines = [f"- {in_markdown(words)}" for words in history.skipped[:_MAX_ROWS]]
         more = len(history.skipped) - len(lines)
         parts += [f"## Bad rows\n\n{len(history.skipped):,} were left out.", "\n".join(lines)]
         parts += [f"... and {more:,} more."] if more > 0 else []
@@ -281,7 +281,7 @@ def _findings(e: Estimate) -> str:
 def _markdown(content: Table, names: Sequence[str] = ()) -> str:
     """A table on the page: its first rows."""
     names = names or list(content)
-    shown = list(zip(*(content[name] for name in names), strict=True))[:_ROWS]
+    shown = list(zip(*(content[name] for name in names), strict=True))[:_MAX_ROWS]
     rows = [[_cell(value) for value in row] for row in shown]
     more = len(next(iter(content.values()))) - len(rows)
     tail = f"\n\n... and {more:,} more rows in the files." if more > 0 else ""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.assumptions.alike import pairs_of
+from duelay.assumptions.scores import pairs_of
 from duelay.logs.history import History
 
 

@@ -1,4 +1,4 @@
-"""The ledger: what has been played and heard, under what a policy assumes about the delay.
+"""The ledger: the duels and answers so far, and expected answers under an assumed delay law.
 
 `ledger` has the counts. `assumption` has the four lines of algebra, and the questions that each
 assumption answers. The assumptions with ages in ticks are `at_once`, `geometric`, `table`,

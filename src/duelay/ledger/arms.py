@@ -1,4 +1,7 @@
-"""Bets while arms come and go: `duelay.ledger.declare` says what an arm needs then."""
+"""Add or retire an arm in the ledger of a policy that decides.
+
+`duelay.ledger.declare` gives the threshold that an arm needs once the set of arms has changed.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +12,47 @@ import numpy as np
 
 from duelay.ledger.bets import Bets
 from duelay.ledger.declare import NOBODY, touch
+from duelay.ledger.ledger import Ledger
 
 _PAIR, _ARM = (0, 1), (0,)
-_BY_ARM = {  # which axes of an array go by arm
+_AXES_BY_ARM = {  # the axes of each array that have one entry per arm
     "joined": _ARM, "present": _ARM, "against": _ARM, "doubts": _ARM, "path": (1,), "wealth": _PAIR,
     "log_evidence": _PAIR, "best": _PAIR, "wins": _PAIR, "seen": _PAIR, "lead": _PAIR, "n": _PAIR,
     "doubt": _PAIR, "n_open": _PAIR, "is_touched": _PAIR,
 }  # fmt: skip
 
 
-def with_arm(bets: Bets, error: float) -> Bets:
-    """Return the bets with one arm more, the next to join; nobody is declared any longer.
+def change_arm(ledger: Ledger, arm: int, *, joins: bool, error: float) -> Ledger:
+    """Return the ledger after an arm joins, comes back or is retired.
 
-    From now on the bets do not assume that a winner exists.
+    No winner is declared afterwards, and the evidence no longer assumes that a winner exists.
+
+    Parameters
+    ----------
+    ledger : of a policy that decides.
+    arm : the number of the arm; a new arm has the number K.
+    joins : whether the arm joins or comes back; otherwise it is retired.
+    error : the error of the policy, from which the new threshold follows.
     """
+    bets = ledger.assumed
+    if arm < len(bets.present):
+        bets.present[arm] = joins
+        return ledger._replace(assumed=reopen(bets, error))
+    return ledger._replace(
+        plays=np.pad(ledger.plays, (0, 1)),
+        conversions=np.pad(ledger.conversions, (0, 1)),
+        news=np.pad(ledger.news, (0, 1)),
+        assumed=with_arm(bets, error),
+    )
+
+
+def with_arm(bets: Bets, error: float) -> Bets:
+    """Return the evidence with a new arm, the next to join."""
     k = len(bets.joined)
     wider: dict[str, Any] = {"touched": np.zeros((k + 1) ** 2, dtype=np.int64)}
-    for name, axes in _BY_ARM.items():
+    for name, axes in _AXES_BY_ARM.items():
         value = getattr(bets, name)
-        room = [(0, 1) if axis in axes else (0, 0) for axis in range(value.ndim)]
-        wider[name] = np.pad(value, room)
+        wider[name] = np.pad(value, [(0, int(axis in axes)) for axis in range(value.ndim)])
     told = bets.told._replace(law=np.pad(bets.told.law, (0, 1)))  # one law for all pairs
     bets = bets._replace(told=told, **wider)
     bets.joined[k] = bets.joined.max() + 1
@@ -37,7 +61,7 @@ def with_arm(bets: Bets, error: float) -> Bets:
 
 
 def reopen(bets: Bets, error: float) -> Bets:
-    """Return the bets after an arm came or went: all pairs have news, and nobody is declared."""
+    """Return the bets without a declared winner, and mark all pairs for the next look."""
     k, first = len(bets.joined), int((bets.joined == 0).sum())
     bets.winner[0] = NOBODY
     bets.n_touched[0] = 0

@@ -158,3 +158,20 @@ def convert_nothing(assumed: Any, born: int, t: int) -> None:
 def does_not_drift(assumed: Any) -> bool:
     """Return False: *expected* lies between 0 and the plays, whatever happens."""
     return False
+
+
+def widen_rings(rings: dict[str, Any], oldest: int, t: int) -> dict[str, Any]:
+    """Return rings of duels with room for those from number `oldest` to t.
+
+    By the clock, the number of open duels is not known in advance, so the rings grow.
+    """
+    size = next(iter(rings.values())).size
+    wide = 2 * size
+    while t - oldest >= wide:
+        wide *= 2
+    numbers = np.arange(oldest, min(t, oldest + size))
+    found = {}
+    for name, old in rings.items():
+        found[name] = np.zeros(wide, dtype=old.dtype)
+        found[name][numbers % wide] = old[numbers % size]
+    return found

@@ -49,10 +49,10 @@ from duelay.ledger.assumption import (
     set_leader,
     settles,
     vote,
+    widen_rings,
 )
 from duelay.ledger.declare import NOBODY, look, touch
 from duelay.ledger.patience import fill_silent, fix_kappa, patience
-from duelay.ledger.rings import widen
 from duelay.ledger.told import (
     Told,
     age_booked,
@@ -64,7 +64,7 @@ from duelay.ledger.told import (
 
 GAPS = np.array([0.01, 0.02, 0.035, 0.055, 0.08, 0.11, 0.15, 0.2, 0.27, 0.35, 0.45])
 _SCALE = 0.1  # of the weight of a gap, exp(-g^2 / (2 * 0.1^2))
-_LONGEST = 1 << 16  # ticks: W is at most this
+_MAX_WAIT = 1 << 16  # ticks: W is at most this
 _NONE, _FIRST_LED, _SECOND_LED, _CONVERTED = 0, 1, 2, 3
 ROOM = 1024  # places for unsettled duels at the start, where time is in seconds
 PATH = 256  # moments of the past that are kept, at the most
@@ -145,7 +145,7 @@ def start_bets(
     where arms may join, (K + 1) / error (`duelay.ledger.declare`). Where a winner exists, an arm is
     rejected once all evidence against it together has reached 1 / error.
     """
-    longest = float(_LONGEST if window is None else min(int(window), _LONGEST))
+    longest = float(_MAX_WAIT if window is None else min(int(window), _MAX_WAIT))
     if by_clock:
         longest = math.inf if window is None else float(window)
     if by_clock and delay is not None:
@@ -347,7 +347,7 @@ def with_room(bets: Bets, t: int) -> Bets:
         return bets
     names = ("born", "first", "second", "state")
     rings = {name: getattr(bets, name) for name in names}
-    return bets._replace(**widen(rings, int(bets.oldest[0]), t))
+    return bets._replace(**widen_rings(rings, int(bets.oldest[0]), t))
 
 
 @set_clock.register(Bets)

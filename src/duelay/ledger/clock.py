@@ -8,9 +8,9 @@ each boundary once: the cost of a duel does not depend on how many duels are ope
 additive: those of two players on the same arms can be added.
 
 A duel in a bucket counts as the mean of tau at the bucket's two ends; in the first bucket it counts
-as 0. So *expected* of a pair with n duels is wrong by `bucket_error` n at the most. Where the law
-is told, the ages are its quantiles, fine where it is steep and coarse in its tail. Where it is
-learned, each age is 6 % more than the one before.
+as 0. So the error in tau of a duel is at most half of the rise of tau within its bucket, and the
+whole rise in the first. For a known law the ages are its quantiles, fine where it is steep and
+coarse in its tail. For a learned law each age is 6 % more than the one before.
 
 A learned law is 2 (1 - KM) over duels of two arms, as in `duelay.ledger.learned`. Duels are
 censored at their age in time: a bucket's share of conversions is taken over the duels that have
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from duelay._core.jit import kernel
 from duelay.delays import Curve, laws_of
+from duelay.delays.survival import kaplan_meier
 from duelay.ledger.assumption import (
     FOREVER,
     Floats,
@@ -44,9 +45,9 @@ from duelay.ledger.assumption import (
     set_clock,
     settles,
     teach,
+    widen_rings,
 )
 from duelay.ledger.learned import ENOUGH
-from duelay.ledger.rings import widen
 
 ROOM = 1024  # duels in the list, at first
 _STEPS = 400  # buckets of a law that is told: each has a 400th part of its answers
@@ -54,8 +55,8 @@ _SHORTEST, _LONGEST = 1e-3, 1e8  # seconds: the first and the last age of a law 
 _RATIO = 1.06  # of one age to the one before, where the law is learned
 _BAND = 1.96  # standard errors of a 95 % interval
 _SILENT, _TEACHES_NOTHING = -1, -2
-_FEW = 0.05  # of all duels: with fewer answers, and no law known, there is too little to go by
-_FIRST = 50  # duels between two looks at the law, at the least; later a twentieth of all so far
+_MIN_ANSWER_SHARE = 0.05  # of all duels, below which nothing is learned while no law is known
+_MIN_LOOK_INTERVAL = 50  # duels between two looks at the law; later a twentieth of all so far
 
 
 class ByClock(NamedTuple):
@@ -142,28 +143,10 @@ def _start(ages: Floats, worth: Floats, law: Integers, n_arms: int, *, learns: b
         events=np.zeros(size, dtype=np.int64),
         at_risk=np.zeros(size, dtype=np.int64),
         tau=np.zeros(size),
-        look=one + _FIRST,
+        look=one + _MIN_LOOK_INTERVAL,
         n_looks=one.copy(),
         n_taught=one.copy(),
     )
-
-
-def bucket_error(assumed: ByClock, delay: Any = None) -> float:
-    """Return the largest error that the buckets make in a duel's tau.
-
-    A learned law is taken as it is known now; a told law must be given, as `delay`.
-    """
-    if assumed.learns:
-        rise = np.diff(assumed.tau)
-        return float(max(rise[0], rise[1:].max() / 2.0)) if rise.size > 1 else 1.0
-    k, worst, before = len(assumed.law), 0.0, np.nextafter(assumed.ages[1:], 0.0)
-    for i in range(k):
-        for j in range(k):
-            law, worth = delay.at(i, j), assumed.worth[assumed.law[i, j]]
-            start = np.abs(worth - law.cdf(assumed.ages)).max()
-            end = np.abs(worth[:-1] - law.cdf(before)).max(initial=0.0)  # the first counts as 0
-            worst = max(worst, float(start), float(end))
-    return worst
 
 
 def add_past(
@@ -192,19 +175,18 @@ def with_room_by_clock(assumed: ByClock, t: int) -> ByClock:
     if t - oldest < size:
         return assumed
     names = ("born", "first", "second", "heard_in")
-    return assumed._replace(**widen({name: getattr(assumed, name) for name in names}, oldest, t))
+    return assumed._replace(
+        **widen_rings({name: getattr(assumed, name) for name in names}, oldest, t)
+    )
 
 
 def learned_curve(assumed: ByClock) -> Curve:
     """Return the law as far as duels have passed, with a 95 % band (Greenwood's)."""
     known = np.flatnonzero(assumed.at_risk[:-1] > 0)
     last = int(known[-1]) + 1 if known.size else 1
-    n, d = np.maximum(assumed.at_risk[:last], 1), assumed.events[:last]
-    survival = np.cumprod(1.0 - d / n)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(d < n, d / (n * np.maximum(n - d, 1)), 0.0)
-    wide = 2.0 * _BAND * survival * np.sqrt(np.cumsum(terms))
-    tau = 2.0 * (1.0 - survival)
+    at_risk = np.maximum(assumed.at_risk[:last], 1)
+    survival, error = kaplan_meier(assumed.events[:last], at_risk)
+    tau, wide = 2.0 * (1.0 - survival), 2.0 * _BAND * error
     shares = [np.clip(tau + sign * wide, 0.0, 1.0).tolist() for sign in (0, -1, 1)]
     ages = tuple(assumed.ages[1 : last + 1].tolist())
     return Curve(ages, tuple(shares[0]), lower=tuple(shares[1]), upper=tuple(shares[2]))
@@ -227,7 +209,7 @@ def _settles(assumed: ByClock) -> int:
 @is_deaf.register(ByClock)
 def _is_deaf(assumed: ByClock, t: int) -> bool:
     if assumed.learns and assumed.n_looks[0] == 0:  # silence is taken for defeat
-        return bool(assumed.n_taught[0] <= _FEW * (t - 1))
+        return bool(assumed.n_taught[0] <= _MIN_ANSWER_SHARE * (t - 1))
     return bool(assumed.n_taught[0] == 0)
 
 
@@ -278,7 +260,7 @@ def _advance(assumed: ByClock, t: int) -> None:
         pass_all(assumed, t)
     is_first = assumed.n_looks[0] == 0 and assumed.n_taught[0] >= ENOUGH
     if assumed.learns and (is_first or t >= assumed.look[0]):
-        assumed.look[0] = t + max(_FIRST, t // 20)
+        assumed.look[0] = t + max(_MIN_LOOK_INTERVAL, t // 20)
         if assumed.n_taught[0] >= ENOUGH:
             assumed.n_looks[0] += 1
             learn(assumed)

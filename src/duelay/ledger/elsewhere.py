@@ -1,8 +1,8 @@
-"""Bets on duels that are kept elsewhere: a store says what settles each, and when.
+"""Update the evidence from duels that are stored in a database.
 
-The duels that are not settled are rows of a store, and not the rings of `duelay.ledger.bets`. A
-settled duel changes the evidence in the same way. These bets do not assume that a winner exists. So
-it does not matter who led a duel.
+Open duels are rows of a store here, and not of the rings of `duelay.ledger.bets`. A settled duel
+changes the evidence in the same way. The existence of a winner is not assumed, so that the leader
+of a duel does not matter.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The delay law, learned from what is heard: 2 (1 - KM), KM the Kaplan-Meier survival curve.
+"""Learn the delay law from answers as 2 (1 - KM), KM being the Kaplan-Meier survival curve.
 
 Over duels of two arms whose order a coin decides, P(heard by age a) = tau(a) / 2, since mu_ij +
 mu_ji = 1: whoever is shown first wins half of the time, whatever the preferences and however the
@@ -10,11 +10,11 @@ champion is always shown first, no other duels can teach the law. `learn-from-se
 from self-duels alone. It needs every self-duel to be really shown, and the first place to win half
 of them.
 
-The law is learned up to the window, and nothing later counts. Policies without a window get one of
-10,000 ticks.
+The law is learned up to the window, and later answers do not count. Policies without a window get
+one of 10,000 ticks.
 
-What has been learned reaches the duels already counted: from time to time the law is taken anew
-from the counts, and *expected* is added up again over the open duels and the closed ones.
+The law is estimated anew from time to time, and *expected* is then added up again over all open and
+closed duels, so that earlier duels follow the new law, too.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from duelay.ledger.table import (
 
 W = TypeVar("W")  # a window, in ticks or in time
 ENOUGH = 100  # conversions that have taught the law; before, silence is taken for defeat
-_FIRST = 50  # ticks between two looks, at the least; later a twentieth of the time so far
+_MIN_LOOK_INTERVAL = 50  # ticks between two looks; later a twentieth of the time so far
 
 
 class LearnedLaw(NamedTuple):
@@ -100,7 +100,7 @@ def start_learned(window: int, n_arms: int, *, from_self_duels: bool = False) ->
         tells=np.full(n, -1, dtype=np.int64),
         events=np.zeros(n + 2, dtype=np.int64),
         entries=np.zeros(n + 2, dtype=np.int64),
-        look=np.full(1, _FIRST, dtype=np.int64),
+        look=np.full(1, _MIN_LOOK_INTERVAL, dtype=np.int64),
         n_looks=np.zeros(1, dtype=np.int64),
         n_taught=np.zeros(1, dtype=np.int64),
     )
@@ -188,7 +188,7 @@ def _advance(assumed: LearnedLaw, t: int) -> None:
             assumed.entries[n + 1] -= 1
         assumed.tells[t % n] = -1
     if t >= assumed.look[0]:
-        assumed.look[0] = t + max(_FIRST, t // 20)
+        assumed.look[0] = t + max(_MIN_LOOK_INTERVAL, t // 20)
         if assumed.n_taught[0] >= ENOUGH:
             assumed.n_looks[0] += 1
             estimate(assumed, t)

@@ -1,4 +1,4 @@
-"""How long a bettor waits for an answer, and what a silence is worth: W, F^ and kappa."""
+"""The waiting time W for an answer, and the weight kappa of a silence after it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 from duelay._core.borders import border
 from duelay._core.jit import kernel
 
-_ENOUGH = 10  # conversions heard; before, W is the whole window
+_MIN_CONVERSIONS = 10  # conversions heard; before, W is the whole window
 
 
 @kernel
 def patience(bets: Any) -> Any:
     """W: four times the mean delay heard, and somewhat longer while little is heard."""
     n = bets.n_heard[0]
-    if n < _ENOUGH or bets.told.is_told:
+    if n < _MIN_CONVERSIONS or bets.told.is_told:
         return bets.window
-    w = 4.0 * bets.delays[0] / n * (1.0 + 2.0 * _ENOUGH / n)
+    w = 4.0 * bets.delays[0] / n * (1.0 + 2.0 * _MIN_CONVERSIONS / n)
     if not bets.by_clock:
         w = math.floor(w) + 1.0
     return min(w, bets.window)

@@ -28,7 +28,7 @@ from duelay._core.jit import kernel
 from duelay.delays import Delay, laws_of, tables
 from duelay.ledger.assumption import Floats, Integers
 
-_MOST = 0.99  # of the answers that ever come have come by W
+_SETTLED_SHARE = 0.99  # of the answers that ever come have come by W
 _REFRESHES = 32  # within W
 _STEPS = 4000  # quantiles at which tau is kept by the clock, of all laws together
 _HALF = 5e-7  # seconds, half a microsecond: makes up for rounding errors of whole ones
@@ -55,7 +55,9 @@ def start_told(delay: Delay | None, longest: int, n_arms: int, gaps: Floats) -> 
     tau, law = np.zeros((1, 1)), np.zeros((n_arms, n_arms), dtype=np.int64)
     if delay is not None:
         tau, law = tables(delay, n_arms, longest)
-        last = int((tau < _MOST * tau[:, -1:]).sum(axis=1).max())  # 0 where nothing ever comes
+        last = int(
+            (tau < _SETTLED_SHARE * tau[:, -1:]).sum(axis=1).max()
+        )  # 0 where nothing ever comes
         tau = tau[:, : min(max(last, 1), max(longest // len(tau), 1)) + 1]
     kappa = tau / (2.0 - tau)
     return Told(
@@ -77,7 +79,11 @@ def start_told_in_time(delay: Delay, longest: float, n_arms: int, gaps: Floats) 
     laws, which = laws_of(delay, n_arms)
     steps = max(_STEPS // len(laws), 20)
     heard = [1.0 - law.never for law in laws]
-    ends = [law.quantile(_MOST * top) for law, top in zip(laws, heard, strict=True) if top > 0.0]
+    ends = [
+        law.quantile(_SETTLED_SHARE * top)
+        for law, top in zip(laws, heard, strict=True)
+        if top > 0.0
+    ]
     last = min(max([float(end) for end in ends], default=1.0), longest)
     found = [np.full(1, last)]
     for law, top in zip(laws, heard, strict=True):

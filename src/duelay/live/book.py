@@ -18,7 +18,7 @@ from sqlalchemy import Connection, delete, select
 
 from duelay._core.duration import Duration
 from duelay.ledger import Ledger, open_ledger
-from duelay.ledger.arms import reopen, with_arm
+from duelay.ledger.arms import change_arm, reopen
 from duelay.ledger.bets import PATH, Bets, start_bets
 from duelay.ledger.declare import NOBODY, needed
 from duelay.ledger.elsewhere import doubt_anew, touch_all
@@ -213,20 +213,11 @@ class Book:
     def change(self, arm: str, kind: str, moment: int) -> None:
         """Let an arm come or go; nobody is declared any longer."""
         change = Change(self.head["asked"], arm, kind, moment / MICRO)
-        bets, error = self.bets, self.settings.error
-        if arm in self.arms:
-            bets.present[self.arms.index(arm)] = kind == "joined"
-            bets = reopen(bets, error)
-        else:
-            bets = with_arm(bets, error)
+        if arm not in self.arms:
             self.arms = (*self.arms, arm)
             self.more = {name: np.pad(values, (0, 1)) for name, values in self.more.items()}
-            self.ledger = self.ledger._replace(
-                plays=np.pad(self.ledger.plays, (0, 1)),
-                conversions=np.pad(self.ledger.conversions, (0, 1)),
-                news=np.pad(self.ledger.news, (0, 1)),
-            )
-        self.ledger = self.ledger._replace(assumed=bets)
+        number, joins = self.arms.index(arm), kind == "joined"
+        self.ledger = change_arm(self.ledger, number, joins=joins, error=self.settings.error)
         self.changes = (*self.changes, change)
         self.head |= {"winner": None, "declared_at": None, "changes": len(self.changes)}
 

@@ -11,6 +11,7 @@ import numpy as np
 from sqlalchemy import Connection, func, select
 
 from duelay._core.duration import in_brief
+from duelay._core.feedback import OUTCOMES
 from duelay.ledger.elsewhere import AFTERWARDS, ANSWERED, settle
 from duelay.live import schema, statements
 from duelay.live.ages import Ages
@@ -18,7 +19,6 @@ from duelay.live.book import MICRO, Book
 from duelay.live.committing import Request
 from duelay.players.player import UnknownDuelError
 
-_WORDS = {"first": 1.0, "second": 0.0, "tie": 0.5}
 _SLACK = MICRO  # the clocks of two machines may differ by so many microseconds
 _BY_ANSWER, _BY_SILENCE = 1, 2
 
@@ -151,7 +151,7 @@ def outcome(book: Book, row: dict[str, Any], winner: Any) -> float:
             f"winner must be left out, since only a win of the first is told here: create the "
             f"experiment with feedback='votes' to tell both outcomes, got {winner!r}"
         )
-    words = {first: 1.0, second: 0.0} | ({first: 0.5} if first == second else {}) | _WORDS
+    words = {first: 1.0, second: 0.0} | ({first: 0.5} if first == second else {}) | OUTCOMES
     if isinstance(winner, str) and winner in words:
         return words[winner]
     raise ValueError(

@@ -20,6 +20,7 @@ from duelay.live.desk import PausedError, UnknownExperimentError
 from duelay.live.making import check_word
 from duelay.live.store import StoreError
 from duelay.logs.history import History
+from duelay.logs.units import number_units
 from duelay.players.leading import beaten
 from duelay.players.player import UnknownDuelError
 from duelay.show.table import table
@@ -216,10 +217,6 @@ def history_of(rows: list[dict[str, Any]], standing: RemoteStanding) -> History:
     number = {arm: place for place, arm in enumerate(standing.arms)}
     asked = np.array([row["asked_at"] for row in rows], dtype=np.float64)
     told = np.array([row["answered_at"] for row in rows], dtype=np.float64)  # None is nan
-    units = [f"duel {row['number']}" if row["unit"] is None else f"unit {row['unit']}"
-             for row in rows]  # fmt: skip
-    known = {unit: place for place, unit in enumerate(dict.fromkeys(units))}
-    has_units = any(row["unit"] is not None for row in rows)
     return History(
         n_arms=len(standing.arms),
         first=np.array([number[row["first"]] for row in rows], dtype=np.int64),
@@ -233,5 +230,5 @@ def history_of(rows: list[dict[str, Any]], standing: RemoteStanding) -> History:
         at=asked,
         now=standing.now if rows else None,
         chosen_by=standing.policy,
-        unit=np.array([known[unit] for unit in units], dtype=np.int64) if has_units else None,
+        unit=number_units([row["unit"] for row in rows]),
     )

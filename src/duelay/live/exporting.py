@@ -12,6 +12,7 @@ from duelay.live import schema
 from duelay.live.book import MICRO, Book
 from duelay.logs.changes import Change, Declaration
 from duelay.logs.history import History
+from duelay.logs.units import number_units
 
 _ENDINGS = {".csv": History.to_csv, ".parquet": History.to_parquet}
 _COLUMNS = ("number", "first", "second", "asked", "told", "first_won", "unit")
@@ -52,7 +53,7 @@ def read_history(connection: Connection, book: Book, latest: int | None = None) 
         chosen_by=settings.policy,
         changes=_changes(book, numbers),
         declared=_declared(book, numbers, after),
-        unit=_units([row.unit for row in rows]) if latest is None else None,
+        unit=number_units([row.unit for row in rows]) if latest is None else None,
     )
 
 
@@ -79,15 +80,3 @@ def _declared(book: Book, numbers: Any, after: int) -> Declaration | None:
     if book.winner is None or tick < after:
         return None
     return Declaration(book.arms[book.winner], _tick(numbers, tick), book.settings.policy)
-
-
-def _units(units: list[str | None]) -> Any:
-    """Return each duel's unit as a number, a new one if it has none; None if no duel has a unit."""
-    if not any(unit is not None for unit in units):
-        return None
-    known: dict[str, int] = {}
-    numbers = []
-    for place, unit in enumerate(units):
-        name = f"duel {place}" if unit is None else f"unit {unit}"
-        numbers.append(known.setdefault(name, len(known)))
-    return np.array(numbers, dtype=np.int64)

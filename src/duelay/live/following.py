@@ -12,13 +12,20 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, select
 
-from duelay.ledger import for_votes, with_room
+from duelay.ledger import age_to, clock_to, for_votes, with_room
 from duelay.ledger.clock import ByClock, add_past
 from duelay.ledger.votes import Votes
 from duelay.live import schema
 from duelay.live.ages import read_ages
 from duelay.live.book import MICRO, Book
-from duelay.players.booking import ASKED, COUNTS, HEARD, NOTHING, TEACHES, follow
+from duelay.players.booking import (
+    ANSWERED,
+    ASKED,
+    COUNTS,
+    IS_LEFT_OUT,
+    TEACHES,
+    replay_events,
+)
 from duelay.players.cast import Cast
 from duelay.policies.policy import Policy
 
@@ -93,21 +100,26 @@ class Follower:
 
     def _book(self, asked: Sequence[Any], heard: Sequence[Any], book: Book, moment: int) -> None:
         rows = [*asked, *heard]
-        kind: Any = np.array([ASKED] * len(asked) + [HEARD] * len(heard), dtype=np.int8)
+        kind: Any = np.array([ASKED] * len(asked) + [ANSWERED] * len(heard), dtype=np.int8)
         at: Any = np.array(
             [*(row.asked for row in asked), *(row.told for row in heard)], dtype=np.int64
         )
-        order = np.lexsort((kind, at))
+        order = np.lexsort((kind, at))  # a duel before the answers of the same moment
         first, second, number = (np.array([row[place] for row in rows], dtype=np.int64)
                                  for place in (1, 2, 0))  # fmt: skip
         won: Any = np.array([row.first_won or 0.0 for row in rows])
         i, j = self._cast.place[first], self._cast.place[second]
         is_away, repeats = (i < 0) | (j < 0), ~np.array([row.enters for row in rows], dtype=bool)
-        what = np.where(repeats, NOTHING, np.where(is_away, TEACHES, COUNTS))
+        what = np.where(repeats, IS_LEFT_OUT, np.where(is_away, TEACHES, COUNTS))
         i[what != COUNTS] = j[what != COUNTS] = 0
         self._ledger = with_room(self._ledger, book.head["asked"] + 1)
         kind, what, number, i, j, won, at = (
             values[order] for values in (kind, what, number, i, j, won, at / MICRO)
         )
         t, now = book.head["asked"] + 1, moment / MICRO
-        follow(self._ledger, book.settings.is_vote, kind, what, number, i, j, won, at, t, now)
+        ticks = np.full(kind.size, t)
+        replay_events(
+            self._ledger, book.settings.is_vote, False, kind, what, number, i, j, won, at, ticks, i
+        )
+        clock_to(self._ledger, now)
+        age_to(self._ledger, t)

@@ -9,6 +9,7 @@ from typing import Any
 from duelay import text
 from duelay._core import checks
 from duelay._core.duration import Duration
+from duelay._core.feedback import OUTCOMES
 from duelay.advice import recommend
 from duelay.delays.units import check_clock
 from duelay.policies import Decide
@@ -90,7 +91,7 @@ def _complete(
 def check_votes(arms: Iterable[str]) -> None:
     """Refuse arms whose names are words for a place: a vote for one could mean either."""
     for arm in arms:
-        if arm in ("first", "second", "tie"):
+        if arm in OUTCOMES:
             raise ValueError(
                 f"arms must not be called 'first', 'second' or 'tie' where votes are told: a vote "
                 f"for {arm!r} could mean the place or the arm"

@@ -1,1 +1,1 @@
-"""Logs of duels: a history, and how it is written, read and merged."""
+"""Histories of duels, and how they are written, read and merged."""

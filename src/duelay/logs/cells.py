@@ -1,6 +1,7 @@
-"""Cells of a column as texts and as numbers, and which of them are empty.
+"""Convert the cells of a column to texts or numbers, and find the empty ones.
 
-A column is a list, an array, or a slice of pandas, polars or Arrow; none of them is needed.
+A column is a list, an array, or a slice of a pandas, polars or Arrow column. None of these packages
+is required.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 NOTHING = frozenset({"", "null", "none", "nan", "nat", "na", "n/a", "<na>", r"\n"})  # in any case
-_LONGEST = 8  # characters: a longer text says something, unless it is blank
+_LONGEST_EMPTY = 8  # characters: a longer text is not empty, unless it is blank
 _NO_TIME = np.iinfo(np.int64).min  # NaT
 
 
@@ -33,7 +34,8 @@ def nothings(texts: Iterable[str]) -> set[str]:
 def are_known(cells: list[Any]) -> NDArray[np.bool_]:
     """Return for each cell whether it is not empty."""
     known = [
-        (type(cell) is str and len(cell) > _LONGEST and not cell.isspace()) or not is_nothing(cell)
+        (type(cell) is str and len(cell) > _LONGEST_EMPTY and not cell.isspace())
+        or not is_nothing(cell)
         for cell in cells
     ]
     return np.array(known, dtype=np.bool_)

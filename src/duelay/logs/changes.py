@@ -1,4 +1,4 @@
-"""What a history says beside its duels: arms that came and went, and who is declared."""
+"""Changes of the arms in a history, and its declared winner."""
 
 from __future__ import annotations
 

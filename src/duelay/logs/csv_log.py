@@ -1,4 +1,8 @@
-"""A history as a CSV: a row a duel, arms by name, in ticks or by the clock."""
+"""Write a history as a CSV with a row for each duel, and read any CSV as a table.
+
+The parser is the csv module of the standard library: pyarrow.csv neither counts the lines of rows,
+nor skips a blank after a comma, and would be needed to read any log.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 import numpy as np
 
 from duelay._core import times
+from duelay._core.feedback import OUTCOMES
 from duelay._core.files import write_whole
 from duelay.logs import changes
 from duelay.logs.table import ROWS, Chunk, Table, begins, unreadable
@@ -21,14 +26,13 @@ from duelay.logs.table import ROWS, Chunk, Table, begins, unreadable
 if TYPE_CHECKING:
     from duelay.logs.history import History
 
-WORDS = {"first": 1.0, "second": 0.0, "tie": 0.5}
 TICKS = ("first", "second", "delay")
 CLOCK = ("shown_at", "first", "second", "answered_at")
 ABOUT, LED = "duelay", "led"  # columns: what a history says beside its duels, and who led each
 
 
 def write(history: History, path: Path) -> None:
-    """Write a history; numbers and times are such that `read` gives the same ones."""
+    """Write a history so that reading it gives the same numbers and times."""
     names, columns = history.arms, dict[str, list[Any]]()
     columns["first"] = [names[arm] for arm in history.first.tolist()]
     columns["second"] = [names[arm] for arm in history.second.tolist()]
@@ -56,7 +60,7 @@ def write(history: History, path: Path) -> None:
 
 def winners(history: History) -> list[str | None]:
     """Return who won each duel, in words; None for silence."""
-    words = {won: word for word, won in WORDS.items()}
+    words = {won: word for word, won in OUTCOMES.items()}
     return [words.get(won) for won in history.first_won.tolist()]
 
 

@@ -1,4 +1,4 @@
-"""What has happened in an experiment, duel by duel: who was shown, what was heard, and when."""
+"""The duels of an experiment, their answers and times, as arrays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from duelay.logs.changes import (
     joined_of,
     present_of,
 )
-from duelay.logs.moments import Reader
+from duelay.logs.moments import TimeReader
 from duelay.problems import check_arms
 
 
@@ -33,10 +33,37 @@ from duelay.problems import check_arms
 class History:
     """Every duel of an experiment and its answer, as arrays; `player.history()` returns it.
 
-    With ``feedback="conversions"`` only wins of the first arm are ever heard, and silence may mean
-    that the second won, that the answer is late, or that it never comes. With ``"votes"`` both
-    outcomes are heard, and silence is no answer. Delays are in ticks, or by the clock in seconds,
-    whole microseconds.
+    With ``feedback="conversions"`` only wins of the first arm are reported, so silence may mean
+    that the second arm won, that the answer is late, or that it never comes. With ``"votes"`` both
+    outcomes are reported, and silence is no answer.
+
+    Parameters
+    ----------
+    n_arms : the number of arms, K.
+    first, second : (n,), the arms of duel 0, 1, ...; duel k is tick k + 1.
+    delay : (n,), the time until the answer came: ticks, or seconds by the clock. NaN for silence.
+    first_won : (n,), 1 if the first arm won, 0 if the second did, 1/2 for a tie, or the mean of
+        several votes. NaN for silence.
+    window : the age at which a silent duel is closed: ticks, a duration by the clock, or None.
+    feedback : ``"conversions"`` or ``"votes"``.
+    order : how it was decided which arm is first: ``"coin"``, ``"alternate"``, ``"champion"`` or
+        None if that is not known.
+    arms : the names of the arms; "0", "1", ... if there are none.
+    at : (n,), by the clock: when each duel was asked, in seconds since the epoch.
+    now : by the clock: the time of the history, in seconds since the epoch.
+    chosen_by : the policy that chose the pairs, as text; empty if it is not known.
+    unit : (n,), the same number for duels of the same visitor, prompt or judge.
+    skipped : a sentence for each bad row that `read` left out.
+    changes : the arms that joined or were retired, in order.
+    declared : the arm that was declared the winner, if any.
+    first_led : (n,), 1 if the first arm led before the duel, 0 if the second did, NaN if that is
+        not known. Evidence that assumes the existence of a winner depends on it.
+    numbers : of the result of `merge`: the new numbers of the duels of each history.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit each other.
 
     Examples
     --------
@@ -46,25 +73,23 @@ class History:
     """
 
     n_arms: int
-    first: NDArray[np.int64]  # (n,): the arm shown first in duel 0, 1, ...; duel k is tick k + 1
-    second: NDArray[np.int64]  # (n,)
-    delay: NDArray[np.float64]  # (n,): until its answer was heard; nan for silence
-    # (n,): 1 first won, 0 second won, 1/2 a tie, or the mean of several votes; nan for silence
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    delay: NDArray[np.float64]
     first_won: NDArray[np.float64]
     window: int | Duration | None = None
     feedback: str = "conversions"
-    order: str | None = None  # as the policy has it; None where that is not known
-    arms: tuple[str, ...] = ()  # their names; "0", "1", ... where none are given
-    at: NDArray[np.float64] | None = None  # (n,): by the clock, when each was asked: seconds
-    now: float | None = None  # by the clock: the time of the history
-    chosen_by: str = ""  # the policy that chose the pairs, as text; empty where nobody says
-    unit: NDArray[np.int64] | None = None  # (n,): the same number for duels of one visitor, prompt
-    skipped: tuple[str, ...] = ()  # a sentence for each bad row that `read` has left out
-    changes: tuple[Change, ...] = ()  # arms that joined or were retired, in their order
-    declared: Declaration | None = None  # who is declared the winner, if anybody is
-    first_led: NDArray[np.float64] | None = None  # (n,): 1 the first arm led, 0 the second; nan
-    #     where nobody says. Kept where a winner is taken for granted, whose evidence rests on it
-    numbers: tuple[NDArray[np.int64], ...] = ()  # of `merge`: new numbers of each one's duels
+    order: str | None = None
+    arms: tuple[str, ...] = ()
+    at: NDArray[np.float64] | None = None
+    now: float | None = None
+    chosen_by: str = ""
+    unit: NDArray[np.int64] | None = None
+    skipped: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    declared: Declaration | None = None
+    first_led: NDArray[np.float64] | None = None
+    numbers: tuple[NDArray[np.int64], ...] = ()
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -158,30 +183,44 @@ class History:
         chosen_by: str = "",
         skip_bad: bool = False,
     ) -> History:
-        """Read a history from a table: a row a duel, in any order of time.
+        """Read a history from a table with a row for each duel.
 
-        `source` is the path of a CSV or Parquet file, a pandas or polars DataFrame, a pyarrow
-        Table, or a mapping of columns. The columns are shown_at, first, second and answered_at,
-        for votes winner, and unit where somebody may answer twice; in ticks first, second and
-        delay, in the order of the duels. `columns` says which have other names, as in
-        ``{"shown_at": "ts"}``; those that are not needed are ignored. A CSV is UTF-8, or has the
-        `encoding` that is told.
+        The columns are shown_at, first, second and answered_at; also winner for votes, and unit if
+        a visitor may answer several times. A log in ticks has first, second and delay, in the order
+        of the duels. An empty answered_at or delay is silence. Without both columns, winners count
+        as answers without delay. A file of `to_parquet` is read as it was written.
 
-        Times are ISO 8601, as strptime's `time_format` has them, or numbers since the epoch. Those
-        without a time zone are local times of the `zone`. An empty answered_at or delay is
-        silence, and so is an answer after the window, after the last duel in ticks, or after
-        `now`. Without answered_at and delay, winners are heard at once.
+        Parameters
+        ----------
+        source : the path of a CSV or Parquet file, a pandas or polars DataFrame, a pyarrow Table,
+            or a mapping of columns.
+        columns : the columns that have other names, as in ``{"shown_at": "ts"}``; None for a role
+            that no column has.
+        time_format : the format of times, as of `datetime.strptime`. Otherwise times are ISO 8601,
+            or numbers since the epoch.
+        zone : the time zone of times without one, by name or as a `datetime.tzinfo`.
+        encoding : of a CSV that is not UTF-8.
+        window : how long answers count; a later answer is silence.
+        order : how it was decided which arm is first; see `History`.
+        arms : all arms, in their order; by default in the order of the table.
+        now : when the log was written; a later answer is silence. By default the last time.
+        chosen_by : the policy that chose the pairs, or ``"design"``.
+        skip_bad : whether bad rows are left out, each with a sentence in `skipped`.
 
-        What a table does not say is told here: the `window`, the `order`, all `arms` in their
-        order, the time of the history, `now`, and the policy that the pairs were `chosen_by`.
-        A file of `to_parquet` has it all, and is read as it was written. A bad row is refused with
-        its line and column; with `skip_bad` it is left out, and `skipped` has a sentence for each.
+        Returns
+        -------
+        History
+
+        Raises
+        ------
+        ValueError
+            If the table cannot be read, or has a bad row. The message names the row and the column.
         """
         fields = reading.read(
             source,
             columns=columns,
             encoding=encoding,
-            moments=Reader(time_format, zone),
+            moments=TimeReader(time_format, zone),
             window=checks.window(window),
             arms=tuple(arms),
             now=now,
@@ -196,35 +235,47 @@ class History:
 
     @classmethod
     def from_csv(cls, path: str | Path, **told: Any) -> History:
-        """Read a history from a CSV; `told` is what `read` may be told."""
+        """Read a history from a CSV; `told` are further arguments of `read`."""
         return cls.read(path, **told)
 
     def to_csv(self, path: str | Path) -> None:
-        """Write a CSV that `from_csv` and `duelay check` read: a row a duel, arms by name."""
+        """Write a CSV with a row for each duel, for `from_csv` and `duelay check`."""
         csv_log.write(self, Path(path))
 
     @classmethod
     def from_parquet(cls, path: str | Path, **told: Any) -> History:
-        """Read what `to_parquet` has written, or any Parquet that `read` takes; needs pyarrow."""
+        """Read a Parquet file, of `to_parquet` or another program; needs pyarrow."""
         return cls.read(path, **told)
 
     def to_parquet(self, path: str | Path) -> None:
-        """Write all of it as Parquet; needs pyarrow.
+        """Write a Parquet file that `read` gives back in full; needs pyarrow.
 
-        The columns are those of `to_csv`; what belongs to no single duel is in the file's metadata.
+        The columns are those of `to_csv`. The metadata have the arms, window, order and the like.
         """
         parquet.write(self, Path(path))
 
     @classmethod
     def merge(cls, *histories: History) -> History:
-        """Return the duels of several histories by the clock, in the order of time, as one.
+        """Merge histories by the clock into one, in the order of time.
 
-        They have the same arms, feedback and window. Of two duels at one time, the one of the
-        history that is named first comes first. `player.replay` of the result has the
-        evidence of all.
+        A player that replays the result has the evidence of all of them. An arm is present as long
+        as it is present in any of them.
 
-        Duels are numbered anew: ``numbers[k][id]`` is where duel `id` of the k-th history is now,
-        and so where its answer is told. An arm is there as long as it is in any of them.
+        Parameters
+        ----------
+        histories : of different players, with the same arms, feedback and window. Of two duels at
+            the same time, the one of the earlier argument comes first.
+
+        Returns
+        -------
+        History
+            Its duels are numbered anew: ``numbers[k][id]`` is the number of duel `id` of the k-th
+            history.
+
+        Raises
+        ------
+        ValueError
+            If the histories do not fit each other.
         """
         return cls(**merging.merge(histories))
 
@@ -257,13 +308,13 @@ class History:
 
     @property
     def answered(self) -> NDArray[np.float64]:
-        """(n,): when each answer was heard: the tick, by the clock the time; nan for silence."""
+        """(n,): when each answer came: the tick, by the clock the time; nan for silence."""
         answered = self.asked + self.delay
         return answered if self.at is None else times.whole(answered)
 
     @property
     def is_heard(self) -> NDArray[np.bool_]:
-        """(n,): whether an answer has been heard."""
+        """(n,): whether each duel has an answer."""
         return ~np.isnan(self.delay)
 
 

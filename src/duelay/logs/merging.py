@@ -1,4 +1,4 @@
-"""Several histories by the clock as one: the duels of all, in the order of time."""
+"""Merge several histories by the clock into one, in the order of time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Columns of times, as whole microseconds since the epoch.
+"""Read columns of times as whole microseconds since the epoch.
 
-Times are texts of ISO 8601 or of a format that is told, numbers since the epoch, datetimes, or
-arrays of them. Those without a time zone are local times of the zone that is told.
+Times are texts of ISO 8601 or of a given format, numbers since the epoch, datetimes, or arrays of
+them. Those without a time zone are local times of a given zone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DAY = 86_400_000_000  # microseconds
 LEAST = 1e8  # a smaller number is no time since the epoch: 1e8 seconds are March 1973
 _EPOCH = datetime.datetime(1970, 1, 1)
 _TICK = datetime.timedelta(microseconds=1)
-_MOST = round(times.FURTHEST * 1e6)
+_LATEST = round(times.FURTHEST * 1e6)  # microseconds
 
 
 class Moments(NamedTuple):
@@ -37,14 +37,14 @@ class Moments(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What cells say before their zone is looked at."""
+    """The times of cells before their zone is considered."""
 
     at: NDArray[np.int64]  # microseconds: of the epoch, or of a local clock
     is_local: NDArray[np.bool_]
     wrong: dict[int, str]
 
 
-class Reader:
+class TimeReader:
     """Reads columns of times, given a format or none, and a zone or none."""
 
     def __init__(self, time_format: str | None, zone: str | datetime.tzinfo | None) -> None:
@@ -74,12 +74,12 @@ class Reader:
         return self._placed(read, known)
 
     def one(self, name: str, cell: Any) -> float:
-        """Return the seconds of a time that is told; a number is in seconds."""
+        """Return the seconds of a single time; a number is in seconds."""
         if isinstance(cell, numbers.Real):
             return times.seconds(name, cell)
         read = self._one_by_one([cell])
         if read.wrong and self.format is not None:
-            read = Reader(None, self.zone)._one_by_one([cell])
+            read = TimeReader(None, self.zone)._one_by_one([cell])
         found = self._placed(read, np.ones(1, dtype=np.bool_))
         if found.wrong:
             raise ValueError(f"{name} must be {found.wrong[0]}, got {cell!r}")
@@ -167,7 +167,7 @@ class Reader:
     def _placed(self, read: Read, known: NDArray[np.bool_]) -> Moments:
         """Give local times their zone, and every time its place in the column."""
         early, late, wrong = read.at.copy(), read.at.copy(), dict(read.wrong)
-        for k in np.flatnonzero(np.abs(read.at) > _MOST).tolist():
+        for k in np.flatnonzero(np.abs(read.at) > _LATEST).tolist():
             wrong[k] = "a time before the year 5138"
         local = read.is_local.copy()
         local[list(wrong)] = False

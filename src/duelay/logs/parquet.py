@@ -1,4 +1,4 @@
-"""A history as Parquet: the columns of the CSV, and as metadata what belongs to no duel."""
+"""Write and read a history as Parquet: columns as in the CSV, and the rest as metadata."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import numpy as np
 
 from duelay._core import times
 from duelay._core.duration import Duration
+from duelay._core.feedback import OUTCOMES
 from duelay._core.files import write_whole
 from duelay._version import __version__
 from duelay.logs import changes
-from duelay.logs.csv_log import WORDS, leaders, read_leaders, winners
+from duelay.logs.csv_log import leaders, read_leaders, winners
 from duelay.logs.table import ROWS, Chunk, Table, unreadable
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def write(history: History, path: Path) -> None:
 
 
 def table(path: Path) -> Table:
-    """Return the table of a Parquet file that anybody has written."""
+    """Return the table of any Parquet file."""
     with _opened(path) as file:
         columns = list(file.schema_arrow.names)
     return Table(str(path), columns, "row", lambda wanted: _chunks(path, wanted))
@@ -125,7 +126,7 @@ def read(path: Path) -> dict[str, Any]:
     fields["first_won"] = np.where(silent, np.nan, 1.0)
     if is_vote:
         fields["first_won"] = np.array(
-            [WORDS.get(word, np.nan) for word in table["winner"].to_pylist()]
+            [OUTCOMES.get(word, np.nan) for word in table["winner"].to_pylist()]
         )
     fields |= changes.from_text(f"{path}: its metadata", told.get("happened", ""))
     if "led" in table.column_names:

@@ -1,4 +1,4 @@
-"""A history from a table that anybody has written: one reader for files, frames and columns."""
+"""Read a history from a table: a file, a frame or columns of any program."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core import checks
 from duelay._core.duration import Duration
-from duelay.logs import changes, csv_log, parquet, votes
-from duelay.logs.cells import as_numbers, as_text, as_texts, nothings
-from duelay.logs.moments import Reader
+from duelay._core.feedback import OUTCOMES
+from duelay.logs import changes, csv_log, parquet
+from duelay.logs.cells import as_numbers, as_text, as_texts, is_nothing, nothings
+from duelay.logs.moments import TimeReader
 from duelay.logs.roles import find_roles
 from duelay.logs.table import Chunk, Table, begins, is_path, of_columns, part
-from duelay.logs.units import Numbers
+from duelay.logs.units import UnitNumbers
 
-_LONGEST = 80  # characters of a cell that are shown
+_MAX_CELL = 80  # characters of a cell in an error
+_TIE_WORDS = ("tie", "draw")
+_NEEDS = "first, second, tie or the name of an arm of the duel"
+_NEEDS_ONE = "one that says which arm: this one may mean either, write first or second"
 
 
 def read(
@@ -28,7 +32,7 @@ def read(
     *,
     columns: Mapping[str, str | None] | None,
     encoding: str | None,
-    moments: Reader,
+    moments: TimeReader,
     window: int | Duration | None,
     arms: tuple[str, ...],
     now: Any,
@@ -140,7 +144,7 @@ class _Log:
         self,
         table: Table,
         roles: dict[str, str],
-        moments: Reader,
+        moments: TimeReader,
         arms: tuple[str, ...],
         now: float | None,
     ) -> None:
@@ -149,7 +153,7 @@ class _Log:
         self.end = math.inf if now is None else round(now * 1e6)
         self.places = {name: place for place, name in enumerate(arms)}
         self.is_told = bool(arms)
-        self.units = Numbers()
+        self.units = UnitNumbers()
         self.n = 0
         self._parts: dict[str, list[NDArray[Any]]] = {
             name: [] for name in ("at", "delay", "first_won", "first", "second")
@@ -286,22 +290,70 @@ def _winners(
     if "winner" not in rows.cells:
         return delay, np.where(is_silent, np.nan, 1.0)
     columns = (rows.roles["first"], rows.roles["second"])
-    won, wrong = votes.read(as_texts(rows.cells["winner"]), list(sides.values()), columns)
+    won, wrong = read_winners(as_texts(rows.cells["winner"]), list(sides.values()), columns)
     nobody = np.isnan(won)
     answer = next((role for role in ("answered_at", "delay") if role in rows.cells), None)
     if answer is None:  # an empty winner is no answer
         rows.note("winner", _be(wrong))
         return np.where(nobody, np.nan, delay), won
-    wrong = dict.fromkeys(np.flatnonzero(~is_silent & nobody).tolist(), votes.NEEDS) | wrong
+    wrong = dict.fromkeys(np.flatnonzero(~is_silent & nobody).tolist(), _NEEDS) | wrong
     too_much = np.flatnonzero(is_silent & ~nobody).tolist()
     words = f"be empty where {rows.roles[answer]} is"
     rows.note("winner", _be(wrong) | dict.fromkeys(too_much, words))
     return delay, won
 
 
+class Winners(NamedTuple):
+    """A column of winners."""
+
+    first_won: NDArray[np.float64]  # 1, 0 or 1/2; nan for an empty cell
+    wrong: dict[int, str]  # by the place of a bad cell: what it must be
+
+
+def read_winners(said: list[str], sides: Sequence[list[str]], columns: tuple[str, str]) -> Winners:
+    """Return who won; `sides` are the arms, `columns` the names of the columns that have them.
+
+    A cell is "first", "second" or "tie" in any case, a word that begins with "tie" or "draw", the
+    name of an arm of its duel, or that of the column that has the arm, such as "model_a".
+    """
+    stripped = {cell: cell.strip() for cell in {*said, *sides[0], *sides[1]}}
+    number = {name: k for k, name in enumerate(set(stripped.values()))}
+    code = {cell: number[name] for cell, name in stripped.items()}
+    winner, first, second = (
+        np.array([code[cell] for cell in cells], dtype=np.int64) for cells in (said, *sides)
+    )
+    words = np.array([_outcome_of(name, columns) for name in number], dtype=np.float64).reshape(
+        -1, 3
+    )
+    by_word, is_exact, is_empty = words[winner].T
+    is_first, is_second = winner == first, winner == second
+    is_named = (is_first | is_second) & (winner != number.get("", -1))
+    won = np.where(is_named, is_first, by_word)
+    is_either = is_named & np.where(is_exact, by_word != won, is_first & is_second)
+    is_unknown = np.isnan(won) & (is_empty == 0)
+    wrong = dict.fromkeys(np.flatnonzero(is_unknown).tolist(), _NEEDS)
+    return Winners(won, wrong | dict.fromkeys(np.flatnonzero(is_either).tolist(), _NEEDS_ONE))
+
+
+def _outcome_of(name: str, columns: tuple[str, str]) -> tuple[float, bool, bool]:
+    """Return who won by the word alone, whether that is certain, and whether the cell is empty.
+
+    Who won is nan where the word does not say. A word that merely begins like "tie" is not
+    certain: it may be the name of an arm.
+    """
+    word = name.lower()
+    if word in OUTCOMES:
+        return OUTCOMES[word], True, False
+    if name in columns:
+        return 1.0 - columns.index(name), True, False
+    if word.startswith(_TIE_WORDS):
+        return 0.5, word in _TIE_WORDS, False
+    return math.nan, False, is_nothing(name)
+
+
 def _shown(said: str) -> str:
     """A cell as a sentence shows it; one that has swallowed lines says so."""
-    short = repr(said if len(said) <= _LONGEST else f"{said[:_LONGEST]}...")
+    short = repr(said if len(said) <= _MAX_CELL else f"{said[:_MAX_CELL]}...")
     breaks = said.count("\n")
     return short if not breaks else f"{short}, {breaks + 1} lines: is a quote left open?"
 

@@ -1,4 +1,4 @@
-"""Which column of a table is which: shown_at, first, second, answered_at, winner, unit, delay."""
+"""Find the column of each role: shown_at, first, second, answered_at, winner, unit, delay."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from duelay._core import checks
 from duelay.logs.table import Table
 
 ROLES = ("shown_at", "first", "second", "answered_at", "winner", "unit", "delay")
-_NEAR = 0.8  # a column whose name is as similar as this was meant to be the role
+_MIN_SIMILARITY = 0.8  # of a name to an optional role that it probably stands for
 
 
 def find_roles(table: Table, told: Mapping[str, str | None] | None) -> dict[str, str]:
@@ -78,7 +78,7 @@ def _refuse_near_misses(table: Table, roles: dict[str, str], told: Mapping[str, 
             continue
         for name in table.columns:
             if name not in roles.values() and difflib.get_close_matches(
-                name.lower(), [role], cutoff=_NEAR
+                name.lower(), [role], cutoff=_MIN_SIMILARITY
             ):
                 raise ValueError(
                     f"{table.name}: unknown column {name!r} (did you mean {role}?): write "

@@ -1,4 +1,4 @@
-"""A table that anybody has made, some rows at a time: from a file, a frame or columns."""
+"""A table from a file, a frame or columns, in chunks of rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROWS = 20_000  # of a chunk: what is kept of a file beside the arrays
+ROWS = 20_000  # of a chunk, which bounds the memory for the cells of a file
 FORMS = "a path of a CSV or Parquet file, a pandas or polars DataFrame, a pyarrow Table or columns"
 
 

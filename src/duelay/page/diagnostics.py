@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from duelay.delays import Law
 from duelay.delays.fitting import DelayEstimate
-from duelay.estimates.delays import describe_curve, find_delays
+from duelay.estimates.notes import describe_curve, find_delays
 from duelay.live import Experiment
 from duelay.logs.history import History
 from duelay.page.charts.series import list_values

@@ -1,11 +1,11 @@
-"""Alarms: tests of what a guarantee rests on, run beside its verdict at every look.
+"""Test the assumptions of a guarantee at every look at a standing.
 
-If somebody looks often, a test at 5 % alarms sooner or later, though all is well. So half of the
-level is spent once, on what was known when the winner was declared. The other half is for all
-looks. The k-th stretch goes from 100 times 2^(k - 1) to 100 times 2^k duels, k = 1, 2, ... Each
-look within it has the sixth part of 1 / (k (k + 1)) of that half. All looks of a stretch together
-alarm about six times as often as one of them, so that all stretches together spend the half. That
-is approximate, as the tests are; tests/players/test_alarms.py measures it.
+A test at 5 % that is repeated often enough alarms eventually, although the assumptions hold. So
+half of the level is spent once, on the duels and answers up to the declaration. The other half is
+for all looks. The k-th stretch goes from 100 times 2^(k - 1) to 100 times 2^k duels, with k = 1, 2,
+... Each look within it has the sixth part of 1 / (k (k + 1)) of that half. All looks of a stretch
+together alarm about six times as often as one of them, so that all stretches together spend the
+half. That is approximate, as the tests are; tests/players/test_alarms.py measures it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""The arms of a player, which may come and go while it plays.
+"""The arms of a player, which may join and be retired while it plays.
 
-A cast is made anew at every change, and never written to.
-
-An arm keeps its number for ever. A policy that decides keeps all arms in its ledger, and does not
-ask those that are retired (`duelay.ledger.declare`). The ledger and the rule of any other policy
-know only the arms that are present. When an arm comes or goes, ledger and rule are made anew, and
-all duels of two arms that are present are booked again. All other duels still teach the law.
+An arm keeps its number for ever. A policy that decides keeps all arms in its ledger and stops
+asking those that are retired (`duelay.ledger.declare`). The ledger and the rule of any other policy
+hold only the arms that are present. When an arm joins or is retired, they are made anew, and all
+duels between two present arms are entered again. All other duels still teach the delay law.
 """
 
 from __future__ import annotations
@@ -19,8 +17,7 @@ from numpy.typing import NDArray
 
 from duelay.delays import check as check_delay
 from duelay.ledger import Ledger, with_room
-from duelay.ledger.arms import reopen, with_arm
-from duelay.ledger.bets import Bets
+from duelay.ledger.arms import change_arm
 from duelay.ledger.order import keep_turns
 from duelay.logs.changes import Change, joined_of, present_of
 from duelay.logs.history import History
@@ -28,12 +25,14 @@ from duelay.players.booking import book
 from duelay.problems import check_arms
 
 if TYPE_CHECKING:
-    from duelay.players.player import Player
     from duelay.policies.policy import Policy
 
 
 class Cast:
-    """Which arms are present, when they joined, and where the ledger has them."""
+    """Which arms are present, when they joined, and their places in the ledger.
+
+    It is immutable: each change of the arms makes a new one.
+    """
 
     def __init__(
         self, arms: Sequence[str], changes: tuple[Change, ...] = (), *, of_all: bool = True
@@ -56,7 +55,7 @@ class Cast:
         return bool(self.changes)
 
     def spread(self, values: NDArray[Any], fill: Any) -> NDArray[Any]:
-        """Return what the ledger has by place, by arm; `fill` where an arm has none."""
+        """Return values by arm, given values by place; `fill` where an arm has no place."""
         k, axes = len(self.place), values.ndim
         found = np.full((k,) * axes, fill, dtype=np.result_type(values, type(fill)))
         found[np.ix_(*[self.shown] * axes)] = values
@@ -65,98 +64,73 @@ class Cast:
         return found
 
 
-def add_arm(player: Player, name: str) -> None:
-    """Let an arm join, or come back; the caller holds the player's lock."""
+def check_joining(name: Any, arms: Sequence[str], cast: Cast, *, is_full: bool) -> bool:
+    """Return whether an arm may join; False if it is present already.
+
+    `is_full` says that the threshold leaves no error for a further arm.
+    """
     if not isinstance(name, str) or not name:
         raise ValueError(f"name must be a text, the name of an arm, got {name!r}")
-    if name not in player.arms:
-        check_arms((*player.arms, name))
-    elif player._cast.present[player.arms.index(name)]:
-        return
-    if isinstance(player._ledger.assumed, Bets) and player._clock is None:
-        if name not in player.arms:
-            raise ValueError(
-                "add_arm needs a player that goes by the clock where the policy decides: in ticks "
-                "its threshold, K / error, leaves nothing of `error` to an arm that joins; start "
-                'it with clock="wall", where it is (K + 1) / error'
-            )
-    _change(player, name, "joined")
+    if name in arms:
+        return not cast.present[arms.index(name)]
+    check_arms((*arms, name))
+    if is_full:
+        raise ValueError(
+            "add_arm needs a player that goes by the clock where the policy decides: in ticks "
+            "its threshold, K / error, leaves nothing of `error` to an arm that joins; start "
+            'it with clock="wall", where it is (K + 1) / error'
+        )
+    return True
 
 
-def retire_arm(player: Player, name: str) -> None:
-    """Ask an arm no more; the caller holds the player's lock."""
-    present = [arm for arm, is_there in zip(player.arms, player._cast.present, strict=True)
-               if is_there]  # fmt: skip
-    if name not in player.arms:
+def check_retiring(name: Any, arms: Sequence[str], cast: Cast) -> bool:
+    """Return whether an arm may be retired; False if it is retired already."""
+    present = [arm for arm, is_there in zip(arms, cast.present, strict=True) if is_there]
+    if name not in arms:
         raise ValueError(f"name must be that of an arm, {present} are there, got {name!r}")
     if name not in present:
-        return
+        return False
     if len(present) == 2:
         raise ValueError(f"two arms must stay, and {present} are all that is left")
-    _change(player, name, "retired")
+    return True
 
 
-def _change(player: Player, name: str, kind: str) -> None:
-    policy = player.policy
+def refuse_changes(policy: Policy) -> None:
+    """Raise ValueError for a policy whose arms cannot change."""
     if not policy.goes_by_clock or policy.delay == "learn-from-self-duels":
         raise ValueError(f"the arms of {policy} cannot change: its rounds or its law rest on them")
-    before = {key: getattr(player, key) for key in ("arms", "_cast", "_pairs")}
-    arms = player.arms if name in player.arms else (*player.arms, name)
-    first, second = np.divmod(np.array(player._pairs, dtype=np.int64), player.n_arms)
-    at = None if player._clock is None or player.tick == 0 else player._clock.now
-    changes = (*player._cast.changes, Change(player.tick, name, kind, at))
-    ledger = player._ledger
-    is_deciding = isinstance(ledger.assumed, Bets)
-    player.arms = arms
-    player._pairs = type(player._pairs)("q", (first * player.n_arms + second).tobytes())
-    player._cast = Cast(arms, changes, of_all=is_deciding)
-    try:
-        if is_deciding:
-            player._ledger = changed(ledger, arms.index(name), kind, policy)
-        else:
-            rebuild(player)
-    except ValueError:
-        player.__dict__.update(before)
-        raise
 
 
 def changed(ledger: Ledger, arm: int, kind: str, policy: Policy) -> Ledger:
-    """Return the ledger of a policy that decides, after an arm, by its number, has come or gone."""
-    bets, error = ledger.assumed, float(policy.error)  # type: ignore[attr-defined]
-    if arm < len(bets.present):
-        bets.present[arm] = kind == "joined"
-        return ledger._replace(assumed=reopen(bets, error))
-    if bets.told.is_told:
+    """Return the ledger of a policy that decides, after an arm joined or was retired."""
+    bets = ledger.assumed
+    if arm >= len(bets.present) and bets.told.is_told:
         check_delay(policy.delay, len(bets.present) + 1)  # refuses one law a pair
-    return ledger._replace(
-        plays=np.pad(ledger.plays, (0, 1)),
-        conversions=np.pad(ledger.conversions, (0, 1)),
-        news=np.pad(ledger.news, (0, 1)),
-        assumed=with_arm(bets, error),
-    )
+    error = float(policy.error)  # type: ignore[attr-defined]
+    return change_arm(ledger, arm, joins=kind == "joined", error=error)
 
 
-def rebuild(player: Player) -> None:
-    """Make ledger and rule anew for the arms that are present, and book their duels."""
-    cast = player._cast
-    ledger, rule = player._open(len(cast.shown))
-    past = player._history()
+def rebook(ledger: Ledger, past: History, cast: Cast) -> Ledger:
+    """Return a new ledger of the arms that are present, with the duels of a history in it.
+
+    Answers to duels of retired arms teach the delay law.
+    """
     history = among(past, cast)
     is_away = ~is_among(past, cast) & (past.first != past.second)
     ledger = with_room(ledger, history.n + 1)
     history = dataclasses.replace(history, delay=past.delay, first_won=past.first_won)
-    book(ledger, history, is_away=is_away)  # answers to duels of retired arms teach the law
+    book(ledger, history, is_away=is_away)
     keep_turns(ledger.order, history.first, history.second)
-    player._ledger, player._rule = ledger, rule
+    return ledger
 
 
 def is_among(history: History, cast: Cast) -> NDArray[np.bool_]:
-    """Which duels are of arms that have a place in the ledger."""
+    """Return the duels whose two arms have a place in the ledger."""
     return np.asarray((cast.place[history.first] >= 0) & (cast.place[history.second] >= 0))
 
 
 def among(history: History, cast: Cast) -> History:
-    """Return a history by places of the ledger; a duel of an arm without a place tells nothing."""
+    """Return a history by places in the ledger; a duel of an arm without a place has no answer."""
     first, second = cast.place[history.first], cast.place[history.second]
     is_away = ~is_among(history, cast)
     return dataclasses.replace(

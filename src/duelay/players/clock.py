@@ -11,9 +11,9 @@ from duelay._core import times
 from duelay._core.duration import in_brief
 
 CLOCKS = ("wall",)
-_SLACK = 1.0  # seconds: two machines' clocks may differ by as much
-_OLDEST = 1e8  # seconds: March 1973, before which nobody asked; small numbers are something else
-_DAY = 86_400.0  # seconds: nobody's clock is so much behind
+_MAX_AHEAD = 1.0  # seconds by which the clocks of two machines may differ
+_OLDEST = 1e8  # seconds: March 1973; a smaller number is hardly a time since the epoch
+_DAY = 86_400.0  # seconds: no clock is so far behind
 OLD = "old"
 _UNITS = {1: "milliseconds: divide by 1000", 2: "microseconds: divide by 1e6"}
 
@@ -21,14 +21,14 @@ _UNITS = {1: "milliseconds: divide by 1000", 2: "microseconds: divide by 1e6"}
 class Clock:
     """Seconds since the epoch, in whole microseconds.
 
-    It never runs backwards, and counts how often somebody tried.
+    The clock never runs backwards, and counts the times that were before the latest one.
     """
 
     def __init__(self) -> None:
         self.now = -math.inf  # the latest time known
         self.is_own = False  # whether that was read here, since none was given
         self.backwards = 0
-        self.furthest = 0.0  # seconds: the most that somebody was behind
+        self.furthest = 0.0  # seconds: the largest distance of such a time
         self.warned: tuple[str, ...] = ()  # what has been warned of
 
     def read(self, at: Any) -> float:
@@ -38,7 +38,7 @@ class Clock:
         """
         wall = time.time()
         seconds = round(wall, 6) if at is None else times.seconds("at", at)
-        if seconds > wall + _SLACK:
+        if seconds > wall + _MAX_AHEAD:
             _refuse(at, seconds, wall)
         if seconds < _OLDEST:
             self._doubt(
@@ -80,5 +80,5 @@ def _refuse(at: Any, seconds: float, wall: float) -> None:
         raise ValueError(f"at must be seconds since the epoch, got {at!r}, which looks like {unit}")
     raise ValueError(
         f"at must not lie in the future, got {at!r}, {seconds - wall:,.1f} seconds from now: it is "
-        f"seconds since the epoch, by a clock that is at most {_SLACK:g} second ahead"
+        f"seconds since the epoch, by a clock that is at most {_MAX_AHEAD:g} second ahead"
     )

@@ -1,4 +1,4 @@
-"""What a standing has to say beside its numbers: what is wrong, or not yet known."""
+"""Warnings of a standing about problems and missing data."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from duelay.players.clock import what_froze
 if TYPE_CHECKING:
     from duelay.players.standing import Standing
 
-_BEHIND = 10.0  # seconds: clocks of several servers may differ by less, and nobody minds
+_MAX_CLOCK_DIFFERENCE = 10.0  # seconds between servers; more is a reason for a warning
 _DAY = 86_400.0  # seconds: no clock is so far behind
-_LATE = 0.05  # share of the answers; if fewer come after the window, no warning
+_MAX_LATE_SHARE = 0.05  # of the answers; more is a reason for a warning
 
 
 def find_doubts(standing: Standing) -> tuple[str, ...]:
-    """Return sentences about what is wrong or not yet known; none when all is well."""
+    """Return a sentence for each problem."""
     found = (
         _is_learning(standing),
         _is_impossible(standing),
@@ -84,7 +84,7 @@ def _converts_too_often(standing: Standing) -> str:
 
 def _is_late(standing: Standing) -> str:
     counted = standing.heard
-    if standing.late < 10 or standing.late < _LATE * (counted + standing.late):
+    if standing.late < 10 or standing.late < _MAX_LATE_SHARE * (counted + standing.late):
         return ""
     is_by_clock = standing.history is not None and standing.history.at is not None
     is_by_clock |= standing.bets is not None and standing.bets.by_clock  # live, with no history
@@ -97,7 +97,7 @@ def _is_late(standing: Standing) -> str:
 
 def _runs_backwards(standing: Standing) -> str:
     history, is_frozen = standing.history, standing.is_frozen and standing.backwards_by > _DAY
-    if not is_frozen and (standing.backwards < 10 or standing.backwards_by < _BEHIND):
+    if not is_frozen and (standing.backwards < 10 or standing.backwards_by < _MAX_CLOCK_DIFFERENCE):
         return ""
     often = "once" if standing.backwards == 1 else f"{standing.backwards} times"
     words = (

@@ -1,4 +1,4 @@
-"""Evidence: who is declared the winner, since when, and how the evidence grew."""
+"""The evidence for each arm, its growth over time, and the declared winner."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 class Evidence(NamedTuple):
-    """What the bets have come to (`duelay.ledger.bets`); logarithms are natural."""
+    """The evidence of all pairs (`duelay.ledger.bets`); logarithms are natural."""
 
     winner: int | None  # who is declared
     declared: int | None  # the duels asked by then
@@ -113,12 +113,16 @@ def replay(
     *,
     is_whole: bool = False,
 ) -> Evidence:
-    """Bet on the duels of a history from its first to its last, with a look at every tick.
+    """Compute the evidence of a history, with a look at every tick, as a policy that decides does.
 
-    A policy that bets as it goes along does the same. Answers told after the last duel are left
-    out: more of them may come, and half of the news of a tick may all be for one arm. `joined` and
-    `present` say which arms came later, and which have not been retired. Where the history
-    `is_whole`, it has all answers up to its time: the last look is at that time.
+    Parameters
+    ----------
+    history : the duels and their answers.
+    error : the error of a declaration.
+    joined, present : (K,), the arms that joined later, and those that are not retired.
+    is_whole : whether the history has all answers up to its time, which is then the last look.
+        Otherwise answers after the last duel do not count, since a partial batch of answers may
+        favour one arm.
     """
     bets = start_bets(error, history.window, history.n_arms, by_clock=history.at is not None)
     bets = bets._replace(is_vote=history.feedback == "votes")

@@ -1,4 +1,4 @@
-"""What a standing promises: proved, measured, or nothing; and why."""
+"""The guarantee of a standing, proved, measured or none, and its reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MEASURED = "at most 2.2 % false where 5 % were allowed"
 
 
 class Guarantee(NamedTuple):
-    """How a winner and the intervals are to be taken."""
+    """The guarantee of a declared winner and of the intervals."""
 
     kind: str  # "proved", "measured" or "none"
     words: str  # what it rests on, or why there is none
@@ -24,7 +24,7 @@ class Guarantee(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether it holds at every look, for all that is known."""
+        """Whether there is a guarantee, which then holds at every look."""
         return self.kind != "none"
 
 
@@ -39,9 +39,9 @@ _MEASURED = Guarantee(
 def find_guarantee(
     assumed: Any, feedback: str, order: str | None, past: Past | None = None
 ) -> Guarantee:
-    """Return what holds for a ledger, a feedback, and the order in which arms are shown.
+    """Return the guarantee for a ledger, a feedback, and the order in which arms are shown.
 
-    `past` says how the replayed duels of a player came about.
+    `past` describes the replayed duels of a player.
     """
     found = _of_policy(assumed, feedback, order)
     is_told = isinstance(assumed, Bets) and assumed.told.is_told

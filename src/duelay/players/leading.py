@@ -1,4 +1,4 @@
-"""Who leads, by what a ledger says, and how far its estimates can be trusted at one look."""
+"""Find the leader of a ledger, and the intervals of its estimates for one look."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def beaten(mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How many arms each one beats by the estimates; an unheard or even pair counts one half."""
+    """Return how many arms each arm beats; a pair without answers or a tie counts one half."""
     wins = np.where(np.isnan(mean), 0.5, np.where(mean > 0.5, 1.0, np.where(mean < 0.5, 0.0, 0.5)))
     return np.asarray(wins.sum(axis=1) - 0.5)
 

@@ -1,10 +1,9 @@
-"""Looking at a player: its standing, put together from its ledger and its history."""
+"""Build the standing of a player from its ledger and its history."""
 
 from __future__ import annotations
 
-import copy
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,44 +12,62 @@ from duelay._core import checks
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.delays.units import WAYS
-from duelay.ledger import age_to, assumes_delay
+from duelay.ledger import Ledger, age_to, assumes_delay
 from duelay.ledger.assumption import is_known
 from duelay.ledger.bets import Bets
 from duelay.ledger.clock import ByClock
 from duelay.ledger.learned import LearnedLaw
 from duelay.logs.history import History
 from duelay.players.cast import Cast, among
+from duelay.players.clock import Clock
 from duelay.players.guarantee import Guarantee, find_guarantee
-from duelay.players.leading import active_of, intervals, leader_of
+from duelay.players.leading import intervals, leader_of
+from duelay.players.replay import Past
 from duelay.players.scores import Scores, score_bounds
 from duelay.players.sequences import at_all_times, shares
 from duelay.players.standing import Standing
 
 if TYPE_CHECKING:
-    from duelay.players.player import Player
+    from duelay.policies.policy import Policy
 
 
-def look_at(player: Player, confidence: float | None) -> Standing:
-    """Return what a player knows, as `Player.standing` says."""
-    is_deciding = isinstance(player._ledger.assumed, Bets)
-    error = player._error() if is_deciding else None
+class Snapshot(NamedTuple):
+    """The state of a player at one moment, from which `build_standing` makes its standing."""
+
+    policy: Policy
+    arms: tuple[str, ...]
+    feedback: str
+    corrects_position: bool
+    tick: int
+    order: str | None
+    error: float | None  # of a policy that decides; None for any other
+    ledger: Ledger  # a copy, which may be aged
+    cast: Cast
+    active: NDArray[np.bool_]  # by place in the ledger
+    pending: NDArray[np.int64] | None
+    history: History | None
+    past: Past | None
+    clock: Clock | None
+    late: int
+
+
+def build_standing(player: Snapshot, confidence: float | None) -> Standing:
+    """Return the estimates, intervals and leader of a player, as `Player.standing` documents."""
+    is_deciding = isinstance(player.ledger.assumed, Bets)
     if confidence is None:
-        confidence = 0.95 if error is None else 1.0 - player.policy.error  # type: ignore[attr-defined]
+        confidence = 1.0 - player.policy.error if is_deciding else 0.95  # type: ignore[attr-defined]
     confidence = checks.number("confidence", confidence, above=0, below=1)
-    with player._lock:
-        tick, pending = player.tick, player._pending()
-        history = None if player.feedback == "counts" else player._history()
-        ledger, cast = copy.deepcopy(player._ledger), player._cast
-        active = active_of(player.policy, player._rule, len(cast.shown))
+    ledger, cast, history, clock = player.ledger, player.cast, player.history, player.clock
+    tick, active = player.tick, player.active
     if not is_deciding:
         age_to(ledger, tick + 1)
     estimates = ledger.estimates()
-    guarantee = find_guarantee(ledger.assumed, player.feedback, player._order(), player._past)
+    guarantee = find_guarantee(ledger.assumed, player.feedback, player.order, player.past)
     one_look = intervals(estimates, confidence)
     lower, upper = one_look
     if guarantee.holds and history is not None:
         heard = among(history, cast) if cast.has_changed else history
-        share = shares(cast.joined, has_room=player._clock is not None)
+        share = shares(cast.joined, has_room=clock is not None)
         lower, upper = at_all_times(
             ledger,
             heard,
@@ -60,7 +77,7 @@ def look_at(player: Player, confidence: float | None) -> Standing:
         )
     plays, conversions = ledger.plays, ledger.conversions
     if len(cast.shown) < len(cast.place) and history is not None:
-        plays, conversions = _counts(history)
+        plays, conversions = _count_by_pair(history)
     target = player.policy.target
     is_learned = isinstance(ledger.assumed, LearnedLaw) or (
         isinstance(ledger.assumed, ByClock) and ledger.assumed.learns
@@ -78,7 +95,7 @@ def look_at(player: Player, confidence: float | None) -> Standing:
         upper=cast.spread(upper, math.inf),
         plays=plays,
         conversions=conversions,
-        pending=pending,
+        pending=player.pending,
         active=cast.spread(active, False),
         present=cast.present,
         joined=cast.joined,
@@ -87,31 +104,31 @@ def look_at(player: Player, confidence: float | None) -> Standing:
         is_learning=not is_known(ledger.assumed),
         feedback=player.feedback,
         corrects_position=player.corrects_position,
-        order=player._order(),
+        order=player.order,
         learns_from=str(player.policy.delay) if is_learned else None,
         told=int(ledger.assumed.n_taught[0]) if is_learned else 0,
-        late=player._late,
-        backwards=0 if player._clock is None else player._clock.backwards,
-        backwards_by=0.0 if player._clock is None else player._clock.furthest,
-        is_frozen=player._clock is not None and player._clock.is_own,
+        late=player.late,
+        backwards=0 if clock is None else clock.backwards,
+        backwards_by=0.0 if clock is None else clock.furthest,
+        is_frozen=clock is not None and clock.is_own,
         guarantee=guarantee,
-        policy_error=error,
+        policy_error=player.error,
         counted=cast.spread(estimates.expected**2 / np.maximum(estimates.n, 1.0), 0.0),
         one_look=(cast.spread(one_look[0], -math.inf), cast.spread(one_look[1], math.inf)),
         bets=ledger.assumed if is_deciding else None,
         history=history,
-        law=_told(player, guarantee),
+        law=_find_known_law(player, guarantee),
     )
 
 
-def _told(player: Player, guarantee: Guarantee) -> Delay | None:
-    """The law that the guarantee rests on; None where it rests on something else."""
+def _find_known_law(player: Snapshot, guarantee: Guarantee) -> Delay | None:
+    """Return the delay law on which the guarantee rests; None if it does not rest on one."""
     law = player.policy.delay
     is_told = guarantee.holds and player.feedback == "conversions"
     return check_delay(law) if is_told and law is not None and law not in WAYS else None
 
 
-def _counts(history: History) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _count_by_pair(history: History) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return plays and conversions by ordered pair."""
     k = history.n_arms
     plays, conversions = np.zeros((k, k), dtype=np.int64), np.zeros((k, k), dtype=np.int64)

@@ -1,8 +1,8 @@
-"""Opinions, not guarantees: who may be the winner, what stopping now costs, how long it takes.
+"""Posterior estimates without a guarantee: winner, loss of stopping now, and duels that are left.
 
-The prior: the gap mu_ij - 1/2 of two arms is the difference of their strengths, plus a part of the
-pair's own. Strengths and own parts are normal around 0, with standard deviations 0.1 and 0.05. So
-an arm that clearly beats one arm probably beats others, a circle is possible, and a gap is 0.15
+In the prior, the gap mu_ij - 1/2 of two arms is the difference of their strengths, plus a part of
+the pair's own. Strengths and own parts are normal around 0, with standard deviations 0.1 and 0.05.
+So an arm that clearly beats one arm probably beats others, a circle is possible, and a gap is 0.15
 from 0 or so. The posterior adds what the settled duels say. All gaps are drawn 2000 times, from the
 same random numbers at every look. Of many arms, only the 30 that seem strongest have a chance: only
 their gaps are drawn.
@@ -21,10 +21,11 @@ from duelay.players.evidence import Evidence
 Floats = NDArray[np.float64]
 _ARM, _PAIR = 0.1, 0.05  # standard deviations of a strength, and of a pair's own part
 _DRAWS = 2000
-_MANY = 30  # arms that may have a chance
-_MOST, _FEWEST = 1_000_000, 100  # with more arms: numbers drawn at most, and draws at least
+_MAX_CONTENDERS = 30  # arms that may have a chance
+# With more arms there are fewer draws.
+_MAX_NUMBERS, _MIN_DRAWS = 1_000_000, 100
 _NEAR = 3  # if high is at most so many times low, `print` says "about"
-_FEW = 50  # duels
+_FEW_DUELS = 50  # duels
 _ENDS, _LEAST_ENDS = 0.01, 5  # the least share and number of draws that must have a winner
 _LEAST_GAP = 0.005  # smaller ones would take longer than anybody waits
 
@@ -41,7 +42,7 @@ class DuelsLeft(NamedTuple):
     high: int
 
     def __str__(self) -> str:
-        if self.high == 0 or (self.middle == 0 and self.high < _FEW):
+        if self.high == 0 or (self.middle == 0 and self.high < _FEW_DUELS):
             return "the open duels may be enough"
         if self.high <= _NEAR * self.low:
             return f"about {self.middle:,} more duels"
@@ -51,7 +52,7 @@ class DuelsLeft(NamedTuple):
 
 
 class Opinions(NamedTuple):
-    """What the posterior says."""
+    """Posterior estimates."""
 
     chances: Floats  # (K,): the probability that each arm beats all others
     loss: float  # how often the leader loses to its strongest rival beyond one half, on average
@@ -66,9 +67,15 @@ def opinions(
     present: NDArray[np.bool_],
     draws: int = _DRAWS,
 ) -> Opinions:
-    """Return what the posterior says; each pair has `lead` more wins than losses in n duels.
+    """Return the posterior estimates.
 
-    A retired arm neither wins nor keeps another from winning.
+    Parameters
+    ----------
+    lead, n : (K, K), the wins less the losses of each pair, and its duels.
+    leader : the arm that leads.
+    evidence : of a policy that decides; None without a declaration to wait for.
+    present : (K,), the arms that are not retired. A retired arm neither wins nor prevents a win.
+    draws : of the posterior.
     """
     who, gaps = _draw_gaps(lead, n, leader, present, draws)
     gaps[:, :, ~present] = 1.0
@@ -93,8 +100,10 @@ def _draw_gaps(
     The gaps are (draws, M, K).
     """
     k = len(lead)
-    m = min(k, _MANY)
-    n_draws = draws if k <= _MANY else min(draws, max(_MOST // (m * k), _FEWEST))
+    m = min(k, _MAX_CONTENDERS)
+    n_draws = (
+        draws if k <= _MAX_CONTENDERS else min(draws, max(_MAX_NUMBERS // (m * k), _MIN_DRAWS))
+    )
     rng = np.random.default_rng(0)
     strength, usual = _draw_strengths(lead, n, rng.standard_normal((n_draws, k)))
     rank = np.lexsort((-usual, ~present, np.arange(k) != leader))

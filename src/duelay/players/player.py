@@ -1,8 +1,9 @@
-"""A player: a policy at work. `ask` for a duel, `tell` its conversion whenever it comes."""
+"""A player applies a policy: `ask` for a duel, and `tell` its answer whenever it comes."""
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 import numbers
 import warnings
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core import checks, forks
-from duelay._core.feedback import check_correction, check_feedback
+from duelay._core.feedback import OUTCOMES, check_correction, check_feedback
 from duelay._version import __version__
 from duelay.delays import Curve, Empirical
 from duelay.delays.units import check_clock, in_ticks, in_time
@@ -31,13 +32,20 @@ from duelay.ledger.clock import ByClock, learned_curve
 from duelay.ledger.declare import NOBODY
 from duelay.ledger.learned import LearnedLaw
 from duelay.ledger.order import ORDERS
-from duelay.logs.changes import Declaration
+from duelay.logs.changes import Change, Declaration
 from duelay.logs.history import History
-from duelay.players.cast import Cast, add_arm, retire_arm
+from duelay.players.cast import (
+    Cast,
+    changed,
+    check_joining,
+    check_retiring,
+    rebook,
+    refuse_changes,
+)
 from duelay.players.clock import CLOCKS, Clock
 from duelay.players.leading import active_of
-from duelay.players.looking import look_at
-from duelay.players.replay import Past, replay_into
+from duelay.players.looking import Snapshot, build_standing
+from duelay.players.replay import Past, book_deciding, check_replay, fit_history
 from duelay.players.standing import Standing
 from duelay.problems import check_arms
 
@@ -51,7 +59,7 @@ _FIRST, _SECOND = 1, 2  # who led a duel
 
 
 class Duel(NamedTuple):
-    """Two arms to be shown together, `first` and `second`."""
+    """Two arms to show together, in the order `first`, `second`."""
 
     id: int
     first: int
@@ -59,15 +67,25 @@ class Duel(NamedTuple):
 
 
 class UnknownDuelError(LookupError, ValueError):
-    """A conversion was told for a duel that was never asked."""
+    """An answer was told for a duel that was never asked."""
 
 
 class Player:
-    """A policy at work on K arms; made by ``policy.start(arms, seed)``.
+    """A policy that is applied to K arms; made by ``policy.start(arms, seed)``.
 
-    One `ask` is one tick. What is told between two asks is heard at the second of them: a
-    conversion told before the next ask has a delay of 1. A player pickles and copies, and goes on
-    from there with the same duels. Threads may share one.
+    Each `ask` is one tick. An answer that is told between two asks counts from the second of them,
+    so the answer told right after an `ask` has a delay of 1. Players can be pickled and copied, and
+    the copy chooses the same duels. Several threads may share one player.
+
+    Parameters
+    ----------
+    policy : a `duelay.policies.Policy`.
+    arms : the names of the arms, or their number.
+    seed : a number, a NumPy Generator, or None for a random start.
+    feedback : ``"conversions"`` if only wins of the first arm are told, ``"votes"`` if both
+        outcomes are, ``"counts"`` if only their number is. The policy decides if it is None.
+    corrects_position : whether votes estimate and remove the advantage of the first place.
+    clock : ``"wall"`` for times in seconds instead of ticks.
 
     Examples
     --------
@@ -143,10 +161,23 @@ class Player:
         return bool(getattr(self.policy, "winner_exists", False))
 
     def ask(self, at: Any = None) -> Duel:
-        """Choose the next duel: show its `first` and `second` arm, in this order.
+        """Choose the next duel.
 
-        `at`, for a player that goes by the clock, is when it is shown: seconds since the epoch or
-        an aware datetime, by default now. A time before the latest one known is taken for that.
+        Parameters
+        ----------
+        at : when the duel is shown, for a player with ``clock="wall"``: seconds since the epoch or
+            an aware datetime; now if it is left out. A time before the latest known time counts as
+            the latest known time.
+
+        Returns
+        -------
+        Duel
+            Its number and two arms. Show them in this order.
+
+        Raises
+        ------
+        ValueError
+            If `at` lies in the future, or the player has no clock.
         """
         with self._lock:
             t = len(self._pairs) + 1
@@ -167,17 +198,29 @@ class Player:
             return Duel(t - 1, first, second)
 
     def tell(self, duel: Duel | int, winner: str | int | None = None, at: Any = None) -> str:
-        """Say that the duel's first arm won: now, later, in any order, or never.
+        """Tell the answer to a duel, at any later time and in any order.
 
-        With votes say who won: ``"first"``, ``"second"`` or ``"tie"``, or the arm's number. In a
-        self-duel the number does not say which place won, and counts as a tie. The first vote
-        stands.
+        Parameters
+        ----------
+        duel : what `ask` returned, or its id.
+        winner : for votes ``"first"``, ``"second"``, ``"tie"`` or the number of the arm, which
+            counts as a tie in a self-duel. Leave it out for conversions: only wins of the first
+            arm are told.
+        at : when the answer came, for a player with ``clock="wall"``; as in `ask`.
 
-        `at`, for a player that goes by the clock, is when the answer was heard, as in `ask`.
+        Returns
+        -------
+        str
+            ``"counted"``; ``"repeated"`` if the duel already has an answer, which stays; ``"late"``
+            if the window of the duel has closed. The answer to a self-duel counts and changes no
+            preference.
 
-        Returns "counted"; "repeated" if this duel was counted before; "late" if its window has
-        closed. Only a duel that was never asked raises. A self-duel's conversion is counted and
-        changes no preference.
+        Raises
+        ------
+        UnknownDuelError
+            If the duel was never asked.
+        ValueError
+            If `winner` does not fit the duel or the feedback, or `at` is no valid time.
         """
         if self.feedback == "counts":
             raise ValueError(
@@ -208,27 +251,76 @@ class Player:
             return "counted"
 
     def add_arm(self, name: str) -> None:
-        """Let an arm join, under a name that is new, or come back under its own, with its past.
+        """Add an arm, or let a retired arm come back with its past duels.
 
-        The evidence of the others stays. For a policy that decides the player must go by the clock;
-        its guarantee is kept by a dearer threshold (`duelay.ledger.declare`). If the arm is present
-        already, nothing changes: a program that starts again may say it again.
+        The evidence of the other arms stays. The guarantee of a policy that decides stays valid,
+        since its threshold rises (`duelay.ledger.declare`). Nothing happens if the arm is present,
+        so that a program may repeat the call when it restarts.
+
+        Parameters
+        ----------
+        name : a new name, or the name of a retired arm.
+
+        Raises
+        ------
+        ValueError
+            If the policy needs a fixed set of arms, or decides and counts ticks.
         """
         with self._lock:
-            add_arm(self, name)
+            is_full = isinstance(self._ledger.assumed, Bets) and self._clock is None
+            if check_joining(name, self.arms, self._cast, is_full=is_full):
+                self._change_arms(name, "joined")
 
     def retire_arm(self, name: str) -> None:
-        """Ask an arm no more; its duels that are still open are still heard.
+        """Stop asking an arm.
 
-        It keeps its number. Two arms must stay. If the arm is retired already, nothing changes.
+        The arm keeps its number, and answers to its open duels still count. Nothing happens if it
+        is retired already.
+
+        Parameters
+        ----------
+        name : the name of an arm.
+
+        Raises
+        ------
+        ValueError
+            If there is no such arm, or fewer than two arms would stay.
         """
         with self._lock:
-            retire_arm(self, name)
+            if check_retiring(name, self.arms, self._cast):
+                self._change_arms(name, "retired")
+
+    def _change_arms(self, name: str, kind: str) -> None:
+        """Let an arm join or be retired; nothing changes if that fails. The caller has the lock."""
+        refuse_changes(self.policy)
+        arms = self.arms if name in self.arms else (*self.arms, name)
+        at = None if self._clock is None or self.tick == 0 else self._clock.now
+        changes = (*self._cast.changes, Change(self.tick, name, kind, at))
+        is_deciding = isinstance(self._ledger.assumed, Bets)
+        cast, rule = Cast(arms, changes, of_all=is_deciding), self._rule
+        past = self._history()
+        if is_deciding:
+            ledger = changed(self._ledger, arms.index(name), kind, self.policy)
+        else:
+            past = dataclasses.replace(past, n_arms=len(arms), arms=arms, changes=changes)
+            ledger, rule = self._open(len(cast.shown))
+            ledger = rebook(ledger, past, cast)
+        self._pairs = array("q", (past.first * len(arms) + past.second).tobytes())
+        self.arms, self._cast, self._ledger, self._rule = arms, cast, ledger, rule
 
     def tell_count(self, n: int) -> None:
-        """Say that n conversions arrived since the last ask, from whichever duels (Appendix C).
+        """Tell how many conversions arrived since the last `ask`, for ``feedback="counts"``.
 
-        They are credited to the pair in play. Only with ``feedback="counts"``.
+        They are credited to the pair in play, as in Appendix C of the paper.
+
+        Parameters
+        ----------
+        n : the number of conversions, at most the number of duels without one.
+
+        Raises
+        ------
+        ValueError
+            If the feedback is not ``"counts"``, or `n` is too large.
         """
         if self.feedback != "counts":
             raise ValueError(
@@ -246,16 +338,55 @@ class Player:
                 self._counted += n
 
     def standing(self, confidence: float | None = None) -> Standing:
-        """Return who leads or is declared, with estimates and intervals as of the next tick.
+        """Return the estimates, intervals, leader and declared winner.
 
-        `confidence` is 0.95 if it is left out, and 1 - `error` for a policy that decides. Evidence,
-        winner and intervals are as of the last ask. Answers told since then may be half of the news
-        of a tick, all for one arm; they count from the next ask on.
+        Estimates are those of the next tick. Evidence, winner and intervals are those of the last
+        `ask`: answers that were told since then may be a partial batch that favours one arm, and
+        count from the next `ask` on.
+
+        Parameters
+        ----------
+        confidence : of the intervals; 0.95 if it is left out, and 1 - `error` for a policy that
+            decides.
+
+        Returns
+        -------
+        Standing
         """
-        return look_at(self, confidence)
+        with self._lock:
+            is_deciding = isinstance(self._ledger.assumed, Bets)
+            snapshot = Snapshot(
+                policy=self.policy,
+                arms=self.arms,
+                feedback=self.feedback,
+                corrects_position=self.corrects_position,
+                tick=self.tick,
+                order=self._order(),
+                error=self._error() if is_deciding else None,
+                ledger=copy.deepcopy(self._ledger),
+                cast=self._cast,
+                active=active_of(self.policy, self._rule, len(self._cast.shown)),
+                pending=self._pending(),
+                history=None if self.feedback == "counts" else self._history(),
+                past=self._past,
+                clock=copy.copy(self._clock),
+                late=self._late,
+            )
+        return build_standing(snapshot, confidence)
 
     def history(self) -> History:
-        """Return every duel so far and when its conversion was heard, for `duelay.assumptions`."""
+        """Return every duel so far, its answer, and when the answer came.
+
+        Returns
+        -------
+        History
+            For `duelay.assumptions`, `History.to_csv` or `replay`.
+
+        Raises
+        ------
+        ValueError
+            If ``feedback="counts"``, where answers do not belong to a duel.
+        """
         if self.feedback == "counts":
             raise ValueError(
                 "history does not fit feedback='counts', whose conversions are anonymous: which "
@@ -265,7 +396,7 @@ class Player:
             return self._history()
 
     def _history(self) -> History:
-        """`history`; the caller holds the lock."""
+        """Return `history`; the caller holds the lock."""
         first, second = np.divmod(np.array(self._pairs, dtype=np.int64), self.n_arms)
         tick = np.array(self._heard, dtype=np.float64)
         told = np.array(self._told, dtype=np.float64)
@@ -292,29 +423,90 @@ class Player:
         )
 
     def replay(self, history: History) -> Player:
-        """Take over every duel and answer of a history, and return the player, which goes on.
+        """Replay every duel and answer of a history, and continue from there.
 
-        The player has just started. Its policy need not be the one that chose these pairs. Arms are
-        found by their names, and the history may have fewer of them. Arms that joined later join
-        again, each at its time, and need not be named at the start. Answers after the player's
-        window are not counted. A rule that remembers more than the ledger does begins anew. A
-        declaration is kept only by the policy that has made it.
+        The player must have just started. Its policy need not be the one that chose the pairs. Arms
+        are matched by name; those that joined later join again at their time. Answers after the
+        window of the player do not count. A rule that remembers more than the ledger starts anew.
+        Only the policy that made a declaration keeps it.
 
-        The guarantee is that of the weaker part. It is "none" where no law is told, and neither a
-        coin nor turns decided the order of the history. For `Decide` it is "proved" only where
-        `Decide`, without a law, has chosen the history, too (`History.chosen_by`), else "measured".
-        Where the history does not say who led a duel, ``Decide(winner_exists=True)`` takes the arm
-        of smaller number for the leader: it is known before the coin is tossed, as the proof needs.
+        Parameters
+        ----------
+        history : a `History` with the feedback of the player, in ticks or by the clock as it is.
+
+        Returns
+        -------
+        Player
+            The player itself.
+
+        Raises
+        ------
+        ValueError
+            If the player has asked a duel already, or the history does not fit it.
+
+        Notes
+        -----
+        The guarantee is that of the weaker part. It is "none" if no delay law is given and neither
+        a coin nor turns decided the order of the history. For `Decide` it is "proved" only if
+        `Decide` without a law also chose the history (`History.chosen_by`), and else "measured".
+        If the history does not say which arm led a duel, ``Decide(winner_exists=True)`` uses the
+        arm with the smaller number, which is known before the coin is tossed, as the proof needs.
         """
         with self._lock:
-            replay_into(self, history)
+            by_clock = self._clock is not None
+            check_replay(
+                history,
+                tick=self.tick,
+                has_changed=self._cast.has_changed,
+                feedback=self.feedback,
+                by_clock=by_clock,
+            )
+            window = in_time(self.policy) if by_clock else in_ticks(self.policy.window)
+            history, past, n_late = fit_history(history, self.arms, window)
+            is_deciding = isinstance(self._ledger.assumed, Bets)
+            cast = Cast(history.arms, history.changes, of_all=is_deciding)
+            n_places = int((cast.joined == 0).sum()) if is_deciding else len(cast.shown)
+            ledger, rule = self._open(n_places)  # refuses what cannot be
+            if self._clock is not None and history.now is not None:
+                self._clock.read(history.now)  # refuses one in the future
+            if is_deciding:
+                ledger, rule = book_deciding(ledger, history, self.policy), self._rule
+            else:
+                ledger = rebook(ledger, history, cast)
+            self.arms, self._cast, self._ledger, self._rule = history.arms, cast, ledger, rule
+            self._remember(history)
+            self._late = n_late
+            self._past = past if history.n else None
         return self
 
-    def learned_law(self) -> Empirical | Curve:
-        """Return the delay law as the player knows it by now; only for ``delay="learn"``.
+    def _remember(self, history: History) -> None:
+        """Write down every duel and its answer, as `ask` and `tell` do."""
+        heard = history.is_heard
+        self._pairs = array("q", (history.first * self.n_arms + history.second).tobytes())
+        self._told = bytearray(np.where(heard, 1 + 2 * history.first_won, 0).astype(np.uint8))
+        if self._clock is None:
+            ticks = np.where(heard, np.ceil(history.answered), 0)
+            self._heard = array("q", ticks.astype(np.int64).tobytes())
+        else:
+            self._heard = array("d", history.answered.tobytes())
+            self._asked = array("d", history.asked.tobytes())
+        if self._keeps_leaders:
+            led = np.zeros(history.n) if history.first_led is None else 2 - history.first_led
+            self._led = bytearray(np.nan_to_num(led).astype(np.uint8))
 
-        If its probabilities sum to less than one, `never` is the rest: the share that has not come
-        by the largest age kept. By the clock the law is a `Curve`, with a 95 % band.
+    def learned_law(self) -> Empirical | Curve:
+        """Return the delay law that was learned so far, for ``delay="learn"``.
+
+        Returns
+        -------
+        Empirical or Curve
+            A `Curve` with a 95 % band for a player that goes by the clock. Its `never` is the share
+            of conversions that do not come by the largest age that is learned.
+
+        Raises
+        ------
+        ValueError
+            If the policy does not learn a law, or the feedback is votes.
         """
         if self.feedback == "votes":
             raise ValueError(
@@ -360,9 +552,8 @@ class Player:
                     f"with feedback='votes' to tell both outcomes, got {winner!r}"
                 )
             return None
-        words = {"first": 1.0, "second": 0.0, "tie": 0.5}
-        if isinstance(winner, str) and winner in words:
-            return words[winner]
+        if isinstance(winner, str) and winner in OUTCOMES:
+            return OUTCOMES[winner]
         is_number = isinstance(winner, numbers.Real) and not isinstance(winner, bool)
         if is_number and winner in (first, second):
             if first == second:
@@ -446,7 +637,12 @@ class Player:
         return copy.deepcopy(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw where it stands, as `Standing.plot` does; needs matplotlib."""
+        """Draw the current standing, as `Standing.plot` does; needs matplotlib.
+
+        Parameters
+        ----------
+        ax : the axes to draw on; new ones if None.
+        """
         return self.standing().plot(ax)
 
     def _repr_html_(self) -> str:

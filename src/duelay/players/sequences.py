@@ -1,9 +1,9 @@
 """Confidence sequences: intervals for every mu_ij that hold at all times together.
 
-Nobody need say beforehand when to look. Each is a likelihood ratio: a value of mu is kept as long
-as no mixture of other values explains what was heard 1 / error times better. Where mu is true, that
-ratio is a non-negative martingale, or less, so that it ever reaches 1 / error with probability
-`error` at most (Ville's inequality); docs/theory.md has the proofs.
+The times of looks need not be fixed in advance. Each interval comes from a likelihood ratio: it
+keeps a value of mu unless a mixture of other values explains the answers 1 / error times better.
+For the true mu that ratio is a non-negative supermartingale, so that it ever reaches 1 / error with
+probability at most `error` (Ville's inequality). docs/theory.md has the proofs.
 """
 
 from __future__ import annotations

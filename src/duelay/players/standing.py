@@ -1,4 +1,4 @@
-"""Where an experiment stands: who leads, the estimates behind it, and how sure they are."""
+"""The standing of a player: its estimates, intervals, leader and declared winner."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """An arm in the table of a standing: the leader against it, and what was played and heard."""
+    """An arm in the table of a standing: the leader's estimate against it, and its counts."""
 
     arm: int
     mean: float  # the leader's estimate against it, or its Borda score; nan where unheard
@@ -43,15 +43,17 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """What a player knows at one moment, as arrays; `print` shows it as a table.
+    """The estimates of a player at one moment, as arrays; `print` shows them as a table.
 
-    `guarantee` says what holds however often somebody looks: that a declared `winner` is wrong in a
-    share `error` of experiments at most, and that all intervals hold at all times together with
-    probability `confidence`. Where it is "none", the intervals are Hoeffding's, for one look and
-    for pairs chosen without looking at the outcomes. Where the policy assumes no delay while there
-    is one, `mean` is of what has been heard so far, and not of the preferences. While little has
-    been heard an unbiased estimate may lie outside [0, 1]; the arrays show it as it is, the table
-    cuts it off, unless chance does not explain it: that is in `warnings`.
+    `guarantee` says what holds at every look: a declared `winner` is wrong in at most a share
+    `error` of experiments, and all intervals hold together, at all times, with probability
+    `confidence`. If the guarantee is "none", the intervals are Hoeffding's. They hold for one look,
+    and for pairs that were chosen without regard to outcomes.
+
+    If the policy assumes no delay although there is one, `mean` describes the answers so far and
+    not the preferences. An unbiased estimate from few answers may lie outside [0, 1]. The arrays
+    show it unchanged, and the table clips it. `warnings` has a sentence if chance does not explain
+    it.
     """
 
     arms: tuple[str, ...]
@@ -90,14 +92,14 @@ class Standing:
 
     @property
     def error(self) -> float:
-        """The share of experiments in which a winner that is declared may be wrong."""
+        """The largest share of experiments in which a declared winner is wrong."""
         return self.policy_error if self.policy_error is not None else 1.0 - self.confidence
 
     @functools.cached_property
     def evidence(self) -> Evidence | None:
-        """How much speaks for each arm, now and in the past; None where there is no guarantee.
+        """The evidence for each arm, now and over time; None if there is no guarantee.
 
-        A policy that decides has kept it; for any other policy the history is replayed.
+        A policy that decides keeps it. For any other policy the history is replayed.
         """
         if not self.guarantee.bets or self.scores is not None or self.history is None:
             return None
@@ -107,7 +109,7 @@ class Standing:
 
     @property
     def winner(self) -> int | None:
-        """The arm that is declared the winner; None until then, and where nothing is guaranteed."""
+        """The arm that is declared the winner; None before that, or without a guarantee."""
         if self.evidence is not None:
             return self.evidence.winner
         if not self.guarantee.holds or self.scores is not None:
@@ -120,9 +122,8 @@ class Standing:
     def candidates(self) -> NDArray[np.bool_]:
         """(K,): arms that may still be the winner.
 
-        None of their intervals lies below 1/2, there is not enough evidence that another arm is
-        better, and nobody else is declared; with Borda's winner for a target, their score may be
-        the best.
+        None of their intervals lies below 1/2, the evidence against them is too small, and no other
+        arm is declared. If the target is Borda's winner, their score may be the best.
         """
         if self.scores is not None:
             return self.scores.is_candidate
@@ -135,7 +136,7 @@ class Standing:
 
     @property
     def is_sure(self) -> bool:
-        """Whether a winner is declared; with Borda's for a target, whether one score is best."""
+        """Whether a winner is declared; for Borda's winner, whether one score is the best."""
         if self.scores is not None:
             others = np.arange(len(self.arms)) != self.leader
             return not bool(self.scores.is_candidate[others].any())
@@ -152,32 +153,32 @@ class Standing:
 
     @property
     def chances(self) -> NDArray[np.float64]:
-        """(K,): the probability that each arm is the winner. An opinion, and no guarantee."""
+        """(K,): the posterior probability that each arm is the winner, without a guarantee."""
         return self._opinions.chances
 
     @property
     def loss(self) -> float:
-        """What stopping now costs: how much the leader is expected to lose to its strongest rival.
+        """The expected loss of stopping now, by the posterior and without a guarantee.
 
-        In probability of winning, beyond one half. An opinion, and no guarantee.
+        It is how far the leader's probability of winning against its strongest rival is below 1/2.
         """
         return self._opinions.loss
 
     @property
     def duels_left(self) -> DuelsLeft | None:
-        """An estimate of the duels until a winner is declared. An opinion, and no guarantee.
+        """An estimate of the duels until a winner is declared, without a guarantee.
 
-        None for a policy that saves regret: it asks no more than it needs for that. None also where
-        it seems that no arm beats all others, so that nobody may ever be declared.
+        None for a policy that saves regret, which does not aim at a declaration, and if it seems
+        that no arm beats all others.
         """
         return None if self.bets is None else self._opinions.duels_left
 
     @functools.cached_property
     def alarms(self) -> tuple[Finding, ...]:
-        """The alarms among the tests of what the guarantee rests on.
+        """The alarms of the tests of those assumptions on which the guarantee rests.
 
-        Where all is well, some 5 % of experiments at most have an alarm, however often somebody
-        looks. Empty where nothing is guaranteed.
+        If the assumptions hold, at most about 5 % of experiments ever have an alarm, at however
+        many looks. Empty without a guarantee.
         """
         if self.history is None or not self.guarantee.holds:
             return ()
@@ -186,10 +187,10 @@ class Standing:
 
     @property
     def estimate(self) -> NDArray[np.float64]:
-        """(K, K): what the table shows.
+        """(K, K): the estimates that the table shows.
 
-        It is `mean`. But where a policy by coin takes silence for defeat, it is the share of
-        conversions: there `mean` is drawn towards 1/2.
+        They are `mean`, except for a policy by coin that counts silence as a defeat. There `mean`
+        is shrunk towards 1/2, and the estimate is the share of conversions instead.
         """
         if not (self.takes_silence_for_defeat and self.guarantee.holds):
             return self.mean
@@ -201,10 +202,7 @@ class Standing:
 
     @functools.cached_property
     def is_heard(self) -> bool:
-        """Whether any answer to a duel of two different arms has been heard.
-
-        Silence is no answer.
-        """
+        """Whether any duel of two different arms has an answer."""
         others = ~np.eye(len(self.arms), dtype=bool)
         if self.feedback == "votes":
             return not bool(np.isnan(self.mean[others]).all())
@@ -212,19 +210,19 @@ class Standing:
 
     @property
     def heard(self) -> int:
-        """Answers that were heard and counted; of votes, those for the second and ties as well."""
+        """The number of answers that count; of votes, also those for the second arm and ties."""
         if self.feedback == "votes" and self.history is not None:
             return int(self.history.is_heard.sum())
         return int(self.conversions.sum())
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences about what is wrong or not yet known; empty when all is well."""
+        """Sentences about problems, and about estimates that are not available yet."""
         return find_doubts(self)
 
     @property
     def headline(self) -> str:
-        """Who leads or has won, and how sure that is, in a sentence."""
+        """A sentence that names the leader or winner and how sure that is."""
         duels = "1 duel" if self.tick == 1 else f"{self.tick:,} duels"
         if not self.is_heard:
             return f"nothing has been heard after {duels}: no arm leads yet"
@@ -265,16 +263,17 @@ class Standing:
 
     @property
     def weighed(self) -> str:
-        """What a declaration rests on, where the intervals rest on less; else empty."""
+        """The basis of a declaration if the intervals have a smaller one; otherwise empty."""
         bets = self.bets
         if self.winner is None or bets is None or bets.is_vote or bets.told.is_told:
             return ""
         return "declared from conversions and silence; intervals are from conversions alone"
 
     def rows(self) -> list[Row]:
-        """What the table shows: a row an arm, the leader first, then by how many each beats.
+        """Return the rows of the table, one for each arm.
 
-        With Borda's winner for a target, by score.
+        The leader comes first, then the arms by the number of arms they beat. If the target is
+        Borda's winner, they are sorted by score.
         """
         leader, beats = self.leader, beaten(self.mean)
         mean, lower, upper, rank = (
@@ -295,11 +294,14 @@ class Standing:
         ]
 
     def plot(self, ax: Axes | None = None, *, kind: str | None = None) -> Axes:
-        """Draw where it stands; needs matplotlib.
+        """Draw the standing; needs matplotlib.
 
-        ``"evidence"`` is each arm's over time, with the line at which an arm is declared the
-        winner; ``"intervals"`` is the leader against every other arm. The first is the default
-        where there is evidence.
+        Parameters
+        ----------
+        ax : the axes to draw on; new ones if None.
+        kind : ``"evidence"`` for the evidence of each arm over time, with the line of a
+            declaration; ``"intervals"`` for the leader against every other arm. By default the
+            first, if there is evidence.
         """
         from duelay.show import plots
 

@@ -1,1 +1,1 @@
-"""Showing things: tables, figures, notebooks. Imported only when something is shown."""
+"""Tables, figures and notebook views, which are imported only when something is shown."""

@@ -1,6 +1,6 @@
-"""What every figure has: colours and dashes, panels, axes, keys, and how it is saved.
+"""Colours, panels, axes, keys and saving of all figures.
 
-Matplotlib comes with the extra ``duelay[plots]``: `check` says so where it is missing.
+Matplotlib comes with the extra ``duelay[plots]``; `check` says so if it is missing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Building blocks for what notebooks show: text made safe, tables, and small charts as SVG.
+"""HTML building blocks of notebook views: escaped text, tables, and small SVG charts.
 
-Nothing here knows about duels. Colours are translucent and lines take the colour of the text, so
-that a dark page shows them as well as a light one.
+Colours are translucent, and lines have the colour of the text, so that they suit light and dark
+pages.
 """
 
 from __future__ import annotations

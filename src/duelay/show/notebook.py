@@ -1,7 +1,7 @@
-"""What a notebook shows: problems, laws, players, standings and results as HTML.
+"""Notebook views of problems, laws, players, standings and results as HTML.
 
-The types' `_repr_html_` calls it. It needs only the core install, stays small for any number of
-arms, and never raises: what cannot be shown as HTML is shown as text.
+The `_repr_html_` methods call these functions. They need only the core install, give a small page
+for any number of arms, and fall back to text instead of raising.
 """
 
 from __future__ import annotations

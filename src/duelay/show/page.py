@@ -1,4 +1,4 @@
-"""A report as one HTML file: its text is Markdown, its pictures are inside, it fetches nothing."""
+"""Render a Markdown report as one HTML file with its pictures inside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of results, problems, standings, laws and traffic, by matplotlib."""
+"""Plots of results, problems, standings, laws and traffic by matplotlib."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from duelay.problems import Problem
     from duelay.traffic import Traffic
 
-_NAMED = 40  # arms that have room for their names
-_MANY = 50  # laws by pair that are drawn
+_MAX_NAMED_ARMS = 40
+_MAX_LAWS = 50  # of a law by pair
 
 BAND_WORDS = {"sd": "mean ± sd", "mean": "mean, 95 % confidence"}
 
@@ -42,9 +42,17 @@ BAND_WORDS = {"sd": "mean ± sd", "mean": "mean, 95 % confidence"}
 def regret_figure(
     results: Sequence[Result], labels: Sequence[str] | None = None, *, band: str = "sd"
 ) -> Figure:
-    """Draw mean regret over time, a line a policy, each with a band.
+    """Draw the mean regret of several results over time, each with a band.
 
-    The band is one standard deviation (``"sd"``) or a 95 % interval for the mean (``"mean"``).
+    Parameters
+    ----------
+    results : of `duelay.simulate`, at least one.
+    labels : one for each result; the policies if None.
+    band : ``"sd"`` for one standard deviation, ``"mean"`` for a 95 % interval of the mean.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
     """
     figure_class = check()
     if not results:
@@ -67,7 +75,13 @@ def draw_regret(
     *,
     band: str = "sd",
 ) -> None:
-    """Draw the lines and bands of some results on one pair of axes."""
+    """Draw the mean regret of several results on given axes.
+
+    Parameters
+    ----------
+    axes : the axes to draw on.
+    results, labels, band : as in `regret_figure`.
+    """
     labels = [short(label) for label in labels or [result.label for result in results]]
     if len(labels) != len(results):
         raise ValueError(
@@ -94,7 +108,7 @@ def draw_regret(
 
 
 def stops_figure(results: Sequence[Result], labels: Sequence[str]) -> Figure:
-    """Draw the share of runs that have declared a winner by then, a line a policy."""
+    """Draw the share of runs with a declared winner over time, with a line for each policy."""
     figure: Figure = check()(figsize=(7.2, 4.5), layout="constrained")
     axes = figure.subplots()
     shares = [
@@ -111,9 +125,9 @@ def stops_figure(results: Sequence[Result], labels: Sequence[str]) -> Figure:
 
 
 def draw_stops(axes: Axes, results: Sequence[Result], labels: Sequence[str]) -> None:
-    """Draw when runs declare a winner, a thin line for wrong ones, and the error that is allowed.
+    """Draw the times of declarations, a thin line for wrong ones, and the error that is allowed.
 
-    If some runs never declare one, all lines go on to the horizon, which is marked.
+    If some runs never declare a winner, all lines continue to the horizon, which is marked.
     """
     is_cut = not all(result.is_declared.all() for result in results)
     ends = [float(result.measured[result.is_declared].max(initial=1.0)) for result in results]
@@ -141,7 +155,7 @@ def draw_stops(axes: Axes, results: Sequence[Result], labels: Sequence[str]) -> 
 
 
 def draw_result(axes: Axes | None, result: Result, band: str = "sd") -> Axes:
-    """Draw one result's mean regret and band; on new axes where none are given."""
+    """Draw the mean regret and band of one result; on new axes if `axes` is None."""
     axes = new_axes(6.0, 3.8) if axes is None else axes
     draw_regret(axes, [result], band=band)
     axes.set_title(_title(result))
@@ -150,7 +164,7 @@ def draw_result(axes: Axes | None, result: Result, band: str = "sd") -> Axes:
 
 
 def draw_problem(axes: Axes | None, problem: Problem) -> Axes:
-    """Draw the preferences: blue where the row's arm wins, orange where it loses."""
+    """Draw the preference matrix: blue where the row's arm wins, orange where it loses."""
     winner = problem.winner if problem.has_winner else None
     axes = draw_matrix(axes, problem.matrix, problem.arms, winner)
     found = f"{problem.arms[winner]} wins" if winner is not None else "no Condorcet winner"
@@ -170,7 +184,7 @@ def draw_matrix(axes: Axes | None, matrix: Any, arms: Sequence[str], bold: int |
     image = axes.imshow(matrix, cmap=colours, vmin=0.5 - most, vmax=0.5 + most)
     bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
     bar.set_label("how often the row's arm beats the column's", fontsize="small")
-    if k > _NAMED:
+    if k > _MAX_NAMED_ARMS:
         return axes
     names = [arm_name(arm) for arm in arms]
     is_upright = max(len(arm) for arm in arms) > 3
@@ -235,7 +249,8 @@ def draw_standing(axes: Axes | None, standing: Standing) -> Axes:
     If the target is Borda's winner: every arm's score, and a line at the leader's lower bound.
     """
     is_borda = standing.scores is not None
-    rows = [row for row in standing.rows() if is_borda or row.arm != standing.leader][:_NAMED]
+    rows = [row for row in standing.rows() if is_borda or row.arm != standing.leader]
+    rows = rows[:_MAX_NAMED_ARMS]
     line = rows[0].lower if is_borda else 0.5
     axes = new_axes(6.0, 2.1 + 0.28 * len(rows)) if axes is None else axes
     heard = [(place, row) for place, row in enumerate(rows) if not np.isnan(row.mean)]
@@ -281,7 +296,7 @@ def draw_delay(axes: Axes | None, laws: Sequence[Law]) -> Axes:
     """Draw tau by age, one line for each law; for a single law also bars of when they come."""
     axes = new_axes(6.0, 3.8) if axes is None else axes
     pairs = Counter(laws)
-    shown = list(pairs)[:_MANY]
+    shown = list(pairs)[:_MAX_LAWS]
     reach = notebook.span(shown)
     ages = reach.ages(400)
     ages = ages[ages >= reach.first] if reach.is_log else ages
@@ -302,7 +317,7 @@ def draw_delay(axes: Axes | None, laws: Sequence[Law]) -> Axes:
         axes.axhline(1 - never, color="#999999", linewidth=1, linestyle="--",
                      label=f"{100 * never:.3g} % never come")  # fmt: skip
     title = str(shown[0]) if len(pairs) == 1 else f"{len(pairs)} laws by pair of arms"
-    axes.set_title(short(title if len(shown) == len(pairs) else f"{title}, {_MANY} of them"))
+    axes.set_title(short(title if len(shown) == len(pairs) else f"{title}, {_MAX_LAWS} of them"))
     axes.set_xlabel(f"{reach.unit} since the duel")
     axes.set_ylabel("share of the conversions")
     axes.set_ylim(0, 1.02)

@@ -1,4 +1,4 @@
-"""A plain table, for standings and for the command line."""
+"""Plain text tables for standings and the command line."""
 
 from __future__ import annotations
 
