@@ -49,7 +49,7 @@ def main() -> None:
         ]  # fmt: skip
         rows.append(row(law, dataset, finals))
     columns = ["delay", "dataset", "coin", "99 %", "worst", "turns", "99 %", "worst", "apart"]
-    pages.keep("coin-or-turns", "make turns", [pages.table(columns, rows)])
+    pages.keep("coin-or-turns", "python -m benchmarks turns", [pages.table(columns, rows)])
 
 
 if __name__ == "__main__":

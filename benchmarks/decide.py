@@ -1,4 +1,4 @@
-"""How soon a winner is declared, and how often wrongly: ``make decide``.
+"""How soon a winner is declared, and how often wrongly: ``python -m benchmarks decide``.
 
 Writes the tables of docs/studies.md that are about deciding. `declared` has the mean number of
 duels until a winner is declared, 1000 runs each; `tied` the share of false declarations where two
@@ -282,7 +282,7 @@ def main() -> None:
     for name in options.tables:
         made = makers[name]()
         if not options.quick:
-            pages.keep(f"decide-{name}", "make decide", [made])
+            pages.keep(f"decide-{name}", "python -m benchmarks decide", [made])
 
 
 if __name__ == "__main__":

@@ -314,7 +314,7 @@ def main() -> None:
         print(f"{table(*part, left=(0, 2, 3)) if is_table else part}\n")
         if options.write:
             kept = pages.table(*part) if is_table else pages.text(part)
-            pages.keep(name, "make bench", [kept])
+            pages.keep(name, "python -m benchmarks bench", [kept])
     print(f"measured in {time.perf_counter() - begin:.0f} s")
 
 

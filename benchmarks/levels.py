@@ -13,7 +13,7 @@ import sys
 
 import pages
 
-COMMAND = "make levels"
+COMMAND = "python -m benchmarks levels"
 SETTINGS = {"random": "random", "random votes": "random, votes", "adaptive": "coin",
             "adaptive votes": "votes", "alternate": "alternating",
             "champion": "champion first"}  # fmt: skip

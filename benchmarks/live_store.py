@@ -260,7 +260,7 @@ def main() -> None:
             parts = PARTS[name](Path(folder))
         print(pages.render(parts), flush=True)
         if "--write" in sys.argv:
-            pages.keep(f"live-{name}", "make live", parts)
+            pages.keep(f"live-{name}", "python -m benchmarks live", parts)
 
 
 if __name__ == "__main__":

@@ -195,7 +195,7 @@ def main() -> None:
     parts = [pages.table(columns, rows)]
     print(pages.render(parts))
     if "--write" in sys.argv:
-        pages.keep("load", "make load", parts)
+        pages.keep("load", "python -m benchmarks load", parts)
 
 
 if __name__ == "__main__":

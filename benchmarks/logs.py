@@ -16,7 +16,7 @@ import duelay
 import made_logs
 import pages
 
-COMMAND = "make logs"
+COMMAND = "python -m benchmarks logs"
 SHARES = (0.1, 0.3, 0.6, 0.9)  # of the answers that come: the curve is looked at there
 FITTED = 5  # every so manieth log has laws fitted to it
 

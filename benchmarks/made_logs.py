@@ -1,4 +1,4 @@
-"""Logs whose truth is known: for tests of what is estimated from them, and for `make logs`."""
+"""Logs whose true preferences and delays are known, for tests and for `logs.py`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Mutation testing: change one sign, number or comparison of a module, and some test must fail.
 
-    make mutants MODULE=ledger/votes
+    python -m benchmarks mutants ledger/votes
 
 `mutants.toml` says which tests are to notice, which changes cannot be noticed and why, and what was
 found. cosmic-ray makes the mutants. They live in a copy of the tree, interpreted, one at a time,

@@ -119,7 +119,7 @@ def main() -> None:
     tests = [[f"`{test.__name__}`", str(count)] for test, count in zip(TESTS, counts, strict=True)]
     alarms = pages.table(["test, at 5 %", f"alarms of {seeds}"], tests)
     if seeds == SEEDS:
-        pages.keep("noon", "make noon", [numbers, pages.text(led), alarms])
+        pages.keep("noon", "python -m benchmarks noon", [numbers, pages.text(led), alarms])
 
 
 def _three(values: list[float]) -> list[str]:

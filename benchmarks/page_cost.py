@@ -1,4 +1,4 @@
-"""What the page of a million duels costs: ``make page``.
+"""What the page of a million duels costs: ``python -m benchmarks page``.
 
 That it does not grow with the duels is tested, by what is counted: `tests/page/test_budget.py`.
 
@@ -73,7 +73,7 @@ def main() -> None:
     names = ["duels", "arms", "processor, ms: an experiment", "a pair", "the list"]
     print(pages.render([pages.table(names, costs)]))
     if "--write" in sys.argv:
-        pages.keep("page", "make page", parts)
+        pages.keep("page", "python -m benchmarks page", parts)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from duelay import delays
 
 LAW = delays.Geometric(0.01)
 SIX = ("six-rankers", "mslr", "tennis", "arithmetic", "car", "sushi")
-COMMAND = "make regrets"
+COMMAND = "python -m benchmarks regrets"
 
 
 class Measured(NamedTuple):
@@ -90,7 +90,8 @@ def main() -> None:
     ]  # fmt: skip
     columns = ["dataset", "delay", "T", "regret", "worst run", "led by the winner"]
     pages.keep("long-and-silent", COMMAND, [pages.table(columns, rows)])
-    pages.keep("limits", "make numbers", quick_numbers.limits())  # it quotes what was found
+    # It quotes the regrets that were just measured.
+    pages.keep("limits", "python -m benchmarks numbers", quick_numbers.limits())
 
 
 if __name__ == "__main__":

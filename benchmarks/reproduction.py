@@ -14,7 +14,7 @@ import pages
 from duelay import experiments
 from duelay._core.files import write_whole
 
-COMMAND = "make reproduction"
+COMMAND = "python -m benchmarks reproduction"
 
 
 def main() -> None:

@@ -122,7 +122,8 @@ def main() -> None:
     heads = ["arms", "T", "runs", "policy", "regret", "led", "µs a duel", "MB"]
     canvas.save(draw(found), pages.ROOT / "docs" / "studies" / "scaling.svg")
     picture = "![Regret, time and memory from 5 to 1000 arms](studies/scaling.svg)"
-    pages.keep("scaling", "make scaling", [pages.text(picture), pages.table(heads, rows)])
+    parts = [pages.text(picture), pages.table(heads, rows)]
+    pages.keep("scaling", "python -m benchmarks scaling", parts)
 
 
 if __name__ == "__main__":

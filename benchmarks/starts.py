@@ -86,7 +86,7 @@ def main() -> None:
                 print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
     print(table(heads, rows, left=(0, 1)))
     if options.write:
-        pages.keep("bench-start", "make bench", [pages.table(heads, rows)])
+        pages.keep("bench-start", "python -m benchmarks bench", [pages.table(heads, rows)])
 
 
 if __name__ == "__main__":

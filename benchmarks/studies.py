@@ -23,7 +23,7 @@ from duelay.experiments import sweep
 from duelay.experiments.reading import BUILT_IN
 
 NAMES = [name for name in BUILT_IN if name != "paper"]
-COMMAND = "make studies"
+COMMAND = "python -m benchmarks studies"
 
 
 def tables(results: Any) -> list[pages.Part]:

@@ -34,7 +34,7 @@ from duelay._core.files import write_whole
 from duelay.problems import bradley_terry, close_rival, cyclic
 from tried import random_problem
 
-COMMAND = "make tried"
+COMMAND = "python -m benchmarks tried"
 WORKERS = 1
 
 # Tuned on: Bradley-Terry, random matrices with a winner, and arms on a line, in turn.

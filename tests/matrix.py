@@ -1,4 +1,4 @@
-"""`make test-matrix`: the quick tests on every Python, and on the oldest of what we depend on.
+"""Run the quick tests on every Python, and on the oldest versions of all dependencies.
 
 They run interpreted, and a sample of the golden duels compiled.
 

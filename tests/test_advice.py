@@ -40,7 +40,7 @@ def test_other_winners():
         duelay.recommend(target="borda", order_free=False)
     with pytest.raises(ValueError, match="target borda needs conversions that say"):
         duelay.recommend(100, feedback="counts", target="borda")
-    with pytest.raises(ValueError, match="target must be one of"):
+    with pytest.raises(ValueError, match="target"):
         duelay.recommend(target="best")
 
 
@@ -52,7 +52,7 @@ def test_votes_need_no_law():
     assert player.tell(player.ask(), winner="second") == "counted"
     borda = duelay.recommend(feedback="votes", target="borda", order_free=False).policy
     assert borda == duelay.Borda(delay=None, order="champion")
-    with pytest.raises(ValueError, match="feedback must be one of"):
+    with pytest.raises(ValueError, match="feedback"):
         duelay.recommend(feedback="likes")
 
 
@@ -100,7 +100,7 @@ def test_it_bears_long_delays_and_silence(runs):
 
 
 def test_counts_have_no_age():
-    with pytest.raises(ValueError, match="window does not fit feedback='counts'"):
+    with pytest.raises(ValueError, match="window does"):
         duelay.recommend(100, feedback="counts", window=10)
 
 

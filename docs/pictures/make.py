@@ -1,4 +1,6 @@
-"""Draw the README's figure and the pictures of the concepts page: ``make pictures``.
+"""Draw the README's figure and the pictures of the concepts page.
+
+    python -m benchmarks pictures [NAME ...]
 
 The same seed gives the same pictures. `regret` takes some minutes, the others seconds; names of
 pictures as arguments draw those alone.

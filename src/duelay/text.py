@@ -73,7 +73,15 @@ def named(kind: str, name: str) -> Callable[[C], C]:
 
 
 def alias(kind: str, name: str) -> Callable[[M], M]:
-    """Give the law or policy that a function returns another name in text."""
+    """Return a decorator that gives what a function returns another name in text.
+
+    Parameters
+    ----------
+    kind : str
+        ``"law"``, ``"policy"`` or ``"traffic"``.
+    name : str
+        The name, such as ``"recommended"`` for a policy.
+    """
 
     def register(make: M) -> M:
         _ALIASES[kind][name] = make
@@ -83,12 +91,24 @@ def alias(kind: str, name: str) -> Callable[[M], M]:
 
 
 def aliases(kind: str) -> dict[str, Any]:
-    """Return what each alias of a kind stands for."""
+    """Return what each alias of a kind stands for.
+
+    Parameters
+    ----------
+    kind : str
+        ``"law"``, ``"policy"`` or ``"traffic"``.
+    """
     return {name: make() for name, make in _ALIASES[kind].items()}
 
 
 def names(kind: str) -> dict[str, type]:
-    """Return every class of a kind ("law", "policy" or "traffic") by its name in text."""
+    """Return every class of a kind by its name in text.
+
+    Parameters
+    ----------
+    kind : str
+        ``"law"``, ``"policy"`` or ``"traffic"``.
+    """
     return dict(_KINDS[kind])
 
 

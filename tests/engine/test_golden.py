@@ -1,4 +1,4 @@
-"""The first duels of each policy for seed 0, written down: `make golden` writes them anew."""
+"""The first duels of each policy for seed 0; `python -m benchmarks golden` writes them."""
 
 import json
 from pathlib import Path
@@ -32,6 +32,9 @@ FORMS = [
     "mrr-db-delay:schedule=1/2/4,pairs=ordered",
     "mrr-db-delay:schedule=2/5/9,feedback=counts",
 ]
+# A policy without a form in the list above is played with its defaults.
+NAMES = [getattr(policies, name).text_name for name in policies.__all__]
+FORMS += [name for name in NAMES if name not in {form.partition(":")[0] for form in FORMS}]
 # Types that the others have, put together in another way: compiling them again takes long.
 MIXED = ["double-thompson:order=alternate,ties=regret,delay=geometric:0.1"]
 

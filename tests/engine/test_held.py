@@ -122,7 +122,7 @@ def test_bad_settings_are_refused(told, message):
 
 
 def test_a_player_cannot_be_kept_from_its_own_duels():
-    with pytest.raises(ValueError, match="stale needs a compiled policy"):
+    with pytest.raises(ValueError, match="stale"):
         duelay.simulate(
             PROBLEM, Live(duelay.RUCB()), delay=LAW, horizon=10, setting=duelay.Setting(stale=1)
         )

@@ -36,7 +36,7 @@ def test_law_and_matrix_are_within_four_standard_errors(kind):
 @pytest.mark.long
 @pytest.mark.parametrize("kind", made_logs.LAWS)
 def test_all_intervals_cover_together(kind):
-    """A part of what `make logs` measures."""
+    """A part of what `python -m benchmarks logs` measures."""
     covered = 0
     for seed in range(30):
         made = made_logs.make(kind, seed, n=1000)

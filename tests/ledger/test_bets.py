@@ -375,7 +375,7 @@ def test_the_path_keeps_the_past_in_little_room():
 def test_of_two_tied_arms_none_is_declared_more_often_than_promised(
     law, batch, winner_exists, told
 ):
-    """Looked at after every tick; `make decide` has all laws, with 2000 runs."""
+    """Looked at after every tick; `python -m benchmarks decide` has all laws, with 2000 runs."""
     policy = duelay.Decide(delay=told, error=0.2, winner_exists=winner_exists)
     result = duelay.simulate(
         TIED, policy, delay=law, horizon=20_000, runs=150, seed=5, stop=0.2,

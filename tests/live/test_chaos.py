@@ -1,6 +1,6 @@
 """What was acknowledged is there, once, whatever is killed, stopped or filled up.
 
-`make chaos` kills more often and waits longer: DUELAY_KILLS says how often.
+DUELAY_KILLS says how often; CONTRIBUTING.md has a command that kills more often.
 """
 
 import os

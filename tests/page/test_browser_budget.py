@@ -1,6 +1,6 @@
 """What the page of a million duels costs a browser: bytes and elements, at first and renewed.
 
-How long that takes is for `make page`, which writes the seconds.
+How long that takes is for `python -m benchmarks page`, which writes the seconds.
 """
 
 import httpx

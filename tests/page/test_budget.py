@@ -1,6 +1,6 @@
 """What a page costs does not grow with the duels: statements, rows looked at, and calls, counted.
 
-`make page` says how many seconds that is, of a million duels.
+`python -m benchmarks page` says how many seconds that is, of a million duels.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""The tutorial, done in a browser as it says; its pictures are made here: `make tutorial`."""
+"""The steps of the tutorial in a browser; `python -m benchmarks tutorial` writes its pictures."""
 
 import io
 import os

@@ -146,9 +146,9 @@ def test_once_arms_change_a_winner_that_was_taken_for_granted_costs_twice_the_er
 @pytest.mark.parametrize(
     "change, words",
     [
-        (lambda player: player.add_arm(""), "name must be a text"),
-        (lambda player: player.add_arm(3), "name must be a text"),
-        (lambda player: player.retire_arm("z"), "name must be that of an arm, "),
+        (lambda player: player.add_arm(""), "name must"),
+        (lambda player: player.add_arm(3), "name must"),
+        (lambda player: player.retire_arm("z"), "name must"),
         (lambda player: (player.retire_arm("a"), player.retire_arm("b")), "two arms must stay"),
     ],
 )

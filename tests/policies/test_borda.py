@@ -9,7 +9,8 @@ import naive
 from duelay import delays
 from duelay.ledger import age_to, assume, open_ledger, record
 from duelay.ledger.assumption import FOREVER
-from duelay.policies.borda import borda_rule, drop_arms, is_behind, log_error_at
+from duelay.players.scores import is_behind
+from duelay.policies.borda import borda_rule, drop_arms, log_error_at
 from duelay.policies.turn import calm_until, turn
 
 

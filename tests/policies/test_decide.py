@@ -204,10 +204,10 @@ def test_the_policy_is_a_recipe_that_nobody_changes():
 
 
 def test_an_order_other_than_the_coin_is_refused():
-    with pytest.raises(ValueError, match="order must be 'coin' for a policy that decides"):
+    with pytest.raises(ValueError, match="order must"):
         duelay.Decide(order="champion")
     for error in (0, 1, -0.1, "x"):
         with pytest.raises(ValueError, match="error must be"):
             duelay.Decide(error=error)
-    with pytest.raises(ValueError, match="corrects_position must be False"):
+    with pytest.raises(ValueError, match="corrects_position"):
         duelay.Decide().start(2, feedback="votes", corrects_position=True)

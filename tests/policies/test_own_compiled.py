@@ -93,7 +93,7 @@ def test_the_example_finds_the_winner():
         problem, example.RelativeConfidence(), delay="geometric:0.1", horizon=3000, runs=4
     )
     assert (result.leader == problem.winner).all()
-    with pytest.raises(ValueError, match=r"alpha must be above 0\.5, got 0\.5"):
+    with pytest.raises(ValueError, match="alpha"):
         example.RelativeConfidence(alpha=0.5)
 
 

@@ -356,7 +356,7 @@ def test_arms_are_shown_in_either_order_alike(order):
 
 def test_an_unknown_order_is_named():
     for policy in (duelay.RUCB, duelay.RUCBDelay, duelay.RRDBDelay, duelay.DoubleThompson):
-        with pytest.raises(ValueError, match="order must be one of champion, coin, alternate"):
+        with pytest.raises(ValueError, match="order must"):
             policy(order="dice")
 
 

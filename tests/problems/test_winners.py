@@ -83,7 +83,7 @@ def test_problems_with_one():
     assert mslr_like(40, 3) == problem and mslr_like(40, 4) != problem
     assert generate("mslr-like:40,3") == problem
     assert leader(4, 1.5) == bradley_terry([1.5, 1, 0.75, 0.5])
-    with pytest.raises(ValueError, match="target must be one of condorcet, copeland, borda"):
+    with pytest.raises(ValueError, match="target"):
         problem.winners("plato")
 
 

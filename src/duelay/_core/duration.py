@@ -30,13 +30,19 @@ _LONGEST = 100  # characters of a text
 
 
 class Duration(float):
-    """A length of time, longer than zero: a float of seconds that remembers to be one.
+    """A positive length of time: a float of seconds that keeps its unit.
 
-    It is made from text, from a `datetime.timedelta` or from another duration. Units are w, d, h,
-    m, s and ms, the largest first; one amount may have a word instead, "3 days". Arithmetic gives
-    plain floats, in seconds. It equals only other durations: a window of 60 ticks is not one of 60
-    seconds.
+    Units are w, d, h, m, s and ms, the largest first; a single amount may have a word instead, as
+    in ``"3 days"``. Arithmetic gives plain floats, in seconds. A duration equals only other
+    durations: a window of 60 ticks is not one of 60 seconds.
 
+    Parameters
+    ----------
+    length : str, datetime.timedelta or Duration
+        The length, such as ``"2h30m"``.
+
+    Examples
+    --------
     >>> Duration("2h30m"), float(Duration("2h30m")), str(Duration("90s"))
     (Duration('2h30m'), 9000.0, '1m30s')
     """
@@ -47,7 +53,13 @@ class Duration(float):
 
     @classmethod
     def of(cls, seconds: float) -> Duration:
-        """The duration of a number of seconds."""
+        """Return the duration of a number of seconds.
+
+        Parameters
+        ----------
+        seconds : float
+            The seconds, above 0.
+        """
         if not 0 < seconds < math.inf:  # also refuses nan
             raise ValueError(f"seconds must be finite and longer than zero, got {seconds!r}")
         return float.__new__(cls, seconds)

@@ -36,6 +36,13 @@ def independence(history: History, *, level: float = 0.05) -> Finding:
     another order makes neighbours alike.
 
     Power above 90 %: every visitor answers a pair twice in a row, 400 answers.
+
+    Parameters
+    ----------
+    history : History
+        The duels and their answers.
+    level : float
+        The probability of a false alarm.
     """
     name, level = "independence", check_level(level)
     _, heard, _ = cut(history)

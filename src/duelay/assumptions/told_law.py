@@ -43,6 +43,15 @@ def told_law(history: History, delay: Delay | str, *, level: float = 0.05) -> Fi
     such as an answer before its first age, has a p-value of 0.
 
     Power above 90 %: the mean delay is told half too long, 300 answers.
+
+    Parameters
+    ----------
+    history : History
+        The duels and their answers.
+    delay : Law, ByPair or str
+        The law to test.
+    level : float
+        The probability of a false alarm.
     """
     name, level = "told law", check_level(level)
     delay = check_delay(delay, history.n_arms)

@@ -145,13 +145,24 @@ class Law(ABC):
         return _like(q, np.where(reached, high.astype(np.float64), np.inf))
 
     def guess(self, q: Floats) -> Floats:
-        """Return about the smallest tick with tau >= q, for each q that is reached."""
+        """Return an approximation of the smallest tick with tau >= q.
+
+        Parameters
+        ----------
+        q : array_like
+            Probabilities.
+        """
         return np.ones(q.shape)
 
     def invert(self, q: Floats) -> Floats:
-        """The smallest age in seconds with tau >= q, for each q that a law in time reaches.
+        """Return the smallest age in seconds with tau >= q, for each q that a law in time reaches.
 
-        It is right to a relative 1e-12.
+        The relative error is at most 1e-12.
+
+        Parameters
+        ----------
+        q : array_like
+            Probabilities.
         """
         low, high = np.zeros(q.shape), np.ones(q.shape)
         while (short := (high < 2.0**1000) & self.is_short(high, q)).any():
@@ -166,7 +177,15 @@ class Law(ABC):
         return np.where(q > 0, high, 0.0)
 
     def is_short(self, age: Floats, q: Floats) -> Any:
-        """Whether fewer than a share q have come by each age."""
+        """Return whether fewer than a share q have come by each age.
+
+        Parameters
+        ----------
+        age : array_like
+            Ages.
+        q : array_like
+            Shares.
+        """
         return self.cdf(age) < q
 
     def sample(self, size: int | tuple[int, ...] | None = None, seed: Any = None) -> Any:

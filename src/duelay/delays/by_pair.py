@@ -66,7 +66,15 @@ class ByPair:
 
     @classmethod
     def of(cls, n_arms: int, law: Callable[[int, int], Law]) -> ByPair:
-        """The law of each pair from a function of `first` and `second`."""
+        """Return the laws of all pairs from a function.
+
+        Parameters
+        ----------
+        n_arms : int
+            The number of arms, K.
+        law : callable
+            Returns the law of an ordered pair, given `first` and `second`.
+        """
         return cls(tuple(law(i, j) for i in range(n_arms) for j in range(n_arms)))
 
     @property
@@ -80,7 +88,13 @@ class ByPair:
         return self.laws[0].in_time
 
     def at(self, first: int, second: int) -> Law:
-        """The law for this ordered pair."""
+        """Return the law of an ordered pair.
+
+        Parameters
+        ----------
+        first, second : int
+            The arms, in the order in which they are shown.
+        """
         return self.laws[first * self.n_arms + second]
 
     @property
@@ -94,19 +108,45 @@ class ByPair:
         return self._each(lambda law: law.never)
 
     def cdf(self, t: ArrayLike) -> Floats:
-        """tau_t for each pair."""
+        """Return tau_t of each pair: the share of conversions that have come by age t.
+
+        Parameters
+        ----------
+        t : array_like
+            Ages: ticks, or for a law in time seconds or durations.
+        """
         return self._each(lambda law: law.cdf(t))
 
     def pmf(self, t: ArrayLike) -> Floats:
-        """P(D = t) for each pair."""
+        """Return P(D = t) of each pair.
+
+        Parameters
+        ----------
+        t : array_like
+            Ages: ticks, or for a law in time seconds or durations.
+        """
         return self._each(lambda law: law.pmf(t))
 
     def quantile(self, q: ArrayLike) -> Floats:
-        """The smallest t with tau_t >= q for each pair."""
+        """Return the smallest t with tau_t >= q, for each pair.
+
+        Parameters
+        ----------
+        q : array_like
+            Probabilities.
+        """
         return self._each(lambda law: law.quantile(q))
 
     def sample(self, size: int | tuple[int, ...] | None = None, seed: Any = None) -> Floats:
-        """Draw delays for each pair."""
+        """Draw delays for each pair.
+
+        Parameters
+        ----------
+        size : int or tuple of int, optional
+            The shape of the result; one number if None.
+        seed : int or numpy.random.Generator, optional
+            The source of randomness.
+        """
         rng = generator(seed)
         return self._each(lambda law: law.sample(size, rng))
 
@@ -115,7 +155,13 @@ class ByPair:
         return answers.reshape(self.n_arms, self.n_arms, *answers.shape[1:])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw tau by age, one line for each law; needs matplotlib."""
+        """Draw tau by age, one line for each law. Needs matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; new axes if None.
+        """
         from duelay.show import plots
 
         return plots.draw_delay(ax, self.laws)

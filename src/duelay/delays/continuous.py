@@ -99,7 +99,7 @@ class ShapedLaw(ContinuousLaw):
 @named("law", "weibull")
 @dataclass(frozen=True)
 class Weibull(ShapedLaw):
-    """A Weibull time rounded up: a tail heavier than geometric for a shape below one.
+    """A Weibull delay. In ticks it is rounded up.
 
     Parameters
     ----------
@@ -139,9 +139,10 @@ class Weibull(ShapedLaw):
 @named("law", "pareto")
 @dataclass(frozen=True)
 class Pareto(ShapedLaw):
-    """A Pareto time of the second kind, Lomax's, rounded up: a tail that falls like x^-shape.
+    """A Pareto delay of the second kind (Lomax). In ticks it is rounded up.
 
-    A shape of at most one has an infinite mean, though every conversion comes.
+    The tail falls like x^-shape. With a shape of at most 1 the mean is infinite, although every
+    conversion comes.
 
     Parameters
     ----------
@@ -185,9 +186,12 @@ class Pareto(ShapedLaw):
 @named("law", "exponential")
 @dataclass(frozen=True, repr=False)
 class Exponential(ContinuousLaw):
-    """A time with the given mean that forgets how long it has taken, rounded up to a whole tick.
+    """An exponential delay. In ticks it is rounded up to a whole tick.
 
-    In time it is not rounded: at every age the same share of what is left comes within a minute.
+    Parameters
+    ----------
+    mean : float, Duration or str
+        The mean before rounding. With a duration, such as ``"2h"``, the law is in time.
 
     Parameters
     ----------
@@ -240,7 +244,7 @@ class Exponential(ContinuousLaw):
 @named("law", "gamma")
 @dataclass(frozen=True)
 class Gamma(ShapedLaw):
-    """A gamma time rounded up: the sum of `shape` exponential times, each of mean `scale`.
+    """A gamma delay. In ticks it is rounded up.
 
     Parameters
     ----------
@@ -283,7 +287,7 @@ class Gamma(ShapedLaw):
 @named("law", "log-normal")
 @dataclass(frozen=True)
 class LogNormal(ContinuousLaw):
-    """A log-normal time rounded up: half come by `median`; `sigma` is the spread of its logarithm.
+    """A log-normal delay. In ticks it is rounded up.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ _NO_TEXT = {"has_text": False}
 @named("law", "curve")
 @dataclass(frozen=True, repr=False)
 class Curve(Law):
-    """A law in time by points: by each of `ages`, the share `shares` of the conversions has come.
+    """A law in time that is given by points of its distribution function.
 
     The share grows linearly between two ages, and from 0 at age 0. The rest after the last age
     never comes.
@@ -68,8 +68,17 @@ class Curve(Law):
 
     @classmethod
     def of(cls, delays: Any, never: float = 0.0) -> Curve:
-        """The law of observed delays, in any order; a share `never` of all never comes.
+        """Return the law of observed delays.
 
+        Parameters
+        ----------
+        delays : sequence of Duration, str or float
+            The delays, in any order; plain numbers are seconds.
+        never : float
+            The share of all conversions that never comes.
+
+        Examples
+        --------
         >>> Curve.of([60, 120, 120, 240], never=0.5)
         Curve(ages=(Duration('1m'), Duration('2m'), Duration('4m')), shares=(0.125, 0.375, 0.5))
         """

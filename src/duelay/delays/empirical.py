@@ -19,7 +19,7 @@ _MAX_PRINTED = 50  # entries of a table that are printed
 @named("law", "empirical")
 @dataclass(frozen=True)
 class Empirical(TableLaw):
-    """A law from a table: ``pmf[0]`` is P(D = 1), and 1 - sum(pmf) is the share that never answers.
+    """A law from a table of probabilities.
 
     Parameters
     ----------
@@ -52,7 +52,13 @@ class Empirical(TableLaw):
 
     @classmethod
     def from_samples(cls, samples: ArrayLike) -> Empirical:
-        """The law of observed delays; `inf` or `nan` is a conversion that never came."""
+        """Return the law of observed delays.
+
+        Parameters
+        ----------
+        samples : array_like
+            Delays in ticks; `inf` or `nan` for a conversion that never came.
+        """
         needs = "samples must be whole numbers of at least 1, inf or nan, and must not be empty"
         try:
             delays = np.atleast_1d(np.asarray(samples, dtype=np.float64))

@@ -23,7 +23,7 @@ _MAX_TABLE = 50_000_000  # entries of a table
 @named("law", "geometric")
 @dataclass(frozen=True)
 class Geometric(Law):
-    """Each tick the conversion comes with probability `p`: mean 1/p. The paper's law, p = 0.01.
+    """The geometric law: the conversion comes at each tick with the same probability. Mean 1/p.
 
     Parameters
     ----------
@@ -62,9 +62,12 @@ class Geometric(Law):
 @named("law", "constant")
 @dataclass(frozen=True)
 class Constant(Law):
-    """Every conversion comes after the same number of ticks; 1, the default, is no delay.
+    """The same delay for every conversion; 1 tick, the default, is no delay.
 
-    With a duration, such as "1h", it is in time.
+    Parameters
+    ----------
+    ticks : int, Duration or str
+        The delay. With a duration, such as ``"1h"``, the law is in time.
 
     Parameters
     ----------
@@ -109,9 +112,13 @@ class Constant(Law):
 @named("law", "uniform")
 @dataclass(frozen=True)
 class Uniform(Law):
-    """Every delay from `low` to `high` ticks is equally likely.
+    """Every delay from `low` to `high` is equally likely.
 
-    With two durations, such as "1m" and "10m", it is in time, and the second is the longer one.
+    Parameters
+    ----------
+    low, high : int, Duration or str
+        The shortest and the longest delay. With two durations, such as ``"1m"`` and ``"10m"``, the
+        law is in time, and `high` must be longer than `low`.
 
     Parameters
     ----------
@@ -167,7 +174,7 @@ class Uniform(Law):
 @named("law", "negative-binomial")
 @dataclass(frozen=True)
 class NegativeBinomial(TableLaw):
-    """One tick plus the failures before the `r`-th success of probability `p`; r = 1: geometric.
+    """One tick plus the number of failures before the `r`-th success. With r = 1 it is geometric.
 
     Parameters
     ----------

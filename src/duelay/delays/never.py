@@ -16,7 +16,7 @@ from duelay.text import DEEPEST, named, parse
 @named("law", "never")
 @dataclass(frozen=True)
 class Never(Law):
-    """A share of the conversions never comes; the others follow `law`.
+    """A share of the conversions never comes; the others follow a law.
 
     Parameters
     ----------

@@ -27,7 +27,25 @@ SIX = ("six-rankers", "mslr", "tennis", "arithmetic", "car", "sushi")
 
 @dataclass
 class Claim:
-    """A claim, its verdict, and the numbers behind it."""
+    """A claim, its verdict, and the numbers behind it.
+
+    Attributes
+    ----------
+    title : str
+        The claim in a few words.
+    quote : str
+        What the paper says.
+    test : str
+        What is computed, and when the claim holds.
+    columns, rows : list
+        The numbers behind the verdict, as a table.
+    explanation : str
+        The verdict in words.
+    verdict : str
+        Whether the claim holds.
+    readings : list of str
+        The readings of the paper under which it holds.
+    """
 
     title: str
     quote: str  # what the paper says
@@ -39,7 +57,13 @@ class Claim:
     readings: list[str] = field(default_factory=list)  # those under which it holds
 
     def judge(self, outcomes: dict[str, bool]) -> Claim:
-        """Set the verdict from the outcome under each reading."""
+        """Set the verdict from the outcome under each reading.
+
+        Parameters
+        ----------
+        outcomes : dict
+            Whether the claim holds, by reading.
+        """
         self.readings = [reading for reading, true in outcomes.items() if true]
         if len(self.readings) == len(outcomes):
             self.verdict = "holds"

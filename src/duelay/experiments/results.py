@@ -20,23 +20,53 @@ from duelay.experiments.spec import Grid, Specification
 
 @dataclass(frozen=True)
 class Results:
-    """All results of a specification, by grid, problem, label of the policy, and law."""
+    """All results of a specification, by grid, problem, label of the policy, and law.
+
+    Attributes
+    ----------
+    spec : Specification
+        What was run.
+    by_key : dict
+        The results by the names of the grid, the problem, the policy's label and the law.
+    """
 
     spec: Specification
     by_key: dict[tuple[str, str, str, str], Result]
 
     def get(self, grid: str, problem: str, label: str, law: str | None = None) -> Result:
-        """Return one result; the grid's first law where none is given."""
+        """Return one result; the grid's first law where none is given.
+
+        Parameters
+        ----------
+        grid, problem, label : str
+            The names of the grid and the problem, and the label of the policy.
+        law : str, optional
+            The delay law, as text; the first of the grid if None.
+        """
         if law is None:
             law = str(self.grid(grid).delays[0])
         return self.by_key[grid, problem, label, law]
 
     def grid(self, name: str) -> Grid:
-        """Return a grid by its name."""
+        """Return a grid by its name.
+
+        Parameters
+        ----------
+        name : str
+            The name of the grid.
+        """
         return next(grid for grid in self.spec.grids if grid.name == name)
 
     def panel(self, grid: Grid, problem: str, law: str) -> dict[str, Result]:
-        """Return the results of one problem under one law, by label."""
+        """Return the results of one problem under one law, by label.
+
+        Parameters
+        ----------
+        grid : Grid
+            The grid.
+        problem, law : str
+            The name of the problem, and the delay law as text.
+        """
         return {
             choice.label: self.by_key[grid.name, problem, choice.label, law]
             for choice in grid.policies

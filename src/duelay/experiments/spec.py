@@ -88,7 +88,23 @@ class Caution(NamedTuple):
 
 @dataclass(frozen=True)
 class Specification:
-    """What to run."""
+    """What to run.
+
+    Attributes
+    ----------
+    name, title : str
+        The name, and the title of the report.
+    claims : str
+        Whose claims the report checks, ``"paper"`` or ``"none"``.
+    grids : tuple of Grid
+        The problems, policies and delays to combine.
+    sweep : Sweep, optional
+        The parameter that varies between the grids.
+    modules : tuple of str
+        Modules of the user that the specification imports.
+    band : str
+        What the bands of figures show, ``"sd"`` or ``"mean"``.
+    """
 
     name: str
     title: str

@@ -103,6 +103,13 @@ def save(figure: Figure, path: str | Path) -> None:
     """Write a figure, whole or not at all; the ending of the name says in which format.
 
     The file depends only on what is drawn: it has no dates and no random names.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        The figure.
+    path : str or Path
+        The file; its suffix determines the format.
     """
     import matplotlib
 

@@ -247,6 +247,13 @@ def draw_standing(axes: Axes | None, standing: Standing) -> Axes:
     """Draw the leader against every other arm: estimates, intervals, and the line at 1/2.
 
     If the target is Borda's winner: every arm's score, and a line at the leader's lower bound.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes or None
+        Where to draw; new axes if None.
+    standing : Standing
+        The standing of a player.
     """
     is_borda = standing.scores is not None
     rows = [row for row in standing.rows() if is_borda or row.arm != standing.leader]
@@ -293,7 +300,15 @@ def _bars(standing: Standing) -> str:
 
 
 def draw_delay(axes: Axes | None, laws: Sequence[Law]) -> Axes:
-    """Draw tau by age, one line for each law; for a single law also bars of when they come."""
+    """Draw tau by age, one line for each law; for a single law also bars of when they come.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes or None
+        Where to draw; new axes if None.
+    laws : sequence of Law
+        The laws.
+    """
     axes = new_axes(6.0, 3.8) if axes is None else axes
     pairs = Counter(laws)
     shown = list(pairs)[:_MAX_LAWS]

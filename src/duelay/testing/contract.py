@@ -38,9 +38,29 @@ def live_duels(
     run: int = 0,
     setting: Setting = Setting(),  # noqa: B008, it is frozen
 ) -> list[tuple[int, int]]:
-    """Return the duels of one run, played through `ask` and `tell`.
+    """Play one run through `ask` and `tell`.
 
-    With a setting that has traffic, each is asked and told at its time.
+    With traffic in the setting, each call is made at its time.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy.
+    problem : Problem
+        The arms and their preferences.
+    delay : Law or ByPair
+        The law of the delays.
+    horizon : int
+        The number of duels.
+    seed, run : int
+        The seed, and which of its runs to play.
+    setting : Setting
+        How the run is played, as in `duelay.simulate`.
+
+    Returns
+    -------
+    list of tuple of int
+        The arms of each duel, `first` and `second`.
     """
     recorder = _recorder(problem, horizon, setting)
     plays = np.zeros((problem.n_arms, problem.n_arms), dtype=np.int64)
@@ -117,7 +137,15 @@ class PolicyContract:
     problem = arithmetic(4, 0.15)
 
     def start(self, seed: int = 0, arms: Any = 4) -> Any:
-        """Put the policy to work."""
+        """Start the policy.
+
+        Parameters
+        ----------
+        seed : int
+            The seed of the player.
+        arms : int or sequence of str
+            The arms, or their number.
+        """
         return self._ready().start(arms, seed)
 
     def _ready(self) -> Any:

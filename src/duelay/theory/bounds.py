@@ -147,7 +147,8 @@ def high_probability_bound(
     """Return the regret bound of Theorem 1: RUCB-Delay, with probability 1 - delta.
 
     (2 C(delta/2) + 2 D log 2D) Delta_max + sum_j 2 alpha log T / (tau_1^2 Delta_j)
-    + 4 Delta_max log(2/delta) + sum_j 8 alpha Delta_max log T / (tau_1^2 Delta_j^2).
+    + 4 Delta_max log(2/delta) + sum_j 8 alpha Delta_max log T / (tau_1^2 Delta_j^2), for alpha >=
+    1.
 
     Parameters
     ----------
@@ -261,6 +262,8 @@ def mrr_schedule(
     Without `constants` these are the appendix's formulas: the end of B.1 for conversions, Appendix
     C for counts. With them it is Equation 6, the brief form, rounded up:
     C_1 log(T gamma^2) / gamma^2 + C_2 sqrt(E[D] log(T gamma^2)) / gamma + C_3 E[D] / gamma.
+    The schedule ends where T gamma_m^2 <= e, or n_m exceeds the horizon; that round lasts to the
+    horizon.
 
     Parameters
     ----------
@@ -404,7 +407,7 @@ def minimax_lower_bound(n_arms: int, horizon: int, tau_window: float = 1.0) -> f
 
 
 def lower_bound_instances(n_arms: int, gap: float, k: int = 1) -> tuple[Problem, Problem]:
-    """Return the two problems of Appendix D, which no policy can tell apart cheaply.
+    """Return the two problems of Appendix D, which no policy can distinguish at little cost.
 
     In the first, arm 0 beats all others by `gap`, and they are equal. In the second, arm `k` beats
     arm 0 by `gap` and the others by 2 `gap`. The paper's "for all i > 2" is read as i not in
