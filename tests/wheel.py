@@ -24,7 +24,7 @@ from importlib import metadata, resources
 import duelay
 
 assert metadata.version("duelay") == duelay.__version__
-extras = {"click", "matplotlib", "joblib", "pyarrow", "distributed", "scipy"}
+extras = {"click", "matplotlib", "joblib", "pyarrow", "distributed"}
 assert not extras & set(sys.modules), extras & set(sys.modules)
 
 for name in duelay.datasets.names():
