@@ -97,8 +97,8 @@ COMMANDS = {
         {"NUMBA_DISABLE_JIT": "1", "DUELAY_TUTORIAL": "docs/tutorials"},
     ),
     "golden": Command(
-        ("tests/engine/test_golden.py",),
-        "the first duels of each policy: tests/engine/duels.json",
+        ("tests/simulation/test_golden.py",),
+        "the first duels of each policy: tests/simulation/duels.json",
         "5 minutes",
     ),
     "mutants": Command(

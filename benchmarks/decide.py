@@ -19,13 +19,13 @@ import numpy as np
 import duelay
 import pages
 from duelay import delays, theory
-from duelay.engine import streams
-from duelay.engine.world import NO_ENTRY, duel, make_world, take_due, with_empty_queue
 from duelay.ledger import age_to, hear, record
-from duelay.ledger.assumption import advance, convert, enter
-from duelay.ledger.bets import start_bets
-from duelay.ledger.declare import NOBODY
-from duelay.policies.turn import pick
+from duelay.ledger.delay_models.base import advance, convert, enter
+from duelay.ledger.evidence.eprocess import start_bets
+from duelay.ledger.evidence.stopping import NOBODY
+from duelay.policies.dispatch import pick
+from duelay.simulation import streams
+from duelay.simulation.world import NO_ENTRY, duel, make_world, take_due, with_empty_queue
 from duelay.testing.yardsticks import SAVAGE
 
 DATASETS = ("six-rankers", "mslr", "tennis", "arithmetic", "car", "sushi")

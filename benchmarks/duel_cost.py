@@ -24,12 +24,12 @@ import numpy as np
 import duelay
 import pages
 from duelay import delays
-from duelay.engine import streams
-from duelay.engine.loop import run
-from duelay.engine.tick import new_recorder
-from duelay.engine.world import make_world
 from duelay.problems import bradley_terry, close_rival
-from duelay.show.table import table
+from duelay.show.text_table import table
+from duelay.simulation import streams
+from duelay.simulation.loops.recorder import new_recorder
+from duelay.simulation.loops.ticks import run
+from duelay.simulation.world import make_world
 from yardsticks import PlainDoubleThompson, PlainRUCBDelay, SamePair, TickByTickRUCBDelay
 
 GEOMETRIC, ZIPF = delays.Geometric(0.01), delays.Zipf(1.2, 1000)

@@ -24,7 +24,7 @@ from tqdm import tqdm
 import duelay
 import pages
 from duelay.live import Experiment, verify
-from duelay.live.booking import Ask, Tell
+from duelay.live.writes.requests import Ask, Tell
 
 THREADS = 32
 SECONDS = 5.0  # of each measurement

@@ -28,9 +28,10 @@ from fastapi import FastAPI
 from sqlalchemy import insert
 
 import pages
-from duelay.live import Experiment, Store, schema
-from duelay.live.booking import make_id
-from duelay.live.statements import DUELS_BY_ID, write_duels
+from duelay.live import Experiment, Store
+from duelay.live.storage import schema
+from duelay.live.storage.statements import DUELS_BY_ID, write_duels
+from duelay.live.writes.requests import make_id
 
 CLIENTS = 32
 SECONDS = 6.0
@@ -176,7 +177,7 @@ def main() -> None:
             Experiment.create(store, _NAME, 6, error=1e-12).close()
         with (
             server("load:bare", stores[0]) as plain,
-            server("duelay.service.serving:application", stores[1]) as ours,
+            server("duelay.service.server:application", stores[1]) as ours,
         ):
             for port in (plain, ours):
                 asyncio.run(load(port))  # warm

@@ -21,11 +21,11 @@ from tqdm import tqdm
 import duelay
 import pages
 from duelay.assumptions import TESTS
-from duelay.engine import streams
-from duelay.engine.by_clock import draw_timed_world
-from duelay.engine.by_player import play_by_clock
-from duelay.engine.tick import new_recorder
 from duelay.players.player import Player
+from duelay.simulation import streams
+from duelay.simulation.loops.continuous_time import draw_timed_world
+from duelay.simulation.loops.plain_python import play_by_clock
+from duelay.simulation.loops.recorder import new_recorder
 from duelay.traffic import Traffic
 
 SEEDS = 20

@@ -23,11 +23,11 @@ import numpy as np
 import duelay
 import pages
 from duelay import datasets, delays, ledger, theory
-from duelay.engine import streams
-from duelay.engine.loop import run
-from duelay.engine.tick import new_recorder
-from duelay.engine.world import make_world, with_empty_queue
 from duelay.experiments.statistics import late_share
+from duelay.simulation import streams
+from duelay.simulation.loops.recorder import new_recorder
+from duelay.simulation.loops.ticks import run
+from duelay.simulation.world import make_world, with_empty_queue
 
 ABOVE = "the command above"
 LAW = delays.Geometric(0.01)

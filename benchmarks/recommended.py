@@ -2,8 +2,8 @@
 
     python benchmarks/recommended.py
 
-writes the tables of docs/choosing.md, from 100 runs (minutes); `tests/test_advice.py` holds the
-same numbers to their bars.
+writes the tables of docs/choosing.md, from 100 runs (minutes);
+`tests/test_recommendation.py` holds the same numbers to their bars.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ import duelay
 import pages
 from duelay._core.files import write_whole
 from duelay.problems import bradley_terry
-from duelay.show import canvas
+from duelay.show import figure_style
 
 LAW = "geometric:0.01"
 STRONG = (4.0, 3.0, 2.5, 2.0, 2.0)
@@ -71,19 +71,21 @@ def cell(n_arms: int, form: str) -> dict[str, Any]:
 
 def draw(found: dict[str, dict[int, dict[str, Any]]]) -> Any:
     """Regret, time and memory over the number of arms, a line a policy."""
-    figure, shown = canvas.panels(1, 3, 3, "Five strong arms among weak ones, ten duels a pair")
+    figure, shown = figure_style.panels(
+        1, 3, 3, "Five strong arms among weak ones, ten duels a pair"
+    )
     for axes, name, words in zip(
         shown, ("final", "microseconds", "megabytes"),
         ("regret at the end", "µs a duel", "MB of arrays"), strict=True,
     ):  # fmt: skip
         for number, (label, cells) in enumerate(found.items()):
             values = [float(np.mean(one[name])) for one in cells.values()]
-            axes.plot(list(cells), values, marker=".", label=label, **canvas.style(number))
+            axes.plot(list(cells), values, marker=".", label=label, **figure_style.style(number))
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_title(words, fontsize="medium")
         axes.set_xlabel("arms", fontsize="small")
-    canvas.one_legend(figure, shown[0])
+    figure_style.one_legend(figure, shown[0])
     return figure
 
 
@@ -120,7 +122,7 @@ def main() -> None:
             [str(n_arms), f"{horizon(n_arms):,}", str(RUNS[n_arms]), label, *shown_cell(one)]
         )
     heads = ["arms", "T", "runs", "policy", "regret", "led", "µs a duel", "MB"]
-    canvas.save(draw(found), pages.ROOT / "docs" / "studies" / "scaling.svg")
+    figure_style.save(draw(found), pages.ROOT / "docs" / "studies" / "scaling.svg")
     picture = "![Regret, time and memory from 5 to 1000 arms](studies/scaling.svg)"
     parts = [pages.text(picture), pages.table(heads, rows)]
     pages.keep("scaling", "python -m benchmarks scaling", parts)

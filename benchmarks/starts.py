@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 import pages
-from duelay.show.table import table
+from duelay.show.text_table import table
 
 BEGIN = """
 import os, time

@@ -20,7 +20,7 @@ import pages
 from duelay import experiments
 from duelay._core.files import write_whole
 from duelay.experiments import sweep
-from duelay.experiments.reading import BUILT_IN
+from duelay.experiments.spec_parser import BUILT_IN
 
 NAMES = [name for name in BUILT_IN if name != "paper"]
 COMMAND = "python -m benchmarks studies"

@@ -13,11 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import duelay
-from duelay._core.jit import kernel
+from duelay._core.jit.decorators import kernel
 from duelay.ledger import Ledger
-from duelay.ledger.assumption import advance, convert, enter, epoch, evidence, expected, settles
+from duelay.ledger.delay_models.base import (
+    advance,
+    convert,
+    enter,
+    epoch,
+    evidence,
+    expected,
+    settles,
+)
 from duelay.policies import maillard
-from duelay.policies.turn import select
+from duelay.policies.dispatch import select
 
 # --- the rule of Maillard sampling, with something else in one place ----------------------------
 

@@ -19,12 +19,12 @@ from tqdm import tqdm
 
 import duelay
 import pages
-from duelay._core.jit import kernel
+from duelay._core.jit.decorators import kernel
 from duelay.ledger import Ledger
-from duelay.ledger.assumption import advance, convert, enter, evidence, expected, settles
-from duelay.policies.turn import select, wins_and_count
+from duelay.ledger.delay_models.base import advance, convert, enter, evidence, expected, settles
+from duelay.policies.dispatch import select, wins_and_count
 from duelay.problems import bradley_terry
-from duelay.show.table import table
+from duelay.show.text_table import table
 
 HORIZON = 100_000
 N_PROBLEMS = 40

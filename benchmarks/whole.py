@@ -19,7 +19,7 @@ import tempfile
 import time
 
 import pages
-from duelay.show.table import table
+from duelay.show.text_table import table
 
 HEADS = ["the whole of", "s", "processor, s", "importing numba, s", "times that"]
 REPRODUCE = [sys.executable, "-m", "duelay", "reproduce", "--quiet", "--out"]

@@ -14,7 +14,7 @@ import numpy as np
 
 import duelay
 from duelay.ledger import Ledger
-from duelay.policies.turn import select, upper_bound, wins_and_count
+from duelay.policies.dispatch import select, upper_bound, wins_and_count
 
 
 class PlainRUCBRule(NamedTuple):

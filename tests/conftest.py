@@ -39,8 +39,16 @@ TESTS = Path(__file__).parent
 os.environ.setdefault("DUELAY_PATIENCE", "300")
 # Of the rooms with kernels, what is quick is run interpreted and what is long compiled. These are
 # run both ways: golden duels, and the contract of every policy.
-BOTH = ("engine/test_golden.py", "policies/test_contract.py")
-KERNELS = ("engine", "estimates", "ledger", "players", "policies", "test_advice.py")
+BOTH = ("simulation/test_golden.py", "policies/test_contract.py")
+KERNELS = (
+    "simulation",
+    "estimates",
+    "inference",
+    "ledger",
+    "players",
+    "policies",
+    "test_recommendation.py",
+)
 # The files that take longest, compiled or interpreted, come first: so both workers end together.
 # And those that wait for servers, while the other stage has something to compile.
 FIRST = (
@@ -51,25 +59,25 @@ FIRST = (
     "live/test_chaos.py",
     "service/test_server.py",
     "page/test_browser.py",
-    "live/test_series.py",
+    "live/test_time_buckets.py",
     "policies/test_contract.py",
-    "_core/test_borders.py",
+    "_core/test_background.py",
     "policies/test_many_arms.py",
     "assumptions/test_assumptions.py",
-    "engine/test_shortcuts.py",
+    "simulation/test_shortcuts.py",
     "experiments/test_experiments.py",
-    "_core/test_words.py",
+    "_core/test_escaping.py",
     "experiments/test_cluster.py",
     "assumptions/test_by_clock.py",
     "policies/test_rules.py",
     "docs/test_numbers.py",
     "page/test_browser_budget.py",
-    "_core/test_outside.py",
+    "_core/test_user_kernels.py",
     "problems/test_winners.py",
     "_core/test_cache.py",
-    "ledger/test_bets.py",
-    "ledger/test_learned.py",
-    "ledger/test_told.py",
+    "ledger/test_eprocess.py",
+    "ledger/test_kaplan_meier.py",
+    "ledger/test_known_law.py",
     "theory/test_bounds.py",
     "experiments/test_claims.py",
     "experiments/test_studies.py",
@@ -96,7 +104,7 @@ def pytest_collection_modifyitems(config, items):
 
     The run with plain Numba leaves out what is about compiled code on disk.
     """
-    from duelay._core.numba_parts import IS_PLAIN
+    from duelay._core.jit.private_numba import IS_PLAIN
 
     for item in items:
         if "postgresql" in getattr(item, "callspec", _NO_PARAMETERS).id.split("-"):
@@ -128,21 +136,21 @@ def interpreted():
 @pytest.fixture
 def undrawn(monkeypatch):
     """Figures are files with nothing in them: to write real ones takes most of a run's time."""
-    from duelay.show import canvas
+    from duelay.show import figure_style
 
-    monkeypatch.setattr(canvas, "save", lambda figure, path: Path(path).write_text("<svg/>"))
+    monkeypatch.setattr(figure_style, "save", lambda figure, path: Path(path).write_text("<svg/>"))
 
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
     """Writes modules into a folder; what they leave behind is taken back."""
     from duelay import text
-    from duelay._core import modules
+    from duelay._core import user_modules
     from own import MINE
 
     before = set(sys.modules)
     monkeypatch.setattr(sys, "path", sys.path[:])
-    monkeypatch.setattr(modules, "_OURS", {})
+    monkeypatch.setattr(user_modules, "_OURS", {})
     for kind in ("policy", "law"):
         monkeypatch.setitem(text._KINDS, kind, dict(text._KINDS[kind]))
 

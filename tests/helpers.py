@@ -68,9 +68,9 @@ seed = 3
 
 
 def spec(source=SMALL):
-    from duelay.experiments import reading
+    from duelay.experiments import spec_parser
 
-    return reading.parse(source, "small.toml", Path())
+    return spec_parser.parse(source, "small.toml", Path())
 
 
 def fingerprint(folder):
@@ -100,7 +100,7 @@ def play_beside(policy, law, ticks, check, problem=PROBLEM, seed=0):
 
 CODE = """
 import duelay
-from duelay._core.borders import COMPILER
+from duelay._core.jit.background import COMPILER
 COMPILER.stop()  # callers compile what they call: nothing is interpreted
 player = duelay.{policy}().start(5, seed=1)
 for duel in [player.ask() for _ in range(50)][::2]:

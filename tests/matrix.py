@@ -78,7 +78,7 @@ def try_one(python, folder, constraints):
     run(inside, "-m", "pip", "--disable-pip-version-check", "list", "--format=freeze")
     pytest = [inside, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile"]
     passed = run(*pytest, "-m", "not slow and not long", NUMBA_DISABLE_JIT="1")
-    passed &= run(*pytest, "tests/engine/test_golden.py", "-k", COMPILED, NUMBA_DISABLE_JIT="0")
+    passed &= run(*pytest, "tests/simulation/test_golden.py", "-k", COMPILED, NUMBA_DISABLE_JIT="0")
     return "passed" if passed else "failed"
 
 

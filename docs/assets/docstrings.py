@@ -11,8 +11,8 @@ _SESSION = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 class FunctionsBeforeModules(griffe.Extension):
     """Let a package's `simulate` be the function that it exports, not the module of that name.
 
-    `from duelay.engine.simulate import simulate` rebinds the name when Python runs it. griffe only
-    reads the sources, and takes `duelay.engine.simulate` for the module.
+    `from duelay.simulation.simulate import simulate` rebinds the name when Python runs it. griffe
+    only reads the sources, and takes `duelay.simulation.simulate` for the module.
     """
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from duelay import Decide, Duel, datasets, delays, experiments, theory
-from duelay.experiments import work
+from duelay.experiments import executor
 from duelay.experiments.spec import Choice, Specification
-from duelay.show import canvas, plots
+from duelay.show import figure_style, plots
 
 HERE = Path(__file__).parent
 # Okabe and Ito's colours, which the colour-blind can tell apart; each line has its own dashes too.
@@ -49,19 +49,19 @@ def regret() -> Figure:
     """What is recommended beside the paper's policies, on the paper's datasets."""
     spec = evaluation()
     (grid,) = spec.grids
-    with tempfile.TemporaryDirectory() as place, work.opened(Path(place), spec) as folder:
-        work.execute(spec, folder)
+    with tempfile.TemporaryDirectory() as place, executor.opened(Path(place), spec) as folder:
+        executor.execute(spec, folder)
         results = experiments.load(spec, folder)
     title = f"Mean regret of {grid.runs} runs; conversions come 100 ticks late on average"
-    figure, panels = canvas.panels(2, 3, len(grid.problems), title)
+    figure, panels = figure_style.panels(2, 3, len(grid.problems), title)
     for axes, problem in zip(panels, grid.problems, strict=True):
         panel = results.panel(grid, problem.name, str(grid.delays[0]))
         plots.draw_regret(axes, list(panel.values()), list(panel), band="mean")
         axes.lines[0].set_linewidth(3.2)
         axes.set_ylim(0, 1.25 * max(panel[label].mean[-1] for label in THEIRS[:2]))
         axes.set_title(f"{problem.name} (K = {problem.n_arms})", fontsize="medium")
-    canvas.name_axes(panels, 3, "duels", "regret")
-    canvas.one_legend(figure, panels[0])
+    figure_style.name_axes(panels, 3, "duels", "regret")
+    figure_style.one_legend(figure, panels[0])
     return figure
 
 
@@ -246,4 +246,4 @@ PICTURES = {draw.__name__: draw for draw in (regret, timeline, bias, coin, evide
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or PICTURES:
-        canvas.save(PICTURES[name](), HERE / f"{name}.svg")
+        figure_style.save(PICTURES[name](), HERE / f"{name}.svg")

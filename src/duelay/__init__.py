@@ -9,14 +9,13 @@
 
 from __future__ import annotations
 
-from duelay import assumptions, datasets, delays, rules, theory, traffic
+from duelay import assumptions, datasets, delays, errors, rules, theory, traffic
 from duelay._version import __version__
-from duelay.advice import Recommendation, recommend
-from duelay.engine import Result, Setting, simulate
+from duelay.errors import DuelayError, NoWinnerError, UnknownDuelError
 from duelay.estimates import Estimate, estimate
+from duelay.inference.standing import Standing
 from duelay.logs.history import History
-from duelay.players.player import Duel, Player, UnknownDuelError
-from duelay.players.standing import Standing
+from duelay.players.player import Duel, Player
 from duelay.policies import (
     RMED,
     RUCB,
@@ -29,8 +28,10 @@ from duelay.policies import (
     RUCBDelay,
 )
 from duelay.policies.policy import CompiledPolicy, Policy
-from duelay.problems import NoWinnerError, Problem
-from duelay.warming import warm_up
+from duelay.precompilation import warm_up
+from duelay.problems import Problem
+from duelay.recommendation import Recommendation, recommend
+from duelay.simulation import Result, Setting, simulate
 
 __all__ = [
     "Borda",
@@ -38,6 +39,7 @@ __all__ = [
     "Decide",
     "DoubleThompson",
     "Duel",
+    "DuelayError",
     "Estimate",
     "History",
     "MRRDBDelay",
@@ -59,6 +61,7 @@ __all__ = [
     "assumptions",
     "datasets",
     "delays",
+    "errors",
     "estimate",
     "recommend",
     "rules",

@@ -7,19 +7,12 @@ functions read the ledger, and are kernels that a rule may call.
 
 from __future__ import annotations
 
-from duelay._core.jit import kernel
-from duelay.ledger.assumption import evidence
-from duelay.ledger.declare import divergence
+from duelay._core.jit.decorators import kernel
+from duelay.ledger.delay_models.base import evidence
+from duelay.ledger.evidence.stopping import divergence
 from duelay.policies.borda import BordaRule
 from duelay.policies.decide import DecideRule
-from duelay.policies.double_thompson.many_arms import ManyArmsRule
-from duelay.policies.double_thompson.rule import DoubleThompsonRule
-from duelay.policies.maillard import MaillardRule
-from duelay.policies.mrr_db_delay import MRRDBRule
-from duelay.policies.rmed import RMEDRule
-from duelay.policies.rr_db_delay import RRDBRule
-from duelay.policies.rucb import RUCBRule
-from duelay.policies.turn import (
+from duelay.policies.dispatch import (
     calm_until,
     declared,
     is_beaten,
@@ -29,6 +22,13 @@ from duelay.policies.turn import (
     upper_bound,
     wins_and_count,
 )
+from duelay.policies.double_thompson.many_arms import ManyArmsRule
+from duelay.policies.double_thompson.rule import DoubleThompsonRule
+from duelay.policies.maillard import MaillardRule
+from duelay.policies.mrr_db_delay import MRRDBRule
+from duelay.policies.rmed import RMEDRule
+from duelay.policies.rr_db_delay import RRDBRule
+from duelay.policies.rucb import RUCBRule
 
 __all__ = [
     "BordaRule",

@@ -29,6 +29,7 @@ from duelay._core import checks
 from duelay._core.deprecation import accept_old_names
 from duelay._core.duration import Duration
 from duelay._core.sources import is_outside, sources_of_class
+from duelay.errors import InvalidValueError
 
 C = TypeVar("C", bound=type)
 M = TypeVar("M", bound=Callable[[], Any])
@@ -55,16 +56,16 @@ def named(kind: str, name: str) -> Callable[[C], C]:
     """
     known = _KINDS[checks.one_of("kind", kind, _KINDS)]
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ValueError(f"name must be of letters, digits and dashes, got {name!r}")
+        raise InvalidValueError(f"name must be of letters, digits and dashes, got {name!r}")
 
     def register(cls: C) -> C:
         if not dataclasses.is_dataclass(cls):
-            raise ValueError(
+            raise InvalidValueError(
                 f"named must stand above @dataclass(frozen=True), and {cls.__name__} is none"
             )
         is_ours = sources_of_class(cls) is None  # reads its module now, before an edit of the file
         if name in known and sources_of_class(known[name]) is None and not is_ours:
-            raise ValueError(f"name must not be one of duelay's own, got {name!r}")
+            raise InvalidValueError(f"name must not be one of duelay's own, got {name!r}")
         known[name] = cls
         cls.text_name = name  # type: ignore[attr-defined]
         return cls
@@ -144,7 +145,7 @@ def parse(
     known = [*_KINDS[kind], *_ALIASES[kind]]
     if name not in known:
         listed = ", ".join(sorted(known))
-        raise ValueError(
+        raise InvalidValueError(
             f"unknown {kind} {name!r}{checks.nearest(name, known)}; there are: {listed}; one of "
             f"your own must be imported first (in the shell, --import MODULE)"
         )
@@ -158,16 +159,18 @@ def parse(
         if not equals or not key.isidentifier():
             places = [key for key, field in fields.items() if not field.kw_only]
             if list(given) != places[:position] or position >= len(places):
-                raise ValueError(f"{kind} {text!r}: cannot place {argument!r}; write key=value")
+                raise InvalidValueError(
+                    f"{kind} {text!r}: cannot place {argument!r}; write key=value"
+                )
             key, value = places[position], argument
         if key not in fields:
             listed = ", ".join(fields) or "none"
-            raise ValueError(
+            raise InvalidValueError(
                 f"{kind} {name} has no parameter {key!r}{checks.nearest(key, fields)}; "
                 f"it has: {listed}"
             )
         if key in given:
-            raise ValueError(f"{kind} {text!r} gives {key} twice")
+            raise InvalidValueError(f"{kind} {text!r} gives {key} twice")
         given[key] = _value(value)
         if is_outside(cls):  # ours check their own
             _check_kind(key, fields[key].type, given[key])
@@ -186,13 +189,13 @@ def parse(
     _check_whole(f"{kind} {name}", cls)
     if missing:
         hint = f"; within another form a law with a comma needs brackets, ({text},...)"
-        raise ValueError(
+        raise InvalidValueError(
             f"{kind} {name} needs {', '.join(missing)}, got {text!r}{hint if is_nested else ''}"
         )
     try:
         return cls(**given)
     except ValueError as error:
-        raise ValueError(f"{kind} {text!r}: {error}") from None
+        raise InvalidValueError(f"{kind} {text!r}: {error}") from None
 
 
 @accept_old_names(is_full="full")
@@ -238,14 +241,16 @@ def _check_whole(what: str, cls: type) -> None:
         own = [name for part in cls.__mro__ if is_outside(part) for name in vars(part)]
         near = difflib.get_close_matches(lacks, [name for name in own if name[:1] != "_"], n=1)
         hint = f" (is it {near[0]}?)" if near else ""
-        raise ValueError(f"{what} must have a method {lacks}, and {cls.__name__} has none{hint}")
+        raise InvalidValueError(
+            f"{what} must have a method {lacks}, and {cls.__name__} has none{hint}"
+        )
 
 
 def _check_kind(name: str, kind: Any, value: Any) -> None:
     """Refuse a value that does not fit a field of a plain type."""
     needs = getattr(kind, "__name__", kind)
     if needs in ("float", "int") and not checks.number(name, value).is_integer() and needs == "int":
-        raise ValueError(f"{name} must be a whole number, got {value!r}")
+        raise InvalidValueError(f"{name} must be a whole number, got {value!r}")
     if needs == "bool":
         checks.yes_or_no(name, value)
 
@@ -266,14 +271,16 @@ def _split(text: str, separator: str) -> list[str]:
     for position, character in enumerate(text):
         depth += (character == "(") - (character == ")")
         if depth > DEEPEST + 2:
-            raise ValueError(f"laws must be nested at most {DEEPEST} deep, got {text[:60]!r}...")
+            raise InvalidValueError(
+                f"laws must be nested at most {DEEPEST} deep, got {text[:60]!r}..."
+            )
         if depth < 0:
             break
         if character == separator and depth == 0:
             parts.append(text[start:position].strip())
             start = position + 1
     if depth != 0:
-        raise ValueError(f"brackets do not match in {text!r}")
+        raise InvalidValueError(f"brackets do not match in {text!r}")
     return [*parts, text[start:].strip()]
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from duelay import text
 from duelay._core import checks
 from duelay._core.duration import Duration, read
+from duelay.errors import InvalidValueError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -184,7 +185,7 @@ class Bursts(Traffic):
         for name in ("every", "apart"):
             object.__setattr__(self, name, read(name, getattr(self, name)))
         if self.size * float(self.apart) > self.every:
-            raise ValueError(
+            raise InvalidValueError(
                 f"every must be long enough for a burst of {self.size} duels {self.apart} apart, "
                 f"got {self.every}"
             )
@@ -224,7 +225,7 @@ def check(traffic: Any) -> Traffic:
     if isinstance(traffic, str):
         traffic = parse(traffic)
     if not isinstance(traffic, Traffic):
-        raise ValueError(
+        raise InvalidValueError(
             f"traffic must be duelay.traffic, such as 'poisson:10s' for a duel each 10 seconds on "
             f"average, got {traffic!r}"
         )
@@ -235,7 +236,7 @@ def draw_times(traffic: Traffic, n: int, rng: np.random.Generator) -> Floats:
     """Return the times of n duels; raise ValueError if a user's traffic gives invalid ones."""
     times = np.ascontiguousarray(traffic.times(n, rng), dtype=np.float64)
     if times.shape != (n,) or not np.isfinite(times).all() or (np.diff(times) < 0).any():
-        raise ValueError(
+        raise InvalidValueError(
             f"traffic must have times(n, rng) with n finite seconds that never fall, got "
             f"{times.shape} of them from {traffic}"
         )

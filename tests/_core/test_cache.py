@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from numba import config
 
-from duelay._core import cache, jit, numba_parts
+from duelay._core.jit import cache, decorators, private_numba
 from helpers import CODE, answer
 
 pytestmark = pytest.mark.kept
@@ -28,7 +28,7 @@ def kept(tmp_path_factory):
 def test_kernels_are_kept_on_disk_and_found_again(kept):
     files = sorted(kept.rglob("*.nb?"))
     assert any("turn.take_turn" in path.name for path in files)
-    assert all(path.is_relative_to(kept / "duelay" / jit._DIGEST) for path in files)
+    assert all(path.is_relative_to(kept / "duelay" / decorators._DIGEST) for path in files)
     before = {path: path.stat().st_mtime_ns for path in files}
     assert answer(NUMBA_CACHE_DIR=str(kept)) == answer()
     assert {path: path.stat().st_mtime_ns for path in sorted(kept.rglob("*.nb?"))} == before
@@ -69,7 +69,7 @@ def folder(tmp_path, monkeypatch):
     """A folder of its own for kernels that tests make."""
     monkeypatch.setattr(cache, "_said", {})
     cache._empty.cache_clear()
-    monkeypatch.setattr(jit, "_CACHE", tmp_path)
+    monkeypatch.setattr(decorators, "_CACHE", tmp_path)
     (tmp_path / cache._MARK).write_text(tmp_path.name)
     return tmp_path
 
@@ -81,18 +81,18 @@ def folder(tmp_path, monkeypatch):
      ("nbc", b""), ("nbc", b"garbage"), ("nbc", "cut")],
 )  # fmt: skip
 def test_a_damaged_file_is_one_sentence(folder, capsys, kind, damage):
-    assert jit.kernel(add)(1, 2) == 3
+    assert decorators.kernel(add)(1, 2) == 3
     (path,) = folder.rglob(f"*.{kind}")
     if damage == "a folder":
         path.unlink()
         path.mkdir()
     else:
         path.write_bytes(path.read_bytes()[:100] if damage == "cut" else damage)
-    one, two = jit.kernel(add), jit.kernel(add)
+    one, two = decorators.kernel(add), decorators.kernel(add)
     assert (one(1, 2), two(1.5, 2), one(1, 3)) == (3, 3.5, 4)
     assert capsys.readouterr().err.count("is damaged") == 1
     cache._said.clear()
-    found = jit.kernel(add)
+    found = decorators.kernel(add)
     assert found(1, 2) == 3
     assert capsys.readouterr().err == ""
     assert sum(found.stats.cache_hits.values()) == 1
@@ -102,25 +102,25 @@ def test_a_damaged_file_is_one_sentence(folder, capsys, kind, damage):
 @pytest.mark.compiled
 def test_a_kernel_of_other_types_is_not_taken_for_ours(folder, capsys):
     """Two processes that keep kernels at the same moment may write to the same file."""
-    jit.kernel(add)(1, 2)
+    decorators.kernel(add)(1, 2)
     (whole,) = folder.rglob("*.nbc")
     of_whole = whole.read_bytes()
-    jit.kernel(add)(1.5, 2.5)
+    decorators.kernel(add)(1.5, 2.5)
     for path in folder.rglob("*.nbc"):
         path.write_bytes(of_whole)
-    assert jit.kernel(add)(1.5, 2.5) == 4.0
+    assert decorators.kernel(add)(1.5, 2.5) == 4.0
     assert "is damaged (ValueError: it is of other types)" in capsys.readouterr().err
 
 
 @pytest.mark.compiled
 def test_a_ctrl_c_that_llvm_has_swallowed_is_raised(folder, capsys, monkeypatch):
     """Python ignores what is raised in a callback of LLVM's: so the kernel has no code."""
-    kernel = jit.kernel(add)
+    kernel = decorators.kernel(add)
 
     def interrupted(*_):
         raise RuntimeError("no compiled object yet for <Library 'add' at 0x7f00>")
 
-    monkeypatch.setattr(numba_parts.FunctionCache, "save_overload", interrupted)
+    monkeypatch.setattr(private_numba.FunctionCache, "save_overload", interrupted)
     with pytest.raises(KeyboardInterrupt):
         kernel(1, 2)
     assert capsys.readouterr().err == ""
@@ -128,7 +128,7 @@ def test_a_ctrl_c_that_llvm_has_swallowed_is_raised(folder, capsys, monkeypatch)
 
 @pytest.mark.compiled
 def test_a_folder_that_is_gone_is_made_again(folder):
-    one = jit.kernel(add)
+    one = decorators.kernel(add)
     shutil.rmtree(folder)
     assert one(1, 2) == 3
     assert list(folder.rglob("*.nbc"))
@@ -140,8 +140,8 @@ def fill():
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))  # no file can grow
 if sys.argv[1] == "before":
     fill()
-from duelay._core.jit import kernel
-from duelay.engine.tick import new_recorder, regret_so_far
+from duelay._core.jit.decorators import kernel
+from duelay.simulation.loops.recorder import new_recorder, regret_so_far
 import numpy as np
 fill()
 for ticks in (np.array([1]), np.array([2])):

@@ -10,8 +10,9 @@ import pytest
 
 import duelay
 from duelay import rules
-from duelay._core import jit, numba_parts
-from duelay.ledger import assumption, order
+from duelay._core.jit.decorators import decorators, private_numba
+from duelay.ledger import display_order
+from duelay.ledger.delay_models import base
 from helpers import CODE, answer
 
 
@@ -28,18 +29,18 @@ def test_plain_numba_gives_the_same_numbers_and_keeps_nothing(tmp_path):
 
 
 def test_a_newer_numba_is_told_from_the_tested_ones():
-    assert not numba_parts.is_newer(numba.__version__)
+    assert not private_numba.is_newer(numba.__version__)
     for version in ("0.61.0", "0.68.9", "0.68.0rc1"):
-        assert not numba_parts.is_newer(version)
+        assert not private_numba.is_newer(version)
     for version in ("0.69.0rc1", "0.100.0", "1.0.0"):
-        assert numba_parts.is_newer(version)
+        assert private_numba.is_newer(version)
 
 
 NEWER = """
 import numba, subprocess, sys
 numba.__version__ = "9.1.0"
 {code}
-assert duelay._core.numba_parts.IS_PLAIN
+assert duelay._core.jit.private_numba.IS_PLAIN
 worker = "import numba; numba.__version__ = '9.1.0'; import duelay"
 subprocess.run([sys.executable, "-c", worker], check=True)
 """
@@ -64,7 +65,7 @@ def test_no_kernel_that_takes_a_generator_is_called_from_python():
 
     A generic function runs interpreted where Python calls it, and keeps nothing.
     """
-    root = Path(jit.__file__).parents[1]
+    root = Path(decorators.__file__).parents[1]
     trees = {path: ast.parse(path.read_text()) for path in root.rglob("*.py")}
     functions = [
         (path, node)
@@ -108,12 +109,12 @@ def test_no_kernel_that_takes_a_generator_is_called_from_python():
 def test_an_unknown_type_is_named():
 
     for function, arguments in (
-        (assumption.advance, (1, 1)),
-        (assumption.enter, (1, 0, 1, 1)),
-        (assumption.expected, (1, None, 0, 1)),
-        (assumption.evidence, (1, None, None, 0, 1)),
+        (base.advance, (1, 1)),
+        (base.enter, (1, 0, 1, 1)),
+        (base.expected, (1, None, 0, 1)),
+        (base.evidence, (1, None, None, 0, 1)),
         (rules.select, (1, None, 1, None)),
-        (order.arrange, (1, 0, 1, None)),
+        (display_order.arrange, (1, 0, 1, None)),
     ):
         with pytest.raises(TypeError, match="no (ledger keeps|order is called) int|got a int$"):
             function(*arguments)
@@ -149,17 +150,17 @@ duelay.Outside = Outside
 
 @pytest.mark.compiled
 def test_a_kernel_within_a_kernel_may_print_and_raise(monkeypatch, capfd):
-    monkeypatch.setattr(jit, "is_outside", lambda part: False)
-    monkeypatch.setattr(jit, "_CACHE", None)
+    monkeypatch.setattr(decorators, "is_outside", lambda part: False)
+    monkeypatch.setattr(decorators, "_CACHE", None)
 
-    @jit.kernel
+    @decorators.kernel
     def within(x):
         if x > 2:
             raise ValueError("more than two")
         print("this is", x)
         return x + 1
 
-    @jit.kernel
+    @decorators.kernel
     def around(x):
         return within(x) + within(x)
 
@@ -170,21 +171,21 @@ def test_a_kernel_within_a_kernel_may_print_and_raise(monkeypatch, capfd):
 
 
 @pytest.mark.compiled
-@pytest.mark.skipif(not numba_parts.COMPILES_PARTS, reason="Numba's parts are not used")
+@pytest.mark.skipif(not private_numba.COMPILES_PARTS, reason="Numba's parts are not used")
 def test_a_named_tuple_of_ours_is_passed_whole_and_one_of_others_as_numba_does():
     class Theirs(NamedTuple):
         n: int
         m: int
 
     ours = numba.typeof(duelay.RUCBDelay().ledger(3))
-    passed = numba_parts.default_manager.lookup(ours)
+    passed = private_numba.default_manager.lookup(ours)
     assert passed.get_argument_type() == passed.get_value_type()
-    flat = numba_parts.default_manager.lookup(numba.typeof(Theirs(1, 2))).get_argument_type()
+    flat = private_numba.default_manager.lookup(numba.typeof(Theirs(1, 2))).get_argument_type()
     assert isinstance(flat, tuple) and len(flat) == 2
 
 
 @pytest.mark.compiled
-@pytest.mark.skipif(not numba_parts.COMPILES_PARTS, reason="Numba's parts are not used")
+@pytest.mark.skipif(not private_numba.COMPILES_PARTS, reason="Numba's parts are not used")
 def test_an_error_of_the_compiler_leaves_standard_output_alone(monkeypatch):
     colorama = pytest.importorskip("colorama")
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import duelay
-from duelay._core import jit, sources
+from duelay._core import sources
+from duelay._core.jit.decorators import decorators
 from duelay._core.sources import sources_of
 
 ROOT = Path(duelay.__file__).parent
@@ -91,7 +92,7 @@ def test_an_edit_recomputes_what_it_may_change_and_nothing_else(place):
     assert (n, said) == (4, "")
     assert run() == (0, before, "")
     ours = place / "lib" / "duelay"
-    for shown in ("experiments/report.py", "cli/shell.py", "show/plots.py", "_version.py"):
+    for shown in ("experiments/report.py", "cli/common.py", "show/plots.py", "_version.py"):
         append(ours / shown, "\n# edited\n")
     assert run() == (0, before, "")
     append(ours / "policies" / "rucb.py", "\n# edited\n")
@@ -131,7 +132,7 @@ def test_an_edit_of_what_makes_no_number_leaves_kernels_and_cells(place):
 
 @pytest.mark.parametrize(
     ("edited", "is_of_kernels"),
-    [("rules/rucb.py", True), ("ledger/assumption.py", True), ("theory/bounds.py", False)],
+    [("rules/rucb.py", True), ("ledger/delay_models/base.py", True), ("theory/bounds.py", False)],
 )
 def test_an_edit_of_what_makes_numbers_changes_their_digest(place, edited, is_of_kernels):
     (before,) = in_another_process(DIGESTS, place, place / "lib")
@@ -145,7 +146,7 @@ def test_every_kernel_is_in_a_module_of_the_digest(monkeypatch):
     """Also those that are imported late, and those that stand in a layer above."""
     taken = []
     monkeypatch.setattr(sources, "_digest", lambda files: taken.extend(dict(files)))
-    sources.digest_of_kernels(jit.__name__)
+    sources.digest_of_kernels(decorators.__name__)
     assert not [name for name in taken if name.partition("/")[0] in LAYERS_ABOVE]
     for path in ROOT.rglob("*.py"):
         if "\n@kernel\n" in path.read_text() or "\n@entry\n" in path.read_text():

@@ -23,12 +23,12 @@ from duelay.assumptions import (
     position_effect,
     preference_drift,
 )
-from duelay.assumptions.scores import cut, ranks, tail
-from duelay.engine import streams
-from duelay.engine.world import NO_ENTRY, duel, make_world, take_due, with_empty_queue
+from duelay.assumptions.score_tests import cut, ranks, tail
 from duelay.ledger import hear
 from duelay.logs.history import History
-from duelay.policies.turn import turn
+from duelay.policies.dispatch import turn
+from duelay.simulation import streams
+from duelay.simulation.world import NO_ENTRY, duel, make_world, take_due, with_empty_queue
 
 MU = np.array([[0.5, 0.6, 0.7], [0.4, 0.5, 0.6], [0.3, 0.4, 0.5]])
 CLOSE = 0.5 + (MU - 0.5) / 2  # policies go on playing all pairs for longer

@@ -21,7 +21,7 @@ from duelay.assumptions import (
 )
 from duelay.assumptions.delays import spread
 from duelay.assumptions.finding import Finding, silent
-from duelay.assumptions.scores import chi_squared, cut, part_of_time, scores
+from duelay.assumptions.score_tests import chi_squared, cut, part_of_time, scores
 from duelay.logs.history import History
 
 NAN = math.nan

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from duelay import cli
-from duelay.cli import compare
-from duelay.experiments.reading import BUILT_IN
+from duelay.cli import policy_comparison
+from duelay.experiments.spec_parser import BUILT_IN
 
 
 def duelay_command(*arguments, capsys=None):
@@ -157,7 +157,7 @@ def test_a_disk_that_fills_up_is_status_1(command, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(compare, "write_csv", full)
+    monkeypatch.setattr(policy_comparison, "write_csv", full)
     status, _, complaints = command(*SIMULATE, "--out", tmp_path)
     assert status == 1 and "No space left on device" in complaints
 
@@ -166,7 +166,7 @@ def test_ctrl_c_is_status_130(command, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(compare, "simulate", interrupted)
+    monkeypatch.setattr(policy_comparison, "simulate", interrupted)
     status, _, complaints = command(*SIMULATE)
     assert status == 130 and complaints.strip() == "duelay: stopped"
 

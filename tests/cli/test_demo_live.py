@@ -10,7 +10,7 @@ import sys
 import httpx
 import pytest
 
-from duelay.service import demo
+from duelay.service.demo.run import run
 from live.hours import Hours
 from service.served import ENVIRONMENT, LONG, free_port, wait_until
 
@@ -88,14 +88,14 @@ def test_it_stops_at_once_before_anything_is_there(tmp_path, how):
 def test_what_a_killed_one_left_is_removed_by_the_next(tmp_path, monkeypatch):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    left = tmp_path / f"{demo._FOLDER}{ended.pid}-abc"
-    here = tmp_path / f"{demo._FOLDER}{os.getpid()}-abc"
-    other = tmp_path / f"{demo._FOLDER}notes"
+    left = tmp_path / f"{run._FOLDER}{ended.pid}-abc"
+    here = tmp_path / f"{run._FOLDER}{os.getpid()}-abc"
+    other = tmp_path / f"{run._FOLDER}notes"
     for folder in (left, here, other):
         folder.mkdir()
         (folder / "duels.db").touch()
-    monkeypatch.setattr(demo.tempfile, "tempdir", str(tmp_path))
-    demo.remove_left()
+    monkeypatch.setattr(run.tempfile, "tempdir", str(tmp_path))
+    run.remove_left()
     assert not left.exists() and here.exists() and other.exists()
 
 
@@ -117,14 +117,14 @@ def test_another_port_is_taken_where_the_usual_one_is_not_free(monkeypatch):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        monkeypatch.setattr(demo, "PORT", taken.getsockname()[1])
-        with contextlib.closing(demo._listen(None)) as found:
-            assert found.getsockname()[1] not in (0, demo.PORT)
+        monkeypatch.setattr(run, "PORT", taken.getsockname()[1])
+        with contextlib.closing(run._listen(None)) as found:
+            assert found.getsockname()[1] not in (0, run.PORT)
 
 
 def test_the_clock_stands_until_it_is_let_go_and_then_races():
     world = Hours(50.0)
-    clock = demo.FastClock(1e9, passed=world)
+    clock = run.FastClock(1e9, passed=world)
     world.pass_by(3.0)
     assert clock() == 1e9
     clock.hold(2e9)

@@ -11,8 +11,8 @@ import pytest
 
 import duelay
 from duelay import Setting, cli, experiments, policies, text
-from duelay.cli import compare
-from duelay.experiments import claims, figures, reading, work
+from duelay.cli import policy_comparison
+from duelay.experiments import claims, executor, figures, spec_parser
 
 ROOT = Path(__file__).parents[2]
 SIMULATE = ["simulate", "--dataset", "mslr", "--horizon", "200", "--runs", "2"]
@@ -70,7 +70,7 @@ def test_a_table_calls_it_recommended_and_says_what_that_is(monkeypatch, capsys,
 
 
 def test_a_specification_may_say_recommended():
-    (grid,) = reading.parse(TINY, "tiny.toml", Path()).grids
+    (grid,) = spec_parser.parse(TINY, "tiny.toml", Path()).grids
     assert [choice.label for choice in grid.policies] == ["rucb", "recommended"]
     assert grid.policies[1].under(grid.delays[0], 200) == duelay.recommend().policy
 
@@ -106,7 +106,7 @@ def named_bars(monkeypatch):
         names.append(setting.progress)
         return duelay.simulate(problem, policy, setting=Setting(progress=False), **options)
 
-    monkeypatch.setattr(compare, "simulate", unseen)
+    monkeypatch.setattr(policy_comparison, "simulate", unseen)
     return names
 
 
@@ -151,7 +151,7 @@ def stopped_at(monkeypatch, last):
             raise KeyboardInterrupt
         return duelay.simulate(*arguments, **options | {"setting": Setting(progress=False)})
 
-    monkeypatch.setattr(compare, "simulate", until)
+    monkeypatch.setattr(policy_comparison, "simulate", until)
 
 
 def test_ctrl_c_keeps_the_policies_that_are_finished(monkeypatch, capsys, tmp_path):
@@ -229,21 +229,21 @@ class Bar:
 def seen(monkeypatch):
     """What happened, in order: compiling, bars, and their steps."""
     seen = []
-    real = work.compile_ahead
+    real = executor.compile_ahead
 
     def compiling(problem, policy, **options):
         seen.append(f"compiling {policy.text_name}")
         return real(problem, policy, **options)
 
-    monkeypatch.setattr(work, "tqdm", Bar(seen))
-    monkeypatch.setattr(work, "compile_ahead", compiling)
+    monkeypatch.setattr(executor, "tqdm", Bar(seen))
+    monkeypatch.setattr(executor, "compile_ahead", compiling)
     return seen
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("undrawn")
 def test_what_is_left_is_told_for_the_figures_too(seen, tmp_path):
-    spec = reading.parse(TINY, "tiny.toml", Path())
+    spec = spec_parser.parse(TINY, "tiny.toml", Path())
     experiments.run(spec, tmp_path / "out", workers=1, quiet=True)
     rest = [what for what in seen if not what.startswith("compiling")]  # that is beside the cells
     assert rest[:3] == ["a bar of 2 cells", "a step", "a step"]
@@ -254,9 +254,9 @@ def test_what_is_left_is_told_for_the_figures_too(seen, tmp_path):
 
 
 def test_each_kind_of_cell_is_compiled_once_in_the_order_in_which_they_run(seen):
-    spec = reading.parse(TINY, "tiny.toml", Path())
-    cells = work._by_kind([*work.cells_of(spec), *work.cells_of(spec)])
-    work.compile_for(cells)
+    spec = spec_parser.parse(TINY, "tiny.toml", Path())
+    cells = executor._by_kind([*executor.cells_of(spec), *executor.cells_of(spec)])
+    executor.compile_for(cells)
     assert seen == ["compiling rucb", "compiling double-thompson"]
     names = [cell.policy.text_name for cell in cells]
     assert names == ["rucb"] * 2 + ["double-thompson"] * 2
@@ -281,19 +281,19 @@ target = "borda"
     for source, n in ((grids, 2 * 3 + 1), (sweep, 1)):
         seen.clear()
         folder = tmp_path / str(n)
-        experiments.run(reading.parse(source, "x.toml", Path()), folder, workers=1, quiet=True)
+        experiments.run(spec_parser.parse(source, "x.toml", Path()), folder, workers=1, quiet=True)
         files = seen[seen.index(f"a bar of {n + 2} files") + 1 :]
         assert files == ["a step"] * (n + 2)
         assert len(list((folder / "figures").iterdir())) == n * len(figures.FORMATS)
 
 
 def test_a_terminal_has_a_bar_and_others_a_line_a_step(monkeypatch, capsys):
-    with work.report_progress(2, " files") as step:
+    with executor.report_progress(2, " files") as step:
         step("one")
         step("two")
     assert capsys.readouterr().err == "1/2 one\n2/2 two\n"
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    with work.report_progress(2, " files", done=1) as step:
+    with executor.report_progress(2, " files", done=1) as step:
         step("two")
     assert "2/2" in terminal.getvalue() and "two" not in terminal.getvalue()
 

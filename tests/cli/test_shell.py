@@ -4,7 +4,7 @@ import click
 import pytest
 
 from duelay import cli
-from duelay.cli.shell import Command, Whole
+from duelay.cli.common import Command, Whole
 
 SIMULATE = ["simulate", "--dataset", "mslr", "--policy", "rucb"]
 BY_PAIR = "by-pair:" + "/".join(["constant:1"] * 4)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from duelay.cli import stores
-from duelay.live import Experiment, Store, upkeep, verify
+from duelay.live import Experiment, Store, maintenance, verify
 
 LONG_AGO = 1.7e9
 
@@ -199,8 +199,8 @@ def test_a_backup_of_postgresql_hides_the_password_from_other_users(command, tmp
         Path(file.removeprefix("--file=")).write_bytes(b"PGDMP")
         return subprocess.CompletedProcess(arguments, 0, "", "")
 
-    monkeypatch.setattr(upkeep.subprocess, "run", dump)
-    monkeypatch.setattr(upkeep.shutil, "which", lambda name: name)
+    monkeypatch.setattr(maintenance.subprocess, "run", dump)
+    monkeypatch.setattr(maintenance.shutil, "which", lambda name: name)
     monkeypatch.setattr(Store, "need", lambda store: None)
     file = tmp_path / "duels.dump"
     status, shown, _ = command("backup", "postgresql://me:secret@host/duels", file)

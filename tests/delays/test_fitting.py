@@ -11,10 +11,10 @@ from scipy import optimize
 import duelay
 import made_logs
 from duelay import History, delays
-from duelay.delays import fitting, without_coin
+from duelay.delays import fitting, joint_estimation
 from duelay.delays.fitting import FAMILIES, estimate_delays
+from duelay.delays.joint_estimation import estimate_jointly
 from duelay.delays.survival import learn_curve, watch
-from duelay.delays.without_coin import estimate_jointly
 
 NAN = math.nan
 
@@ -268,7 +268,7 @@ def test_a_stretch_that_a_duel_has_not_passed_says_nothing_of_it():
     """Of age 15, it was silent up to 10 for all that counts, whatever came since."""
     log = history([0, 0, 0], [1, 1, 1], [12.0, NAN, 12.0], age=[15.0, 15.0, 25.0], order="champion")
     edges, pair = np.array([-1.0, 10.0, 20.0]), np.zeros(3, dtype=np.int64)
-    counts = without_coin._count(watch(log), edges, pair, 1, np.ones(3, dtype=bool))
+    counts = joint_estimation._count(watch(log), edges, pair, 1, np.ones(3, dtype=bool))
     assert counts.answers.tolist() == [[0, 1]] and counts.silences.tolist() == [[0, 2, 0]]
 
 

@@ -17,7 +17,7 @@ import pages
 import quick_numbers
 from commands import COMMANDS, SLOW_TESTS
 from duelay import cli, experiments
-from duelay.live.making import LONGEST as LONGEST_WORD
+from duelay.live.validation import LONGEST as LONGEST_WORD
 from duelay.service import middleware, models, routes
 
 BLOCKS = list(pages.blocks())

@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from duelay.live import Experiment, connect
-from duelay.live.remote import Service
+from duelay.live.client.clients import Service
 from duelay.service.keys import create_key
 from service.served import LONG, free_port, is_well, wait_until
 

@@ -12,7 +12,7 @@ import pytest
 import duelay
 import made_logs
 from duelay import History
-from duelay.players.sequences import of_shares
+from duelay.inference.confidence_sequences import of_shares
 
 AGES = [120.0, 600.0, 1800.0, 7200.0, 36_000.0]
 NAN = math.nan

@@ -10,9 +10,9 @@ import scipy.stats
 
 import duelay
 from duelay import experiments
-from duelay.engine import Result
 from duelay.experiments import claims, figures, report, statistics
 from duelay.experiments.results import Results
+from duelay.simulation import Result
 
 PROBLEM = duelay.datasets.load("mslr")
 

@@ -10,7 +10,7 @@ import pytest
 
 from duelay import experiments
 from duelay.experiments import cluster as on_dask
-from duelay.experiments import reading
+from duelay.experiments import spec_parser
 from helpers import SMALL, fingerprint
 from own import MINE, finish, small
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.long
 def patient(monkeypatch):
     """A cluster on a machine that is slow is not taken for one that is gone."""
     monkeypatch.setattr(on_dask, "LOST_SECONDS", 600)
-    monkeypatch.setattr("duelay.experiments.work.CLUSTER_SECONDS", 600)
+    monkeypatch.setattr("duelay.experiments.executor.CLUSTER_SECONDS", 600)
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def cells(lines):
 
 @pytest.mark.compiled
 def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(cluster, tmp_path, monkeypatch):
-    from duelay.experiments import work
+    from duelay.experiments import executor
 
     address, workers = cluster
     from distributed import Client
@@ -83,7 +83,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(cluster, tmp_path, m
     with Client(address) as client:
         client.wait_for_workers(2, timeout=600)
     source = SMALL.replace("horizon = 300", "horizon = 100_000").replace("runs = 5", "runs = 12")
-    spec = reading.parse(source.replace("block = 2", "block = 1"), "small.toml", Path())
+    spec = spec_parser.parse(source.replace("block = 2", "block = 1"), "small.toml", Path())
     experiments.run(spec, tmp_path / "here", workers=2, quiet=True)
     seen = []
 
@@ -96,7 +96,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(cluster, tmp_path, m
         raise AssertionError("computed in the process that was started, not on the cluster")
 
     with monkeypatch.context() as context:
-        context.setattr(work, "compute", not_here)
+        context.setattr(executor, "compute", not_here)
         experiments.run(spec, tmp_path / "there", backend="dask", address=address, say=lose_one)
     assert len(cells(seen)) == 48
     assert workers[0].poll() is not None and workers[1].poll() is None
@@ -112,7 +112,11 @@ def busy(cluster):
     with Client(address) as client:
         client.wait_for_workers(2, timeout=600)
     source = SMALL.replace("horizon = 300", "horizon = 100_000").replace("runs = 5", "runs = 12")
-    return address, workers, reading.parse(source.replace("block = 2", "block = 1"), "s", Path())
+    return (
+        address,
+        workers,
+        spec_parser.parse(source.replace("block = 2", "block = 1"), "s", Path()),
+    )
 
 
 @pytest.mark.compiled
@@ -185,7 +189,7 @@ def test_a_cluster_without_workers_is_one_sentence(busy, tmp_path, monkeypatch):
 @pytest.mark.compiled
 def test_a_cluster_is_sent_the_policies_of_somebodys_own(cluster, module, tmp_path, monkeypatch):
     """Its workers have neither the module nor what it imports, and keep no earlier edit of it."""
-    from duelay.experiments import work
+    from duelay.experiments import executor
 
     address, workers = cluster
     from distributed import Client
@@ -201,20 +205,20 @@ def test_a_cluster_is_sent_the_policies_of_somebodys_own(cluster, module, tmp_pa
         source = MINE.replace("import duelay", "import duelay\nimport helper", 1)
         module(source=source.replace("{step}", "helper.STEP"), folder=specs)
         (specs / "helper.py").write_text(f"STEP = {step}\n" * step)
-        spec = reading.parse(small(), "small.toml", specs)
+        spec = spec_parser.parse(small(), "small.toml", specs)
         with monkeypatch.context() as context:
-            context.setattr(work, "compute", not_here)
+            context.setattr(executor, "compute", not_here)
             there.append(finish(spec, tmp_path / "there", backend="dask", address=address))
         assert there[-1] == finish(spec, tmp_path / "here")
     assert there[0] != there[1]
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(tmp_path, monkeypatch):
-    from duelay.experiments import work
+    from duelay.experiments import executor
 
     pytest.importorskip("distributed", reason="Dask is not installed: pip install 'duelay[dask]'")
-    monkeypatch.setattr(work, "CLUSTER_SECONDS", 1)
-    spec = reading.parse(SMALL, "small.toml", Path())
+    monkeypatch.setattr(executor, "CLUSTER_SECONDS", 1)
+    spec = spec_parser.parse(SMALL, "small.toml", Path())
     with pytest.raises(ValueError, match="no Dask cluster answers at tcp://127.0.0.1:9"):
         experiments.run(spec, tmp_path / "out", backend="dask", address="tcp://127.0.0.1:9")
     with pytest.raises(ValueError, match="needs the address of a scheduler"):
@@ -224,6 +228,6 @@ def test_a_cluster_that_does_not_answer_is_one_sentence(tmp_path, monkeypatch):
 @pytest.mark.parametrize("backend, package", [("dask", "distributed"), ("ray", "ray")])
 def test_a_missing_extra_is_named(tmp_path, monkeypatch, backend, package):
     monkeypatch.setitem(sys.modules, package, None)
-    spec = reading.parse(SMALL, "small.toml", Path())
+    spec = spec_parser.parse(SMALL, "small.toml", Path())
     with pytest.raises(ValueError, match=rf"pip install 'duelay\[{backend}\]'"):
         experiments.run(spec, tmp_path / "out", backend=backend, address="tcp://127.0.0.1:9")

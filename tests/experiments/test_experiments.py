@@ -15,9 +15,9 @@ import pytest
 
 import duelay
 from duelay import cli, experiments
-from duelay.delays.units import WAYS
+from duelay.delays.time_units import WAYS
 from duelay.experiments import cells as cells_module
-from duelay.experiments import reading, work
+from duelay.experiments import executor, spec_parser
 from duelay.experiments.cells import cells_of, compute, read, write
 from helpers import SMALL, fingerprint, spec
 
@@ -86,7 +86,7 @@ def test_a_rerun_computes_only_what_is_missing_or_damaged(finished, tmp_path, mo
         computed.append(cell)
         return compute(cell)
 
-    monkeypatch.setattr(work, "compute", counting)
+    monkeypatch.setattr(executor, "compute", counting)
     said = []
     experiments.run(spec(), folder, workers=1, say=said.append)
     assert computed == []
@@ -102,7 +102,7 @@ def test_a_rerun_computes_only_what_is_missing_or_damaged(finished, tmp_path, mo
         header = stored["header"]
     np.savez(store / third.file_name, header=header, **arrays)
     experiments.run(spec(), folder, workers=1, say=said.append)
-    assert computed == work._by_kind([first, second, third])
+    assert computed == executor._by_kind([first, second, third])
     complaints = [line for line in said if "damaged" in line]
     assert len(complaints) == 2
     assert second.file_name in complaints[0] and third.file_name in complaints[1]
@@ -115,7 +115,7 @@ def test_a_changed_specification_keeps_what_has_not_changed(finished, tmp_path, 
     folder = tmp_path / "out"
     shutil.copytree(finished, folder)
     computed = []
-    monkeypatch.setattr(work, "compute", lambda cell: computed.append(cell) or compute(cell))
+    monkeypatch.setattr(executor, "compute", lambda cell: computed.append(cell) or compute(cell))
     more = SMALL.replace("runs = 5", "runs = 6")
     experiments.run(spec(more), folder, workers=1, quiet=True)
     assert {(cell.start, cell.stop) for cell in computed} == {(4, 6)}
@@ -270,21 +270,21 @@ def test_ctrl_c_stops_a_run_cleanly(longer, tmp_path):
 
 def test_two_processes_do_not_share_a_folder(tmp_path):
     with (
-        work.opened(tmp_path / "out", spec()),
+        executor.opened(tmp_path / "out", spec()),
         pytest.raises(ValueError, match="another duelay process is at work in"),
-        work.opened(tmp_path / "out", spec()),
+        executor.opened(tmp_path / "out", spec()),
     ):
         raise AssertionError("both got in")
-    with work.opened(tmp_path / "out", spec()):
+    with executor.opened(tmp_path / "out", spec()):
         pass  # let go
 
 
 def test_drafts_of_a_killed_process_are_swept_up(tmp_path):
-    with work.opened(tmp_path / "out", spec()):
+    with executor.opened(tmp_path / "out", spec()):
         pass
     draft = tmp_path / "out" / "cells" / ".draft-1-x.npz"
     draft.write_bytes(b"half")
-    with work.opened(tmp_path / "out", spec()):
+    with executor.opened(tmp_path / "out", spec()):
         assert not draft.exists()
 
 
@@ -335,12 +335,12 @@ def test_a_process_stopped_while_it_takes_hold_can_begin_again(tmp_path, monkeyp
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as context:
-        context.setattr(work, "write_whole", full)
+        context.setattr(executor, "write_whole", full)
         with pytest.raises(ValueError, match="cannot work in .*No space left"):
             experiments.run(spec(), tmp_path / "out")
     (tmp_path / "out" / "cells").mkdir(exist_ok=True)
     (tmp_path / "out" / ".draft-1-specification.json").write_text("{")
-    with work.opened(tmp_path / "out", spec()):
+    with executor.opened(tmp_path / "out", spec()):
         pass
     foreign = tmp_path / "foreign"
     foreign.mkdir()
@@ -363,7 +363,7 @@ def test_a_worker_with_other_sources_is_refused(tmp_path, monkeypatch):
     def elsewhere(cell, parent):
         return cell.file_name, compute(cell), {"duelay": "0.0.1, sources 12ab"}, 0.0
 
-    monkeypatch.setattr(work, "_work", elsewhere)
+    monkeypatch.setattr(executor, "_work", elsewhere)
     message = r"a worker has another duelay \(0.0.1, sources 12ab\) than this process \(.*install"
     with pytest.raises(experiments.WorkFailedError, match=message):
         experiments.run(spec(), tmp_path / "out", workers=1, quiet=True)
@@ -426,7 +426,7 @@ def test_a_full_disk_keeps_what_was_computed(tmp_path, monkeypatch):
         write(cell, arrays, folder)
 
     with monkeypatch.context() as context:
-        context.setattr(work, "write", filling_up)
+        context.setattr(executor, "write", filling_up)
         with pytest.raises(experiments.WorkFailedError, match="stopped after 4 of 12 cells, which"):
             experiments.run(spec(), tmp_path / "out", workers=1, quiet=True)
     assert len(list((tmp_path / "out" / "cells").iterdir())) == 4
@@ -434,7 +434,7 @@ def test_a_full_disk_keeps_what_was_computed(tmp_path, monkeypatch):
 
 
 def test_an_incomplete_folder_cannot_be_loaded(tmp_path):
-    with work.opened(tmp_path / "out", spec()) as folder:
+    with executor.opened(tmp_path / "out", spec()) as folder:
         pass
     with pytest.raises(ValueError, match="lacks a cell: mslr, rucb-delay.*run the specification"):
         experiments.load(spec(), folder)
@@ -507,7 +507,7 @@ def test_a_wrong_specification_is_refused_with_its_line(change, message):
 def test_a_problem_without_a_winner_is_refused_before_anything_runs(tmp_path):
     (tmp_path / "circle.csv").write_text("0.5,0.9,0.1\n0.1,0.5,0.9\n0.9,0.1,0.5\n")
     with pytest.raises(ValueError, match="line 3: circle has no Condorcet winner"):
-        reading.parse(SMALL.replace('"mslr"', '"circle.csv"'), "small.toml", tmp_path)
+        spec_parser.parse(SMALL.replace('"mslr"', '"circle.csv"'), "small.toml", tmp_path)
 
 
 def test_an_unreadable_specification_is_named(tmp_path):

@@ -8,10 +8,10 @@ import pytest
 import pages
 import studies
 from duelay import experiments
-from duelay.advice import recommend
 from duelay.experiments import sweep
 from duelay.experiments.cells import cells_of
-from duelay.experiments.reading import BUILT_IN, parse
+from duelay.experiments.spec_parser import BUILT_IN, parse
+from duelay.recommendation import recommend
 
 POLICIES = 'policies = ["rucb:alpha=1", "double-thompson"]\nhorizon = 60\nruns = 3\n'
 STUDIES = [name for name in BUILT_IN if name not in ("paper", "ablation")]

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from duelay._core.jit import kernel
+from duelay._core.jit.decorators import kernel
 from duelay.ledger.arms import reopen, with_arm
-from duelay.ledger.assumption import advance, convert, enter
-from duelay.ledger.bets import start_bets
-from duelay.ledger.declare import NOBODY, needed, passes_all
+from duelay.ledger.delay_models.base import advance, convert, enter
+from duelay.ledger.evidence.eprocess import start_bets
+from duelay.ledger.evidence.stopping import NOBODY, needed, passes_all
 from duelay.policies.decide import find_leader, find_rival
 
 ERROR = 0.05

@@ -9,18 +9,10 @@ from hypothesis import strategies as st
 
 import naive
 from duelay import delays
-from duelay.ledger import (
-    age_to,
-    assume,
-    assumption,
-    for_votes,
-    hear,
-    hear_vote,
-    open_ledger,
-    record,
-)
-from duelay.ledger.assumption import drifts, evidence, is_settled, settles
-from duelay.ledger.votes import start_votes
+from duelay.ledger import age_to, assume, for_votes, hear, hear_vote, open_ledger, record
+from duelay.ledger.delay_models import base
+from duelay.ledger.delay_models.base import drifts, evidence, is_settled, settles
+from duelay.ledger.delay_models.votes import start_votes
 
 LAWS = {
     "geometric": delays.Geometric(0.07),
@@ -222,9 +214,9 @@ def test_a_question_that_an_assumption_does_not_answer_has_the_safe_answer():
         x: float
 
     silent, plays = Silent(0.0), np.full((2, 2), 8)
-    assert assumption.drifts(silent) and not assumption.is_settled(silent, plays, 0, 1)
-    assert assumption.is_known(silent)  # it learns nothing
-    assert assumption.epoch(silent) == 0 and assumption.next_look(silent) == assumption.FOREVER
-    assert assumption.share_first(silent, plays, np.full((2, 2), 2), 0, 1) == 0.25
+    assert base.drifts(silent) and not base.is_settled(silent, plays, 0, 1)
+    assert base.is_known(silent)  # it learns nothing
+    assert base.epoch(silent) == 0 and base.next_look(silent) == base.FOREVER
+    assert base.share_first(silent, plays, np.full((2, 2), 2), 0, 1) == 0.25
     with pytest.raises(TypeError, match="no ledger keeps Silent"):
-        assumption.advance(silent, 1)
+        base.advance(silent, 1)

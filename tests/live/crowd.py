@@ -9,7 +9,8 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from duelay.live import Experiment, Store, schema, verify
+from duelay.live import Experiment, Store, verify
+from duelay.live.storage import schema
 from live.worker import EXPERIMENTS, converts, read_lines
 
 PROGRAM = Path(__file__).with_name("worker.py")

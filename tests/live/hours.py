@@ -4,7 +4,7 @@ import heapq
 
 import numpy as np
 
-from duelay.live.desk import Act
+from duelay.live.writes.writer import Act
 
 
 class Hours:

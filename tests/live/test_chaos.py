@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import event
 
 from duelay.live import Experiment, StoreError, verify
-from duelay.live.desk import Desk
+from duelay.live.writes.writer import Desk
 from live.crowd import NAMES, Workers, check
 from service.served import wait_until
 

@@ -5,8 +5,9 @@ import warnings
 import pytest
 from sqlalchemy import select
 
-from duelay.live import Experiment, schema, verify
+from duelay.live import Experiment, verify
 from duelay.live.clock import SteadyClock
+from duelay.live.storage import schema
 
 NOW = 1_800_000_000.0
 HOUR, DAY = 3600.0, 86_400.0

@@ -7,9 +7,10 @@ import pytest
 from sqlalchemy import select, text
 from sqlalchemy.exc import OperationalError
 
-from duelay.live import Experiment, Store, StoreError, schema, verify
-from duelay.live.book import Book
-from duelay.live.booking import Ask, Tell
+from duelay.live import Experiment, Store, StoreError, verify
+from duelay.live.state import Book
+from duelay.live.storage import schema
+from duelay.live.writes.requests import Ask, Tell
 
 
 class GoneError(Exception):
@@ -39,7 +40,7 @@ def break_after(monkeypatch, experiment):
         left[0] = n
 
     monkeypatch.setattr(Store, "writing", broken)
-    monkeypatch.setattr("duelay.live.desk._PAUSE", 0.01)
+    monkeypatch.setattr("duelay.live.writes.writer._PAUSE", 0.01)
     return set_up
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import duelay
 from duelay import History, cli
-from duelay._core import times
+from duelay._core import timestamps
 
 NAN = math.nan
 START = 1_763_294_400.123456  # 2025-11-16, noon
@@ -307,13 +307,13 @@ def test_without_pyarrow_it_says_what_to_install(tmp_path, monkeypatch):
 
 def test_times_are_whole_microseconds_and_say_so_exactly():
     rng = np.random.default_rng(0)
-    at = times.whole(rng.uniform(-1e9, 4e9, size=10_000))
-    np.testing.assert_array_equal(times.whole(at), at)
-    read = [times.read("at", text) / 1e6 for text in times.write(at)]
+    at = timestamps.whole(rng.uniform(-1e9, 4e9, size=10_000))
+    np.testing.assert_array_equal(timestamps.whole(at), at)
+    read = [timestamps.read("at", text) / 1e6 for text in timestamps.write(at)]
     np.testing.assert_array_equal(read, at)
     for second in at[:100].tolist():
         moment = datetime.datetime.fromtimestamp(0, UTC) + datetime.timedelta(seconds=second)
-        assert times.seconds("at", second) == times.seconds("at", moment) == second
+        assert timestamps.seconds("at", second) == timestamps.seconds("at", moment) == second
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,14 @@ import httpx
 import numpy as np
 from sqlalchemy import select, text, update
 
-from duelay.ledger.bets import GAPS, evidence_weights
-from duelay.ledger.clock import learned_ages
-from duelay.live import Experiment, schema
-from duelay.live.ages import write_ages
-from duelay.live.book import MICRO, to_bytes
-from duelay.live.statements import upsert
+from duelay.ledger.delay_models.continuous_time import learned_ages
+from duelay.ledger.evidence.eprocess import GAPS, evidence_weights
+from duelay.live import Experiment
+from duelay.live.state import to_bytes
+from duelay.live.storage import schema
+from duelay.live.storage.delay_histogram import write_ages
+from duelay.live.storage.schema import MICRO
+from duelay.live.storage.statements import upsert
 
 START = 1_700_000_000.0
 COUNTS = importlib.import_module("duelay.live.migrations.versions.0003_times")

@@ -7,7 +7,7 @@ import pytest
 
 from page import sample
 from page.browsers import PHONE, check_looks
-from page.showing import showing
+from page.page_server import showing
 
 pytestmark = [pytest.mark.long, pytest.mark.interpreted]
 # All others are in tests/page/test_browser.py, of a real service.

@@ -8,18 +8,18 @@ import shutil
 import numpy as np
 import pytest
 
+from duelay.inference.posterior import DuelsLeft, opinions
 from duelay.live import Experiment
-from duelay.live.book import MICRO
-from duelay.live.choosing import Chooser
 from duelay.live.events import note
-from duelay.live.series import read_totals
-from duelay.live.upkeep import forget
+from duelay.live.maintenance import forget
+from duelay.live.selection import Chooser
+from duelay.live.storage.schema import MICRO
+from duelay.live.storage.time_series import read_totals
 from duelay.page import incremental, view_models
 from duelay.page.advice import _time_left, _usual_gap, format_length, format_range
 from duelay.page.build import build_experiment, build_list, build_pair
 from duelay.page.diagnostics import diagnose
 from duelay.page.duel_log import read_log
-from duelay.players.opinions import DuelsLeft, opinions
 from live.hours import Hours, visit
 from page.million import fill, numbers_of
 

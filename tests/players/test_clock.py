@@ -259,7 +259,7 @@ def test_a_policy_that_decides_does_so_by_the_clock():
 
 
 def test_replayed_evidence_by_the_clock_is_what_the_player_has_kept():
-    from duelay.players.evidence import replay
+    from duelay.inference.evidence import replay
 
     for started in ({}, {"feedback": "votes"}):
         player = live(duelay.Decide(), "exponential:5m", bursts(300, np.random.default_rng(1), 30),

@@ -293,7 +293,7 @@ def test_a_policy_that_takes_silence_for_defeat_is_never_sure():
     ],
 )
 def test_the_leader_beats_the_most_active_arms(mean, active, leader):
-    from duelay.players.leading import find_leader
+    from duelay.inference.leader import find_leader
 
     assert find_leader(np.array(mean), np.array(active, dtype=bool)) == leader
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import duelay
 from duelay import History
-from duelay.ledger.bets import Bets
-from duelay.ledger.declare import needed
+from duelay.ledger.evidence.eprocess import Bets
+from duelay.ledger.evidence.stopping import needed
 
 EPOCH = 1.7e9
 NAMES = ("a", "b", "c", "d", "e", "f")

@@ -11,9 +11,9 @@ import pytest
 
 import duelay
 from duelay import History, delays
-from duelay._core.borders import COMPILER
+from duelay._core.jit.background import COMPILER
 from duelay.ledger import age_to, clock_to
-from duelay.ledger.declare import needed
+from duelay.ledger.evidence.stopping import needed
 from helpers import calls
 
 MU = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])

@@ -37,7 +37,7 @@ def test_a_policy_has_a_row_in_a_table_and_its_text_form_in_the_docs(policy):
 
 @every_policy
 def test_a_policy_has_golden_duels(policy):
-    golden = json.loads((ROOT / "tests" / "engine" / "duels.json").read_text("utf-8"))
+    golden = json.loads((ROOT / "tests" / "simulation" / "duels.json").read_text("utf-8"))
     forms = [form for form in golden if re.match(rf"{policy.text_name}(:|$)", form)]
     assert forms, "python -m benchmarks golden"
 

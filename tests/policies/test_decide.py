@@ -8,11 +8,11 @@ import pytest
 
 import duelay
 from duelay.ledger import age_to, hear, open_ledger, record
-from duelay.ledger.assumption import FOREVER
-from duelay.ledger.bets import start_bets
-from duelay.ledger.patience import worth
+from duelay.ledger.delay_models.base import FOREVER
+from duelay.ledger.evidence.eprocess import start_bets
+from duelay.ledger.evidence.silence import worth
 from duelay.policies.decide import DecideRule, find_leader, find_rival
-from duelay.policies.turn import calm_until, declared, select
+from duelay.policies.dispatch import calm_until, declared, select
 
 
 class Middle:

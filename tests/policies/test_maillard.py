@@ -9,12 +9,10 @@ from scipy import stats
 import duelay
 import naive
 from duelay import delays
-from duelay.engine import loop, streams
-from duelay.engine.tick import new_recorder
-from duelay.engine.world import make_world
+from duelay.inference.leader import leader_of
 from duelay.ledger import age_to, assume, hear, open_ledger, record
-from duelay.ledger.assumption import FOREVER, epoch
-from duelay.players.leading import leader_of
+from duelay.ledger.delay_models.base import FOREVER, epoch
+from duelay.policies.dispatch import calm_until, pass_over, select
 from duelay.policies.maillard import (
     believe,
     challenger,
@@ -29,8 +27,11 @@ from duelay.policies.maillard import (
     set_chance,
     weigh,
 )
-from duelay.policies.turn import calm_until, pass_over, select
 from duelay.problems import arithmetic
+from duelay.simulation import streams
+from duelay.simulation.loops import ticks as loop
+from duelay.simulation.loops.recorder import new_recorder
+from duelay.simulation.world import make_world
 
 LAWS = [None, delays.Geometric(0.1), delays.Never(0.4, delays.Uniform(1, 30))]
 KNOBS = (0.15, 0.1, 0.5)

@@ -11,6 +11,7 @@ import duelay
 import naive
 from duelay import delays
 from duelay.ledger import age_to, assume, hear, open_ledger, record
+from duelay.policies.dispatch import take_picks, wins_and_count
 from duelay.policies.double_thompson import many_arms
 from duelay.policies.double_thompson.beta_posterior import chance_above_half
 from duelay.policies.double_thompson.many_arms import (
@@ -31,7 +32,6 @@ from duelay.policies.double_thompson.row_samples import (
     tilted,
 )
 from duelay.policies.double_thompson.rule import DoubleThompsonRule
-from duelay.policies.turn import take_picks, wins_and_count
 from duelay.testing import compiled_duels, live_duels
 from helpers import Rows
 from yardsticks import PlainDoubleThompson

@@ -14,7 +14,7 @@ import pytest
 
 import duelay
 from duelay import cli, experiments, text
-from duelay._core import modules
+from duelay._core import user_modules
 from duelay.experiments.cells import cells_of, compute
 from duelay.ledger import age_to, assume
 from duelay.testing import PolicyContract, contract
@@ -470,7 +470,7 @@ def test_a_module_that_cannot_be_imported_is_one_sentence(module, tmp_path, sour
     if name == "json":
         module("json", source="")
     with pytest.raises(ValueError, match=message):
-        modules.bring_in(name, [tmp_path])
+        user_modules.bring_in(name, [tmp_path])
     spec = small().replace('import = ["mine"]', f'import = ["{name}"]')
     with pytest.raises(ValueError, match="small.toml, line 2: "):
         experiments.parse(spec, "small.toml", tmp_path)
@@ -563,7 +563,7 @@ def test_a_cell_that_was_stored_needs_no_module(module, tmp_path):
     stored, expected = pickle.dumps(cell), compute(cell)["regret"]
     path.unlink()
     sys.path.remove(str(tmp_path))
-    del sys.modules["mine"], modules._OURS["mine"]
+    del sys.modules["mine"], user_modules._OURS["mine"]
     again = pickle.loads(stored)
     assert type(again.policy) is not type(cell.policy) and again.made_by == cell.made_by
     np.testing.assert_array_equal(compute(again)["regret"], expected)

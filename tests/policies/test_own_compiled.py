@@ -131,10 +131,10 @@ def spec(tmp_path, monkeypatch):
 @pytest.mark.interpreted
 @pytest.mark.parametrize("backend", ["threads", "processes"])
 def test_the_example_reaches_the_workers(spec, tmp_path, backend):
-    from duelay.experiments import work
+    from duelay.experiments import executor
 
-    with work.opened(tmp_path / "out", spec) as place:
-        work.execute(spec, place, workers=2, backend=backend, quiet=True)
+    with executor.opened(tmp_path / "out", spec) as place:
+        executor.execute(spec, place, workers=2, backend=backend, quiet=True)
     results = experiments.load(spec, tmp_path / "out")
     plain, compiled = (
         results.get("small", "mslr", name).regret
@@ -261,7 +261,7 @@ def test_a_file_of_ones_own_in_a_folder_of_our_name_is_ones_own():
 
 @pytest.mark.compiled
 def test_a_rule_that_allocates_is_told_so():
-    if not duelay._core.numba_parts.WITHOUT_RUNTIME:
+    if not duelay._core.jit.private_numba.WITHOUT_RUNTIME:
         pytest.skip("this Numba lets kernels allocate")
     for make, mark in (
         (Allocates, "made"),
@@ -275,7 +275,7 @@ def test_a_rule_that_allocates_is_told_so():
 
 
 @pytest.mark.compiled
-@pytest.mark.skipif(duelay._core.numba_parts.IS_PLAIN, reason="Numba's own words stand")
+@pytest.mark.skipif(duelay._core.jit.private_numba.IS_PLAIN, reason="Numba's own words stand")
 def test_a_rule_that_changes_a_number_is_told_so():
     for call in (
         lambda policy: policy.start(3, seed=0).ask(),
@@ -442,7 +442,7 @@ def holding(kind, make=np.zeros):
 
 
 @pytest.mark.compiled
-@pytest.mark.skipif(duelay._core.numba_parts.IS_PLAIN, reason="Numba's own words stand")
+@pytest.mark.skipif(duelay._core.jit.private_numba.IS_PLAIN, reason="Numba's own words stand")
 @pytest.mark.parametrize(
     ("make", "mark", "why"),
     [
@@ -575,7 +575,7 @@ def test_an_arm_that_is_not_there_is_refused_with_the_rule_and_its_lines(do):
 
 
 @pytest.mark.compiled
-@pytest.mark.skipif(duelay._core.numba_parts.IS_PLAIN, reason="Numba's own words stand")
+@pytest.mark.skipif(duelay._core.jit.private_numba.IS_PLAIN, reason="Numba's own words stand")
 @pytest.mark.parametrize(("make", "mark"), [(Single, "single"), (Absent, "absent")])
 @pytest.mark.parametrize("do", [ask_thrice, simulate_three])
 def test_a_rule_that_does_not_return_two_arms_is_told_so_and_not_of_floats(do, make, mark):
@@ -590,7 +590,7 @@ def test_a_rule_that_does_not_return_two_arms_is_told_so_and_not_of_floats(do, m
 
 
 @pytest.mark.compiled
-@pytest.mark.skipif(duelay._core.numba_parts.IS_PLAIN, reason="Numba's own words stand")
+@pytest.mark.skipif(duelay._core.jit.private_numba.IS_PLAIN, reason="Numba's own words stand")
 @pytest.mark.parametrize("value", [{0: 1}, {0}, object()])
 @pytest.mark.parametrize("do", [ask_thrice, simulate_three])
 def test_a_field_that_no_compiler_takes_is_named(do, value):
@@ -619,7 +619,7 @@ def test_a_branch_that_returns_nothing_is_refused_when_it_is_taken(do):
 
 
 @pytest.mark.compiled
-@pytest.mark.skipif(duelay._core.numba_parts.IS_PLAIN, reason="Numba's own words stand")
+@pytest.mark.skipif(duelay._core.jit.private_numba.IS_PLAIN, reason="Numba's own words stand")
 @pytest.mark.parametrize("do", [ask_thrice, simulate_three])
 def test_a_rule_that_lacks_an_argument_is_told_so(do):
     message = (

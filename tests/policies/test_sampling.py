@@ -11,7 +11,8 @@ import duelay
 import naive
 from duelay import delays
 from duelay.ledger import age_to, assume, for_votes, hear, hear_vote, open_ledger, record
-from duelay.ledger.assumption import expected, expected_at_last
+from duelay.ledger.delay_models.base import expected, expected_at_last
+from duelay.policies.dispatch import calm_until, pass_over, turn, wins_and_count
 from duelay.policies.double_thompson.beta_posterior import (
     beats_for_certain,
     chance_above_half,
@@ -32,7 +33,6 @@ from duelay.policies.double_thompson.rule import (
     wins_sample,
 )
 from duelay.policies.rmed import against, rmed_rule
-from duelay.policies.turn import calm_until, pass_over, turn, wins_and_count
 from helpers import Fixed
 
 LAWS = [None, delays.Geometric(0.1), delays.Uniform(1, 30)]

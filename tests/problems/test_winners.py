@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 import duelay
 import naive
 from duelay import delays
-from duelay.engine import streams
-from duelay.engine.loop import run
-from duelay.engine.tick import new_recorder
-from duelay.engine.world import make_world
 from duelay.problems import bradley_terry, cyclic, generate, leader, mslr_like, no_winner
+from duelay.simulation import streams
+from duelay.simulation.loops.recorder import new_recorder
+from duelay.simulation.loops.ticks import run
+from duelay.simulation.world import make_world
 from helpers import play_beside
 
 
@@ -234,7 +234,7 @@ def test_borda_drops_its_winner_as_seldom_as_it_says(n_arms, told, law):
 
 @pytest.mark.compiled
 def test_the_intervals_of_scores_hold_under_delay():
-    from duelay.players.scores import score_bounds
+    from duelay.inference.borda_scores import score_bounds
 
     mu = np.array([[0.5, 0.7, 0.9], [0.3, 0.5, 0.6], [0.1, 0.4, 0.5]])
     truth = (mu.sum(axis=1) - 0.5) / 2

@@ -12,11 +12,11 @@ import pytest
 from duelay.live import Experiment, StoreError
 from duelay.page import build, diagnostics, incremental, render, view_models
 from duelay.service import make_app
-from duelay.service.glances import Checks, Glances
 from duelay.service.keys import create_key, list_keys
-from duelay.service.pages import _packed
+from duelay.service.view_cache import Checks, Glances
+from duelay.service.web.pages import _packed
 from live.hours import Hours
-from service.browsing import HERE, TOKEN, Browser, sent_to
+from service.browser_client import HERE, TOKEN, Browser, sent_to
 from service.served import wait_until
 
 ARMS = ["red", "green", "blue"]
@@ -250,7 +250,7 @@ def test_the_slow_part_comes_later_and_changes_the_page(browser, monkeypatch):
         goes_on.wait(300)
         return real(experiment, *args, **said)
 
-    monkeypatch.setattr("duelay.service.glances.diagnostics.diagnose", slow)
+    monkeypatch.setattr("duelay.service.view_cache.diagnostics.diagnose", slow)
     text = browser.get("/e/buttons", part=True).text
     seen = text.split('name="seen" value="')[1].split('"')[0]
     assert browser.get(f"/e/buttons?seen={seen}", part=True).status_code == 204
@@ -276,7 +276,7 @@ def test_what_a_check_alarmed_at_is_told_to_programs(browser):
 def test_a_check_is_made_again_when_something_changed_and_time_passed(monkeypatch, made):
     calls = []
     monkeypatch.setattr(
-        "duelay.service.glances.diagnostics.diagnose", lambda e: calls.append(e.name)
+        "duelay.service.view_cache.diagnostics.diagnose", lambda e: calls.append(e.name)
     )
     clock = Hours(1000.0)
     checks, experiment = Checks(clock), Experiment.open(made, "buttons")
@@ -293,9 +293,9 @@ def test_a_check_is_made_again_when_something_changed_and_time_passed(monkeypatc
 def test_a_check_that_fails_is_logged_and_leaves_what_was_found(monkeypatch, made, caplog):
     found = iter(["first"])
     checks, experiment = Checks(), Experiment.open(made, "buttons")
-    monkeypatch.setattr("duelay.service.glances.diagnostics.diagnose", lambda e: next(found))
-    monkeypatch.setattr("duelay.service.glances._SOON", -1.0)
-    monkeypatch.setattr("duelay.service.glances._SHARE", 1e9)
+    monkeypatch.setattr("duelay.service.view_cache.diagnostics.diagnose", lambda e: next(found))
+    monkeypatch.setattr("duelay.service.view_cache._SOON", -1.0)
+    monkeypatch.setattr("duelay.service.view_cache._SHARE", 1e9)
     for version in "ab":
         checks.latest(experiment, version)
         wait_until(lambda: not checks._waiting)
@@ -376,7 +376,7 @@ def test_a_view_that_fails_fails_for_all_who_wait_and_is_tried_again():
 
 
 def test_views_that_are_kept_are_few(monkeypatch):
-    monkeypatch.setattr("duelay.service.glances._MOST", 5)
+    monkeypatch.setattr("duelay.service.view_cache._MOST", 5)
 
     async def look():
         glances = Glances(Threads())
@@ -639,7 +639,7 @@ def test_the_first_key_administers_and_whoever_made_it_goes_on_with_it(browser, 
 
 
 def test_the_log_is_filtered_and_goes_on(browser, monkeypatch):
-    monkeypatch.setattr("duelay.service.pages._ROWS", 5)
+    monkeypatch.setattr("duelay.service.web.pages._ROWS", 5)
     seen, path = [], "/e/buttons/log"
     while path:
         text = browser.get(path).text

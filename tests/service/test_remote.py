@@ -16,12 +16,11 @@ from duelay.live import (
     PausedError,
     StoreError,
     UnknownExperimentError,
-    calls,
     connect,
     connect_async,
-    remote,
     verify,
 )
+from duelay.live.client import clients, protocol
 from duelay.service.keys import create_key
 from service.served import Server, wait_until
 
@@ -40,7 +39,7 @@ class Waited:
         def call(*words, **more):
             result = self._run(found(*words, **more))
             return (
-                Waited(result, self._run) if isinstance(result, remote.AsyncExperiment) else result
+                Waited(result, self._run) if isinstance(result, clients.AsyncExperiment) else result
             )
 
         return call if callable(found) else found
@@ -207,7 +206,7 @@ def test_the_log_is_read_to_its_end(pair, hours, monkeypatch):
     ours, theirs, _ = pair
     play(ours, hours)
     whole = theirs.log()
-    monkeypatch.setattr(calls.Calls, "_log", lambda self, after: calls.Call(
+    monkeypatch.setattr(protocol.Calls, "_log", lambda self, after: protocol.Call(
         "GET", f"{self._path}/log?after={after}&limit=7"))  # fmt: skip
     assert theirs.log() == whole and len(whole) == ours.standing().tick > 20
 
@@ -260,12 +259,12 @@ class Flaky(httpx.BaseTransport):
 @pytest.fixture
 def flaky(client, monkeypatch):
     """Makes a client to whom things happen; nobody waits."""
-    monkeypatch.setattr(calls, "_FIRST", 0.001)
+    monkeypatch.setattr(protocol, "_FIRST", 0.001)
 
     def make(*troubles, patience=1e6):
         service = stack.enter_context(connect("http://localhost", "key", patience=patience))
         service._client._transport = Flaky(client, *troubles)
-        return remote.RemoteExperiment(service, "buttons"), service._client._transport
+        return clients.RemoteExperiment(service, "buttons"), service._client._transport
 
     with contextlib.ExitStack() as stack:
         yield make
@@ -336,7 +335,7 @@ def test_a_key_that_may_not_is_a_permission_error(url, serve):
         with connect("http://localhost", given) as service:
             service._client._transport = InProcess(served)
             with pytest.raises(PermissionError, match="may not ask|send a key"):
-                remote.RemoteExperiment(service, "buttons").ask()
+                clients.RemoteExperiment(service, "buttons").ask()
 
 
 # A real server.
@@ -349,8 +348,10 @@ def test_a_server_that_is_killed_and_started_again_is_found_again(url, tmp_path,
         experiment = service.open("100% ?#ü")
         duel = experiment.ask()
         server.stop(9)
-        told, pauses, pause = [], [], calls.Tries.pause
-        monkeypatch.setattr(calls.Tries, "pause", lambda *words: pauses.append(1) or pause(*words))
+        told, pauses, pause = [], [], protocol.Tries.pause
+        monkeypatch.setattr(
+            protocol.Tries, "pause", lambda *words: pauses.append(1) or pause(*words)
+        )
         thread = threading.Thread(target=lambda: told.append(experiment.tell(duel)))
         thread.start()
         wait_until(lambda: len(pauses) >= 2)  # it has called, and called again

@@ -16,7 +16,7 @@ import pytest
 
 from duelay.live import Experiment, Store, StoreError, connect, verify
 from duelay.service.keys import create_key
-from duelay.service.serving import address_of, check_host, open_page
+from duelay.service.server import address_of, check_host, open_page
 from service.served import ENVIRONMENT, LONG, Server, free_port, wait_until
 
 pytestmark = pytest.mark.long
@@ -72,7 +72,7 @@ def test_it_stops_under_load_and_loses_nothing_that_was_acknowledged(url, tmp_pa
 def _duels(store):
     from sqlalchemy import select
 
-    from duelay.live import schema
+    from duelay.live.storage import schema
 
     with store.reading() as connection:
         return connection.execute(select(schema.duels)).all()
@@ -148,10 +148,10 @@ def test_a_browser_is_opened_once_somebody_listens_and_not_for_ever_waited_for(
         if listens and len(slept) == 2:
             stack.enter_context(socket.create_server(("127.0.0.1", port)))
 
-    monkeypatch.setattr("duelay.service.serving.webbrowser.open", opened.append)
-    monkeypatch.setattr("duelay.service.serving._OPENS", 60.0)
+    monkeypatch.setattr("duelay.service.server.webbrowser.open", opened.append)
+    monkeypatch.setattr("duelay.service.server._OPENS", 60.0)
     clock = types.SimpleNamespace(monotonic=lambda: sum(slept), sleep=sleep)
-    monkeypatch.setattr("duelay.service.serving.time", clock)
+    monkeypatch.setattr("duelay.service.server.time", clock)
     with contextlib.ExitStack() as stack:
         open_page("127.0.0.1", port).join()
     assert opened == [f"http://127.0.0.1:{port}/"] * listens

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from duelay.live import Experiment, StoreError, connect
-from duelay.live.remote import RemoteExperiment
+from duelay.live.client.clients import RemoteExperiment
 from live.crowd import WINDOW, check
 from live.worker import EXPERIMENTS, Thread, read_lines
 from service.served import ENVIRONMENT, free_port, is_well, wait_until

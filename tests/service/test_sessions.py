@@ -6,11 +6,12 @@ from urllib.parse import quote, urlsplit
 import pytest
 from sqlalchemy import delete
 
-from duelay.live import Experiment, schema
-from duelay.live.store import open_store
+from duelay.live import Experiment
+from duelay.live.storage import schema
+from duelay.live.storage.store import open_store
 from duelay.service.keys import create_key, revoke_key
 from duelay.service.sessions import HOURS, Session, Sessions, safe_next
-from service.browsing import HERE, Browser, sent_to
+from service.browser_client import HERE, Browser, sent_to
 
 SCOPES = ["ask", "tell", "administer"]
 
@@ -98,7 +99,7 @@ def test_a_wrong_key_does_not_sign_in(browser, monkeypatch, key):
     async def sleep(seconds):
         slept.append(seconds)
 
-    monkeypatch.setattr("duelay.service.pages._sleep", sleep)
+    monkeypatch.setattr("duelay.service.web.pages._sleep", sleep)
     answered = browser.sign_in(key)
     assert answered.status_code == 401 and slept == [0.5]
     assert "set-cookie" not in answered.headers and "no key that is good" in answered.text

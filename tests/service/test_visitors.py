@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from duelay.delays import Exponential, Never
-from duelay.live.booking import LiveDuel
-from duelay.service.visitors import Scene, Visitors
+from duelay.live.writes.requests import LiveDuel
+from duelay.service.demo.visitors import Scene, Visitors
 from duelay.traffic import Daily
 
 DAY = 86_400.0

@@ -7,14 +7,15 @@ from contextlib import closing
 import pytest
 from sqlalchemy import select, update
 
-from duelay.live import Experiment, Store, schema
-from duelay.live.book import MICRO
+from duelay.live import Experiment, Store
 from duelay.live.events import note
-from duelay.service import hooks, watching
-from duelay.service.watching import Watcher
+from duelay.live.storage import schema
+from duelay.live.storage.schema import MICRO
+from duelay.service import webhook_table, webhooks
+from duelay.service.webhooks import Watcher
 from live.hours import Hours
-from service.receiving import Receiver, is_signed
 from service.served import wait_until
+from service.webhook_receiver import Receiver, is_signed
 
 ARMS = ["red", "green", "blue"]
 
@@ -68,7 +69,7 @@ def one_round(watcher):
 
 
 def hook(experiment, receiver, path=""):
-    return hooks.add_hook(experiment, receiver.url + path, now=lambda: 0.0)
+    return webhook_table.add_hook(experiment, receiver.url + path, now=lambda: 0.0)
 
 
 def happen(experiment, *about):
@@ -267,8 +268,8 @@ def test_back_off_begins_anew_after_a_success_and_ends_at_an_hour(local, receive
 
 def test_nobody_there_is_tried_again_and_others_are_told_meanwhile(local, receiver, watch):
     experiment, watcher = Experiment.create(local, "buttons", ARMS), watch(local)
-    hooks.add_hook(experiment, "http://127.0.0.1:9/nobody", now=lambda: 0.0)
-    hooks.add_hook(experiment, "http://[not an address", now=lambda: 0.0)
+    webhook_table.add_hook(experiment, "http://127.0.0.1:9/nobody", now=lambda: 0.0)
+    webhook_table.add_hook(experiment, "http://[not an address", now=lambda: 0.0)
     hook(experiment, receiver)
     happen(experiment, "one")
     one_round(watcher)
@@ -302,7 +303,7 @@ def test_a_server_that_dies_after_sending_sends_again(local, receiver, watch, mo
 
     assert watcher.takes_lease()
     with monkeypatch.context() as patch, pytest.raises(KilledError):
-        patch.setattr(watching, "update", die)
+        patch.setattr(webhooks, "update", die)
         one_round(watcher)
     assert len(receiver.told) == 1
     one_round(watcher)
@@ -327,7 +328,7 @@ def test_only_one_of_two_watchers_sends_and_the_other_takes_over(opened, receive
 @pytest.mark.long
 def test_two_servers_tell_each_event_once(url, serve, receiver, monkeypatch):
     monkeypatch.setitem(Watcher.__init__.__kwdefaults__, "every", 0.1)
-    monkeypatch.setattr(watching, "_LEASE", 1e6)  # whoever has it is alive
+    monkeypatch.setattr(webhooks, "_LEASE", 1e6)  # whoever has it is alive
     takes_lease, rounds = Watcher.takes_lease, collections.Counter()
 
     def counted(self):

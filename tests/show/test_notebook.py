@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import duelay
 from duelay import delays
 from duelay.delays import ByPair, Constant, Empirical, Geometric, LogNormal, Never, Uniform
-from duelay.experiments import reading
+from duelay.experiments import spec_parser
 from duelay.experiments.results import Results
 from duelay.problems import Problem, arithmetic
 from duelay.show import html, notebook
@@ -392,7 +392,7 @@ def test_a_study_shows_a_table_of_regrets(tmp_path, result):
         policies = ["rucb", { policy = "rucb-delay", label = "ours" }]
         delays = ["geometric:0.5", "constant:2"]
     """
-    spec = reading.parse(source, "small.toml", tmp_path)
+    spec = spec_parser.parse(source, "small.toml", tmp_path)
     keys = itertools.product(
         ["small"],
         ["arithmetic:3,0.1", "arithmetic:2,0.1"],

@@ -5,7 +5,7 @@ import pytest
 
 import duelay
 from duelay.problems import arithmetic
-from duelay.show import canvas, plots
+from duelay.show import figure_style, plots
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_the_figure_shows_mean_and_band_of_each_policy(results, tmp_path):
     assert len({line.get_color() for line in axes.lines}) == 3
     assert len({str(line.get_linestyle()) for line in axes.lines}) == 3
     for name in ("a.png", "a.svg", "a.pdf"):
-        canvas.save(figure, tmp_path / name)
+        figure_style.save(figure, tmp_path / name)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.pdf", "a.png", "a.svg"]
 
 
@@ -47,8 +47,8 @@ def test_labels_leave_out_what_the_title_says(results):
 def test_many_long_names_do_not_cover_the_curves(results):
     figure = plots.regret_figure(results * 4)
     assert figure.legends and not figure.axes[0].get_legend()
-    assert canvas.short("x" * 99) == "x" * 67 + "..."
-    assert [canvas.tick_words(value) for value in (0.25, 40, 1500, 200_000, 12_500)] == [
+    assert figure_style.short("x" * 99) == "x" * 67 + "..."
+    assert [figure_style.tick_words(value) for value in (0.25, 40, 1500, 200_000, 12_500)] == [
         "0.25",
         "40",
         "1,500",

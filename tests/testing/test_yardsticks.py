@@ -1,4 +1,4 @@
-"""Yardsticks play what the fast rules play; tests/engine/test_shortcuts.py has longer runs."""
+"""Yardsticks play what the fast rules play; tests/simulation/test_shortcuts.py has longer runs."""
 
 import numpy as np
 import pytest

@@ -65,10 +65,10 @@ def test_a_ledger_by_coin_shows_the_shrunken_mean():
     n, runs = 60, 1500
     result = duelay.simulate(problem, Blind(), delay=law, horizon=n, runs=1, seed=1)
     assert result.plays.sum() == n
-    from duelay.engine import streams
-    from duelay.engine.by_player import play
-    from duelay.engine.tick import new_recorder
-    from duelay.engine.world import make_world
+    from duelay.simulation import streams
+    from duelay.simulation.loops.plain_python import play
+    from duelay.simulation.loops.recorder import new_recorder
+    from duelay.simulation.world import make_world
 
     means = []
     for run in range(runs):
@@ -447,8 +447,8 @@ def test_a_bare_matrix_is_no_problem(call):
 )
 def test_proposition_1_and_lemma_1_for_pairs_chosen_without_looking(law):
     """mu^ is unbiased given the selections, and its radius covers (checked at t = 120)."""
-    from duelay.engine.world import NO_ENTRY, duel, make_world, take_due
     from duelay.ledger import age_to, assume, open_ledger, record
+    from duelay.simulation.world import NO_ENTRY, duel, make_world, take_due
 
     problem = duelay.Problem([[0.5, 0.8, 0.6], [0.2, 0.5, 0.35], [0.4, 0.65, 0.5]])
     t, window, reps, alpha = 120, 25, 700, 0.5

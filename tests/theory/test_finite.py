@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 import duelay
 from duelay import Problem, delays, theory
-from duelay.theory import finite
+from duelay.theory import finite_horizon
 
 THREE = np.array([[0.5, 0.7, 0.9], [0.3, 0.5, 0.6], [0.1, 0.4, 0.5]])
 SIX = duelay.datasets.load("six-rankers")
@@ -114,14 +114,14 @@ def test_names_of_the_arms_do_not_change_it():
 
 def test_a_search_finds_nearly_what_trying_all_names_does(monkeypatch):
     every = theory.finite_lower_bound(SIX, 10_000)
-    monkeypatch.setattr(finite, "_MAX_ARMS_ENUMERATED", 2)
+    monkeypatch.setattr(finite_horizon, "_MAX_ARMS_ENUMERATED", 2)
     assert theory.finite_lower_bound(SIX, 10_000) == pytest.approx(every, rel=5e-3)
 
 
 @pytest.mark.parametrize("name", ["arithmetic", "tennis"])  # in the second, some are certain
 def test_a_search_ends_where_no_swap_is_harder_to_tell(name):
     problem = duelay.datasets.load(name)
-    renamed = finite._Renamed(problem, 10_000, 1.0)
+    renamed = finite_horizon._Renamed(problem, 10_000, 1.0)
     rng = np.random.default_rng(3)
     shares = rng.exponential(size=len(renamed.a)) ** 4  # few are large, as at a corner
     shares = np.where(rng.random(len(shares)) < 0.5, 0.0, shares / shares.sum() / 1000)

@@ -5,7 +5,7 @@ import pytest
 
 import duelay
 from duelay import Problem, delays, theory
-from duelay.theory import optimum
+from duelay.theory import bayes_optimal
 
 THREE = np.array([[0.5, 0.7, 0.9], [0.3, 0.5, 0.6], [0.1, 0.4, 0.5]])
 
@@ -130,19 +130,19 @@ def test_what_it_does_not_cover_is_refused(make, message):
 
 
 def test_too_many_states_are_refused(monkeypatch):
-    monkeypatch.setattr(optimum, "_MAX_STATES", 1000)
+    monkeypatch.setattr(bayes_optimal, "_MAX_STATES", 1000)
     with pytest.raises(ValueError, match="horizon must be less than 30 for these 3 arms"):
         theory.bayes_optimal_regret(renamed(THREE), 30)
 
 
-@pytest.mark.parametrize("largest", [optimum._MAX_RANK, 0], ids=["ranks", "rows"])
+@pytest.mark.parametrize("largest", [bayes_optimal._MAX_RANK, 0], ids=["ranks", "rows"])
 @pytest.mark.parametrize("kinds, ways", [(2, 60), (6, 5), (12, 3)])
 def test_after_one_more_outcome_every_state_is_there_once(monkeypatch, kinds, ways, largest):
-    monkeypatch.setattr(optimum, "_MAX_RANK", largest)
+    monkeypatch.setattr(bayes_optimal, "_MAX_RANK", largest)
     counts = np.zeros((1, kinds), dtype=np.int64)
     for n in range(ways):
         counts = counts[::2] if n % 3 == 2 else counts  # the others are not gone on from
-        found, after = optimum._one_more(counts)
+        found, after = bayes_optimal._one_more(counts)
         assert len(np.unique(found, axis=0)) == len(found) == after.max() + 1
         assert (found[after] == counts[:, None, :] + np.eye(kinds, dtype=np.int64)).all()
         counts = found
@@ -151,7 +151,7 @@ def test_after_one_more_outcome_every_state_is_there_once(monkeypatch, kinds, wa
 @pytest.mark.parametrize("horizon", [100, 10**6])
 @pytest.mark.parametrize("n_arms", [3, 4, 5])
 def test_what_is_far_too_large_is_refused_before_any_state_is_listed(monkeypatch, n_arms, horizon):
-    monkeypatch.delattr(optimum, "_one_more")
+    monkeypatch.delattr(bayes_optimal, "_one_more")
     problems = renamed(duelay.problems.arithmetic(n_arms, 0.1).matrix)
     with pytest.raises(ValueError, match=f"horizon must be less than {horizon} for these {n_arms}"):
         theory.bayes_optimal_regret(problems, horizon)
@@ -159,14 +159,14 @@ def test_what_is_far_too_large_is_refused_before_any_state_is_listed(monkeypatch
 
 @pytest.mark.parametrize("matrix", [THREE, duelay.problems.arithmetic(3, 0.02).matrix])
 def test_a_sample_refuses_nothing_that_can_be_done(monkeypatch, matrix):
-    monkeypatch.setattr(optimum, "_MAX_STATES", 20_000)
-    sampled, found = optimum._are_too_many, []
+    monkeypatch.setattr(bayes_optimal, "_MAX_STATES", 20_000)
+    sampled, found = bayes_optimal._are_too_many, []
 
     def note(*args):
         found.append(sampled(*args))
         return False
 
-    monkeypatch.setattr(optimum, "_are_too_many", note)
+    monkeypatch.setattr(bayes_optimal, "_are_too_many", note)
     is_refused = []
     for horizon in range(5, 30):
         try:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from duelay._core.duration import Duration, is_duration, read
+from duelay.errors import InvalidValueError
 
 _MOST = 2**53  # beyond it a float64 cannot hold every whole number
 
@@ -21,9 +22,9 @@ def whole(name: str, value: Any, *, least: int = 1, also: str = "") -> int:
         good = math.isfinite(value) and float(value).is_integer()
     if not good or isinstance(value, Duration) or value < least:
         needs = f"{also}a whole number of at least {least}"
-        raise ValueError(f"{name} must be {needs}, got {value!r}")
+        raise InvalidValueError(f"{name} must be {needs}, got {value!r}")
     if value > _MOST:
-        raise ValueError(f"{name} must be at most 2^53, got {value!r}")
+        raise InvalidValueError(f"{name} must be at most 2^53, got {value!r}")
     return int(value)
 
 
@@ -48,7 +49,7 @@ def mean_delay(value: Any) -> float:
     """Return the mean delay, from which the rounds of MRR-DB-Delay are computed."""
     mean = number("mean_delay", value, least=1, why="the law's mean")
     if mean > _MOST:
-        raise ValueError(f"mean_delay must be at most 2^53 (ticks), got {value!r}")
+        raise InvalidValueError(f"mean_delay must be at most 2^53 (ticks), got {value!r}")
     return mean
 
 
@@ -75,14 +76,14 @@ def number(
     good = good and not isinstance(value, Duration)
     if not good or not abs(value) <= sys.float_info.max:  # also refuses nan
         bounds = f" {needs}" if needs else ""
-        raise ValueError(f"{name} must be a finite number{bounds}{reason}, got {value!r}")
+        raise InvalidValueError(f"{name} must be a finite number{bounds}{reason}, got {value!r}")
     if (
         (above is not None and not value > above)
         or (least is not None and not value >= least)
         or (most is not None and not value <= most)
         or (below is not None and not value < below)
     ):
-        raise ValueError(f"{name} must be {needs}{reason}, got {value!r}")
+        raise InvalidValueError(f"{name} must be {needs}{reason}, got {value!r}")
     return float(value)
 
 
@@ -90,7 +91,7 @@ def yes_or_no(name: str, value: Any) -> bool:
     """Return `value` if it is True or False."""
     if isinstance(value, bool):
         return value
-    raise ValueError(f"{name} must be True or False, got {value!r}")
+    raise InvalidValueError(f"{name} must be True or False, got {value!r}")
 
 
 def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
@@ -99,7 +100,7 @@ def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
     if value in words:
         return str(value)
     listed = ", ".join(words)
-    raise ValueError(f"{name} must be one of {listed}{nearest(value, words)}, got {value!r}")
+    raise InvalidValueError(f"{name} must be one of {listed}{nearest(value, words)}, got {value!r}")
 
 
 def is_number(word: str) -> bool:
@@ -115,7 +116,7 @@ def frozen(name: str, recipe: Any) -> None:
     """Refuse a dataclass that can be changed after it was given."""
     params = getattr(recipe, "__dataclass_params__", None)
     if params is not None and not params.frozen:
-        raise ValueError(
+        raise InvalidValueError(
             f"{name} must be a frozen dataclass: write @dataclass(frozen=True) above "
             f"{type(recipe).__name__}"
         )

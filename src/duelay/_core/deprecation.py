@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+from duelay.errors import InvalidTypeError
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -35,7 +37,7 @@ def accept_old_names(**names: str | None) -> Callable[[Callable[P, R]], Callable
                 value = given.pop(old)
                 if new is not None:
                     if new in given:
-                        raise TypeError(f"{new} is given twice, also by its old name {old}")
+                        raise InvalidTypeError(f"{new} is given twice, also by its old name {old}")
                     given[new] = value
             return function(*args, **kwargs)
 

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay.errors import InvalidValueError
+
 SUCH_AS = "a duration such as '14d', '2h30m' or '90s'"
 
 _UNITS = {  # in milliseconds, the largest first
@@ -61,7 +63,7 @@ class Duration(float):
             The seconds, above 0.
         """
         if not 0 < seconds < math.inf:  # also refuses nan
-            raise ValueError(f"seconds must be finite and longer than zero, got {seconds!r}")
+            raise InvalidValueError(f"seconds must be finite and longer than zero, got {seconds!r}")
         return float.__new__(cls, seconds)
 
     def __eq__(self, other: object) -> bool:
@@ -121,10 +123,11 @@ def read(name: str, value: Any) -> Duration:
         return value
     length = _seconds(value)
     if length is None:
-        raise ValueError(f"{name} must be {SUCH_AS}, got {value!r}")
+        raise InvalidValueError(f"{name} must be {SUCH_AS}, got {value!r}")
     if not 0 < length < math.inf:
-        raise ValueError(f"{name} must be a duration that is finite and longer than zero, got "
-                         f"{value!r}")  # fmt: skip
+        raise InvalidValueError(
+            f"{name} must be a duration that is finite and longer than zero, got {value!r}"
+        )
     return Duration.of(length)
 
 
@@ -137,7 +140,7 @@ def seconds(name: str, ages: Any) -> NDArray[np.float64]:
         return found.astype(np.float64)
     each = [_seconds(age) if is_duration(age) else age for age in found.reshape(-1).tolist()]
     if not all(isinstance(age, numbers.Real) for age in each):
-        raise ValueError(f"{name} must be seconds or {SUCH_AS}, got {ages!r}")
+        raise InvalidValueError(f"{name} must be seconds or {SUCH_AS}, got {ages!r}")
     return np.array(each, dtype=np.float64).reshape(found.shape)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 
+from duelay.errors import MissingExtraError
+
 
 def need(what: str, names: Sequence[str], extra: str) -> None:
     """Say what is missing for something, and how to install it.
@@ -14,7 +16,7 @@ def need(what: str, names: Sequence[str], extra: str) -> None:
     missing = [name for name in names if find_spec(name) is None]
     if missing:
         them = "it" if len(missing) == 1 else "them"
-        raise ModuleNotFoundError(
+        raise MissingExtraError(
             f"{what} need {', '.join(missing)}: install {them} with pip install 'duelay[{extra}]'",
             name=missing[0],
         )

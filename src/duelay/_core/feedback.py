@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from duelay._core import checks
+from duelay.errors import InvalidValueError
 
 OUTCOMES = {"first": 1.0, "second": 0.0, "tie": 0.5}  # what an outcome gives the first arm
 FEEDBACKS = ("conversions", "votes", "counts")  # a win of the first; both outcomes; how many wins
@@ -23,17 +24,17 @@ def check_feedback(feedback: Any, **refused: str) -> str:
     ValueError: feedback='aggregated' is now written feedback='counts'
     """
     if isinstance(feedback, str) and feedback in _EARLIER:
-        raise ValueError(f"feedback={feedback!r} is now written {_EARLIER[feedback]}")
+        raise InvalidValueError(f"feedback={feedback!r} is now written {_EARLIER[feedback]}")
     if isinstance(feedback, str) and feedback in refused:
         fit = " or ".join(word for word in FEEDBACKS if word not in refused)
-        raise ValueError(f"feedback must be {fit} ({refused[feedback]}), got {feedback!r}")
+        raise InvalidValueError(f"feedback must be {fit} ({refused[feedback]}), got {feedback!r}")
     return checks.one_of("feedback", feedback, [f for f in FEEDBACKS if f not in refused])
 
 
 def check_correction(corrects_position: Any, feedback: str) -> bool:
     """Return whether the bonus of being shown first is taken out; only votes can tell it."""
     if checks.yes_or_no("corrects_position", corrects_position) and feedback != "votes":
-        raise ValueError(
+        raise InvalidValueError(
             f"corrects_position needs feedback='votes': only they tell what being shown first is "
             f"worth, got {feedback!r}"
         )

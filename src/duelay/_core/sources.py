@@ -55,7 +55,7 @@ class Sources:
         return {path.partition("/")[0].partition(".")[0] for path, _ in self.files}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from duelay._core.modules import receive
+        from duelay._core.user_modules import receive
 
         return receive, (self.name, self.files, self.is_sent)
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from duelay._core.words import in_markdown
+from duelay._core.escaping import in_markdown
+from duelay.assumptions.answer_shares import share_by_pair
 from duelay.assumptions.delays import (
     delay_by_pair,
     delay_by_winner,
@@ -26,7 +27,6 @@ from duelay.assumptions.finding import Finding, check_level
 from duelay.assumptions.independence import independence
 from duelay.assumptions.order import order_balance, position_effect
 from duelay.assumptions.preferences import preference_drift
-from duelay.assumptions.shares import share_by_pair
 from duelay.assumptions.told_law import told_law
 from duelay.logs.history import History
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from duelay._core.duration import in_brief
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
 from duelay.assumptions.order import is_even
-from duelay.assumptions.scores import (
+from duelay.assumptions.score_tests import (
     Floats,
     Ints,
     chi_squared,

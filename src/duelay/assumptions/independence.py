@@ -8,7 +8,7 @@ import numpy as np
 
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
 from duelay.assumptions.order import is_even
-from duelay.assumptions.scores import cut, pairs_of
+from duelay.assumptions.score_tests import cut, pairs_of
 from duelay.logs.history import History
 
 _ROUNDING = 1e-9  # the same answer, as 0.1 and 1 - 0.9 are

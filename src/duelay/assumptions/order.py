@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
-from duelay.assumptions.scores import chi_squared, cut, one_hot, pairs_of, tail
+from duelay.assumptions.score_tests import chi_squared, cut, one_hot, pairs_of, tail
 from duelay.logs.history import History
 
 _MIN_DUELS = 20  # of a pair in one half of all duels: its lead is then nearly normal

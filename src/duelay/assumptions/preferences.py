@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
 from duelay.assumptions.order import is_even
-from duelay.assumptions.scores import (
+from duelay.assumptions.score_tests import (
     Floats,
     chi_squared,
     cut,

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from duelay.assumptions.finding import LEAST, Finding, check_level, silent
 from duelay.assumptions.order import is_even
-from duelay.assumptions.scores import Floats, chi_squared
+from duelay.assumptions.score_tests import Floats, chi_squared
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
-from duelay.delays.units import refuse_time
+from duelay.delays.time_units import refuse_time
 from duelay.logs.history import History
 
 _STEPS = (0.25, 0.5, 0.75, 0.95)  # shares of all answers that ever come; ages are cut there

@@ -10,10 +10,11 @@ import click
 
 from duelay import __version__
 from duelay.cli.check import check_command
-from duelay.cli.demo import demo_live_command
+from duelay.cli.common import EPILOG, complain, complain_of_usage
+from duelay.cli.demo_live import demo_live_command
 from duelay.cli.estimate import estimate_command
 from duelay.cli.experiments import reproduce_command, run_command
-from duelay.cli.lists import (
+from duelay.cli.listings import (
     datasets_command,
     delays_command,
     policies_command,
@@ -21,7 +22,6 @@ from duelay.cli.lists import (
 )
 from duelay.cli.recommend import recommend_command
 from duelay.cli.service import ask_command, key_command, serve_command, tell_command
-from duelay.cli.shell import EPILOG, complain, complain_of_usage
 from duelay.cli.simulate import simulate_command
 from duelay.cli.stores import (
     backup_command,
@@ -32,7 +32,7 @@ from duelay.cli.stores import (
     upkeep_command,
     verify_command,
 )
-from duelay.cli.warming import warm_up_command
+from duelay.cli.warm_up import warm_up_command
 
 
 def run() -> None:

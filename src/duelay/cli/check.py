@@ -12,8 +12,8 @@ import click
 from duelay import assumptions
 from duelay._core.duration import Duration
 from duelay._core.files import write_whole
-from duelay.cli.logs import log_options, read_log, skipped
-from duelay.cli.shell import Command, wrapped
+from duelay.cli.common import Command, wrapped
+from duelay.cli.log_options import log_options, read_log, skipped
 
 
 @click.command("check", cls=Command)

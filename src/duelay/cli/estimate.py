@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from duelay.cli.logs import log_options, read_log, skipped
-from duelay.cli.shell import Command
+from duelay.cli.common import Command
+from duelay.cli.log_options import log_options, read_log, skipped
 from duelay.estimates import estimate, report
 
 

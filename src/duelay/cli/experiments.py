@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from duelay.cli.shell import Command, Whole, complain, import_modules, import_option, wrapped
-from duelay.engine import BANDS
+from duelay.cli.common import Command, Whole, complain, import_modules, import_option, wrapped
+from duelay.errors import InvalidValueError
+from duelay.simulation import BANDS
 
 
 def _experiment_options(command: Any) -> Any:
@@ -80,7 +81,7 @@ def _experiments() -> Any:
     try:
         from duelay import experiments
     except ImportError as error:
-        raise ValueError(str(error)) from None
+        raise InvalidValueError(str(error)) from None
     return experiments
 
 
@@ -92,7 +93,7 @@ def _experiment(
         spec = dataclasses.replace(spec, band=band)
     spec = spec.quick() if quick else spec
     if options["address"] is not None and backend in ("threads", "processes"):
-        raise ValueError(f"address is for the backends dask and ray, got it with {backend}")
+        raise InvalidValueError(f"address is for the backends dask and ray, got it with {backend}")
     try:
         checked = experiments.run(spec, out, backend=backend, **options)
     except experiments.WorkFailedError as error:

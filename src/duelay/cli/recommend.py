@@ -8,9 +8,10 @@ from duelay import delays
 from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay._core.feedback import FEEDBACKS
-from duelay.advice import GOALS, recommend
-from duelay.cli.shell import EPILOG, Command, Whole, Window, feedback_option, wrapped
+from duelay.cli.common import EPILOG, Command, Whole, Window, feedback_option, wrapped
+from duelay.errors import InvalidValueError
 from duelay.problems import TARGETS
+from duelay.recommendation import GOALS, recommend
 
 
 @click.command("recommend", cls=Command, epilog=EPILOG)
@@ -45,21 +46,25 @@ def recommend_command(
 ) -> None:
     """Say which policy to use, and why."""
     if delay is not None and checks.is_number(delay):
-        raise ValueError(
+        raise InvalidValueError(
             f"--delay must be a delay law, got the number {delay}: write --mean-delay {delay} for "
             f"a mean of {delay}, --delay constant:{delay} for {delay} every time"
         )
     if mean_delay is not None:
         checks.number("--mean-delay", mean_delay, least=1)
     if delay is not None and mean_delay is not None:
-        raise ValueError("--mean-delay is for where the law is not known: give it or --delay alone")
+        raise InvalidValueError(
+            "--mean-delay is for where the law is not known: give it or --delay alone"
+        )
     if feedback == "counts" and delay is None and mean_delay is None:
-        raise ValueError(
+        raise InvalidValueError(
             "--feedback counts needs --mean-delay, or --delay for the law: the policy's rounds are "
             "made from the mean"
         )
     if error is not None and goal != "decide":
-        raise ValueError("--error is for --goal decide: with little regret nobody is declared")
+        raise InvalidValueError(
+            "--error is for --goal decide: with little regret nobody is declared"
+        )
     advice = recommend(
         mean_delay if delay is None else delays.check(delay),
         order_free=not order_given,

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from duelay._core import times
-from duelay.cli.shell import Whole
+from duelay._core import timestamps
+from duelay.cli.common import Whole
 from duelay.cli.stores import (
     StoreCommand,
     find_live,
@@ -19,7 +19,8 @@ from duelay.cli.stores import (
     name_argument,
     store_argument,
 )
-from duelay.show.table import table
+from duelay.errors import InvalidValueError
+from duelay.show.text_table import table
 
 _SCOPES = "ask, tell, administer"
 
@@ -29,7 +30,7 @@ def find_service() -> Any:
     try:
         from duelay import service
     except ImportError as error:
-        raise ValueError(str(error)) from None
+        raise InvalidValueError(str(error)) from None
     return service
 
 
@@ -98,7 +99,7 @@ def list_keys_command(store: str) -> None:
     rows = [
         [key.id, key.name, ", ".join(key.scopes),
          "all" if key.experiments is None else ", ".join(key.experiments),
-         times.iso(key.created), "revoked" if key.is_revoked else ""]
+         timestamps.iso(key.created), "revoked" if key.is_revoked else ""]
         for key in find_service().keys.list_keys(store)
     ]  # fmt: skip
     if not rows:

@@ -9,8 +9,7 @@ import numpy as np
 
 from duelay import datasets, delays, policies
 from duelay._core.feedback import FEEDBACKS
-from duelay.cli.compare import compare
-from duelay.cli.shell import (
+from duelay.cli.common import (
     EPILOG,
     Command,
     Whole,
@@ -19,11 +18,13 @@ from duelay.cli.shell import (
     import_modules,
     import_option,
 )
-from duelay.delays.units import check_clock
-from duelay.engine import BANDS, Setting
-from duelay.engine.simulate import check_units
+from duelay.cli.policy_comparison import compare
+from duelay.delays.time_units import check_clock
+from duelay.errors import InvalidValueError
 from duelay.policies.policy import Policy
 from duelay.problems import TARGETS
+from duelay.simulation import BANDS, Setting
+from duelay.simulation.simulate import check_units
 
 
 @click.command("simulate", cls=Command, epilog=EPILOG)
@@ -118,7 +119,7 @@ def simulate_command(
     """
     import_modules(modules)
     if in_ticks and traffic is None:
-        raise ValueError("--in-ticks needs --traffic: without it all is in ticks anyway")
+        raise InvalidValueError("--in-ticks needs --traffic: without it all is in ticks anyway")
     setting = Setting(
         target=target,
         feedback=feedback,
@@ -138,13 +139,15 @@ def simulate_command(
     for form, policy in zip(policy_forms, chosen, strict=True):
         _check_time(form, policy, setting, problem.n_arms)
     if out is not None:
-        from duelay.show import canvas  # needs matplotlib: say so before the work, not after
+        from duelay.show import figure_style  # needs matplotlib: say so before the work, not after
 
-        canvas.check()
+        figure_style.check()
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ValueError(f"out cannot be made a folder, {out}: {error.strerror}") from None
+            raise InvalidValueError(
+                f"out cannot be made a folder, {out}: {error.strerror}"
+            ) from None
     compared = compare(
         problem,
         list(zip(policy_forms, chosen, strict=True)),
@@ -185,4 +188,4 @@ def _check_time(form: str, policy: Policy, setting: Setting, n_arms: int) -> Non
         if has_clock:
             policy.ledger(n_arms, by_clock=True)
     except ValueError as error:
-        raise ValueError(f"--policy {form}: {error}") from None
+        raise InvalidValueError(f"--policy {form}: {error}") from None

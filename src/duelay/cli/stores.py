@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import click
 from tqdm import tqdm
 
-from duelay.cli.shell import Command, import_modules, import_option, wrapped
+from duelay.cli.common import Command, import_modules, import_option, wrapped
+from duelay.errors import InvalidValueError
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -22,7 +23,7 @@ def find_live() -> Any:
     try:
         from duelay import live
     except ImportError as error:
-        raise ValueError(str(error)) from None
+        raise InvalidValueError(str(error)) from None
     return live
 
 
@@ -37,7 +38,7 @@ class StoreCommand(Command):
         except live.StoreError as error:
             raise OSError(str(error)) from None
         except ImportError as error:  # a package that only some stores or files need
-            raise ValueError(str(error)) from None
+            raise InvalidValueError(str(error)) from None
 
 
 def store_argument(command: C) -> C:
@@ -122,7 +123,9 @@ def report_command(store: str, name: str, out: Path, modules: tuple[str, ...]) -
     import_modules(modules)
     live = find_live()
     if is_service(store):
-        raise ValueError(f"STORE must be a file or a database, got {store!r}: see its page itself")
+        raise InvalidValueError(
+            f"STORE must be a file or a database, got {store!r}: see its page itself"
+        )
     from duelay.page.report import write_report
 
     with closing(live.Store(store)) as opened:

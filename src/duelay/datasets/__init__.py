@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from duelay._core import checks
+from duelay.errors import InvalidValueError
 from duelay.problems import GENERATORS, Problem, generate
 
 __all__ = ["Dataset", "describe", "find", "load", "names"]
@@ -142,7 +143,7 @@ def describe(name: str) -> Dataset:
     if name not in _DATASETS:
         listed = ", ".join(_DATASETS)
         hint = checks.nearest(name, _DATASETS)
-        raise ValueError(f"unknown dataset {name!r}{hint}; there are: {listed}")
+        raise InvalidValueError(f"unknown dataset {name!r}{hint}; there are: {listed}")
     return _DATASETS[name]
 
 
@@ -198,15 +199,15 @@ def find(form: str, folder: Path | None = None) -> Problem:
     if form.startswith(_BONUS):
         bonus, _, rest = form.removeprefix(_BONUS).partition(",")
         if rest.startswith(_BONUS):
-            raise ValueError(f"first-bonus must be given once, got {form[:60]!r}")
+            raise InvalidValueError(f"first-bonus must be given once, got {form[:60]!r}")
         inner = find(rest, folder)
         try:
             amount = float(bonus)
         except ValueError:
-            raise ValueError(f"first-bonus must be a number, got {bonus!r}") from None
+            raise InvalidValueError(f"first-bonus must be a number, got {bonus!r}") from None
         return Problem(inner.matrix, inner.arms, name=form, first_bonus=amount)
     if form.partition(":")[0] in GENERATORS and ":" in form:
         return generate(form)
     known = ", ".join([*_DATASETS, *(f"{name}:..." for name in GENERATORS)])
     hint = checks.nearest(form, _DATASETS)
-    raise ValueError(f"unknown problem {form!r}{hint}; there are: {known}; or a .csv")
+    raise InvalidValueError(f"unknown problem {form!r}{hint}; there are: {known}; or a .csv")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from duelay import text
 from duelay._core.duration import Duration
-from duelay.delays._law import Law
+from duelay.delays.base import Law
 from duelay.delays.by_pair import ByPair
 from duelay.delays.continuous import Exponential, Gamma, LogNormal, Pareto, Weibull
 from duelay.delays.curve import Curve
@@ -22,8 +22,9 @@ from duelay.delays.empirical import Empirical
 from duelay.delays.families import Constant, Geometric, NegativeBinomial, Uniform, Zipf
 from duelay.delays.fitting import fit
 from duelay.delays.never import Never
-from duelay.delays.own import check_own, check_rises
-from duelay.delays.units import refuse_time
+from duelay.delays.time_units import refuse_time
+from duelay.delays.user_laws import check_own, check_rises
+from duelay.errors import InvalidValueError
 
 Delay: TypeAlias = Law | ByPair
 
@@ -90,11 +91,13 @@ def check(delay: Any, n_arms: int | None = None) -> Delay:
     if isinstance(delay, str):
         delay = parse(delay)
     if not isinstance(delay, Law | ByPair):
-        raise ValueError(
+        raise InvalidValueError(
             f"delay must be a delay law, such as duelay.delays.Geometric(0.01), got {delay!r}"
         )
     if isinstance(delay, ByPair) and n_arms is not None and delay.n_arms != n_arms:
-        raise ValueError(f"delay must have laws for {n_arms} arms, got them for {delay.n_arms}")
+        raise InvalidValueError(
+            f"delay must have laws for {n_arms} arms, got them for {delay.n_arms}"
+        )
     law: Delay = delay
     check_own(law)
     return law
@@ -110,7 +113,7 @@ def _refuse_number(delay: Any) -> None:
     except ValueError:
         pass
     else:
-        raise ValueError(
+        raise InvalidValueError(
             f"delay must be a delay law, got the duration {time}: write exponential:{time} for a "
             f"mean of {time}, constant:{time} for {time} every time"
         )
@@ -119,12 +122,12 @@ def _refuse_number(delay: Any) -> None:
     except (TypeError, ValueError):
         return
     if 1 <= ticks < math.inf:
-        raise ValueError(
+        raise InvalidValueError(
             f"delay must be a delay law, got the number {delay}: write geometric:{1 / ticks:g} for "
             f"a mean of {delay}, constant:{ticks:.0f} for {delay} every time"
         )
     if 0 < ticks < 1:
-        raise ValueError(
+        raise InvalidValueError(
             f"delay must be a delay law, got the number {delay}: write geometric:{delay} if that "
             f"is the chance at each tick that the answer comes"
         )

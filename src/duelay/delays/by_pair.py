@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from duelay import text
-from duelay.delays._law import Floats, Law, generator
+from duelay.delays.base import Floats, Law, generator
+from duelay.errors import InvalidValueError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,17 +49,21 @@ class ByPair:
         flat: list[Any] = []
         for row in rows:
             if isinstance(row, tuple | list) and len(row) != len(rows):
-                raise ValueError(f"laws must be K×K, got {len(rows)} rows and one of {len(row)}")
+                raise InvalidValueError(
+                    f"laws must be K×K, got {len(rows)} rows and one of {len(row)}"
+                )
             flat.extend(row if isinstance(row, tuple | list) else [row])
         if not all(isinstance(law, Law) for law in flat):
             wrong = next(law for law in flat if not isinstance(law, Law))
-            raise ValueError(f"laws must be K×K delay laws, got {wrong!r} among them")
+            raise InvalidValueError(f"laws must be K×K delay laws, got {wrong!r} among them")
         if len(flat) < 4 or math.isqrt(len(flat)) ** 2 != len(flat):
-            raise ValueError(f"laws must be K×K delay laws for K of at least 2, got {len(flat)}")
+            raise InvalidValueError(
+                f"laws must be K×K delay laws for K of at least 2, got {len(flat)}"
+            )
         if len({law.in_time for law in flat}) > 1:
             timed = next(law for law in flat if law.in_time)
             other = next(law for law in flat if not law.in_time)
-            raise ValueError(
+            raise InvalidValueError(
                 f"laws must be all in time or all in ticks, got {timed} in time and {other} in "
                 f"ticks"
             )

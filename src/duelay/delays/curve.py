@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from duelay._core import checks, duration
 from duelay._core.duration import Duration
-from duelay.delays._law import Floats, Law, _like, ages_of
+from duelay.delays.base import Floats, Law, _like, ages_of
+from duelay.errors import InvalidValueError
 from duelay.text import named
 
 _MAX_PRINTED = 50  # points that are printed
@@ -56,11 +57,13 @@ class Curve(Law):
     def __post_init__(self) -> None:
         ages = _ages("ages", self.ages)
         if not len(ages) or not (np.diff(ages) > 0).all():
-            raise ValueError(f"ages must rise from one to the next, got {self.ages!r}")
+            raise InvalidValueError(f"ages must rise from one to the next, got {self.ages!r}")
         object.__setattr__(self, "ages", tuple(Duration.of(age) for age in ages.tolist()))
         object.__setattr__(self, "shares", _shares("shares", self.shares, len(ages)))
         if (np.diff(self.shares) < 0).any():
-            raise ValueError(f"shares must not fall from one age to the next, got {self.shares!r}")
+            raise InvalidValueError(
+                f"shares must not fall from one age to the next, got {self.shares!r}"
+            )
         for name in ("lower", "upper"):
             if getattr(self, name) is not None:
                 shares = _shares(name, getattr(self, name), len(ages))
@@ -85,7 +88,7 @@ class Curve(Law):
         never = checks.number("never", never, least=0, most=1)
         ages, counts = np.unique(_ages("delays", delays), return_counts=True)
         if not len(ages):
-            raise ValueError("delays must not be empty")
+            raise InvalidValueError("delays must not be empty")
         shares = (1.0 - never) * (np.cumsum(counts) / counts.sum())
         return cls(tuple(ages.tolist()), tuple(shares.tolist()))
 
@@ -154,7 +157,7 @@ def _ages(name: str, values: Any) -> Floats:
     """Return ages in seconds, all above 0."""
     ages = np.atleast_1d(duration.seconds(name, values))
     if ages.ndim != 1 or not (np.isfinite(ages) & (ages > 0)).all():
-        raise ValueError(f"{name} must be durations or seconds, all above 0, got {values!r}")
+        raise InvalidValueError(f"{name} must be durations or seconds, all above 0, got {values!r}")
     return ages
 
 
@@ -163,9 +166,9 @@ def _shares(name: str, values: Sequence[float] | float, n: int) -> tuple[float, 
     try:
         shares = np.atleast_1d(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a share for each age, got {values!r}") from None
+        raise InvalidValueError(f"{name} must be a share for each age, got {values!r}") from None
     if shares.shape != (n,):
-        raise ValueError(f"{name} must be {n}, one for each age, got {values!r}")
+        raise InvalidValueError(f"{name} must be {n}, one for each age, got {values!r}")
     if not ((shares >= 0) & (shares <= 1)).all():
-        raise ValueError(f"{name} must be at least 0 and at most 1, got {values!r}")
+        raise InvalidValueError(f"{name} must be at least 0 and at most 1, got {values!r}")
     return tuple(shares.tolist())

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from duelay.delays._law import Floats, TableLaw
+from duelay.delays.base import Floats, TableLaw
 from duelay.delays.families import _MAX_TABLE
+from duelay.errors import InvalidValueError
 from duelay.text import named
 
 _MAX_PRINTED = 50  # entries of a table that are printed
@@ -40,11 +41,15 @@ class Empirical(TableLaw):
         try:
             masses = np.atleast_1d(np.asarray(pmf, dtype=np.float64))
         except (TypeError, ValueError):
-            raise ValueError(f"pmf must be a sequence of probabilities, got {pmf!r}") from None
+            raise InvalidValueError(
+                f"pmf must be a sequence of probabilities, got {pmf!r}"
+            ) from None
         if masses.ndim != 1 or not len(masses):
-            raise ValueError(f"pmf must be a sequence of probabilities, got shape {masses.shape}")
+            raise InvalidValueError(
+                f"pmf must be a sequence of probabilities, got shape {masses.shape}"
+            )
         if not (masses >= 0).all() or not masses.sum() <= 1 + 1e-9:
-            raise ValueError(
+            raise InvalidValueError(
                 f"pmf must hold probabilities that sum to at most 1, got a sum of {masses.sum():g} "
                 f"and a least of {masses.min():g}"
             )
@@ -63,12 +68,12 @@ class Empirical(TableLaw):
         try:
             delays = np.atleast_1d(np.asarray(samples, dtype=np.float64))
         except (TypeError, ValueError):
-            raise ValueError(f"{needs}, got {samples!r}") from None
+            raise InvalidValueError(f"{needs}, got {samples!r}") from None
         came = delays[np.isfinite(delays)]
         if delays.ndim != 1 or not len(delays) or (came < 1).any() or (came % 1 != 0).any():
-            raise ValueError(needs)
+            raise InvalidValueError(needs)
         if len(came) and came.max() > _MAX_TABLE:
-            raise ValueError(
+            raise InvalidValueError(
                 f"samples must be at most {_MAX_TABLE}, got {came.max():g}: count in longer ticks"
             )
         counts = np.bincount(came.astype(np.int64), minlength=2)[1:]

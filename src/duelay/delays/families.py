@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from duelay._core import checks
 from duelay._core.duration import Duration, is_duration
-from duelay.delays._law import Floats, Law, TableLaw, _like, ages_of
+from duelay.delays.base import Floats, Law, TableLaw, _like, ages_of
+from duelay.errors import InvalidValueError
 from duelay.text import named
 
 _MAX_TABLE = 50_000_000  # entries of a table
@@ -139,7 +140,7 @@ class Uniform(Law):
         if isinstance(low, Duration):
             object.__setattr__(self, "high", checks.duration("high", self.high))
             if not self.high > low:
-                raise ValueError(f"high must be longer than low, {low}, got {self.high}")
+                raise InvalidValueError(f"high must be longer than low, {low}, got {self.high}")
         else:
             object.__setattr__(self, "high", checks.whole("high", self.high, least=low))
 
@@ -194,7 +195,7 @@ class NegativeBinomial(TableLaw):
         object.__setattr__(self, "r", checks.number("r", self.r, above=0))
         object.__setattr__(self, "p", checks.number("p", self.p, above=0, most=1))
         if self._length() > _MAX_TABLE:
-            raise ValueError(
+            raise InvalidValueError(
                 f"r and p must give a table of at most {_MAX_TABLE} ticks (mean, ten standard "
                 f"deviations and 45 / p), got {self._length():g}"
             )
@@ -251,7 +252,7 @@ class Zipf(TableLaw):
         object.__setattr__(self, "exponent", checks.number("exponent", self.exponent, least=0))
         object.__setattr__(self, "cutoff", checks.whole("cutoff", self.cutoff))
         if self.cutoff > _MAX_TABLE:
-            raise ValueError(f"cutoff must be at most {_MAX_TABLE}, got {self.cutoff}")
+            raise InvalidValueError(f"cutoff must be at most {_MAX_TABLE}, got {self.cutoff}")
 
     @property
     def support(self) -> float:

@@ -19,13 +19,14 @@ import numpy as np
 
 from duelay._core import checks
 from duelay._core.duration import Duration
-from duelay.delays._law import Law
+from duelay.delays.base import Law
 from duelay.delays.continuous import Exponential, Gamma, LogNormal, Weibull
 from duelay.delays.curve import Curve
 from duelay.delays.empirical import Empirical
+from duelay.delays.joint_estimation import Joint, estimate_jointly
 from duelay.delays.never import Never
 from duelay.delays.survival import Floats, Learned, Watched, learn_curve, watch
-from duelay.delays.without_coin import Joint, estimate_jointly
+from duelay.errors import InvalidValueError
 
 LEAST = 30  # answers, to fit anything
 _MAX_STRETCHES = 500  # stretches of ages, at the most
@@ -133,7 +134,7 @@ def fit(log: Any, family: str | None = None) -> Law:
         return found.best
     named = {one.name: one.law for one in found.fits}
     if family not in named:
-        raise ValueError(f"{LEAST} answers are needed to fit a law: write family='curve'")
+        raise InvalidValueError(f"{LEAST} answers are needed to fit a law: write family='curve'")
     return named[family]
 
 
@@ -141,7 +142,7 @@ def estimate_delays(log: Any, error: float = 0.05) -> DelayEstimate:
     """Return what a history says about its delays; `error` is for preferences, if estimated too."""
     watched = watch(log)
     if not watched.is_heard.any():
-        raise ValueError("the delay law needs answers, and none has been heard")
+        raise InvalidValueError("the delay law needs answers, and none has been heard")
     joint = None
     if log.feedback == "votes":
         chance: Any = 1.0

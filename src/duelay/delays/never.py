@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from duelay._core import checks
-from duelay.delays._law import Floats, Law
+from duelay.delays.base import Floats, Law
+from duelay.errors import InvalidValueError
 from duelay.text import DEEPEST, named, parse
 
 
@@ -39,7 +40,7 @@ class Never(Law):
         if isinstance(self.law, str):  # its text will do, as everywhere
             object.__setattr__(self, "law", parse("law", self.law))
         if not isinstance(self.law, Law):
-            raise ValueError(
+            raise InvalidValueError(
                 f"law must be a delay law (for laws by pair, put Never inside ByPair), got "
                 f"{self.law!r}"
             )
@@ -47,7 +48,7 @@ class Never(Law):
         while isinstance(inner, Never):
             depth, inner = depth + 1, inner.law
         if depth > DEEPEST:
-            raise ValueError(
+            raise InvalidValueError(
                 f"laws must be nested at most {DEEPEST} deep: one Never says the same as many, "
                 f"with share = 1 - the product of (1 - share) of each"
             )

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from duelay.estimates.estimate import Estimate
-from duelay.estimates.making import estimate
+from duelay.estimates.estimator import estimate
 
 __all__ = ["Estimate", "estimate"]

@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 from duelay.assumptions.finding import Finding
 from duelay.delays import Delay, Law
 from duelay.delays.fitting import DelayEstimate
-from duelay.estimates.notes import describe, find_notes
 from duelay.estimates.preferences import (
     Counts,
     Position,
     Preferences,
 )
-from duelay.estimates.units import Repeated
+from duelay.estimates.remarks import describe, find_notes
+from duelay.estimates.repeated_answers import Repeated
+from duelay.inference.evidence import Evidence
+from duelay.inference.guarantee import Guarantee
+from duelay.inference.leader import beaten
+from duelay.inference.posterior import opinions
 from duelay.logs.history import History
-from duelay.players.evidence import Evidence
-from duelay.players.guarantee import Guarantee
-from duelay.players.leading import beaten
-from duelay.players.opinions import opinions
-from duelay.show.table import table
+from duelay.show.text_table import table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

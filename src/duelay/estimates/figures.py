@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from duelay._core.words import in_figure
-from duelay.show import canvas, notebook, plots
+from duelay._core.escaping import in_figure
+from duelay.show import figure_style, notebook, plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ def all_of(estimate: Estimate) -> dict[str, Figure]:
 def overview(estimate: Estimate) -> Figure:
     """Return the leader, the preferences and the delays in one figure."""
     n = 2 + (estimate.delays is not None)
-    figure: Figure = canvas.check()(figsize=(4.9 * n, 4.4), layout="constrained")
+    figure: Figure = figure_style.check()(figsize=(4.9 * n, 4.4), layout="constrained")
     axes = figure.subplots(1, n)
     draw_leader(axes[0], estimate)
     draw_preferences(axes[1], estimate)
@@ -111,7 +111,7 @@ def draw_delays(axes: Axes, estimate: Estimate) -> None:
                       np.clip(tau + 1.96 * error, 0, 1), color="#0072B2", alpha=0.2,
                       linewidth=0)  # fmt: skip
     for number, fit in enumerate(found.fits, start=1):
-        look: dict[str, Any] = canvas.style(number)
+        look: dict[str, Any] = figure_style.style(number)
         width = 1.6 if number == 1 else 0.9
         axes.plot(ages / size, fit.law.cdf(ages), linewidth=width, label=fit.name, **look)
     if is_log:
@@ -161,7 +161,7 @@ def draw_traffic(axes: Axes, estimate: Estimate) -> None:
 
 
 def _alone(draw: Callable[[Axes], None], width: float, height: float) -> Figure:
-    figure: Figure = canvas.check()(figsize=(width, max(height, 2.4)), layout="constrained")
+    figure: Figure = figure_style.check()(figsize=(width, max(height, 2.4)), layout="constrained")
     draw(figure.subplots())
     return figure
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay.delays import Delay
-from duelay.delays.without_coin import Joint
-from duelay.estimates.units import bonus_by_unit
+from duelay.delays.joint_estimation import Joint
+from duelay.estimates.repeated_answers import bonus_by_unit
+from duelay.inference.confidence_sequences import of_censored, of_shares
 from duelay.logs.history import History
-from duelay.players.sequences import of_censored, of_shares
 
 Floats = NDArray[np.float64]
 _MIN_NORMAL_ANSWERS = 30  # answers of a pair: their mean is then nearly normal
@@ -95,10 +95,10 @@ def of_votes(
     """Return preferences from votes in an order that no coin decided.
 
     The bonus of the first place is taken to be the same for all arms. `tilt` says how much of it is
-    in the answers of each pair (`duelay.estimates.units.first_share`); so much is taken out. The
-    intervals are for one look. They have as many standard errors as all pairs together need, and
-    take in the error of the bonus. Pairs with few answers have the intervals of `of_coin`, widened
-    by the error of the bonus.
+    in the answers of each pair (`duelay.estimates.repeated_answers.first_share`); so much is taken
+    out. The intervals are for one look. They have as many standard errors as all pairs together
+    need, and take in the error of the bonus. Pairs with few answers have the intervals of
+    `of_coin`, widened by the error of the bonus.
     """
     plain = of_coin(counts, error, naive)
     k, shift = len(tilt), position.bonus * tilt
@@ -165,7 +165,7 @@ def find_position(history: History, *, is_coin: bool) -> Position | None:
     both = np.triu((n >= _MIN_ANSWERS) & (m >= _MIN_ANSWERS), 1)
     if not both.any():
         return None
-    weight = 16.0 * (n * m)[both] / (n + m)[both]  # as in `duelay.ledger.votes`
+    weight = 16.0 * (n * m)[both] / (n + m)[both]  # as in `duelay.ledger.delay_models.votes`
     rate = counts.wins / np.maximum(n, 1.0)
     told = 0.5 * (rate + rate.T - 1.0)[both]
     return Position(float((weight * told).sum() / weight.sum()), 1.0 / math.sqrt(weight.sum()))

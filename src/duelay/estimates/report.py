@@ -13,11 +13,11 @@ import numpy as np
 
 from duelay._core import extras
 from duelay._core.duration import in_brief
+from duelay._core.escaping import in_cell, in_code, in_markdown
 from duelay._core.files import write_whole
-from duelay._core.words import in_cell, in_code, in_markdown
 from duelay._version import __version__
-from duelay.players.leading import beaten
-from duelay.show.page import page
+from duelay.inference.leader import beaten
+from duelay.show.html_report import page
 
 if TYPE_CHECKING:
     from duelay.estimates.estimate import Estimate
@@ -35,7 +35,7 @@ def write(estimate: Estimate, folder: Path) -> list[Path]:
     """Write everything; the page comes last: where there is a page, all files are there."""
     check()
     from duelay.estimates import figures
-    from duelay.show import canvas
+    from duelay.show import figure_style
 
     folder = Path(folder)
     pictures = folder / "figures"
@@ -43,7 +43,7 @@ def write(estimate: Estimate, folder: Path) -> list[Path]:
     written = []
     for name, figure in figures.all_of(estimate).items():
         written.append(pictures / f"{name}.svg")
-        canvas.save(figure, written[-1])
+        figure_style.save(figure, written[-1])
     for name, content in tables(estimate).items():
         written += _write_table(content, folder / name)
     written.append(folder / "estimate.json")

@@ -13,17 +13,12 @@ from duelay._core.extras import need
 # Before the imports that would fail without the packages.
 need("experiments", ("filelock", "joblib", "markdown", "matplotlib", "pyarrow"), "experiments")
 
+from duelay.errors import WorkFailedError
 from duelay.experiments.claims import Claim
-from duelay.experiments.reading import built_in, parse, read
+from duelay.experiments.executor import BACKENDS, execute, opened, report_progress
 from duelay.experiments.results import Results, export, load
 from duelay.experiments.spec import Specification
-from duelay.experiments.work import (
-    BACKENDS,
-    WorkFailedError,
-    execute,
-    opened,
-    report_progress,
-)
+from duelay.experiments.spec_parser import built_in, parse, read
 
 __all__ = [
     "BACKENDS",
@@ -86,9 +81,9 @@ def run(
         If a cell fails or a cluster is lost; finished cells are kept.
     """
     from duelay.experiments import figures, report
-    from duelay.show import canvas
+    from duelay.show import figure_style
 
-    canvas.check()
+    figure_style.check()
     _caution(spec)
     with opened(Path(folder), spec) as place:
         execute(

@@ -18,19 +18,20 @@ from typing import Any
 import numpy as np
 
 from duelay._core.files import write_whole
-from duelay._core.modules import explain
 from duelay._core.sources import Sources, digest_of_modules, sources_of
+from duelay._core.user_modules import explain
 from duelay.delays import Delay
-from duelay.engine import Result, simulate
-from duelay.engine.setting import Setting
+from duelay.errors import DuelayError, InvalidValueError
 from duelay.experiments.spec import Choice, Grid, Specification, problem_digest
 from duelay.problems import Problem
+from duelay.simulation import Result, simulate
+from duelay.simulation.setting import Setting
 
 _ARRAYS = ("t", "regret", "final", "leader", "plays", "pairs", "stopped", "nobody")
 _OURS = digest_of_modules(Path(__file__))
 
 
-class OtherSourcesError(ValueError):
+class OtherSourcesError(InvalidValueError):
     """A cell was made by other sources than the present ones; `names` lists what differs."""
 
     def __init__(self, path: Path, modules: list[str]) -> None:
@@ -38,7 +39,7 @@ class OtherSourcesError(ValueError):
         super().__init__(f"cell {path.name} was made by other sources of {', '.join(self.names)}")
 
 
-class PolicyFailedError(RuntimeError):
+class PolicyFailedError(DuelayError, RuntimeError):
     """A law or a policy of the user's raised an exception."""
 
 
@@ -203,11 +204,11 @@ def read(cell: Cell, folder: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except Exception as error:  # a damaged archive can raise anything
-        raise ValueError(f"damaged cell {path.name}: {error}") from None
+        raise InvalidValueError(f"damaged cell {path.name}: {error}") from None
     made_by = header.get("sources") if isinstance(header, dict) else None
     asked = {**cell.asked, "sources": made_by}
     if header != {**asked, "checksum": _checksum(asked, arrays)}:
-        raise ValueError(f"damaged cell {path.name}: its checksum does not fit")
+        raise InvalidValueError(f"damaged cell {path.name}: its checksum does not fit")
     if made_by != cell.made_by:
         there, here = dict(made_by or {}), cell.made_by
         raise OtherSourcesError(path, [n for n in {**here, **there} if there.get(n) != here.get(n)])

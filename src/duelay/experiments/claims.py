@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from duelay.engine import Result
 from duelay.experiments import statistics
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid
 from duelay.problems import Problem
+from duelay.simulation import Result
 
 RUCB_DELAY, RR_DB = "RUCB-Delay", "RR-DB-Delay"
 MRR = ("appendix", "appendix, ordered", "brief", "brief, ordered")

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from duelay import theory
-from duelay._core.words import in_figure
+from duelay._core.escaping import in_figure
 from duelay.delays import Delay
-from duelay.engine import Result
 from duelay.experiments import sweep
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid, Specification, slug
 from duelay.experiments.statistics import converged_at, has_converged
 from duelay.problems import Problem
-from duelay.show import canvas, plots
+from duelay.show import figure_style, plots
+from duelay.simulation import Result
 
 _MAX_REGRET_MULTIPLE = 4.5  # of the least regret: a panel is scaled to results within it
 _CAPTIONS = {
@@ -90,7 +90,7 @@ def draw_all(
 
 def _save(figure: Any, folder: Path, name: str) -> None:
     for ending in FORMATS:
-        canvas.save(figure, folder / f"{name}.{ending}")
+        figure_style.save(figure, folder / f"{name}.{ending}")
         figure.set_layout_engine(None)  # laid out for the first: that takes half of the time
 
 
@@ -109,7 +109,7 @@ def regret(results: Results, grid: Grid, law: str) -> Any:
         axes.set_ylim(0, top or 1.0)  # nothing to regret: every arm is a winner
         axes.set_title(_title(problem), fontsize="medium")
     _name_regret(results, grid, panels, "duels")
-    canvas.one_legend(figure, panels[0])
+    figure_style.one_legend(figure, panels[0])
     return figure
 
 
@@ -129,7 +129,7 @@ def log_clock(results: Results, grid: Grid, law: str) -> Any:
         axes.set_ylim(0, _extent(list(panel.values()))[1])
         axes.set_title(_title(problem), fontsize="medium")
     _name_regret(results, grid, panels, "duels, logarithmic")
-    canvas.one_legend(figure, panels[0])
+    figure_style.one_legend(figure, panels[0])
     return figure
 
 
@@ -141,20 +141,20 @@ def pairs(results: Results, grid: Grid, law: str) -> Any:
         result = results.panel(grid, problem.name, law)[label]
         t, shares = pair_shares(result)
         rivals = shares.shape[1] - 2
-        tones = [canvas.tone(place / max(1, rivals - 1)) for place in range(rivals)]
+        tones = [figure_style.tone(place / max(1, rivals - 1)) for place in range(rivals)]
         axes.stackplot(t, *shares.T, colors=["#222222", *tones, "#d9d9d9"], linewidth=0)
         if len(t) > 1:
             axes.set_xlim(t[0], t[-1])
         axes.set_xscale("log")
         axes.set_ylim(0, 1)
         axes.set_title(_title(problem), fontsize="medium")
-    canvas.name_axes(panels, min(3, len(panels)), "duels, logarithmic", "share of the duels")
-    canvas.key(
+    figure_style.name_axes(panels, min(3, len(panels)), "duels, logarithmic", "share of the duels")
+    figure_style.key(
         figure,
         [
             ("#222222", "the winner with itself"),
-            (canvas.tone(0.0), "with its closest rival"),
-            (canvas.tone(1.0), "with its weakest"),
+            (figure_style.tone(0.0), "with its closest rival"),
+            (figure_style.tone(1.0), "with its weakest"),
             ("#d9d9d9", "without the winner"),
         ],
         f"{label}: who duels",
@@ -187,14 +187,14 @@ def _title(problem: Problem) -> str:
 
 def _name_regret(results: Results, grid: Grid, panels: list[Any], x: str) -> None:
     words = plots.BAND_WORDS[results.spec.band] if grid.runs > 1 else "one run"
-    canvas.name_axes(panels, min(3, len(panels)), x, f"regret ({words})")
+    figure_style.name_axes(panels, min(3, len(panels)), x, f"regret ({words})")
 
 
 def _panels(grid: Grid) -> tuple[Any, list[Any]]:
     n = len(grid.problems)
     columns = min(3, n)
     rows = math.ceil(n / columns)
-    return canvas.panels(rows, columns, n, grid.title)
+    return figure_style.panels(rows, columns, n, grid.title)
 
 
 def _extent(several: list[Result]) -> tuple[float, float]:
@@ -218,15 +218,15 @@ def _extent(several: list[Result]) -> tuple[float, float]:
 def stops(results: Results, grid: Grid, law: str) -> Any:
     """Draw the share of runs that have declared a winner by then; a panel a problem."""
     columns = min(3, len(grid.problems))
-    figure, shown = canvas.panels(
+    figure, shown = figure_style.panels(
         math.ceil(len(grid.problems) / columns), columns, len(grid.problems), grid.title
     )
     for axes, problem in zip(shown, grid.problems, strict=True):
         panel = results.panel(grid, problem.name, law)
         plots.draw_stops(axes, list(panel.values()), list(panel))
         axes.set_title(in_figure(problem.name), fontsize="medium")
-    canvas.name_axes(shown, columns, "duels", "share of runs declared")
-    canvas.one_legend(figure, shown[0])
+    figure_style.name_axes(shown, columns, "duels", "share of runs declared")
+    figure_style.one_legend(figure, shown[0])
     return figure
 
 

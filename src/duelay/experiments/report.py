@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from duelay import __version__, text, theory
+from duelay._core.escaping import in_code as _code
+from duelay._core.escaping import in_markdown as _text
 from duelay._core.files import write_whole
-from duelay._core.words import in_code as _code
-from duelay._core.words import in_markdown as _text
-from duelay.engine import Result
-from duelay.engine.result import longest, until_declared
 from duelay.experiments import claims, sweep
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid
 from duelay.experiments.statistics import late_share
 from duelay.policies import MRRDBDelay, RUCBDelay
-from duelay.show.page import page
+from duelay.show.html_report import page
+from duelay.simulation import Result
+from duelay.simulation.result import longest, until_declared
 
 Drawn = dict[str, list[tuple[str, str]]]
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from duelay._core.escaping import in_cell
 from duelay._core.files import write_whole
-from duelay._core.words import in_cell
-from duelay.engine import Result
-from duelay.engine.result import COLUMNS, head, write_stops
+from duelay.errors import InvalidValueError
 from duelay.experiments.cells import Cell, OtherSourcesError, blocks_of, read
 from duelay.experiments.spec import Grid, Specification
+from duelay.simulation import Result
+from duelay.simulation.result import COLUMNS, head, write_stops
 
 
 @dataclass(frozen=True)
@@ -121,11 +122,11 @@ def _read_sound(cell: Cell, folder: Path) -> dict[str, Any]:
     try:
         arrays = read(cell, folder / "cells")
     except OtherSourcesError as error:
-        raise ValueError(
+        raise InvalidValueError(
             f"{error}: run the specification again, or read results.parquet as it is"
         ) from None
     if arrays is None:
-        raise ValueError(f"{folder} lacks a cell: {cell}; run the specification again")
+        raise InvalidValueError(f"{folder} lacks a cell: {cell}; run the specification again")
     return arrays
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from duelay import policies, text
 from duelay.delays import Delay
-from duelay.engine.setting import Setting
 from duelay.policies.policy import Policy
 from duelay.problems import Problem
+from duelay.simulation.setting import Setting
 
 
 @dataclass(frozen=True)

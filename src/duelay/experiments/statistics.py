@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.engine import Result
+from duelay.simulation import Result
 
 Floats = NDArray[np.float64]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from duelay._core.words import in_figure
-from duelay.engine import Result
-from duelay.engine.result import half_width as half_width_of
+from duelay._core.escaping import in_figure
 from duelay.experiments.results import Results
-from duelay.show import canvas
+from duelay.show import figure_style
+from duelay.simulation import Result
+from duelay.simulation.result import half_width as half_width_of
 
 
 def panels_of(results: Results) -> dict[str, dict[str, list[Result]]]:
@@ -69,7 +69,7 @@ def draw(results: Results) -> Any:
     columns = min(3, len(panels))
     stop, rows = results.spec.grids[0].setting.stop, math.ceil(len(panels) / columns)
     parts = 1 if stop is None else 2
-    figure, shown = canvas.panels(
+    figure, shown = figure_style.panels(
         parts * rows, columns, (parts - 1) * rows * columns + len(panels), results.spec.title
     )
     wrong, shown = shown[rows * columns :], shown[: len(panels)]
@@ -80,9 +80,9 @@ def draw(results: Results) -> Any:
             half = np.array([half_width(result) for result in several])
             axes.errorbar(
                 places, mean, yerr=[np.minimum(half, 0.9 * mean), half], label=in_figure(label),
-                linewidth=1.5, marker=".", capsize=2, **canvas.style(number),
+                linewidth=1.5, marker=".", capsize=2, **figure_style.style(number),
             )  # fmt: skip
-        canvas.log_numbers(axes)
+        figure_style.log_numbers(axes)
         ticks = [in_figure(tick) for tick in sweep.ticks]
         is_long = sum(len(tick) for tick in sweep.ticks) > 24
         axes.set_xticks(
@@ -91,12 +91,12 @@ def draw(results: Results) -> Any:
         short = title if len(title) < 40 else f"{title[:37]}..."
         axes.set_title(in_figure(short), fontsize="medium")
     measured = "regret at the horizon" if stop is None else "duels until declared"
-    canvas.name_axes(shown, columns, sweep.axis, measured)
+    figure_style.name_axes(shown, columns, sweep.axis, measured)
     for axes, lines in zip(wrong, panels.values(), strict=False):
         _draw_wrong(axes, lines, float(stop or 0.0))
         axes.set_xticks(places, [in_figure(tick) for tick in sweep.ticks], rotation=30, ha="right")
-    canvas.name_axes(wrong, columns, sweep.axis, "share wrong")
-    canvas.one_legend(figure, shown[0])
+    figure_style.name_axes(wrong, columns, sweep.axis, "share wrong")
+    figure_style.one_legend(figure, shown[0])
     return figure
 
 
@@ -106,7 +106,7 @@ def _draw_wrong(axes: Any, lines: dict[str, list[Result]], promised: float) -> N
     axes.text(0.0, promised, f"{100 * promised:g} % promised", va="bottom", fontsize="small")
     for number, several in enumerate(lines.values()):
         share = [result.is_wrong.mean() for result in several]
-        axes.plot(range(len(share)), share, marker=".", **canvas.style(number))
+        axes.plot(range(len(share)), share, marker=".", **figure_style.style(number))
     axes.set_ylim(-0.002, max(1.6 * promised, axes.get_ylim()[1]))
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
 

@@ -1,6 +1,7 @@
 """Add or retire an arm in the ledger of a policy that decides.
 
-`duelay.ledger.declare` gives the threshold that an arm needs once the set of arms has changed.
+`duelay.ledger.evidence.stopping` gives the threshold that an arm needs once the set of arms has
+changed.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from duelay.ledger.bets import Bets
-from duelay.ledger.declare import NOBODY, touch
+from duelay.ledger.evidence.eprocess import Bets
+from duelay.ledger.evidence.stopping import NOBODY, touch
 from duelay.ledger.ledger import Ledger
 
 _PAIR, _ARM = (0, 1), (0,)

@@ -18,12 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from duelay._core.borders import border, border_of
-from duelay._core.jit import kernel
+from duelay._core.jit.background import border, border_of
+from duelay._core.jit.decorators import kernel
 from duelay.delays import Delay, Geometric, Never
 from duelay.delays import check as check_delay
-from duelay.delays.units import WAYS
-from duelay.ledger.assumption import (
+from duelay.delays.time_units import WAYS
+from duelay.errors import InvalidValueError
+from duelay.ledger.delay_models.base import (
     Floats,
     Integers,
     advance,
@@ -33,20 +34,20 @@ from duelay.ledger.assumption import (
     set_clock,
     vote,
 )
-from duelay.ledger.at_once import AppendOnly, AtOnce, ConversionsOnly
-from duelay.ledger.bets import Bets
-from duelay.ledger.bets import with_room as with_room_for_bets
-from duelay.ledger.clock import (
+from duelay.ledger.delay_models.continuous_time import (
     ByClock,
     start_learned_by_clock,
     start_told_by_clock,
     with_room_by_clock,
 )
-from duelay.ledger.geometric import AssumedGeometric, start_geometric
-from duelay.ledger.learned import LearnedLaw, check_learning, start_learned
-from duelay.ledger.order import start_order
-from duelay.ledger.table import AssumedTable, start_table
-from duelay.ledger.votes import Votes, start_votes
+from duelay.ledger.delay_models.geometric import AssumedGeometric, start_geometric
+from duelay.ledger.delay_models.kaplan_meier import LearnedLaw, check_learning, start_learned
+from duelay.ledger.delay_models.no_delay import AppendOnly, AtOnce, ConversionsOnly
+from duelay.ledger.delay_models.tabulated import AssumedTable, start_table
+from duelay.ledger.delay_models.votes import Votes, start_votes
+from duelay.ledger.display_order import start_order
+from duelay.ledger.evidence.eprocess import Bets
+from duelay.ledger.evidence.eprocess import with_room as with_room_for_bets
 
 
 class Estimates(NamedTuple):
@@ -64,8 +65,8 @@ class Ledger(NamedTuple):
     plays: Integers  # (K, K)
     conversions: Integers  # (K, K)
     news: Integers  # (K,): how often duels of an arm with others were played or heard of
-    assumed: Any  # one of the types of `duelay.ledger.assumption`
-    order: Any  # one of the types of `duelay.ledger.order`: which arm is shown first
+    assumed: Any  # one of the types of `duelay.ledger.delay_models.base`
+    order: Any  # one of the types of `duelay.ledger.display_order`: which arm is shown first
     self_duels: bool  # whether an arm may duel itself
 
     def estimates(self) -> Estimates:
@@ -86,7 +87,7 @@ def assume_by_clock(delay: Delay | str | None, window: float | None, n_arms: int
     if delay == "learn":
         return start_learned_by_clock(window, n_arms)
     if delay == "learn-from-self-duels":
-        raise ValueError(
+        raise InvalidValueError(
             "delay='learn-from-self-duels' does not go by the clock: write delay='learn' and let a "
             "coin decide who is shown first, or tell the law"
         )
@@ -142,7 +143,7 @@ def for_votes(ledger: Ledger, *, corrects_position: bool = False) -> Ledger:
     """Return a ledger for votes with the same order; it assumes nothing about the delays."""
     if isinstance(ledger.assumed, Bets):
         if corrects_position:
-            raise ValueError(
+            raise InvalidValueError(
                 "corrects_position must be False for a policy that decides: the coin gives the "
                 "first place to both arms alike"
             )

@@ -11,16 +11,20 @@ from duelay._core.extras import need
 
 need("live experiments", ["sqlalchemy", "alembic"], "live")
 
-from duelay.live.booking import LiveDuel  # noqa: E402
-from duelay.live.desk import PausedError, UnknownExperimentError  # noqa: E402
+from duelay.errors import (  # noqa: E402
+    PausedError,
+    StoreError,
+    UnknownDuelError,
+    UnknownExperimentError,
+)
+from duelay.live.audit.verify import verify  # noqa: E402
+from duelay.live.client.clients import connect, connect_async  # noqa: E402
 from duelay.live.experiment import Experiment  # noqa: E402
-from duelay.live.remote import connect, connect_async  # noqa: E402
+from duelay.live.maintenance import backup, forget  # noqa: E402
+from duelay.live.precompilation import warm_up  # noqa: E402
 from duelay.live.standing import LiveStanding  # noqa: E402
-from duelay.live.store import Store, StoreError  # noqa: E402
-from duelay.live.upkeep import backup, forget  # noqa: E402
-from duelay.live.verifying import verify  # noqa: E402
-from duelay.live.warming import warm_up  # noqa: E402
-from duelay.players.player import UnknownDuelError  # noqa: E402
+from duelay.live.storage.store import Store  # noqa: E402
+from duelay.live.writes.requests import LiveDuel  # noqa: E402
 
 __all__ = [
     "Experiment",

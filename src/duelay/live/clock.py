@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Callable
 
-from duelay._core import forks, times
+from duelay._core import forks, timestamps
 from duelay._core.duration import in_brief
 
 _SLACK = 1.0  # seconds: a clock that is set by a network steps by less
@@ -53,8 +53,8 @@ class SteadyClock:
             if abs(off) > _SLACK and self.off == 0.0:
                 warnings.warn(
                     f"the clock of this machine jumped {'ahead' if off > 0 else 'back'} by "
-                    f"{in_brief(abs(off))}, to {times.iso(wall)}: time goes on from "
-                    f"{times.iso(expected)}, and moves towards it slowly",
+                    f"{in_brief(abs(off))}, to {timestamps.iso(wall)}: time goes on from "
+                    f"{timestamps.iso(expected)}, and moves towards it slowly",
                     stacklevel=2,
                 )
             if abs(off) > _SLACK:

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
-from duelay.live import schema
-from duelay.live.book import Book
+from duelay.live.state import Book
+from duelay.live.storage import schema
 
 KINDS = ("declared", "withdrawn", "alarm", "silent", "paused", "resumed")
 

@@ -14,17 +14,18 @@ from sqlalchemy import Connection, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from duelay import text
-from duelay._core import checks, times
+from duelay._core import checks, timestamps
 from duelay._core.feedback import check_feedback
-from duelay.advice import GOALS
-from duelay.delays.units import in_time
-from duelay.live import schema
-from duelay.live.book import MICRO, Book, read_arms
-from duelay.live.booking import Ask, LiveDuel, Tell
-from duelay.live.desk import Act, Desk, Together, unknown_experiment
+from duelay.delays.time_units import in_time
+from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
 from duelay.live.events import note
-from duelay.live.exporting import read_history, write_history
-from duelay.live.making import (
+from duelay.live.export import read_history, write_history
+from duelay.live.standing import LiveStanding, stand
+from duelay.live.state import Book, read_arms
+from duelay.live.storage import schema
+from duelay.live.storage.schema import MICRO
+from duelay.live.storage.store import Store, open_store
+from duelay.live.validation import (
     ERROR,
     WINDOW,
     check_arm,
@@ -35,13 +36,13 @@ from duelay.live.making import (
     check_word,
     find_policy,
 )
-from duelay.live.standing import LiveStanding, stand
-from duelay.live.store import Store, StoreError, open_store
+from duelay.live.writes.requests import Ask, LiveDuel, Tell
+from duelay.live.writes.writer import Act, Desk, Together, unknown_experiment
 from duelay.logs.history import History
-from duelay.players.player import UnknownDuelError
 from duelay.policies import Decide
 from duelay.policies.policy import Policy
 from duelay.problems import check_arms
+from duelay.recommendation import GOALS
 
 _SLACK = 1.0  # seconds that the clock of another machine may be ahead
 
@@ -159,7 +160,7 @@ class Experiment:
                 )  # fmt: skip
         except StoreError as error_of_store:
             if isinstance(error_of_store.__cause__, IntegrityError):
-                raise ValueError(
+                raise InvalidValueError(
                     f"name must be new, and there is an experiment {name!r} in {store.name}: "
                     "Experiment.open(...) goes on with it"
                 ) from None
@@ -256,7 +257,7 @@ class Experiment:
         sorted by winner, whoever looks half-way sees wins of one arm alone.
         """
         if isinstance(answers, str):
-            raise ValueError(f"answers must be a list of ids or of tuples, got {answers!r}")
+            raise InvalidValueError(f"answers must be a list of ids or of tuples, got {answers!r}")
         tells = [self._tell(*(each if type(each) is tuple else (each,))) for each in answers]
         self._desk.submit(Together(tells))
         wrong = [tell for tell in tells if tell.error is not None]
@@ -271,12 +272,12 @@ class Experiment:
         id = duel.id if isinstance(duel, LiveDuel) else duel
         if not isinstance(id, str) or not id.isascii() or not 0 < len(id) <= 40 or "\0" in id:
             shown = duel if len(repr(duel)) < 100 else f"{repr(duel)[:100]}..."
-            raise ValueError(f"duel must be what ask() returned, or its id, got {shown!r}")
+            raise InvalidValueError(f"duel must be what ask() returned, or its id, got {shown!r}")
         moment = None
         if at is not None:
-            seconds, now = times.seconds("at", at), self._desk.clock()
+            seconds, now = timestamps.seconds("at", at), self._desk.clock()
             if seconds > now + _SLACK:
-                raise ValueError(
+                raise InvalidValueError(
                     f"at must not lie in the future, got {at!r}, {seconds - now:,.1f} seconds from "
                     "now: it is seconds since the epoch"
                 )
@@ -372,11 +373,13 @@ class Experiment:
         def do(connection: Connection, book: Book, moment: int) -> None:
             there = [arm for arm, is_there in zip(book.arms, book.present, strict=True) if is_there]
             if name not in book.arms:
-                raise ValueError(f"name must be that of an arm, {there} are there, got {name!r}")
+                raise InvalidValueError(
+                    f"name must be that of an arm, {there} are there, got {name!r}"
+                )
             if name not in there:
                 return
             if len(there) == 2:
-                raise ValueError(f"two arms must stay, and {there} are all that is left")
+                raise InvalidValueError(f"two arms must stay, and {there} are all that is left")
             _change(connection, book, name, "retired", moment)
 
         self._desk.submit(Act(do))

@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay.assumptions import Finding
-from duelay.live.book import MICRO, Book
+from duelay.inference.alarms import find_alarms
+from duelay.inference.confidence_sequences import of_shares, shares
+from duelay.inference.evidence import Evidence, evidence_of
+from duelay.inference.guarantee import find_guarantee
+from duelay.inference.leader import intervals, leader_of
+from duelay.inference.standing import Standing
+from duelay.live.state import Book
+from duelay.live.storage.schema import MICRO
 from duelay.logs.history import History
-from duelay.players.alarms import find_alarms
-from duelay.players.evidence import Evidence, evidence_of
-from duelay.players.guarantee import find_guarantee
-from duelay.players.leading import intervals, leader_of
-from duelay.players.sequences import of_shares, shares
-from duelay.players.standing import Standing
 from duelay.policies import Decide
 from duelay.policies.policy import Policy
 

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._core import checks, times
+from duelay._core import checks, timestamps
 from duelay._core.duration import Duration
 from duelay._core.feedback import check_feedback
-from duelay.delays.units import in_ticks
-from duelay.ledger.order import ORDERS
-from duelay.logs import csv_log, merging, parquet, reading
-from duelay.logs.changes import (
+from duelay.delays.time_units import in_ticks
+from duelay.errors import InvalidValueError
+from duelay.ledger.display_order import ORDERS
+from duelay.logs import csv_format, parquet_format, reader
+from duelay.logs import merge as merging
+from duelay.logs.arm_changes import (
     Change,
     Declaration,
     check_changes,
@@ -25,7 +27,7 @@ from duelay.logs.changes import (
     joined_of,
     present_of,
 )
-from duelay.logs.moments import TimeReader
+from duelay.logs.timestamps import TimeReader
 from duelay.problems import check_arms
 
 
@@ -96,14 +98,14 @@ class History:
         set_(self, "n_arms", checks.whole("n_arms", self.n_arms, least=2))
         set_(self, "arms", check_arms(self.arms or self.n_arms))
         if len(self.arms) != self.n_arms:
-            raise ValueError(f"arms must be {self.n_arms} names, got {len(self.arms)}")
+            raise InvalidValueError(f"arms must be {self.n_arms} names, got {len(self.arms)}")
         for name in ("first", "second"):
             set_(self, name, _arms(name, getattr(self, name), self.n_arms))
         for name in ("delay", "first_won"):
             set_(self, name, np.asarray(getattr(self, name), dtype=np.float64))
         shapes = {getattr(self, name).shape for name in ("first", "second", "delay", "first_won")}
         if len(shapes) > 1 or self.first.ndim != 1:
-            raise ValueError(
+            raise InvalidValueError(
                 "first, second, delay and first_won must be rows of one number a duel, got the "
                 f"shapes {sorted(shapes)}"
             )
@@ -121,48 +123,54 @@ class History:
         if self.first_led is not None:
             set_(self, "first_led", np.asarray(self.first_led, dtype=np.float64))
             if self.first_led.shape != self.first.shape:
-                raise ValueError(f"first_led must be a row of {self.n} numbers, one a duel")
+                raise InvalidValueError(f"first_led must be a row of {self.n} numbers, one a duel")
 
     def _check_times(self) -> None:
         if self.at is None:
             in_ticks(self.window)  # refuses one in time
             return
         if self.window is not None and not isinstance(self.window, Duration):
-            raise ValueError(
+            raise InvalidValueError(
                 f"window must be a duration such as '14d' where `at` is given, got {self.window!r}"
             )
         at = np.asarray(self.at, dtype=np.float64)
         if at.shape != self.first.shape or not np.isfinite(at).all() or (np.diff(at) < 0).any():
-            raise ValueError("at must hold the time of each duel in seconds, none before the last")
-        if (np.abs(at) > times.FURTHEST).any() or (np.abs(self.delay) > times.FURTHEST).any():
-            raise ValueError("at and delay must be in seconds, and not in milliseconds")
-        object.__setattr__(self, "at", times.whole(at))
-        object.__setattr__(self, "delay", times.whole(self.delay))
+            raise InvalidValueError(
+                "at must hold the time of each duel in seconds, none before the last"
+            )
+        if (np.abs(at) > timestamps.FURTHEST).any() or (
+            np.abs(self.delay) > timestamps.FURTHEST
+        ).any():
+            raise InvalidValueError("at and delay must be in seconds, and not in milliseconds")
+        object.__setattr__(self, "at", timestamps.whole(at))
+        object.__setattr__(self, "delay", timestamps.whole(self.delay))
         if not at.size and self.now is None:
             return
         last = float(
             max(self.asked.max(initial=-np.inf), np.nanmax(self.answered, initial=-np.inf))
         )
-        now = last if self.now is None else times.seconds("now", self.now)
+        now = last if self.now is None else timestamps.seconds("now", self.now)
         if now < last:
-            raise ValueError(f"now must not be before the last time, {last!r}, got {self.now!r}")
+            raise InvalidValueError(
+                f"now must not be before the last time, {last!r}, got {self.now!r}"
+            )
         object.__setattr__(self, "now", now)
 
     def _check_answers(self) -> None:
         heard = self.is_heard
         if (heard != ~np.isnan(self.first_won)).any():
-            raise ValueError("delay and first_won must be nan for the same duels")
+            raise InvalidValueError("delay and first_won must be nan for the same duels")
         won, is_vote = self.first_won[heard], self.feedback == "votes"
         if not ((won >= 0.0) & (won <= 1.0) if is_vote else won == 1.0).all():
             words = "from 0 to 1, or nan" if is_vote else "1 or nan under conversions"
-            raise ValueError(f"first_won must be {words}")
+            raise InvalidValueError(f"first_won must be {words}")
         most = self.ages if self.window is None else np.minimum(self.ages, self.window)
         least = 1 if self.at is None else 0
         slack = 0.0 if self.at is None else 1e-6  # a window need not be whole microseconds
         wrong = np.flatnonzero(heard & ~((self.delay >= least) & (self.delay <= most + slack)))
         if wrong.size:
             k = int(wrong[0])
-            raise ValueError(
+            raise InvalidValueError(
                 f"delay must be from {least} to the duel's age, or the window: duel {k} may have "
                 f"at most {most[k]}, got {self.delay[k]:g}"
             )
@@ -216,7 +224,7 @@ class History:
         ValueError
             If the table cannot be read, or has a bad row. The message names the row and the column.
         """
-        fields = reading.read(
+        fields = reader.read(
             source,
             columns=columns,
             encoding=encoding,
@@ -231,7 +239,7 @@ class History:
         try:
             return cls(**fields)
         except ValueError as error:
-            raise ValueError(f"{reading.name_of(source)}: {error}") from None
+            raise InvalidValueError(f"{reader.name_of(source)}: {error}") from None
 
     @classmethod
     def from_csv(cls, path: str | Path, **told: Any) -> History:
@@ -240,7 +248,7 @@ class History:
 
     def to_csv(self, path: str | Path) -> None:
         """Write a CSV with a row for each duel, for `from_csv` and `duelay check`."""
-        csv_log.write(self, Path(path))
+        csv_format.write(self, Path(path))
 
     @classmethod
     def from_parquet(cls, path: str | Path, **told: Any) -> History:
@@ -252,7 +260,7 @@ class History:
 
         The columns are those of `to_csv`. The metadata have the arms, window, order and the like.
         """
-        parquet.write(self, Path(path))
+        parquet_format.write(self, Path(path))
 
     @classmethod
     def merge(cls, *histories: History) -> History:
@@ -298,7 +306,7 @@ class History:
     def ages(self) -> NDArray[Any]:
         """(n,): the age of each duel at the next ask; by the clock, now."""
         if self.at is not None and self.now is not None:
-            return times.whole(self.now - self.at)
+            return timestamps.whole(self.now - self.at)
         return np.arange(self.n, 0, -1)
 
     @property
@@ -310,7 +318,7 @@ class History:
     def answered(self) -> NDArray[np.float64]:
         """(n,): when each answer came: the tick, by the clock the time; nan for silence."""
         answered = self.asked + self.delay
-        return answered if self.at is None else times.whole(answered)
+        return answered if self.at is None else timestamps.whole(answered)
 
     @property
     def is_heard(self) -> NDArray[np.bool_]:
@@ -324,7 +332,7 @@ def _arms(name: str, given: Any, n_arms: int) -> NDArray[np.int64]:
     if arms.size == 0:
         return arms.astype(np.int64)
     if arms.dtype.kind not in "iu" or arms.min() < 0 or arms.max() >= n_arms:
-        raise ValueError(f"{name} must hold arms from 0 to {n_arms - 1}")
+        raise InvalidValueError(f"{name} must hold arms from 0 to {n_arms - 1}")
     return arms.astype(np.int64)
 
 
@@ -332,5 +340,7 @@ def _units(given: Any, n: int) -> NDArray[np.int64]:
     """Return a whole number for each duel."""
     units = np.asarray(given)
     if units.shape != (n,) or (n and units.dtype.kind not in "iu"):
-        raise ValueError(f"unit must hold a whole number for each of the {n} duels, or be None")
+        raise InvalidValueError(
+            f"unit must hold a whole number for each of the {n} duels, or be None"
+        )
     return units.astype(np.int64)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from duelay.errors import InvalidValueError
+
 ROWS = 20_000  # of a chunk, which bounds the memory for the cells of a file
 FORMS = "a path of a CSV or Parquet file, a pandas or polars DataFrame, a pyarrow Table or columns"
 
@@ -55,7 +57,7 @@ def of_columns(source: Any) -> Table:
     if names is None:
         names = source if isinstance(source, Mapping) else getattr(source, "columns", None)
     if names is None or callable(names) or not hasattr(source, "__getitem__"):
-        raise ValueError(f"source must be {FORMS}, got {type(source).__name__}")
+        raise InvalidValueError(f"source must be {FORMS}, got {type(source).__name__}")
     by_name = {str(name): name for name in names}
     shown = [str(name) for name in names]
 
@@ -63,7 +65,7 @@ def of_columns(source: Any) -> Table:
         columns = {name: _column(source[by_name[name]]) for name in wanted}
         lengths = {len(column) for column in columns.values()}
         if len(lengths) > 1:
-            raise ValueError(f"columns must be of one length, got {sorted(lengths)}")
+            raise InvalidValueError(f"columns must be of one length, got {sorted(lengths)}")
         (n,) = lengths
         for start in range(0, n, ROWS):
             end = min(n, start + ROWS)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from duelay._core.duration import Duration
-from duelay.live.book import MICRO
-from duelay.live.series import Totals
+from duelay.inference.alarms import REMARKS
+from duelay.inference.posterior import DuelsLeft
+from duelay.live.storage.schema import MICRO
+from duelay.live.storage.time_series import Totals
 from duelay.page.incremental import Look
 from duelay.page.view_models import Advice
-from duelay.players.alarms import REMARKS
-from duelay.players.opinions import DuelsLeft
 
 DAY = 86_400.0
 _UNITS = ((365.25 * DAY, "year"), (30.44 * DAY, "month"), (7 * DAY, "week"), (DAY, "day"),

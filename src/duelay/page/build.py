@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from duelay.live import Experiment, UnknownExperimentError
-from duelay.live.book import MICRO
-from duelay.live.series import Totals, asked_since, read_totals
-from duelay.live.store import Store
+from duelay.errors import UnknownExperimentError
+from duelay.inference.alarms import REMARKS
+from duelay.live import Experiment
+from duelay.live.storage.schema import MICRO
+from duelay.live.storage.store import Store
+from duelay.live.storage.time_series import Totals, asked_since, read_totals
 from duelay.page import view_models
 from duelay.page.advice import DAY, advise, format_window
 from duelay.page.charts.series import (
@@ -30,7 +32,6 @@ from duelay.page.charts.series import (
 )
 from duelay.page.formats import times
 from duelay.page.incremental import Look, forget_others, look, rank
-from duelay.players.alarms import REMARKS
 
 _MAX_MATRIX_ARMS = 30
 _MAX_SPARKLINE_POINTS = 40

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from duelay.delays import Law
 from duelay.delays.fitting import DelayEstimate
-from duelay.estimates.notes import describe_curve, find_delays
+from duelay.estimates.remarks import describe_curve, find_delays
+from duelay.inference.alarms import FEWEST, REMARKS, find_all, level_of
 from duelay.live import Experiment
 from duelay.logs.history import History
 from duelay.page.charts.series import list_values
 from duelay.page.incremental import reader_of
 from duelay.page.view_models import Chart, Diagnostics, Line, TestResult
-from duelay.players.alarms import FEWEST, REMARKS, find_all, level_of
 
 _MAX_DUELS = 100_000
 _MAX_DUELS_TIMES_ARMS = 6_000_000  # the tests make a table of this size

@@ -6,8 +6,11 @@ from typing import Any
 
 from sqlalchemy import and_, false, or_, select
 
-from duelay.live import Experiment, schema
-from duelay.live.book import MICRO, read_arms
+from duelay.errors import InvalidValueError
+from duelay.live import Experiment
+from duelay.live.state import read_arms
+from duelay.live.storage import schema
+from duelay.live.storage.schema import MICRO
 from duelay.page.view_models import LogEntry
 
 OUTCOMES = ("first won", "second won", "tie", "pending", "silent", "late")
@@ -86,7 +89,7 @@ def _make_condition(outcome: str, closes: int | None) -> Any:
         return and_(duels.c.told.is_(None), is_open if outcome == "pending" else ~is_open)
     won = {word: value for value, word in _WON.items()}
     if outcome not in won:
-        raise ValueError(f"outcome must be one of {', '.join(OUTCOMES)}, got {outcome!r}")
+        raise InvalidValueError(f"outcome must be one of {', '.join(OUTCOMES)}, got {outcome!r}")
     return duels.c.first_won == won[outcome]
 
 

@@ -14,13 +14,16 @@ import numpy as np
 from sqlalchemy import Connection, select
 
 from duelay.assumptions import Finding
-from duelay.live import Experiment, schema
-from duelay.live.book import MICRO, Book
-from duelay.live.desk import Act
+from duelay.errors import StoreError
+from duelay.inference.leader import beaten
+from duelay.live import Experiment
 from duelay.live.standing import LiveStanding, stand
-from duelay.live.store import Store, StoreError
+from duelay.live.state import Book
+from duelay.live.storage import schema
+from duelay.live.storage.schema import MICRO
+from duelay.live.storage.store import Store
+from duelay.live.writes.writer import Act
 from duelay.page import view_models
-from duelay.players.leading import beaten
 
 _EVERY = 1.0  # seconds: silence is settled at most so often
 _passed = time.monotonic

@@ -16,8 +16,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from duelay._core.waiting import at_least
-from duelay._core.words import in_html
+from duelay._core.escaping import in_html
+from duelay._core.timeouts import at_least
 from duelay._version import __version__
 from duelay.page import formats, snippets, view_models
 from duelay.page.api_docs import read_endpoints

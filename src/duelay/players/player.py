@@ -17,7 +17,21 @@ from duelay._core import checks, forks
 from duelay._core.feedback import OUTCOMES, check_correction, check_feedback
 from duelay._version import __version__
 from duelay.delays import Curve, Empirical
-from duelay.delays.units import check_clock, in_ticks, in_time
+from duelay.delays.time_units import check_clock, in_ticks, in_time
+from duelay.errors import InvalidValueError, UnknownDuelError
+from duelay.inference.arm_set import (
+    Cast,
+    changed,
+    check_joining,
+    check_retiring,
+    rebook,
+    refuse_changes,
+)
+from duelay.inference.clock import CLOCKS, Clock
+from duelay.inference.guarantee import Past
+from duelay.inference.leader import active_of
+from duelay.inference.standing import Standing
+from duelay.inference.standing_builder import Snapshot, build_standing
 from duelay.ledger import (
     Ledger,
     clock_to,
@@ -27,26 +41,14 @@ from duelay.ledger import (
     hear_vote,
     with_room,
 )
-from duelay.ledger.bets import Bets
-from duelay.ledger.clock import ByClock, learned_curve
-from duelay.ledger.declare import NOBODY
-from duelay.ledger.learned import LearnedLaw
-from duelay.ledger.order import ORDERS
-from duelay.logs.changes import Change, Declaration
+from duelay.ledger.delay_models.continuous_time import ByClock, learned_curve
+from duelay.ledger.delay_models.kaplan_meier import LearnedLaw
+from duelay.ledger.display_order import ORDERS
+from duelay.ledger.evidence.eprocess import Bets
+from duelay.ledger.evidence.stopping import NOBODY
+from duelay.logs.arm_changes import Change, Declaration
 from duelay.logs.history import History
-from duelay.players.cast import (
-    Cast,
-    changed,
-    check_joining,
-    check_retiring,
-    rebook,
-    refuse_changes,
-)
-from duelay.players.clock import CLOCKS, Clock
-from duelay.players.leading import active_of
-from duelay.players.looking import Snapshot, build_standing
-from duelay.players.replay import Past, book_deciding, check_replay, fit_history
-from duelay.players.standing import Standing
+from duelay.players.replay import book_deciding, check_replay, fit_history
 from duelay.problems import check_arms
 
 if TYPE_CHECKING:
@@ -64,10 +66,6 @@ class Duel(NamedTuple):
     id: int
     first: int
     second: int
-
-
-class UnknownDuelError(LookupError, ValueError):
-    """An answer was told for a duel that was never asked."""
 
 
 class Player:
@@ -117,7 +115,7 @@ class Player:
         try:
             self._rng = np.random.default_rng(seed)
         except (TypeError, ValueError):
-            raise ValueError(
+            raise InvalidValueError(
                 f"seed must be a number, at least 0, a Generator or None, got {seed!r}"
             ) from None
         self.feedback = _feedback(policy, feedback)
@@ -223,7 +221,7 @@ class Player:
             If `winner` does not fit the duel or the feedback, or `at` is no valid time.
         """
         if self.feedback == "counts":
-            raise ValueError(
+            raise InvalidValueError(
                 "tell does not fit feedback='counts', whose conversions are anonymous: "
                 "use tell_count(n)"
             )
@@ -254,8 +252,8 @@ class Player:
         """Add an arm, or let a retired arm come back with its past duels.
 
         The evidence of the other arms stays. The guarantee of a policy that decides stays valid,
-        since its threshold rises (`duelay.ledger.declare`). Nothing happens if the arm is present,
-        so that a program may repeat the call when it restarts.
+        since its threshold rises (`duelay.ledger.evidence.stopping`). Nothing happens if the arm is
+        present, so that a program may repeat the call when it restarts.
 
         Parameters
         ----------
@@ -323,7 +321,7 @@ class Player:
             If the feedback is not ``"counts"``, or `n` is too large.
         """
         if self.feedback != "counts":
-            raise ValueError(
+            raise InvalidValueError(
                 "tell_count needs a policy with feedback='counts': use tell(duel), which says "
                 "which duel converted"
             )
@@ -331,7 +329,9 @@ class Player:
         with self._lock:
             silent = self.tick - self._counted
             if n > silent:
-                raise ValueError(f"n must be at most {silent}, the duels not yet heard of, got {n}")
+                raise InvalidValueError(
+                    f"n must be at most {silent}, the duels not yet heard of, got {n}"
+                )
             if n:
                 first, second = divmod(self._pairs[-1], self.n_arms)
                 self._ledger.conversions[first, second] += n
@@ -388,7 +388,7 @@ class Player:
             If ``feedback="counts"``, where answers do not belong to a duel.
         """
         if self.feedback == "counts":
-            raise ValueError(
+            raise InvalidValueError(
                 "history does not fit feedback='counts', whose conversions are anonymous: which "
                 "duel was heard, and when, is not known"
             )
@@ -509,7 +509,7 @@ class Player:
             If the policy does not learn a law, or the feedback is votes.
         """
         if self.feedback == "votes":
-            raise ValueError(
+            raise InvalidValueError(
                 "learned_law needs conversions: with votes no law is needed or learned"
             )
         with self._lock:
@@ -518,7 +518,9 @@ class Player:
                 return learned_curve(assumed)
             if isinstance(assumed, LearnedLaw):
                 return Empirical(np.diff(assumed.tau[0, : assumed.tells.size + 1]))
-        raise ValueError("learned_law needs a policy with delay='learn': this one does not learn")
+        raise InvalidValueError(
+            "learned_law needs a policy with delay='learn': this one does not learn"
+        )
 
     def _error(self) -> float:
         """Return the error of a policy that decides; twice, if a winner was taken for granted."""
@@ -547,7 +549,7 @@ class Player:
         """Return what a vote gives the first arm; None for a conversion."""
         if self.feedback != "votes":
             if winner is not None and not (isinstance(winner, str) and winner == "first"):
-                raise ValueError(
+                raise InvalidValueError(
                     f"winner must be left out, since only a win of the first is told here: start "
                     f"with feedback='votes' to tell both outcomes, got {winner!r}"
                 )
@@ -560,7 +562,7 @@ class Player:
                 return 0.5  # its number does not say which of the two places won
             return 1.0 if winner == first else 0.0
         either = f"{first}" if first == second else f"{first} or {second}"
-        raise ValueError(
+        raise InvalidValueError(
             f"winner must be 'first', 'second' or 'tie', or the number of an arm, {either}, got "
             f"{winner!r}"
         )
@@ -583,7 +585,9 @@ class Player:
         if self._clock is not None:
             return self._clock.read(at)
         if at is not None:
-            raise ValueError('at needs a player that goes by the clock: start it with clock="wall"')
+            raise InvalidValueError(
+                'at needs a player that goes by the clock: start it with clock="wall"'
+            )
         return None
 
     def _is_late(self, number: int) -> bool:
@@ -670,7 +674,7 @@ def _feedback(policy: Policy, given: str | None) -> str:
 def _revive(cls: type[Player], version: str) -> Player:
     """Begin to unpickle a player; its state, which need not fit another version, comes after."""
     if version != __version__:
-        raise ValueError(
+        raise InvalidValueError(
             f"this player was pickled by duelay {version}, and this is duelay {__version__}, whose "
             f"players remember other things: unpickle it with {version}, write its history with "
             "that version, player.history().to_parquet(...), and replay it here"

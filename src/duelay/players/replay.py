@@ -3,55 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from duelay.errors import InvalidValueError
+from duelay.inference.arm_set import changed
+from duelay.inference.event_replay import book
+from duelay.inference.guarantee import Past
 from duelay.ledger import Ledger, with_room
 from duelay.ledger.arms import reopen
-from duelay.ledger.order import keep_turns, weaker
-from duelay.logs.changes import late_comers
+from duelay.ledger.display_order import keep_turns
+from duelay.logs.arm_changes import late_comers
 from duelay.logs.history import History
-from duelay.logs.merging import places
-from duelay.players.booking import book
-from duelay.players.cast import changed
+from duelay.logs.merge import places
 
 if TYPE_CHECKING:
     from duelay.policies.policy import Policy
-
-DESIGN = "design"  # `chosen_by` of pairs that were chosen without regard to answers
-_THEN = " then "  # between the policies that have chosen one after the other
-
-
-class Past(NamedTuple):
-    """The origin of the replayed duels of a player."""
-
-    n: int
-    order: str | None
-    chosen_by: str  # the text of a policy; empty if it is not known
-    has_window: bool  # whether the history's window is the player's own
-
-    @property
-    def is_blind(self) -> bool:
-        """Whether no pair was chosen by looking at the order of a duel that was not settled.
-
-        This is true of `Decide`, unless it is told a law: then it looks at every silence. It is
-        also true of "design": pairs that were fixed or drawn by lot before anything was heard.
-        """
-        policies = self.chosen_by.split(_THEN)
-        is_decide = all(f"{p}:".startswith("decide:") and "delay=" not in p or p == DESIGN
-                        for p in policies)  # fmt: skip
-        return is_decide and self.has_window
-
-    def order_until(self, tick: int, order: str | None) -> str | None:
-        """Return the order of all duels up to a tick; `order` is that of the player's own duels."""
-        return self.order if tick == self.n else weaker(self.order, order)
-
-    def chosen_until(self, tick: int, policy: str) -> str:
-        """Return who has chosen the duels up to a tick; `policy` chose the player's own duels."""
-        if tick == self.n or not self.chosen_by or self.chosen_by.split(_THEN)[-1] == policy:
-            return self.chosen_by
-        return self.chosen_by + _THEN + policy
 
 
 def fit_history(history: History, arms: tuple[str, ...], window: Any) -> tuple[History, Past, int]:
@@ -96,26 +64,28 @@ def check_replay(
 ) -> None:
     """Raise ValueError unless a player in this state can replay the history."""
     if not isinstance(history, History):
-        raise ValueError(f"history must be a duelay.History, got {history!r}")
+        raise InvalidValueError(f"history must be a duelay.History, got {history!r}")
     if tick:
-        raise ValueError(
+        raise InvalidValueError(
             f"replay needs a player that has just started, and {tick} duels have been "
             "asked of this one: start another"
         )
     if has_changed:
-        raise ValueError(
+        raise InvalidValueError(
             "replay needs a player whose arms have not changed: replay first, then let arms join "
             "or retire them; a history has its own changes"
         )
     if feedback != history.feedback:
-        raise ValueError(
+        raise InvalidValueError(
             f"history must have feedback={feedback!r} as the player has, got {history.feedback!r}"
         )
     if not np.isin(history.first_won[history.is_heard], (0.0, 0.5, 1.0)).all():
-        raise ValueError("history must hold single votes, and not means of several, to be replayed")
+        raise InvalidValueError(
+            "history must hold single votes, and not means of several, to be replayed"
+        )
     if by_clock != (history.at is not None):
         ways = ("in ticks", "by the clock")
-        raise ValueError(
+        raise InvalidValueError(
             f"history must go {ways[by_clock]} as the player does, got one that goes "
             f"{ways[not by_clock]}: start the player {'without' if by_clock else 'with'} "
             'clock="wall"'

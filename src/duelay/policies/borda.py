@@ -17,15 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core import checks
-from duelay._core.jit import kernel
+from duelay._core.jit.decorators import kernel
 from duelay.delays import Delay
-from duelay.delays.units import WAYS
+from duelay.delays.time_units import WAYS
+from duelay.errors import InvalidValueError
+from duelay.inference.borda_scores import is_behind
 from duelay.ledger import Ledger
-from duelay.ledger.assumption import FOREVER, is_known
-from duelay.players.scores import is_behind
+from duelay.ledger.delay_models.base import FOREVER, is_known
+from duelay.policies.dispatch import calm_until, select
 from duelay.policies.policy import AnyLedgerPolicy
 from duelay.policies.rr_db_delay import next_in_turn
-from duelay.policies.turn import calm_until, select
 from duelay.text import named
 
 
@@ -77,7 +78,7 @@ class Borda(AnyLedgerPolicy):
 
     def __post_init__(self) -> None:
         if self.delay in WAYS and (self.order == "champion" or self.delay != "learn"):
-            raise ValueError(
+            raise InvalidValueError(
                 "Borda can learn the law only from duels whose order a coin or turns decide, since "
                 "it shows no self-duel before it is done: take order='coin', or tell the law, got "
                 f"delay={self.delay!r} and order={self.order!r}"

@@ -18,17 +18,18 @@ import numpy as np
 
 from duelay._core import checks
 from duelay._core.duration import Duration
-from duelay._core.jit import kernel
+from duelay._core.jit.decorators import kernel
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
-from duelay.delays.units import WAYS, in_ticks, in_time
+from duelay.delays.time_units import WAYS, in_ticks, in_time
+from duelay.errors import InvalidValueError
 from duelay.ledger import Ledger, open_ledger
-from duelay.ledger.assumption import FOREVER
-from duelay.ledger.bets import start_bets
-from duelay.ledger.declare import NOBODY, is_passed
-from duelay.ledger.patience import worth
+from duelay.ledger.delay_models.base import FOREVER
+from duelay.ledger.evidence.eprocess import start_bets
+from duelay.ledger.evidence.silence import worth
+from duelay.ledger.evidence.stopping import NOBODY, is_passed
+from duelay.policies.dispatch import calm_until, declared, select
 from duelay.policies.policy import CompiledPolicy
-from duelay.policies.turn import calm_until, declared, select
 from duelay.text import named
 
 
@@ -78,7 +79,7 @@ class Decide(CompiledPolicy):
         if self.delay is not None:
             object.__setattr__(self, "delay", self._known_law())
         if self.order != "coin":
-            raise ValueError(
+            raise InvalidValueError(
                 "order must be 'coin' for a policy that decides: its guarantee rests on the coin, "
                 f"unless a law is told, and the coin does no harm there, got {self.order!r}"
             )
@@ -89,7 +90,7 @@ class Decide(CompiledPolicy):
 
     def _known_law(self) -> Delay:
         if self.delay in WAYS:
-            raise ValueError(
+            raise InvalidValueError(
                 f"delay must be None or a law for a policy that decides: it need not learn it, got "
                 f"{self.delay!r}"
             )

@@ -39,12 +39,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._core.jit import kernel
+from duelay._core.jit.decorators import kernel
 from duelay.delays import Delay
 from duelay.ledger import Estimates, Ledger
-from duelay.ledger.assumption import FOREVER, epoch, evidence, is_deaf, settles
+from duelay.ledger.delay_models.base import FOREVER, epoch, evidence, is_deaf, settles
+from duelay.policies.dispatch import calm_until, least_asked, pass_over, select
 from duelay.policies.policy import AnyLedgerPolicy
-from duelay.policies.turn import calm_until, least_asked, pass_over, select
 from duelay.text import named
 
 SPREAD, NOISE, BEYOND = 0.15, 0.1, 0.5  # tuned on generated problems (benchmarks/tenth.py)

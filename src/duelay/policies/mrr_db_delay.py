@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from duelay import theory
 from duelay._core import checks
 from duelay._core.feedback import check_feedback
-from duelay._core.jit import kernel
+from duelay._core.jit.decorators import kernel
+from duelay.errors import InvalidValueError
 from duelay.ledger import Ledger
-from duelay.ledger.assumption import FOREVER, share_first
+from duelay.ledger.delay_models.base import FOREVER, share_first
+from duelay.policies.dispatch import calm_until, select
 from duelay.policies.policy import CompiledPolicy
-from duelay.policies.turn import calm_until, select
 from duelay.text import named
 from duelay.theory.bounds import check_constants
 
@@ -80,7 +81,7 @@ class MRRDBDelay(CompiledPolicy):
         if self.constants is not None:
             object.__setattr__(self, "constants", check_constants(self.constants))
             if self.schedule is not None or self.counts_only:
-                raise ValueError(
+                raise InvalidValueError(
                     "constants are those of Equation 6, which is for feedback='conversions' and "
                     "no schedule of one's own: give constants alone"
                 )
@@ -101,7 +102,7 @@ class MRRDBDelay(CompiledPolicy):
         if self.schedule is not None:
             return np.array(self.schedule, dtype=np.int64)
         if self.horizon is None:
-            raise ValueError(
+            raise InvalidValueError(
                 "horizon must be given to MRRDBDelay: its rounds depend on T, got None"
             )
         return theory.mrr_schedule(
@@ -138,13 +139,13 @@ def _check_schedule(schedule: object) -> tuple[int, ...]:
     if isinstance(schedule, int):
         schedule = (schedule,)
     if not isinstance(schedule, tuple | list) or not schedule:
-        raise ValueError(f"{needs}, got {schedule!r}")
+        raise InvalidValueError(f"{needs}, got {schedule!r}")
     try:
         rounds = tuple(checks.whole("schedule", n) for n in schedule)
     except ValueError:
-        raise ValueError(f"{needs}, got {schedule!r}") from None
+        raise InvalidValueError(f"{needs}, got {schedule!r}") from None
     if any(after <= before for before, after in zip(rounds, rounds[1:], strict=False)):
-        raise ValueError(f"{needs}, got {schedule!r}")
+        raise InvalidValueError(f"{needs}, got {schedule!r}")
     return rounds
 
 

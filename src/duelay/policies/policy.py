@@ -18,11 +18,12 @@ from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
-from duelay.delays.units import AGES, WAYS, in_ticks, in_time
+from duelay.delays.time_units import AGES, WAYS, in_ticks, in_time
+from duelay.errors import InvalidTypeError, InvalidValueError
 from duelay.ledger import Estimates, Ledger, age_to, assume, assume_by_clock, open_ledger, record
-from duelay.ledger.learned import check_learning
-from duelay.ledger.order import ORDERS, arrange
-from duelay.policies.turn import rival, take_picks, take_turn
+from duelay.ledger.delay_models.kaplan_meier import check_learning
+from duelay.ledger.display_order import ORDERS, arrange
+from duelay.policies.dispatch import rival, take_picks, take_turn
 from duelay.policies.user_rule_errors import ERRORS, PAIR_ERRORS, refuse, refuse_pair
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class Policy(ABC):
         _asked(self)  # refuses an unknown parameter of `choose` before the first duel
         state = self.state(n_arms)
         if state is None and "state" in inspect.signature(self.choose).parameters:
-            raise ValueError(
+            raise InvalidValueError(
                 f"choose asks for state, and {type(self).__name__} has none: give it a method "
                 f"state(self, n_arms) that returns one"
             )
@@ -192,7 +193,7 @@ class Policy(ABC):
         except (TypeError, ValueError):
             first = second = -1
         if not (0 <= first < k and 0 <= second < k):
-            raise ValueError(f"choose must return two arms from 0 to {k - 1}, got {pair!r}")
+            raise InvalidValueError(f"choose must return two arms from 0 to {k - 1}, got {pair!r}")
         if first == second and not ledger.self_duels:
             second = rival(ledger, first, t)
         first, second = arrange(ledger.order, first, second, rng)
@@ -214,7 +215,7 @@ def _asked(policy: Policy) -> tuple[str, ...]:
         for p in given:
             if p.name not in _OFFERED and p.default is p.empty:
                 hint = checks.nearest(p.name, _OFFERED)
-                raise ValueError(
+                raise InvalidValueError(
                     f"choose asks for {p.name!r}, which is unknown{hint}; there are: "
                     f"{', '.join(_OFFERED)}"
                 )
@@ -253,7 +254,7 @@ class CompiledPolicy(Policy):
 
     def choose(self, *args: Any, **asked: Any) -> tuple[int, int]:
         """Raise TypeError: a compiled rule is called with its state, see `turn`."""
-        raise TypeError(f"{type(self).__name__} chooses with its rule's state: use start()")
+        raise InvalidTypeError(f"{type(self).__name__} chooses with its rule's state: use start()")
 
     @abstractmethod
     def rule(self, n_arms: int) -> Any:
@@ -306,7 +307,7 @@ class LawPolicy(CompiledPolicy):
         if learns:
             check_learning(str(self.delay), self.order, self.window)
         if self.delay == "learn-from-self-duels" and not self.self_duels:
-            raise ValueError(
+            raise InvalidValueError(
                 "delay='learn-from-self-duels' needs self_duels=True: there is nothing else that "
                 "it learns from"
             )
@@ -314,7 +315,7 @@ class LawPolicy(CompiledPolicy):
     def _known_law(self) -> Delay:
         """Return the law; refuse an unknown word, and list those that are allowed."""
         if not self.goes_without_law and (self.delay is None or self.delay in WAYS):
-            raise ValueError(
+            raise InvalidValueError(
                 f"{type(self).__name__} must be told a delay law, such as geometric:0.01, got "
                 f"{self.delay!r}: DoubleThompson, RMED and MaillardSampling can do without"
             )
@@ -322,7 +323,7 @@ class LawPolicy(CompiledPolicy):
         is_word = isinstance(word, str) and word.partition(":")[0].strip() not in laws
         if self.goes_without_law and is_word and not checks.is_number(str(word)):
             hint = checks.nearest(word, [*WAYS, *laws])
-            raise ValueError(
+            raise InvalidValueError(
                 f"delay must be None, 'learn', 'learn-from-self-duels' or a law{hint}, got "
                 f"{word!r}; laws are: {', '.join(sorted(laws))}"
             )

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._core.jit import kernel
+from duelay._core.jit.decorators import kernel
 from duelay.ledger import Ledger
-from duelay.ledger.declare import divergence
+from duelay.ledger.evidence.stopping import divergence
+from duelay.policies.dispatch import select, wins_and_count
 from duelay.policies.policy import AnyLedgerPolicy
-from duelay.policies.turn import select, wins_and_count
 from duelay.text import named
 
 

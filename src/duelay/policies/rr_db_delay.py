@@ -14,12 +14,19 @@ from numpy.typing import NDArray
 
 from duelay._core import checks
 from duelay._core.duration import Duration
-from duelay._core.jit import kernel
+from duelay._core.jit.decorators import kernel
 from duelay.delays import Delay, Geometric
 from duelay.ledger import Ledger
-from duelay.ledger.assumption import FOREVER
+from duelay.ledger.delay_models.base import FOREVER
+from duelay.policies.dispatch import (
+    calm_until,
+    declared,
+    is_beaten,
+    only_one,
+    select,
+    stays_unbeaten,
+)
 from duelay.policies.policy import LawPolicy
-from duelay.policies.turn import calm_until, declared, is_beaten, only_one, select, stays_unbeaten
 from duelay.text import named
 
 

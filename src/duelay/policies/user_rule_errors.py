@@ -15,11 +15,13 @@ from typing import Any, NoReturn
 import numba
 import numpy as np
 
-from duelay._core import checks, outside
-from duelay._core.numba_parts import COMPILER_ERRORS
+from duelay._core import checks
+from duelay._core.jit import user_kernels
+from duelay._core.jit.private_numba import COMPILER_ERRORS
 from duelay._core.sources import is_outside
+from duelay.errors import InvalidTypeError, InvalidValueError
 from duelay.ledger import Ledger
-from duelay.policies.turn import no_rule, select
+from duelay.policies.dispatch import no_rule, select
 
 # Numba raises an AttributeError where a module lacks a function that a kernel calls.
 ERRORS = (*COMPILER_ERRORS, AttributeError) if COMPILER_ERRORS else ()
@@ -62,7 +64,7 @@ def refuse(rule: Any, error: Exception) -> NoReturn:
     """
     name, body = type(rule).__name__, select.dispatch(type(rule))
     if body is select.dispatch(object):
-        raise TypeError(no_rule(rule)) from error
+        raise InvalidTypeError(no_rule(rule)) from error
     found = _what(rule, body, _COLOURS.sub("", str(error)))
     if found is None and isinstance(error, AttributeError):
         raise error
@@ -71,7 +73,7 @@ def refuse(rule: Any, error: Exception) -> NoReturn:
     if why not in (_NOT_FOUR, _NOT_TWO, _NOT_WHOLE) and " has no field " not in why:
         # those are as wrong interpreted
         why += "; set NUMBA_DISABLE_JIT=1 to run it interpreted"
-    raise TypeError(f"the rule {name} cannot be compiled{place}: {why}") from error
+    raise InvalidTypeError(f"the rule {name} cannot be compiled{place}: {why}") from error
 
 
 def refuse_pair(rule: Any, n_arms: int, error: Exception) -> None:
@@ -91,7 +93,7 @@ def refuse_pair(rule: Any, n_arms: int, error: Exception) -> None:
     else:
         return
     got = "" if pair is None else f", got {pair[0]} and {pair[1]}"
-    raise ValueError(
+    raise InvalidValueError(
         f"the rule {type(rule).__name__} {what} ({_returns(select.dispatch(type(rule)))}): select "
         f"must return two arms, whole numbers from 0 to {n_arms - 1}{got}"
     ) from error
@@ -207,7 +209,7 @@ def _line_with(cls: type, name: str, *kinds: str) -> str:
 
 def _functions(cls: type) -> Iterator[FunctionType]:
     """Yield the user's functions that are compiled for a rule, the registered ones first."""
-    waiting: list[Any] = [generic.dispatch(cls) for generic in outside.GENERICS]  # type: ignore[attr-defined]
+    waiting: list[Any] = [generic.dispatch(cls) for generic in user_kernels.GENERICS]  # type: ignore[attr-defined]
     seen: list[Any] = []
     while waiting:
         part = waiting.pop(0)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-# Other rooms import these from here; `X as X` says so. They are no part of what is promised.
-from duelay.problems.check import check_arms as check_arms
-from duelay.problems.check import check_matrix as check_matrix
+from duelay.errors import NoWinnerError
 from duelay.problems.generated import GENERATORS as GENERATORS
 from duelay.problems.generated import (
     arithmetic,
@@ -17,7 +15,11 @@ from duelay.problems.generated import (
     no_winner,
 )
 from duelay.problems.problem import TARGETS as TARGETS
-from duelay.problems.problem import NoWinnerError, Problem
+from duelay.problems.problem import Problem
+
+# Other rooms import these from here; `X as X` says so. They are no part of what is promised.
+from duelay.problems.validation import check_arms as check_arms
+from duelay.problems.validation import check_matrix as check_matrix
 
 __all__ = [
     "NoWinnerError",

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from duelay._core import checks
-from duelay.problems.check import check_most
+from duelay.errors import InvalidValueError
 from duelay.problems.problem import Problem
+from duelay.problems.validation import check_most
 
 
 def _count(n_arms: Any) -> int:
@@ -61,7 +62,7 @@ def bradley_terry(strengths: ArrayLike) -> Problem:
     """
     s = np.asarray(strengths, dtype=np.float64)
     if s.ndim != 1 or not (s > 0).all():
-        raise ValueError(f"strengths must be positive numbers, got {strengths!r}")
+        raise InvalidValueError(f"strengths must be positive numbers, got {strengths!r}")
     check_most("strengths", len(s))
     return Problem(s[:, None] / (s[:, None] + s[None, :]), name="bradley-terry")
 
@@ -160,7 +161,9 @@ def mslr_like(n_arms: int, seed: int = 0, *, has_winner: bool = True) -> Problem
             not has_winner or np.sort(problem.gaps)[1] >= 0.02
         ):
             return problem
-    raise ValueError(f"no problem of {n_arms} arms {'with' if has_winner else 'without'} a winner")
+    raise InvalidValueError(
+        f"no problem of {n_arms} arms {'with' if has_winner else 'without'} a winner"
+    )
 
 
 def no_winner(n_arms: int, seed: int = 0) -> Problem:
@@ -216,14 +219,16 @@ def generate(form: str) -> Problem:
     if name not in GENERATORS:
         listed = ", ".join(GENERATORS)
         hint = checks.nearest(name, GENERATORS)
-        raise ValueError(f"unknown problem {name!r}{hint}; there are: {listed}")
+        raise InvalidValueError(f"unknown problem {name!r}{hint}; there are: {listed}")
     try:
         first, *others = (float(value) for value in rest.split(","))
         problem = GENERATORS[name](checks.whole("K", first, least=2), *others)
     except TypeError:
         _, *needs = inspect.signature(GENERATORS[name]).parameters
-        raise ValueError(f"problem {form!r} must be written {name}:K,{','.join(needs)}") from None
+        raise InvalidValueError(
+            f"problem {form!r} must be written {name}:K,{','.join(needs)}"
+        ) from None
     except ValueError as error:
-        raise ValueError(f"problem {form!r}: {error}") from None
+        raise InvalidValueError(f"problem {form!r}: {error}") from None
     problem.name = form
     return problem

@@ -10,17 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelay._core import checks
-from duelay.problems.check import TOLERANCE, check_arms, check_matrix
-from duelay.problems.from_csv import read_matrix
+from duelay.errors import InvalidValueError, NoWinnerError
+from duelay.problems.csv_reader import read_matrix
+from duelay.problems.validation import TOLERANCE, check_arms, check_matrix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 TARGETS = ("condorcet", "copeland", "borda")
-
-
-class NoWinnerError(ValueError):
-    """The problem has no Condorcet winner, which the call needs."""
 
 
 class Problem:
@@ -53,7 +50,7 @@ class Problem:
         self._matrix = check_matrix(matrix)
         self._arms = check_arms(range(len(self._matrix)) if arms is None else arms)
         if len(self._arms) != len(self._matrix):
-            raise ValueError(
+            raise InvalidValueError(
                 f"arms must have one name for each of the {len(self._matrix)} rows of matrix, "
                 f"got {len(self._arms)}"
             )
@@ -222,7 +219,7 @@ class Problem:
         try:
             return cls(matrix, arms, name=name or path.stem)
         except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
+            raise InvalidValueError(f"{path}: {error}") from None
 
     def _beats_all(self) -> NDArray[np.bool_]:
         wins = (self._matrix > 0.5) & (self._matrix.T < 0.5)  # check both: a matrix may be rounded
@@ -280,9 +277,9 @@ def check_problem(problem: Any) -> Problem:
     if isinstance(problem, Problem):
         return problem
     if isinstance(problem, str):
-        raise ValueError(
+        raise InvalidValueError(
             f"problem must be a duelay.Problem, got the text {problem!r}: datasets.load gives one"
         )
-    raise ValueError(
+    raise InvalidValueError(
         f"problem must be a duelay.Problem, got a {type(problem).__name__}: Problem(matrix) is one"
     )

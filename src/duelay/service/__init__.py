@@ -12,7 +12,7 @@ need(
 
 from duelay.service import keys  # noqa: E402
 from duelay.service.app import make_app  # noqa: E402
-from duelay.service.demo import demonstrate  # noqa: E402
-from duelay.service.serving import serve  # noqa: E402
+from duelay.service.demo.run import demonstrate  # noqa: E402
+from duelay.service.server import serve  # noqa: E402
 
 __all__ = ["demonstrate", "keys", "make_app", "serve"]

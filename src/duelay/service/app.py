@@ -13,17 +13,17 @@ from typing import Any
 from fastapi import FastAPI
 
 from duelay._version import __version__
-from duelay.live.store import Store, open_store
-from duelay.live.warming import warm_up
+from duelay.live.precompilation import warm_up
+from duelay.live.storage.store import Store, open_store
 from duelay.service import errors
-from duelay.service.desks import Desks
+from duelay.service.context import Room
 from duelay.service.keys import Keyring
 from duelay.service.middleware import Around
-from duelay.service.pages import PAGES
-from duelay.service.room import Room
+from duelay.service.registry import Desks
 from duelay.service.routes import ROUTES, shortcuts
-from duelay.service.visits import to_people
-from duelay.service.watching import Watcher
+from duelay.service.web.pages import PAGES
+from duelay.service.web.requests import to_people
+from duelay.service.webhooks import Watcher
 
 _LOG = logging.getLogger("duelay.service")
 

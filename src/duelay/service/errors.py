@@ -10,7 +10,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from duelay.live import PausedError, StoreError, UnknownDuelError, UnknownExperimentError
+from duelay.errors import (
+    DuelayError,
+    PausedError,
+    StoreError,
+    UnknownDuelError,
+    UnknownExperimentError,
+)
 
 _SENTENCES = {
     400: "the body: it is not JSON",
@@ -20,7 +26,7 @@ _SENTENCES = {
 _LONGEST = 300  # characters of a sentence, which may repeat what was sent
 
 
-class RefusedError(Exception):
+class RefusedError(DuelayError):
     """A call that is refused, with its status."""
 
     def __init__(self, status: int, sentence: str, **headers: str) -> None:

@@ -20,9 +20,10 @@ from typing import Any
 from sqlalchemy import insert, select, update
 
 from duelay._core import checks
-from duelay.live import schema
-from duelay.live.book import MICRO
-from duelay.live.store import Store, open_store
+from duelay.errors import InvalidValueError
+from duelay.live.storage import schema
+from duelay.live.storage.schema import MICRO
+from duelay.live.storage.store import Store, open_store
 
 SCOPES = ("ask", "tell", "administer")
 _FORM = re.compile(r"duelay_([0-9a-f]{16})_([0-9a-f]{64})")
@@ -62,10 +63,10 @@ def create_key(
     store = open_store(store)
     store.need(makes=True)
     if not isinstance(name, str) or not name.strip() or len(name) > 200:
-        raise ValueError(f"name must be a text of at most 200 characters, got {name!r}")
+        raise InvalidValueError(f"name must be a text of at most 200 characters, got {name!r}")
     chosen = tuple(checks.one_of("scope", scope, SCOPES) for scope in scopes)
     if not chosen:
-        raise ValueError(f"scopes must name at least one of {', '.join(SCOPES)}")
+        raise InvalidValueError(f"scopes must name at least one of {', '.join(SCOPES)}")
     id, secret = secrets.token_hex(8), secrets.token_hex(32)
     row = {
         "id": id,
@@ -102,7 +103,7 @@ def revoke_key(store: Store | str | Path, id: str) -> None:
             .values(revoked=round(time.time() * MICRO))
         )
     if not done.rowcount:
-        raise ValueError(f"no key {id!r} that is not revoked: `duelay key list` shows those")
+        raise InvalidValueError(f"no key {id!r} that is not revoked: `duelay key list` shows those")
 
 
 class Keyring:

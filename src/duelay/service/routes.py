@@ -13,20 +13,19 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy import select
 from starlette.routing import Route
 
-from duelay.live import Experiment, schema
-from duelay.live.book import MICRO, read_arms
-from duelay.live.booking import Ask, LiveDuel, Tell
-from duelay.live.making import LONGEST, check_word
+from duelay.errors import StoreError
+from duelay.live import Experiment
 from duelay.live.standing import pending_of
-from duelay.live.statements import duels_after
-from duelay.live.store import Store, StoreError
+from duelay.live.state import read_arms
+from duelay.live.storage import schema
+from duelay.live.storage.schema import MICRO
+from duelay.live.storage.statements import duels_after
+from duelay.live.storage.store import Store
+from duelay.live.validation import LONGEST, check_word
+from duelay.live.writes.requests import Ask, LiveDuel, Tell
 from duelay.page.incremental import known_alarms
-from duelay.service import changing, models, shown
-from duelay.service.desks import Desks
-from duelay.service.errors import RefusedError
-from duelay.service.hooks import add_hook, list_hooks, remove_hook
-from duelay.service.keys import Key
-from duelay.service.room import (
+from duelay.service import admin, models, serializers
+from duelay.service.context import (
     Caller,
     Here,
     Keeper,
@@ -38,6 +37,10 @@ from duelay.service.room import (
     check_nearby,
     check_warm,
 )
+from duelay.service.errors import RefusedError
+from duelay.service.keys import Key
+from duelay.service.registry import Desks
+from duelay.service.webhook_table import add_hook, list_hooks, remove_hook
 
 B = TypeVar("B", bound=BaseModel)
 ROUTES = APIRouter()
@@ -64,8 +67,8 @@ def _refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
           responses=_refused(409), tags=["experiments"])  # fmt: skip
 async def create(body: models.NewExperiment, room: Here, key: Maker) -> Any:
     """Make an experiment."""
-    experiment = await changing.make(room, key, body)
-    return JSONResponse(shown.standing(await room.desks.call(_stand, experiment)), 201)
+    experiment = await admin.make(room, key, body)
+    return JSONResponse(serializers.standing(await room.desks.call(_stand, experiment)), 201)
 
 
 @ROUTES.get("/experiments", response_model=models.Experiments, responses=_refused(),
@@ -81,7 +84,7 @@ async def listed(room: Here, key: Caller) -> Any:
 async def standing(name: str, room: Here, key: Reader) -> Any:
     """Where an experiment stands: who leads, who is declared, counts and estimates."""
     experiment, _ = await room.desks.open(name)
-    return JSONResponse(shown.standing(await room.desks.call(_stand, experiment)))
+    return JSONResponse(serializers.standing(await room.desks.call(_stand, experiment)))
 
 
 @ROUTES.patch("/experiments/{name}", response_model=models.Standing, responses=_refused(404),
@@ -89,8 +92,8 @@ async def standing(name: str, room: Here, key: Reader) -> Any:
 async def change(name: str, body: models.Change, room: Here, key: Keeper) -> Any:
     """Pause, resume, let arms come or go."""
     experiment, _ = await room.desks.open(name)
-    await changing.change(room, experiment, body)
-    return JSONResponse(shown.standing(await room.desks.call(_stand, experiment)))
+    await admin.change(room, experiment, body)
+    return JSONResponse(serializers.standing(await room.desks.call(_stand, experiment)))
 
 
 @ROUTES.delete("/experiments/{name}", status_code=204, responses=_refused(404),
@@ -322,7 +325,7 @@ def _check_text(name: str, value: str | None) -> None:
 def _duel(desks: Desks, name: str, found: LiveDuel) -> dict[str, Any]:
     if found.id is not None:
         desks.remember(found.id, name)
-    return shown.duel(found)
+    return serializers.duel(found)
 
 
 def _stand(experiment: Experiment) -> Any:
@@ -360,4 +363,4 @@ def _rows(experiment: Experiment, after: int, limit: int) -> list[dict[str, Any]
             duels_after(*columns),
             {"experiment": id, "after": after, "n": limit},
         ).mappings()
-        return [shown.row(row, arms) for row in rows]
+        return [serializers.row(row, arms) for row in rows]

@@ -21,6 +21,8 @@ from itsdangerous import BadData, URLSafeTimedSerializer
 from starlette.requests import Request
 from starlette.responses import Response
 
+from duelay.errors import InvalidValueError
+
 SECRET = "DUELAY_SECRET"  # of the environment: what signs, for all servers of a store
 HOURS = 12  # that somebody stays signed in
 _COOKIE = "duelay"
@@ -41,7 +43,7 @@ class Sessions:
     def __init__(self, secret: str | None = None) -> None:
         secret = secret or os.environ.get(SECRET) or secrets.token_hex(32)
         if len(secret) < _SHORTEST:
-            raise ValueError(
+            raise InvalidValueError(
                 f"{SECRET} must have at least {_SHORTEST} characters, such as `openssl rand -hex "
                 f"32` prints, got {len(secret)}"
             )

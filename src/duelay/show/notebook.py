@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.duration import in_brief
-from duelay._core.words import in_html
+from duelay._core.escaping import in_html
 from duelay.show import html as h
 
 if TYPE_CHECKING:
     from duelay.delays import ByPair, Law
-    from duelay.engine.result import Result
     from duelay.experiments.results import Results
+    from duelay.inference.standing import Standing
     from duelay.players.player import Player
-    from duelay.players.standing import Standing
     from duelay.problems import Problem
+    from duelay.simulation.result import Result
 
 MOST = 16  # arms that are shown; of a larger matrix, a corner
 _LINES = 50  # laws by pair that are drawn

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from duelay._core.words import in_figure
+from duelay._core.escaping import in_figure
+from duelay.errors import InvalidValueError
 from duelay.show import notebook
-from duelay.show.canvas import (
+from duelay.show.figure_style import (
     COLOURS,
     arm_name,
     check,
@@ -21,16 +22,16 @@ from duelay.show.canvas import (
     style,
     tick_words,
 )
-from duelay.show.canvas import save as save
+from duelay.show.figure_style import save as save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from duelay.delays import Law
-    from duelay.engine.result import Result
-    from duelay.players.standing import Standing
+    from duelay.inference.standing import Standing
     from duelay.problems import Problem
+    from duelay.simulation.result import Result
     from duelay.traffic import Traffic
 
 _MAX_NAMED_ARMS = 40
@@ -56,7 +57,7 @@ def regret_figure(
     """
     figure_class = check()
     if not results:
-        raise ValueError("results must hold at least one result, got none")
+        raise InvalidValueError("results must hold at least one result, got none")
     figure: Figure = figure_class(figsize=(7.2, 4.5), layout="constrained")
     axes = figure.subplots()
     draw_regret(axes, results, labels, band=band)
@@ -84,7 +85,7 @@ def draw_regret(
     """
     labels = [short(label) for label in labels or [result.label for result in results]]
     if len(labels) != len(results):
-        raise ValueError(
+        raise InvalidValueError(
             f"labels must be one for each of the {len(results)} results, got {len(labels)}"
         )
     for number, result in enumerate(results):

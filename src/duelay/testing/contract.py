@@ -19,12 +19,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from duelay import delays
-from duelay.engine import Setting, simulate
-from duelay.engine.job import Job
-from duelay.engine.tick import Recorder, new_recorder
-from duelay.ledger.order import ORDERS
+from duelay.ledger.display_order import ORDERS
 from duelay.policies.policy import CompiledPolicy
 from duelay.problems import Problem, arithmetic
+from duelay.simulation import Setting, simulate
+from duelay.simulation.executor import Job
+from duelay.simulation.loops.recorder import Recorder, new_recorder
 
 __all__ = ["PolicyContract", "compiled_duels", "live_duels"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import duelay
 from duelay.ledger import Ledger
-from duelay.policies.turn import declared, only_one, select, upper_bound
+from duelay.policies.dispatch import declared, only_one, select, upper_bound
 from duelay.text import named
 
 

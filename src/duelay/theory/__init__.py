@@ -1,5 +1,6 @@
 """The paper's bounds as functions, and more: lower bounds on the regret of any policy."""
 
+from duelay.theory.bayes_optimal import bayes_optimal_regret
 from duelay.theory.bounds import (
     asymptotic_lower_bound,
     burn_in,
@@ -18,8 +19,7 @@ from duelay.theory.bounds import (
     mrr_schedule,
     radius,
 )
-from duelay.theory.finite import finite_lower_bound
-from duelay.theory.optimum import bayes_optimal_regret
+from duelay.theory.finite_horizon import finite_lower_bound
 
 __all__ = [
     "asymptotic_lower_bound",

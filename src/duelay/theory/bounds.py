@@ -17,7 +17,8 @@ from duelay._core import checks
 from duelay._core.feedback import check_feedback
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
-from duelay.delays.units import refuse_time
+from duelay.delays.time_units import refuse_time
+from duelay.errors import InvalidValueError
 from duelay.problems import Problem
 from duelay.problems.problem import check_problem
 
@@ -288,7 +289,9 @@ def mrr_schedule(
     if constants is not None:
         constants = check_constants(constants)
     if constants is not None and feedback == "counts":
-        raise ValueError("constants belong to Equation 6, which is for feedback='conversions'")
+        raise InvalidValueError(
+            "constants belong to Equation 6, which is for feedback='conversions'"
+        )
     schedule: list[int] = []
     most = max(horizon, 2**36)  # more would change nothing, and K² times this fits an int64
     m, gamma = 1, 0.5
@@ -317,12 +320,12 @@ def check_constants(constants: object) -> tuple[float, float, float]:
     if isinstance(constants, np.ndarray):
         constants = constants.tolist()
     if not isinstance(constants, tuple | list) or len(constants) != 3:
-        raise ValueError(f"{needs}, got {constants!r}")
+        raise InvalidValueError(f"{needs}, got {constants!r}")
     try:
         c1 = checks.number("C_1", constants[0], above=0)
         c2, c3 = (checks.number("C", c, least=0) for c in constants[1:])
     except ValueError:
-        raise ValueError(f"{needs}, got {constants!r}") from None
+        raise InvalidValueError(f"{needs}, got {constants!r}") from None
     return c1, c2, c3
 
 
@@ -426,7 +429,7 @@ def lower_bound_instances(n_arms: int, gap: float, k: int = 1) -> tuple[Problem,
     n_arms = checks.whole("n_arms", n_arms, least=2)
     gap = checks.number("gap", gap, above=0, most=1 / 8)
     if not 0 < checks.whole("k", k, least=0) < n_arms:
-        raise ValueError(f"k must be an arm other than 0, from 1 to {n_arms - 1}, got {k!r}")
+        raise InvalidValueError(f"k must be an arm other than 0, from 1 to {n_arms - 1}, got {k!r}")
     one = np.full((n_arms, n_arms), 0.5)
     one[0, 1:], one[1:, 0] = 0.5 + gap, 0.5 - gap
     two = one.copy()

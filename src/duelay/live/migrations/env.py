@@ -1,10 +1,10 @@
-"""What Alembic runs: the connection is handed over by `duelay.live.store`."""
+"""What Alembic runs: the connection is handed over by `duelay.live.storage.store`."""
 
 from __future__ import annotations
 
 from alembic import context
 
-from duelay.live.schema import metadata
+from duelay.live.storage.schema import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import select
 
-from duelay.ledger.elsewhere import wait
-from duelay.live import schema
-from duelay.live.book import MICRO
-from duelay.live.series import PairTimes, Totals, read_pairs, read_shown
+from duelay.inference.posterior import opinions
+from duelay.ledger.evidence.batch import wait
+from duelay.live.storage import schema
+from duelay.live.storage.schema import MICRO
+from duelay.live.storage.time_series import PairTimes, Totals, read_pairs, read_shown
 from duelay.page.formats import times
 from duelay.page.incremental import Look
 from duelay.page.view_models import Chart, Line, Values
-from duelay.players.opinions import opinions
 
 Floats = NDArray[np.float64]
 N_COLOURS = 12  # of the palette

@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._core.jit import kernel
+from duelay._core.jit.decorators import kernel
 from duelay.ledger import Ledger
-from duelay.ledger.assumption import epoch, is_deaf
+from duelay.ledger.delay_models.base import epoch, is_deaf
+from duelay.policies.dispatch import calm_until, least_asked, pass_over, select, wins_and_count
 from duelay.policies.double_thompson.beta_posterior import (
     beats_for_certain,
     chance_above_half,
@@ -48,7 +49,6 @@ from duelay.policies.double_thompson.row_samples import (
     sample_row,
     tilted,
 )
-from duelay.policies.turn import calm_until, least_asked, pass_over, select, wins_and_count
 
 MANY_ARMS_FROM = 32  # arms have this rule
 _MAX_DRAWN_ROWS = 8  # before the whole sample is drawn

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._core.jit import kernel
+from duelay._core.jit.decorators import kernel
 from duelay.ledger import Ledger
-from duelay.ledger.assumption import FOREVER, epoch
+from duelay.ledger.delay_models.base import FOREVER, epoch
+from duelay.policies.dispatch import wins_and_count
 from duelay.policies.double_thompson.beta_posterior import chance_above_half
-from duelay.policies.turn import wins_and_count
 
 
 @kernel

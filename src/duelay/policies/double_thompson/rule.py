@@ -26,10 +26,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._core.jit import kernel
+from duelay._core.jit.decorators import kernel
 from duelay.ledger import Ledger
-from duelay.ledger.assumption import epoch, is_deaf, is_settled
-from duelay.ledger.declare import divergence
+from duelay.ledger.delay_models.base import epoch, is_deaf, is_settled
+from duelay.ledger.evidence.stopping import divergence
+from duelay.policies.dispatch import calm_until, least_asked, pass_over, select, wins_and_count
 from duelay.policies.double_thompson.beta_posterior import (
     beats_for_certain,
     chance_above_half,
@@ -45,7 +46,6 @@ from duelay.policies.double_thompson.quiet_stretches import (
     pass_quiet_turns,
     quiet_turns,
 )
-from duelay.policies.turn import calm_until, least_asked, pass_over, select, wins_and_count
 
 _MIN_QUIET_CHANCE = 0.2  # the least chance of a quiet tick for which floors are kept
 

@@ -1,0 +1,1 @@
+"""Compile kernels: decorators, a cache on disk, compilation in the background."""

@@ -1,0 +1,218 @@
+"""Kernels that Python calls: they are interpreted until a background thread has compiled them.
+
+A kernel gives the same numbers compiled and interpreted. The first calls are interpreted while a
+thread compiles the kernel or reads it from disk, so no call waits for the compiler. Only a call
+that is long work compiles the kernel first.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+
+from duelay._core.jit import private_numba, user_kernels
+from duelay._core.jit.cache import KernelCache
+from duelay._core.jit.interpreted import interpreted, plain
+from duelay._core.jit.notice import BACKGROUND_THREAD
+
+F = TypeVar("F", bound=Callable[..., Any])
+START_DELAY = 0.5  # seconds: a program that ends sooner need not wait for the thread
+MAX_INTERPRETED_STEPS = 3000  # of one call; a call of more steps waits for the compiler
+MAX_STEPS_IF_ON_DISK = 300  # ... as reading the kernel from disk takes as long as these
+MAX_INTERPRETED_DUELS = 2000  # of all simulations of a process; later ones are compiled
+
+
+def border(kernel: F) -> F:
+    """Let Python call a kernel before it is compiled."""
+    return border_of(None)(kernel)
+
+
+def border_of(count_steps: Callable[..., int] | None) -> Callable[[F], F]:
+    """Let Python call a kernel before it is compiled, if the call is short work.
+
+    `count_steps` is called with the arguments and returns how many steps the call takes. A step is
+    as much work as a duel.
+    """
+
+    def wrap(kernel: F) -> F:
+        if not private_numba.COMPILES_PARTS:
+            return kernel
+        return cast(F, _Border(kernel, count_steps))
+
+    return wrap
+
+
+_n_interpreted = 0  # duels of simulations
+
+
+def is_worth_compiling(kernel: Any, args: tuple[Any, ...], n_duels: float) -> bool:
+    """Return whether a simulation of so many duels has to wait for the compiler.
+
+    A kernel that is compiled or on disk is used. A user's rule is compiled in any case, so that its
+    author learns at once what is wrong with it.
+    """
+    global _n_interpreted
+    if not private_numba.COMPILES_PARTS or COMPILER.is_stopped:
+        return True
+    types = tuple(map(numba.typeof, args))
+    if _is_on_disk(kernel, types) or types in kernel.overloads or not user_kernels.are_ours(types):
+        return True
+    if _n_interpreted + n_duels > MAX_INTERPRETED_DUELS:
+        return True
+    _n_interpreted += int(n_duels)
+    return False
+
+
+def without_compiling(function: F) -> F:
+    """Return a Python function that runs all kernels interpreted."""
+    return cast(F, plain(function))
+
+
+def _is_on_disk(kernel: Any, types: tuple[Any, ...]) -> bool:
+    cache = kernel._cache
+    return isinstance(cache, KernelCache) and cache.has_some(types)
+
+
+class _Border:
+    """A kernel that may not be compiled yet."""
+
+    def __init__(self, compiled: Any, count_steps: Callable[..., int] | None) -> None:
+        functools.update_wrapper(self, compiled.py_func)
+        self.compiled = compiled
+        self._count_steps = count_steps
+        self._ready: set[Any] = set()  # kinds of arguments that are not interpreted any more
+        private_numba.as_callee(self, compiled)
+
+    def __call__(self, *args: Any) -> Any:
+        kind = _kind(args)
+        if kind in self._ready:
+            return self.compiled(*args)
+        types = tuple(map(numba.typeof, args))
+        if self._has_to_compile(types, args):
+            result = self.compiled(*args)
+            self._ready.add(kind)
+            return result
+        COMPILER.add(self, kind, types)
+        return interpreted(self)(*args)
+
+    def _has_to_compile(self, types: tuple[Any, ...], args: tuple[Any, ...]) -> bool:
+        if (
+            COMPILER.is_stopped
+            or types in self.compiled.overloads
+            or not user_kernels.are_ours(types)
+        ):
+            return True
+        steps = 0 if self._count_steps is None else self._count_steps(*args)
+        if steps <= MAX_STEPS_IF_ON_DISK:
+            return False
+        return steps > MAX_INTERPRETED_STEPS or _is_on_disk(self.compiled, types)
+
+    def compile(self, kind: Any, types: tuple[Any, ...]) -> None:
+        """Compile the kernel for such arguments, or read it from disk."""
+        with contextlib.suppress(Exception):  # the next caller compiles and gets the error
+            self.compiled.compile(types)
+        self._ready.add(kind)
+
+
+def _kind(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the classes of a rule and of what a ledger assumes, as a quick key of the arguments.
+
+    Where that is not enough, the first call with other types compiles and waits.
+    """
+    return tuple([(argument.__class__, getattr(argument, "assumed", None).__class__)
+                  for argument in args[:2]])  # fmt: skip
+
+
+class _StoppedError(BaseException):  # not an Exception, which Numba could handle
+    """The background thread was stopped between two kernels."""
+
+
+class _Compiler:
+    """A thread that compiles the requested kernels one by one, and ends when none is left."""
+
+    def __init__(self) -> None:
+        self.is_stopped = False  # callers then compile what they call
+        self._was_stopped = False  # before a fork
+        self._requests: dict[Any, tuple[_Border, Any, Any]] = {}
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+        private_numba.listen(self.notify)
+
+    def add(self, border: _Border, kind: Any, types: tuple[Any, ...]) -> None:
+        """Compile a kernel for such arguments, soon."""
+        with self._lock:
+            self._requests.setdefault((border, types), (border, kind, types))
+            self._start()
+
+    def _start(self) -> None:
+        if self._thread is None and not self.is_stopped:
+            self._thread = threading.Thread(target=self._run, name=BACKGROUND_THREAD, daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        self._stop.wait(START_DELAY)
+        while not self.is_stopped:
+            with self._lock:
+                if not self._requests:
+                    self._thread = None
+                    return
+                key = next(iter(self._requests))
+                border, kind, types = self._requests[key]
+            with contextlib.suppress(_StoppedError):
+                border.compile(kind, types)
+                with self._lock:
+                    self._requests.pop(key, None)
+
+    def notify(self, event: Any) -> None:
+        """Interrupt the thread before the next kernel: Numba calls this around each of them."""
+        if self.is_stopped and event.is_start and threading.current_thread() is self._thread:
+            raise _StoppedError
+
+    def stop(self) -> None:
+        """End the thread after the kernel that it compiles; the requests stay."""
+        self.is_stopped = True
+        self._stop.set()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+            self._thread = None
+
+    def resume(self, is_stopped: bool = False) -> None:
+        """Continue after a stop, or in a new process."""
+        self._lock, self._stop, self._thread = threading.Lock(), threading.Event(), None
+        self.is_stopped = is_stopped
+        with self._lock:
+            if self._requests:
+                self._start()
+
+    def wait(self) -> None:
+        """Wait until all requests are done."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def before_fork(self) -> None:
+        """Let no thread compile: the child could never compile if a thread had Numba's lock."""
+        self._was_stopped = self.is_stopped
+        self.stop()
+        private_numba.hold_compiler()
+
+    def after_fork(self) -> None:
+        """Continue, in the parent and in the child."""
+        private_numba.release_compiler()
+        self.resume(self._was_stopped)
+
+
+COMPILER = _Compiler()
+atexit.register(COMPILER.stop)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=COMPILER.before_fork, after_in_parent=COMPILER.after_fork,
+                        after_in_child=COMPILER.after_fork)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Inference from duels and answers: estimates, intervals, evidence, the standing."""

@@ -1,0 +1,137 @@
+"""The evidence for each arm, its growth over time, and the declared winner."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay.inference.event_replay import book
+from duelay.ledger import age_to, clock_to, open_ledger, with_room
+from duelay.ledger.arms import reopen
+from duelay.ledger.evidence.eprocess import Bets, start_bets
+from duelay.ledger.evidence.stopping import NOBODY, all_evidence, need_all
+from duelay.logs.history import History
+
+Floats = NDArray[np.float64]
+
+
+class Evidence(NamedTuple):
+    """The evidence of all pairs (`duelay.ledger.evidence.eprocess`); logarithms are natural."""
+
+    winner: int | None  # who is declared
+    declared: int | None  # the duels asked by then
+    level: float  # log of the evidence at which an arm is declared
+    log_evidence: Floats  # (K, K): log E_ij now
+    arm: Floats  # (K,): the log evidence of each arm: the least, over opponents, of its best so far
+    tick: NDArray[np.int64]  # (n,): moments of the past: the duels asked by then ...
+    path: Floats  # (n, K): ... and the log evidence of each arm
+    is_out: NDArray[np.bool_]  # (K,): whether there is enough evidence that another arm is better
+    lacks: Floats  # (K, K): the log evidence that i still needs over j, 0 if none or j is retired
+    lead: Floats  # (K, K): conversions of i less those of j, a silence counting kappa
+    n: Floats  # (K, K): all that is settled, in conversions: a silence counts kappa^2
+    n_open: NDArray[np.int64]  # (K, K): duels of the pair that are not settled
+    worth: float  # what a duel tells, in conversions, hoping that most are answered
+    winner_exists: bool
+
+    def __repr__(self) -> str:
+        arms = ", ".join(f"{value:.3g}" for value in np.exp(self.arm))
+        return (
+            f"Evidence(winner={self.winner}, declared={self.declared}, of {arms}, "
+            f"declared at {math.exp(self.level):.4g}, fields: {', '.join(self._fields)})"
+        )
+
+
+def evidence_of(bets: Bets) -> Evidence:
+    """Return the evidence of bets, as it is now."""
+    n, winner = int(bets.path_size[0]), int(bets.winner[0])
+    wanted = _needed(bets)
+    arm = np.zeros(len(bets.doubts))
+    all_evidence(bets, arm)
+    return Evidence(
+        winner=None if winner == NOBODY else winner,
+        declared=None if winner == NOBODY else int(bets.declared[0]),
+        level=bets.level,
+        log_evidence=bets.log_evidence.copy(),
+        arm=arm,
+        tick=np.append(bets.path_tick[:n], bets.looked),
+        path=np.concatenate([bets.path[:n], arm[None]]),
+        is_out=_is_out(bets, wanted),
+        lacks=_lacks(bets, wanted),
+        lead=bets.lead.copy(),
+        n=bets.n.copy(),
+        n_open=bets.n_open.copy(),
+        worth=_hoped_worth(bets),
+        winner_exists=bets.winner_exists,
+    )
+
+
+def _is_out(bets: Bets, wanted: Floats) -> NDArray[np.bool_]:
+    """(K,): arms that are not the winner, each at the level of a declaration."""
+    if bets.winner_exists:
+        return np.asarray(bets.against >= bets.level)
+    is_passed = bets.best >= wanted
+    return np.asarray(is_passed[bets.present].any(axis=0) | ~bets.present)
+
+
+def _needed(bets: Bets) -> Floats:
+    """(K, K): the log evidence that i needs over j; infinite over itself."""
+    wanted = np.zeros(bets.best.shape)
+    need_all(bets, wanted)
+    return wanted
+
+
+def _lacks(bets: Bets, wanted: Floats) -> Floats:
+    """(K, K): what is missing to `_needed`, for opponents that are present and not passed."""
+    if bets.winner_exists:
+        lacks = np.maximum(bets.level - bets.log_evidence, 0.0)
+    else:
+        lacks = np.where(bets.best < wanted, np.maximum(wanted - bets.log_evidence, 0.0), 0.0)
+        lacks[:, ~bets.present] = 0.0
+    np.fill_diagonal(lacks, 0.0)
+    return lacks
+
+
+def _hoped_worth(bets: Bets) -> float:
+    """What a duel tells, in conversions; before anything is known, as if all were answered."""
+    answered, matured = int(bets.answered[0]), int(bets.matured[0])
+    if bets.is_vote:
+        return (answered + 10.0) / (matured + 10.0)
+    if bets.told.is_told:
+        return bets.told.worth
+    share = min(1.0, (2.0 * answered + 10.0) / (matured + 10.0))
+    return 0.5 * share + (1.0 - 0.5 * share) * (share / (2.0 - share)) ** 2
+
+
+def replay(
+    history: History,
+    error: float,
+    joined: NDArray[np.int64] | None = None,
+    present: NDArray[np.bool_] | None = None,
+    *,
+    is_whole: bool = False,
+) -> Evidence:
+    """Compute the evidence of a history, with a look at every tick, as a policy that decides does.
+
+    Parameters
+    ----------
+    history : the duels and their answers.
+    error : the error of a declaration.
+    joined, present : (K,), the arms that joined later, and those that are not retired.
+    is_whole : whether the history has all answers up to its time, which is then the last look.
+        Otherwise answers after the last duel do not count, since a partial batch of answers may
+        favour one arm.
+    """
+    bets = start_bets(error, history.window, history.n_arms, by_clock=history.at is not None)
+    bets = bets._replace(is_vote=history.feedback == "votes")
+    if joined is not None and present is not None and (joined.any() or not present.all()):
+        bets = reopen(bets._replace(joined=joined, present=present), error)
+    ledger = with_room(open_ledger(bets, history.n_arms), history.n + 1)
+    is_whole &= history.at is not None
+    book(ledger, history, all_of_it=is_whole)
+    if is_whole and history.now is not None:
+        clock_to(ledger, history.now)
+        age_to(ledger, history.n + 1)
+    return evidence_of(ledger.assumed)

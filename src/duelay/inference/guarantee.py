@@ -1,0 +1,139 @@
+"""The guarantee of a standing, proved, measured or none, and its reason."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from duelay.ledger.delay_models.continuous_time import ByClock
+from duelay.ledger.delay_models.geometric import AssumedGeometric
+from duelay.ledger.delay_models.tabulated import AssumedTable
+from duelay.ledger.display_order import weaker
+from duelay.ledger.evidence.eprocess import Bets
+
+# `python -m benchmarks decide` measures it: false declarations of policies by coin and in turns,
+# two arms tied.
+MEASURED = "at most 2.2 % false where 5 % were allowed"
+
+DESIGN = "design"  # `chosen_by` of pairs that were chosen without regard to answers
+_THEN = " then "  # between the policies that have chosen one after the other
+
+
+class Past(NamedTuple):
+    """The origin of the replayed duels of a player."""
+
+    n: int
+    order: str | None
+    chosen_by: str  # the text of a policy; empty if it is not known
+    has_window: bool  # whether the history's window is the player's own
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether no pair was chosen by looking at the order of a duel that was not settled.
+
+        This is true of `Decide`, unless it is told a law: then it looks at every silence. It is
+        also true of "design": pairs that were fixed or drawn by lot before anything was heard.
+        """
+        policies = self.chosen_by.split(_THEN)
+        is_decide = all(f"{p}:".startswith("decide:") and "delay=" not in p or p == DESIGN
+                        for p in policies)  # fmt: skip
+        return is_decide and self.has_window
+
+    def order_until(self, tick: int, order: str | None) -> str | None:
+        """Return the order of all duels up to a tick; `order` is that of the player's own duels."""
+        return self.order if tick == self.n else weaker(self.order, order)
+
+    def chosen_until(self, tick: int, policy: str) -> str:
+        """Return who has chosen the duels up to a tick; `policy` chose the player's own duels."""
+        if tick == self.n or not self.chosen_by or self.chosen_by.split(_THEN)[-1] == policy:
+            return self.chosen_by
+        return self.chosen_by + _THEN + policy
+
+
+class Guarantee(NamedTuple):
+    """The guarantee of a declared winner and of the intervals."""
+
+    kind: str  # "proved", "measured" or "none"
+    words: str  # what it rests on, or why there is none
+
+    bets: bool = True  # whether bets on the coin or on votes are fair
+
+    @property
+    def holds(self) -> bool:
+        """Whether there is a guarantee, which then holds at every look."""
+        return self.kind != "none"
+
+
+NONE = Guarantee("none", "nobody says how the duels were chosen", bets=False)
+_TOLD = Guarantee("proved", "the delay law being as it was told", bets=False)
+_MEASURED = Guarantee(
+    "measured",
+    f"measured, not proved ({MEASURED}): the pairs may depend on the order of open duels",
+)
+
+
+def find_guarantee(
+    assumed: Any, feedback: str, order: str | None, past: Past | None = None
+) -> Guarantee:
+    """Return the guarantee for a ledger, a feedback, and the order in which arms are shown.
+
+    `past` describes the replayed duels of a player.
+    """
+    found = _of_policy(assumed, feedback, order)
+    is_told = isinstance(assumed, Bets) and assumed.told.is_told
+    if past is None or is_told or found.kind == "none" or found == _TOLD:
+        return found  # where a law is told, it holds however the pairs were chosen
+    if feedback != "votes" and order not in ("coin", "alternate"):
+        return Guarantee(
+            "none",
+            "nobody says that a coin or turns decided the order of the duels that were replayed: "
+            "tell the law",
+            bets=False,
+        )
+    if not past.chosen_by:
+        return Guarantee(
+            "measured",
+            f"measured with policies of duelay, not proved ({MEASURED}): nobody says how the pairs "
+            "that were replayed were chosen",
+        )
+    is_fair = feedback == "votes" or (past.is_blind and order == "coin")
+    return found if is_fair else _MEASURED
+
+
+def _of_policy(assumed: Any, feedback: str, order: str | None) -> Guarantee:
+    if feedback == "counts":
+        return Guarantee("none", "nobody knows to which duel a conversion belongs", bets=False)
+    if feedback == "votes":
+        if order == "coin":
+            exists = isinstance(assumed, Bets) and assumed.winner_exists
+            words = "votes that are told or not whoever won"
+            return Guarantee("proved", words + (", if one arm beats all others" * exists))
+        return Guarantee("proved", "votes that are told or not whoever won, the first place being "
+                         "worth nothing")  # fmt: skip
+    is_told = isinstance(assumed, ByClock) and not assumed.learns
+    if is_told or isinstance(assumed, AssumedGeometric | AssumedTable):
+        return _TOLD
+    if isinstance(assumed, Bets) and assumed.told.is_told:
+        words = "the delay law being as it was told"
+        return Guarantee(
+            "proved", words + (", if one arm beats all others" * assumed.winner_exists)
+        )
+    if isinstance(assumed, Bets):
+        words = "the coin, and delays that do not depend on who won"
+        return Guarantee(
+            "proved", words + (", if one arm beats all others" * assumed.winner_exists)
+        )
+    if order in ("coin", "alternate"):
+        return _MEASURED
+    if order is None:
+        return Guarantee(
+            "none",
+            "nobody says in which order the two arms were shown: say order='coin' where a coin "
+            "decided it, or tell the law",
+            bets=False,
+        )
+    return Guarantee(
+        "none",
+        "with the champion first and no law told, silence speaks against the champion: show by "
+        "coin, or tell the law",
+        bets=False,
+    )

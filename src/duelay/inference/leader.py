@@ -1,0 +1,89 @@
+"""Find the leader of a ledger, and the intervals of its estimates for one look."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._core import checks
+from duelay.errors import InvalidValueError
+from duelay.inference.borda_scores import scores_of
+from duelay.ledger import Estimates, Ledger
+from duelay.ledger.evidence.eprocess import Bets
+from duelay.ledger.evidence.stopping import NOBODY
+
+if TYPE_CHECKING:
+    from duelay.policies.policy import Policy
+
+
+def beaten(mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how many arms each arm beats; a pair without answers or a tie counts one half."""
+    wins = np.where(np.isnan(mean), 0.5, np.where(mean > 0.5, 1.0, np.where(mean < 0.5, 0.0, 0.5)))
+    return np.asarray(wins.sum(axis=1) - 0.5)
+
+
+def find_leader(
+    mean: NDArray[np.float64],
+    active: NDArray[np.bool_],
+    scores: NDArray[np.float64] | None = None,
+) -> int:
+    """Return the active arm with the best score; without scores, the one that beats the most.
+
+    Ties go to the larger sum of estimates.
+    """
+    total = np.where(np.isnan(mean), 0.5, mean).sum(axis=1)
+    first = beaten(mean) if scores is None else scores
+    return max(range(len(mean)), key=lambda arm: (active[arm], first[arm], total[arm]))
+
+
+def active_of(policy: Policy, rule: Any, n_arms: int) -> NDArray[np.bool_]:
+    """Return which arms a policy has not dropped; refuse anything but one value for each arm."""
+    active = np.array(policy.active(rule, n_arms), dtype=np.bool_)
+    if active.shape != (n_arms,):
+        raise InvalidValueError(
+            f"active must hold True or False for each of the {n_arms} arms, got an array of shape "
+            f"{active.shape} from {type(policy).__name__}"
+        )
+    return active
+
+
+def leader_of(
+    ledger: Ledger, active: NDArray[np.bool_], policy: Policy, estimates: Estimates | None = None
+) -> int:
+    """Return the active arm that leads, as the policy sees it; with bets, a declared winner."""
+    if isinstance(ledger.assumed, Bets):
+        bets = ledger.assumed
+        is_rejected = ~bets.present | (bets.winner_exists & (bets.against >= bets.level))
+        doubts = np.where(is_rejected, np.inf, bets.doubts)
+        if bets.winner[0] != NOBODY:
+            return int(bets.winner[0])
+        return int(np.lexsort((-bets.lead.sum(axis=1), doubts))[0])  # ties: who has won more
+    estimates = ledger.estimates() if estimates is None else estimates
+    scores = scores_of(estimates) if policy.target == "borda" else policy.leads_by(estimates)
+    if np.shape([] if scores is None else scores) not in ((0,), (len(active),)):
+        raise InvalidValueError(
+            f"leads_by must return a number for each of the {len(active)} arms, or None, got "
+            f"{scores!r} from {type(policy).__name__}"
+        )
+    return find_leader(estimates.mean, active, scores)
+
+
+def intervals(
+    estimates: Estimates, confidence: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ends of Hoeffding's intervals for all K (K - 1) / 2 pairs together.
+
+    P(|Z - E Z| > r N~) <= 2 exp(-2 (r N~)^2 / N), as in Lemma 1's proof.
+    """
+    confidence = checks.number("confidence", confidence, above=0, below=1)
+    k = len(estimates.mean)
+    log = math.log(k * (k - 1) / (1.0 - confidence))  # 2 / error, the error shared by all pairs
+    known = estimates.expected > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        width = np.where(known, np.sqrt(estimates.n * log / 2) / estimates.expected, np.inf)
+    mean = np.where(known, estimates.mean, 0.5)
+    np.fill_diagonal(width, 0.0)
+    return mean - width, mean + width

@@ -1,0 +1,1 @@
+"""What a policy assumes about the delay: one type of state for each assumption."""

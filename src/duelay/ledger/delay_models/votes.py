@@ -1,0 +1,136 @@
+"""Votes: both outcomes are reported, and silence is just no answer.
+
+Only answered duels count, whoever won; a tie is half a win for either. Nothing needs to be known
+about the delays, since votes for one arm are as late as votes for the other.
+
+Being shown first may help any arm. With `corrects_position` this bonus is estimated and taken
+out of the estimates: over the two orders of a pair, each weighted alike, the first wins 1/2 + bonus
+of the time, whatever the preferences. A pair that is always shown in one order tells nothing, and
+neither does a self-duel, which a live program shows as one arm alone. An estimate within two
+standard errors of 0 counts as no bonus.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from duelay._core.jit.decorators import kernel
+from duelay.ledger.delay_models.base import (
+    FOREVER,
+    Floats,
+    Integers,
+    advance,
+    convert,
+    drifts,
+    enter,
+    evidence,
+    expected,
+    is_settled,
+    settles,
+    share_first,
+    vote,
+)
+
+
+class Votes(NamedTuple):
+    """Answers and wins by ordered pair."""
+
+    is_corrected: bool  # whether the bonus of the first is taken out
+    answers: Floats  # (K, K): duels answered, by first and second
+    wins: Floats  # (K, K): of these, won by the first; a tie is one half
+    weight: Floats  # (1,): sum over pairs of 1 / variance of the pair's estimate of the bonus
+    bonus: Floats  # (1,): sum over pairs of that estimate / its variance
+
+
+def start_votes(corrects_position: bool, n_arms: int) -> Votes:
+    """Return the state before the first vote."""
+    shape = (n_arms, n_arms)
+    return Votes(corrects_position, np.zeros(shape), np.zeros(shape), np.zeros(1), np.zeros(1))
+
+
+@kernel
+def first_bonus(assumed: Any) -> float:
+    """Return what being shown first adds to the chance of winning, as far as the votes tell.
+
+    The estimate is shrunk by 1 - (2 standard errors / estimate)^2; it is 0 where that is negative.
+    """
+    weight = assumed.weight[0]
+    if not assumed.is_corrected or weight <= 0.0:
+        return 0.0
+    estimate = assumed.bonus[0] / weight
+    if estimate * estimate * weight <= 4.0:
+        return 0.0
+    return float(estimate * (1.0 - 4.0 / (estimate * estimate * weight)))
+
+
+@kernel
+def add_told(assumed: Any, i: int, j: int, sign: float) -> None:
+    """Add a pair's estimate of the bonus, weighted by 1 / variance; take it out with sign -1."""
+    n, m = assumed.answers[i, j], assumed.answers[j, i]
+    if n <= 0.0 or m <= 0.0 or i == j:
+        return
+    weight = 16.0 * n * m / (n + m)  # of the mean of both orders
+    told = 0.5 * (assumed.wins[i, j] / n + assumed.wins[j, i] / m - 1.0)
+    assumed.weight[0] += sign * weight
+    assumed.bonus[0] += sign * weight * told
+
+
+@vote.register(Votes)
+def _vote(assumed: Votes, i: int, j: int, first_won: float, born: int, t: int) -> None:
+    add_told(assumed, i, j, -1.0)
+    assumed.answers[i, j] += 1.0
+    assumed.wins[i, j] += first_won
+    add_told(assumed, i, j, 1.0)
+
+
+@expected.register(Votes)
+def _expected(assumed: Votes, plays: Integers, i: int, j: int) -> float:
+    return float(assumed.answers[i, j])
+
+
+@evidence.register(Votes)
+def _evidence(assumed: Votes, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
+    """N_ij = N~_ij, the answered duels, and S_ij, the wins of i less what the bonus gave it."""
+    n = assumed.answers[i, j] + assumed.answers[j, i]
+    s = assumed.wins[i, j] + assumed.answers[j, i] - assumed.wins[j, i]
+    s -= first_bonus(assumed) * (assumed.answers[i, j] - assumed.answers[j, i])
+    return n, n, s
+
+
+@share_first.register(Votes)
+def _share_first(assumed: Votes, plays: Integers, conversions: Integers, i: int, j: int) -> float:
+    if assumed.answers[i, j] <= 0.0:
+        return 0.5
+    return float(assumed.wins[i, j] / assumed.answers[i, j] - first_bonus(assumed))
+
+
+@settles.register(Votes)
+def _settles(assumed: Votes) -> int:
+    return FOREVER if assumed.is_corrected else 0
+
+
+@is_settled.register(Votes)
+def _is_settled(assumed: Votes, plays: Integers, i: int, j: int) -> bool:
+    return not assumed.is_corrected
+
+
+@drifts.register(Votes)
+def _drifts(assumed: Votes) -> bool:
+    return assumed.is_corrected  # every vote moves the bonus, and with it every pair
+
+
+@advance.register(Votes)
+def _advance(assumed: Votes, t: int) -> None:
+    pass
+
+
+@enter.register(Votes)
+def _enter(assumed: Votes, i: int, j: int, t: int) -> None:
+    pass
+
+
+@convert.register(Votes)
+def _convert(assumed: Votes, born: int, t: int) -> None:
+    pass

@@ -1,0 +1,85 @@
+"""Update the evidence from duels that are stored in a database.
+
+Open duels are rows of a store here, and not of the rings of `duelay.ledger.evidence.eprocess`. A
+settled duel changes the evidence in the same way. The existence of a winner is not assumed, so that
+the leader of a duel does not matter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._core.jit.background import border, border_of
+from duelay._core.jit.decorators import entry
+from duelay.ledger.delay_models.base import Floats, Integers
+from duelay.ledger.evidence.eprocess import bet_on_answer, mature, settle_answer, settle_silence
+from duelay.ledger.evidence.silence import patience
+from duelay.ledger.evidence.stopping import NOBODY, doubt, look, touch
+
+# A duel is answered; it is silent at age W; it was answered, and reaches age W; a vote after W.
+ANSWERED, SILENT, MATURED, AFTERWARDS = 1, 2, 3, 4
+
+
+@border_of(lambda bets, kind, *rest: kind.size)
+@entry
+def settle(
+    bets: Any,
+    kind: NDArray[np.int8],
+    first: Integers,
+    second: Integers,
+    first_won: Floats,
+    delay: Floats,
+    odds: Floats,
+) -> None:
+    """Settle duels one after the other; write the odds of each: 1, or kappa for a silence."""
+    for row in range(kind.size):
+        i, j = first[row], second[row]
+        if kind[row] == ANSWERED:
+            odds[row] = 1.0
+            settle_answer(bets, i, j, first_won[row], NOBODY, delay[row])
+        elif kind[row] == SILENT:
+            odds[row] = 0.0 if bets.is_vote else bets.kappa[0]
+            settle_silence(bets, i, j, NOBODY)
+            mature(bets, False)
+        elif kind[row] == MATURED:
+            mature(bets, True)
+        else:
+            odds[row] = 1.0
+            bet_on_answer(bets, i, j, first_won[row], NOBODY)
+
+
+@border
+@entry
+def look_now(bets: Any, t: int) -> None:
+    """Look at the evidence when all news of a moment is booked; t - 1 duels have been asked."""
+    look(bets, t)
+
+
+@border_of(lambda bets, first, second: first.size)
+@entry
+def touch_all(bets: Any, first: Integers, second: Integers) -> None:
+    """Note that there is news of pairs; a self-duel has no pair."""
+    for row in range(first.size):
+        if first[row] != second[row]:
+            touch(bets, first[row], second[row])
+
+
+@border_of(lambda bets: int(bets.n_touched[0]))
+@entry
+def doubt_anew(bets: Any) -> None:
+    """Reckon the doubts of every pair that has news, without a look at the evidence."""
+    k = bets.doubts.size
+    for place in range(bets.n_touched[0]):
+        low, high = bets.touched[place] // k, bets.touched[place] % k
+        doubt(bets, low, high)
+        doubt(bets, high, low)
+
+
+@border
+@entry
+def wait(bets: Any) -> float:
+    """W, in seconds: how long a bettor waits for an answer before silence settles a duel."""
+    return float(patience(bets))

@@ -1,0 +1,1 @@
+"""Compare the counters and the evidence of a database with a recount of its duels."""

@@ -1,0 +1,144 @@
+"""Verifying: a store's counters and evidence against a recount of its duels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, func, select
+
+from duelay.ledger.evidence.stopping import passes_all
+from duelay.live.audit.time_buckets import differences_in_time
+from duelay.live.recount import CLOSED, COUNTS, SUMS, Recount, duel_rows, most_evidence
+from duelay.live.state import Book
+from duelay.live.storage import schema
+from duelay.live.storage.delay_histogram import read_ages
+from duelay.live.storage.store import Store, open_store
+from duelay.live.storage.time_buckets import Tally
+from duelay.live.writes.writer import unknown_experiment
+
+_TOLERANCE = 1e-6  # of sums that were added up in another order: relative, and absolute near 0
+
+
+def verify(
+    store: Store | str | Path,
+    name: str | None = None,
+    progress: Callable[[int], None] = lambda n: None,
+) -> tuple[str, ...]:
+    """Recount the experiments of a store, or one of them; return what differs, in sentences.
+
+    It reads one moment of the store, while others go on writing. `progress` is told how many duels
+    have been recounted.
+    """
+    store = open_store(store)
+    store.need()
+    found: list[str] = []
+    with store.reading() as connection:
+        heads = connection.execute(
+            select(schema.experiments).order_by(schema.experiments.c.id)
+        ).mappings().all()  # fmt: skip
+        if name is not None and name not in (names := [head["name"] for head in heads]):
+            raise unknown_experiment(store, name, names)
+        for head in heads:
+            if name is None or head["name"] == name:
+                found += [f"{head['name']}: {words}"
+                          for words in differences(connection, head, progress)]  # fmt: skip
+    return tuple(found)
+
+
+def differences(
+    connection: Connection, head: Any, progress: Callable[[int], None] = lambda n: None
+) -> Iterator[str]:
+    """Give a sentence for each counter or sum of an experiment that is not as its duels say."""
+    book = Book.load(connection, head)
+    recount = Recount(book)
+    recount.add_folded(connection)
+    tally = Tally(head["created"], head["width"])
+    expected, had = head["forgotten"], _had(connection, head["id"])
+    for n, row in enumerate(duel_rows(connection, head["id"]), start=1):
+        expected += 1
+        if row["number"] != expected:
+            yield f"duel {expected} is missing: the next one is {row['number']}"
+            expected = row["number"]
+        yield from _enters(row, had)
+        recount.add(row)
+        tally.ask(row)
+        if row["told"] is not None:
+            tally.hear(row)
+        if n % 10_000 == 0:
+            progress(n)
+    if expected != head["asked"]:
+        yield f"{head['asked']} duels are counted as asked, and {expected} are there"
+    if recount.pairs["answers"].sum() != head["heard"]:
+        yield f"{head['heard']} answers are counted, and {recount.pairs['answers'].sum()} are there"
+    yield from _of_pairs(book, recount)
+    asked, answered = read_ages(connection, schema.ages, head["id"], len(recount.asked))
+    for words, kept, counted in (("asked", asked, recount.asked),
+                                 ("answered", answered, recount.answered)):  # fmt: skip
+        for place in np.flatnonzero(kept != counted).tolist():
+            counts = f"is {kept[place]}, and {counted[place]} by its duels"
+            yield f"{words} in age bucket {place} {counts}"
+    yield from differences_in_time(connection, book, recount, tally)
+    duels = schema.duels
+    twice = connection.execute(
+        select(func.count(), func.count(duels.c.number.distinct())).where(
+            duels.c.experiment == head["id"]
+        )
+    ).one()
+    if twice[0] != twice[1]:
+        yield f"{twice[0] - twice[1]} duels are two rows"
+
+
+def _had(connection: Connection, experiment: int) -> set[tuple[str, int, int]]:
+    """Return the pairs that units have had in duels that are forgotten."""
+    seen = schema.seen_units
+    rows = connection.execute(select(seen).where(seen.c.experiment == experiment))
+    return {(row.unit, row.low, row.high) for row in rows}
+
+
+def _enters(row: Any, had: set[tuple[str, int, int]]) -> Iterator[str]:
+    """Say that a duel enters the evidence and should not, or the other way round."""
+    if row["unit"] is None:
+        return
+    i, j = row["first"], row["second"]
+    taste = (row["unit"], min(i, j), max(i, j))
+    if bool(row["enters"]) == (taste in had):
+        kind = "enters the evidence" if row["enters"] else "does not enter the evidence"
+        yield f"duel {row['number']} {kind}, and its unit says otherwise"
+    had.add(taste)
+
+
+def _of_looks(book: Book, recount: Recount) -> Iterator[str]:
+    """Say where the highest evidence noted is impossible, or too low for what was declared."""
+    bets = book.bets
+    for i, j in zip(*np.nonzero(~np.eye(len(book.arms), dtype=bool)), strict=True):
+        best, pair = float(bets.best[i, j]), f"{book.arms[i]!r} over {book.arms[j]!r}"
+        most = most_evidence(recount.steps[i, j]) if (i, j) in recount.steps else 0.0
+        if not book.head["forgotten"] and best > most + _TOLERANCE:
+            ever = f"the most that the evidence of {pair} ever was"
+            yield f"{ever} is {best:g}, and at most {most:g} by its duels"
+        if best < bets.log_evidence[i, j] - _TOLERANCE:
+            yield f"the evidence of {pair} is above the most that it ever was"
+        if book.array("passed")[i, j] and best < bets.level:
+            yield f"{pair} has passed, and its evidence was never enough for it"
+    if book.winner is not None and not passes_all(bets, book.winner):
+        yield f"{book.arms[book.winner]!r} is declared, and its evidence is not enough for it"
+
+
+def _of_pairs(book: Book, recount: Recount) -> Iterator[str]:
+    for name in (*COUNTS, *SUMS, *CLOSED):
+        counted = recount.pairs[name] if name in recount.pairs else recount.closed[name]
+        yield from _differ(book, name, book.array(name), counted)
+    for place in range(recount.wealth.shape[2]):
+        words = f"evidence at gap {book.bets.gaps[place]:g}"
+        yield from _differ(book, words, book.bets.wealth[:, :, place], recount.wealth[:, :, place])
+    yield from _of_looks(book, recount)
+
+
+def _differ(book: Book, name: str, kept: Any, counted: Any) -> Iterator[str]:
+    is_off = np.abs(kept - counted) > _TOLERANCE * np.maximum(np.abs(counted), 1.0)
+    for i, j in np.argwhere(is_off).tolist():
+        pair = f"{book.arms[i]!r} over {book.arms[j]!r}"
+        yield f"{name} of {pair} is {kept[i, j]:g}, and {counted[i, j]:g} by its duels"

@@ -1,0 +1,1 @@
+"""Clients of the service, with the calls of `Experiment`."""

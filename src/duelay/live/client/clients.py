@@ -1,0 +1,307 @@
+"""Clients: an experiment that lives in a service, with the calls of `Experiment`.
+
+Each call is tried again for a while where the service or the network does not answer. Nothing
+counts twice by that: a question has a key of its own, and an answer counts once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from duelay._core import checks
+from duelay._core.extras import need
+from duelay._core.timeouts import at_least
+from duelay.errors import InvalidValueError
+from duelay.live.client.protocol import (
+    AGAIN,
+    Call,
+    Calls,
+    RemoteStanding,
+    Tries,
+    history_of,
+    read_answer,
+)
+from duelay.live.export import write_history
+from duelay.live.writes.requests import LiveDuel
+from duelay.logs.history import History
+
+PATIENCE = at_least(30.0)  # seconds that a call is tried again
+_TIMEOUT = at_least(10.0)  # seconds of one try
+
+
+def _client(kind: Any, url: str, key: str | None) -> Any:
+    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+        raise InvalidValueError(f"url must be the address of a service, http://... , got {url!r}")
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    return kind(base_url=url.rstrip("/"), headers=headers, timeout=_TIMEOUT)
+
+
+class Service:
+    """A service, as `connect` returns it: it makes and opens experiments."""
+
+    def __init__(self, url: str, key: str | None = None, *, patience: float = PATIENCE) -> None:
+        need("clients", ["httpx"], "client")
+        import httpx
+
+        self.url = url
+        self._patience = checks.number("patience", patience, least=0)
+        self._trouble = httpx.TransportError
+        self._make: Callable[[], Any] = lambda: _client(httpx.Client, url, key)
+        self._client, self._process = self._make(), os.getpid()
+
+    def create(self, name: str, arms: Sequence[str], **said: Any) -> RemoteExperiment:
+        """Make an experiment; `said` is what `Experiment.create` takes."""
+        self._do(Call("POST", "/experiments", {"name": name, "arms": list(arms), **said}))
+        return RemoteExperiment(self, name)
+
+    def open(self, name: str) -> RemoteExperiment:
+        """Go on with an experiment."""
+        experiment = RemoteExperiment(self, name)
+        experiment.standing()
+        return experiment
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the experiments that the key is for."""
+        found = self._do(Call("GET", "/experiments"))
+        return tuple(each["name"] for each in found["experiments"])
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def __enter__(self) -> Service:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def _do(self, call: Call) -> Any:
+        if self._process != os.getpid():
+            # After a fork: two processes on one connection would read each other's answers. The
+            # parent's connection is left as it is.
+            self._of_parent = self._client
+            self._client, self._process = self._make(), os.getpid()
+        headers = {} if call.key is None else {"Idempotency-Key": call.key}
+        tries = Tries(self._patience)
+        while True:
+            try:
+                response = self._client.request(
+                    call.method, call.path, json=call.body, headers=headers
+                )
+                if response.status_code not in AGAIN:
+                    return read_answer(call, response)
+                trouble = f"it answered {response.status_code}"
+            except self._trouble as error:
+                trouble = f"{type(error).__name__}: {error}"
+            time.sleep(tries.pause(trouble))
+
+
+class RemoteExperiment(Calls):
+    """An experiment of a service; the calls are those of `Experiment`."""
+
+    def __init__(self, service: Service, name: str) -> None:
+        super().__init__(name)
+        self._service = service
+
+    def ask(self, unit: str | int | None = None, key: str | int | None = None) -> LiveDuel:
+        """Return a duel, as `Experiment.ask` does."""
+        duel: LiveDuel = self._service._do(self._ask(unit, key))
+        return duel
+
+    def tell(self, duel: LiveDuel | str, winner: str | None = None, at: Any = None) -> str:
+        """Say that the duel's first arm won, or with votes who did, as `Experiment.tell` does."""
+        return str(self._service._do(self._tell(duel, winner, at)))
+
+    def tell_all(self, answers: Iterable[Any]) -> list[str]:
+        """Tell several answers as the news of one moment, as `Experiment.tell_all` does."""
+        return list(self._service._do(self._tell_all(answers)))
+
+    def standing(self) -> RemoteStanding:
+        """Return where it stands."""
+        found: RemoteStanding = self._service._do(self._standing())
+        return found
+
+    def pause(self) -> None:
+        """Ask no more; answers are still heard."""
+        self._service._do(self._change(status="paused"))
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        self._service._do(self._change(status="running"))
+
+    def add_arm(self, name: str) -> None:
+        """Let an arm join, or come back."""
+        self._service._do(self._change(add_arms=[name]))
+
+    def retire_arm(self, name: str) -> None:
+        """Ask an arm no more."""
+        self._service._do(self._change(retire_arms=[name]))
+
+    def delete(self) -> None:
+        """Remove it and all its duels, for ever."""
+        self._service._do(self._delete())
+
+    def log(self) -> list[dict[str, Any]]:
+        """Return every duel that is kept."""
+        rows: list[dict[str, Any]] = []
+        after: int | None = 0
+        while after is not None:
+            found = self._service._do(self._log(after))
+            rows, after = rows + found["duels"], found["next"]
+        return rows
+
+    def history(self) -> History:
+        """Return every duel that is kept, and its answer."""
+        rows = self.log()
+        return history_of(rows, self.standing())
+
+    def export(self, path: str | Path) -> Path:
+        """Write every duel that is kept as CSV or Parquet, for `duelay estimate`."""
+        return write_history(self.history(), Path(path))
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The names of all arms."""
+        return self.standing().arms
+
+    @property
+    def status(self) -> str:
+        """``"running"`` or ``"paused"``."""
+        return self.standing().status
+
+
+class AsyncService:
+    """A service for programs with an event loop, as `connect_async` returns it."""
+
+    def __init__(self, url: str, key: str | None = None, *, patience: float = PATIENCE) -> None:
+        need("clients", ["httpx"], "client")
+        import httpx
+
+        self.url = url
+        self._patience = checks.number("patience", patience, least=0)
+        self._trouble = httpx.TransportError
+        self._client = _client(httpx.AsyncClient, url, key)
+
+    async def create(self, name: str, arms: Sequence[str], **said: Any) -> AsyncExperiment:
+        """Make an experiment; `said` is what `Experiment.create` takes."""
+        await self._do(Call("POST", "/experiments", {"name": name, "arms": list(arms), **said}))
+        return AsyncExperiment(self, name)
+
+    async def open(self, name: str) -> AsyncExperiment:
+        """Go on with an experiment."""
+        experiment = AsyncExperiment(self, name)
+        await experiment.standing()
+        return experiment
+
+    async def names(self) -> tuple[str, ...]:
+        """Return the names of the experiments that the key is for."""
+        found = await self._do(Call("GET", "/experiments"))
+        return tuple(each["name"] for each in found["experiments"])
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def __aenter__(self) -> AsyncService:
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        await self.close()
+
+    async def _do(self, call: Call) -> Any:
+        headers = {} if call.key is None else {"Idempotency-Key": call.key}
+        tries = Tries(self._patience)
+        while True:
+            try:
+                response = await self._client.request(
+                    call.method, call.path, json=call.body, headers=headers
+                )
+                if response.status_code not in AGAIN:
+                    return read_answer(call, response)
+                trouble = f"it answered {response.status_code}"
+            except self._trouble as error:
+                trouble = f"{type(error).__name__}: {error}"
+            await asyncio.sleep(tries.pause(trouble))
+
+
+class AsyncExperiment(Calls):
+    """An experiment of a service, for programs with an event loop."""
+
+    def __init__(self, service: AsyncService, name: str) -> None:
+        super().__init__(name)
+        self._service = service
+
+    async def ask(self, unit: str | int | None = None, key: str | int | None = None) -> LiveDuel:
+        """Return a duel, as `Experiment.ask` does."""
+        duel: LiveDuel = await self._service._do(self._ask(unit, key))
+        return duel
+
+    async def tell(self, duel: LiveDuel | str, winner: str | None = None, at: Any = None) -> str:
+        """Say that the duel's first arm won, or with votes who did, as `Experiment.tell` does."""
+        return str(await self._service._do(self._tell(duel, winner, at)))
+
+    async def tell_all(self, answers: Iterable[Any]) -> list[str]:
+        """Tell several answers as the news of one moment, as `Experiment.tell_all` does."""
+        return list(await self._service._do(self._tell_all(answers)))
+
+    async def standing(self) -> RemoteStanding:
+        """Return where it stands."""
+        found: RemoteStanding = await self._service._do(self._standing())
+        return found
+
+    async def pause(self) -> None:
+        """Ask no more; answers are still heard."""
+        await self._service._do(self._change(status="paused"))
+
+    async def resume(self) -> None:
+        """Go on after a pause."""
+        await self._service._do(self._change(status="running"))
+
+    async def add_arm(self, name: str) -> None:
+        """Let an arm join, or come back."""
+        await self._service._do(self._change(add_arms=[name]))
+
+    async def retire_arm(self, name: str) -> None:
+        """Ask an arm no more."""
+        await self._service._do(self._change(retire_arms=[name]))
+
+    async def delete(self) -> None:
+        """Remove it and all its duels, for ever."""
+        await self._service._do(self._delete())
+
+    async def log(self) -> list[dict[str, Any]]:
+        """Return every duel that is kept."""
+        rows: list[dict[str, Any]] = []
+        after: int | None = 0
+        while after is not None:
+            found = await self._service._do(self._log(after))
+            rows, after = rows + found["duels"], found["next"]
+        return rows
+
+    async def history(self) -> History:
+        """Return every duel that is kept, and its answer."""
+        rows = await self.log()
+        return history_of(rows, await self.standing())
+
+    async def export(self, path: str | Path) -> Path:
+        """Write every duel that is kept as CSV or Parquet, for `duelay estimate`."""
+        return write_history(await self.history(), Path(path))
+
+
+def connect(url: str, key: str | None = None, *, patience: float = PATIENCE) -> Service:
+    """Return the service at an address; `key` is one of its bearer keys.
+
+    ``connect("http://127.0.0.1:8000").open("buttons")`` has the calls of `Experiment`. A call is
+    tried again for `patience` seconds where the service does not answer.
+    """
+    return Service(url, key, patience=patience)
+
+
+def connect_async(url: str, key: str | None = None, *, patience: float = PATIENCE) -> AsyncService:
+    """Return the service at an address; its calls are awaited."""
+    return AsyncService(url, key, patience=patience)

@@ -1,0 +1,126 @@
+"""Following: the ledger of a policy that saves regret, brought up to date from the store's log.
+
+It begins with the counts of the duels that are closed, and books the open ones; then, from time to
+time, the duels and answers that have come since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, select
+
+from duelay.inference.arm_set import Cast
+from duelay.inference.event_replay import (
+    ANSWERED,
+    ASKED,
+    COUNTS,
+    IS_LEFT_OUT,
+    TEACHES,
+    replay_events,
+)
+from duelay.ledger import age_to, clock_to, for_votes, with_room
+from duelay.ledger.delay_models.continuous_time import ByClock, add_past
+from duelay.ledger.delay_models.votes import Votes
+from duelay.live.state import Book
+from duelay.live.storage import schema
+from duelay.live.storage.delay_histogram import read_ages
+from duelay.live.storage.schema import MICRO
+from duelay.policies.policy import Policy
+
+_COLUMNS = ("number", "first", "second", "asked", "enters", "told", "place", "first_won")
+
+
+class Follower:
+    """A policy's ledger and rule, for the arms that are present."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.read_at: int | None = None  # microseconds: when it was brought up to date
+        self._changes = -1
+        self._asked = self._heard = 0  # how far it has read
+        self._ledger: Any = None
+        self._rule: Any = None
+        self._cast: Any = None
+
+    def is_outdated(self, book: Book) -> bool:
+        """Whether arms have come or gone since."""
+        return self._changes != len(book.changes)
+
+    def pick(self, t: int, n: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+        """Choose two arms n times, by the ledger as it was read."""
+        shown = self._cast.shown.tolist()
+        pairs = self.policy.pick(self._rule, self._ledger, t, rng, n)
+        return [(shown[first], shown[second]) for first, second in pairs]
+
+    def read(self, connection: Connection, book: Book, moment: int) -> None:
+        """Bring the ledger up to date."""
+        duels = schema.duels
+        query = select(*(duels.c[name] for name in _COLUMNS)).where(
+            duels.c.experiment == book.settings.id
+        )
+        if self.is_outdated(book):
+            self._begin(connection, book)
+            asked = connection.execute(
+                query.where(duels.c.number > self._asked).order_by(duels.c.number)
+            ).all()
+            heard: Sequence[Any] = [row for row in asked if row.told is not None]
+        else:
+            asked = connection.execute(
+                query.where(duels.c.number > self._asked).order_by(duels.c.number)
+            ).all()
+            heard = connection.execute(
+                query.where(duels.c.place > self._heard).order_by(duels.c.place)
+            ).all()
+        self._book(asked, heard, book, moment)
+        self._asked, self._heard = book.head["asked"], book.head["heard"]
+        self.read_at = moment
+
+    def _begin(self, connection: Connection, book: Book) -> None:
+        """Begin with the counts of the closed duels."""
+        cast = Cast(book.arms, book.changes, of_all=False)
+        ledger = self.policy.ledger(len(cast.shown), by_clock=True)
+        if book.settings.is_vote:
+            ledger = for_votes(ledger)
+        there, closed = np.ix_(cast.shown, cast.shown), book.head["closed"]
+        ledger.plays[:] = book.array("closed")[there]
+        ledger.conversions[:] = book.array("closed_conversions")[there]
+        both = ledger.plays + ledger.conversions
+        ledger.news[:] = both.sum(axis=0) + both.sum(axis=1)
+        assumed = ledger.assumed
+        if isinstance(assumed, Votes):
+            assumed.answers[:] = book.array("closed_answers")[there]
+            assumed.wins[:] = book.array("closed_given")[there]
+        elif isinstance(assumed, ByClock):
+            ages = read_ages(connection, schema.ages, book.settings.id, len(assumed.ages))
+            add_past(assumed, closed, ledger.plays, *ages)
+        self._ledger, self._rule = ledger, self.policy.rule(len(cast.shown))
+        self._cast, self._changes, self._asked = cast, len(book.changes), closed
+
+    def _book(self, asked: Sequence[Any], heard: Sequence[Any], book: Book, moment: int) -> None:
+        rows = [*asked, *heard]
+        kind: Any = np.array([ASKED] * len(asked) + [ANSWERED] * len(heard), dtype=np.int8)
+        at: Any = np.array(
+            [*(row.asked for row in asked), *(row.told for row in heard)], dtype=np.int64
+        )
+        order = np.lexsort((kind, at))  # a duel before the answers of the same moment
+        first, second, number = (np.array([row[place] for row in rows], dtype=np.int64)
+                                 for place in (1, 2, 0))  # fmt: skip
+        won: Any = np.array([row.first_won or 0.0 for row in rows])
+        i, j = self._cast.place[first], self._cast.place[second]
+        is_away, repeats = (i < 0) | (j < 0), ~np.array([row.enters for row in rows], dtype=bool)
+        what = np.where(repeats, IS_LEFT_OUT, np.where(is_away, TEACHES, COUNTS))
+        i[what != COUNTS] = j[what != COUNTS] = 0
+        self._ledger = with_room(self._ledger, book.head["asked"] + 1)
+        kind, what, number, i, j, won, at = (
+            values[order] for values in (kind, what, number, i, j, won, at / MICRO)
+        )
+        t, now = book.head["asked"] + 1, moment / MICRO
+        ticks = np.full(kind.size, t)
+        replay_events(
+            self._ledger, book.settings.is_vote, False, kind, what, number, i, j, won, at, ticks, i
+        )
+        clock_to(self._ledger, now)
+        age_to(self._ledger, t)

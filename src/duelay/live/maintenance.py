@@ -1,0 +1,108 @@
+"""Upkeep of a store: backup while it runs, and forgetting."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from duelay._core import checks
+from duelay.errors import InvalidValueError, StoreError
+from duelay.live.experiment import Experiment
+from duelay.live.storage.store import Store, open_store
+from duelay.live.writes.compaction import forget_due
+from duelay.live.writes.writer import Act
+
+_PAGES = 2000  # of a backup, between two looks at the progress
+
+
+def backup(
+    store: Store | str | Path,
+    path: str | Path,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Path:
+    """Copy a store to a file while it runs, whole or not at all.
+
+    From SQLite the file is a store, which can be opened as it is. From PostgreSQL it is what
+    pg_dump writes, for pg_restore.
+    """
+    store, path = open_store(store), Path(path)
+    if path.exists():
+        raise InvalidValueError(f"there is a file {path} already: name another one")
+    if not path.parent.is_dir():
+        raise InvalidValueError(f"there is no folder {path.parent}: make it, or name another one")
+    store.need()
+    draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
+    try:
+        if store.is_sqlite:
+            _copy_sqlite(Path(str(store.path)), draft, progress)
+        else:
+            _dump_postgres(store, draft)
+        with draft.open("rb") as file:
+            os.fsync(file.fileno())
+        os.link(draft, path)  # refuses where somebody else has made it meanwhile
+    except sqlite3.Error as error:
+        raise StoreError(f"the backup to {path} failed, nothing is left of it: {error}") from error
+    finally:
+        for rest in (draft, *path.parent.glob(f"{draft.name}-*")):
+            rest.unlink(missing_ok=True)
+    return path
+
+
+def _copy_sqlite(source: Path, draft: Path, progress: Callable[[float], None]) -> None:
+    def tell(status: int, left: int, total: int) -> None:
+        progress(1.0 - left / max(total, 1))
+
+    with sqlite3.connect(source) as old, sqlite3.connect(draft) as new:
+        old.execute("BEGIN")  # one moment, however long it takes and whoever writes
+        old.execute("SELECT count(*) FROM experiments").fetchone()
+        old.backup(new, pages=_PAGES, progress=tell)
+        new.execute("PRAGMA journal_mode=DELETE")  # one file
+    for connection in (old, new):
+        connection.close()
+
+
+def _dump_postgres(store: Store, draft: Path) -> None:
+    program = shutil.which("pg_dump")
+    if program is None:
+        raise StoreError("a backup of PostgreSQL needs pg_dump, and it is not installed")
+    url = store.url.set(drivername="postgresql")
+    # A list of the machine's processes shows their arguments, but not their environment.
+    secret = {} if url.password is None else {"PGPASSWORD": str(url.password)}
+    address = url._replace(password=None).render_as_string(hide_password=False)
+    done = subprocess.run(
+        [program, "--format=custom", f"--file={draft}", f"--dbname={address}"],
+        capture_output=True, text=True, check=False, env=os.environ | secret,
+    )  # fmt: skip
+    if done.returncode:
+        raise StoreError(f"pg_dump failed, nothing is left of the backup: {done.stderr.strip()}")
+
+
+def forget(
+    store: Store | str | Path,
+    after: Any,
+    name: str | None = None,
+    progress: Callable[[int], None] = lambda n: None,
+) -> dict[str, int]:
+    """Fold closed duels that are older than `after` into the counters; return how many, by name.
+
+    A duel whose window is open is kept, however old. `progress` is told how many of an experiment
+    are folded.
+    """
+    store, after = open_store(store), checks.duration("forget_after", after)
+    found = {}
+    for each in Experiment.names(store) if name is None else (name,):
+        experiment, n, total = Experiment.open(store, each), 1, 0
+        experiment._desk.submit(Act(lambda *_: None, settles=True))  # what is due is closed first
+        while n:
+            n = experiment._desk.submit(
+                Act(lambda connection, book, moment: forget_due(connection, book, moment, after))
+            )
+            total += n
+            progress(total)
+        found[each] = total
+    return found

@@ -1,0 +1,26 @@
+"""Warming up: compile what live experiments need before somebody waits for it."""
+
+from __future__ import annotations
+
+import tempfile
+
+from duelay._core.jit.background import COMPILER
+from duelay.live.experiment import Experiment
+from duelay.precompilation import FEW, sizes
+from duelay.recommendation import GOALS
+
+
+def warm_up(n_arms: int = FEW) -> None:
+    """Compile, or load from disk, what live experiments need, so that no ask is slow at first.
+
+    `n_arms` is the most arms that an experiment will have: from 32 on there is more to compile.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        for goal in GOALS:
+            for n in sizes(n_arms):
+                store = f"{folder}/warm.db"
+                experiment = Experiment.create(store, f"{goal} {n}", n, goal=goal)
+                experiment.tell(experiment.ask())
+                experiment.standing()
+                experiment.close()
+    COMPILER.wait()

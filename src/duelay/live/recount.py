@@ -1,0 +1,154 @@
+"""Recounting: the counters and the evidence again, from the rows of the duels alone.
+
+What settled a duel, and at which odds, is in its row. So what the bets have come to is a sum over
+rows: log (1 + 2 x g) for the arm that an answer or a silence spoke for, and log (1 - 2 x g) for
+the other one, x being the odds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, select
+
+from duelay.ledger.evidence.eprocess import GAPS, evidence_weights
+from duelay.live.state import Book
+from duelay.live.storage import schema
+from duelay.live.storage.delay_histogram import Ages, read_ages
+
+COUNTS = (
+    "plays",
+    "conversions",
+    "answers",
+    "late",
+    "repeats",
+    "repeated_answers",
+    "repeated_conversions",
+)
+SUMS = ("given", "wins", "lead", "n")
+CLOSED = ("closed", "closed_conversions", "closed_answers", "closed_given", "n_open")
+_BY_SILENCE = 2
+_CHUNK = 10_000  # rows that are read at one time
+
+
+class Recount:
+    """Counters and sums of the duels that are added to it."""
+
+    def __init__(self, book: Book) -> None:
+        k = len(book.arms)
+        self.book = book
+        self.pairs: dict[str, NDArray[Any]] = {
+            name: np.zeros((k, k), dtype=np.int64) for name in COUNTS
+        } | {name: np.zeros((k, k)) for name in SUMS}
+        self.wealth = np.zeros((k, k, GAPS.size))
+        self.closed: dict[str, NDArray[Any]] = {name: np.zeros((k, k)) for name in CLOSED}
+        self.ages = Ages(book.settings.window)
+        self.steps: dict[tuple[int, int], list[tuple[int, float]]] = {}  # of each ordered pair
+        self.asked = np.zeros(len(self.ages.ages), dtype=np.int64)
+        self.answered = np.zeros(len(self.ages.ages), dtype=np.int64)
+
+    def add_folded(self, connection: Connection) -> None:
+        """Add what is left of the duels whose rows are gone."""
+        experiment, folded = self.book.settings.id, schema.folded_pairs
+        for row in connection.execute(select(folded).where(folded.c.experiment == experiment)):
+            for name in (*COUNTS, *SUMS):
+                self.pairs[name][row.first, row.second] += getattr(row, name)
+            self.wealth[row.first, row.second] += np.frombuffer(row.wealth, dtype="<f8")
+        self._close_folded()
+        asked, answered = read_ages(connection, schema.folded_ages, experiment, len(self.asked))
+        self.asked += asked
+        self.answered += answered
+
+    def _close_folded(self) -> None:
+        """Count the duels whose rows are gone as closed, which they all are."""
+        pairs = self.pairs
+        self.closed["closed"] += pairs["plays"] - pairs["repeats"]
+        self.closed["closed_answers"] += pairs["answers"] - pairs["repeated_answers"]
+        self.closed["closed_conversions"] += pairs["conversions"] - pairs["repeated_conversions"]
+        self.closed["closed_given"] += pairs["given"]
+        for values in self.closed.values():
+            np.fill_diagonal(values, 0)  # an arm against itself teaches nothing
+
+    def add(self, row: Any) -> None:
+        """Add a duel."""
+        i, j = row["first"], row["second"]
+        is_heard, won = row["told"] is not None, int(row["first_won"] == 1.0)
+        self._count("plays", i, j, 1)
+        self._count("answers", i, j, is_heard)
+        self._count("conversions", i, j, won)
+        self._count("late", i, j, row["late"] is not None)
+        if not row["enters"]:
+            self._count("repeats", i, j, 1)
+            self._count("repeated_answers", i, j, is_heard)
+            self._count("repeated_conversions", i, j, won)
+            return
+        self.pairs["given"][i, j] += row["first_won"] or 0.0
+        if i != j:
+            self._bet(row)
+            if row["number"] <= self.book.head["closed"]:
+                self._close(row)
+
+    def _count(self, name: str, i: int, j: int, n: int) -> None:
+        self.pairs[name][i, j] += n
+
+    def _close(self, row: Any) -> None:
+        i, j, place = row["first"], row["second"], self.ages.bucket(row)
+        self.closed["closed"][i, j] += 1
+        self.asked[: place + 1] += 1
+        if row["told"] is not None:
+            self.answered[place] += 1
+            self.closed["closed_answers"][i, j] += 1
+            self.closed["closed_conversions"][i, j] += row["first_won"] == 1.0
+            self.closed["closed_given"][i, j] += row["first_won"]
+
+    def _bet(self, row: Any) -> None:
+        i, j, by, odds = row["first"], row["second"], row["settled_by"], row["odds"]
+        if by is None:
+            self.closed["n_open"][i, j] += 1
+            self.closed["n_open"][j, i] += 1
+            return
+        is_silent = by == _BY_SILENCE
+        won = 0.5 if row["first_won"] is None else row["first_won"]
+        size = -odds if is_silent else 2.0 * won - 1.0  # in favour of the first
+        counted = odds * odds if is_silent else 1.0
+        if is_silent and self.book.settings.is_vote:
+            return  # where votes are told, silence counts for nobody
+        both = ((i, j, size), (j, i, -size))
+        for one, other, x in both:
+            self.wealth[one, other] += np.log1p(2.0 * x * GAPS)
+            self.steps.setdefault((one, other), []).append((row["settled"], x))
+            self.pairs["lead"][one, other] += x
+            self.pairs["n"][one, other] += counted
+        if not is_silent:
+            self.pairs["wins"][i, j] += won
+            self.pairs["wins"][j, i] += 1.0 - won
+
+
+def most_evidence(steps: list[tuple[int, float]]) -> float:
+    """Return the log of the highest evidence that a bettor can have had at any look.
+
+    Of one moment, the bets that it won come first: a look may have come before those that it lost.
+    """
+    settled, size = (np.array(part) for part in zip(*steps, strict=True))
+    order = np.lexsort((-size, settled))
+    wealth = np.cumsum(np.log1p(2.0 * size[order][:, None] * GAPS), axis=0)
+    return max(0.0, float(np.logaddexp.reduce(np.log(evidence_weights()) + wealth, axis=1).max()))
+
+
+def duel_rows(connection: Connection, experiment: int, after: int = 0) -> Iterator[Any]:
+    """Give the rows of all duels in the order in which they were asked, some at a time."""
+    duels = schema.duels
+    while True:
+        rows = connection.execute(
+            select(duels)
+            .where(duels.c.experiment == experiment, duels.c.number > after)
+            .order_by(duels.c.number)
+            .limit(_CHUNK)
+        ).mappings().all()  # fmt: skip
+        yield from rows
+        if len(rows) < _CHUNK:
+            return
+        after = rows[-1]["number"]

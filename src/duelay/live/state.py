@@ -1,0 +1,323 @@
+"""The book: what a process knows of one experiment, read from the store and written back.
+
+It holds the counters and the evidence of every ordered pair as arrays: the same `Bets` that a
+player has, so that the same kernels bet, look and choose. Each row of `pairs` has the version at
+which it was written; a process reads again what others have written since. A process locks the
+experiment's row before it changes the book. So it has the latest version, and it writes its changes
+in the same transaction.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, delete, select
+
+from duelay._core.duration import Duration
+from duelay.ledger import Ledger, open_ledger
+from duelay.ledger.arms import change_arm, reopen
+from duelay.ledger.evidence.batch import doubt_anew, touch_all
+from duelay.ledger.evidence.eprocess import PATH, Bets, start_bets
+from duelay.ledger.evidence.silence import fill_silent
+from duelay.ledger.evidence.stopping import NOBODY, needed
+from duelay.live.storage import schema, statements
+from duelay.live.storage.schema import MICRO
+from duelay.live.storage.time_buckets import Tally, merge, wide_enough
+from duelay.logs.arm_changes import Change, joined_of, present_of
+
+_COUNTS = ("answers", "late", "repeats", "repeated_answers", "repeated_conversions", "closed",
+           "closed_conversions", "closed_answers", "passed")  # fmt: skip
+_SUMS = ("given", "closed_given")
+_OF_BETS = ("wins", "lead", "n", "n_open", "log_evidence", "best", "seen")
+_OF_LEDGER = ("plays", "conversions")
+_SCALARS = {  # fields of `Bets`, and their columns in `experiments`
+    "kappa": "kappa", "refit": "refit", "matured": "n_matured", "answered": "n_answered",
+    "n_heard": "n_heard", "delays": "delays", "declared": "declared", "stride": "stride",
+}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What `create` was told of an experiment; it does not change."""
+
+    id: int
+    name: str
+    goal: str
+    policy: str
+    feedback: str
+    window: Duration | None
+    error: float
+    self_duels: bool
+    share: float
+    forget_after: Duration | None
+    created: int
+
+    @property
+    def is_vote(self) -> bool:
+        """Whether both outcomes are told."""
+        return self.feedback == "votes"
+
+    @property
+    def window_in_micro(self) -> int | None:
+        """The window in microseconds."""
+        return None if self.window is None else round(float(self.window) * MICRO)
+
+
+class Book:
+    """Counters and evidence of one experiment, as of one version."""
+
+    def __init__(self, settings: Settings, head: Any, arms: tuple[str, ...],
+                 changes: tuple[Change, ...]) -> None:  # fmt: skip
+        self.settings, self.arms, self.changes = settings, arms, changes
+        self.head: dict[str, Any] = dict(head)
+        self.version = -1
+        self.ledger = _start(settings, arms, changes)
+        self.more = _more(len(arms))
+        self.dirty: set[tuple[int, int]] = set()  # ordered pairs that are to be written
+        self.tally = Tally(head["created"], head["width"])  # counts by time, for the store
+        self._written = 0  # how many moments of the path the store has ...
+        self._stride = 0  # ... and their stride
+
+    @property
+    def bets(self) -> Bets:
+        """The evidence."""
+        assumed: Bets = self.ledger.assumed
+        return assumed
+
+    @property
+    def winner(self) -> int | None:
+        """The arm that is declared."""
+        winner = int(self.bets.winner[0])
+        return None if winner == NOBODY else winner
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """(K,): the arms that have not been retired."""
+        return present_of(self.arms, self.changes)
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Return a column of `pairs` as an array over all ordered pairs, (K, K)."""
+        if name in _OF_BETS:
+            return np.asarray(getattr(self.bets, name))
+        return np.asarray(getattr(self.ledger, name) if name in _OF_LEDGER else self.more[name])
+
+    # Reading.
+
+    @classmethod
+    def load(cls, connection: Connection, head: Any) -> Book:
+        """Return the whole book."""
+        experiment = head["id"]
+        arms = read_arms(connection, experiment)
+        book = cls(_settings(head), head, arms, read_changes(connection, experiment, arms))
+        book._read_path(connection)
+        book._read_pairs(connection)
+        book._take_head(head)
+        return book
+
+    def renew(self, connection: Connection, head: Any) -> Book:
+        """Bring the book to the version of `head`; return it, or a new one if arms came or went."""
+        if head["changes"] != len(self.changes) or self.version < 0:
+            return Book.load(connection, head)
+        if head["version"] != self.version:
+            self._read_pairs(connection)
+            self._read_path(connection)
+        self._take_head(head)
+        return self
+
+    def _take_head(self, head: Any) -> None:
+        self.head, self.version = dict(head), head["version"]
+        self.tally = Tally(head["created"], head["width"])
+        for name, column in _SCALARS.items():
+            getattr(self.bets, name)[0] = head[column]
+        self.bets.winner[0] = NOBODY if head["winner"] is None else head["winner"]
+        fill_silent(self.bets, head["kappa"])
+
+    def _read_pairs(self, connection: Connection) -> None:
+        pairs = schema.pairs
+        rows = connection.execute(
+            select(pairs).where(
+                pairs.c.experiment == self.settings.id, pairs.c.version > self.version
+            )
+        ).all()
+        if rows:  # column by column: with 300 arms there may be 90,000 rows
+            columns = dict(zip(pairs.c.keys(), zip(*rows, strict=True), strict=True))
+            i, j = (np.array(columns[name], dtype=np.int64) for name in ("first", "second"))
+            for name in (*_COUNTS, *_SUMS, *_OF_BETS, *_OF_LEDGER):
+                self.array(name)[i, j] = [value or 0 for value in columns[name]]
+            wealth = np.frombuffer(b"".join(columns["wealth"]), dtype="<f8")
+            self.bets.wealth[i, j] = wealth.reshape(len(rows), -1)
+            touch_all(self.bets, i, j)  # the next look takes in what others have booked
+        doubt_anew(self.bets)  # pairs are chosen, and a leader named, by doubts: also before a look
+
+    def _read_path(self, connection: Connection) -> None:
+        bets, paths = self.bets, schema.paths
+        rows = connection.execute(
+            select(paths.c.tick, paths.c.evidence)
+            .where(paths.c.experiment == self.settings.id)
+            .order_by(paths.c.tick)
+        ).all()[-PATH:]
+        for place, row in enumerate(rows):
+            values = np.frombuffer(row.evidence, dtype="<f8")
+            bets.path_tick[place] = row.tick
+            bets.path[place] = 0.0
+            bets.path[place, : len(values)] = values
+        bets.path_size[0] = self._written = len(rows)
+        self._stride = self.head["stride"]
+
+    # Changing.
+
+    def reach(self, connection: Connection, moment: int) -> None:
+        """Let the buckets of time reach a moment, before anything is counted."""
+        created, width = self.head["created"], self.head["width"]
+        wide = wide_enough(created, width, moment)
+        if wide != width:
+            self.head |= {"width": wide, "swept": 0}
+            self.tally = Tally(created, wide)
+            times = schema.times
+            merge(connection, times, self.tally.minutes, times.c.experiment == self.settings.id)
+
+    def sweep(self, connection: Connection) -> None:
+        """Merge narrower buckets of the pairs of one more arm: all arms at once take too long."""
+        arm, pairs = self.head["swept"], schema.pair_times
+        if arm < len(self.arms):
+            merge(connection, pairs, self.tally.minutes, pairs.c.experiment == self.settings.id,
+                  pairs.c.first == arm)  # fmt: skip
+            self.head["swept"] += 1
+
+    def touch(self, i: int, j: int) -> None:
+        """Note that an ordered pair and its reverse must be written: a duel changes both."""
+        self.dirty |= {(i, j), (j, i)}
+
+    def looked(self, moment: int, before: dict[str, NDArray[Any]]) -> None:
+        """Note what a look has changed."""
+        bets = self.bets
+        changed = np.zeros(bets.best.shape, dtype=bool)
+        for name, values in before.items():
+            changed |= values != getattr(bets, name)
+        for i, j in np.argwhere(changed).tolist():
+            self.dirty.add((i, j))
+            if not self.more["passed"][i, j] and bets.best[i, j] >= bets.level:
+                if bets.best[i, j] >= needed(bets, i, j):
+                    self.more["passed"][i, j] = moment
+        winner = self.winner
+        if winner != self.head["winner"]:
+            self.head |= {"winner": winner, "declared_at": None if winner is None else moment}
+
+    def before_look(self) -> dict[str, NDArray[Any]]:
+        """Return what a look may change."""
+        return {name: getattr(self.bets, name).copy() for name in ("log_evidence", "best", "seen")}
+
+    def change(self, arm: str, kind: str, moment: int) -> None:
+        """Let an arm come or go; nobody is declared any longer."""
+        change = Change(self.head["asked"], arm, kind, moment / MICRO)
+        if arm not in self.arms:
+            self.arms = (*self.arms, arm)
+            self.more = {name: np.pad(values, (0, 1)) for name, values in self.more.items()}
+        number, joins = self.arms.index(arm), kind == "joined"
+        self.ledger = change_arm(self.ledger, number, joins=joins, error=self.settings.error)
+        self.changes = (*self.changes, change)
+        self.head |= {"winner": None, "declared_at": None, "changes": len(self.changes)}
+
+    # Writing.
+
+    def save(self, connection: Connection, moment: int) -> None:
+        """Write what has changed; the caller holds the experiment's row."""
+        self.head["moment"] = moment
+        if self.dirty:
+            self.head["version"] += 1
+            statements.upsert(connection, schema.pairs, self._rows())
+            self.dirty = set()
+        self.tally.save(connection, self.settings.id)
+        for name, column in _SCALARS.items():
+            self.head[column] = getattr(self.bets, name)[0].item()
+        self._write_path(connection, moment)
+        values = {name: self.head[name] for name in statements.CHANGING}
+        statements.run(connection, statements.WRITE_HEAD, values | {"b_id": self.settings.id})
+        self.version = self.head["version"]
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """Return the rows of the pairs that are to be written."""
+        arrays = [(name, self.array(name)) for name in (*_COUNTS, *_SUMS, *_OF_BETS, *_OF_LEDGER)]
+        rows = []
+        for i, j in sorted(self.dirty):
+            row = {name: values[i, j].item() for name, values in arrays}
+            row["passed"] = row["passed"] or None
+            row["experiment"], row["first"], row["second"] = self.settings.id, i, j
+            row["wealth"] = to_bytes(self.bets.wealth[i, j])
+            row["version"] = self.head["version"]
+            rows.append(row)
+        return rows
+
+    def _write_path(self, connection: Connection, moment: int) -> None:
+        """Write the moments of the path that are new; drop those that the path has dropped."""
+        bets, paths = self.bets, schema.paths
+        size, stride = int(bets.path_size[0]), int(bets.stride[0])
+        if size == self._written and stride == self._stride:
+            return
+        if stride != self._stride and self._written:
+            kept = [int(tick) for tick in bets.path_tick[:size]]
+            connection.execute(
+                delete(paths).where(
+                    paths.c.experiment == self.settings.id, paths.c.tick.not_in(kept)
+                )
+            )
+            self._written = size - 1
+        rows = [{"experiment": self.settings.id, "tick": int(bets.path_tick[place]), "at": moment,
+                 "evidence": to_bytes(bets.path[place])}
+                for place in range(self._written, size)]  # fmt: skip
+        statements.upsert(connection, paths, rows)
+        self._written, self._stride = size, stride
+
+
+def read_arms(connection: Connection, experiment: int) -> tuple[str, ...]:
+    """Return the names of all arms."""
+    names = connection.execute(
+        select(schema.arms.c.name)
+        .where(schema.arms.c.experiment == experiment)
+        .order_by(schema.arms.c.number)
+    )
+    return tuple(row.name for row in names)
+
+
+def read_changes(
+    connection: Connection, experiment: int, arms: tuple[str, ...]
+) -> tuple[Change, ...]:
+    """Return the arms that came and went."""
+    rows = connection.execute(
+        select(schema.changes)
+        .where(schema.changes.c.experiment == experiment)
+        .order_by(schema.changes.c.place)
+    )
+    return tuple(Change(row.tick, arms[row.arm], row.kind, row.at / MICRO) for row in rows)
+
+
+def to_bytes(values: NDArray[np.float64]) -> bytes:
+    """Return numbers as the store keeps them."""
+    return np.asarray(values, dtype="<f8").tobytes()
+
+
+def _settings(head: Any) -> Settings:
+    values = {field.name: head[field.name] for field in dataclasses.fields(Settings)}
+    for name in ("window", "forget_after"):
+        length = values[name]
+        values[name] = None if length is None else Duration.of(length / MICRO)
+    return Settings(**values)
+
+
+def _start(settings: Settings, arms: tuple[str, ...], changes: tuple[Change, ...]) -> Ledger:
+    """Return an empty ledger that bets, for these arms."""
+    window = None if settings.window is None else float(settings.window)
+    bets = start_bets(settings.error, window, len(arms), by_clock=True)
+    bets = bets._replace(is_vote=settings.is_vote)
+    if changes:
+        joined, present = joined_of(arms, changes), present_of(arms, changes)
+        bets = reopen(bets._replace(joined=joined, present=present), settings.error)
+    return open_ledger(bets, len(arms), "coin", self_duels=settings.self_duels)
+
+
+def _more(k: int) -> dict[str, NDArray[Any]]:
+    counts = {name: np.zeros((k, k), dtype=np.int64) for name in _COUNTS}
+    return counts | {name: np.zeros((k, k)) for name in _SUMS}

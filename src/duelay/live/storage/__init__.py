@@ -1,0 +1,1 @@
+"""The database of live experiments: its tables, statements, and counts by time."""

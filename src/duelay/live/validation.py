@@ -1,0 +1,159 @@
+"""Making an experiment: which policy, and which names are refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+from duelay import text
+from duelay._core import checks
+from duelay._core.duration import Duration
+from duelay._core.feedback import OUTCOMES
+from duelay.delays.time_units import check_clock
+from duelay.errors import InvalidValueError
+from duelay.policies import Decide
+from duelay.policies.policy import Policy
+from duelay.recommendation import recommend
+
+WINDOW, ERROR = "14d", 0.05  # where nothing else is said
+LONGEST = 200  # characters of a name, a unit or a key
+_MOST_TIME = Duration("36500d")
+
+
+def find_policy(
+    given: Policy | str | None,
+    goal: str,
+    window: Duration | None,
+    error: float,
+    feedback: str,
+    *,
+    self_duels: bool,
+) -> Policy:
+    """Return the policy of an experiment; refuse one that many processes cannot share."""
+    if given is None:
+        return recommend(
+            goal=goal,
+            window=window,
+            feedback=feedback,
+            self_duels=self_duels,
+            error=error if goal == "decide" else None,
+        ).policy
+    policy = text.parse("policy", given) if isinstance(given, str) else given
+    if not isinstance(policy, Policy):
+        raise InvalidValueError(f"policy must be a policy or its text, got {given!r}")
+    check_clock(policy, has_clock=True)
+    if not policy.is_shared:
+        raise InvalidValueError(
+            f"policy {policy} cannot serve many processes: it remembers more than what was played "
+            "and heard, such as the rounds that it is in, and each process would be in another one;"
+            " take 'decide' or 'double-thompson:delay=learn'"
+        )
+    if policy.order != "coin":
+        raise InvalidValueError(
+            f"policy must show the two arms in an order that a coin decides, order='coin', got "
+            f"{policy}"
+        )
+    if isinstance(policy, Decide) and policy.delay is not None:
+        raise InvalidValueError(
+            f"policy {policy} is told a law, and then bets on every silence at every moment, which "
+            "many processes cannot share: leave the law out"
+        )
+    if isinstance(policy, Decide) and policy.winner_exists:
+        raise InvalidValueError(
+            f"policy {policy} takes a winner for granted, which an arm that joins would end: leave "
+            "winner_exists out"
+        )
+    return _complete(policy, goal, window, error, self_duels=self_duels)
+
+
+def _complete(
+    policy: Policy, goal: str, window: Duration | None, error: float, *, self_duels: bool
+) -> Policy:
+    """Fill in window, error and self-duels of a policy; refuse a policy that contradicts them."""
+    said: dict[str, Any] = {"self_duels": self_duels}
+    if not isinstance(policy.window, Duration):
+        said["window"] = window
+    elif window not in (policy.window, Duration(WINDOW)):
+        raise InvalidValueError(f"window must be said once, got {window} and that of {policy}")
+    if isinstance(policy, Decide):
+        if goal == "regret":
+            raise InvalidValueError(f"goal='regret' does not fit {policy}, which decides")
+        if policy.error == ERROR:
+            said["error"] = error
+        elif error not in (policy.error, ERROR):
+            raise InvalidValueError(f"error must be said once, got {error:g} and that of {policy}")
+    if not dataclasses.is_dataclass(policy):
+        return policy
+    fields = {field.name for field in dataclasses.fields(policy)}
+    return dataclasses.replace(policy, **{n: v for n, v in said.items() if n in fields})
+
+
+def check_votes(arms: Iterable[str]) -> None:
+    """Refuse arms whose names are words for a place: a vote for one could mean either."""
+    for arm in arms:
+        if arm in OUTCOMES:
+            raise InvalidValueError(
+                f"arms must not be called 'first', 'second' or 'tie' where votes are told: a vote "
+                f"for {arm!r} could mean the place or the arm"
+            )
+
+
+def check_length(name: str, given: Any) -> Duration:
+    """Return a length of time; refuse one that is too long for microseconds in 64 bits."""
+    length = checks.duration(name, given)
+    if float(length) > float(_MOST_TIME):
+        raise InvalidValueError(f"{name} must be at most {_MOST_TIME}, got {given!r}")
+    return length
+
+
+def check_forgetting(forget: Duration | None, window: Duration | None) -> None:
+    """Refuse to forget duels that are open."""
+    if forget is None:
+        return
+    if window is None:
+        raise InvalidValueError("forget_after needs a window: without one no duel is ever closed")
+    if float(forget) < float(window):
+        raise InvalidValueError(
+            f"forget_after must be at least the window, {window}, since a duel is open as long, "
+            f"got {forget}"
+        )
+
+
+def check_name(name: Any) -> str:
+    """Return the name of a new experiment; refuse one that cannot be part of an address."""
+    checked = _check_text("name", name, "the name of the experiment")
+    if "/" in checked or checked in (".", ".."):
+        raise InvalidValueError(
+            f"name must not have a slash, being part of an address, got {name!r}"
+        )
+    return checked
+
+
+def check_arm(name: Any) -> str:
+    """Return the name of an arm."""
+    name = str(name) if isinstance(name, int) and not isinstance(name, bool) else name
+    return _check_text("name", name, "the name of an arm")
+
+
+def check_word(name: str, value: Any) -> str | None:
+    """Return a unit or a key, as text."""
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    return _check_text(name, value, "of the visitor, prompt or question")
+
+
+def _check_text(name: str, value: Any, what: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidValueError(f"{name} must be a text, {what}, got {value!r}")
+    if len(value) > LONGEST:
+        raise InvalidValueError(f"{name} must have at most {LONGEST} characters, got {len(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidValueError(f"{name} must be text that can be written, got {value!r}") from None
+    if "\0" in value:
+        raise InvalidValueError(f"{name} must have no NUL character, got {value!r}")
+    return value

@@ -1,0 +1,1 @@
+"""Everything that writes to the database of an experiment."""

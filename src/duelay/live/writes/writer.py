@@ -1,0 +1,207 @@
+"""The desk: all that a process writes to one experiment goes through it, in groups.
+
+A group is one transaction: answers are booked, arms come and go, what is due is settled, the
+evidence is looked at, and then duels are chosen. A database that is busy or away is tried again
+for a while; nothing is done twice by that.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from duelay._core import checks
+from duelay._core.timeouts import at_least
+from duelay.errors import InvalidValueError, PausedError, StoreError, UnknownExperimentError
+from duelay.live.clock import SteadyClock
+from duelay.live.events import note_winner
+from duelay.live.selection import Chooser
+from duelay.live.state import Book
+from duelay.live.storage import statements
+from duelay.live.storage.delay_histogram import Ages
+from duelay.live.storage.schema import MICRO
+from duelay.live.storage.store import Store, is_away, is_busy
+from duelay.live.writes.compaction import forget_due
+from duelay.live.writes.group_commit import MOST, Committer, Request
+from duelay.live.writes.requests import Ask, Tell, book_asks, book_tells, how_far_behind
+from duelay.live.writes.settlement import settle_due
+from duelay.policies.policy import Policy
+
+FRESH = 1.0  # seconds: a pair is chosen by evidence that may be as old as this
+PATIENCE = at_least(30.0)  # seconds that a call waits for a store that is busy or away
+_PAUSE = 0.25  # seconds between two tries
+
+
+def unknown_experiment(store: Store, name: str, names: Sequence[str]) -> UnknownExperimentError:
+    """Return the error that says which experiments there are."""
+    there = ", ".join(sorted(names)) or "none"
+    return UnknownExperimentError(
+        f"no experiment {name!r}{checks.nearest(name, names)} in {store.name}; there are: {there}"
+    )
+
+
+class Together(Request):
+    """Requests that are written in one transaction: answers among them are news of one moment."""
+
+    def __init__(self, parts: Sequence[Request]) -> None:
+        super().__init__()
+        self.parts = parts
+
+
+class Act(Request):
+    """Something else to be done in a transaction, with the book; it is written afterwards."""
+
+    def __init__(
+        self, do: Callable[[Connection, Book, int], Any], *, settles: bool = False
+    ) -> None:
+        super().__init__()
+        self.do = do
+        self.settles = settles  # whether to settle what is due, though it was done a moment ago
+
+
+class Desk:
+    """Where a process writes to one experiment."""
+
+    def __init__(
+        self,
+        store: Store,
+        id: int,
+        name: str,
+        policy: Policy,
+        *,
+        created: int | None = None,
+        freshness: float = FRESH,
+        patience: float = PATIENCE,
+        clock: Callable[[], float] | None = None,
+        group: int = MOST,
+    ) -> None:
+        self.store, self.id, self.name, self.policy = store, id, name, policy
+        if clock is not None and not callable(clock):
+            raise InvalidValueError(
+                f"clock must be a function that returns seconds since the epoch, got {clock!r}"
+            )
+        self.created = created
+        self.clock = SteadyClock() if clock is None else clock
+        self.committer = Committer(self._commit, checks.whole("group", group))
+        self._fresh = round(checks.number("freshness", freshness, least=0) * MICRO)
+        self._patience = checks.number("patience", patience, least=0)
+        self._book: Book | None = None
+        self._warned = ""
+        self._begin()
+
+    def _begin(self) -> None:
+        """Drop the book, to read it anew; a new chooser tosses coins of its own, as a fork must."""
+        self._pid, self._book = os.getpid(), None
+        self._chooser = Chooser(self.policy)
+
+    def submit(self, request: Request) -> Any:
+        """Write a request, and return what came of it once it is on the disk."""
+        return self.committer.submit(request)
+
+    def read_head(self, connection: Connection, *, to_write: bool = False) -> Any:
+        """Return the experiment's row; where it is to be written, hold it."""
+        query = statements.HEAD_TO_WRITE if to_write else statements.HEAD
+        row = statements.run(connection, query, {"experiment": self.id}).mappings().first()
+        # SQLite may give the id of a deleted experiment to the next one.
+        if row is None or (row["name"], row["created"]) != (self.name, self.created):
+            raise UnknownExperimentError(
+                f"the experiment {self.name!r} has been deleted from {self.store.name}"
+            )
+        return row
+
+    def read_book(self, connection: Connection) -> Book:
+        """Return the book as the store has it, for a caller that only reads."""
+        return Book.load(connection, self.read_head(connection))
+
+    def _commit(self, group: list[Request]) -> None:
+        """Write a group; try again where the store is busy or away."""
+        parts = [part for each in group for part in _parts(each)]
+        until, is_retry = time.monotonic() + self._patience, False
+        while True:
+            try:
+                self._write(parts, is_retry=is_retry)
+                return
+            except SQLAlchemyError as error:
+                self._begin()  # book and ledger may have changes that were not kept
+                waits = isinstance(error, DBAPIError) and (is_busy(error) or is_away(error))
+                if not waits or time.monotonic() + _PAUSE > until:
+                    raise StoreError(self.store.explain(error)) from error
+                is_retry = True
+                time.sleep(_PAUSE)
+            except BaseException:
+                self._begin()
+                raise
+
+    def _write(self, group: list[Request], *, is_retry: bool) -> None:
+        if self._pid != os.getpid():
+            self._begin()
+        with self.store.writing(self._patience) as connection:
+            head = self.read_head(connection, to_write=True)
+            book = Book.load(connection, head) if self._book is None else self._book
+            book = book.renew(connection, head)
+            ages = Ages(book.settings.window)
+            moment = self._moment(book)
+            book.reach(connection, moment)
+            for request in group:
+                request.error = None
+            tells = [request for request in group if isinstance(request, Tell)]
+            book_tells(connection, book, ages, tells, moment)
+            for request in group:
+                if isinstance(request, Act):
+                    self._act(request, connection, book, moment)
+            is_wanted = any(isinstance(each, Act) and each.settles for each in group)
+            if is_wanted or moment - head["settled"] >= self._fresh:
+                settle_due(connection, book, ages, moment)
+                forget_due(connection, book, moment)
+                book.sweep(connection)
+            note_winner(connection, book, head["winner"], moment)
+            asks = [request for request in group if isinstance(request, Ask)]
+            self._ask(connection, book, asks, moment, is_retry=is_retry)
+            ages.save(connection, book)
+            book.save(connection, moment)
+        self._book = book
+
+    def _act(self, act: Act, connection: Connection, book: Book, moment: int) -> None:
+        try:
+            act.result = act.do(connection, book, moment)
+        except (ValueError, LookupError) as error:  # raised before anything is written
+            act.error = error
+
+    def _ask(
+        self, connection: Connection, book: Book, asks: list[Ask], moment: int, *, is_retry: bool
+    ) -> None:
+        if book.head["status"] == "paused":
+            for ask in asks:
+                ask.error = PausedError(
+                    f"the experiment {self.name!r} is paused: resume() it, or show what you "
+                    "would without it"
+                )
+            return
+        follower = self._chooser.follower
+        if asks and follower is not None:
+            is_old = follower.read_at is None or moment - follower.read_at >= self._fresh
+            if is_old or follower.is_outdated(book):
+                follower.read(connection, book, moment)
+        book_asks(connection, book, self._chooser, asks, moment, is_retry=is_retry)
+
+    def _moment(self, book: Book) -> int:
+        """Return the time of a transaction: never before the latest one known."""
+        now = round(self.clock() * MICRO)
+        behind = (book.head["moment"] - now) / MICRO
+        if words := how_far_behind(book, now):
+            book.head["backwards"] += 1
+            book.head["furthest"] = max(book.head["furthest"], behind)
+            if not self._warned:
+                warnings.warn(words, stacklevel=8)
+        self._warned = words
+        return max(now, int(book.head["moment"]))
+
+
+def _parts(request: Request) -> Sequence[Request]:
+    return request.parts if isinstance(request, Together) else (request,)

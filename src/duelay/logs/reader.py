@@ -1,0 +1,367 @@
+"""Read a history from a table: a file, a frame or columns of any program."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay._core import checks
+from duelay._core.duration import Duration
+from duelay._core.feedback import OUTCOMES
+from duelay.errors import InvalidValueError
+from duelay.logs import arm_changes, csv_format, parquet_format
+from duelay.logs.cell_conversion import as_numbers, as_text, as_texts, is_nothing, nothings
+from duelay.logs.column_roles import find_roles
+from duelay.logs.table import Chunk, Table, begins, is_path, of_columns, part
+from duelay.logs.timestamps import TimeReader
+from duelay.logs.unit_numbers import UnitNumbers
+
+_MAX_CELL = 80  # characters of a cell in an error
+_TIE_WORDS = ("tie", "draw")
+_NEEDS = "first, second, tie or the name of an arm of the duel"
+_NEEDS_ONE = "one that says which arm: this one may mean either, write first or second"
+
+
+def read(
+    source: Any,
+    *,
+    columns: Mapping[str, str | None] | None,
+    encoding: str | None,
+    moments: TimeReader,
+    window: int | Duration | None,
+    arms: tuple[str, ...],
+    now: Any,
+    skip_bad: bool,
+) -> dict[str, Any]:
+    """Return the fields of a history; refuse a bad row by its line and column, or skip it."""
+    end = None if now is None else moments.one("now", now)
+    if columns is None and is_path(source) and is_parquet(Path(source)):
+        if parquet_format.is_own(Path(source)):
+            return _own(Path(source), window=window, arms=arms, now=end)
+    table = open_table(source, encoding)
+    roles = find_roles(table, columns)
+    log = _Log(table, roles, moments, arms, end)
+    _check_window(window, by_clock=log.by_clock)
+    if now is not None and not log.by_clock:
+        raise InvalidValueError(f"{table.name}: now needs times, and this log counts ticks")
+    skipped: list[str] = []
+    for chunk in table.chunks(list(roles.values())):
+        bad = log.add(chunk)
+        if bad and not skip_bad:
+            raise InvalidValueError(f"{table.name}, {bad[min(bad)]}")
+        skipped += [bad[place] for place in sorted(bad)]
+    if not log.n:
+        why = f", {len(skipped)} bad rows left out: {skipped[0]}" if skipped else ""
+        raise InvalidValueError(f"{table.name}: there are no duels in it{why}")
+    if len(log.places) < 2:
+        alone = next(iter(log.places))
+        raise InvalidValueError(f"{table.name}: there must be two arms, got {alone!r} alone")
+    told = {} if skipped else _happened(table)
+    for change in told.get("changes", ()):
+        log.places.setdefault(change.arm, len(log.places))
+    fields = log.fields() | {"skipped": tuple(skipped)} | told
+    return cut(fields, window=window, now=end)
+
+
+def _happened(table: Table) -> dict[str, Any]:
+    """Return what a CSV that duelay has written says beside its duels; rows are in their order."""
+    if csv_format.ABOUT not in table.columns:
+        return {}
+    first = next(iter(table.chunks([csv_format.ABOUT]))).columns[csv_format.ABOUT][0]
+    told = arm_changes.from_text(f"{table.name}: {csv_format.ABOUT}", as_text([first]))
+    if told and csv_format.LED in table.columns:
+        chunks = [
+            as_texts(chunk.columns[csv_format.LED]) for chunk in table.chunks([csv_format.LED])
+        ]
+        told["first_led"] = csv_format.read_leaders([word for words in chunks for word in words])
+    return told
+
+
+def _own(path: Path, *, window: Any, arms: tuple[str, ...], now: float | None) -> dict[str, Any]:
+    """Return the fields of a file that duelay has written, or of the part that is asked for."""
+    fields = parquet_format.read(path)
+    if arms and arms != fields["arms"]:
+        raise InvalidValueError(
+            f"arms must be those of {path}, {', '.join(fields['arms'])}, or not given"
+        )
+    if window is None and now is None:
+        return fields
+    own = checks.window(fields["window"])
+    _check_window(window, by_clock=fields.get("at") is not None)
+    if window is not None and own is not None and float(window) > float(own):
+        raise InvalidValueError(f"window must be at most {own}, that of {path}, got {window}")
+    now = fields.get("now") if now is None else now
+    return cut(fields, window=own if window is None else window, now=now)
+
+
+def name_of(source: Any) -> str:
+    """Return what a sentence calls a source."""
+    return str(source) if is_path(source) else "the table"
+
+
+def open_table(source: Any, encoding: str | None = None) -> Table:
+    """Return a source as a table; `encoding` is that of a CSV, if not UTF-8."""
+    if not is_path(source):
+        return of_columns(source)
+    path = Path(source)
+    return parquet_format.table(path) if is_parquet(path) else csv_format.table(path, encoding)
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file is Parquet, by its ending or its first bytes."""
+    return path.suffix.lower() in (".parquet", ".pq") or begins(path) == b"PAR1"
+
+
+def cut(fields: dict[str, Any], *, window: Any, now: float | None) -> dict[str, Any]:
+    """Return the fields with what came after the window, or after the end, as silence."""
+    delay, at = fields["delay"], fields.get("at")
+    if at is None:
+        left: Any = np.arange(len(delay), 0, -1)
+    else:
+        left = math.inf if now is None else (round(now * 1e6) - np.rint(at * 1e6)) / 1e6
+    is_late = delay > np.minimum(left, math.inf if window is None else float(window))
+    cut_off = {name: np.where(is_late, np.nan, fields[name]) for name in ("delay", "first_won")}
+    return fields | cut_off | {"window": window, "now": now}
+
+
+def _check_window(window: Any, *, by_clock: bool) -> None:
+    if window is not None and by_clock and not isinstance(window, Duration):
+        raise InvalidValueError(
+            f"window must be a duration where a log has times, such as window='14d', got {window!r}"
+        )
+    if isinstance(window, Duration) and not by_clock:
+        raise InvalidValueError(
+            f"window {window} is in time, and ticks are counted in this log, which has no times "
+            "of its duels (shown_at): write ticks, such as window=1000"
+        )
+
+
+class _Log:
+    """The duels of a table, chunk by chunk."""
+
+    def __init__(
+        self,
+        table: Table,
+        roles: dict[str, str],
+        moments: TimeReader,
+        arms: tuple[str, ...],
+        now: float | None,
+    ) -> None:
+        self.table, self.roles, self.moments = table, roles, moments
+        self.by_clock = "shown_at" in roles
+        self.end = math.inf if now is None else round(now * 1e6)
+        self.places = {name: place for place, name in enumerate(arms)}
+        self.is_told = bool(arms)
+        self.units = UnitNumbers()
+        self.n = 0
+        self._parts: dict[str, list[NDArray[Any]]] = {
+            name: [] for name in ("at", "delay", "first_won", "first", "second")
+        }
+
+    def add(self, chunk: Chunk) -> dict[int, str]:
+        """Take the good rows of a chunk; return a sentence for each bad one, by its place."""
+        rows = _Rows(chunk, self.table.word, self.roles)
+        sides = {side: as_texts(rows.cells[side]) for side in ("first", "second")}
+        values: dict[str, Any] = {}
+        if self.by_clock:
+            shown = self._shown(rows)
+            values["at"] = shown / 1e6
+        for side, names in sides.items():
+            rows.note(side, self._unknown_arms(names))
+        delay = self._heard(rows, shown) if self.by_clock else _ticks(rows)
+        values["delay"], values["first_won"] = _winners(rows, sides, delay)
+        units = as_texts(rows.cells["unit"]) if "unit" in self.roles else []
+        if nobody := nothings(set(units)):
+            empty = {k: "not be empty" for k, unit in enumerate(units) if unit in nobody}
+            rows.note("unit", empty)
+
+        good = np.ones(rows.n, dtype=np.bool_)
+        good[list(rows.bad)] = False
+        if rows.bad:
+            sides = {side: list(compress(names, good)) for side, names in sides.items()}
+            units = list(compress(units, good))
+        self._meet(**sides)
+        for side, names in sides.items():
+            values[side] = np.array([self.places[name] for name in names], dtype=np.int32)
+        for name, column in values.items():
+            self._parts[name].append(column if name in sides else column[good])
+        self.units.add(units)
+        self.n += int(good.sum())
+        return rows.bad
+
+    def _shown(self, rows: _Rows) -> NDArray[np.int64]:
+        """Return when the duels were shown."""
+        found = self.moments.column(rows.cells["shown_at"])
+        late = np.flatnonzero(found.early > self.end).tolist()
+        empty = np.flatnonzero(~found.known).tolist()
+        wrong = dict.fromkeys(late, "not be after now") | _be(found.wrong)
+        rows.note("shown_at", wrong | dict.fromkeys(empty, f"be {self.moments.needs}"))
+        return found.early
+
+    def _heard(self, rows: _Rows, shown: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the delays by the clock, nan for silence; without a column, answers are at once.
+
+        An hour that the clock shows twice is read as the first, or as the second where the answer
+        would else precede its duel.
+        """
+        if "answered_at" not in rows.cells:
+            return np.zeros(rows.n)
+        found = self.moments.column(rows.cells["answered_at"])
+        heard = np.where(found.early < shown, found.late, found.early)
+        early = np.flatnonzero(found.known & (heard < shown)).tolist()
+        rows.note("answered_at", dict.fromkeys(early, "not be before shown_at") | _be(found.wrong))
+        return np.where(found.known, (heard - shown) / 1e6, np.nan)
+
+    def _unknown_arms(self, names: Sequence[str]) -> dict[int, str]:
+        wrong = {}
+        for name in set(names):
+            if not name.strip():
+                wrong[name] = "be the name of an arm"
+            elif self.is_told and name not in self.places:
+                hint = checks.nearest(name, self.places)
+                wrong[name] = f"be one of the arms given{hint}"
+        return {k: wrong[name] for k, name in enumerate(names) if name in wrong} if wrong else {}
+
+    def _meet(self, first: list[str], second: list[str]) -> None:
+        """Give arms that are new their places, in the order of the table."""
+        if {*first, *second} <= self.places.keys():
+            return
+        for one, other in zip(first, second, strict=True):
+            self.places.setdefault(one, len(self.places))
+            self.places.setdefault(other, len(self.places))
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of the history, in the order of time."""
+        found: dict[str, Any] = {"at": None, "unit": None}
+        for name, parts in self._parts.items():
+            if parts:
+                found[name] = np.concatenate(parts)
+                parts.clear()
+        if "unit" in self.roles:
+            found["unit"] = self.units.all()
+        at = found["at"]
+        if at is not None and (np.diff(at) < 0).any():
+            order = np.argsort(at, kind="stable")
+            found |= {name: rows[order] for name, rows in found.items() if rows is not None}
+        return found | {
+            "n_arms": len(self.places),
+            "arms": tuple(self.places),
+            "feedback": "votes" if "winner" in self.roles else "conversions",
+        }
+
+
+class _Rows:
+    """The cells of some rows by their roles, and a sentence for each bad row."""
+
+    def __init__(self, chunk: Chunk, word: str, roles: dict[str, str]) -> None:
+        self.n, self._lines, self._word, self.roles = len(chunk.lines), chunk.lines, word, roles
+        self.cells = {role: chunk.columns[name] for role, name in roles.items()}
+        self.bad = {k: f"{self._where(k)}: {why}" for k, why in chunk.faults.items()}
+
+    def note(self, role: str, wrong: Mapping[int, str]) -> None:
+        """Note what bad cells must be; the first fault of a row is kept."""
+        column = self.roles[role]
+        name = role if column == role else f"{column} ({role})"
+        for k in [k for k in wrong if k not in self.bad]:
+            said = as_text(part(self.cells[role], k, k + 1))
+            self.bad[k] = f"{self._where(k)}: {name} must {wrong[k]}, got {_shown(said)}"
+
+    def _where(self, place: int) -> str:
+        return f"{self._word} {self._lines[place]}"
+
+
+def _ticks(rows: _Rows) -> NDArray[np.float64]:
+    """Return the delays in ticks, nan for silence; without a column, answers are at once."""
+    if "delay" not in rows.cells:
+        return np.ones(rows.n)
+    delay, strange = as_numbers(rows.cells["delay"])
+    low = np.flatnonzero(delay < 1).tolist()
+    wrong = dict.fromkeys(low, "be from 1 to the duel's age, or empty")
+    rows.note("delay", wrong | dict.fromkeys(strange, "be a number of ticks or empty"))
+    return delay
+
+
+def _winners(
+    rows: _Rows, sides: dict[str, list[str]], delay: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return delays and who won, nan for silence in both."""
+    is_silent = np.isnan(delay)
+    if "winner" not in rows.cells:
+        return delay, np.where(is_silent, np.nan, 1.0)
+    columns = (rows.roles["first"], rows.roles["second"])
+    won, wrong = read_winners(as_texts(rows.cells["winner"]), list(sides.values()), columns)
+    nobody = np.isnan(won)
+    answer = next((role for role in ("answered_at", "delay") if role in rows.cells), None)
+    if answer is None:  # an empty winner is no answer
+        rows.note("winner", _be(wrong))
+        return np.where(nobody, np.nan, delay), won
+    wrong = dict.fromkeys(np.flatnonzero(~is_silent & nobody).tolist(), _NEEDS) | wrong
+    too_much = np.flatnonzero(is_silent & ~nobody).tolist()
+    words = f"be empty where {rows.roles[answer]} is"
+    rows.note("winner", _be(wrong) | dict.fromkeys(too_much, words))
+    return delay, won
+
+
+class Winners(NamedTuple):
+    """A column of winners."""
+
+    first_won: NDArray[np.float64]  # 1, 0 or 1/2; nan for an empty cell
+    wrong: dict[int, str]  # by the place of a bad cell: what it must be
+
+
+def read_winners(said: list[str], sides: Sequence[list[str]], columns: tuple[str, str]) -> Winners:
+    """Return who won; `sides` are the arms, `columns` the names of the columns that have them.
+
+    A cell is "first", "second" or "tie" in any case, a word that begins with "tie" or "draw", the
+    name of an arm of its duel, or that of the column that has the arm, such as "model_a".
+    """
+    stripped = {cell: cell.strip() for cell in {*said, *sides[0], *sides[1]}}
+    number = {name: k for k, name in enumerate(set(stripped.values()))}
+    code = {cell: number[name] for cell, name in stripped.items()}
+    winner, first, second = (
+        np.array([code[cell] for cell in cells], dtype=np.int64) for cells in (said, *sides)
+    )
+    words = np.array([_outcome_of(name, columns) for name in number], dtype=np.float64).reshape(
+        -1, 3
+    )
+    by_word, is_exact, is_empty = words[winner].T
+    is_first, is_second = winner == first, winner == second
+    is_named = (is_first | is_second) & (winner != number.get("", -1))
+    won = np.where(is_named, is_first, by_word)
+    is_either = is_named & np.where(is_exact, by_word != won, is_first & is_second)
+    is_unknown = np.isnan(won) & (is_empty == 0)
+    wrong = dict.fromkeys(np.flatnonzero(is_unknown).tolist(), _NEEDS)
+    return Winners(won, wrong | dict.fromkeys(np.flatnonzero(is_either).tolist(), _NEEDS_ONE))
+
+
+def _outcome_of(name: str, columns: tuple[str, str]) -> tuple[float, bool, bool]:
+    """Return who won by the word alone, whether that is certain, and whether the cell is empty.
+
+    Who won is nan where the word does not say. A word that merely begins like "tie" is not
+    certain: it may be the name of an arm.
+    """
+    word = name.lower()
+    if word in OUTCOMES:
+        return OUTCOMES[word], True, False
+    if name in columns:
+        return 1.0 - columns.index(name), True, False
+    if word.startswith(_TIE_WORDS):
+        return 0.5, word in _TIE_WORDS, False
+    return math.nan, False, is_nothing(name)
+
+
+def _shown(said: str) -> str:
+    """A cell as a sentence shows it; one that has swallowed lines says so."""
+    short = repr(said if len(said) <= _MAX_CELL else f"{said[:_MAX_CELL]}...")
+    breaks = said.count("\n")
+    return short if not breaks else f"{short}, {breaks + 1} lines: is a quote left open?"
+
+
+def _be(wrong: Mapping[int, str]) -> dict[int, str]:
+    return {place: f"be {needs}" for place, needs in wrong.items()}

@@ -1,0 +1,51 @@
+"""Making and changing experiments: the same checks for programs and for people."""
+
+from __future__ import annotations
+
+from duelay.live import Experiment, LiveStanding
+from duelay.service import models
+from duelay.service.context import Room
+from duelay.service.errors import RefusedError
+from duelay.service.keys import Key
+
+
+async def make(room: Room, key: Key, body: models.NewExperiment) -> Experiment:
+    """Make an experiment."""
+    if not key.covers(body.name):
+        raise RefusedError(403, "this key is for other experiments")
+    there = await room.desks.call(Experiment.names, room.store)
+    taken = RefusedError(409, f"there is an experiment {body.name!r} already")
+    if body.name in there:
+        raise taken
+    said = body.model_dump()
+    try:
+        return await room.desks.call(lambda: Experiment.create(room.store, **said, **room.opened))
+    except ValueError:
+        if body.name in await room.desks.call(Experiment.names, room.store):
+            raise taken from None  # somebody else was quicker
+        raise
+
+
+async def change(room: Room, experiment: Experiment, body: models.Change) -> None:
+    """Pause, resume, let arms come or go; if a part cannot be done, nothing is changed."""
+
+    def do() -> None:
+        _check_arms(experiment.standing(), body)
+        if body.status is not None:
+            (experiment.pause if body.status == "paused" else experiment.resume)()
+        for arm in body.add_arms:
+            experiment.add_arm(arm)
+        for arm in body.retire_arms:
+            experiment.retire_arm(arm)
+
+    await room.desks.call(do)
+
+
+def _check_arms(standing: LiveStanding, body: models.Change) -> None:
+    known = {*standing.arms, *body.add_arms}
+    there = {arm for arm, is_there in zip(standing.arms, standing.present, strict=True) if is_there}
+    for arm in body.retire_arms:
+        if arm not in known:
+            raise RefusedError(422, f"retire_arms: there is no arm {arm!r}")
+    if len((there | set(body.add_arms)) - set(body.retire_arms)) < 2:
+        raise RefusedError(422, "retire_arms: two arms must stay")

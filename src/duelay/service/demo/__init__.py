@@ -1,0 +1,1 @@
+"""The demonstration of `duelay demo-live`."""

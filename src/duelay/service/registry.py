@@ -1,0 +1,65 @@
+"""The experiments that a server has open, and how they are found."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from duelay.live import Experiment
+from duelay.live.storage.store import Store
+from duelay.service.write_queue import Groups
+
+R = TypeVar("R")
+_REMEMBERED = 100_000  # ids of duels whose experiment is known without asking the store
+_THREADS = 8
+
+
+class Desks:
+    """The open experiments, each with its groups of writes; and threads that wait for the store."""
+
+    def __init__(self, store: Store, **opened: Any) -> None:
+        self.store, self._opened = store, opened
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="duelay")
+        self._open: dict[str, tuple[Experiment, Groups]] = {}
+        self._of_duel: OrderedDict[str, str] = OrderedDict()
+
+    async def call(self, do: Callable[..., R], *args: Any) -> R:
+        """Call something that waits for the store, in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: do(*args))
+
+    async def open(self, name: str) -> tuple[Experiment, Groups]:
+        """Return an experiment, and the groups in which it is written."""
+        if name not in self._open:
+            experiment = await self.call(lambda: Experiment.open(self.store, name, **self._opened))
+            # Another request may have opened it meanwhile.
+            self._open.setdefault(name, (experiment, Groups(experiment._desk, self._threads)))
+        return self._open[name]
+
+    def forget(self, name: str) -> None:
+        """Forget an experiment that is deleted."""
+        self._open.pop(name, None)
+
+    def remember(self, id: str, name: str) -> None:
+        """Note to which experiment a duel belongs."""
+        self._of_duel[id] = name
+        if len(self._of_duel) > _REMEMBERED:
+            self._of_duel.popitem(last=False)
+
+    async def experiment_of(self, id: str) -> str:
+        """Return the name of the experiment to which a duel belongs."""
+        if id not in self._of_duel:
+            self.remember(id, await self.call(Experiment.name_of, self.store, id))
+        return self._of_duel[id]
+
+    def close(self) -> None:
+        """Wait for what is being written, and close the store."""
+        self._threads.shutdown(wait=True)
+        self.store.close()
+
+    @property
+    def groups(self) -> list[tuple[str, Groups]]:
+        """Each open experiment's name and groups."""
+        return [(name, groups) for name, (_, groups) in self._open.items()]

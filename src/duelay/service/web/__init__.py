@@ -1,0 +1,1 @@
+"""The web pages of the service: addresses, sessions and forms."""

@@ -1,0 +1,214 @@
+"""Watching: webhooks are told of events, and alarms and silence are noticed.
+
+One thread of one server at a time does it: whoever has the lease. An event is told until the
+address answers with a 2xx, so at least once; what is sent is signed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import logging
+import math
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+from sqlalchemy import or_, select, update
+
+from duelay._core.duration import in_brief
+from duelay._core.timeouts import at_least
+from duelay.errors import StoreError
+from duelay.live import Experiment
+from duelay.live.events import note, read_events
+from duelay.live.storage import schema
+from duelay.live.storage.schema import MICRO
+from duelay.live.storage.statements import insert_missing
+from duelay.live.storage.store import Store
+
+_NAME = "watcher"  # of the lease
+_EVERY = 1.0  # seconds between two rounds
+_LEASE = 15.0  # seconds for which a server has the lease
+_ALARMS = 60.0  # seconds between two looks at the tests of assumptions of an experiment
+_LONGEST = 3600.0  # seconds between two tries of a webhook, at the most
+_TIMEOUT = at_least(10.0)  # seconds that an address has to answer
+_QUIET = 600.0  # seconds without a duel, at the least, that are silence ...
+_GAPS = 20  # ... and as many times the usual gap between two duels
+_RECENT = 100  # duels that the usual gap is taken from
+_LOG = logging.getLogger("duelay.service")
+
+
+def sign(secret: str, at: int, body: bytes) -> str:
+    """Return the signature of a message: HMAC-SHA256 of its time, a dot and its body."""
+    return hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
+
+
+class Watcher:
+    """A thread that watches a store."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        every: float = _EVERY,
+        quiet: float = _QUIET,
+        now: Callable[[], float] = time.time,
+        passed: Callable[[], float] = time.monotonic,
+        **opened: Any,
+    ) -> None:
+        self.store, self._every, self._quiet = store, every, quiet
+        self._now, self._passed = now, passed  # the world's: `opened` may have another clock
+        self._opened = opened  # what `Experiment.open` takes: a look settles silence by its clock
+        self._me = secrets.token_hex(8)
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        # When an experiment was looked at, and at how many duels and answers. A new experiment may
+        # have the name or the id of one that was deleted, but was not created at the same moment.
+        self._looked: dict[tuple[int, int], tuple[float, int, int]] = {}
+        self._client = httpx.Client(timeout=_TIMEOUT, follow_redirects=False)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread = threading.Thread(target=self._run, name="duelay-watcher", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, after what is being done."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(_TIMEOUT + 5.0)
+        self._client.close()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._every):
+            try:
+                if self.takes_lease():
+                    self.deliver()
+                    self.notice()
+            except StoreError as error:
+                _LOG.warning("%s", error)
+            except Exception:
+                _LOG.exception("a fault while watching")
+
+    def takes_lease(self) -> bool:
+        """Whether this server is the one that watches now; the lease is renewed in time."""
+        leases, now = schema.leases, round(self._now() * MICRO)
+        length = round(_LEASE * MICRO)
+        with self.store.reading() as connection:
+            row = connection.execute(select(leases).where(leases.c.name == _NAME)).first()
+        if row is not None and row.until > now + (length // 2 if row.holder == self._me else 0):
+            return bool(row.holder == self._me)
+        with self.store.explained(), self.store.writing() as connection:
+            insert_missing(connection, leases, {"name": _NAME, "holder": "", "until": 0})
+            done = connection.execute(
+                update(leases)
+                .where(
+                    leases.c.name == _NAME, or_(leases.c.holder == self._me, leases.c.until <= now)
+                )
+                .values(holder=self._me, until=now + length)
+            )
+        return bool(done.rowcount)
+
+    # Webhooks.
+
+    def deliver(self) -> None:
+        """Tell each webhook that is due of its next events."""
+        hooks, now = schema.webhooks, round(self._now() * MICRO)
+        with self.store.reading() as connection:
+            due = connection.execute(select(hooks).where(hooks.c.due <= now)).mappings().all()
+            waiting: list[Any] = [(hook, read_events(connection, hook["experiment"], hook["sent"]))
+                       for hook in due]  # fmt: skip
+            names = dict(
+                connection.execute(select(schema.experiments.c.id, schema.experiments.c.name)).all()
+            )
+        for hook, events in waiting:
+            for event in events:
+                is_over = self._stop.is_set() or not self.takes_lease()
+                if is_over or not self._tell(hook, event, names):
+                    break
+                hook = {**hook, "tries": 0}
+
+    def _tell(self, hook: Any, event: Any, names: dict[int, str]) -> bool:
+        """Tell a webhook of an event; return whether it took it."""
+        body = json.dumps({
+            "id": event["id"], "event": event["kind"], "experiment": names[event["experiment"]],
+            "about": event["about"], "words": event["words"], "at": event["at"] / MICRO,
+        }).encode()  # fmt: skip
+        at, trouble = int(self._now()), ""
+        signature = f"t={at},v1={sign(hook['secret'], at, body)}"
+        headers = {"Content-Type": "application/json", "Duelay-Signature": signature}
+        try:
+            answer = self._client.post(hook["url"], content=body, headers=headers)
+            trouble = "" if answer.is_success else f"it answered {answer.status_code}"
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            trouble = f"{type(error).__name__}: {error}"
+        tries = hook["tries"] + 1 if trouble else 0
+        wait = min(2.0**tries, _LONGEST) if trouble else 0.0
+        values = {"tries": tries, "trouble": trouble[:500] or None,
+                  "due": round((self._now() + wait) * MICRO)}  # fmt: skip
+        if not trouble:
+            values["sent"] = event["id"]
+        with self.store.explained(), self.store.writing() as connection:
+            connection.execute(
+                update(schema.webhooks).where(schema.webhooks.c.id == hook["id"]).values(values)
+            )
+        return not trouble
+
+    # Alarms and silence: no ask and no tell notices them.
+
+    def notice(self) -> None:
+        """Note alarms and silence of the running experiments that have a webhook."""
+        table, hooks = schema.experiments, schema.webhooks
+        with self.store.reading() as connection:
+            heads = connection.execute(
+                select(table).where(
+                    table.c.id.in_(select(hooks.c.experiment)), table.c.status == "running"
+                )
+            ).mappings().all()  # fmt: skip
+        for head in heads:
+            self._notice_silence(head)
+            which, news = (head["id"], head["created"]), (head["asked"], head["heard"])
+            at, *seen = self._looked.get(which, (-math.inf, -1, -1))
+            if self._passed() - at >= _ALARMS and news != tuple(seen):
+                self._looked[which] = (self._passed(), *news)
+                self._notice_alarms(head)
+
+    def _notice_alarms(self, head: Any) -> None:
+        standing = Experiment.open(self.store, head["name"], **self._opened).standing()
+        for alarm in standing.alarms:
+            self._note(head, "alarm", alarm.name, str(alarm))
+
+    def _notice_silence(self, head: Any) -> None:
+        duels = schema.duels
+        with self.store.reading() as connection:
+            asked = connection.execute(
+                select(duels.c.asked)
+                .where(duels.c.experiment == head["id"])
+                .order_by(duels.c.number.desc())
+                .limit(_RECENT)
+            ).scalars().all()  # fmt: skip
+        if len(asked) < _RECENT or head["winner"] is not None:
+            return
+        gap = (asked[0] - asked[-1]) / MICRO / (_RECENT - 1)
+        silent = self._now() - asked[0] / MICRO
+        if silent > max(self._quiet, _GAPS * gap):
+            words = f"no duel has been asked for {in_brief(silent)}, and usually there is one "
+            self._note(head, "silent", str(asked[0]), words + f"every {in_brief(gap)}")
+
+    def _note(self, head: Any, kind: str, about: str, words: str) -> None:
+        """Write an event down, unless it is there."""
+        events = schema.events
+        with self.store.explained(), self.store.writing() as connection:
+            there = connection.execute(
+                select(events.c.id).where(
+                    events.c.experiment == head["id"],
+                    events.c.kind == kind,
+                    events.c.about == about,
+                )
+            ).first()
+            if there is None:
+                note(connection, head["id"], kind, about, words, round(self._now() * MICRO))

@@ -1,0 +1,1 @@
+"""The loops of the simulator, and the recorder that they share."""

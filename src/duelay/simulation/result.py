@@ -1,0 +1,349 @@
+"""The result of a simulation, and its tables."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelay import text
+from duelay._core import checks
+from duelay._core.escaping import in_cell
+from duelay._core.files import write_whole
+from duelay.delays import Delay
+from duelay.errors import InvalidValueError, NoWinnerError
+from duelay.inference.evidence import Evidence
+from duelay.problems import Problem
+from duelay.simulation.executor import UNKNOWN, streams
+from duelay.simulation.setting import Setting
+from duelay.traffic import Traffic, draw_times
+from duelay.traffic import check as check_traffic
+
+BANDS = ("sd", "mean")  # one standard deviation of the runs; 95 % confidence for their mean
+_SECONDS_PER_DAY = 86_400.0
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The regret of one policy on one problem under one delay law, over many runs.
+
+    Parameters
+    ----------
+    problem, policy, delay, horizon, seed, setting : the arguments of `simulate`.
+    t : (checkpoints,), the ticks at which regret was recorded.
+    regret : (runs, checkpoints), R(t) of Equation 1.
+    final : (runs,), R(horizon).
+    leader : (runs,), the arm that leads in the end; -1 if it is unknown, -2 if no answer came.
+    plays : (runs, K, K), duels by first and second.
+    pairs : (checkpoints, K, K), plays by then, all runs together; with ``Setting(pairs=True)``.
+    seconds : time spent in the loop by all runs together, without compilation.
+    stopped : (runs,), duels until a winner was declared; horizon + 1 if none was.
+    nobody : (runs,), with `stop`, whether `Decide` was sure that no arm beats all others.
+    paths : with `stop` and `Decide`, how the evidence grew in each run.
+    """
+
+    problem: Problem
+    policy: Any
+    delay: Delay
+    horizon: int
+    seed: int
+    t: NDArray[np.int64]
+    regret: NDArray[np.float64]
+    final: NDArray[np.float64]
+    leader: NDArray[np.int64]
+    plays: NDArray[np.int64]
+    pairs: NDArray[np.int64] | None
+    seconds: float
+    setting: Setting = Setting()
+    stopped: NDArray[np.int64] | None = None
+    nobody: NDArray[np.bool_] | None = None
+    paths: tuple[Evidence, ...] = ()
+
+    @property
+    def traffic(self) -> Traffic | None:
+        """When duels came; None if ticks were counted."""
+        traffic = self.setting.traffic
+        return None if traffic is None else check_traffic(traffic)
+
+    @property
+    def runs(self) -> int:
+        """The number of runs."""
+        return len(self.regret)
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """The mean regret at each checkpoint."""
+        return np.asarray(self.regret.mean(axis=0))
+
+    @property
+    def std(self) -> NDArray[np.float64]:
+        """The standard deviation over runs at each checkpoint; nan for a single run."""
+        return spread(self.regret)
+
+    def band(self, kind: str = "sd") -> NDArray[np.float64]:
+        """Return half of a figure's band at each checkpoint; 0, no band, for a single run.
+
+        Parameters
+        ----------
+        kind : ``"sd"`` for one standard deviation of the runs; ``"mean"`` for half of a 95 %
+            interval of their mean.
+
+        Returns
+        -------
+        The half widths, (checkpoints,).
+        """
+        checks.one_of("band", kind, BANDS)
+        return self.std if kind == "sd" and self.runs > 1 else half_width(self.regret)
+
+    @property
+    def led_by_winner(self) -> float:
+        """The share of runs in which the true winner leads in the end; nan if unknown."""
+        if (self.leader == UNKNOWN).any():
+            return float("nan")
+        return float(np.mean(np.isin(self.leader, self._winners)))
+
+    @property
+    def measured(self) -> NDArray[np.float64]:
+        """(runs,): the numbers that are compared: duels until declared with `stop`, else regret."""
+        if self.setting.stop is None or self.stopped is None:
+            return self.final
+        return self.stopped.astype(np.float64)
+
+    @property
+    def stopped_after(self) -> NDArray[np.float64] | None:
+        """(runs,): seconds of traffic until the run ended; None if ticks were counted."""
+        if self.traffic is None or self.stopped is None:
+            return None
+        ends = np.minimum(self.stopped, self.horizon) - 1
+        first = self.setting.first_run
+        times = [
+            draw_times(self.traffic, self.horizon, streams(self.seed, first + run)[0])[end]
+            for run, end in enumerate(ends)  # the first that a world draws
+        ]
+        return np.array(times)
+
+    @property
+    def is_declared(self) -> NDArray[np.bool_]:
+        """(runs,): whether a winner was declared; with `stop` alone."""
+        if self.stopped is None:
+            return np.zeros(self.runs, dtype=np.bool_)
+        return np.asarray(self.stopped <= self.horizon)
+
+    @property
+    def is_wrong(self) -> NDArray[np.bool_]:
+        """(runs,): whether an arm was declared that is not the winner."""
+        return np.asarray(self.is_declared & ~np.isin(self.leader, self._winners))
+
+    @property
+    def _winners(self) -> tuple[int, ...]:
+        try:
+            return self.problem.winners(self.setting.target)
+        except NoWinnerError:  # which `stop` allows
+            return ()
+
+    @property
+    def label(self) -> str:
+        """The policy's text without the delay law, mean delay and horizon of the simulation.
+
+        A law stays if the policy also works without one, since it was then given on purpose.
+        """
+        known = [f"mean_delay={np.max(self.delay.mean):g}", f"horizon={self.horizon}"]
+        fields = dataclasses.fields(self.policy) if dataclasses.is_dataclass(self.policy) else ()
+        if any(f.name == "delay" and f.metadata.get("of_the_world") for f in fields):
+            law = text.form(self.delay)
+            known += [f"delay={law}", f"delay=({law})"]
+        name, colon, rest = str(self.policy).partition(":")
+        for part in known:
+            rest = f",{rest},".replace(f",{part},", ",").strip(",")
+        return f"{name}{colon}{rest}" if rest else name
+
+    @property
+    def microseconds(self) -> float:
+        """Microseconds a duel, of one core."""
+        return 1e6 * self.seconds / max(1, int(self.plays.sum()))
+
+    def plot(self, ax: Axes | None = None, *, band: str = "sd") -> Axes:
+        """Draw mean regret over time with a band around it; needs matplotlib.
+
+        Parameters
+        ----------
+        ax : where to draw; None makes a figure.
+        band : the kind of band, see `band`.
+
+        Returns
+        -------
+        The axes.
+        """
+        from duelay.show import plots
+
+        return plots.draw_result(ax, self, band)
+
+    def _repr_html_(self) -> str:
+        from duelay.show import notebook
+
+        return notebook.show_result(self)
+
+    def __repr__(self) -> str:
+        how = f", {self.setting}" if str(self.setting) else ""
+        if self.setting.stop is not None:
+            return (
+                f"Result({self.problem.name}, {self.policy}, delay={self.delay}, "
+                f"horizon={self.horizon}, runs={self.runs}{how}: {self.is_declared.mean():.0%} "
+                f"declared, {self.is_wrong.mean():.1%} wrong, after {until_declared(self)} duels)"
+            )
+        spread = f" ± {self.final.std(ddof=1):.1f}" if self.runs > 1 else ""  # of one: not known
+        return (
+            f"Result({self.problem.name}, {self.policy}, delay={self.delay}, "
+            f"horizon={self.horizon}, runs={self.runs}{how}: "
+            f"regret {self.final.mean():.1f}{spread})"
+        )
+
+
+def spread(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the standard deviation over runs, the first axis; nan for a single run."""
+    if len(values) == 1:
+        return np.full(values.shape[1:], np.nan)
+    return np.asarray(values.std(axis=0, ddof=1))
+
+
+def half_width(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return half of Student's 95 % interval for the mean over runs, the first axis.
+
+    It is 0 for a single run.
+
+    >>> print(f"{half_width(np.array([1.0, 2.0, 3.0])):.2f}")
+    2.48
+    """
+    from scipy.special import stdtrit
+
+    n = len(values)
+    if n == 1:
+        return np.zeros(values.shape[1:])
+    return np.asarray(spread(values) * stdtrit(n - 1, 0.975) / math.sqrt(n))
+
+
+def longest(result: Result) -> str:
+    """Return the duels of the longest run; ">" stands before the horizon if that ended it."""
+    return f"{result.measured.max():,.0f}" if result.is_declared.all() else f">{result.horizon:,}"
+
+
+def until_declared(result: Result) -> str:
+    """Return the mean duels until a winner was declared; ">" if some runs declared none."""
+    more = "" if result.is_declared.all() else ">"
+    return f"{more}{result.measured.mean():,.0f}"
+
+
+def days_until_declared(result: Result) -> str:
+    """Return the same in days; empty if ticks were counted."""
+    if result.stopped_after is None:
+        return ""
+    more = "" if result.is_declared.all() else ">"
+    return f"{more}{result.stopped_after.mean() / _SECONDS_PER_DAY:,.3g}"
+
+
+COLUMNS = ("problem", "policy", "label", "law", "setting", "run", "t", "regret")
+
+
+def head(result: Result, label: str) -> tuple[str, ...]:
+    """Return the first columns of every row of a result's table, up to its setting."""
+    setting = str(result.setting) or "default"
+    return result.problem.name, str(result.policy), label, str(result.delay), setting
+
+
+STOPS = (*COLUMNS[:5], "run", "stopped", "declared", "wrong")
+PATHS = (*COLUMNS[:5], "run", "t", "arm", "evidence")
+
+
+def write_csv(
+    results: Sequence[Result], path: str | Path, labels: Sequence[str] | None = None
+) -> None:
+    """Write the regret of results as one CSV table, a row for each run and checkpoint (`COLUMNS`).
+
+    Parameters
+    ----------
+    results : of one or several simulations.
+    path : of the file, which is written completely or not at all.
+    labels : the names of the results; None takes each one's own `label`.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many labels as results.
+    """
+    _write(COLUMNS, _regrets, results, path, labels)
+
+
+def write_stops(
+    results: Sequence[Result], path: str | Path, labels: Sequence[str] | None = None
+) -> None:
+    """Write when the runs ended as a table, a row for each run (`STOPS`).
+
+    It has the duels until a winner was declared, the winner (empty if none), and whether it was
+    wrong. The parameters are those of `write_csv`.
+    """
+    _write(STOPS, _stops, results, path, labels)
+
+
+def write_paths(
+    results: Sequence[Result], path: str | Path, labels: Sequence[str] | None = None
+) -> None:
+    """Write how the evidence grew as a table, a row for each run, tick and arm (`PATHS`).
+
+    It has some 250 ticks of a run, and the last. An arm is declared once its evidence reaches
+    K / error, or 1 / error if a winner is known to exist. The parameters are those of `write_csv`.
+    """
+    _write(PATHS, _paths, results, path, labels)
+
+
+def _write(
+    columns: Sequence[str],
+    rows: Callable[[Result], Iterable[tuple[Any, ...]]],
+    results: Sequence[Result],
+    path: str | Path,
+    labels: Sequence[str] | None,
+) -> None:
+    """Write a table whose rows begin with the columns of `head`, completely or not at all."""
+    labels = [result.label for result in results] if labels is None else labels
+    if len(labels) != len(results):
+        raise InvalidValueError(
+            f"labels must be one for each of the {len(results)} results, got {len(labels)}"
+        )
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(columns)
+    for result, label in zip(results, labels, strict=True):
+        begins = [in_cell(word) for word in head(result, label)]
+        writer.writerows([*begins, *row] for row in rows(result))
+    write_whole(Path(path), lines.getvalue().encode())
+
+
+def _regrets(result: Result) -> Iterable[tuple[Any, ...]]:
+    for run, regrets in enumerate(result.regret, result.setting.first_run):
+        for t, regret in zip(result.t, regrets, strict=True):
+            yield run, int(t), repr(float(regret))
+
+
+def _stops(result: Result) -> Iterable[tuple[Any, ...]]:
+    arms = [in_cell(arm) for arm in result.problem.arms]
+    ends = zip(result.measured, result.leader, result.is_declared, result.is_wrong, strict=True)
+    for run, (stopped, leader, is_declared, is_wrong) in enumerate(ends, result.setting.first_run):
+        yield run, int(stopped), arms[leader] if is_declared else "", bool(is_wrong)
+
+
+def _paths(result: Result) -> Iterable[tuple[Any, ...]]:
+    arms = [in_cell(arm) for arm in result.problem.arms]
+    for run, evidence in enumerate(result.paths, result.setting.first_run):
+        for t, row in zip(evidence.tick, np.exp(evidence.path), strict=True):
+            for arm, value in zip(arms, row, strict=True):
+                yield run, int(t), arm, f"{value:.6g}"

@@ -1,0 +1,259 @@
+"""Upkeep: recounts that notice, backups, forgetting, and schemas of the past."""
+
+import sqlite3
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import select, text
+
+from duelay.live import (
+    Experiment,
+    Store,
+    StoreError,
+    UnknownExperimentError,
+    backup,
+    forget,
+    verify,
+)
+from duelay.live.audit.verify import differences
+from duelay.live.storage import schema
+from duelay.live.storage.store import VERSIONS, _head
+from live.hours import Hours, book_of, settle, visit
+
+TIED = np.full((3, 3), 0.5)
+FIRST = Path(__file__).parent / "stores" / "first.sql"
+
+
+def play(store, hours, n=80, **made):
+    made = {"window": "30m", **made}
+    experiment = Experiment.create(store, "x", ["a", "b", "c"], clock=hours, **made)
+    visit(experiment, hours, n, TIED, every=60.0, units=lambda k: f"v{k % 60}")
+    settle(experiment)
+    return experiment
+
+
+CHANGES = [
+    ("UPDATE pairs SET plays = plays + 1 WHERE first = 0 AND second = 1", "plays of 'a' over"),
+    ("UPDATE pairs SET conversions = 0", "conversions of"),
+    ("UPDATE pairs SET repeats = 7 WHERE first = 0 AND second = 1", "repeats of"),
+    ("UPDATE pairs SET closed = closed + 1 WHERE first = 0 AND second = 1", "closed of"),
+    ("UPDATE pairs SET n_open = n_open + 1 WHERE first = 0 AND second = 1", "n_open of"),
+    ("UPDATE pairs SET lead = lead + 0.01 WHERE first = 0 AND second = 1", "lead of"),
+    ("UPDATE ages SET answered = answered + 1", "answered in age bucket"),
+    ("UPDATE ages SET asked = asked + 1", "asked in age bucket"),
+    ("UPDATE experiments SET asked = asked + 1", "duels are counted as asked"),
+    ("UPDATE experiments SET heard = heard + 1", "answers are counted"),
+    ("UPDATE pairs SET late = late + 1", "late of"),
+    ("UPDATE duels SET told = NULL, first_won = NULL WHERE told IS NOT NULL", "answers of"),
+    ("UPDATE duels SET odds = odds * 0.9 WHERE settled_by = 2", "evidence at gap"),
+    ("DELETE FROM duels WHERE number = 5", "duel 5 is missing"),
+    ("UPDATE pairs SET best = best + 20", "the most that the evidence of 'a' over 'b' ever was is"),
+    ("UPDATE pairs SET best = log_evidence - 1", "is above the most that it ever was"),
+    ("UPDATE pairs SET passed = 1", "has passed, and its evidence was never enough"),
+    ("UPDATE experiments SET winner = 0", "'a' is declared, and its evidence is not enough"),
+    ("UPDATE duels SET unit = 'same'", "and its unit says otherwise"),
+    ("UPDATE times SET asked = asked + 1 WHERE arm = -1", "asked in time bucket 0 is"),
+    ("UPDATE times SET answered = answered + 1 WHERE arm = -1", "answered in time bucket 0 is"),
+    ("UPDATE times SET heard = 0 WHERE arm = -1", "heard in time bucket"),
+    ("UPDATE times SET asked = 0 WHERE arm = 1", "asked in time bucket"),
+    ("UPDATE pair_times SET plays = plays + 1", "plays in time bucket"),
+    ("UPDATE pair_times SET given = given - 0.5", "given in time bucket"),
+    ("DELETE FROM pair_times WHERE conversions > 0", "conversions in time bucket"),
+    ("UPDATE experiments SET width = 2 * width", "a bucket of time has"),
+]
+
+
+def test_a_recount_notices(store):
+    """Each change in a transaction of its own, which is rolled back."""
+    play(store, Hours())
+    assert verify(store) == ()
+    opened = Store(store)
+    for change, words in CHANGES:
+        with opened.engine.connect() as connection:
+            connection.execute(text(change))
+            head = connection.execute(select(schema.experiments)).mappings().one()
+            found = list(differences(connection, head))
+            connection.rollback()
+        assert any(words in sentence for sentence in found), (change, found)
+    assert verify(store) == ()
+    with opened.writing() as connection:
+        connection.execute(text(CHANGES[0][0]))
+    opened.close()
+    assert verify(store)[0].startswith("x: plays of 'a' over 'b' is ")
+    with pytest.raises(UnknownExperimentError):
+        verify(store, "y")
+
+
+def test_a_recount_notices_wealth(store):
+    experiment = play(store, Hours())
+    with Store(store).writing() as connection:
+        wealth = book_of(experiment).bets.wealth[0, 1] + 0.001
+        connection.execute(
+            schema.pairs.update().where(schema.pairs.c.first == 0, schema.pairs.c.second == 1),
+            {"wealth": wealth.tobytes()},
+        )
+    assert "evidence at gap 0.01 of 'a' over 'b'" in verify(store)[0]
+
+
+def test_forgetting_keeps_all_that_was_told(store):
+    hours = Hours()
+    experiment = play(store, hours)
+    before, standing = book_of(experiment), experiment.standing()
+    hours.pass_by(3600)
+    experiment._desk.submit(_forget("45m"))
+    after = book_of(experiment)
+    assert after.head["forgotten"] > 40 and experiment.history().n == 80 - after.head["forgotten"]
+    assert verify(store) == ()
+    for name in ("plays", "conversions", "answers", "repeats", "wins"):
+        assert (after.array(name) == before.array(name)).all()
+    assert experiment.standing().conversions.sum() == standing.conversions.sum()
+    visit(experiment, hours, 30, TIED, seed=1, units=lambda k: f"v{k}")
+    assert verify(store) == ()
+    late = Experiment.open(store, "x", clock=hours)
+    assert late.ask().id is not None and verify(store) == ()
+
+
+def test_what_is_open_is_not_forgotten(store):
+    experiment = Experiment.create(store, "x", ["a", "b"])
+    experiment.ask()
+    assert forget(store, "1ms") == {"x": 0} and experiment.history().n == 1
+
+
+def _forget(after):
+    from duelay._core.duration import Duration
+    from duelay.live.writes.compaction import forget_due
+    from duelay.live.writes.writer import Act
+
+    return Act(lambda connection, book, moment: forget_due(connection, book, moment,
+                                                           Duration(after)))  # fmt: skip
+
+
+def test_a_declared_experiment_stands_when_all_its_duels_are_forgotten(store):
+    hours = Hours()
+    experiment = Experiment.create(store, "x", ["a", "b"], clock=hours, window="10m")
+    visit(experiment, hours, 500, [[0.5, 1.0], [0.0, 0.5]], mean=20.0)
+    hours.pass_by(7200)
+    settle(experiment)
+    experiment._desk.submit(_forget("1h"))
+    assert experiment.history().n == 0
+    assert str(experiment.standing()).startswith("a wins: declared after")
+    assert verify(store) == ()
+
+
+def test_a_unit_is_remembered_though_its_duel_is_forgotten(store):
+    hours = Hours()
+    experiment = Experiment.create(store, "x", ["a", "b"], clock=hours, window="10m")
+    experiment.tell(experiment.ask(unit="v"))
+    hours.pass_by(7200)
+    settle(experiment)
+    experiment._desk.submit(_forget("1h"))
+    assert experiment.history().n == 0
+    experiment.tell(experiment.ask(unit="v"))
+    assert experiment.standing().repeats.sum() == 1 and verify(store) == ()
+
+
+def test_an_experiment_forgets_by_itself(store):
+    hours = Hours()
+    experiment = Experiment.create(store, "x", ["a", "b"], clock=hours, window="10m",
+                                   forget_after="20m")  # fmt: skip
+    visit(experiment, hours, 60, TIED[:2, :2], every=60.0)
+    assert 15 < experiment.history().n < 35 and verify(store) == ()
+    assert experiment.standing().plays.sum() == 60
+
+
+def test_a_backup_is_whole_while_others_write(store, tmp_path):
+    experiment = Experiment.create(store, "x", ["a", "b"])
+    stop = threading.Event()
+
+    def write():
+        while not stop.is_set():
+            experiment.tell(experiment.ask())
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        copies = [backup(store, tmp_path / f"copy{k}.db") for k in range(3)]
+    finally:
+        stop.set()
+        thread.join()
+    assert not list(tmp_path.glob("*draft*"))
+    with pytest.raises(ValueError, match="already"):
+        backup(store, copies[0])
+    if store.startswith("postgresql"):
+        assert all(copy.read_bytes().startswith(b"PGDMP") for copy in copies)  # of pg_dump
+        return
+    for copy in copies:
+        assert verify(copy) == ()
+        assert Experiment.open(copy, "x").ask().id is not None
+    with pytest.raises(ValueError, match="there is no folder"):
+        backup(store, tmp_path / "no" / "copy.db")
+
+
+def test_the_migrations_make_the_tables_of_the_schema(bare):
+    Experiment.create(bare, "x", ["a", "b"])
+    with Store(bare).reading() as connection:
+        opts = {"compare_type": True, "version_table": VERSIONS}
+        context = MigrationContext.configure(connection, opts=opts)
+        assert compare_metadata(context, schema.metadata) == []
+
+
+def test_a_store_of_the_first_schema_opens(tmp_path):
+    """`tests/live/stores/first.sql` was written by the first version, and is never made anew."""
+    path = tmp_path / "first.db"
+    connection = sqlite3.connect(path)
+    connection.executescript(FIRST.read_text())
+    connection.close()
+    store = Store(path)
+    if store.revision() != _head():
+        with pytest.raises(StoreError, match="migrate"):
+            Experiment.open(path, "first")
+    store.migrate()
+    assert verify(store) == ()
+    experiment = Experiment.open(store, "first")
+    standing = experiment.standing()
+    assert standing.plays.sum() == 200 and standing.arms == ("a", "b", "c", "d")
+    assert experiment.ask().id is not None and verify(store) == ()
+    assert Experiment.open(store, "votes").standing().tick == 60
+
+
+def test_a_store_of_a_later_version_is_refused(store):
+    Experiment.create(store, "x", ["a", "b"])
+    with Store(store).writing() as connection:
+        connection.execute(text("UPDATE duelay_version SET version_num = '9999'"))
+    with pytest.raises(StoreError, match="later version of duelay"):
+        Experiment.open(store, "x")
+
+
+def test_processes_that_make_a_store_at_one_time_do_not_disturb_each_other(store):
+    found = []
+
+    def make(k):
+        try:
+            Experiment.create(store, f"x{k}", ["a", "b"]).close()
+        except Exception as error:
+            found.append(error)
+
+    threads = [threading.Thread(target=make, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not found and len(Experiment.names(store)) == 4
+
+
+def test_a_database_of_another_program_with_alembic_is_shared(store):
+    with Store(store).writing() as connection:
+        connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32))"))
+        connection.execute(text("INSERT INTO alembic_version VALUES ('abc123')"))
+    assert Experiment.create(store, "x", ["a", "b"]).ask().id is not None
+
+
+def test_a_file_that_is_no_store_is_refused(tmp_path):
+    path = tmp_path / "notes.db"
+    path.write_text("not a database at all, but long enough to look at " * 100)
+    with pytest.raises(StoreError, match="not a database"):
+        Experiment.open(path, "x")
