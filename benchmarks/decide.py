@@ -21,7 +21,7 @@ import pages
 from duelay import delays, theory
 from duelay.ledger import age_to, hear, record
 from duelay.ledger.delay_models.base import advance, convert, enter
-from duelay.ledger.evidence.eprocess import start_bets
+from duelay.ledger.evidence.eprocess import start_eprocess
 from duelay.ledger.evidence.stopping import NOBODY
 from duelay.policies.dispatch import pick
 from duelay.simulation import streams
@@ -88,7 +88,7 @@ def until_declared(runs: int) -> pages.Part:
 
 @numba.njit(nogil=True)
 def watch(
-    rule: Any, ledger: Any, bets: Any, world: Any, mu: Any, log_many: float, horizon: int,
+    rule: Any, ledger: Any, eprocess: Any, world: Any, mu: Any, log_many: float, horizon: int,
     batch: int, world_rng: Any, policy_rng: Any,
 ) -> Any:  # fmt: skip
     """Play a policy, bet beside it, and look at every tick.
@@ -104,9 +104,9 @@ def watch(
                 while entry != NO_ENTRY:
                     i, j, born = world.first[entry], world.second[entry], world.born[entry]
                     hear(ledger, i, j, born, t)
-                    convert(bets, born, t)
+                    convert(eprocess, born, t)
                     if i != j and missed == 0:
-                        n, wins = bets.wins[i, j] + bets.wins[j, i], bets.wins[i, j]
+                        n, wins = eprocess.wins[i, j] + eprocess.wins[j, i], eprocess.wins[i, j]
                         ratio = (
                             math.lgamma(wins + 0.5) + math.lgamma(n - wins + 0.5)
                             - math.lgamma(n + 1.0) - base
@@ -117,14 +117,14 @@ def watch(
                     entry = take_due(world, due)
             heard = t
         age_to(ledger, t)
-        advance(bets, t)
-        if bets.winner[0] != NOBODY and declared == 0:
+        advance(eprocess, t)
+        if eprocess.winner[0] != NOBODY and declared == 0:
             declared = t
         i, j = pick(rule, ledger, t, policy_rng)
-        bets.leader[0] = i
+        eprocess.leader[0] = i
         duel(world, i, j, t, world_rng)
         record(ledger, i, j, t)
-        enter(bets, i, j, t)
+        enter(eprocess, i, j, t)
     return declared, missed
 
 
@@ -136,7 +136,7 @@ def beside(policy: Any, problem: Any, law: str, batch: int, runs: int, horizon: 
     found = np.zeros((runs, 2))
     for run in range(runs):
         found[run] = watch(
-            policy.rule(k), policy.ledger(k), start_bets(ERROR, policy.window, k),
+            policy.rule(k), policy.ledger(k), start_eprocess(ERROR, policy.window, k),
             with_empty_queue(world), problem.matrix, log_many, horizon, batch, *streams(1, run),
         )  # fmt: skip
     return (found > 0).mean(axis=0)

@@ -88,14 +88,14 @@ def speed(folder: Path) -> list[pages.Part]:
 
 def fill(experiment: Experiment, n: int) -> None:
     """Let a store have n duels, a third of them answered, in groups of a thousand."""
-    desk, rng = experiment._desk, np.random.default_rng(0)
+    writer, rng = experiment._writer, np.random.default_rng(0)
     asked = experiment.standing().tick
     with tqdm(total=n - asked, leave=False, disable=None) as bar:
         while asked < n:
             asks = [Ask(None, None) for _ in range(min(1000, n - asked))]
-            desk._commit(list(asks))
+            writer._commit(list(asks))
             told = [Tell(ask.id, None, None) for ask in asks if rng.random() < 1 / 3]
-            desk._commit(list(told))
+            writer._commit(list(told))
             asked += len(asks)
             bar.update(len(asks))
 
@@ -141,7 +141,7 @@ class Clock:
             return float(self.value.value)
 
 
-def visit(experiment: Experiment, clock: Any, mu: Any, n: int, seed: Any) -> int:
+def browser(experiment: Experiment, clock: Any, mu: Any, n: int, seed: Any) -> int:
     """Let visitors come until n duels are shown or a winner is declared; return the duels."""
     rng, due = np.random.default_rng(seed), []
     arms = list(experiment.arms)
@@ -165,7 +165,7 @@ def _half(folder: str, value: Any, place: int, n_experiments: int, gates: Any) -
     for k in range(n_experiments):
         gates.wait()
         with Experiment.open(Path(folder) / f"{k}.db", "tied", clock=clock) as experiment:
-            visit(experiment, clock, np.full((2, 2), 0.5), DUELS // 2, (place, k))
+            browser(experiment, clock, np.full((2, 2), 0.5), DUELS // 2, (place, k))
         gates.wait()
 
 
@@ -233,7 +233,7 @@ def agreement(folder: Path, runs: int = RUNS) -> list[pages.Part]:
     for k in tqdm(range(runs), leave=False, disable=None):
         clock = Own()
         experiment = Experiment.create(folder / f"live{k}.db", "x", 3, window=_WINDOW, clock=clock)
-        live.append(visit(experiment, clock, CLEAR, 20_000, k))
+        live.append(browser(experiment, clock, CLEAR, 20_000, k))
         experiment.close()
     rows, means = [], []
     for name, stopped in (("live", np.array(live)), ("simulated", np.asarray(result.stopped))):

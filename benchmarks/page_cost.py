@@ -30,7 +30,7 @@ def measure(folder: Path, k: int) -> list[str]:
     experiment = fill(f"sqlite:///{folder}/{k}.db", n=N, k=k)
     with (
         chromium() as browser,
-        Served(experiment.store, clock=experiment._desk.clock) as served,
+        Served(experiment.store, clock=experiment._writer.clock) as served,
     ):
         views = []
         for _ in range(LOADS):

@@ -387,7 +387,7 @@ def told_bets(history, t, n_arms, law, last_age, gaps, weights, leaders=None, as
     return evidence
 
 
-def bets(history, t, n_arms, window, gaps, weights, leaders=None):
+def eprocess(history, t, n_arms, window, gaps, weights, leaders=None):
     """E_ij at the look of tick t: every duel's factor, multiplied for each gap and then mixed.
 
     With `leaders`, the arm that led each duel, only bettors on it take part. Returns the evidence,

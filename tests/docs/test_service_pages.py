@@ -268,7 +268,7 @@ def test_the_pages_name_every_metric_and_no_other(reader):
     assert used and used <= parts
 
 
-async def visit(app):
+async def browser(app):
     """Show a page twice and choose; return what a FastAPI application answers."""
     transport = httpx.ASGITransport(app)
     async with (
@@ -309,7 +309,7 @@ def check_visit(first, again, told):
 
 @pytest.mark.parametrize("title", ["fastapi", "fastapi, in full"])
 def test_a_fastapi_application_shows_a_duel_and_takes_its_conversion(shop, title):
-    check_visit(*asyncio.run(visit(application(shop, title, "FastAPI("))))
+    check_visit(*asyncio.run(browser(application(shop, title, "FastAPI("))))
 
 
 def test_a_flask_application_shows_a_duel_and_takes_its_conversion(shop):

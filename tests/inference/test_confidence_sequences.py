@@ -18,7 +18,7 @@ from duelay.inference.confidence_sequences import (
     shares,
 )
 from duelay.ledger import assume, open_ledger
-from duelay.ledger.evidence.eprocess import start_bets
+from duelay.ledger.evidence.eprocess import start_eprocess
 from duelay.logs.history import History
 from helpers import play_beside
 
@@ -133,7 +133,7 @@ def test_all_pairs_share_the_error_and_one_without_duels_is_unknown(law, decides
         n_arms=k, first=first, second=second, delay=np.where(heard, delay, np.nan),
         first_won=np.where(heard, 1.0, np.nan), window=window,
     )  # fmt: skip
-    assumed = start_bets(0.1, window, k, delay=law) if decides else assume(law, window, k)
+    assumed = start_eprocess(0.1, window, k, delay=law) if decides else assume(law, window, k)
     last = assumed.window if decides else window
     lower, upper = at_all_times(open_ledger(assumed, k, "coin"), history, 0.1)
     for i in range(k):

@@ -8,7 +8,7 @@ import pytest
 from duelay._core.jit.decorators import kernel
 from duelay.ledger.arms import reopen, with_arm
 from duelay.ledger.delay_models.base import advance, convert, enter
-from duelay.ledger.evidence.eprocess import start_bets
+from duelay.ledger.evidence.eprocess import start_eprocess
 from duelay.ledger.evidence.stopping import NOBODY, needed, passes_all
 from duelay.policies.decide import find_leader, find_rival
 
@@ -16,16 +16,16 @@ ERROR = 0.05
 
 
 def test_by_the_clock_there_is_room_for_arms_to_join_from_the_start():
-    assert start_bets(ERROR, None, 4).level == pytest.approx(math.log(4 / ERROR))
-    assert start_bets(ERROR, None, 4, by_clock=True).level == pytest.approx(math.log(5 / ERROR))
+    assert start_eprocess(ERROR, None, 4).level == pytest.approx(math.log(4 / ERROR))
+    assert start_eprocess(ERROR, None, 4, by_clock=True).level == pytest.approx(math.log(5 / ERROR))
 
 
 def test_a_late_comer_needs_more_and_the_others_keep_what_they_have():
-    bets = start_bets(ERROR, None, 3, by_clock=True)
-    bets.wealth[:] = np.arange(bets.wealth.size).reshape(bets.wealth.shape)
-    bets.best[0, 1], bets.winner[0] = 2.5, 0
-    wider = with_arm(with_arm(bets, ERROR), ERROR)
-    np.testing.assert_array_equal(wider.wealth[:3, :3], bets.wealth)
+    eprocess = start_eprocess(ERROR, None, 3, by_clock=True)
+    eprocess.wealth[:] = np.arange(eprocess.wealth.size).reshape(eprocess.wealth.shape)
+    eprocess.best[0, 1], eprocess.winner[0] = 2.5, 0
+    wider = with_arm(with_arm(eprocess, ERROR), ERROR)
+    np.testing.assert_array_equal(wider.wealth[:3, :3], eprocess.wealth)
     assert (wider.wealth[3:] == 0).all() and (wider.wealth[:, 3:] == 0).all()
     assert wider.best[0, 1] == 2.5 and wider.winner[0] == NOBODY
     assert wider.joined.tolist() == [0, 0, 0, 1, 2] and wider.present.all()
@@ -40,55 +40,55 @@ def test_a_late_comer_needs_more_and_the_others_keep_what_they_have():
 
 
 def test_who_has_not_passed_a_retired_arm_needs_more_over_each_that_is_left():
-    bets = with_arm(start_bets(ERROR, None, 3, by_clock=True), ERROR)
-    bets.present[2] = False
-    bets = reopen(bets, ERROR)
+    eprocess = with_arm(start_eprocess(ERROR, None, 3, by_clock=True), ERROR)
+    eprocess.present[2] = False
+    eprocess = reopen(eprocess, ERROR)
     base, more = math.log(4 / ERROR), math.log(4)
-    assert needed(bets, 0, 1) == pytest.approx(base + more)
-    assert needed(bets, 0, 3) == pytest.approx(base + more + math.log(2))
-    assert needed(bets, 3, 0) == pytest.approx(base + math.log(2) + more)
-    chances = [math.exp(base - needed(bets, 0, j)) for j in (1, 2, 3)]
+    assert needed(eprocess, 0, 1) == pytest.approx(base + more)
+    assert needed(eprocess, 0, 3) == pytest.approx(base + more + math.log(2))
+    assert needed(eprocess, 3, 0) == pytest.approx(base + math.log(2) + more)
+    chances = [math.exp(base - needed(eprocess, 0, j)) for j in (1, 2, 3)]
     assert sum(chances) <= 1  # of any arm as good as the first, together
-    bets.best[0, 2] = base
-    assert needed(bets, 0, 1) == pytest.approx(base)
-    bets.best[0, 1] = bets.best[0, 3] = base
-    assert passes_all(bets, 0) and not passes_all(bets, 1)
-    bets.present[2] = True  # it is back, and passed
-    assert passes_all(bets, 0)
+    eprocess.best[0, 2] = base
+    assert needed(eprocess, 0, 1) == pytest.approx(base)
+    eprocess.best[0, 1] = eprocess.best[0, 3] = base
+    assert passes_all(eprocess, 0) and not passes_all(eprocess, 1)
+    eprocess.present[2] = True  # it is back, and passed
+    assert passes_all(eprocess, 0)
 
 
 def test_a_winner_is_not_taken_for_granted_once_arms_change():
-    bets = start_bets(ERROR, None, 3, by_clock=True, winner_exists=True)
-    assert bets.level == pytest.approx(math.log(1 / ERROR))
-    assert not with_arm(bets, ERROR).winner_exists
-    assert reopen(bets, ERROR).level == pytest.approx(math.log(4 / ERROR))
+    eprocess = start_eprocess(ERROR, None, 3, by_clock=True, winner_exists=True)
+    assert eprocess.level == pytest.approx(math.log(1 / ERROR))
+    assert not with_arm(eprocess, ERROR).winner_exists
+    assert reopen(eprocess, ERROR).level == pytest.approx(math.log(4 / ERROR))
 
 
 def test_a_retired_arm_neither_leads_nor_is_a_rival():
     rng = np.random.default_rng(0)
-    bets = start_bets(ERROR, None, 4, by_clock=True)
-    bets.present[[0, 2]] = False
+    eprocess = start_eprocess(ERROR, None, 4, by_clock=True)
+    eprocess.present[[0, 2]] = False
     chosen = set()
     for _ in range(50):
-        leader = find_leader(bets, rng)
-        chosen |= {leader, find_rival(bets, leader, rng)}
+        leader = find_leader(eprocess, rng)
+        chosen |= {leader, find_rival(eprocess, leader, rng)}
     assert chosen == {1, 3}
 
 
 @kernel
-def play(bets, start, until, rng):
+def play(eprocess, start, until, rng):
     """Duels of two arms that are present, all tied, chosen at random and answered at once."""
-    k = bets.present.size
+    k = eprocess.present.size
     for t in range(start, until):
-        bets.now[0] = t
-        advance(bets, t)
+        eprocess.now[0] = t
+        advance(eprocess, t)
         i = j = 0
-        while i == j or not (bets.present[i] and bets.present[j]):
+        while i == j or not (eprocess.present[i] and eprocess.present[j]):
             i, j = int(rng.random() * k), int(rng.random() * k)
-        enter(bets, i, j, t)
+        enter(eprocess, i, j, t)
         if rng.random() < 0.5:
-            bets.now[0] = t + 1
-            convert(bets, t, t + 1)
+            eprocess.now[0] = t + 1
+            convert(eprocess, t, t + 1)
 
 
 @pytest.mark.compiled
@@ -97,16 +97,16 @@ def test_retiring_by_looking_declares_nobody_more_often_than_promised():
     k, runs, lucky, declared = 10, 60, 0, 0
     for seed in range(runs):
         rng = np.random.default_rng(seed)
-        bets = start_bets(ERROR, None, k, by_clock=True)
+        eprocess = start_eprocess(ERROR, None, k, by_clock=True)
         for t in range(1, 40_000, 200):
-            play(bets, t, t + 200, rng)
-            ahead = np.argwhere(bets.best >= bets.level)
-            if len(ahead) and not bets.has_changed:
+            play(eprocess, t, t + 200, rng)
+            ahead = np.argwhere(eprocess.best >= eprocess.level)
+            if len(ahead) and not eprocess.has_changed:
                 lucky += 1
-                bets.present[:] = np.isin(np.arange(k), ahead[0])
-                bets = reopen(bets, ERROR)
-            if bets.winner[0] != NOBODY:
+                eprocess.present[:] = np.isin(np.arange(k), ahead[0])
+                eprocess = reopen(eprocess, ERROR)
+            if eprocess.winner[0] != NOBODY:
                 break
-        declared += bets.winner[0] != NOBODY
+        declared += eprocess.winner[0] != NOBODY
     assert lucky > 2 * ERROR * runs  # who would have been declared at the level of the start
     assert declared / runs <= ERROR + 3 * math.sqrt(ERROR * (1 - ERROR) / runs)

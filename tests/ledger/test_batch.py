@@ -17,7 +17,7 @@ from duelay.ledger.evidence.batch import (
     touch_all,
     wait,
 )
-from duelay.ledger.evidence.eprocess import leave_open, settle_answer, start_bets
+from duelay.ledger.evidence.eprocess import leave_open, settle_answer, start_eprocess
 from duelay.ledger.evidence.silence import patience
 from duelay.ledger.evidence.stopping import NOBODY, weigh
 
@@ -28,13 +28,13 @@ SAME = (
 )  # fmt: skip
 
 
-def tell(bets, news):
+def tell(eprocess, news):
     """Settle rows of kind, first, second, first_won and delay; return the odds, nan for none."""
     columns = [np.array(column) for column in zip(*news, strict=True)] or [np.zeros(0)] * 5
     kind, first, second, won, delay = columns
     odds = np.full(len(news), np.nan)
     whole = (first.astype(np.int64), second.astype(np.int64))
-    settle(bets, kind.astype(np.int8), *whole, won.astype(float), delay.astype(float), odds)
+    settle(eprocess, kind.astype(np.int8), *whole, won.astype(float), delay.astype(float), odds)
     return odds
 
 
@@ -42,8 +42,8 @@ def tell(bets, news):
 def test_the_same_news_makes_the_same_evidence_wherever_duels_are_kept(is_vote):
     """Answers as they come, then the duels that have reached age W, oldest first, then a look."""
     rng, n_arms, window = np.random.default_rng(1), 3, 60.0
-    ledger = open_ledger(start_bets(0.05, window, n_arms, by_clock=True), n_arms, "coin")
-    away = open_ledger(start_bets(0.05, window, n_arms, by_clock=True), n_arms, "coin")
+    ledger = open_ledger(start_eprocess(0.05, window, n_arms, by_clock=True), n_arms, "coin")
+    away = open_ledger(start_eprocess(0.05, window, n_arms, by_clock=True), n_arms, "coin")
     if is_vote:
         ledger, away = for_votes(ledger), for_votes(away)
     mine, other = ledger.assumed, away.assumed
@@ -101,7 +101,7 @@ def test_several_rows_are_settled_one_after_the_other():
     rng, n_arms = np.random.default_rng(2), 3
     for is_vote in (False, True):
         one, each = (
-            start_bets(0.05, 60.0, n_arms, by_clock=True)._replace(is_vote=is_vote)
+            start_eprocess(0.05, 60.0, n_arms, by_clock=True)._replace(is_vote=is_vote)
             for _ in range(2)
         )
         kinds = rng.choice([ANSWERED, SILENT, MATURED, AFTERWARDS], size=80)
@@ -120,29 +120,33 @@ def test_several_rows_are_settled_one_after_the_other():
 
 
 def test_news_of_pairs_is_noted_once_and_self_duels_have_none():
-    bets = start_bets(0.05, 60.0, 4, by_clock=True)
+    eprocess = start_eprocess(0.05, 60.0, 4, by_clock=True)
     first, second = np.array([2, 1, 3, 0, 0]), np.array([1, 2, 3, 0, 3])
-    touch_all(bets, first, second)
-    assert bets.n_touched[0] == 2
-    assert bets.touched[:2].tolist() == [1 * 4 + 2, 0 * 4 + 3]
+    touch_all(eprocess, first, second)
+    assert eprocess.n_touched[0] == 2
+    assert eprocess.touched[:2].tolist() == [1 * 4 + 2, 0 * 4 + 3]
 
 
 def test_doubts_are_reckoned_without_a_look():
     """Of both arms of every pair with news, and of no other."""
-    bets = start_bets(0.05, 60.0, 4, by_clock=True)
+    eprocess = start_eprocess(0.05, 60.0, 4, by_clock=True)
     for i, j, won in ((0, 1, 1.0), (2, 1, 1.0), (3, 2, 0.0), (0, 3, 0.0)):
-        settle_answer(bets, i, j, won, NOBODY, 1.0)
-    bets.n[0, 2] = bets.n[2, 0] = 4.0  # of no news: nobody reads it
-    bets.lead[0, 2], bets.lead[2, 0] = -2.0, 2.0
-    doubt_anew(bets)
-    assert bets.n_touched[0] == 4 and (bets.log_evidence == 0).all() and bets.looked[0] == 0
+        settle_answer(eprocess, i, j, won, NOBODY, 1.0)
+    eprocess.n[0, 2] = eprocess.n[2, 0] = 4.0  # of no news: nobody reads it
+    eprocess.lead[0, 2], eprocess.lead[2, 0] = -2.0, 2.0
+    doubt_anew(eprocess)
+    assert (
+        eprocess.n_touched[0] == 4
+        and (eprocess.log_evidence == 0).all()
+        and eprocess.looked[0] == 0
+    )
     wanted = np.zeros((4, 4))
     for winner, loser in ((0, 1), (2, 1), (2, 3), (3, 0)):
         wanted[loser, winner] = weigh(1.0, -1.0)
-    np.testing.assert_array_equal(bets.doubt, wanted)
-    np.testing.assert_allclose(bets.doubts, wanted.sum(axis=1))
-    assert bets.doubts[1] == pytest.approx(2 * math.log(2))
-    nothing = start_bets(0.05, 60.0, 4, by_clock=True)
+    np.testing.assert_array_equal(eprocess.doubt, wanted)
+    np.testing.assert_allclose(eprocess.doubts, wanted.sum(axis=1))
+    assert eprocess.doubts[1] == pytest.approx(2 * math.log(2))
+    nothing = start_eprocess(0.05, 60.0, 4, by_clock=True)
     nothing.n[0, 1], nothing.lead[0, 1] = 4.0, -2.0
     doubt_anew(nothing)
     assert (nothing.doubts == 0).all()

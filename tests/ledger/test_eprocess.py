@@ -11,7 +11,7 @@ import naive
 from duelay import delays
 from duelay.ledger import age_to, hear, hear_vote, open_ledger, record
 from duelay.ledger.delay_models.base import evidence, expected, settles, vote
-from duelay.ledger.evidence.eprocess import GAPS, evidence_weights, start_bets
+from duelay.ledger.evidence.eprocess import GAPS, evidence_weights, start_eprocess
 from duelay.ledger.evidence.silence import answered_share, fix_kappa, patience, worth
 from duelay.ledger.evidence.stopping import NOBODY
 from duelay.problems import Problem
@@ -29,17 +29,17 @@ def test_the_evidence_is_the_product_of_its_bets(law, window):
 
     def check(t, history, pair, player):
         if t % 37 == 0:
-            bets = player._ledger.assumed
-            expected, wins, n_open = naive.bets(
+            eprocess = player._ledger.assumed
+            expected, wins, n_open = naive.eprocess(
                 history, t, player.n_arms, window, GAPS, evidence_weights()
             )
             off = ~np.eye(player.n_arms, dtype=bool)
-            np.testing.assert_allclose(np.exp(bets.log_evidence[off]), expected[off], rtol=1e-9)
-            np.testing.assert_array_equal(bets.wins, wins)
+            np.testing.assert_allclose(np.exp(eprocess.log_evidence[off]), expected[off], rtol=1e-9)
+            np.testing.assert_array_equal(eprocess.wins, wins)
             if pair[0] != pair[1]:  # this tick's duel is open, too
                 n_open[pair] += 1
                 n_open[pair[::-1]] += 1
-            np.testing.assert_array_equal(bets.n_open, n_open)
+            np.testing.assert_array_equal(eprocess.n_open, n_open)
             looks.append(expected.max())
 
     play_beside(policy, delays.parse(law), 260, check)
@@ -59,16 +59,22 @@ def test_where_the_law_is_told_the_evidence_is_the_likelihood_of_all_that_is_hea
     leaders, looks = [], []
 
     def check(t, history, pair, player):
-        bets = player._ledger.assumed
-        if bets.looked[0] == t - 1 and t > 80:
+        eprocess = player._ledger.assumed
+        if eprocess.looked[0] == t - 1 and t > 80:
             expected = naive.told_bets(
-                history[: t - 1], t, 4, delays.parse(law), bets.window, GAPS, evidence_weights(),
+                history[: t - 1],
+                t,
+                4,
+                delays.parse(law),
+                eprocess.window,
+                GAPS,
+                evidence_weights(),
                 leaders if winner_exists else None,
-            )  # fmt: skip
+            )
             off = ~np.eye(4, dtype=bool)
-            np.testing.assert_allclose(np.exp(bets.log_evidence[off]), expected[off], rtol=1e-9)
+            np.testing.assert_allclose(np.exp(eprocess.log_evidence[off]), expected[off], rtol=1e-9)
             looks.append(expected.max())
-        leaders.append(int(bets.leader[0]))
+        leaders.append(int(eprocess.leader[0]))
 
     play_beside(policy, delays.parse(law), 130, check)
     assert looks and max(looks) > 1.5
@@ -79,13 +85,13 @@ def test_a_told_law_by_pair_bets_with_the_law_of_the_pair():
     looks = []
 
     def check(t, history, pair, player):
-        bets = player._ledger.assumed
-        if bets.looked[0] == t - 1 and t > 80:
+        eprocess = player._ledger.assumed
+        if eprocess.looked[0] == t - 1 and t > 80:
             expected = naive.told_bets(
-                history[: t - 1], t, 4, law, bets.window, GAPS, evidence_weights()
+                history[: t - 1], t, 4, law, eprocess.window, GAPS, evidence_weights()
             )
             off = ~np.eye(4, dtype=bool)
-            np.testing.assert_allclose(np.exp(bets.log_evidence[off]), expected[off], rtol=1e-9)
+            np.testing.assert_allclose(np.exp(eprocess.log_evidence[off]), expected[off], rtol=1e-9)
             looks.append(t)
 
     play_beside(duelay.Decide(delay=law), law, 90, check)
@@ -96,7 +102,7 @@ def test_a_told_law_by_pair_bets_with_the_law_of_the_pair():
 @pytest.mark.parametrize("is_first", [True, False])
 def test_under_a_told_law_the_bet_on_the_worse_arm_never_grows(mu, is_first):
     tau = np.array([0.0, 0.1, 0.4, 0.4, 0.9])
-    told = start_bets(0.05, None, 2, delay=delays.Empirical(np.diff(tau))).told
+    told = start_eprocess(0.05, None, 2, delay=delays.Empirical(np.diff(tau))).told
     won = mu if is_first else 1.0 - mu  # of the arm shown first
     sign = 1.0 if is_first else -1.0
     for g in GAPS:
@@ -111,16 +117,16 @@ def test_under_a_told_law_the_bet_on_the_worse_arm_never_grows(mu, is_first):
 
 
 def test_under_a_told_law_nobody_looks_between_two_refreshments():
-    bets = start_bets(0.05, None, 2, delay=delays.Geometric(0.01))
-    ledger = open_ledger(bets, 2, "coin")
+    eprocess = start_eprocess(0.05, None, 2, delay=delays.Geometric(0.01))
+    ledger = open_ledger(eprocess, 2, "coin")
     for t in range(1, 100):
         age_to(ledger, t)
-        looked = int(bets.looked[0])
-        assert (looked + 1) % bets.told.period == 0 or looked == 0
+        looked = int(eprocess.looked[0])
+        assert (looked + 1) % eprocess.told.period == 0 or looked == 0
         record(ledger, 0, 1, t)
         if t % 2:
             hear(ledger, 0, 1, t, t + 1)
-    assert bets.told.period > 10 and looked > 80
+    assert eprocess.told.period > 10 and looked > 80
 
 
 @pytest.mark.parametrize("law", ["never:1,constant:1", "constant:1"])
@@ -136,15 +142,15 @@ def test_where_a_winner_exists_only_bettors_on_the_leader_take_part():
     leaders, rejected = [], []
 
     def check(t, history, pair, player):
-        bets = player._ledger.assumed
+        eprocess = player._ledger.assumed
         if t % 53 == 0:
-            expected, _, _ = naive.bets(history, t, 4, None, GAPS, evidence_weights(), leaders)
+            expected, _, _ = naive.eprocess(history, t, 4, None, GAPS, evidence_weights(), leaders)
             off = ~np.eye(4, dtype=bool)
-            np.testing.assert_allclose(np.exp(bets.log_evidence[off]), expected[off], rtol=1e-9)
+            np.testing.assert_allclose(np.exp(eprocess.log_evidence[off]), expected[off], rtol=1e-9)
             product = np.where(off, 0.05 + 0.95 * expected, 1.0).prod(axis=0)
-            assert (np.exp(bets.against) >= product * (1 - 1e-9)).all()  # the largest so far
-            rejected.append(int((bets.against >= math.log(1 / 0.05)).sum()))
-        leaders.append(int(bets.leader[0]))
+            assert (np.exp(eprocess.against) >= product * (1 - 1e-9)).all()  # the largest so far
+            rejected.append(int((eprocess.against >= math.log(1 / 0.05)).sum()))
+        leaders.append(int(eprocess.leader[0]))
 
     play_beside(duelay.Decide(winner_exists=True), delays.Geometric(0.3), 600, check)
     assert rejected[0] == 0 and rejected[-1] == 3
@@ -159,12 +165,12 @@ def test_a_bet_is_fair_at_one_half_whatever_the_law(kappa, mu):
     one = list(itertools.product((True, False), (True, False), law))
     for paths in itertools.product(one, repeat=2):
         chance = 1.0
-        bets = start_bets(0.05, 2, 2)  # W = 2, the window
-        bets.refit[0] = 99  # kappa stays
-        bets.kappa[0] = kappa
-        bets.silent_won[:] = np.log1p(2 * kappa * GAPS)
-        bets.silent_lost[:] = np.log1p(-2 * kappa * GAPS)
-        ledger = open_ledger(bets, 2, "coin")
+        eprocess = start_eprocess(0.05, 2, 2)  # W = 2, the window
+        eprocess.refit[0] = 99  # kappa stays
+        eprocess.kappa[0] = kappa
+        eprocess.silent_won[:] = np.log1p(2 * kappa * GAPS)
+        eprocess.silent_lost[:] = np.log1p(-2 * kappa * GAPS)
+        ledger = open_ledger(eprocess, 2, "coin")
         for t in range(1, 7):
             for born, (zero_first, won, delay) in enumerate(paths, start=1):
                 if won and born + delay == t and delay <= 2:
@@ -177,7 +183,7 @@ def test_a_bet_is_fair_at_one_half_whatever_the_law(kappa, mu):
                 chance *= 0.5 * (first_wins if won else 1 - first_wins) * law[delay]
                 record(ledger, *((0, 1) if zero_first else (1, 0)), t)
             if t >= 2:
-                expected[t - 1] += chance * math.exp(bets.log_evidence[0, 1])
+                expected[t - 1] += chance * math.exp(eprocess.log_evidence[0, 1])
     assert (expected[1:] <= 1 + 1e-12).all()
     if mu == 0.5:
         np.testing.assert_allclose(expected[1:], 1.0, rtol=1e-12)
@@ -186,46 +192,48 @@ def test_a_bet_is_fair_at_one_half_whatever_the_law(kappa, mu):
 
 
 def test_a_conversion_after_the_silence_was_settled_changes_no_evidence():
-    bets = start_bets(0.05, 3, 2)
-    ledger = open_ledger(bets, 2, "coin")
+    eprocess = start_eprocess(0.05, 3, 2)
+    ledger = open_ledger(eprocess, 2, "coin")
     record(ledger, 0, 1, 1)
     for t in range(2, 7):
         age_to(ledger, t)
-    before = bets.log_evidence.copy()
+    before = eprocess.log_evidence.copy()
     hear(ledger, 0, 1, 1, 6)
     age_to(ledger, 7)
-    assert bets.wins.sum() == 0 and ledger.conversions[0, 1] == 1
-    np.testing.assert_array_equal(bets.log_evidence, before)
+    assert eprocess.wins.sum() == 0 and ledger.conversions[0, 1] == 1
+    np.testing.assert_array_equal(eprocess.log_evidence, before)
 
 
 def test_nobody_looks_before_all_news_of_a_tick_is_booked():
     """60 conversions of one arm and then 60 of the other, in one tick: no evidence at all."""
-    bets = start_bets(0.05, None, 2)
-    ledger = open_ledger(bets, 2, "coin")
+    eprocess = start_eprocess(0.05, None, 2)
+    ledger = open_ledger(eprocess, 2, "coin")
     for t in range(1, 121):
         age_to(ledger, t)
         record(ledger, *((0, 1) if t <= 60 else (1, 0)), t)
     for born in range(1, 121):
         hear(ledger, *((0, 1) if born <= 60 else (1, 0)), born, 121)
     age_to(ledger, 121)
-    assert bets.best.max() == 0.0 and bets.winner[0] == NOBODY
+    assert eprocess.best.max() == 0.0 and eprocess.winner[0] == NOBODY
 
 
 def test_votes_bet_on_either_outcome_and_ties_on_none():
     ledger = duelay.Decide().start(2, feedback="votes")._ledger
-    bets = ledger.assumed
+    eprocess = ledger.assumed
     for t, first_won in enumerate((1.0, 1.0, 0.0, 0.5), start=1):
         age_to(ledger, t)
         record(ledger, 0, 1, t)
         hear_vote(ledger, 0, 1, first_won, t, t + 1)
     age_to(ledger, 5)
     product = (1 + 2 * GAPS) ** 2 * (1 - 2 * GAPS)
-    assert math.exp(bets.log_evidence[0, 1]) == pytest.approx((evidence_weights() * product).sum())
-    assert bets.wins.tolist() == [[0.0, 2.5], [1.5, 0.0]]
+    assert math.exp(eprocess.log_evidence[0, 1]) == pytest.approx(
+        (evidence_weights() * product).sum()
+    )
+    assert eprocess.wins.tolist() == [[0.0, 2.5], [1.5, 0.0]]
     for t in range(6, 200):  # silence is no answer, and tells nothing
         age_to(ledger, t)
         record(ledger, 0, 1, t)
-    assert bets.lead[0, 1] == 1.0
+    assert eprocess.lead[0, 1] == 1.0
 
 
 def test_the_weight_of_a_gap_is_the_stretch_around_it_on_a_bell():
@@ -237,20 +245,20 @@ def test_the_weight_of_a_gap_is_the_stretch_around_it_on_a_bell():
 
 
 def test_a_winner_needs_k_over_the_error_and_one_over_it_where_one_exists():
-    assert start_bets(0.1, None, 4).level == pytest.approx(math.log(40))
-    assert start_bets(0.1, None, 4, winner_exists=True).level == pytest.approx(math.log(10))
+    assert start_eprocess(0.1, None, 4).level == pytest.approx(math.log(40))
+    assert start_eprocess(0.1, None, 4, winner_exists=True).level == pytest.approx(math.log(10))
 
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("window, longest", [(None, 65536), (12, 12), (70_000, 65536)])
 def test_no_silence_is_waited_for_longer_than_the_window(window, longest):
-    bets = start_bets(0.1, window, 2)
-    assert bets.window == settles(bets) == longest
+    eprocess = start_eprocess(0.1, window, 2)
+    assert eprocess.window == settles(eprocess) == longest
 
 
 @pytest.mark.interpreted
 def test_silence_is_settled_at_four_mean_delays_and_later_while_little_is_heard():
-    bets = start_bets(0.05, 500, 2)
+    eprocess = start_eprocess(0.05, 500, 2)
     for n, total, age in (
         (0, 0, 500),
         (9, 90, 500),
@@ -258,9 +266,9 @@ def test_silence_is_settled_at_four_mean_delays_and_later_while_little_is_heard(
         (40, 403, 61),
         (20, 9999, 500),
     ):
-        bets.n_heard[0], bets.delays[0] = n, total
-        assert patience(bets) == age
-    told = start_bets(0.05, 500, 2, delay=delays.Constant(7))
+        eprocess.n_heard[0], eprocess.delays[0] = n, total
+        assert patience(eprocess) == age
+    told = start_eprocess(0.05, 500, 2, delay=delays.Constant(7))
     told.n_heard[0], told.delays[0] = 40, 80
     assert patience(told) == 7
 
@@ -274,83 +282,88 @@ def test_the_share_that_answers_is_guessed_low_while_little_is_known():
 
 @pytest.mark.interpreted
 def test_an_open_duel_is_worth_what_it_will_tell():
-    bets = start_bets(0.05, None, 2)
-    assert worth(bets) == 0.1  # before anything is known
-    bets.answered[0], bets.matured[0], bets.kappa[0] = 30, 90, 0.4
-    assert worth(bets) == pytest.approx(0.3 + 0.7 * 0.4**2)
-    assert worth(bets._replace(is_vote=True)) == 1.0
+    eprocess = start_eprocess(0.05, None, 2)
+    assert worth(eprocess) == 0.1  # before anything is known
+    eprocess.answered[0], eprocess.matured[0], eprocess.kappa[0] = 30, 90, 0.4
+    assert worth(eprocess) == pytest.approx(0.3 + 0.7 * 0.4**2)
+    assert worth(eprocess._replace(is_vote=True)) == 1.0
     for never, told in ((0.2, 0.8 / 1.2), (0.95, 0.1)):
         law = delays.Never(never, delays.Constant(3))
-        assert worth(start_bets(0.05, None, 2, delay=law)) == pytest.approx(told)
+        assert worth(start_eprocess(0.05, None, 2, delay=law)) == pytest.approx(told)
 
 
 @pytest.mark.interpreted
 def test_kappa_is_fixed_anew_after_every_20th_part_more():
-    bets = start_bets(0.05, None, 2)
-    bets.answered[0], bets.matured[0] = 30, 110
-    fix_kappa(bets)
+    eprocess = start_eprocess(0.05, None, 2)
+    eprocess.answered[0], eprocess.matured[0] = 30, 110
+    fix_kappa(eprocess)
     kappa = 0.5 / 1.5
-    assert bets.kappa[0] == pytest.approx(kappa) and bets.refit[0] == 116
-    np.testing.assert_allclose(np.exp(bets.silent_won), 1 + 2 * kappa * GAPS)
-    np.testing.assert_allclose(np.exp(bets.silent_lost), 1 - 2 * kappa * GAPS)
+    assert eprocess.kappa[0] == pytest.approx(kappa) and eprocess.refit[0] == 116
+    np.testing.assert_allclose(np.exp(eprocess.silent_won), 1 + 2 * kappa * GAPS)
+    np.testing.assert_allclose(np.exp(eprocess.silent_lost), 1 - 2 * kappa * GAPS)
 
 
 @pytest.mark.interpreted
 def test_a_silence_leads_by_kappa_and_counts_its_square():
-    bets = start_bets(0.05, 5, 3)
-    bets.refit[0] = 99
-    bets.kappa[0] = 0.4
-    ledger = open_ledger(bets, 3, "coin")
+    eprocess = start_eprocess(0.05, 5, 3)
+    eprocess.refit[0] = 99
+    eprocess.kappa[0] = 0.4
+    ledger = open_ledger(eprocess, 3, "coin")
     for t, pair in enumerate([(0, 1), (0, 1), (1, 0), (2, 2)], start=1):
         age_to(ledger, t)
         record(ledger, *pair, t)
-    assert bets.n_open.tolist() == [[0, 3, 0], [3, 0, 0], [0, 0, 0]]
+    assert eprocess.n_open.tolist() == [[0, 3, 0], [3, 0, 0], [0, 0, 0]]
     hear(ledger, 0, 1, 1, 5)
     for t in range(5, 11):
         age_to(ledger, t)
-    assert not bets.n_open.any() and (bets.matured[0], bets.answered[0]) == (3, 1)
-    assert (bets.n_heard[0], bets.delays[0], bets.oldest[0]) == (1, 4, 10)
+    assert not eprocess.n_open.any() and (eprocess.matured[0], eprocess.answered[0]) == (3, 1)
+    assert (eprocess.n_heard[0], eprocess.delays[0], eprocess.oldest[0]) == (1, 4, 10)
     lead, n = 1 - 0.4 + 0.4, 1 + 2 * 0.4**2
-    assert bets.lead[0, 1] == -bets.lead[1, 0] == pytest.approx(lead)
-    assert bets.n[0, 1] == bets.n[1, 0] == pytest.approx(n)
+    assert eprocess.lead[0, 1] == -eprocess.lead[1, 0] == pytest.approx(lead)
+    assert eprocess.n[0, 1] == eprocess.n[1, 0] == pytest.approx(n)
     plays = ledger.plays
-    assert evidence(bets, plays, plays, 0, 1) == pytest.approx((n, n, (n + lead) / 2))
-    assert evidence(bets, plays, plays, 1, 0) == pytest.approx((n, n, (n - lead) / 2))
-    assert expected(bets, plays, 0, 1) == pytest.approx(n / 2)
+    assert evidence(eprocess, plays, plays, 0, 1) == pytest.approx((n, n, (n + lead) / 2))
+    assert evidence(eprocess, plays, plays, 1, 0) == pytest.approx((n, n, (n - lead) / 2))
+    assert expected(eprocess, plays, 0, 1) == pytest.approx(n / 2)
 
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("winner_exists", [False, True])
 def test_a_vote_after_the_window_is_a_bet_unless_it_matters_who_led(winner_exists):
-    bets = start_bets(0.05, 3, 2, winner_exists=winner_exists)._replace(is_vote=True)
-    ledger = open_ledger(bets, 2, "coin")
+    eprocess = start_eprocess(0.05, 3, 2, winner_exists=winner_exists)._replace(is_vote=True)
+    ledger = open_ledger(eprocess, 2, "coin")
     record(ledger, 0, 1, 1)
     for t in range(2, 7):
         age_to(ledger, t)
-    assert not bets.n_open.any() and not bets.n.any()
-    vote(bets, 0, 1, 0.0, 1, 6)
-    assert bets.lead[1, 0] == bets.n[0, 1] == bets.wins[1, 0] == (0 if winner_exists else 1)
-    assert bets.n_heard[0] == 0 and not bets.n_open.any()
+    assert not eprocess.n_open.any() and not eprocess.n.any()
+    vote(eprocess, 0, 1, 0.0, 1, 6)
+    assert (
+        eprocess.lead[1, 0]
+        == eprocess.n[0, 1]
+        == eprocess.wins[1, 0]
+        == (0 if winner_exists else 1)
+    )
+    assert eprocess.n_heard[0] == 0 and not eprocess.n_open.any()
 
 
 @pytest.mark.interpreted
 def test_votes_close_their_duels_and_a_tie_counts_without_a_lead():
-    bets = start_bets(0.05, None, 3, winner_exists=True)._replace(is_vote=True)
-    ledger = open_ledger(bets, 3, "coin")
+    eprocess = start_eprocess(0.05, None, 3, winner_exists=True)._replace(is_vote=True)
+    ledger = open_ledger(eprocess, 3, "coin")
     for t, (pair, led) in enumerate([((0, 1), 0), ((1, 0), 0), ((0, 2), 2), ((1, 1), 1)], start=1):
-        bets.leader[0] = led
+        eprocess.leader[0] = led
         record(ledger, *pair, t)
-    assert bets.n_open.sum() == 6
+    assert eprocess.n_open.sum() == 6
     for born, pair, first_won in ((1, (0, 1), 1.0), (2, (1, 0), 0.0), (3, (0, 2), 0.5)):
-        vote(bets, *pair, first_won, born, 6)
-    vote(bets, 1, 1, 1.0, 4, 6)
-    assert not bets.n_open.any() and (bets.n_heard[0], bets.delays[0]) == (3, 5 + 4 + 3)
-    assert bets.wins.tolist() == [[0, 2, 0.5], [0, 0, 0], [0.5, 0, 0]]
-    assert bets.lead.tolist() == [[0, 2, 0], [-2, 0, 0], [0, 0, 0]]
-    assert bets.n.tolist() == [[0, 2, 1], [2, 0, 0], [1, 0, 0]]
-    np.testing.assert_allclose(bets.wealth[0, 1], 2 * np.log1p(2 * GAPS))
-    assert not bets.wealth[1].any() and not bets.wealth[2].any()  # nobody else led
-    assert np.argwhere(bets.is_touched).tolist() == [[0, 1], [0, 2]]
+        vote(eprocess, *pair, first_won, born, 6)
+    vote(eprocess, 1, 1, 1.0, 4, 6)
+    assert not eprocess.n_open.any() and (eprocess.n_heard[0], eprocess.delays[0]) == (3, 5 + 4 + 3)
+    assert eprocess.wins.tolist() == [[0, 2, 0.5], [0, 0, 0], [0.5, 0, 0]]
+    assert eprocess.lead.tolist() == [[0, 2, 0], [-2, 0, 0], [0, 0, 0]]
+    assert eprocess.n.tolist() == [[0, 2, 1], [2, 0, 0], [1, 0, 0]]
+    np.testing.assert_allclose(eprocess.wealth[0, 1], 2 * np.log1p(2 * GAPS))
+    assert not eprocess.wealth[1].any() and not eprocess.wealth[2].any()  # nobody else led
+    assert np.argwhere(eprocess.is_touched).tolist() == [[0, 1], [0, 2]]
 
 
 def test_the_path_keeps_the_past_in_little_room():

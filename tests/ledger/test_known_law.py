@@ -14,8 +14,8 @@ from duelay.ledger.evidence.known_law import (
     age_booked,
     kappa_at,
     last_age,
-    start_told,
-    start_told_in_time,
+    start_known_law,
+    start_known_law_in_time,
 )
 from duelay.problems import Problem
 from helpers import PROBLEM
@@ -40,14 +40,14 @@ interpreted = pytest.mark.interpreted
     ids=str,
 )
 def test_silence_is_listened_to_until_99_in_100_answers_have_come(law, last):
-    told = start_told(law, LONG, 2, GAPS)
+    told = start_known_law(law, LONG, 2, GAPS)
     assert last_age(told) == last
     np.testing.assert_allclose(told.tau[0], law.cdf(np.arange(last + 1)), rtol=1e-12)
 
 
 @interpreted
 def test_a_law_without_answers_is_listened_to_for_a_tick_and_tells_nothing():
-    told = start_told(delays.Never(1.0, delays.Constant(1)), LONG, 2, GAPS)
+    told = start_known_law(delays.Never(1.0, delays.Constant(1)), LONG, 2, GAPS)
     assert last_age(told) == 1 and told.worth == 0.0
     assert not told.kappa.any() and not told.won.any() and not told.lost.any()
 
@@ -55,15 +55,15 @@ def test_a_law_without_answers_is_listened_to_for_a_tick_and_tells_nothing():
 @interpreted
 def test_a_pair_that_never_answers_keeps_nobody_waiting():
     never, law = delays.Never(1.0, delays.Constant(1)), delays.Geometric(0.1)
-    told = start_told(delays.ByPair.of(2, lambda i, j: never if i > j else law), LONG, 2, GAPS)
-    assert last_age(told) == last_age(start_told(law, LONG, 2, GAPS))
+    told = start_known_law(delays.ByPair.of(2, lambda i, j: never if i > j else law), LONG, 2, GAPS)
+    assert last_age(told) == last_age(start_known_law(law, LONG, 2, GAPS))
 
 
 @interpreted
 @pytest.mark.parametrize("longest, last", [(64, 16), (9, 2), (4, 1), (3, 1)])
 def test_the_laws_of_many_pairs_share_the_room(longest, last):
     law = delays.ByPair.of(2, lambda i, j: delays.Geometric(0.01 * (1 + i + 2 * j)))
-    told = start_told(law, longest, 2, GAPS)
+    told = start_known_law(law, longest, 2, GAPS)
     assert told.tau.shape == (4, last + 1)
     assert len(np.unique(told.law)) == 4
 
@@ -71,12 +71,12 @@ def test_the_laws_of_many_pairs_share_the_room(longest, last):
 @interpreted
 @pytest.mark.parametrize("last, period", [(1, 1), (32, 1), (33, 2), (64, 2), (65, 3), (320, 10)])
 def test_silences_are_brought_up_to_date_at_each_32nd_part(last, period):
-    assert start_told(delays.Constant(last), LONG, 2, GAPS).period == period
+    assert start_known_law(delays.Constant(last), LONG, 2, GAPS).period == period
 
 
 @interpreted
 def test_what_a_silence_is_worth_grows_with_the_answers_that_should_have_come():
-    told = start_told(delays.Empirical([0.2, 0.3, 0.4]), LONG, 2, GAPS)
+    told = start_known_law(delays.Empirical([0.2, 0.3, 0.4]), LONG, 2, GAPS)
     kappa = [0.0, 0.2 / 1.8, 0.5 / 1.5, 0.9 / 1.1]
     np.testing.assert_allclose(told.kappa, [kappa], rtol=1e-12)
     np.testing.assert_allclose(np.exp(told.won[0, 2]), 1 + 2 * kappa[2] * GAPS, rtol=1e-12)
@@ -86,7 +86,7 @@ def test_what_a_silence_is_worth_grows_with_the_answers_that_should_have_come():
 
 @interpreted
 def test_the_age_booked_is_that_of_the_last_refreshment():
-    told = start_told(delays.Constant(9), LONG, 2, GAPS)
+    told = start_known_law(delays.Constant(9), LONG, 2, GAPS)
     assert age_booked(told, 1) == 0
     told.fresh[0] = 7
     assert [age_booked(told, born) for born in (3, 6, 7, 8)] == [4, 1, 0, 0]
@@ -105,7 +105,7 @@ LAWS_IN_TIME = {
 @pytest.mark.parametrize("name", LAWS_IN_TIME)
 def test_by_the_clock_a_silence_is_worth_what_the_law_says_at_its_age(name):
     law = LAWS_IN_TIME[name]
-    told = start_told_in_time(law, math.inf, 2, GAPS)
+    told = start_known_law_in_time(law, math.inf, 2, GAPS)
     assert law.cdf(last_age(told)) >= 0.99 * (1 - law.never) - 1e-9
     assert told.period == last_age(told) / 32
     rng = np.random.default_rng(0)
@@ -121,8 +121,8 @@ def test_by_the_clock_a_silence_is_worth_what_the_law_says_at_its_age(name):
 @interpreted
 def test_by_the_clock_a_window_ends_what_is_listened_to_and_no_answer_is_worth_nothing():
     law = delays.Exponential("20m")
-    assert last_age(start_told_in_time(law, 600.0, 2, GAPS)) == 600.0
-    nobody = start_told_in_time(delays.Never(1.0, law), math.inf, 2, GAPS)
+    assert last_age(start_known_law_in_time(law, 600.0, 2, GAPS)) == 600.0
+    nobody = start_known_law_in_time(delays.Never(1.0, law), math.inf, 2, GAPS)
     assert nobody.worth == 0.0 and kappa_at(nobody, 0, 1e6) == 0.0
 
 
@@ -157,16 +157,16 @@ def test_by_the_clock_the_evidence_is_the_likelihood_of_all_that_is_heard(law, w
     leaders, looks = [], []
 
     def check(number, now, past, player):
-        bets = player._ledger.assumed
-        if bets.looked[0] == number and number > 60:
+        eprocess = player._ledger.assumed
+        if eprocess.looked[0] == number and number > 60:
             expected = naive.told_bets(
-                past, now, 4, law, bets.window, GAPS, evidence_weights(),
+                past, now, 4, law, eprocess.window, GAPS, evidence_weights(),
                 leaders if winner_exists else None, at,
             )  # fmt: skip
             off = ~np.eye(4, dtype=bool)
-            np.testing.assert_allclose(np.exp(bets.log_evidence[off]), expected[off], rtol=1e-4)
+            np.testing.assert_allclose(np.exp(eprocess.log_evidence[off]), expected[off], rtol=1e-4)
             looks.append(expected.max())
-        leaders.append(int(bets.leader[0]))
+        leaders.append(int(eprocess.leader[0]))
 
     play_by_clock(duelay.Decide(delay=law, winner_exists=winner_exists), law, at, check)
     assert len(looks) > 3 and max(looks) > 1.5

@@ -8,7 +8,7 @@ import pytest
 import naive
 from duelay.ledger import age_to, hear, open_ledger, record
 from duelay.ledger.arms import reopen
-from duelay.ledger.evidence.eprocess import PATH, start_bets
+from duelay.ledger.evidence.eprocess import PATH, start_eprocess
 from duelay.ledger.evidence.stopping import (
     NOBODY,
     all_evidence,
@@ -28,15 +28,15 @@ pytestmark = pytest.mark.interpreted  # the same lines compiled are met by every
 
 def won_in_turn(winners, n_arms=2, **told):
     """Bets and their ledger when duels (i, j) were won by i, one a tick, heard a tick later."""
-    bets = start_bets(0.05, None, n_arms)._replace(**told)
-    ledger = open_ledger(bets, n_arms, "coin")
+    eprocess = start_eprocess(0.05, None, n_arms)._replace(**told)
+    ledger = open_ledger(eprocess, n_arms, "coin")
     for t, (i, j) in enumerate(winners, start=1):
         age_to(ledger, t)
-        bets.leader[0] = i
+        eprocess.leader[0] = i
         record(ledger, i, j, t)
         hear(ledger, i, j, t, t + 1)
     age_to(ledger, len(winners) + 1)
-    return bets
+    return eprocess
 
 
 @pytest.mark.parametrize("far", [0.0, 1e4, -1e4])
@@ -68,26 +68,32 @@ def test_where_nothing_was_told_a_lead_by_rounding_weighs_nothing():
     assert weigh(0.0, -1e-17) == 0.0
 
 
-def n_passed(bets):
+def n_passed(eprocess):
     """How many others each arm has passed."""
-    k = range(bets.doubts.size)
-    return [sum(is_passed(bets, i, j) for j in k if j != i) for i in k]
+    k = range(eprocess.doubts.size)
+    return [sum(is_passed(eprocess, i, j) for j in k if j != i) for i in k]
 
 
 def test_evidence_that_just_reaches_the_level_is_counted_once():
     evidence = won_in_turn([(0, 1)] * 9, 3).log_evidence[0, 1]
-    bets = won_in_turn([(0, 1)] * 9, 3, level=evidence)
-    assert n_passed(bets) == [1, 0, 0] and bets.winner[0] == NOBODY
-    assert is_passed(bets, 0, 1) and not is_passed(bets, 1, 0) and not is_passed(bets, 0, 2)
-    bets = won_in_turn([(0, 1)] * 15, 3, level=evidence)
-    assert n_passed(bets) == [1, 0, 0] and bets.winner[0] == NOBODY
+    eprocess = won_in_turn([(0, 1)] * 9, 3, level=evidence)
+    assert n_passed(eprocess) == [1, 0, 0] and eprocess.winner[0] == NOBODY
+    assert (
+        is_passed(eprocess, 0, 1)
+        and not is_passed(eprocess, 1, 0)
+        and not is_passed(eprocess, 0, 2)
+    )
+    eprocess = won_in_turn([(0, 1)] * 15, 3, level=evidence)
+    assert n_passed(eprocess) == [1, 0, 0] and eprocess.winner[0] == NOBODY
 
 
 def test_whoever_has_passed_all_others_is_declared_and_stays_so():
     level = won_in_turn([(0, 1)] * 9, 3).log_evidence[0, 1]
-    bets = won_in_turn([(1, 0)] * 9 + [(1, 2)] * 9 + [(2, 1)] * 60 + [(2, 0)] * 60, 3, level=level)
-    assert n_passed(bets) == [0, 2, 2]
-    assert (bets.winner[0], bets.declared[0]) == (1, 18)
+    eprocess = won_in_turn(
+        [(1, 0)] * 9 + [(1, 2)] * 9 + [(2, 1)] * 60 + [(2, 0)] * 60, 3, level=level
+    )
+    assert n_passed(eprocess) == [0, 2, 2]
+    assert (eprocess.winner[0], eprocess.declared[0]) == (1, 18)
 
 
 @pytest.mark.parametrize("has_changed", [False, True])
@@ -95,22 +101,22 @@ def test_whoever_has_passed_all_others_is_declared_and_stays_so():
 def test_an_arm_s_evidence_is_the_least_in_its_row_less_what_it_owes(zeros, has_changed):
     rng, k, error = np.random.default_rng(5), 7, 0.05
     for _ in range(50):
-        bets = start_bets(error, None, k)
-        bets.best[:] = np.where(rng.random((k, k)) < zeros, 0.0, rng.exponential(3.0, (k, k)))
+        eprocess = start_eprocess(error, None, k)
+        eprocess.best[:] = np.where(rng.random((k, k)) < zeros, 0.0, rng.exponential(3.0, (k, k)))
         if has_changed:
-            bets.joined[5:] = [1, 2]
-            bets.present[rng.integers(1, k)] = False
-            bets = reopen(bets, error)
+            eprocess.joined[5:] = [1, 2]
+            eprocess.present[rng.integers(1, k)] = False
+            eprocess = reopen(eprocess, error)
         needs, found = np.zeros((k, k)), np.zeros(k)
-        need_all(bets, needs)
+        need_all(eprocess, needs)
         if has_changed:  # then an arm may have less than none, and not where it has just none
-            bets.best[1:, 0] = needs[1:, 0] - bets.level
-        all_evidence(bets, found)
+            eprocess.best[1:, 0] = needs[1:, 0] - eprocess.level
+        all_evidence(eprocess, found)
         least = [
             min(
-                bets.best[i, j] - needs[i, j] + bets.level
+                eprocess.best[i, j] - needs[i, j] + eprocess.level
                 for j in range(k)
-                if j != i and bets.present[j]
+                if j != i and eprocess.present[j]
             )
             for i in range(k)
         ]
@@ -118,48 +124,50 @@ def test_an_arm_s_evidence_is_the_least_in_its_row_less_what_it_owes(zeros, has_
 
 
 def test_an_arm_s_evidence_is_the_least_that_it_ever_had_over_an_opponent():
-    bets = start_bets(0.05, None, 3)
-    bets.best[:] = [[0.0, 5.0, 4.0], [1.0, 0.0, 2.0], [3.0, 0.5, 0.0]]
-    assert [arm_evidence(bets, i) for i in range(3)] == [4.0, 1.0, 0.5]
-    bets = start_bets(0.05, None, 3, winner_exists=True)
-    bets.against[:] = [3.0, 1.0, 2.0]
-    assert [arm_evidence(bets, i) for i in range(3)] == [1.0, 2.0, 1.0]
+    eprocess = start_eprocess(0.05, None, 3)
+    eprocess.best[:] = [[0.0, 5.0, 4.0], [1.0, 0.0, 2.0], [3.0, 0.5, 0.0]]
+    assert [arm_evidence(eprocess, i) for i in range(3)] == [4.0, 1.0, 0.5]
+    eprocess = start_eprocess(0.05, None, 3, winner_exists=True)
+    eprocess.against[:] = [3.0, 1.0, 2.0]
+    assert [arm_evidence(eprocess, i) for i in range(3)] == [1.0, 2.0, 1.0]
 
 
 @pytest.mark.parametrize("n_arms", [2, 3, 5])
 def test_the_evidence_against_an_arm_is_the_largest_product_of_all_over_it(n_arms):
-    bets = start_bets(1e-9, None, n_arms, winner_exists=True)
+    eprocess = start_eprocess(1e-9, None, n_arms, winner_exists=True)
     rng, largest = np.random.default_rng(0), np.ones(n_arms)
     for t in range(2, 30):
-        bets.log_evidence[:] = rng.normal(0.0, 1.5, size=(n_arms, n_arms))
+        eprocess.log_evidence[:] = rng.normal(0.0, 1.5, size=(n_arms, n_arms))
         j = int(rng.integers(n_arms))
-        over = [math.exp(bets.log_evidence[i, j]) for i in range(n_arms) if i != j]
+        over = [math.exp(eprocess.log_evidence[i, j]) for i in range(n_arms) if i != j]
         largest[j] = max(largest[j], math.prod(0.05 + 0.95 * each for each in over))
-        reject(bets, j, t)
-        np.testing.assert_allclose(np.exp(bets.against), largest, rtol=1e-9)
-    bets.log_evidence[:] = 5e3
-    reject(bets, 0, 30)
-    assert bets.against[0] == pytest.approx((n_arms - 1) * (5e3 + math.log(0.95)))
+        reject(eprocess, j, t)
+        np.testing.assert_allclose(np.exp(eprocess.against), largest, rtol=1e-9)
+    eprocess.log_evidence[:] = 5e3
+    reject(eprocess, 0, 30)
+    assert eprocess.against[0] == pytest.approx((n_arms - 1) * (5e3 + math.log(0.95)))
 
 
 def test_where_a_winner_exists_the_last_arm_not_rejected_is_declared():
-    bets = start_bets(0.05, None, 4, winner_exists=True)
+    eprocess = start_eprocess(0.05, None, 4, winner_exists=True)
     for t, loser in ((5, 3), (7, 0), (9, 1)):
-        assert bets.winner[0] == NOBODY
-        bets.log_evidence[2, loser] = 20.0
-        reject(bets, loser, t)
-        assert is_passed(bets, 2, loser) and not is_passed(bets, loser, 2)
-    assert (bets.winner[0], bets.declared[0]) == (2, 8)
-    bets.log_evidence[:, 2] = 20.0  # too late
-    reject(bets, 2, 11)
-    assert (bets.winner[0], bets.declared[0]) == (2, 8)
+        assert eprocess.winner[0] == NOBODY
+        eprocess.log_evidence[2, loser] = 20.0
+        reject(eprocess, loser, t)
+        assert is_passed(eprocess, 2, loser) and not is_passed(eprocess, loser, 2)
+    assert (eprocess.winner[0], eprocess.declared[0]) == (2, 8)
+    eprocess.log_evidence[:, 2] = 20.0  # too late
+    reject(eprocess, 2, 11)
+    assert (eprocess.winner[0], eprocess.declared[0]) == (2, 8)
 
 
 def test_where_a_winner_exists_evidence_that_just_reaches_the_level_rejects():
-    bets = start_bets(0.05, None, 3, winner_exists=True)
-    bets.log_evidence[:, 1] = 2.5
-    reject(bets, 1, 4)
-    same = start_bets(0.05, None, 3, winner_exists=True)._replace(level=float(bets.against[1]))
+    eprocess = start_eprocess(0.05, None, 3, winner_exists=True)
+    eprocess.log_evidence[:, 1] = 2.5
+    reject(eprocess, 1, 4)
+    same = start_eprocess(0.05, None, 3, winner_exists=True)._replace(
+        level=float(eprocess.against[1])
+    )
     for j, t in ((1, 4), (2, 6)):
         assert same.winner[0] == NOBODY
         same.log_evidence[:, j] = 2.5
@@ -169,33 +177,33 @@ def test_where_a_winner_exists_evidence_that_just_reaches_the_level_rejects():
 
 
 def test_a_look_takes_news_of_every_pair_once_and_forgets_it():
-    bets = start_bets(0.05, None, 3)
+    eprocess = start_eprocess(0.05, None, 3)
     for i, j in ((2, 1), (1, 2), (0, 2)):
-        touch(bets, i, j)
-    assert bets.touched[: bets.n_touched[0]].tolist() == [5, 2]
-    assert np.argwhere(bets.is_touched).tolist() == [[0, 2], [1, 2]]
-    bets.wealth[:] = 1.0
-    look(bets, 8)
+        touch(eprocess, i, j)
+    assert eprocess.touched[: eprocess.n_touched[0]].tolist() == [5, 2]
+    assert np.argwhere(eprocess.is_touched).tolist() == [[0, 2], [1, 2]]
+    eprocess.wealth[:] = 1.0
+    look(eprocess, 8)
     seen = np.array([[0, 0, 1], [0, 0, 1], [1, 1, 0]])
-    np.testing.assert_allclose(bets.log_evidence, seen, atol=1e-12)
-    assert not bets.is_touched.any() and bets.looked[0] == 7
-    touch(bets, 1, 0)
-    look(bets, 9)
-    np.testing.assert_allclose(bets.log_evidence, 1.0 - np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(eprocess.log_evidence, seen, atol=1e-12)
+    assert not eprocess.is_touched.any() and eprocess.looked[0] == 7
+    touch(eprocess, 1, 0)
+    look(eprocess, 9)
+    np.testing.assert_allclose(eprocess.log_evidence, 1.0 - np.eye(3), atol=1e-12)
 
 
 @pytest.mark.parametrize("every", [1, 3, 7])
 def test_the_path_is_what_the_evidence_was_at_the_moments_that_are_kept(every):
-    bets = start_bets(0.05, None, 3)
+    eprocess = start_eprocess(0.05, None, 3)
     rng, past, kept, stride = np.random.default_rng(0), {}, [], 1
     for t in range(1, 700 * every, every):
-        bets.best[:] += rng.random((3, 3))
-        past[t - 1] = [arm_evidence(bets, i) for i in range(3)]
-        look(bets, t)
+        eprocess.best[:] += rng.random((3, 3))
+        past[t - 1] = [arm_evidence(eprocess, i) for i in range(3)]
+        look(eprocess, t)
         if len(kept) == PATH and (t - 1) // stride > kept[-1] // stride:
             kept, stride = kept[::2], 2 * stride
         if not kept or (t - 1) // stride > kept[-1] // stride:
             kept.append(t - 1)
-        assert bets.stride[0] == stride
-        assert bets.path_tick[: bets.path_size[0]].tolist() == kept
-    np.testing.assert_array_equal(bets.path[: len(kept)], [past[tick] for tick in kept])
+        assert eprocess.stride[0] == stride
+        assert eprocess.path_tick[: eprocess.path_size[0]].tolist() == kept
+    np.testing.assert_array_equal(eprocess.path[: len(kept)], [past[tick] for tick in kept])

@@ -4,7 +4,7 @@ import heapq
 
 import numpy as np
 
-from duelay.live.writes.writer import Act
+from duelay.live.writes.writer import Operation
 
 
 class Hours:
@@ -22,10 +22,10 @@ class Hours:
 
 def settle(experiment):
     """Settle what is due now, and look."""
-    experiment._desk.submit(Act(lambda *_: None, settles=True))
+    experiment._writer.submit(Operation(lambda *_: None, settles=True))
 
 
-def visit(experiment, hours, n, mu, seed=0, *, every=10.0, mean=300.0, never=0.2, votes=False,
+def browser(experiment, hours, n, mu, seed=0, *, every=10.0, mean=300.0, never=0.2, votes=False,
           before=lambda: None, units=lambda k: None):  # fmt: skip
     """Let n visitors come; each answers after a while, or never. Stop when a winner is declared.
 
@@ -55,4 +55,4 @@ def visit(experiment, hours, n, mu, seed=0, *, every=10.0, mean=300.0, never=0.2
 def book_of(experiment):
     """What the store has of it."""
     with experiment.store.reading() as connection:
-        return experiment._desk.read_book(connection)
+        return experiment._writer.read_state(connection)

@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import event
 
 from duelay.live import Experiment, StoreError, verify
-from duelay.live.writes.writer import Desk
+from duelay.live.writes.writer import Writer
 from live.crowd import NAMES, Workers, check
 from service.served import wait_until
 
@@ -87,9 +87,9 @@ def test_a_patient_caller_waits_for_a_database_that_is_away(postgresql, monkeypa
         experiment = Experiment.create(store, "buttons", ["red", "green", "blue"])
         duel, results = experiment.ask(), []
         calls = [lambda: experiment.ask().first, lambda: experiment.tell(duel)]
-        write, tries = Desk._write, []
+        write, tries = Writer._write, []
         monkeypatch.setattr(
-            Desk, "_write", lambda *words, **more: tries.append(1) or write(*words, **more)
+            Writer, "_write", lambda *words, **more: tries.append(1) or write(*words, **more)
         )
         with away(postgresql, "fast"):
             threads = [threading.Thread(target=lambda call=call: results.append(call()))

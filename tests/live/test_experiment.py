@@ -16,7 +16,7 @@ from duelay.live import (
     UnknownExperimentError,
     verify,
 )
-from live.hours import Hours, book_of, settle, visit
+from live.hours import Hours, book_of, browser, settle
 
 ARMS = ["red", "green", "blue"]
 
@@ -130,7 +130,7 @@ def test_units_and_keys_may_be_numbers(experiment):
 
 def test_once_declared_the_winner_is_shown_alone(store, hours):
     experiment = Experiment.create(store, "x", ["a", "b"], clock=hours, window="1h")
-    shown = visit(experiment, hours, 500, [[0.5, 1.0], [0.0, 0.5]])
+    shown = browser(experiment, hours, 500, [[0.5, 1.0], [0.0, 0.5]])
     assert shown < 500
     assert experiment.ask() == LiveDuel(None, None, None, True, "a")
     assert experiment.standing().winner == 0
@@ -139,7 +139,7 @@ def test_once_declared_the_winner_is_shown_alone(store, hours):
 
 def test_a_share_of_duels_goes_on_after_the_declaration(store, hours):
     experiment = Experiment.create(store, "x", ["a", "b"], clock=hours, share=0.3)
-    visit(experiment, hours, 500, [[0.5, 1.0], [0.0, 0.5]])
+    browser(experiment, hours, 500, [[0.5, 1.0], [0.0, 0.5]])
     asks = [experiment.ask() for _ in range(200)]
     shown = [duel for duel in asks if duel.id is not None]
     assert 30 <= len(shown) <= 90  # 60 expected, five standard errors
@@ -162,7 +162,7 @@ def test_a_pause_asks_nothing_and_hears_all(store, experiment, hours):
 
 def test_arms_come_and_go_in_all_processes(store, experiment, hours):
     other = Experiment.open(store, "x", clock=hours)
-    visit(experiment, hours, 30, np.full((3, 3), 0.5))
+    browser(experiment, hours, 30, np.full((3, 3), 0.5))
     experiment.add_arm("yellow")
     other.retire_arm("red")
     experiment.retire_arm("red")  # again: nothing changes
@@ -182,7 +182,7 @@ def test_arms_come_and_go_in_all_processes(store, experiment, hours):
 
 def test_a_declaration_is_withdrawn_when_an_arm_joins(store, hours):
     experiment = Experiment.create(store, "x", ["a", "b"], clock=hours)
-    visit(experiment, hours, 500, [[0.5, 1.0], [0.0, 0.5]])
+    browser(experiment, hours, 500, [[0.5, 1.0], [0.0, 0.5]])
     experiment.add_arm("c")
     assert experiment.standing().winner is None
     assert not experiment.ask().settled
@@ -214,9 +214,9 @@ def test_a_conversion_is_of_the_first_alone(experiment):
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_an_export_is_what_estimate_reads(store, hours, tmp_path, ending):
     experiment = Experiment.create(store, "x", ["a", "b", "c"], clock=hours, window="1h")
-    visit(experiment, hours, 60, np.full((3, 3), 0.5), units=lambda k: f"v{k % 50}")
+    browser(experiment, hours, 60, np.full((3, 3), 0.5), units=lambda k: f"v{k % 50}")
     experiment.add_arm("d")
-    visit(experiment, hours, 20, np.full((4, 4), 0.5), seed=1)
+    browser(experiment, hours, 20, np.full((4, 4), 0.5), seed=1)
     path = experiment.export(tmp_path / f"x.{ending}")
     told = experiment.history()
     history = duelay.History.read(path, window="1h", arms=told.arms)
@@ -352,11 +352,11 @@ def test_a_path_is_a_file_of_sqlite(tmp_path):
 
 def test_what_is_told_survives_a_restart(store, hours):
     experiment = Experiment.create(store, "x", ARMS, clock=hours, window="1h")
-    visit(experiment, hours, 40, np.full((3, 3), 0.5))
+    browser(experiment, hours, 40, np.full((3, 3), 0.5))
     before = book_of(experiment)
     experiment.close()
     after = Experiment.open(store, "x", clock=hours)
-    visit(after, hours, 40, np.full((3, 3), 0.5), seed=1)
+    browser(after, hours, 40, np.full((3, 3), 0.5), seed=1)
     assert (book_of(after).ledger.plays >= before.ledger.plays).all()
     assert after.standing().tick == 80 and after.policy == experiment.policy
     assert verify(store) == ()
@@ -385,7 +385,7 @@ def test_a_clock_that_is_behind_is_said_and_time_stands(store, hours):
 @pytest.mark.parametrize("n_arms", [2, 30])
 def test_odd_sizes(store, hours, goal, n_arms):
     experiment = Experiment.create(store, "x", n_arms, goal=goal, clock=hours, window=None)
-    visit(experiment, hours, 20, np.full((n_arms, n_arms), 0.5), never=1.0)
+    browser(experiment, hours, 20, np.full((n_arms, n_arms), 0.5), never=1.0)
     standing = experiment.standing()
     assert standing.tick == 20 and standing.winner is None
     assert "nothing has been heard" in str(standing)

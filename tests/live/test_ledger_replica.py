@@ -5,7 +5,7 @@ import pytest
 
 import duelay
 from duelay.live import Experiment, verify
-from live.hours import Hours, book_of, settle, visit
+from live.hours import Hours, book_of, browser, settle
 
 LEARNS = "double-thompson:delay=learn"
 MU = np.array([[0.5, 0.6, 0.7], [0.4, 0.5, 0.6], [0.3, 0.4, 0.5]])
@@ -13,11 +13,11 @@ MU = np.array([[0.5, 0.6, 0.7], [0.4, 0.5, 0.6], [0.3, 0.4, 0.5]])
 
 def read(experiment):
     """The ledger, brought up to date now."""
-    follower = experiment._desk._chooser.follower
+    replica = experiment._writer._selector.replica
     with experiment.store.writing() as connection:
-        book = experiment._desk.read_book(connection)
-        follower.read(connection, book, round(experiment._desk.clock() * 1e6))
-    return follower._ledger
+        state = experiment._writer.read_state(connection)
+        replica.read(connection, state, round(experiment._writer.clock() * 1e6))
+    return replica._ledger
 
 
 def player_of(experiment, hours):
@@ -47,7 +47,7 @@ def test_a_ledger_that_has_followed_is_a_players(store, policy, window):
     hours = Hours()
     policy = f"{policy}{',' if ':' in policy else ':'}window={window},self_duels=false"
     experiment = Experiment.create(store, "x", ["a", "b", "c"], policy=policy, clock=hours)
-    visit(experiment, hours, 160, MU, every=20.0, mean=60.0)
+    browser(experiment, hours, 160, MU, every=20.0, mean=60.0)
     settle(experiment)
     late = Experiment.open(store, "x", clock=hours)  # begins with what is closed
     assert (book_of(late).head["closed"] > 60) == (window == "20m")
@@ -74,7 +74,7 @@ def test_votes_are_followed_too(store, window):
     hours = Hours()
     experiment = Experiment.create(store, "x", ["a", "b", "c"], goal="regret", feedback="votes",
                                    window=window, clock=hours)  # fmt: skip
-    visit(experiment, hours, 100, MU, every=20.0, mean=60.0, votes=True)
+    browser(experiment, hours, 100, MU, every=20.0, mean=60.0, votes=True)
     settle(experiment)
     theirs = player_of(experiment, hours)._ledger
     for each in (experiment, Experiment.open(store, "x", clock=hours)):
@@ -85,10 +85,10 @@ def test_arms_that_came_and_went_are_followed(store):
     hours = Hours()
     experiment = Experiment.create(store, "x", ["a", "b", "c"], goal="regret", window="20m",
                                    clock=hours)  # fmt: skip
-    visit(experiment, hours, 80, MU, every=20.0, mean=60.0)
+    browser(experiment, hours, 80, MU, every=20.0, mean=60.0)
     experiment.retire_arm("b")
     experiment.add_arm("d")
-    visit(experiment, hours, 60, np.full((4, 4), 0.5), seed=1, every=20.0, mean=60.0)
+    browser(experiment, hours, 60, np.full((4, 4), 0.5), seed=1, every=20.0, mean=60.0)
     settle(experiment)
     theirs = player_of(experiment, hours)._ledger
     for each in (experiment, Experiment.open(store, "x", clock=hours)):
@@ -117,7 +117,7 @@ def test_a_policy_that_saves_regret_shows_the_better_arms_more(store):
     mu = np.array([[0.5, 0.95, 0.95], [0.05, 0.5, 0.5], [0.05, 0.5, 0.5]])
     experiment = Experiment.create(store, "x", ["a", "b", "c"], goal="regret", error=1e-12,
                                    clock=hours)  # fmt: skip
-    visit(experiment, hours, 160, mu, mean=20.0, never=0.0)
+    browser(experiment, hours, 160, mu, mean=20.0, never=0.0)
     plays = experiment.standing().plays
     assert plays.sum() > 80 and plays[0].sum() + plays[:, 0].sum() > 0.75 * plays.sum()
     assert experiment.policy == duelay.recommend(window="14d", self_duels=False).policy

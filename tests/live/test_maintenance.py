@@ -22,7 +22,7 @@ from duelay.live import (
 from duelay.live.audit.verify import differences
 from duelay.live.storage import schema
 from duelay.live.storage.store import VERSIONS, _head
-from live.hours import Hours, book_of, settle, visit
+from live.hours import Hours, book_of, browser, settle
 
 TIED = np.full((3, 3), 0.5)
 FIRST = Path(__file__).parent / "stores" / "first.sql"
@@ -31,7 +31,7 @@ FIRST = Path(__file__).parent / "stores" / "first.sql"
 def play(store, hours, n=80, **made):
     made = {"window": "30m", **made}
     experiment = Experiment.create(store, "x", ["a", "b", "c"], clock=hours, **made)
-    visit(experiment, hours, n, TIED, every=60.0, units=lambda k: f"v{k % 60}")
+    browser(experiment, hours, n, TIED, every=60.0, units=lambda k: f"v{k % 60}")
     settle(experiment)
     return experiment
 
@@ -91,7 +91,7 @@ def test_a_recount_notices(store):
 def test_a_recount_notices_wealth(store):
     experiment = play(store, Hours())
     with Store(store).writing() as connection:
-        wealth = book_of(experiment).bets.wealth[0, 1] + 0.001
+        wealth = book_of(experiment).eprocess.wealth[0, 1] + 0.001
         connection.execute(
             schema.pairs.update().where(schema.pairs.c.first == 0, schema.pairs.c.second == 1),
             {"wealth": wealth.tobytes()},
@@ -104,14 +104,14 @@ def test_forgetting_keeps_all_that_was_told(store):
     experiment = play(store, hours)
     before, standing = book_of(experiment), experiment.standing()
     hours.pass_by(3600)
-    experiment._desk.submit(_forget("45m"))
+    experiment._writer.submit(_forget("45m"))
     after = book_of(experiment)
     assert after.head["forgotten"] > 40 and experiment.history().n == 80 - after.head["forgotten"]
     assert verify(store) == ()
     for name in ("plays", "conversions", "answers", "repeats", "wins"):
         assert (after.array(name) == before.array(name)).all()
     assert experiment.standing().conversions.sum() == standing.conversions.sum()
-    visit(experiment, hours, 30, TIED, seed=1, units=lambda k: f"v{k}")
+    browser(experiment, hours, 30, TIED, seed=1, units=lambda k: f"v{k}")
     assert verify(store) == ()
     late = Experiment.open(store, "x", clock=hours)
     assert late.ask().id is not None and verify(store) == ()
@@ -126,19 +126,19 @@ def test_what_is_open_is_not_forgotten(store):
 def _forget(after):
     from duelay._core.duration import Duration
     from duelay.live.writes.compaction import forget_due
-    from duelay.live.writes.writer import Act
+    from duelay.live.writes.writer import Operation
 
-    return Act(lambda connection, book, moment: forget_due(connection, book, moment,
+    return Operation(lambda connection, state, moment: forget_due(connection, state, moment,
                                                            Duration(after)))  # fmt: skip
 
 
 def test_a_declared_experiment_stands_when_all_its_duels_are_forgotten(store):
     hours = Hours()
     experiment = Experiment.create(store, "x", ["a", "b"], clock=hours, window="10m")
-    visit(experiment, hours, 500, [[0.5, 1.0], [0.0, 0.5]], mean=20.0)
+    browser(experiment, hours, 500, [[0.5, 1.0], [0.0, 0.5]], mean=20.0)
     hours.pass_by(7200)
     settle(experiment)
-    experiment._desk.submit(_forget("1h"))
+    experiment._writer.submit(_forget("1h"))
     assert experiment.history().n == 0
     assert str(experiment.standing()).startswith("a wins: declared after")
     assert verify(store) == ()
@@ -150,7 +150,7 @@ def test_a_unit_is_remembered_though_its_duel_is_forgotten(store):
     experiment.tell(experiment.ask(unit="v"))
     hours.pass_by(7200)
     settle(experiment)
-    experiment._desk.submit(_forget("1h"))
+    experiment._writer.submit(_forget("1h"))
     assert experiment.history().n == 0
     experiment.tell(experiment.ask(unit="v"))
     assert experiment.standing().repeats.sum() == 1 and verify(store) == ()
@@ -160,7 +160,7 @@ def test_an_experiment_forgets_by_itself(store):
     hours = Hours()
     experiment = Experiment.create(store, "x", ["a", "b"], clock=hours, window="10m",
                                    forget_after="20m")  # fmt: skip
-    visit(experiment, hours, 60, TIED[:2, :2], every=60.0)
+    browser(experiment, hours, 60, TIED[:2, :2], every=60.0)
     assert 15 < experiment.history().n < 35 and verify(store) == ()
     assert experiment.standing().plays.sum() == 60
 

@@ -16,11 +16,11 @@ from duelay._core.duration import Duration
 from duelay.live import Experiment, Store, verify
 from duelay.live.audit.verify import differences
 from duelay.live.storage import schema
-from duelay.live.storage.time_buckets import MOST, Tally, merge, wide_enough
+from duelay.live.storage.time_buckets import MOST, TimeBuckets, merge, wide_enough
 from duelay.live.storage.time_series import asked_since, read_pairs, read_shown, read_totals
 from duelay.live.writes.compaction import forget_due
-from duelay.live.writes.writer import Act
-from live.hours import Hours, book_of, settle, visit
+from duelay.live.writes.writer import Operation
+from live.hours import Hours, book_of, browser, settle
 
 TIED = np.full((3, 3), 0.5)
 MINUTE, DAY, YEAR = 60.0, 86_400.0, 365.25 * 86_400.0
@@ -34,7 +34,7 @@ def make(store, hours, **made):
 def read(experiment, arms=(0, 1, 2)):
     """What the store has by time: totals, arms shown, pairs."""
     with experiment.store.reading() as connection:
-        id = experiment._desk.id
+        id = experiment._writer.id
         return (read_totals(connection, id), read_shown(connection, id, arms),
                 read_pairs(connection, id, arms))  # fmt: skip
 
@@ -79,7 +79,7 @@ def assert_as_rows_say(experiment, arms=(0, 1, 2)):
 def test_every_bucket_is_as_the_rows_say(store, every):
     hours = Hours()
     experiment = make(store, hours)
-    visit(experiment, hours, 150, TIED, every=every, units=lambda k: f"v{k % 50}")
+    browser(experiment, hours, 150, TIED, every=every, units=lambda k: f"v{k % 50}")
     settle(experiment)
     assert_as_rows_say(experiment)
     assert_as_rows_say(experiment, (2, 0))
@@ -108,7 +108,7 @@ def test_votes_ties_and_answers_of_the_past_are_in_the_bucket_in_which_they_were
 def test_an_arm_against_itself_is_shown_twice(store):
     hours = Hours()
     experiment = make(store, hours, self_duels=True, policy="double-thompson", window="1d")
-    visit(experiment, hours, 120, np.array([[0.5, 1, 1], [0, 0.5, 1], [0, 0, 0.5]]), every=30.0)
+    browser(experiment, hours, 120, np.array([[0.5, 1, 1], [0, 0.5, 1], [0, 0, 0.5]]), every=30.0)
     totals, shown, pairs = read(experiment)
     assert np.trace(pairs.plays.sum(axis=0)) > 0
     assert (shown.sum(axis=1) == 2 * totals.asked).all()
@@ -118,10 +118,10 @@ def test_an_arm_against_itself_is_shown_twice(store):
 def test_arms_that_come_and_go_are_counted(store):
     hours = Hours()
     experiment = make(store, hours)
-    visit(experiment, hours, 20, TIED, every=MINUTE)
+    browser(experiment, hours, 20, TIED, every=MINUTE)
     experiment.add_arm("d")
     experiment.retire_arm("a")
-    visit(experiment, hours, 40, np.full((4, 4), 0.5), seed=1, every=MINUTE)
+    browser(experiment, hours, 40, np.full((4, 4), 0.5), seed=1, every=MINUTE)
     assert read(experiment, (3,))[1].sum() > 0
     assert_as_rows_say(experiment, (3, 1, 0, 2))
 
@@ -161,10 +161,10 @@ def test_buckets_merge_when_there_would_be_more_than_128(store):
 def test_an_experiment_that_slept_for_years_wakes_up_with_128_buckets_at_most(store):
     hours = Hours()
     experiment = make(store, hours)
-    visit(experiment, hours, 40, TIED, every=MINUTE)
+    browser(experiment, hours, 40, TIED, every=MINUTE)
     for slept in (YEAR, 20 * YEAR):
         hours.pass_by(slept)
-        visit(experiment, hours, 5, TIED, every=MINUTE)
+        browser(experiment, hours, 5, TIED, every=MINUTE)
         totals, _, _ = read(experiment)
         assert MOST // 2 <= len(totals.start) <= MOST
         assert_as_rows_say(experiment)
@@ -173,7 +173,7 @@ def test_an_experiment_that_slept_for_years_wakes_up_with_128_buckets_at_most(st
 def test_pairs_are_merged_arm_by_arm_and_read_the_same_meanwhile(store):
     hours = Hours()
     experiment = make(store, hours, freshness=1e9)
-    visit(experiment, hours, 250, TIED, every=0.5 * MINUTE)
+    browser(experiment, hours, 250, TIED, every=0.5 * MINUTE)
     hours.pass_by(10 * DAY)
     experiment.ask()
     left = []
@@ -245,18 +245,20 @@ def test_two_processes_count_together(store):
 
 
 def forget_after(experiment, after):
-    experiment._desk.submit(
-        Act(lambda connection, book, moment: forget_due(connection, book, moment, Duration(after)))
+    experiment._writer.submit(
+        Operation(
+            lambda connection, state, moment: forget_due(connection, state, moment, Duration(after))
+        )
     )
 
 
 def test_forgetting_changes_no_bucket_and_a_recount_still_notices(store):
     hours = Hours()
     experiment = make(store, hours)
-    visit(experiment, hours, 100, TIED, every=MINUTE)
+    browser(experiment, hours, 100, TIED, every=MINUTE)
     hours.pass_by(DAY)
     settle(experiment)
-    visit(experiment, hours, 20, TIED, seed=1, every=MINUTE)
+    browser(experiment, hours, 20, TIED, seed=1, every=MINUTE)
     before = read(experiment)
     forget_after(experiment, "12h")
     assert len(rows_of(experiment)) == 20
@@ -283,14 +285,14 @@ def test_forgetting_changes_no_bucket_and_a_recount_still_notices(store):
 def test_an_experiment_that_is_deleted_leaves_nothing_and_the_others_are_whole(store):
     hours = Hours()
     kept = Experiment.create(store, "y", ["a", "b", "c"], clock=hours)
-    visit(kept, hours, 20, TIED)
+    browser(kept, hours, 20, TIED)
     experiment = make(store, hours)
-    visit(experiment, hours, 20, TIED)
+    browser(experiment, hours, 20, TIED)
     experiment.delete()
     with kept.store.reading() as connection:
         for table in (schema.times, schema.pair_times):
             found = connection.execute(select(table.c.experiment).distinct()).scalars().all()
-            assert found == [kept._desk.id]
+            assert found == [kept._writer.id]
     assert_as_rows_say(kept)
 
 
@@ -298,7 +300,7 @@ def test_merging_one_experiment_leaves_another(store):
     hours, slow = Hours(), Hours()
     experiment, other = make(store, hours), Experiment.create(store, "y", 3, clock=slow)
     for each, clock in ((experiment, hours), (other, slow)):
-        visit(each, clock, 20, TIED, every=MINUTE)
+        browser(each, clock, 20, TIED, every=MINUTE)
     before = read(other)[0]
     hours.pass_by(YEAR)
     experiment.ask()
@@ -322,9 +324,9 @@ def undo(store):
 def test_a_migration_counts_what_is_there(store, every):
     hours = Hours()
     experiment = make(store, hours, self_duels=True, policy="double-thompson")
-    visit(experiment, hours, 80, TIED, every=every, units=lambda k: f"v{k % 30}")
+    browser(experiment, hours, 80, TIED, every=every, units=lambda k: f"v{k % 30}")
     votes = Experiment.create(store, "votes", 3, feedback="votes", clock=hours)
-    visit(votes, hours, 30, TIED, votes=True)
+    browser(votes, hours, 30, TIED, votes=True)
     Experiment.create(store, "empty", 3, clock=hours)
     experiment.close()
     votes.close()
@@ -346,10 +348,10 @@ def tables(store):
 def test_a_migration_counts_duels_whose_rows_are_gone_in_the_first_bucket(store):
     hours = Hours()
     experiment = make(store, hours)
-    visit(experiment, hours, 60, TIED, every=MINUTE)
+    browser(experiment, hours, 60, TIED, every=MINUTE)
     hours.pass_by(DAY)
     settle(experiment)
-    visit(experiment, hours, 20, TIED, seed=1, every=MINUTE)
+    browser(experiment, hours, 20, TIED, seed=1, every=MINUTE)
     forget_after(experiment, "12h")
     heard = int(read(experiment)[0].heard.sum())
     experiment.close()
@@ -366,14 +368,14 @@ def test_a_migration_counts_duels_whose_rows_are_gone_in_the_first_bucket(store)
 
 def since(experiment, moment):
     with experiment.store.reading() as connection:
-        return asked_since(connection, experiment._desk.id, round(moment * 1e6))
+        return asked_since(connection, experiment._writer.id, round(moment * 1e6))
 
 
 def test_duels_since_a_moment_are_counted_exactly(store):
     hours = Hours()
     experiment = make(store, hours)
     assert since(experiment, 0) == 0
-    visit(experiment, hours, 60, TIED, every=MINUTE)
+    browser(experiment, hours, 60, TIED, every=MINUTE)
     experiment.tell_all([experiment.ask() for _ in range(3)])  # at one moment
     asked = [row.asked for row in rows_of(experiment)]
     for at in {*asked, asked[0] - 1, asked[7] + 1, asked[-1] - 1}:
@@ -383,7 +385,7 @@ def test_duels_since_a_moment_are_counted_exactly(store):
 def test_duels_since_a_moment_are_about_right_where_they_are_forgotten(store):
     hours = Hours()
     experiment = make(store, hours)
-    visit(experiment, hours, 300, TIED, every=2 * MINUTE)
+    browser(experiment, hours, 300, TIED, every=2 * MINUTE)
     hours.pass_by(2 * 3600)
     settle(experiment)
     asked = [row.asked / 1e6 for row in rows_of(experiment)]
@@ -431,21 +433,21 @@ def scratch(tmp_path_factory):
 @given(rows=duels, n=st.sampled_from([2, 4, 1024]))
 @settings(max_examples=40, deadline=None)
 def test_merged_buckets_are_those_of_a_wider_tally(scratch, rows, n):
-    fine, wide = Tally(0, schema.MINUTE), Tally(0, n * schema.MINUTE)
+    fine, wide = TimeBuckets(0, schema.MINUTE), TimeBuckets(0, n * schema.MINUTE)
     for row in rows:
-        for tally in (fine, wide):
-            tally.ask(row)
+        for time_buckets in (fine, wide):
+            time_buckets.ask(row)
             if row["told"] is not None:
-                tally.hear(row)
+                time_buckets.hear(row)
     with scratch.engine.connect() as connection:
         fine.save(connection, 1)
         width = {"created": 0, "width": wide.width}
-        before = Tally.read(connection, 1, width)
+        before = TimeBuckets.read(connection, 1, width)
         for table in (schema.pair_times, schema.times):
             merge(connection, table, n, table.c.experiment == 1)
             minutes = connection.execute(select(table.c.minute)).scalars().all()
             assert all(minute % n == 0 for minute in minutes)
-        after = Tally.read(connection, 1, width)
+        after = TimeBuckets.read(connection, 1, width)
         connection.rollback()
     for found in (before, after):
         assert found.pairs == wide.pairs and found.times == wide.times

@@ -8,7 +8,7 @@ from sqlalchemy import select, text
 from sqlalchemy.exc import OperationalError
 
 from duelay.live import Experiment, Store, StoreError, verify
-from duelay.live.state import Book
+from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.writes.requests import Ask, Tell
 
@@ -93,7 +93,7 @@ def test_who_has_no_patience_left_calls_again_and_nothing_is_done_twice(store, b
 @pytest.fixture
 def failing(monkeypatch):
     """Let every commit fail, as long as it is entered, when all of it has been written."""
-    save = Book.save
+    save = ExperimentState.save
 
     def fail(self, connection, moment):
         save(self, connection, moment)
@@ -102,7 +102,7 @@ def failing(monkeypatch):
     @contextmanager
     def fails():
         with monkeypatch.context() as patched:
-            patched.setattr(Book, "save", fail)
+            patched.setattr(ExperimentState, "save", fail)
             with pytest.raises(StoreError, match="does not answer.*: free some space"):
                 yield
 
@@ -125,13 +125,13 @@ def test_after_a_failed_commit_the_book_is_read_again(store, experiment, failing
 def test_after_a_failed_commit_a_policy_has_not_heard_what_was_not_kept(store, failing):
     arms = ["red", "green", "blue"]
     with Experiment.create(store, "links", arms, goal="regret", freshness=0.0) as experiment:
-        duels, desk = [experiment.ask() for _ in range(20)], experiment._desk
+        duels, writer = [experiment.ask() for _ in range(20)], experiment._writer
         other = next(duel for duel in duels if duel[1:3] != duels[0][1:3])
         with failing():  # an answer and a question that come together
-            desk._commit([Tell(duels[0].id, None, None), Ask(None, None)])
+            writer._commit([Tell(duels[0].id, None, None), Ask(None, None)])
         experiment.tell(other)
         experiment.ask()
-        heard = desk._chooser.follower._ledger.conversions
+        heard = writer._selector.replica._ledger.conversions
         assert heard.sum() == heard[arms.index(other.first), arms.index(other.second)] == 1
 
 

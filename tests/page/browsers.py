@@ -93,7 +93,7 @@ class Served:
         self._thread = threading.Thread(target=self._server.run, name="served")
         self._thread.start()
         until = time.monotonic() + 300.0  # it may have to compile
-        while not (self._server.started and app.state.room.warm.done()):
+        while not (self._server.started and app.state.context.warm.done()):
             if not self._thread.is_alive() or time.monotonic() > until:
                 self.stop()
                 raise AssertionError("it does not start")

@@ -63,7 +63,7 @@ def counted(store):
 def looks(path, n, k):
     """Make an experiment of n duels; return what lets twenty more come, and the looks at it."""
     filled = fill(f"sqlite:///{path}", n=n, k=k)
-    now = [filled._desk.clock()]
+    now = [filled._writer.clock()]
     experiment = Experiment.open(filled.store, "million", clock=lambda: now[0])
     build_experiment(experiment)
 

@@ -74,10 +74,10 @@ def fill(store, name="million", n=1_000_000, k=6, arms=None, **more):
         raw.executemany(
             "insert into duels (id, experiment, number, first, second, asked, enters, told, place,"
             " first_won, settled_by, settled, odds) values (?,?,?,?,?,?,1,?,?,?,?,?,?)",
-            _values(rows, made._desk.id),
+            _values(rows, made._writer.id),
         )
-        upsert(connection, schema.pairs, _pairs(rows, made._desk.id))
-        _write_ages(connection, rows, made._desk.id)
+        upsert(connection, schema.pairs, _pairs(rows, made._writer.id))
+        _write_ages(connection, rows, made._writer.id)
         _write_head(connection, rows, made)
         for statement in (  # of all experiments, as an older store gets them
             "DELETE FROM pair_times", "DELETE FROM times", COUNTS._PAIR_TIMES, COUNTS._TIMES
@@ -166,10 +166,10 @@ def _write_head(connection, rows, experiment):
         "delays": float((rows.told - rows.asked)[told].sum() / MICRO),
         "stride": max(rows.n // points, 1), "width": width,
     }  # fmt: skip
-    connection.execute(update(table).where(table.c.id == experiment._desk.id).values(head))
+    connection.execute(update(table).where(table.c.id == experiment._writer.id).values(head))
     level = math.log((rows.k + 1) / 0.05)
     upsert(connection, schema.paths, [
-        {"experiment": experiment._desk.id, "tick": (place + 1) * rows.n // points,
+        {"experiment": experiment._writer.id, "tick": (place + 1) * rows.n // points,
          "at": int(rows.asked[(place + 1) * rows.n // points - 1]),
          "evidence": to_bytes(np.linspace(1.0, 0.0, rows.k) * 0.9 * level * place / points)}
         for place in range(min(points, rows.n))
@@ -195,6 +195,6 @@ def numbers_of(experiment):
     with experiment.store.reading() as connection:
         return connection.execute(
             select(schema.duels)
-            .where(schema.duels.c.experiment == experiment._desk.id)
+            .where(schema.duels.c.experiment == experiment._writer.id)
             .order_by(schema.duels.c.number)
         ).mappings().all()  # fmt: skip

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.long, pytest.mark.compiled]
 
 def test_a_million_duels_are_a_light_page_that_is_renewed_by_little(chromium, look, tmp_path):
     experiment = fill(f"sqlite:///{tmp_path}/duels.db")
-    with Served(experiment.store, clock=experiment._desk.clock) as served:
+    with Served(experiment.store, clock=experiment._writer.clock) as served:
         window = look(served.url)
         kilobytes, _ = window.first_view("/e/million")
         assert kilobytes < 150

@@ -12,7 +12,7 @@ from duelay.inference.posterior import DuelsLeft, opinions
 from duelay.live import Experiment
 from duelay.live.events import note
 from duelay.live.maintenance import forget
-from duelay.live.selection import Chooser
+from duelay.live.selection import PairSelector
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.time_series import read_totals
 from duelay.page import incremental, view_models
@@ -20,7 +20,7 @@ from duelay.page.advice import _time_left, _usual_gap, format_length, format_ran
 from duelay.page.build import build_experiment, build_list, build_pair
 from duelay.page.diagnostics import diagnose
 from duelay.page.duel_log import read_log
-from live.hours import Hours, visit
+from live.hours import Hours, browser
 from page.million import fill, numbers_of
 
 ERROR = 1e-6
@@ -47,14 +47,14 @@ def fresh(experiment):
 @pytest.fixture(scope="module", autouse=True)
 def coins():
     """Coins that fall alike in every run: what is compared with a twin here is one experiment."""
-    begin = Chooser.__init__
+    begin = PairSelector.__init__
 
-    def seeded(chooser, policy):
-        begin(chooser, policy)
-        chooser.rng = np.random.default_rng(0)
+    def seeded(selector, policy):
+        begin(selector, policy)
+        selector.rng = np.random.default_rng(0)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Chooser, "__init__", seeded)
+        patch.setattr(PairSelector, "__init__", seeded)
         yield
 
 
@@ -64,7 +64,7 @@ def template(tmp_path_factory):
     hours, path = Hours(), tmp_path_factory.mktemp("busy") / "duels.db"
     # Coins are of chance: at such an error nobody is ever declared.
     with make(f"sqlite:///{path}", hours, error=ERROR) as experiment:
-        visit(experiment, hours, 700, MU, every=30.0, units=lambda k: f"unit {k % 600}")
+        browser(experiment, hours, 700, MU, every=30.0, units=lambda k: f"unit {k % 600}")
     return path, hours.now
 
 
@@ -189,10 +189,10 @@ def test_the_evidence_steps_where_an_arm_comes_or_goes_and_says_who(busy, hours)
     hours.pass_by(60)
     at = hours.now
     busy.add_arm("new")
-    visit(busy, hours, 20, np.full((4, 4), 0.5))
+    browser(busy, hours, 20, np.full((4, 4), 0.5))
     hours.pass_by(60)
     busy.retire_arm("blue")
-    visit(busy, hours, 20, np.full((4, 4), 0.5))
+    browser(busy, hours, 20, np.full((4, 4), 0.5))
     chart = fresh(busy).evidence
     (joined, said), (retired, other) = chart.marks
     assert (said, other) == ("new joined", "blue retired")
@@ -239,7 +239,7 @@ def test_past_chances_are_computed_once(busy, hours, monkeypatch):
     first = fresh(busy).chances
     n = len(calls)
     hours.pass_by(61.0)
-    visit(busy, hours, 3, MU)
+    browser(busy, hours, 3, MU)
     again = fresh(busy).chances
     assert n == len(first.x) - 1 and len(calls) <= n + 3
     assert len(set(first.x) & set(again.x)) >= len(first.x) - 1
@@ -247,7 +247,7 @@ def test_past_chances_are_computed_once(busy, hours, monkeypatch):
 
 def test_pending_by_age_adds_up_to_the_silent_duels_that_are_open(url, hours):
     experiment = make(url, hours, window="1d")
-    visit(experiment, hours, 200, MU)
+    browser(experiment, hours, 200, MU)
     view = fresh(experiment)
     values = view.pending_ages.lines[0].values
     assert view.pending_ages.x_kind == "age" and sum(values) == view.pending
@@ -325,7 +325,7 @@ def test_a_pair_that_is_none_is_refused(busy):
 def test_naive_is_far_off_where_answers_are_late_and_one_order_was_shown_more(url, hours):
     """Silence speaks for the second: who was shown second more often seems to win."""
     experiment = make(url, hours, arms=["a", "b"], window="30d")
-    visit(experiment, hours, 150, np.array([[0.5, 0.5], [0.5, 0.5]]), mean=1e6)
+    browser(experiment, hours, 150, np.array([[0.5, 0.5], [0.5, 0.5]]), mean=1e6)
     fresh(experiment)
     pair = build_pair(experiment, 0, 1)
     n = sum(pair.plays)
@@ -349,7 +349,7 @@ def test_without_duels_nothing_is_known(url, hours):
 
 def test_where_nothing_is_heard_it_waits_and_then_something_is_off(url, hours):
     experiment = make(url, hours)
-    visit(experiment, hours, 40, MU, never=1.0)
+    browser(experiment, hours, 40, MU, never=1.0)
     view = fresh(experiment)
     assert view.advice.kind == "wait" and view.leader is None and view.chances is None
     check_charts(view)
@@ -361,7 +361,7 @@ def test_where_nothing_is_heard_it_waits_and_then_something_is_off(url, hours):
 
 def test_silence_counts_as_time_passes_though_nobody_asks(url, hours):
     experiment = make(url, hours)
-    visit(experiment, hours, 150, MU)
+    browser(experiment, hours, 150, MU)
     assert fresh(experiment).pending > 0
     hours.pass_by(5 * 3600.0)
     view = fresh(experiment)
@@ -371,11 +371,11 @@ def test_silence_counts_as_time_passes_though_nobody_asks(url, hours):
 
 def test_it_is_settled_at_most_once_a_second_and_not_where_nothing_is_open(url, hours, monkeypatch):
     experiment = make(url, hours)
-    visit(experiment, hours, 20, MU)
+    browser(experiment, hours, 20, MU)
     calls, passed = [], Hours(50.0)
     monkeypatch.setattr(incremental, "_passed", passed)
     with monkeypatch.context() as patch:
-        patch.setattr(experiment._desk, "submit", lambda act: calls.append(act))
+        patch.setattr(experiment._writer, "submit", lambda act: calls.append(act))
         for seconds, n in ((0.0, 1), (0.5, 1), (0.4, 1), (0.2, 2), (0.9, 2)):
             passed.pass_by(seconds)
             hours.pass_by(2.0)
@@ -383,7 +383,7 @@ def test_it_is_settled_at_most_once_a_second_and_not_where_nothing_is_open(url, 
             assert len(calls) == n
     hours.pass_by(9 * 3600.0)
     fresh(experiment)
-    monkeypatch.setattr(experiment._desk, "submit", lambda act: calls.append(act))
+    monkeypatch.setattr(experiment._writer, "submit", lambda act: calls.append(act))
     hours.pass_by(2.0)
     fresh(experiment)
     assert len(calls) == 2
@@ -391,7 +391,7 @@ def test_it_is_settled_at_most_once_a_second_and_not_where_nothing_is_open(url, 
 
 def test_a_declared_winner_means_stop(url, hours):
     experiment = make(url, hours)
-    visit(experiment, hours, 2000, CLEAR)
+    browser(experiment, hours, 2000, CLEAR)
     view = fresh(experiment)
     assert view.winner == view.arms[0].name == "red" and view.arms[0].is_winner
     assert view.advice.kind == "stop" and view.winner in view.advice.words
@@ -408,9 +408,9 @@ def test_a_declared_winner_means_stop(url, hours):
 
 def test_a_pair_of_the_winner_has_its_evidence_and_is_never_unclear(url, hours):
     experiment = make(url, hours, arms=["a", "b"])
-    visit(experiment, hours, 2000, np.array([[0.5, 0.75], [0.25, 0.5]]), never=0.0)
+    browser(experiment, hours, 2000, np.array([[0.5, 0.75], [0.25, 0.5]]), never=0.0)
     assert fresh(experiment).winner == "a"
-    best = math.exp(experiment.standing().without_alarms().bets.best[0, 1])
+    best = math.exp(experiment.standing().without_alarms().eprocess.best[0, 1])
     for pair in (build_pair(experiment, 0, 1), build_pair(experiment, 1, 0)):
         assert f"{best:,.0f} times" in pair.words
 
@@ -432,7 +432,7 @@ def test_retired_arms_come_last(busy):
 
 def test_votes_are_counted_as_they_stand(url, hours):
     experiment = make(url, hours, feedback="votes")
-    visit(experiment, hours, 300, MU, votes=True)
+    browser(experiment, hours, 300, MU, votes=True)
     view = fresh(experiment)
     assert view.feedback == "votes" and view.heard > 200
     check_charts(view)
@@ -489,7 +489,7 @@ def test_a_paused_one_says_so(busy):
 
 def test_to_save_regret_nothing_needs_stopping(url, hours):
     experiment = make(url, hours, goal="regret")
-    visit(experiment, hours, 120, MU)
+    browser(experiment, hours, 120, MU)
     view = fresh(experiment)
     assert view.goal == "regret" and view.advice.kind == "go-on"
     assert view.advice.duels == ""
@@ -527,7 +527,7 @@ def test_many_arms_have_a_matrix_of_thirty_and_charts_of_twelve(url, k):
 def test_names_stay_as_they_are(url, hours):
     arms = ["<script>alert(1)</script>", "مرحبا", "n" * 200, "{{ 7 * 7 }}"]
     experiment = make(url, hours, arms=arms)
-    visit(experiment, hours, 60, np.full((4, 4), 0.5))
+    browser(experiment, hours, 60, np.full((4, 4), 0.5))
     view = fresh(experiment)
     assert {arm.name for arm in view.arms} == set(arms)
     assert {line.name for line in view.allocation.lines} == set(arms)
@@ -536,7 +536,7 @@ def test_names_stay_as_they_are(url, hours):
 
 def test_both_kinds_of_stores_show_the_same(store, hours):
     experiment = Experiment.create(store, "x", ARMS, clock=hours, window="1h")
-    visit(experiment, hours, 60, MU)
+    browser(experiment, hours, 60, MU)
     view = fresh(experiment)
     check_charts(view)
     assert view.duels == 60 and build_pair(experiment, 0, 1).over_time is not None
@@ -600,7 +600,7 @@ def test_a_long_pause_is_no_traffic(busy, hours):
         totals = read_totals(seen.connection, seen.id)
         before = _usual_gap(seen, 700, totals)
     hours.pass_by(10 * 3600.0)
-    visit(busy, hours, 1, MU)
+    browser(busy, hours, 1, MU)
     with incremental.look(busy) as seen:
         totals = read_totals(seen.connection, seen.id)
         after = _usual_gap(seen, 701, totals)
@@ -619,14 +619,16 @@ def test_the_time_left_is_about_a_range_or_an_upper_end(left, gap, words):
 
 def test_alarms_that_were_noted_or_found_are_what_is_off(busy):
     with busy.store.writing() as connection:
-        note(connection, busy._desk.id, "alarm", "share by arm", "share by arm: so.", 1)
+        note(connection, busy._writer.id, "alarm", "share by arm", "share by arm: so.", 1)
     assert fresh(busy).advice.kind == "go-on"  # a remark
     with busy.store.writing() as connection:
-        note(connection, busy._desk.id, "alarm", "order balance", "order balance: it is uneven", 2)
+        note(
+            connection, busy._writer.id, "alarm", "order balance", "order balance: it is uneven", 2
+        )
     view = fresh(busy)
     assert view.advice.kind == "off" and "uneven" in view.advice.words
     assert "doubtful: order balance" in view.headline
-    assert build_list(busy.store, clock=busy._desk.clock)[0].alarms == ("order balance",)
+    assert build_list(busy.store, clock=busy._writer.clock)[0].alarms == ("order balance",)
     checked = diagnose(busy)  # finds nothing, and is later
     assert not any(test.is_alarm for test in checked.tests)
     view = fresh(busy)
@@ -636,7 +638,7 @@ def test_alarms_that_were_noted_or_found_are_what_is_off(busy):
 def test_traffic_that_fell_silent_is_off_until_a_duel_comes(busy, hours):
     last = numbers_of(busy)[-1]["asked"]
     with busy.store.writing() as connection:
-        note(connection, busy._desk.id, "silent", str(last), "no duel has been asked for 2h", 1)
+        note(connection, busy._writer.id, "silent", str(last), "no duel has been asked for 2h", 1)
     view = fresh(busy)
     assert view.advice.kind == "off"
     hours.pass_by(1.0)
@@ -647,21 +649,21 @@ def test_traffic_that_fell_silent_is_off_until_a_duel_comes(busy, hours):
 def test_a_circle_is_off(url, hours):
     experiment = make(url, hours)
     circle = np.array([[0.5, 0.95, 0.05], [0.05, 0.5, 0.95], [0.95, 0.05, 0.5]])
-    visit(experiment, hours, 600, circle, never=0.0)
+    browser(experiment, hours, 600, circle, never=0.0)
     view = fresh(experiment)
     assert view.winner is None and view.advice.kind == "off"
 
 
 def test_answers_after_the_window_are_off_and_time_is_by_the_clock(url, hours):
     experiment = make(url, hours, window="1m")
-    visit(experiment, hours, 100, MU, mean=300.0)
+    browser(experiment, hours, 100, MU, mean=300.0)
     view = fresh(experiment)
     assert view.late > 10 and view.advice.kind == "off"
 
 
 def test_beside_late_votes_all_that_were_heard_are_said(url, hours):
     experiment = make(url, hours, window="3m", feedback="votes")
-    visit(experiment, hours, 100, MU, mean=300.0, votes=True)
+    browser(experiment, hours, 100, MU, mean=300.0, votes=True)
     view = fresh(experiment)
     assert view.late > 10 and view.advice.kind == "off"
     assert str(view.heard) in view.advice.words
@@ -669,7 +671,7 @@ def test_beside_late_votes_all_that_were_heard_are_said(url, hours):
 
 def test_units_that_come_again_are_off(url, hours):
     experiment = make(url, hours, window="10m")
-    visit(experiment, hours, 200, MU, units=lambda k: f"unit {k % 5}", every=300.0,
+    browser(experiment, hours, 200, MU, units=lambda k: f"unit {k % 5}", every=300.0,
           mean=60.0)  # fmt: skip
     view = fresh(experiment)
     assert view.advice.kind == "off"
@@ -696,7 +698,7 @@ def test_two_lengths_share_a_unit():
 
 def test_the_list_has_each_experiment_and_forgets_those_that_are_gone(url, hours):
     one = make(url, hours)
-    visit(one, hours, 50, MU)
+    browser(one, hours, 50, MU)
     Experiment.create(one.store, "new", ["a", "b"], clock=hours)
     first, second = build_list(one.store, clock=hours)
     assert (first.name, first.duels, first.today, sum(first.duels_by_time)) == ("x", 50, 50, 50)

@@ -8,7 +8,7 @@ import pytest
 from duelay.live import Experiment
 from duelay.page.build import build_experiment
 from duelay.page.diagnostics import diagnose
-from live.hours import Hours, visit
+from live.hours import Hours, browser
 from page.million import fill, numbers_of
 
 MU = np.array([[0.5, 0.55, 0.6], [0.45, 0.5, 0.55], [0.4, 0.45, 0.5]])
@@ -31,7 +31,7 @@ def test_what_will_still_come_is_about_what_comes(url):
     """By the true law: exponential with a mean of ten minutes, and a fifth never comes."""
     hours = Hours()
     experiment = Experiment.create(url, "x", ["a", "b", "c"], clock=hours, window="1d", error=1e-6)
-    visit(experiment, hours, 800, MU, every=2.0, mean=600.0)
+    browser(experiment, hours, 800, MU, every=2.0, mean=600.0)
     checked = diagnose(experiment)
     low, middle, high = checked.still
     pending = [r for r in numbers_of(experiment) if r["told"] is None]
@@ -71,6 +71,6 @@ def test_before_any_duel_and_before_any_answer_nothing_is_known(url):
     checked = diagnose(experiment)
     assert checked.delays is None and checked.still is None and checked.never is None
     assert [test.name for test in checked.tests] == ["too early"]
-    visit(experiment, hours, 30, MU, never=1.0)
+    browser(experiment, hours, 30, MU, never=1.0)
     checked = diagnose(experiment)
     assert checked.delays is None and checked.delay_words and checked.of == 30

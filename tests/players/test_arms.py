@@ -110,11 +110,11 @@ def test_the_duels_left_are_those_to_the_dearer_threshold():
     assert player.standing().winner == 0
     early = duelay.Decide().start(["a", "b", "c"], seed=0, clock="wall")
     play(early, 60, 0.0, rng)
-    bets = early._ledger.assumed
+    eprocess = early._ledger.assumed
     before = early.standing().evidence
     early.retire_arm("b")  # not passed: a needs more over c
     after = early.standing().evidence
-    more = needed(early._ledger.assumed, 0, 2) - bets.level
+    more = needed(early._ledger.assumed, 0, 2) - eprocess.level
     assert more == pytest.approx(np.log(4))
     assert after.lacks[0, 2] == pytest.approx(before.lacks[0, 2] + more)
     assert (after.lacks[:, 1] == 0).all() and (np.diag(after.lacks) == 0).all()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import duelay
 from duelay import History
-from duelay.ledger.evidence.eprocess import Bets
+from duelay.ledger.evidence.eprocess import EProcess
 from duelay.ledger.evidence.stopping import needed
 
 EPOCH = 1.7e9
@@ -108,28 +108,28 @@ class Program:
         standing = player.standing()
         assert [self.joined[arm] for arm in player.arms] == standing.joined.tolist()
         assert [arm in self.present for arm in player.arms] == standing.present.tolist()
-        bets = player._ledger.assumed
-        if not isinstance(bets, Bets):
+        eprocess = player._ledger.assumed
+        if not isinstance(eprocess, EProcess):
             return
         error, k0 = self.policy.error, len(FIRST)
-        assert bets.winner_exists == (self.policy.winner_exists and not self.has_changed)
+        assert eprocess.winner_exists == (self.policy.winner_exists and not self.has_changed)
         assert player._error() == error * (
             2 if self.policy.winner_exists and self.has_changed else 1
         )
-        if bets.winner_exists:
-            assert bets.level == pytest.approx(math.log(1 / error))
+        if eprocess.winner_exists:
+            assert eprocess.level == pytest.approx(math.log(1 / error))
             return
         more = {arm: n * (n + 1) if n else 1 for arm, n in self.joined.items()}
         for i, one in enumerate(player.arms):
             own = (k0 + 1) / error * more[one]
             owes = any(
-                other not in self.present and bets.best[i, j] < math.log(own)
+                other not in self.present and eprocess.best[i, j] < math.log(own)
                 for j, other in enumerate(player.arms)
                 if j != i
             )
             for j, other in enumerate(player.arms):
                 want = own * ((k0 + 1) * more[other] if owes else 1)
-                assert needed(bets, i, j) == pytest.approx(math.log(want))
+                assert needed(eprocess, i, j) == pytest.approx(math.log(want))
 
 
 def assert_same_history(found, wanted):
@@ -149,7 +149,7 @@ def assert_same_standing(player, before):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9, err_msg=name)
     for name in ("winner", "leader", "error", "guarantee", "duels_left", "headline", "told"):
         assert getattr(found, name) == getattr(wanted, name), name
-    if isinstance(before._ledger.assumed, Bets):
+    if isinstance(before._ledger.assumed, EProcess):
         one, other = player._ledger.assumed, before._ledger.assumed
         for name in KEPT:
             np.testing.assert_allclose(

@@ -289,9 +289,9 @@ def test_in_ticks_the_room_for_arms_that_joined_is_kept_from_the_start():
         player.tell(duel, winner="first" if 3 in duel[1:] and duel.first == 3 else "second")
     assert again(player).standing().joined.tolist() == [0, 0, 0, 1]
     found = again(player, duelay.Decide())
-    bets = found._ledger.assumed
-    assert bets.has_changed and bets.level == pytest.approx(math.log(4 / 0.05))
-    assert needed(bets, 3, 0) == pytest.approx(math.log(8 / 0.05))
+    eprocess = found._ledger.assumed
+    assert eprocess.has_changed and eprocess.level == pytest.approx(math.log(4 / 0.05))
+    assert needed(eprocess, 3, 0) == pytest.approx(math.log(8 / 0.05))
     assert_same_standing(again(found).standing(), found.standing())
 
 
@@ -349,13 +349,13 @@ def test_turns_go_on_where_the_history_ends():
 
 def test_where_a_winner_is_taken_for_granted_the_arm_of_smaller_number_has_led():
     history = log(chosen_by="decide")
-    bets = duelay.Decide(winner_exists=True).start(ARMS).replay(history)._ledger.assumed
+    eprocess = duelay.Decide(winner_exists=True).start(ARMS).replay(history)._ledger.assumed
     low = np.minimum(history.first, history.second)
-    for number in range(int(bets.oldest[0]), history.n + 1):
-        state = int(bets.state[number % bets.state.size])
+    for number in range(int(eprocess.oldest[0]), history.n + 1):
+        state = int(eprocess.state[number % eprocess.state.size])
         if state in (1, 2):
             assert (history.first, history.second)[state - 1][number - 1] == low[number - 1]
-    assert bets.wealth[2, 0].any() == 0 and bets.wealth[0, 2].any()
+    assert eprocess.wealth[2, 0].any() == 0 and eprocess.wealth[0, 2].any()
 
 
 def test_an_answer_at_the_time_of_its_own_question_is_heard():

@@ -9,7 +9,7 @@ import pytest
 import duelay
 from duelay.ledger import age_to, hear, open_ledger, record
 from duelay.ledger.delay_models.base import FOREVER
-from duelay.ledger.evidence.eprocess import start_bets
+from duelay.ledger.evidence.eprocess import start_eprocess
 from duelay.ledger.evidence.silence import worth
 from duelay.policies.decide import DecideRule, find_leader, find_rival
 from duelay.policies.dispatch import calm_until, declared, select
@@ -27,7 +27,7 @@ class Middle:
 
 def settled(n_arms, counts, still_open=()):
     """A ledger with conversions by ordered pair, all heard, and some open duels."""
-    ledger = open_ledger(start_bets(0.05, None, n_arms), n_arms, "coin")
+    ledger = open_ledger(start_eprocess(0.05, None, n_arms), n_arms, "coin")
     heard = [pair for pair, n in counts.items() for _ in range(n)]
     duels = [*heard, *still_open]
     for t, pair in enumerate(duels, start=1):
@@ -85,22 +85,26 @@ class Scripted:
 def test_the_rival_has_the_least_evidence_to_expect_under_a_gap_drawn_from_its_posterior(seed):
     """With few duels, so that some rivals are unknown, and some are passed."""
     rng, k = np.random.default_rng(seed), 6
-    bets = start_bets(0.05, None, k)
-    bets.answered[0], bets.matured[0], bets.kappa[0] = 30, 90, 0.4
+    eprocess = start_eprocess(0.05, None, k)
+    eprocess.answered[0], eprocess.matured[0], eprocess.kappa[0] = 30, 90, 0.4
     chosen = set()
     for _ in range(30):
         leader = int(rng.integers(k))
-        bets.n[:] = rng.integers(8, size=(k, k)) * (rng.random((k, k)) < 0.9)
-        bets.lead[:] = np.round(bets.n * rng.uniform(-1, 1, size=(k, k)))
-        bets.n_open[:] = rng.integers(12, size=(k, k))
-        bets.best[:] = bets.level * rng.choice([0.5, 0.999, 1.0], size=(k, k))
+        eprocess.n[:] = rng.integers(8, size=(k, k)) * (rng.random((k, k)) < 0.9)
+        eprocess.lead[:] = np.round(eprocess.n * rng.uniform(-1, 1, size=(k, k)))
+        eprocess.n_open[:] = rng.integers(12, size=(k, k))
+        eprocess.best[:] = eprocess.level * rng.choice([0.5, 0.999, 1.0], size=(k, k))
         normals = rng.normal(1.0, 1.0, size=k)
         draws, cost = iter(normals), {}
         for j in range(k):
-            if j == leader or bets.best[leader, j] >= bets.level:
+            if j == leader or eprocess.best[leader, j] >= eprocess.level:
                 continue
-            n, lead, n_open = bets.n[leader, j], bets.lead[leader, j], bets.n_open[leader, j]
-            still_open = worth(bets) * n_open
+            n, lead, n_open = (
+                eprocess.n[leader, j],
+                eprocess.lead[leader, j],
+                eprocess.n_open[leader, j],
+            )
+            still_open = worth(eprocess) * n_open
             if n == 0:
                 cost[j] = still_open - 1
                 continue
@@ -108,24 +112,24 @@ def test_the_rival_has_the_least_evidence_to_expect_under_a_gap_drawn_from_its_p
             cost[j] = 2 * (n + still_open) * gap * gap
         if cost:
             expected = min(cost, key=cost.get)
-            assert find_rival(bets, leader, Scripted(normals)) == expected
+            assert find_rival(eprocess, leader, Scripted(normals)) == expected
             chosen.add(expected)
     assert len(chosen) == k
 
 
 @pytest.mark.interpreted
 def test_whoever_has_passed_all_others_still_has_a_rival():
-    bets = start_bets(0.05, None, 3)
-    bets.best[:] = bets.level
-    assert [find_rival(bets, leader, Middle()) for leader in range(3)] == [1, 0, 0]
+    eprocess = start_eprocess(0.05, None, 3)
+    eprocess.best[:] = eprocess.level
+    assert [find_rival(eprocess, leader, Middle()) for leader in range(3)] == [1, 0, 0]
 
 
 @pytest.mark.interpreted
 def test_of_several_that_are_alike_any_leads_and_any_is_the_rival():
-    bets, rng = start_bets(0.05, None, 5), np.random.default_rng(0)
-    bets.doubts[1] = 0.1
-    leaders = np.bincount([find_leader(bets, rng) for _ in range(2000)], minlength=5)
-    rivals = np.bincount([find_rival(bets, 2, rng) for _ in range(2000)], minlength=5)
+    eprocess, rng = start_eprocess(0.05, None, 5), np.random.default_rng(0)
+    eprocess.doubts[1] = 0.1
+    leaders = np.bincount([find_leader(eprocess, rng) for _ in range(2000)], minlength=5)
+    rivals = np.bincount([find_rival(eprocess, 2, rng) for _ in range(2000)], minlength=5)
     for counts, nobody in ((leaders, 1), (rivals, 2)):
         assert counts[nobody] == 0
         assert np.abs(np.delete(counts, nobody) - 500).max() < 4 * math.sqrt(2000 * 0.25 * 0.75)
@@ -133,12 +137,12 @@ def test_of_several_that_are_alike_any_leads_and_any_is_the_rival():
 
 @pytest.mark.interpreted
 def test_where_a_winner_exists_an_arm_that_is_rejected_leads_no_more():
-    bets = start_bets(0.05, None, 3, winner_exists=True)
-    bets.doubts[:] = [0.0, 3.0, 5.0]
-    assert find_leader(bets, Middle()) == 0
-    bets.against[0] = bets.level
-    assert find_leader(bets, Middle()) == 1
-    assert find_leader(bets._replace(winner_exists=False), Middle()) == 0
+    eprocess = start_eprocess(0.05, None, 3, winner_exists=True)
+    eprocess.doubts[:] = [0.0, 3.0, 5.0]
+    assert find_leader(eprocess, Middle()) == 0
+    eprocess.against[0] = eprocess.level
+    assert find_leader(eprocess, Middle()) == 1
+    assert find_leader(eprocess._replace(winner_exists=False), Middle()) == 0
 
 
 @pytest.mark.interpreted

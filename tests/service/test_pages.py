@@ -13,7 +13,7 @@ from duelay.live import Experiment, StoreError
 from duelay.page import build, diagnostics, incremental, render, view_models
 from duelay.service import make_app
 from duelay.service.keys import create_key, list_keys
-from duelay.service.view_cache import Checks, Glances
+from duelay.service.view_cache import Checks, ViewCache
 from duelay.service.web.pages import _packed
 from live.hours import Hours
 from service.browser_client import HERE, TOKEN, Browser, sent_to
@@ -46,7 +46,7 @@ def browser(made, serve, hours):
 
 
 def room_of(browser):
-    return browser.client.app.state.room
+    return browser.client.app.state.context
 
 
 def checked(browser, name="buttons"):
@@ -153,7 +153,7 @@ def test_an_experiment_that_another_server_deleted_is_404(browser, made):
     experiment = Experiment.open(made, "buttons")
     experiment.delete()
     experiment.close()
-    room_of(browser).glances.forget("buttons")
+    room_of(browser).view_cache.forget("buttons")
     for _ in range(2):
         assert browser.get("/e/buttons").status_code == 404
     with Experiment.create(made, "buttons", ["x", "y"]):
@@ -228,7 +228,7 @@ def test_what_was_seen_is_not_sent_again(browser, made):
         assert browser.get(f"{path}?seen=x{seen}", part=True).status_code == 200
         assert browser.get(f"{path}?seen={seen}").status_code == 200  # a whole page is asked for
         browser.client.post(f"{HERE}/experiments/buttons/duels")
-        room_of(browser).glances.forget("buttons")  # or a second passes
+        room_of(browser).view_cache.forget("buttons")  # or a second passes
         assert browser.get(f"{path}?seen={seen}", part=True).status_code == 200
 
 
@@ -321,20 +321,20 @@ def test_however_many_look_a_view_is_made_once_a_second():
         return len(calls)
 
     async def look():
-        glances = Glances(Threads(), clock)
-        found = await asyncio.gather(*(glances.get("x", ("a",), make) for _ in range(50)))
-        assert set(found) == {1} and await glances.get("x", ("a",), make) == 1
-        assert await glances.get("y", ("a",), make) == 2  # another experiment
-        glances.forget("x")
-        assert await glances.get("x", ("a",), make) == 3
+        view_cache = ViewCache(Threads(), clock)
+        found = await asyncio.gather(*(view_cache.get("x", ("a",), make) for _ in range(50)))
+        assert set(found) == {1} and await view_cache.get("x", ("a",), make) == 1
+        assert await view_cache.get("y", ("a",), make) == 2  # another experiment
+        view_cache.forget("x")
+        assert await view_cache.get("x", ("a",), make) == 3
         clock.pass_by(0.99)
-        assert await glances.get("x", ("a",), make) == 3
+        assert await view_cache.get("x", ("a",), make) == 3
         clock.pass_by(0.02)
-        assert await glances.get("x", ("a",), lambda: make(2.0)) == 4
+        assert await view_cache.get("x", ("a",), lambda: make(2.0)) == 4
         clock.pass_by(7.9)  # it took two seconds, and rests for eight
-        assert await glances.get("x", ("a",), make) == 4
+        assert await view_cache.get("x", ("a",), make) == 4
         clock.pass_by(0.2)
-        assert await glances.get("x", ("a",), make) == 5
+        assert await view_cache.get("x", ("a",), make) == 5
 
     asyncio.run(look())
 
@@ -348,9 +348,9 @@ def test_who_goes_away_does_not_take_the_view_from_the_others():
         return 7
 
     async def look():
-        glances = Glances(Threads())
-        first = asyncio.create_task(glances.get("x", (), make))
-        second = asyncio.create_task(glances.get("x", (), lambda: 8))
+        view_cache = ViewCache(Threads())
+        first = asyncio.create_task(view_cache.get("x", (), make))
+        second = asyncio.create_task(view_cache.get("x", (), lambda: 8))
         await asyncio.to_thread(begun.wait)
         first.cancel()
         await asyncio.wait([first])
@@ -365,12 +365,12 @@ def test_a_view_that_fails_fails_for_all_who_wait_and_is_tried_again():
         raise StoreError("away")
 
     async def look():
-        glances = Glances(Threads())
+        view_cache = ViewCache(Threads())
         found = await asyncio.gather(
-            *(glances.get("x", (), fail) for _ in range(3)), return_exceptions=True
+            *(view_cache.get("x", (), fail) for _ in range(3)), return_exceptions=True
         )
         assert [str(each) for each in found] == ["away"] * 3
-        assert await glances.get("x", (), lambda: 1) == 1
+        assert await view_cache.get("x", (), lambda: 1) == 1
 
     asyncio.run(look())
 
@@ -379,10 +379,10 @@ def test_views_that_are_kept_are_few(monkeypatch):
     monkeypatch.setattr("duelay.service.view_cache._MOST", 5)
 
     async def look():
-        glances = Glances(Threads())
+        view_cache = ViewCache(Threads())
         for n in range(20):
-            await glances.get("x", (n,), lambda n=n: n)
-        assert len(glances._kept) == 5
+            await view_cache.get("x", (n,), lambda n=n: n)
+        assert len(view_cache._kept) == 5
 
     asyncio.run(look())
 
@@ -407,7 +407,7 @@ def test_polling_does_not_stall_asks(made, monkeypatch):
             app.router.lifespan_context(app),
             httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=HERE) as client,
         ):
-            await app.state.room.warm
+            await app.state.context.warm
             await client.post("/experiments/buttons/duels")
             polls = [asyncio.create_task(client.get(f"/e/other-{n}")) for n in range(12)]
             while len(begun) < 2:

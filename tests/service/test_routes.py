@@ -29,7 +29,7 @@ def is_refused(response, status, words):
 
 
 def store_of(client):
-    return client.app.state.room.store
+    return client.app.state.context.store
 
 
 # Experiments.
@@ -635,7 +635,7 @@ def test_each_request_is_a_line_of_json_in_the_log_without_its_secrets(serve, tm
         client.get("/experiments?x=1", headers={"Authorization": f"Bearer {key}",
                                                 "X-Request-ID": "mine"})  # fmt: skip
     (record,) = [each for each in caplog.records if each.name == "duelay.service"]
-    line = middleware.Lines().format(record)
+    line = middleware.JsonLineFormatter().format(record)
     found = json.loads(line)
     assert "\n" not in line and key not in line
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", found["at"])

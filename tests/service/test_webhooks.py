@@ -12,7 +12,7 @@ from duelay.live.events import note
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.service import webhook_table, webhooks
-from duelay.service.webhooks import Watcher
+from duelay.service.webhooks import WebhookSender
 from live.hours import Hours
 from service.served import wait_until
 from service.webhook_receiver import Receiver, is_signed
@@ -53,7 +53,7 @@ def watch(world):
     made = []
 
     def make(store, **said):
-        made.append(Watcher(store, now=world, passed=world, **said))
+        made.append(WebhookSender(store, now=world, passed=world, **said))
         return made[-1]
 
     yield make
@@ -76,7 +76,7 @@ def happen(experiment, *about):
     """Let something have happened."""
     with experiment.store.writing() as connection:
         for each in about:
-            note(connection, experiment._desk.id, "alarm", each, f"about {each}", 5 * MICRO)
+            note(connection, experiment._writer.id, "alarm", each, f"about {each}", 5 * MICRO)
 
 
 def hooks_of(store):
@@ -184,28 +184,28 @@ def test_traffic_that_falls_silent_is_told_once_and_again_after_more_traffic(
     experiment = Experiment.create(local, "buttons", ARMS, clock=hours)
     hook(experiment, receiver)
 
-    def visit(n):
+    def browser(n):
         for _ in range(n):
             experiment.ask()
             hours.pass_by(10.0)
 
     watcher = watch(local)
     watcher._notice_alarms = lambda head: None  # that is by the clock of the watcher
-    visit(99)
+    browser(99)
     one_round(watcher)
     assert receiver.told == []  # too few to say what is usual
-    visit(1)
+    browser(1)
     one_round(watcher)
     one_round(watcher)
     ((kind, _),) = receiver.told
     assert kind == "silent"
     assert "no duel has been asked for" in receiver.bodies[0]["words"]
     assert "usually there is one every 10" in receiver.bodies[0]["words"]
-    visit(5)
+    browser(5)
     one_round(watcher)
     assert len(receiver.told) == 2
     hours.now = world.now
-    visit(1)
+    browser(1)
     one_round(watcher)
     assert len(receiver.told) == 2  # it is not silent now
 
@@ -327,15 +327,15 @@ def test_only_one_of_two_watchers_sends_and_the_other_takes_over(opened, receive
 
 @pytest.mark.long
 def test_two_servers_tell_each_event_once(url, serve, receiver, monkeypatch):
-    monkeypatch.setitem(Watcher.__init__.__kwdefaults__, "every", 0.1)
+    monkeypatch.setitem(WebhookSender.__init__.__kwdefaults__, "every", 0.1)
     monkeypatch.setattr(webhooks, "_LEASE", 1e6)  # whoever has it is alive
-    takes_lease, rounds = Watcher.takes_lease, collections.Counter()
+    takes_lease, rounds = WebhookSender.takes_lease, collections.Counter()
 
     def counted(self):
         rounds[self._me] += 1
         return takes_lease(self)
 
-    monkeypatch.setattr(Watcher, "takes_lease", counted)
+    monkeypatch.setattr(WebhookSender, "takes_lease", counted)
     clients = [serve(url), serve(url)]
     clients[0].post("/experiments", json={"name": "v", "arms": ["old", "new"], "feedback": "votes"})
     made = clients[0].post("/experiments/v/webhooks", json={"url": receiver.url}).json()

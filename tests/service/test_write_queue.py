@@ -14,7 +14,7 @@ def test_sizes_that_nobody_takes_away_are_not_kept_for_ever(tmp_path, monkeypatc
 
     async def ask():
         with ThreadPoolExecutor(1) as threads:
-            found = write_queue.Groups(experiment._desk, threads)
+            found = write_queue.WriteQueue(experiment._writer, threads)
             for n in range(1, 6):
                 await found.submit(*(Ask(None, None) for _ in range(n)))
             await found.finish()

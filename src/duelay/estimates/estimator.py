@@ -27,7 +27,7 @@ from duelay.estimates.remarks import find_delays
 from duelay.estimates.repeated_answers import count_repeated, first_share, once, together
 from duelay.inference.evidence import replay
 from duelay.inference.guarantee import Guarantee, Past, find_guarantee
-from duelay.ledger.evidence.eprocess import start_bets
+from duelay.ledger.evidence.eprocess import start_eprocess
 from duelay.logs.history import History
 
 _JOINT = (
@@ -89,19 +89,19 @@ def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any
     counts = count(counted)
     if told is not None and not is_vote:
         preferences = of_told_law(counted, told, error, naive)
-        guarantee = Guarantee("proved", "the delay law being as it was told", bets=False)
+        guarantee = Guarantee("proved", "the delay law being as it was told", has_evidence=False)
     elif is_vote and not is_coin and position is None:
         preferences = of_coin(counts, error, naive)
-        guarantee = Guarantee("none", _ONE_ORDER, bets=False)
+        guarantee = Guarantee("none", _ONE_ORDER, has_evidence=False)
     elif is_vote and not is_coin and position is not None:
         preferences = of_votes(counts, position, first_share(history), error, naive)
-        guarantee = Guarantee("measured", _BONUS, bets=False)
+        guarantee = Guarantee("measured", _BONUS, has_evidence=False)
     elif order is not None:
         preferences = of_coin(counts, error, naive)
         guarantee = _guarantee(history, order, seems)
     elif found is not None and found.joint is not None:
         preferences = of_joint(found.joint, naive)
-        guarantee = Guarantee("measured", _JOINT, bets=False)
+        guarantee = Guarantee("measured", _JOINT, has_evidence=False)
     else:
         raise InvalidValueError(why)
     return Estimate(
@@ -114,7 +114,7 @@ def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any
         preferences=preferences,
         position=position,
         guarantee=guarantee,
-        evidence=replay(counted, error, is_whole=True) if guarantee.bets else None,
+        evidence=replay(counted, error, is_whole=True) if guarantee.has_evidence else None,
         repeated=count_repeated(history),
         findings=_test(_as_shown(single, order), counted if is_vote else None),
         why_no_law=why,
@@ -162,10 +162,10 @@ def _as_shown(history: History, order: str | None) -> History:
 
 def _guarantee(history: History, order: str | None, seems: bool) -> Guarantee:
     by_clock = history.at is not None
-    bets = start_bets(0.05, None, history.n_arms, by_clock=by_clock)
+    eprocess = start_eprocess(0.05, None, history.n_arms, by_clock=by_clock)
     past = Past(history.n, order, history.chosen_by, True)
-    found = find_guarantee(bets, history.feedback, order, past)
+    found = find_guarantee(eprocess, history.feedback, order, past)
     if not seems:
         return found
     # Bets are made duel by duel: an order that is even only at the end is not fair on the way.
-    return Guarantee("measured", found.words + _SEEMS, bets=False)
+    return Guarantee("measured", found.words + _SEEMS, has_evidence=False)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from duelay.policies.policy import Policy
 
 
-class Cast:
+class ArmSet:
     """Which arms are present, when they joined, and their places in the ledger.
 
     It is immutable: each change of the arms makes a new one.
@@ -66,7 +66,7 @@ class Cast:
         return found
 
 
-def check_joining(name: Any, arms: Sequence[str], cast: Cast, *, is_full: bool) -> bool:
+def check_joining(name: Any, arms: Sequence[str], arm_set: ArmSet, *, is_full: bool) -> bool:
     """Return whether an arm may join; False if it is present already.
 
     `is_full` says that the threshold leaves no error for a further arm.
@@ -74,7 +74,7 @@ def check_joining(name: Any, arms: Sequence[str], cast: Cast, *, is_full: bool) 
     if not isinstance(name, str) or not name:
         raise InvalidValueError(f"name must be a text, the name of an arm, got {name!r}")
     if name in arms:
-        return not cast.present[arms.index(name)]
+        return not arm_set.present[arms.index(name)]
     check_arms((*arms, name))
     if is_full:
         raise InvalidValueError(
@@ -85,9 +85,9 @@ def check_joining(name: Any, arms: Sequence[str], cast: Cast, *, is_full: bool) 
     return True
 
 
-def check_retiring(name: Any, arms: Sequence[str], cast: Cast) -> bool:
+def check_retiring(name: Any, arms: Sequence[str], arm_set: ArmSet) -> bool:
     """Return whether an arm may be retired; False if it is retired already."""
-    present = [arm for arm, is_there in zip(arms, cast.present, strict=True) if is_there]
+    present = [arm for arm, is_there in zip(arms, arm_set.present, strict=True) if is_there]
     if name not in arms:
         raise InvalidValueError(f"name must be that of an arm, {present} are there, got {name!r}")
     if name not in present:
@@ -107,20 +107,20 @@ def refuse_changes(policy: Policy) -> None:
 
 def changed(ledger: Ledger, arm: int, kind: str, policy: Policy) -> Ledger:
     """Return the ledger of a policy that decides, after an arm joined or was retired."""
-    bets = ledger.assumed
-    if arm >= len(bets.present) and bets.told.is_told:
-        check_delay(policy.delay, len(bets.present) + 1)  # refuses one law a pair
+    eprocess = ledger.assumed
+    if arm >= len(eprocess.present) and eprocess.told.is_told:
+        check_delay(policy.delay, len(eprocess.present) + 1)  # refuses one law a pair
     error = float(policy.error)  # type: ignore[attr-defined]
     return change_arm(ledger, arm, joins=kind == "joined", error=error)
 
 
-def rebook(ledger: Ledger, past: History, cast: Cast) -> Ledger:
+def rebook(ledger: Ledger, past: History, arm_set: ArmSet) -> Ledger:
     """Return a new ledger of the arms that are present, with the duels of a history in it.
 
     Answers to duels of retired arms teach the delay law.
     """
-    history = among(past, cast)
-    is_away = ~is_among(past, cast) & (past.first != past.second)
+    history = among(past, arm_set)
+    is_away = ~is_among(past, arm_set) & (past.first != past.second)
     ledger = with_room(ledger, history.n + 1)
     history = dataclasses.replace(history, delay=past.delay, first_won=past.first_won)
     book(ledger, history, is_away=is_away)
@@ -128,21 +128,21 @@ def rebook(ledger: Ledger, past: History, cast: Cast) -> Ledger:
     return ledger
 
 
-def is_among(history: History, cast: Cast) -> NDArray[np.bool_]:
+def is_among(history: History, arm_set: ArmSet) -> NDArray[np.bool_]:
     """Return the duels whose two arms have a place in the ledger."""
-    return np.asarray((cast.place[history.first] >= 0) & (cast.place[history.second] >= 0))
+    return np.asarray((arm_set.place[history.first] >= 0) & (arm_set.place[history.second] >= 0))
 
 
-def among(history: History, cast: Cast) -> History:
+def among(history: History, arm_set: ArmSet) -> History:
     """Return a history by places in the ledger; a duel of an arm without a place has no answer."""
-    first, second = cast.place[history.first], cast.place[history.second]
-    is_away = ~is_among(history, cast)
+    first, second = arm_set.place[history.first], arm_set.place[history.second]
+    is_away = ~is_among(history, arm_set)
     return dataclasses.replace(
         history,
         changes=(),
         declared=None,
-        n_arms=len(cast.shown),
-        arms=tuple(history.arms[arm] for arm in cast.shown),
+        n_arms=len(arm_set.shown),
+        arms=tuple(history.arms[arm] for arm in arm_set.shown),
         first=np.where(is_away, 0, first),
         second=np.where(is_away, 0, second),  # a self-duel, of which nothing is heard
         delay=np.where(is_away, np.nan, history.delay),

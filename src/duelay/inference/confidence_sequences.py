@@ -19,7 +19,7 @@ from duelay.ledger import Ledger
 from duelay.ledger.delay_models.continuous_time import ByClock
 from duelay.ledger.delay_models.geometric import AssumedGeometric
 from duelay.ledger.delay_models.tabulated import AssumedTable
-from duelay.ledger.evidence.eprocess import Bets
+from duelay.ledger.evidence.eprocess import EProcess
 from duelay.logs.history import History
 
 Floats = NDArray[np.float64]
@@ -60,12 +60,12 @@ def at_all_times(
     `duelay.inference.evidence.replay`.
     """
     assumed = ledger.assumed
-    if isinstance(assumed, Bets) and not assumed.told.is_told:
+    if isinstance(assumed, EProcess) and not assumed.told.is_told:
         return of_shares(assumed.seen, error, share)
-    is_told = isinstance(assumed, Bets) or (isinstance(assumed, ByClock) and not assumed.learns)
+    is_told = isinstance(assumed, EProcess) or (isinstance(assumed, ByClock) and not assumed.learns)
     if is_told and history.at is not None:
         return of_censored(history, delay, error, share)
-    if isinstance(assumed, AssumedGeometric | AssumedTable | Bets):
+    if isinstance(assumed, AssumedGeometric | AssumedTable | EProcess):
         return of_censored(history, assumed, error, share)
     seen, k = _is_seen(history), history.n_arms
     wins = np.zeros((k, k))
@@ -146,7 +146,7 @@ def of_censored(
     is_heard, ages = _is_seen(history), _ages_seen(history)
     if history.at is not None and history.window is not None:
         ages = np.minimum(ages, history.window)  # nothing is heard after it
-    if isinstance(assumed, Bets):
+    if isinstance(assumed, EProcess):
         # A bet on silence is final at the window: a later conversion does not undo it.
         is_heard &= np.nan_to_num(history.delay) <= assumed.window
     least = _least(n_arms, error, share)
@@ -178,7 +178,7 @@ def _heard_by(assumed: Any, i: int, j: int, ages: NDArray[np.int64]) -> Floats:
         return np.asarray(assumed.answered * (1.0 - missing))
     if isinstance(assumed, Law | ByPair):
         return np.asarray(assumed.at(i, j).cdf(ages))
-    if isinstance(assumed, Bets):
+    if isinstance(assumed, EProcess):
         told = assumed.told
         return np.asarray(told.tau[told.law[i, j], np.minimum(ages, told.tau.shape[1] - 1)])
     return np.asarray(assumed.tau[assumed.law[i, j], np.minimum(ages, assumed.tau.shape[1] - 1)])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from duelay.inference.event_replay import book
 from duelay.ledger import age_to, clock_to, open_ledger, with_room
 from duelay.ledger.arms import reopen
-from duelay.ledger.evidence.eprocess import Bets, start_bets
+from duelay.ledger.evidence.eprocess import EProcess, start_eprocess
 from duelay.ledger.evidence.stopping import NOBODY, all_evidence, need_all
 from duelay.logs.history import History
 
@@ -44,63 +44,65 @@ class Evidence(NamedTuple):
         )
 
 
-def evidence_of(bets: Bets) -> Evidence:
+def evidence_of(eprocess: EProcess) -> Evidence:
     """Return the evidence of bets, as it is now."""
-    n, winner = int(bets.path_size[0]), int(bets.winner[0])
-    wanted = _needed(bets)
-    arm = np.zeros(len(bets.doubts))
-    all_evidence(bets, arm)
+    n, winner = int(eprocess.path_size[0]), int(eprocess.winner[0])
+    wanted = _needed(eprocess)
+    arm = np.zeros(len(eprocess.doubts))
+    all_evidence(eprocess, arm)
     return Evidence(
         winner=None if winner == NOBODY else winner,
-        declared=None if winner == NOBODY else int(bets.declared[0]),
-        level=bets.level,
-        log_evidence=bets.log_evidence.copy(),
+        declared=None if winner == NOBODY else int(eprocess.declared[0]),
+        level=eprocess.level,
+        log_evidence=eprocess.log_evidence.copy(),
         arm=arm,
-        tick=np.append(bets.path_tick[:n], bets.looked),
-        path=np.concatenate([bets.path[:n], arm[None]]),
-        is_out=_is_out(bets, wanted),
-        lacks=_lacks(bets, wanted),
-        lead=bets.lead.copy(),
-        n=bets.n.copy(),
-        n_open=bets.n_open.copy(),
-        worth=_hoped_worth(bets),
-        winner_exists=bets.winner_exists,
+        tick=np.append(eprocess.path_tick[:n], eprocess.looked),
+        path=np.concatenate([eprocess.path[:n], arm[None]]),
+        is_out=_is_out(eprocess, wanted),
+        lacks=_lacks(eprocess, wanted),
+        lead=eprocess.lead.copy(),
+        n=eprocess.n.copy(),
+        n_open=eprocess.n_open.copy(),
+        worth=_hoped_worth(eprocess),
+        winner_exists=eprocess.winner_exists,
     )
 
 
-def _is_out(bets: Bets, wanted: Floats) -> NDArray[np.bool_]:
+def _is_out(eprocess: EProcess, wanted: Floats) -> NDArray[np.bool_]:
     """(K,): arms that are not the winner, each at the level of a declaration."""
-    if bets.winner_exists:
-        return np.asarray(bets.against >= bets.level)
-    is_passed = bets.best >= wanted
-    return np.asarray(is_passed[bets.present].any(axis=0) | ~bets.present)
+    if eprocess.winner_exists:
+        return np.asarray(eprocess.against >= eprocess.level)
+    is_passed = eprocess.best >= wanted
+    return np.asarray(is_passed[eprocess.present].any(axis=0) | ~eprocess.present)
 
 
-def _needed(bets: Bets) -> Floats:
+def _needed(eprocess: EProcess) -> Floats:
     """(K, K): the log evidence that i needs over j; infinite over itself."""
-    wanted = np.zeros(bets.best.shape)
-    need_all(bets, wanted)
+    wanted = np.zeros(eprocess.best.shape)
+    need_all(eprocess, wanted)
     return wanted
 
 
-def _lacks(bets: Bets, wanted: Floats) -> Floats:
+def _lacks(eprocess: EProcess, wanted: Floats) -> Floats:
     """(K, K): what is missing to `_needed`, for opponents that are present and not passed."""
-    if bets.winner_exists:
-        lacks = np.maximum(bets.level - bets.log_evidence, 0.0)
+    if eprocess.winner_exists:
+        lacks = np.maximum(eprocess.level - eprocess.log_evidence, 0.0)
     else:
-        lacks = np.where(bets.best < wanted, np.maximum(wanted - bets.log_evidence, 0.0), 0.0)
-        lacks[:, ~bets.present] = 0.0
+        lacks = np.where(
+            eprocess.best < wanted, np.maximum(wanted - eprocess.log_evidence, 0.0), 0.0
+        )
+        lacks[:, ~eprocess.present] = 0.0
     np.fill_diagonal(lacks, 0.0)
     return lacks
 
 
-def _hoped_worth(bets: Bets) -> float:
+def _hoped_worth(eprocess: EProcess) -> float:
     """What a duel tells, in conversions; before anything is known, as if all were answered."""
-    answered, matured = int(bets.answered[0]), int(bets.matured[0])
-    if bets.is_vote:
+    answered, matured = int(eprocess.answered[0]), int(eprocess.matured[0])
+    if eprocess.is_vote:
         return (answered + 10.0) / (matured + 10.0)
-    if bets.told.is_told:
-        return bets.told.worth
+    if eprocess.told.is_told:
+        return eprocess.told.worth
     share = min(1.0, (2.0 * answered + 10.0) / (matured + 10.0))
     return 0.5 * share + (1.0 - 0.5 * share) * (share / (2.0 - share)) ** 2
 
@@ -124,11 +126,13 @@ def replay(
         Otherwise answers after the last duel do not count, since a partial batch of answers may
         favour one arm.
     """
-    bets = start_bets(error, history.window, history.n_arms, by_clock=history.at is not None)
-    bets = bets._replace(is_vote=history.feedback == "votes")
+    eprocess = start_eprocess(
+        error, history.window, history.n_arms, by_clock=history.at is not None
+    )
+    eprocess = eprocess._replace(is_vote=history.feedback == "votes")
     if joined is not None and present is not None and (joined.any() or not present.all()):
-        bets = reopen(bets._replace(joined=joined, present=present), error)
-    ledger = with_room(open_ledger(bets, history.n_arms), history.n + 1)
+        eprocess = reopen(eprocess._replace(joined=joined, present=present), error)
+    ledger = with_room(open_ledger(eprocess, history.n_arms), history.n + 1)
     is_whole &= history.at is not None
     book(ledger, history, all_of_it=is_whole)
     if is_whole and history.now is not None:

@@ -8,7 +8,7 @@ from duelay.ledger.delay_models.continuous_time import ByClock
 from duelay.ledger.delay_models.geometric import AssumedGeometric
 from duelay.ledger.delay_models.tabulated import AssumedTable
 from duelay.ledger.display_order import weaker
-from duelay.ledger.evidence.eprocess import Bets
+from duelay.ledger.evidence.eprocess import EProcess
 
 # `python -m benchmarks decide` measures it: false declarations of policies by coin and in turns,
 # two arms tied.
@@ -55,7 +55,7 @@ class Guarantee(NamedTuple):
     kind: str  # "proved", "measured" or "none"
     words: str  # what it rests on, or why there is none
 
-    bets: bool = True  # whether bets on the coin or on votes are fair
+    has_evidence: bool = True  # whether bets on the coin or on votes are fair
 
     @property
     def holds(self) -> bool:
@@ -63,8 +63,8 @@ class Guarantee(NamedTuple):
         return self.kind != "none"
 
 
-NONE = Guarantee("none", "nobody says how the duels were chosen", bets=False)
-_TOLD = Guarantee("proved", "the delay law being as it was told", bets=False)
+NONE = Guarantee("none", "nobody says how the duels were chosen", has_evidence=False)
+_TOLD = Guarantee("proved", "the delay law being as it was told", has_evidence=False)
 _MEASURED = Guarantee(
     "measured",
     f"measured, not proved ({MEASURED}): the pairs may depend on the order of open duels",
@@ -79,7 +79,7 @@ def find_guarantee(
     `past` describes the replayed duels of a player.
     """
     found = _of_policy(assumed, feedback, order)
-    is_told = isinstance(assumed, Bets) and assumed.told.is_told
+    is_told = isinstance(assumed, EProcess) and assumed.told.is_told
     if past is None or is_told or found.kind == "none" or found == _TOLD:
         return found  # where a law is told, it holds however the pairs were chosen
     if feedback != "votes" and order not in ("coin", "alternate"):
@@ -87,7 +87,7 @@ def find_guarantee(
             "none",
             "nobody says that a coin or turns decided the order of the duels that were replayed: "
             "tell the law",
-            bets=False,
+            has_evidence=False,
         )
     if not past.chosen_by:
         return Guarantee(
@@ -101,10 +101,12 @@ def find_guarantee(
 
 def _of_policy(assumed: Any, feedback: str, order: str | None) -> Guarantee:
     if feedback == "counts":
-        return Guarantee("none", "nobody knows to which duel a conversion belongs", bets=False)
+        return Guarantee(
+            "none", "nobody knows to which duel a conversion belongs", has_evidence=False
+        )
     if feedback == "votes":
         if order == "coin":
-            exists = isinstance(assumed, Bets) and assumed.winner_exists
+            exists = isinstance(assumed, EProcess) and assumed.winner_exists
             words = "votes that are told or not whoever won"
             return Guarantee("proved", words + (", if one arm beats all others" * exists))
         return Guarantee("proved", "votes that are told or not whoever won, the first place being "
@@ -112,12 +114,12 @@ def _of_policy(assumed: Any, feedback: str, order: str | None) -> Guarantee:
     is_told = isinstance(assumed, ByClock) and not assumed.learns
     if is_told or isinstance(assumed, AssumedGeometric | AssumedTable):
         return _TOLD
-    if isinstance(assumed, Bets) and assumed.told.is_told:
+    if isinstance(assumed, EProcess) and assumed.told.is_told:
         words = "the delay law being as it was told"
         return Guarantee(
             "proved", words + (", if one arm beats all others" * assumed.winner_exists)
         )
-    if isinstance(assumed, Bets):
+    if isinstance(assumed, EProcess):
         words = "the coin, and delays that do not depend on who won"
         return Guarantee(
             "proved", words + (", if one arm beats all others" * assumed.winner_exists)
@@ -129,11 +131,11 @@ def _of_policy(assumed: Any, feedback: str, order: str | None) -> Guarantee:
             "none",
             "nobody says in which order the two arms were shown: say order='coin' where a coin "
             "decided it, or tell the law",
-            bets=False,
+            has_evidence=False,
         )
     return Guarantee(
         "none",
         "with the champion first and no law told, silence speaks against the champion: show by "
         "coin, or tell the law",
-        bets=False,
+        has_evidence=False,
     )

@@ -12,7 +12,7 @@ from duelay._core import checks
 from duelay.errors import InvalidValueError
 from duelay.inference.borda_scores import scores_of
 from duelay.ledger import Estimates, Ledger
-from duelay.ledger.evidence.eprocess import Bets
+from duelay.ledger.evidence.eprocess import EProcess
 from duelay.ledger.evidence.stopping import NOBODY
 
 if TYPE_CHECKING:
@@ -54,13 +54,15 @@ def leader_of(
     ledger: Ledger, active: NDArray[np.bool_], policy: Policy, estimates: Estimates | None = None
 ) -> int:
     """Return the active arm that leads, as the policy sees it; with bets, a declared winner."""
-    if isinstance(ledger.assumed, Bets):
-        bets = ledger.assumed
-        is_rejected = ~bets.present | (bets.winner_exists & (bets.against >= bets.level))
-        doubts = np.where(is_rejected, np.inf, bets.doubts)
-        if bets.winner[0] != NOBODY:
-            return int(bets.winner[0])
-        return int(np.lexsort((-bets.lead.sum(axis=1), doubts))[0])  # ties: who has won more
+    if isinstance(ledger.assumed, EProcess):
+        eprocess = ledger.assumed
+        is_rejected = ~eprocess.present | (
+            eprocess.winner_exists & (eprocess.against >= eprocess.level)
+        )
+        doubts = np.where(is_rejected, np.inf, eprocess.doubts)
+        if eprocess.winner[0] != NOBODY:
+            return int(eprocess.winner[0])
+        return int(np.lexsort((-eprocess.lead.sum(axis=1), doubts))[0])  # ties: who has won more
     estimates = ledger.estimates() if estimates is None else estimates
     scores = scores_of(estimates) if policy.target == "borda" else policy.leads_by(estimates)
     if np.shape([] if scores is None else scores) not in ((0,), (len(active),)):

@@ -51,7 +51,7 @@ class DuelsLeft(NamedTuple):
         return f"probably {self.low:,} to {self.high:,} more duels"
 
 
-class Opinions(NamedTuple):
+class Posterior(NamedTuple):
     """Posterior estimates."""
 
     chances: Floats  # (K,): the probability that each arm beats all others
@@ -66,7 +66,7 @@ def opinions(
     evidence: Evidence | None,
     present: NDArray[np.bool_],
     draws: int = _DRAWS,
-) -> Opinions:
+) -> Posterior:
     """Return the posterior estimates.
 
     Parameters
@@ -89,7 +89,7 @@ def opinions(
         chances /= max(chances.sum(), 1.0 / len(gaps))
     loss = np.maximum(-gaps[:, np.flatnonzero(who == leader)[0]], 0.0).max(axis=1).mean()
     left = None if evidence is None else _duels_left(evidence, who, gaps, is_winner)
-    return Opinions(chances, float(loss), left)
+    return Posterior(chances, float(loss), left)
 
 
 def _draw_gaps(

@@ -19,9 +19,9 @@ from duelay.inference.borda_scores import Scores
 from duelay.inference.evidence import Evidence, evidence_of, replay
 from duelay.inference.guarantee import NONE, Guarantee
 from duelay.inference.leader import beaten
-from duelay.inference.posterior import DuelsLeft, Opinions, opinions
+from duelay.inference.posterior import DuelsLeft, Posterior, opinions
 from duelay.inference.warnings import find_doubts
-from duelay.ledger.evidence.eprocess import Bets
+from duelay.ledger.evidence.eprocess import EProcess
 from duelay.logs.history import History
 from duelay.show.text_table import table
 
@@ -87,7 +87,7 @@ class Standing:
     policy_error: float | None = None  # of a policy that decides
     counted: NDArray[np.float64] | None = None  # (K, K): N~^2 / N, answers that tell as much
     one_look: tuple[Any, Any] | None = None  # Hoeffding's intervals, for this look alone
-    bets: Bets | None = None  # of a policy that decides: what it has bet so far
+    eprocess: EProcess | None = None  # of a policy that decides: what it has bet so far
     history: History | None = None  # every duel so far; None with counts
     law: Delay | None = None  # the one that is told, where the guarantee rests on it
 
@@ -102,10 +102,10 @@ class Standing:
 
         A policy that decides keeps it. For any other policy the history is replayed.
         """
-        if not self.guarantee.bets or self.scores is not None or self.history is None:
+        if not self.guarantee.has_evidence or self.scores is not None or self.history is None:
             return None
-        if self.bets is not None:
-            return evidence_of(self.bets)
+        if self.eprocess is not None:
+            return evidence_of(self.eprocess)
         return replay(self.history, self.error, self.joined, self.present)
 
     @property
@@ -144,7 +144,7 @@ class Standing:
         return self.winner is not None
 
     @functools.cached_property
-    def _opinions(self) -> Opinions:
+    def _posterior(self) -> Posterior:
         evidence = self.evidence
         if evidence is not None:
             return opinions(evidence.lead, evidence.n, self.leader, evidence, self.present)
@@ -155,7 +155,7 @@ class Standing:
     @property
     def chances(self) -> NDArray[np.float64]:
         """(K,): the posterior probability that each arm is the winner, without a guarantee."""
-        return self._opinions.chances
+        return self._posterior.chances
 
     @property
     def loss(self) -> float:
@@ -163,7 +163,7 @@ class Standing:
 
         It is how far the leader's probability of winning against its strongest rival is below 1/2.
         """
-        return self._opinions.loss
+        return self._posterior.loss
 
     @property
     def duels_left(self) -> DuelsLeft | None:
@@ -172,7 +172,7 @@ class Standing:
         None for a policy that saves regret, which does not aim at a declaration, and if it seems
         that no arm beats all others.
         """
-        return None if self.bets is None else self._opinions.duels_left
+        return None if self.eprocess is None else self._posterior.duels_left
 
     @functools.cached_property
     def alarms(self) -> tuple[Finding, ...]:
@@ -240,9 +240,9 @@ class Standing:
         if not self.guarantee.holds:
             return f"{leads} (not guaranteed)"
         measured = ", measured, not proved" if self.guarantee.kind == "measured" else ""
-        exists = self.bets is not None and self.bets.winner_exists
+        exists = self.eprocess is not None and self.eprocess.winner_exists
         wrong = f"wrong in at most {100 * self.error:g} % of experiments, however often you look"
-        is_told = self.bets is not None and self.bets.told.is_told
+        is_told = self.eprocess is not None and self.eprocess.told.is_told
         wrong += ", if the law is as told" * is_told
         wrong += ", if one arm beats all others" * exists + measured
         if self.winner is not None and evidence is None:
@@ -255,7 +255,7 @@ class Standing:
         sure = f"not yet sure at {100 * (1 - self.error):g} %{measured}"
         left = None if evidence is None else self.duels_left
         more = "" if left is None else f": {left}"
-        if left is None and self.bets is not None:
+        if left is None and self.eprocess is not None:
             is_early = self.heard < len(self.arms)  # the prior alone says so of many arms
             more = ": it seems that no arm beats all others"
             if is_early:
@@ -265,8 +265,8 @@ class Standing:
     @property
     def weighed(self) -> str:
         """The basis of a declaration if the intervals have a smaller one; otherwise empty."""
-        bets = self.bets
-        if self.winner is None or bets is None or bets.is_vote or bets.told.is_told:
+        eprocess = self.eprocess
+        if self.winner is None or eprocess is None or eprocess.is_vote or eprocess.told.is_told:
             return ""
         return "declared from conversions and silence; intervals are from conversions alone"
 

@@ -12,7 +12,7 @@ from duelay._core import checks
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
 from duelay.delays.time_units import WAYS
-from duelay.inference.arm_set import Cast, among
+from duelay.inference.arm_set import ArmSet, among
 from duelay.inference.borda_scores import Scores, score_bounds
 from duelay.inference.clock import Clock
 from duelay.inference.confidence_sequences import at_all_times, shares
@@ -23,14 +23,14 @@ from duelay.ledger import Ledger, age_to, assumes_delay
 from duelay.ledger.delay_models.base import is_known
 from duelay.ledger.delay_models.continuous_time import ByClock
 from duelay.ledger.delay_models.kaplan_meier import LearnedLaw
-from duelay.ledger.evidence.eprocess import Bets
+from duelay.ledger.evidence.eprocess import EProcess
 from duelay.logs.history import History
 
 if TYPE_CHECKING:
     from duelay.policies.policy import Policy
 
 
-class Snapshot(NamedTuple):
+class PlayerSnapshot(NamedTuple):
     """The state of a player at one moment, from which `build_standing` makes its standing."""
 
     policy: Policy
@@ -41,7 +41,7 @@ class Snapshot(NamedTuple):
     order: str | None
     error: float | None  # of a policy that decides; None for any other
     ledger: Ledger  # a copy, which may be aged
-    cast: Cast
+    arm_set: ArmSet
     active: NDArray[np.bool_]  # by place in the ledger
     pending: NDArray[np.int64] | None
     history: History | None
@@ -50,13 +50,13 @@ class Snapshot(NamedTuple):
     late: int
 
 
-def build_standing(player: Snapshot, confidence: float | None) -> Standing:
+def build_standing(player: PlayerSnapshot, confidence: float | None) -> Standing:
     """Return the estimates, intervals and leader of a player, as `Player.standing` documents."""
-    is_deciding = isinstance(player.ledger.assumed, Bets)
+    is_deciding = isinstance(player.ledger.assumed, EProcess)
     if confidence is None:
         confidence = 1.0 - player.policy.error if is_deciding else 0.95  # type: ignore[attr-defined]
     confidence = checks.number("confidence", confidence, above=0, below=1)
-    ledger, cast, history, clock = player.ledger, player.cast, player.history, player.clock
+    ledger, arm_set, history, clock = player.ledger, player.arm_set, player.history, player.clock
     tick, active = player.tick, player.active
     if not is_deciding:
         age_to(ledger, tick + 1)
@@ -65,17 +65,17 @@ def build_standing(player: Snapshot, confidence: float | None) -> Standing:
     one_look = intervals(estimates, confidence)
     lower, upper = one_look
     if guarantee.holds and history is not None:
-        heard = among(history, cast) if cast.has_changed else history
-        share = shares(cast.joined, has_room=clock is not None)
+        heard = among(history, arm_set) if arm_set.has_changed else history
+        share = shares(arm_set.joined, has_room=clock is not None)
         lower, upper = at_all_times(
             ledger,
             heard,
             1.0 - confidence,
             player.policy.delay,
-            share[np.ix_(cast.shown, cast.shown)],
+            share[np.ix_(arm_set.shown, arm_set.shown)],
         )
     plays, conversions = ledger.plays, ledger.conversions
-    if len(cast.shown) < len(cast.place) and history is not None:
+    if len(arm_set.shown) < len(arm_set.place) and history is not None:
         plays, conversions = _count_by_pair(history)
     target = player.policy.target
     is_learned = isinstance(ledger.assumed, LearnedLaw) or (
@@ -85,19 +85,19 @@ def build_standing(player: Snapshot, confidence: float | None) -> Standing:
         arms=player.arms,
         tick=tick,
         target=target,
-        leader=int(cast.shown[leader_of(ledger, active, player.policy, estimates)]),
-        scores=_spread_scores(score_bounds(ledger, confidence), cast)
+        leader=int(arm_set.shown[leader_of(ledger, active, player.policy, estimates)]),
+        scores=_spread_scores(score_bounds(ledger, confidence), arm_set)
         if target == "borda"
         else None,
-        mean=cast.spread(estimates.mean, math.nan),
-        lower=cast.spread(lower, -math.inf),
-        upper=cast.spread(upper, math.inf),
+        mean=arm_set.spread(estimates.mean, math.nan),
+        lower=arm_set.spread(lower, -math.inf),
+        upper=arm_set.spread(upper, math.inf),
         plays=plays,
         conversions=conversions,
         pending=player.pending,
-        active=cast.spread(active, False),
-        present=cast.present,
-        joined=cast.joined,
+        active=arm_set.spread(active, False),
+        present=arm_set.present,
+        joined=arm_set.joined,
         confidence=confidence,
         takes_silence_for_defeat=not assumes_delay(ledger),
         is_learning=not is_known(ledger.assumed),
@@ -112,15 +112,15 @@ def build_standing(player: Snapshot, confidence: float | None) -> Standing:
         is_frozen=clock is not None and clock.is_own,
         guarantee=guarantee,
         policy_error=player.error,
-        counted=cast.spread(estimates.expected**2 / np.maximum(estimates.n, 1.0), 0.0),
-        one_look=(cast.spread(one_look[0], -math.inf), cast.spread(one_look[1], math.inf)),
-        bets=ledger.assumed if is_deciding else None,
+        counted=arm_set.spread(estimates.expected**2 / np.maximum(estimates.n, 1.0), 0.0),
+        one_look=(arm_set.spread(one_look[0], -math.inf), arm_set.spread(one_look[1], math.inf)),
+        eprocess=ledger.assumed if is_deciding else None,
         history=history,
         law=_find_known_law(player, guarantee),
     )
 
 
-def _find_known_law(player: Snapshot, guarantee: Guarantee) -> Delay | None:
+def _find_known_law(player: PlayerSnapshot, guarantee: Guarantee) -> Delay | None:
     """Return the delay law on which the guarantee rests; None if it does not rest on one."""
     law = player.policy.delay
     is_told = guarantee.holds and player.feedback == "conversions"
@@ -137,6 +137,6 @@ def _count_by_pair(history: History) -> tuple[NDArray[np.int64], NDArray[np.int6
     return plays, conversions
 
 
-def _spread_scores(scores: Scores, cast: Cast) -> Scores:
+def _spread_scores(scores: Scores, arm_set: ArmSet) -> Scores:
     fills = (math.nan, -math.inf, math.inf, False)
-    return Scores(*(cast.spread(part, fill) for part, fill in zip(scores, fills, strict=True)))
+    return Scores(*(arm_set.spread(part, fill) for part, fill in zip(scores, fills, strict=True)))

@@ -87,7 +87,9 @@ def _is_late(standing: Standing) -> str:
     if standing.late < 10 or standing.late < _MAX_LATE_SHARE * (counted + standing.late):
         return ""
     is_by_clock = standing.history is not None and standing.history.at is not None
-    is_by_clock |= standing.bets is not None and standing.bets.by_clock  # live, with no history
+    is_by_clock |= (
+        standing.eprocess is not None and standing.eprocess.by_clock
+    )  # live, with no history
     return (
         f"{standing.late} answers came after the window and were not counted ({counted} were): "
         "take a longer window"

@@ -1,10 +1,8 @@
 """The ledger: the duels and answers so far, and expected answers under an assumed delay law.
 
-`ledger` has the counts. `assumption` has the four lines of algebra, and the questions that each
-assumption answers. The assumptions with ages in ticks are `at_once`, `geometric`, `table`,
-`learned` and `votes`; `clock` has ages in seconds. `bets` assumes nothing about the delay and keeps
-evidence, `told` is a delay law for these bets, and `declare` looks at the evidence. `order` says
-which arm is shown first.
+`ledger` has the counts, and `display_order` decides which arm is shown first. `delay_models` has one
+module for each assumption about the delay, and `base` lists the functions that each must define.
+`evidence` has the e-process, which assumes nothing about the delay, and the stopping rule.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from duelay.ledger.evidence.eprocess import Bets
+from duelay.ledger.evidence.eprocess import EProcess
 from duelay.ledger.evidence.stopping import NOBODY, touch
 from duelay.ledger.ledger import Ledger
 
@@ -35,40 +35,40 @@ def change_arm(ledger: Ledger, arm: int, *, joins: bool, error: float) -> Ledger
     joins : whether the arm joins or comes back; otherwise it is retired.
     error : the error of the policy, from which the new threshold follows.
     """
-    bets = ledger.assumed
-    if arm < len(bets.present):
-        bets.present[arm] = joins
-        return ledger._replace(assumed=reopen(bets, error))
+    eprocess = ledger.assumed
+    if arm < len(eprocess.present):
+        eprocess.present[arm] = joins
+        return ledger._replace(assumed=reopen(eprocess, error))
     return ledger._replace(
         plays=np.pad(ledger.plays, (0, 1)),
         conversions=np.pad(ledger.conversions, (0, 1)),
         news=np.pad(ledger.news, (0, 1)),
-        assumed=with_arm(bets, error),
+        assumed=with_arm(eprocess, error),
     )
 
 
-def with_arm(bets: Bets, error: float) -> Bets:
+def with_arm(eprocess: EProcess, error: float) -> EProcess:
     """Return the evidence with a new arm, the next to join."""
-    k = len(bets.joined)
+    k = len(eprocess.joined)
     wider: dict[str, Any] = {"touched": np.zeros((k + 1) ** 2, dtype=np.int64)}
     for name, axes in _AXES_BY_ARM.items():
-        value = getattr(bets, name)
+        value = getattr(eprocess, name)
         wider[name] = np.pad(value, [(0, int(axis in axes)) for axis in range(value.ndim)])
-    told = bets.told._replace(law=np.pad(bets.told.law, (0, 1)))  # one law for all pairs
-    bets = bets._replace(told=told, **wider)
-    bets.joined[k] = bets.joined.max() + 1
-    bets.present[k] = True
-    return reopen(bets, error)
+    told = eprocess.told._replace(law=np.pad(eprocess.told.law, (0, 1)))  # one law for all pairs
+    eprocess = eprocess._replace(told=told, **wider)
+    eprocess.joined[k] = eprocess.joined.max() + 1
+    eprocess.present[k] = True
+    return reopen(eprocess, error)
 
 
-def reopen(bets: Bets, error: float) -> Bets:
+def reopen(eprocess: EProcess, error: float) -> EProcess:
     """Return the bets without a declared winner, and mark all pairs for the next look."""
-    k, first = len(bets.joined), int((bets.joined == 0).sum())
-    bets.winner[0] = NOBODY
-    bets.n_touched[0] = 0
-    bets.is_touched[:] = False
+    k, first = len(eprocess.joined), int((eprocess.joined == 0).sum())
+    eprocess.winner[0] = NOBODY
+    eprocess.n_touched[0] = 0
+    eprocess.is_touched[:] = False
     for i in range(k):
         for j in range(i):
-            touch(bets, i, j)
+            touch(eprocess, i, j)
     level = math.log((first + 1) / error)
-    return bets._replace(winner_exists=False, level=level, has_changed=True)
+    return eprocess._replace(winner_exists=False, level=level, has_changed=True)

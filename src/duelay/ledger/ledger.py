@@ -46,7 +46,7 @@ from duelay.ledger.delay_models.no_delay import AppendOnly, AtOnce, ConversionsO
 from duelay.ledger.delay_models.tabulated import AssumedTable, start_table
 from duelay.ledger.delay_models.votes import Votes, start_votes
 from duelay.ledger.display_order import start_order
-from duelay.ledger.evidence.eprocess import Bets
+from duelay.ledger.evidence.eprocess import EProcess
 from duelay.ledger.evidence.eprocess import with_room as with_room_for_bets
 
 
@@ -99,7 +99,7 @@ def with_room(ledger: Ledger, t: int) -> Ledger:
     assumed = ledger.assumed
     if isinstance(assumed, ByClock):
         room: Any = with_room_by_clock(assumed, t)
-    elif isinstance(assumed, Bets):
+    elif isinstance(assumed, EProcess):
         room = with_room_for_bets(assumed, t)
     else:
         return ledger
@@ -131,7 +131,7 @@ def assume(
     return start_table(delay, window, n_arms)
 
 
-_ALLOWS_FOR_DELAY = (AssumedGeometric, AssumedTable, LearnedLaw, ByClock, Votes, Bets)
+_ALLOWS_FOR_DELAY = (AssumedGeometric, AssumedTable, LearnedLaw, ByClock, Votes, EProcess)
 
 
 def assumes_delay(ledger: Ledger) -> bool:
@@ -141,7 +141,7 @@ def assumes_delay(ledger: Ledger) -> bool:
 
 def for_votes(ledger: Ledger, *, corrects_position: bool = False) -> Ledger:
     """Return a ledger for votes with the same order; it assumes nothing about the delays."""
-    if isinstance(ledger.assumed, Bets):
+    if isinstance(ledger.assumed, EProcess):
         if corrects_position:
             raise InvalidValueError(
                 "corrects_position must be False for a policy that decides: the coin gives the "

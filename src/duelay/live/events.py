@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
-from duelay.live.state import Book
+from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 
 KINDS = ("declared", "withdrawn", "alarm", "silent", "paused", "resumed")
@@ -20,17 +20,19 @@ def note(
     connection.execute(insert(schema.events), row)
 
 
-def note_winner(connection: Connection, book: Book, before: int | None, moment: int) -> None:
+def note_winner(
+    connection: Connection, state: ExperimentState, before: int | None, moment: int
+) -> None:
     """Write down that a winner was declared, or that the declaration was withdrawn."""
-    if book.winner == before:
+    if state.winner == before:
         return
     if before is not None:
-        words = f"{book.arms[before]} is no longer declared: an arm came or went"
-        note(connection, book.settings.id, "withdrawn", book.arms[before], words, moment)
-    if book.winner is not None:
-        arm, duels = book.arms[book.winner], int(book.bets.declared[0])
+        words = f"{state.arms[before]} is no longer declared: an arm came or went"
+        note(connection, state.settings.id, "withdrawn", state.arms[before], words, moment)
+    if state.winner is not None:
+        arm, duels = state.arms[state.winner], int(state.eprocess.declared[0])
         words = f"{arm} wins: declared after {duels:,} duels"
-        note(connection, book.settings.id, "declared", arm, words, moment)
+        note(connection, state.settings.id, "declared", arm, words, moment)
 
 
 def read_events(connection: Connection, experiment: int, after: int = 0, n: int = 100) -> Any:

@@ -21,7 +21,7 @@ from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
 from duelay.live.events import note
 from duelay.live.export import read_history, write_history
 from duelay.live.standing import LiveStanding, stand
-from duelay.live.state import Book, read_arms
+from duelay.live.state import ExperimentState, read_arms
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store, open_store
@@ -37,7 +37,7 @@ from duelay.live.validation import (
     find_policy,
 )
 from duelay.live.writes.requests import Ask, LiveDuel, Tell
-from duelay.live.writes.writer import Act, Desk, Together, unknown_experiment
+from duelay.live.writes.writer import Batch, Operation, Writer, unknown_experiment
 from duelay.logs.history import History
 from duelay.policies import Decide
 from duelay.policies.policy import Policy
@@ -69,10 +69,10 @@ class Experiment:
     >>> folder.cleanup()
     """
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, writer: Writer) -> None:
         """Use `create` or `open`."""
-        self.store, self.name, self.policy = desk.store, desk.name, desk.policy
-        self._desk = desk
+        self.store, self.name, self.policy = writer.store, writer.name, writer.policy
+        self._writer = writer
 
     # Making and finding.
 
@@ -144,18 +144,18 @@ class Experiment:
             "status": "running",
             "stride": 1,
         }
-        desk = Desk(store, 0, name, chosen, **opened)
-        desk.created = round(desk.clock() * MICRO)
-        row["created"] = row["moment"] = row["settled"] = desk.created
+        writer = Writer(store, 0, name, chosen, **opened)
+        writer.created = round(writer.clock() * MICRO)
+        row["created"] = row["moment"] = row["settled"] = writer.created
         store.need(makes=True)
         try:
             with store.explained(), store.writing() as connection:
-                desk.id = connection.execute(
+                writer.id = connection.execute(
                     insert(schema.experiments).returning(schema.experiments.c.id), row
                 ).scalar_one()
                 connection.execute(
                     insert(schema.arms),
-                    [{"experiment": desk.id, "number": number, "name": arm}
+                    [{"experiment": writer.id, "number": number, "name": arm}
                      for number, arm in enumerate(arms)],
                 )  # fmt: skip
         except StoreError as error_of_store:
@@ -165,7 +165,7 @@ class Experiment:
                     "Experiment.open(...) goes on with it"
                 ) from None
             raise
-        return cls(desk)
+        return cls(writer)
 
     @classmethod
     def open(cls, store: Store | str | Path, name: str, **opened: Any) -> Experiment:
@@ -191,7 +191,7 @@ class Experiment:
             raise unknown_experiment(store, name, tuple(found))
         policy = text.parse("policy", found[name].policy)
         row = found[name]
-        return cls(Desk(store, row.id, name, policy, created=row.created, **opened))
+        return cls(Writer(store, row.id, name, policy, created=row.created, **opened))
 
     @classmethod
     def names(cls, store: Store | str | Path) -> tuple[str, ...]:
@@ -233,7 +233,7 @@ class Experiment:
         the `winner`. An experiment made with a `share` still gives that share of asks a duel.
         """
         request = Ask(check_word("unit", unit), check_word("key", key))
-        duel: LiveDuel = self._desk.submit(request)
+        duel: LiveDuel = self._writer.submit(request)
         return duel
 
     def tell(self, duel: LiveDuel | str, winner: str | None = None, at: Any = None) -> str:
@@ -246,7 +246,7 @@ class Experiment:
         Returns "counted"; "repeated" if this duel was counted before; "late" if its window had
         closed. A duel that was never asked raises `duelay.UnknownDuelError`.
         """
-        answer: str = self._desk.submit(self._tell(duel, winner, at))
+        answer: str = self._writer.submit(self._tell(duel, winner, at))
         return answer
 
     def tell_all(self, answers: Iterable[Any]) -> list[str]:
@@ -259,7 +259,7 @@ class Experiment:
         if isinstance(answers, str):
             raise InvalidValueError(f"answers must be a list of ids or of tuples, got {answers!r}")
         tells = [self._tell(*(each if type(each) is tuple else (each,))) for each in answers]
-        self._desk.submit(Together(tells))
+        self._writer.submit(Batch(tells))
         wrong = [tell for tell in tells if tell.error is not None]
         if wrong:
             raise type(wrong[0].error)(  # type: ignore[misc]
@@ -275,7 +275,7 @@ class Experiment:
             raise InvalidValueError(f"duel must be what ask() returned, or its id, got {shown!r}")
         moment = None
         if at is not None:
-            seconds, now = timestamps.seconds("at", at), self._desk.clock()
+            seconds, now = timestamps.seconds("at", at), self._writer.clock()
             if seconds > now + _SLACK:
                 raise InvalidValueError(
                     f"at must not lie in the future, got {at!r}, {seconds - now:,.1f} seconds from "
@@ -288,23 +288,23 @@ class Experiment:
 
     def standing(self, confidence: float | None = None) -> LiveStanding:
         """Return who leads or is declared, from what is in the store now."""
-        self._desk.submit(Act(lambda *_: None, settles=True))
+        self._writer.submit(Operation(lambda *_: None, settles=True))
         return self._stand(confidence)
 
     def _stand(self, confidence: float | None = None) -> LiveStanding:
         """Return the standing, as of the last look at the evidence."""
         with self.store.reading() as connection:
-            return stand(self._desk.read_book(connection), self.policy, self._latest, confidence)
+            return stand(self._writer.read_state(connection), self.policy, self._latest, confidence)
 
     def history(self) -> History:
         """Return every duel that is kept, and its answer, for `duelay.assumptions`."""
         with self.store.reading() as connection:
-            return read_history(connection, self._desk.read_book(connection))
+            return read_history(connection, self._writer.read_state(connection))
 
     def _latest(self, n: int) -> History:
         """Return the latest duels."""
         with self.store.reading() as connection:
-            return read_history(connection, self._desk.read_book(connection), latest=n)
+            return read_history(connection, self._writer.read_state(connection), latest=n)
 
     def export(self, path: str | Path) -> Path:
         """Write every duel that is kept as CSV or Parquet, by the name's ending.
@@ -317,13 +317,13 @@ class Experiment:
     def arms(self) -> tuple[str, ...]:
         """The names of all arms, those that are retired included."""
         with self.store.reading() as connection:
-            return read_arms(connection, self._desk.read_head(connection)["id"])
+            return read_arms(connection, self._writer.read_head(connection)["id"])
 
     @property
     def status(self) -> str:
         """``"running"`` or ``"paused"``."""
         with self.store.reading() as connection:
-            return str(self._desk.read_head(connection)["status"])
+            return str(self._writer.read_head(connection)["status"])
 
     # Changing.
 
@@ -336,13 +336,13 @@ class Experiment:
         self._set_status("running")
 
     def _set_status(self, status: str) -> None:
-        def do(connection: Connection, book: Book, moment: int) -> None:
-            if book.head["status"] != status:
+        def do(connection: Connection, state: ExperimentState, moment: int) -> None:
+            if state.head["status"] != status:
                 kind = "paused" if status == "paused" else "resumed"
-                note(connection, book.settings.id, kind, "", f"it was {kind}", moment)
-            book.head["status"] = status
+                note(connection, state.settings.id, kind, "", f"it was {kind}", moment)
+            state.head["status"] = status
 
-        self._desk.submit(Act(do))
+        self._writer.submit(Operation(do))
 
     def add_arm(self, name: str) -> None:
         """Let an arm join, or come back under its own name, with its past.
@@ -351,18 +351,18 @@ class Experiment:
         """
         name = check_arm(name)
 
-        def do(connection: Connection, book: Book, moment: int) -> None:
-            if book.settings.is_vote:
+        def do(connection: Connection, state: ExperimentState, moment: int) -> None:
+            if state.settings.is_vote:
                 check_votes([name])
-            if name not in book.arms:
-                check_arms((*book.arms, name))
-                row = {"experiment": book.settings.id, "number": len(book.arms), "name": name}
+            if name not in state.arms:
+                check_arms((*state.arms, name))
+                row = {"experiment": state.settings.id, "number": len(state.arms), "name": name}
                 connection.execute(insert(schema.arms), row)
-            elif book.present[book.arms.index(name)]:
+            elif state.present[state.arms.index(name)]:
                 return
-            _change(connection, book, name, "joined", moment)
+            _change(connection, state, name, "joined", moment)
 
-        self._desk.submit(Act(do))
+        self._writer.submit(Operation(do))
 
     def retire_arm(self, name: str) -> None:
         """Ask an arm no more; its open duels are still heard. Two arms must stay.
@@ -370,9 +370,11 @@ class Experiment:
         A declaration is withdrawn. For an arm that is retired already, nothing changes.
         """
 
-        def do(connection: Connection, book: Book, moment: int) -> None:
-            there = [arm for arm, is_there in zip(book.arms, book.present, strict=True) if is_there]
-            if name not in book.arms:
+        def do(connection: Connection, state: ExperimentState, moment: int) -> None:
+            there = [
+                arm for arm, is_there in zip(state.arms, state.present, strict=True) if is_there
+            ]
+            if name not in state.arms:
                 raise InvalidValueError(
                     f"name must be that of an arm, {there} are there, got {name!r}"
                 )
@@ -380,14 +382,14 @@ class Experiment:
                 return
             if len(there) == 2:
                 raise InvalidValueError(f"two arms must stay, and {there} are all that is left")
-            _change(connection, book, name, "retired", moment)
+            _change(connection, state, name, "retired", moment)
 
-        self._desk.submit(Act(do))
+        self._writer.submit(Operation(do))
 
     def delete(self) -> None:
         """Remove the experiment and all its duels from the store, for ever."""
         with self.store.explained(), self.store.writing() as connection:
-            experiment = self._desk.read_head(connection, to_write=True)["id"]
+            experiment = self._writer.read_head(connection, to_write=True)["id"]
             for table in schema.TABLES:
                 connection.execute(delete(table).where(table.c.experiment == experiment))
             connection.execute(
@@ -408,15 +410,17 @@ class Experiment:
         return f"Experiment({self.store.name!r}, {self.name!r}, {self.policy})"
 
 
-def _change(connection: Connection, book: Book, arm: str, kind: str, moment: int) -> None:
+def _change(
+    connection: Connection, state: ExperimentState, arm: str, kind: str, moment: int
+) -> None:
     """Let an arm come or go."""
-    book.change(arm, kind, moment)
+    state.change(arm, kind, moment)
     row = {
-        "experiment": book.settings.id,
-        "place": len(book.changes) - 1,
-        "arm": book.arms.index(arm),
+        "experiment": state.settings.id,
+        "place": len(state.changes) - 1,
+        "arm": state.arms.index(arm),
         "kind": kind,
-        "tick": book.head["asked"],
+        "tick": state.head["asked"],
         "at": moment,
     }
     connection.execute(insert(schema.changes), row)

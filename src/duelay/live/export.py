@@ -9,7 +9,7 @@ import numpy as np
 from sqlalchemy import Connection, select
 
 from duelay.errors import InvalidValueError
-from duelay.live.state import Book
+from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.logs.arm_changes import Change, Declaration
@@ -20,13 +20,15 @@ _ENDINGS = {".csv": History.to_csv, ".parquet": History.to_parquet}
 _COLUMNS = ("number", "first", "second", "asked", "told", "first_won", "unit")
 
 
-def read_history(connection: Connection, book: Book, latest: int | None = None) -> History:
+def read_history(
+    connection: Connection, state: ExperimentState, latest: int | None = None
+) -> History:
     """Return the duels that are kept; with `latest`, of so many those that enter the evidence.
 
     The ticks of changes and of a declaration are counted from the first duel that is returned. With
     `latest`, units are left out: each unit enters with one duel on a pair, so that none repeats.
     """
-    duels, settings, head = schema.duels, book.settings, book.head
+    duels, settings, head = schema.duels, state.settings, state.head
     after = head["forgotten"] if latest is None else max(head["asked"] - latest, head["forgotten"])
     query = select(*(duels.c[name] for name in _COLUMNS)).where(
         duels.c.experiment == settings.id, duels.c.number > after
@@ -41,7 +43,7 @@ def read_history(connection: Connection, book: Book, latest: int | None = None) 
     is_heard = told >= asked
     won = np.array([row.first_won or 0.0 for row in rows])
     return History(
-        n_arms=len(book.arms),
+        n_arms=len(state.arms),
         first=np.array([row.first for row in rows], dtype=np.int64),
         second=np.array([row.second for row in rows], dtype=np.int64),
         delay=np.where(is_heard, (told - asked) / MICRO, np.nan),
@@ -49,12 +51,12 @@ def read_history(connection: Connection, book: Book, latest: int | None = None) 
         window=settings.window,
         feedback=settings.feedback,
         order="coin",
-        arms=book.arms,
+        arms=state.arms,
         at=asked / MICRO,
         now=head["moment"] / MICRO if len(rows) else None,
         chosen_by=settings.policy,
-        changes=_changes(book, numbers),
-        declared=_declared(book, numbers, after),
+        changes=_changes(state, numbers),
+        declared=_declared(state, numbers, after),
         unit=number_units([row.unit for row in rows]) if latest is None else None,
     )
 
@@ -73,12 +75,12 @@ def _tick(numbers: Any, tick: int) -> int:
     return int(np.searchsorted(numbers, tick, side="right"))
 
 
-def _changes(book: Book, numbers: Any) -> tuple[Change, ...]:
-    return tuple(change._replace(tick=_tick(numbers, change.tick)) for change in book.changes)
+def _changes(state: ExperimentState, numbers: Any) -> tuple[Change, ...]:
+    return tuple(change._replace(tick=_tick(numbers, change.tick)) for change in state.changes)
 
 
-def _declared(book: Book, numbers: Any, after: int) -> Declaration | None:
-    tick = int(book.bets.declared[0])
-    if book.winner is None or tick < after:
+def _declared(state: ExperimentState, numbers: Any, after: int) -> Declaration | None:
+    tick = int(state.eprocess.declared[0])
+    if state.winner is None or tick < after:
         return None
-    return Declaration(book.arms[book.winner], _tick(numbers, tick), book.settings.policy)
+    return Declaration(state.arms[state.winner], _tick(numbers, tick), state.settings.policy)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, select
 
-from duelay.inference.arm_set import Cast
+from duelay.inference.arm_set import ArmSet
 from duelay.inference.event_replay import (
     ANSWERED,
     ASKED,
@@ -24,7 +24,7 @@ from duelay.inference.event_replay import (
 from duelay.ledger import age_to, clock_to, for_votes, with_room
 from duelay.ledger.delay_models.continuous_time import ByClock, add_past
 from duelay.ledger.delay_models.votes import Votes
-from duelay.live.state import Book
+from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import read_ages
 from duelay.live.storage.schema import MICRO
@@ -33,7 +33,7 @@ from duelay.policies.policy import Policy
 _COLUMNS = ("number", "first", "second", "asked", "enters", "told", "place", "first_won")
 
 
-class Follower:
+class LedgerReplica:
     """A policy's ledger and rule, for the arms that are present."""
 
     def __init__(self, policy: Policy) -> None:
@@ -45,9 +45,9 @@ class Follower:
         self._rule: Any = None
         self._cast: Any = None
 
-    def is_outdated(self, book: Book) -> bool:
+    def is_outdated(self, state: ExperimentState) -> bool:
         """Whether arms have come or gone since."""
-        return self._changes != len(book.changes)
+        return self._changes != len(state.changes)
 
     def pick(self, t: int, n: int, rng: np.random.Generator) -> list[tuple[int, int]]:
         """Choose two arms n times, by the ledger as it was read."""
@@ -55,14 +55,14 @@ class Follower:
         pairs = self.policy.pick(self._rule, self._ledger, t, rng, n)
         return [(shown[first], shown[second]) for first, second in pairs]
 
-    def read(self, connection: Connection, book: Book, moment: int) -> None:
+    def read(self, connection: Connection, state: ExperimentState, moment: int) -> None:
         """Bring the ledger up to date."""
         duels = schema.duels
         query = select(*(duels.c[name] for name in _COLUMNS)).where(
-            duels.c.experiment == book.settings.id
+            duels.c.experiment == state.settings.id
         )
-        if self.is_outdated(book):
-            self._begin(connection, book)
+        if self.is_outdated(state):
+            self._begin(connection, state)
             asked = connection.execute(
                 query.where(duels.c.number > self._asked).order_by(duels.c.number)
             ).all()
@@ -74,32 +74,34 @@ class Follower:
             heard = connection.execute(
                 query.where(duels.c.place > self._heard).order_by(duels.c.place)
             ).all()
-        self._book(asked, heard, book, moment)
-        self._asked, self._heard = book.head["asked"], book.head["heard"]
+        self._state(asked, heard, state, moment)
+        self._asked, self._heard = state.head["asked"], state.head["heard"]
         self.read_at = moment
 
-    def _begin(self, connection: Connection, book: Book) -> None:
+    def _begin(self, connection: Connection, state: ExperimentState) -> None:
         """Begin with the counts of the closed duels."""
-        cast = Cast(book.arms, book.changes, of_all=False)
+        cast = ArmSet(state.arms, state.changes, of_all=False)
         ledger = self.policy.ledger(len(cast.shown), by_clock=True)
-        if book.settings.is_vote:
+        if state.settings.is_vote:
             ledger = for_votes(ledger)
-        there, closed = np.ix_(cast.shown, cast.shown), book.head["closed"]
-        ledger.plays[:] = book.array("closed")[there]
-        ledger.conversions[:] = book.array("closed_conversions")[there]
+        there, closed = np.ix_(cast.shown, cast.shown), state.head["closed"]
+        ledger.plays[:] = state.array("closed")[there]
+        ledger.conversions[:] = state.array("closed_conversions")[there]
         both = ledger.plays + ledger.conversions
         ledger.news[:] = both.sum(axis=0) + both.sum(axis=1)
         assumed = ledger.assumed
         if isinstance(assumed, Votes):
-            assumed.answers[:] = book.array("closed_answers")[there]
-            assumed.wins[:] = book.array("closed_given")[there]
+            assumed.answers[:] = state.array("closed_answers")[there]
+            assumed.wins[:] = state.array("closed_given")[there]
         elif isinstance(assumed, ByClock):
-            ages = read_ages(connection, schema.ages, book.settings.id, len(assumed.ages))
+            ages = read_ages(connection, schema.ages, state.settings.id, len(assumed.ages))
             add_past(assumed, closed, ledger.plays, *ages)
         self._ledger, self._rule = ledger, self.policy.rule(len(cast.shown))
-        self._cast, self._changes, self._asked = cast, len(book.changes), closed
+        self._cast, self._changes, self._asked = cast, len(state.changes), closed
 
-    def _book(self, asked: Sequence[Any], heard: Sequence[Any], book: Book, moment: int) -> None:
+    def _state(
+        self, asked: Sequence[Any], heard: Sequence[Any], state: ExperimentState, moment: int
+    ) -> None:
         rows = [*asked, *heard]
         kind: Any = np.array([ASKED] * len(asked) + [ANSWERED] * len(heard), dtype=np.int8)
         at: Any = np.array(
@@ -113,14 +115,14 @@ class Follower:
         is_away, repeats = (i < 0) | (j < 0), ~np.array([row.enters for row in rows], dtype=bool)
         what = np.where(repeats, IS_LEFT_OUT, np.where(is_away, TEACHES, COUNTS))
         i[what != COUNTS] = j[what != COUNTS] = 0
-        self._ledger = with_room(self._ledger, book.head["asked"] + 1)
+        self._ledger = with_room(self._ledger, state.head["asked"] + 1)
         kind, what, number, i, j, won, at = (
             values[order] for values in (kind, what, number, i, j, won, at / MICRO)
         )
-        t, now = book.head["asked"] + 1, moment / MICRO
+        t, now = state.head["asked"] + 1, moment / MICRO
         ticks = np.full(kind.size, t)
         replay_events(
-            self._ledger, book.settings.is_vote, False, kind, what, number, i, j, won, at, ticks, i
+            self._ledger, state.settings.is_vote, False, kind, what, number, i, j, won, at, ticks, i
         )
         clock_to(self._ledger, now)
         age_to(self._ledger, t)

@@ -15,7 +15,7 @@ from duelay.errors import InvalidValueError, StoreError
 from duelay.live.experiment import Experiment
 from duelay.live.storage.store import Store, open_store
 from duelay.live.writes.compaction import forget_due
-from duelay.live.writes.writer import Act
+from duelay.live.writes.writer import Operation
 
 _PAGES = 2000  # of a backup, between two looks at the progress
 
@@ -97,10 +97,14 @@ def forget(
     found = {}
     for each in Experiment.names(store) if name is None else (name,):
         experiment, n, total = Experiment.open(store, each), 1, 0
-        experiment._desk.submit(Act(lambda *_: None, settles=True))  # what is due is closed first
+        experiment._writer.submit(
+            Operation(lambda *_: None, settles=True)
+        )  # what is due is closed first
         while n:
-            n = experiment._desk.submit(
-                Act(lambda connection, book, moment: forget_due(connection, book, moment, after))
+            n = experiment._writer.submit(
+                Operation(
+                    lambda connection, state, moment: forget_due(connection, state, moment, after)
+                )
             )
             total += n
             progress(total)

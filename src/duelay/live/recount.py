@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from duelay.ledger.evidence.eprocess import GAPS, evidence_weights
-from duelay.live.state import Book
+from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
-from duelay.live.storage.delay_histogram import Ages, read_ages
+from duelay.live.storage.delay_histogram import DelayHistogram, read_ages
 
 COUNTS = (
     "plays",
@@ -37,22 +37,22 @@ _CHUNK = 10_000  # rows that are read at one time
 class Recount:
     """Counters and sums of the duels that are added to it."""
 
-    def __init__(self, book: Book) -> None:
-        k = len(book.arms)
-        self.book = book
+    def __init__(self, state: ExperimentState) -> None:
+        k = len(state.arms)
+        self.state = state
         self.pairs: dict[str, NDArray[Any]] = {
             name: np.zeros((k, k), dtype=np.int64) for name in COUNTS
         } | {name: np.zeros((k, k)) for name in SUMS}
         self.wealth = np.zeros((k, k, GAPS.size))
         self.closed: dict[str, NDArray[Any]] = {name: np.zeros((k, k)) for name in CLOSED}
-        self.ages = Ages(book.settings.window)
+        self.ages = DelayHistogram(state.settings.window)
         self.steps: dict[tuple[int, int], list[tuple[int, float]]] = {}  # of each ordered pair
         self.asked = np.zeros(len(self.ages.ages), dtype=np.int64)
         self.answered = np.zeros(len(self.ages.ages), dtype=np.int64)
 
     def add_folded(self, connection: Connection) -> None:
         """Add what is left of the duels whose rows are gone."""
-        experiment, folded = self.book.settings.id, schema.folded_pairs
+        experiment, folded = self.state.settings.id, schema.folded_pairs
         for row in connection.execute(select(folded).where(folded.c.experiment == experiment)):
             for name in (*COUNTS, *SUMS):
                 self.pairs[name][row.first, row.second] += getattr(row, name)
@@ -88,7 +88,7 @@ class Recount:
         self.pairs["given"][i, j] += row["first_won"] or 0.0
         if i != j:
             self._bet(row)
-            if row["number"] <= self.book.head["closed"]:
+            if row["number"] <= self.state.head["closed"]:
                 self._close(row)
 
     def _count(self, name: str, i: int, j: int, n: int) -> None:
@@ -114,7 +114,7 @@ class Recount:
         won = 0.5 if row["first_won"] is None else row["first_won"]
         size = -odds if is_silent else 2.0 * won - 1.0  # in favour of the first
         counted = odds * odds if is_silent else 1.0
-        if is_silent and self.book.settings.is_vote:
+        if is_silent and self.state.settings.is_vote:
             return  # where votes are told, silence counts for nobody
         both = ((i, j, size), (j, i, -size))
         for one, other, x in both:

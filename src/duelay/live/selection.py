@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from duelay.live.ledger_replica import Follower
-from duelay.live.state import Book
+from duelay.live.ledger_replica import LedgerReplica
+from duelay.live.state import ExperimentState
 from duelay.policies import Decide
 from duelay.policies.policy import Policy
 
 
-class Chooser:
+class PairSelector:
     """A policy at work on the book."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self.rng = np.random.default_rng()
-        self.follower = None if isinstance(policy, Decide) else Follower(policy)
+        self.replica = None if isinstance(policy, Decide) else LedgerReplica(policy)
         self._rule: Any = None
         self._n_arms = 0
 
@@ -32,11 +32,11 @@ class Chooser:
         """Toss whether an ask gets a duel though a winner is declared."""
         return bool(share > 0.0 and self.rng.random() < share)
 
-    def choose(self, book: Book, n: int) -> list[tuple[int, int]]:
+    def choose(self, state: ExperimentState, n: int) -> list[tuple[int, int]]:
         """Return n pairs of arms, each in the order to be shown; nothing is written down."""
-        t = book.head["asked"] + 1
-        if self.follower is not None:
-            return self.follower.pick(t, n, self.rng)
-        if self._n_arms != len(book.arms):
-            self._rule, self._n_arms = self.policy.rule(len(book.arms)), len(book.arms)
-        return self.policy.pick(self._rule, book.ledger, t, self.rng, n)
+        t = state.head["asked"] + 1
+        if self.replica is not None:
+            return self.replica.pick(t, n, self.rng)
+        if self._n_arms != len(state.arms):
+            self._rule, self._n_arms = self.policy.rule(len(state.arms)), len(state.arms)
+        return self.policy.pick(self._rule, state.ledger, t, self.rng, n)

@@ -19,7 +19,7 @@ from duelay.inference.evidence import Evidence, evidence_of
 from duelay.inference.guarantee import find_guarantee
 from duelay.inference.leader import intervals, leader_of
 from duelay.inference.standing import Standing
-from duelay.live.state import Book
+from duelay.live.state import ExperimentState
 from duelay.live.storage.schema import MICRO
 from duelay.logs.history import History
 from duelay.policies import Decide
@@ -49,7 +49,7 @@ class LiveStanding(Standing):
     @property
     def evidence(self) -> Evidence | None:
         """How much speaks for each arm, now and in the past."""
-        return None if self.bets is None else self._evidence
+        return None if self.eprocess is None else self._evidence
 
     @property
     def heard(self) -> int:
@@ -58,8 +58,8 @@ class LiveStanding(Standing):
 
     @functools.cached_property
     def _evidence(self) -> Evidence:
-        assert self.bets is not None
-        return evidence_of(self.bets)
+        assert self.eprocess is not None
+        return evidence_of(self.eprocess)
 
     @functools.cached_property
     def alarms(self) -> tuple[Finding, ...]:
@@ -106,62 +106,65 @@ class LiveStanding(Standing):
 
 
 def stand(
-    book: Book, policy: Policy, read: Callable[[int], History], confidence: float | None = None
+    state: ExperimentState,
+    policy: Policy,
+    read: Callable[[int], History],
+    confidence: float | None = None,
 ) -> LiveStanding:
     """Return the standing of a book."""
-    settings, bets, ledger = book.settings, book.bets, book.ledger
+    settings, eprocess, ledger = state.settings, state.eprocess, state.ledger
     confidence = min(1.0 - settings.error, _MOST) if confidence is None else confidence
     confidence = checks.number("confidence", confidence, above=0, below=1)
     estimates = ledger.estimates()
     is_deciding = isinstance(policy, Decide)
-    share = shares(bets.joined, has_room=True)
-    lower, upper = of_shares(bets.seen, 1.0 - confidence, share)
-    k = len(book.arms)
-    more: dict[str, Any] = {"repeats": book.array("repeats"), "read": read}
+    share = shares(eprocess.joined, has_room=True)
+    lower, upper = of_shares(eprocess.seen, 1.0 - confidence, share)
+    k = len(state.arms)
+    more: dict[str, Any] = {"repeats": state.array("repeats"), "read": read}
     return LiveStanding(
-        arms=book.arms,
-        tick=book.head["asked"],
+        arms=state.arms,
+        tick=state.head["asked"],
         leader=leader_of(ledger, np.ones(k, dtype=bool), policy),
         mean=estimates.mean,
         lower=lower,
         upper=upper,
         plays=ledger.plays,
         conversions=ledger.conversions,
-        pending=pending_of(book),
+        pending=pending_of(state),
         active=np.ones(k, dtype=bool),
-        present=bets.present,
-        joined=bets.joined,
+        present=eprocess.present,
+        joined=eprocess.joined,
         confidence=confidence,
         takes_silence_for_defeat=False,
         feedback=settings.feedback,
         order="coin",
-        answers=book.array("answers"),
-        late=int(book.array("late").sum()),
-        backwards=book.head["backwards"],
-        backwards_by=book.head["furthest"],
-        guarantee=find_guarantee(bets if is_deciding else None, settings.feedback, "coin"),
+        answers=state.array("answers"),
+        late=int(state.array("late").sum()),
+        backwards=state.head["backwards"],
+        backwards_by=state.head["furthest"],
+        guarantee=find_guarantee(eprocess if is_deciding else None, settings.feedback, "coin"),
         policy_error=settings.error,
         counted=estimates.n,
         one_look=intervals(estimates, confidence),
-        bets=bets,
+        eprocess=eprocess,
         name=settings.name,
-        status=book.head["status"],
+        status=state.head["status"],
         policy=settings.policy,
         window=settings.window,
-        now=book.head["moment"] / MICRO,
+        now=state.head["moment"] / MICRO,
         **more,
     )
 
 
-def pending_of(book: Book) -> NDArray[np.int64]:
+def pending_of(state: ExperimentState) -> NDArray[np.int64]:
     """Silent duels whose window is still open, in each order; those of repeats left out."""
-    enters = ledger_plays(book) - book.array("closed")
-    heard = book.array("answers") - book.array("repeated_answers") - book.array("closed_answers")
+    enters = ledger_plays(state) - state.array("closed")
+    heard = state.array("answers") - state.array("repeated_answers") - state.array("closed_answers")
     found = enters - heard
     np.fill_diagonal(found, 0)
     return np.asarray(found)
 
 
-def ledger_plays(book: Book) -> NDArray[np.int64]:
+def ledger_plays(state: ExperimentState) -> NDArray[np.int64]:
     """Duels that enter the evidence, in each order."""
-    return np.asarray(book.ledger.plays - book.array("repeats"))
+    return np.asarray(state.ledger.plays - state.array("repeats"))

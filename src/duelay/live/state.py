@@ -1,6 +1,6 @@
 """The book: what a process knows of one experiment, read from the store and written back.
 
-It holds the counters and the evidence of every ordered pair as arrays: the same `Bets` that a
+It holds the counters and the evidence of every ordered pair as arrays: the same `EProcess` that a
 player has, so that the same kernels bet, look and choose. Each row of `pairs` has the version at
 which it was written; a process reads again what others have written since. A process locks the
 experiment's row before it changes the book. So it has the latest version, and it writes its changes
@@ -20,20 +20,20 @@ from duelay._core.duration import Duration
 from duelay.ledger import Ledger, open_ledger
 from duelay.ledger.arms import change_arm, reopen
 from duelay.ledger.evidence.batch import doubt_anew, touch_all
-from duelay.ledger.evidence.eprocess import PATH, Bets, start_bets
+from duelay.ledger.evidence.eprocess import PATH, EProcess, start_eprocess
 from duelay.ledger.evidence.silence import fill_silent
 from duelay.ledger.evidence.stopping import NOBODY, needed
 from duelay.live.storage import schema, statements
 from duelay.live.storage.schema import MICRO
-from duelay.live.storage.time_buckets import Tally, merge, wide_enough
+from duelay.live.storage.time_buckets import TimeBuckets, merge, wide_enough
 from duelay.logs.arm_changes import Change, joined_of, present_of
 
 _COUNTS = ("answers", "late", "repeats", "repeated_answers", "repeated_conversions", "closed",
            "closed_conversions", "closed_answers", "passed")  # fmt: skip
 _SUMS = ("given", "closed_given")
-_OF_BETS = ("wins", "lead", "n", "n_open", "log_evidence", "best", "seen")
+_OF_EPROCESS = ("wins", "lead", "n", "n_open", "log_evidence", "best", "seen")
 _OF_LEDGER = ("plays", "conversions")
-_SCALARS = {  # fields of `Bets`, and their columns in `experiments`
+_SCALARS = {  # fields of `EProcess`, and their columns in `experiments`
     "kappa": "kappa", "refit": "refit", "matured": "n_matured", "answered": "n_answered",
     "n_heard": "n_heard", "delays": "delays", "declared": "declared", "stride": "stride",
 }  # fmt: skip
@@ -66,7 +66,7 @@ class Settings:
         return None if self.window is None else round(float(self.window) * MICRO)
 
 
-class Book:
+class ExperimentState:
     """Counters and evidence of one experiment, as of one version."""
 
     def __init__(self, settings: Settings, head: Any, arms: tuple[str, ...],
@@ -77,20 +77,22 @@ class Book:
         self.ledger = _start(settings, arms, changes)
         self.more = _more(len(arms))
         self.dirty: set[tuple[int, int]] = set()  # ordered pairs that are to be written
-        self.tally = Tally(head["created"], head["width"])  # counts by time, for the store
+        self.time_buckets = TimeBuckets(
+            head["created"], head["width"]
+        )  # counts by time, for the store
         self._written = 0  # how many moments of the path the store has ...
         self._stride = 0  # ... and their stride
 
     @property
-    def bets(self) -> Bets:
+    def eprocess(self) -> EProcess:
         """The evidence."""
-        assumed: Bets = self.ledger.assumed
+        assumed: EProcess = self.ledger.assumed
         return assumed
 
     @property
     def winner(self) -> int | None:
         """The arm that is declared."""
-        winner = int(self.bets.winner[0])
+        winner = int(self.eprocess.winner[0])
         return None if winner == NOBODY else winner
 
     @property
@@ -100,27 +102,27 @@ class Book:
 
     def array(self, name: str) -> NDArray[Any]:
         """Return a column of `pairs` as an array over all ordered pairs, (K, K)."""
-        if name in _OF_BETS:
-            return np.asarray(getattr(self.bets, name))
+        if name in _OF_EPROCESS:
+            return np.asarray(getattr(self.eprocess, name))
         return np.asarray(getattr(self.ledger, name) if name in _OF_LEDGER else self.more[name])
 
     # Reading.
 
     @classmethod
-    def load(cls, connection: Connection, head: Any) -> Book:
+    def load(cls, connection: Connection, head: Any) -> ExperimentState:
         """Return the whole book."""
         experiment = head["id"]
         arms = read_arms(connection, experiment)
-        book = cls(_settings(head), head, arms, read_changes(connection, experiment, arms))
-        book._read_path(connection)
-        book._read_pairs(connection)
-        book._take_head(head)
-        return book
+        state = cls(_settings(head), head, arms, read_changes(connection, experiment, arms))
+        state._read_path(connection)
+        state._read_pairs(connection)
+        state._take_head(head)
+        return state
 
-    def renew(self, connection: Connection, head: Any) -> Book:
+    def renew(self, connection: Connection, head: Any) -> ExperimentState:
         """Bring the book to the version of `head`; return it, or a new one if arms came or went."""
         if head["changes"] != len(self.changes) or self.version < 0:
-            return Book.load(connection, head)
+            return ExperimentState.load(connection, head)
         if head["version"] != self.version:
             self._read_pairs(connection)
             self._read_path(connection)
@@ -129,11 +131,11 @@ class Book:
 
     def _take_head(self, head: Any) -> None:
         self.head, self.version = dict(head), head["version"]
-        self.tally = Tally(head["created"], head["width"])
+        self.time_buckets = TimeBuckets(head["created"], head["width"])
         for name, column in _SCALARS.items():
-            getattr(self.bets, name)[0] = head[column]
-        self.bets.winner[0] = NOBODY if head["winner"] is None else head["winner"]
-        fill_silent(self.bets, head["kappa"])
+            getattr(self.eprocess, name)[0] = head[column]
+        self.eprocess.winner[0] = NOBODY if head["winner"] is None else head["winner"]
+        fill_silent(self.eprocess, head["kappa"])
 
     def _read_pairs(self, connection: Connection) -> None:
         pairs = schema.pairs
@@ -145,15 +147,17 @@ class Book:
         if rows:  # column by column: with 300 arms there may be 90,000 rows
             columns = dict(zip(pairs.c.keys(), zip(*rows, strict=True), strict=True))
             i, j = (np.array(columns[name], dtype=np.int64) for name in ("first", "second"))
-            for name in (*_COUNTS, *_SUMS, *_OF_BETS, *_OF_LEDGER):
+            for name in (*_COUNTS, *_SUMS, *_OF_EPROCESS, *_OF_LEDGER):
                 self.array(name)[i, j] = [value or 0 for value in columns[name]]
             wealth = np.frombuffer(b"".join(columns["wealth"]), dtype="<f8")
-            self.bets.wealth[i, j] = wealth.reshape(len(rows), -1)
-            touch_all(self.bets, i, j)  # the next look takes in what others have booked
-        doubt_anew(self.bets)  # pairs are chosen, and a leader named, by doubts: also before a look
+            self.eprocess.wealth[i, j] = wealth.reshape(len(rows), -1)
+            touch_all(self.eprocess, i, j)  # the next look takes in what others have booked
+        doubt_anew(
+            self.eprocess
+        )  # pairs are chosen, and a leader named, by doubts: also before a look
 
     def _read_path(self, connection: Connection) -> None:
-        bets, paths = self.bets, schema.paths
+        eprocess, paths = self.eprocess, schema.paths
         rows = connection.execute(
             select(paths.c.tick, paths.c.evidence)
             .where(paths.c.experiment == self.settings.id)
@@ -161,10 +165,10 @@ class Book:
         ).all()[-PATH:]
         for place, row in enumerate(rows):
             values = np.frombuffer(row.evidence, dtype="<f8")
-            bets.path_tick[place] = row.tick
-            bets.path[place] = 0.0
-            bets.path[place, : len(values)] = values
-        bets.path_size[0] = self._written = len(rows)
+            eprocess.path_tick[place] = row.tick
+            eprocess.path[place] = 0.0
+            eprocess.path[place, : len(values)] = values
+        eprocess.path_size[0] = self._written = len(rows)
         self._stride = self.head["stride"]
 
     # Changing.
@@ -175,16 +179,18 @@ class Book:
         wide = wide_enough(created, width, moment)
         if wide != width:
             self.head |= {"width": wide, "swept": 0}
-            self.tally = Tally(created, wide)
+            self.time_buckets = TimeBuckets(created, wide)
             times = schema.times
-            merge(connection, times, self.tally.minutes, times.c.experiment == self.settings.id)
+            merge(
+                connection, times, self.time_buckets.minutes, times.c.experiment == self.settings.id
+            )
 
     def sweep(self, connection: Connection) -> None:
         """Merge narrower buckets of the pairs of one more arm: all arms at once take too long."""
         arm, pairs = self.head["swept"], schema.pair_times
         if arm < len(self.arms):
-            merge(connection, pairs, self.tally.minutes, pairs.c.experiment == self.settings.id,
-                  pairs.c.first == arm)  # fmt: skip
+            is_own = pairs.c.experiment == self.settings.id
+            merge(connection, pairs, self.time_buckets.minutes, is_own, pairs.c.first == arm)
             self.head["swept"] += 1
 
     def touch(self, i: int, j: int) -> None:
@@ -193,14 +199,14 @@ class Book:
 
     def looked(self, moment: int, before: dict[str, NDArray[Any]]) -> None:
         """Note what a look has changed."""
-        bets = self.bets
-        changed = np.zeros(bets.best.shape, dtype=bool)
+        eprocess = self.eprocess
+        changed = np.zeros(eprocess.best.shape, dtype=bool)
         for name, values in before.items():
-            changed |= values != getattr(bets, name)
+            changed |= values != getattr(eprocess, name)
         for i, j in np.argwhere(changed).tolist():
             self.dirty.add((i, j))
-            if not self.more["passed"][i, j] and bets.best[i, j] >= bets.level:
-                if bets.best[i, j] >= needed(bets, i, j):
+            if not self.more["passed"][i, j] and eprocess.best[i, j] >= eprocess.level:
+                if eprocess.best[i, j] >= needed(eprocess, i, j):
                     self.more["passed"][i, j] = moment
         winner = self.winner
         if winner != self.head["winner"]:
@@ -208,7 +214,9 @@ class Book:
 
     def before_look(self) -> dict[str, NDArray[Any]]:
         """Return what a look may change."""
-        return {name: getattr(self.bets, name).copy() for name in ("log_evidence", "best", "seen")}
+        return {
+            name: getattr(self.eprocess, name).copy() for name in ("log_evidence", "best", "seen")
+        }
 
     def change(self, arm: str, kind: str, moment: int) -> None:
         """Let an arm come or go; nobody is declared any longer."""
@@ -230,9 +238,9 @@ class Book:
             self.head["version"] += 1
             statements.upsert(connection, schema.pairs, self._rows())
             self.dirty = set()
-        self.tally.save(connection, self.settings.id)
+        self.time_buckets.save(connection, self.settings.id)
         for name, column in _SCALARS.items():
-            self.head[column] = getattr(self.bets, name)[0].item()
+            self.head[column] = getattr(self.eprocess, name)[0].item()
         self._write_path(connection, moment)
         values = {name: self.head[name] for name in statements.CHANGING}
         statements.run(connection, statements.WRITE_HEAD, values | {"b_id": self.settings.id})
@@ -240,34 +248,42 @@ class Book:
 
     def _rows(self) -> list[dict[str, Any]]:
         """Return the rows of the pairs that are to be written."""
-        arrays = [(name, self.array(name)) for name in (*_COUNTS, *_SUMS, *_OF_BETS, *_OF_LEDGER)]
+        arrays = [
+            (name, self.array(name)) for name in (*_COUNTS, *_SUMS, *_OF_EPROCESS, *_OF_LEDGER)
+        ]
         rows = []
         for i, j in sorted(self.dirty):
             row = {name: values[i, j].item() for name, values in arrays}
             row["passed"] = row["passed"] or None
             row["experiment"], row["first"], row["second"] = self.settings.id, i, j
-            row["wealth"] = to_bytes(self.bets.wealth[i, j])
+            row["wealth"] = to_bytes(self.eprocess.wealth[i, j])
             row["version"] = self.head["version"]
             rows.append(row)
         return rows
 
     def _write_path(self, connection: Connection, moment: int) -> None:
         """Write the moments of the path that are new; drop those that the path has dropped."""
-        bets, paths = self.bets, schema.paths
-        size, stride = int(bets.path_size[0]), int(bets.stride[0])
+        eprocess, paths = self.eprocess, schema.paths
+        size, stride = int(eprocess.path_size[0]), int(eprocess.stride[0])
         if size == self._written and stride == self._stride:
             return
         if stride != self._stride and self._written:
-            kept = [int(tick) for tick in bets.path_tick[:size]]
+            kept = [int(tick) for tick in eprocess.path_tick[:size]]
             connection.execute(
                 delete(paths).where(
                     paths.c.experiment == self.settings.id, paths.c.tick.not_in(kept)
                 )
             )
             self._written = size - 1
-        rows = [{"experiment": self.settings.id, "tick": int(bets.path_tick[place]), "at": moment,
-                 "evidence": to_bytes(bets.path[place])}
-                for place in range(self._written, size)]  # fmt: skip
+        rows = [
+            {
+                "experiment": self.settings.id,
+                "tick": int(eprocess.path_tick[place]),
+                "at": moment,
+                "evidence": to_bytes(eprocess.path[place]),
+            }
+            for place in range(self._written, size)
+        ]
         statements.upsert(connection, paths, rows)
         self._written, self._stride = size, stride
 
@@ -310,12 +326,12 @@ def _settings(head: Any) -> Settings:
 def _start(settings: Settings, arms: tuple[str, ...], changes: tuple[Change, ...]) -> Ledger:
     """Return an empty ledger that bets, for these arms."""
     window = None if settings.window is None else float(settings.window)
-    bets = start_bets(settings.error, window, len(arms), by_clock=True)
-    bets = bets._replace(is_vote=settings.is_vote)
+    eprocess = start_eprocess(settings.error, window, len(arms), by_clock=True)
+    eprocess = eprocess._replace(is_vote=settings.is_vote)
     if changes:
         joined, present = joined_of(arms, changes), present_of(arms, changes)
-        bets = reopen(bets._replace(joined=joined, present=present), settings.error)
-    return open_ledger(bets, len(arms), "coin", self_duels=settings.self_duels)
+        eprocess = reopen(eprocess._replace(joined=joined, present=present), settings.error)
+    return open_ledger(eprocess, len(arms), "coin", self_duels=settings.self_duels)
 
 
 def _more(k: int) -> dict[str, NDArray[Any]]:

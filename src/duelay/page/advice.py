@@ -9,7 +9,7 @@ from duelay.inference.alarms import REMARKS
 from duelay.inference.posterior import DuelsLeft
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.time_series import Totals
-from duelay.page.incremental import Look
+from duelay.page.incremental import ExperimentSnapshot
 from duelay.page.view_models import Advice
 
 DAY = 86_400.0
@@ -23,7 +23,7 @@ _MAX_RATIO_OF_ONE_NUMBER = 3  # a wider interval of times is shown by its two en
 _MIN_GAPS_OF_PAUSE, _MIN_SECONDS_OF_PAUSE = 20, 600.0  # a pause is longer than both
 
 
-def advise(look: Look, today: int, totals: Totals) -> Advice:
+def advise(look: ExperimentSnapshot, today: int, totals: Totals) -> Advice:
     """Return what to do next, in one sentence.
 
     Parameters
@@ -32,7 +32,7 @@ def advise(look: Look, today: int, totals: Totals) -> Advice:
     today : the number of duels of the last 24 hours.
     totals : counts by time since the experiment began.
     """
-    standing, head = look.standing, look.book.head
+    standing, head = look.standing, look.state.head
     if wrong := _find_problem(look):
         return Advice("off", wrong)
     if standing.winner is not None:
@@ -47,7 +47,7 @@ def advise(look: Look, today: int, totals: Totals) -> Advice:
         return Advice("wait", "No duel has been asked yet: paste the code into your program.")
     if not standing.is_heard:
         return Advice("wait", "Wait: no answer has come yet.")
-    if look.book.settings.goal == "regret":
+    if look.state.settings.goal == "regret":
         return Advice(
             "go-on",
             "Go on: the better arms are shown more and more often.",
@@ -60,9 +60,9 @@ def advise(look: Look, today: int, totals: Totals) -> Advice:
     return Advice("go-on", words, more)
 
 
-def _find_problem(look: Look) -> str:
+def _find_problem(look: ExperimentSnapshot) -> str:
     """Return what is wrong, and what to do about it; empty if nothing is."""
-    standing, head = look.standing, look.book.head
+    standing, head = look.standing, look.state.head
     doubts = [alarm for alarm in standing.alarms if alarm.name not in REMARKS]
     if doubts:
         also = f" ({', '.join(doubt.name for doubt in doubts[1:])} alarm, too)" * (len(doubts) > 1)
@@ -88,7 +88,7 @@ def _find_problem(look: Look) -> str:
     if head["status"] != "paused" and (silent := _find_silence(look)):
         return f"{silent[0].upper()}{silent[1:]}: check that your program still asks."
     is_lost = standing.duels_left is None and head["status"] != "paused"
-    if is_lost and standing.heard >= len(standing.arms) and look.book.settings.goal == "decide":
+    if is_lost and standing.heard >= len(standing.arms) and look.state.settings.goal == "decide":
         return (
             "No arm seems to beat all others, so a winner may never be declared. Retire an arm "
             "that you do not need, or choose by the matrix."
@@ -96,7 +96,7 @@ def _find_problem(look: Look) -> str:
     return ""
 
 
-def _find_silence(look: Look) -> str:
+def _find_silence(look: ExperimentSnapshot) -> str:
     """Return the event that traffic stopped, as text, if no duel has come since."""
     from_events = [row for row in look.events if row["kind"] == "silent"]
     if not from_events:
@@ -106,12 +106,12 @@ def _find_silence(look: Look) -> str:
     return str(from_events[0]["words"]) if is_still else ""
 
 
-def _usual_gap(look: Look, today: int, totals: Totals) -> float | None:
+def _usual_gap(look: ExperimentSnapshot, today: int, totals: Totals) -> float | None:
     """Return the mean time between two duels of the last 24 hours; None if no duels come now.
 
     Pauses do not count.
     """
-    since = max(look.now - DAY, look.book.settings.created / MICRO)
+    since = max(look.now - DAY, look.state.settings.created / MICRO)
     last, whole = look.last_asked, look.now - since
     if today == 0 or last is None or whole <= 0:
         return None

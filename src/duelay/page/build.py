@@ -31,7 +31,7 @@ from duelay.page.charts.series import (
     make_pending_chart,
 )
 from duelay.page.formats import times
-from duelay.page.incremental import Look, forget_others, look, rank
+from duelay.page.incremental import ExperimentSnapshot, forget_others, look, rank
 
 _MAX_MATRIX_ARMS = 30
 _MAX_SPARKLINE_POINTS = 40
@@ -68,7 +68,7 @@ def build_pair(experiment: Experiment, i: int, j: int) -> view_models.PairView:
     LookupError : if the experiment has no such pair of different arms.
     """
     with look(experiment, settles=False) as seen:
-        k = len(seen.book.arms)
+        k = len(seen.state.arms)
         if i == j or not 0 <= i < k or not 0 <= j < k:
             raise LookupError(f"no pair of arms {i} and {j}: they are two of 0 to {k - 1}")
         return _build_pair(seen, i, j)
@@ -98,9 +98,9 @@ def build_list(
             found.append(_open_and_list(store, there, name, opened))
         except UnknownExperimentError:  # deleted just now
             continue
-    desks = [experiment._desk for experiment in list(there.values())]
+    registry = [experiment._writer for experiment in list(there.values())]
     if names is None:
-        forget_others(store, {(desk.id, desk.created) for desk in desks})
+        forget_others(store, {(writer.id, writer.created) for writer in registry})
     return found
 
 
@@ -124,8 +124,8 @@ def _list_cached(experiment: Experiment) -> view_models.ListEntry:
         return kept[1]
 
 
-def _build_list_entry(seen: Look) -> view_models.ListEntry:
-    standing, head = seen.standing, seen.book.head
+def _build_list_entry(seen: ExperimentSnapshot) -> view_models.ListEntry:
+    standing, head = seen.standing, seen.state.head
     totals, today = read_totals(seen.connection, seen.id), _count_today(seen)
     advice, evidence = advise(seen, today, totals), standing.evidence
     status = {"off": "something is off", "stop": "declared", "paused": "paused",
@@ -134,7 +134,7 @@ def _build_list_entry(seen: Look) -> view_models.ListEntry:
     if evidence is not None and standing.is_heard:
         sure = _clip_share(evidence.arm[standing.leader] / evidence.level)
     return view_models.ListEntry(
-        name=seen.book.settings.name,
+        name=seen.state.settings.name,
         status=head["status"],
         leader=standing.arms[standing.leader] if standing.is_heard else None,
         winner=None if standing.winner is None else standing.arms[standing.winner],
@@ -156,12 +156,12 @@ def _count_by_time(totals: Totals) -> tuple[int, ...]:
     return tuple(padded.reshape(-1, stride).sum(axis=1).tolist())
 
 
-def _build_view(seen: Look) -> view_models.ExperimentView:
-    standing, book = seen.standing, seen.book
-    settings, head = book.settings, book.head
+def _build_view(seen: ExperimentSnapshot) -> view_models.ExperimentView:
+    standing, state = seen.standing, seen.state
+    settings, head = state.settings, state.head
     today, totals = _count_today(seen), read_totals(seen.connection, seen.id)
     pending = _count_pending(seen)
-    repeats = int((book.array("repeats") - book.array("repeated_answers")).sum())
+    repeats = int((state.array("repeats") - state.array("repeated_answers")).sum())
     order = rank(standing)
     arms = _build_arms(seen, order)
     shown = order[:MAX_ARMS_PER_CHART]
@@ -203,11 +203,11 @@ def _build_view(seen: Look) -> view_models.ExperimentView:
     )
 
 
-def _count_today(seen: Look) -> int:
+def _count_today(seen: ExperimentSnapshot) -> int:
     return asked_since(seen.connection, seen.id, round((seen.now - DAY) * MICRO))
 
 
-def _count_pending(seen: Look) -> int:
+def _count_pending(seen: ExperimentSnapshot) -> int:
     pending = seen.standing.pending
     return 0 if pending is None else int(pending.sum())
 
@@ -221,7 +221,7 @@ def _clip_known_share(value: float) -> float | None:
     return _clip_share(value) if not math.isnan(value) else None
 
 
-def _describe_guarantee(seen: Look) -> str:
+def _describe_guarantee(seen: ExperimentSnapshot) -> str:
     """Return a sentence on the error probability of a declaration."""
     standing = seen.standing
     kind, words = standing.guarantee.kind, standing.guarantee.words
@@ -234,7 +234,7 @@ def _describe_guarantee(seen: Look) -> str:
     return f"{often}: {words}." if kind == "measured" else f"{often}. It rests on {words}."
 
 
-def _explain_intervals(seen: Look) -> str:
+def _explain_intervals(seen: ExperimentSnapshot) -> str:
     """Return why intervals may contain one half though a winner is declared; empty if none is."""
     standing = seen.standing
     if not standing.weighed or standing.winner is None:
@@ -245,7 +245,7 @@ def _explain_intervals(seen: Look) -> str:
     )
 
 
-def _build_arms(seen: Look, order: Sequence[int]) -> tuple[view_models.ArmView, ...]:
+def _build_arms(seen: ExperimentSnapshot, order: Sequence[int]) -> tuple[view_models.ArmView, ...]:
     standing = seen.standing
     rows = {row.arm: row for row in standing.rows()}
     heard, pending = (
@@ -261,7 +261,7 @@ def _sum_by_arm(counts: Any) -> list[int]:
     return found
 
 
-def _build_arm(seen: Look, row: Any, heard: int, pending: int) -> view_models.ArmView:
+def _build_arm(seen: ExperimentSnapshot, row: Any, heard: int, pending: int) -> view_models.ArmView:
     standing = seen.standing
     evidence, chances = standing.evidence, standing.chances if standing.is_heard else None
     arm, is_present = row.arm, bool(standing.present[row.arm])
@@ -290,10 +290,10 @@ def _build_arm(seen: Look, row: Any, heard: int, pending: int) -> view_models.Ar
 
 
 def _build_matrix(
-    seen: Look, arms: Sequence[int]
+    seen: ExperimentSnapshot, arms: Sequence[int]
 ) -> tuple[tuple[view_models.MatrixCell | None, ...], ...]:
     """Return the cells of some arms against each other; None for an arm against itself."""
-    standing, pending, answers = seen.standing, seen.standing.pending, seen.book.array("answers")
+    standing, pending, answers = seen.standing, seen.standing.pending, seen.state.array("answers")
     plays = standing.plays
     both = np.ix_(arms, arms)
     waits = np.zeros_like(plays) if pending is None else pending
@@ -327,12 +327,12 @@ def _build_cell(
     )
 
 
-def _build_pair(seen: Look, i: int, j: int) -> view_models.PairView:
+def _build_pair(seen: ExperimentSnapshot, i: int, j: int) -> view_models.PairView:
     standing = seen.standing
     arms = {arm.number: arm for arm in _build_arms(seen, [i, j])}
     cell = _build_matrix(seen, [i, j])[0][1]
     assert cell is not None
-    array = seen.book.array
+    array = seen.state.array
     heard = array("answers") - array("repeated_answers")
     won = standing.conversions - array("repeated_conversions")
     ties = np.rint(2.0 * (array("given") - won)).astype(np.int64)  # each gives one half
@@ -358,12 +358,12 @@ def _build_pair(seen: Look, i: int, j: int) -> view_models.PairView:
     )
 
 
-def _naive_share(seen: Look, i: int, j: int) -> float | None:
+def _naive_share(seen: ExperimentSnapshot, i: int, j: int) -> float | None:
     """Return how often i beats j if a silence is a win of the second; for votes, their share."""
-    book = seen.book
-    if book.settings.is_vote:
-        given = book.array("given")
-        n = book.array("answers") - book.array("repeated_answers")
+    state = seen.state
+    if state.settings.is_vote:
+        given = state.array("given")
+        n = state.array("answers") - state.array("repeated_answers")
         wins = given[i, j] + n[j, i] - given[j, i]
     else:
         n, heard = seen.standing.plays, seen.standing.conversions
@@ -372,9 +372,11 @@ def _naive_share(seen: Look, i: int, j: int) -> float | None:
     return float(wins / of) if of else None
 
 
-def _describe_pair(seen: Look, cell: view_models.MatrixCell, naive: float | None) -> str:
+def _describe_pair(
+    seen: ExperimentSnapshot, cell: view_models.MatrixCell, naive: float | None
+) -> str:
     """Return a sentence that compares two arms."""
-    first, second = (seen.book.arms[arm] for arm in (cell.first, cell.second))
+    first, second = (seen.state.arms[arm] for arm in (cell.first, cell.second))
     if cell.plays == 0:
         return f"{first} and {second} have never met."
     if cell.mean is None or cell.lower is None or cell.upper is None:
@@ -382,7 +384,7 @@ def _describe_pair(seen: Look, cell: view_models.MatrixCell, naive: float | None
     ends = f"{100 * cell.lower:.0f} to {100 * cell.upper:.0f} %"
     words = f"{first} beats {second} in about {100 * cell.mean:.0f} % of duels ({ends})"
     words += f": {_name_better(seen, cell, cell.lower, cell.upper)}"
-    if seen.book.settings.is_vote or naive is None:
+    if seen.state.settings.is_vote or naive is None:
         return f"{words}."
     return (
         f"{words}. If every silence counted as a win of the arm shown second, it would be "
@@ -390,13 +392,15 @@ def _describe_pair(seen: Look, cell: view_models.MatrixCell, naive: float | None
     )
 
 
-def _name_better(seen: Look, cell: view_models.MatrixCell, lower: float, upper: float) -> str:
+def _name_better(
+    seen: ExperimentSnapshot, cell: view_models.MatrixCell, lower: float, upper: float
+) -> str:
     """Return which of two arms is better, by a declaration or by the interval."""
-    winner, bets, arms = seen.standing.winner, seen.book.bets, seen.book.arms
+    winner, eprocess, arms = seen.standing.winner, seen.state.eprocess, seen.state.arms
     if winner is not None and winner in (cell.first, cell.second):
         other = cell.second if winner == cell.first else cell.first
-        log = float(bets.best[winner, other])
-        if log >= bets.level:
+        log = float(eprocess.best[winner, other])
+        if log >= eprocess.level:
             often = times(math.exp(min(log, 700.0)))  # a larger one overflows
             name, rival = arms[winner], arms[other]
             return f"{name} is declared the winner, with evidence of {often} over {rival}"
@@ -405,12 +409,12 @@ def _name_better(seen: Look, cell: view_models.MatrixCell, lower: float, upper: 
     return "which of them is better is not yet clear"
 
 
-def _build_events(seen: Look) -> tuple[view_models.EventView, ...]:
+def _build_events(seen: ExperimentSnapshot) -> tuple[view_models.EventView, ...]:
     """Return the history of the experiment, the latest event first."""
     found = [
         view_models.EventView(row["kind"], row["at"] / MICRO, row["words"]) for row in seen.events
     ]
-    for change in seen.book.changes:
+    for change in seen.state.changes:
         words = f"{change.arm} {'joined' if change.kind == 'joined' else 'was retired'}"
         found.append(view_models.EventView(change.kind, float(change.at or 0.0), words))
     found.sort(key=lambda event: -event.at)

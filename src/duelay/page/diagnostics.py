@@ -38,7 +38,7 @@ def diagnose(experiment: Experiment) -> Diagnostics:
         found, why = find_delays(history)
     curve = None if found is None else found.curve
     checked = Diagnostics(
-        at=float(experiment._desk.clock()),
+        at=float(experiment._writer.clock()),
         of=history.n,
         delays=None if found is None else _make_delay_chart(found, history),
         never=None if curve is None else float(curve.never),

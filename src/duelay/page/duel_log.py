@@ -48,9 +48,9 @@ def read_log(
     """
     duels = schema.duels
     with experiment.store.reading() as connection:
-        head = experiment._desk.read_head(connection)
+        head = experiment._writer.read_head(connection)
         arms = read_arms(connection, head["id"])
-        now = max(round(experiment._desk.clock() * MICRO), head["moment"])
+        now = max(round(experiment._writer.clock() * MICRO), head["moment"])
         end = head["asked"] + 1 if before is None else min(before, head["asked"] + 1)
         start = max(end - _MAX_DUELS_PER_CALL, head["forgotten"] + 1)
         closes = None if head["window"] is None else now - head["window"]

@@ -18,11 +18,11 @@ from duelay.errors import StoreError
 from duelay.inference.leader import beaten
 from duelay.live import Experiment
 from duelay.live.standing import LiveStanding, stand
-from duelay.live.state import Book
+from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store
-from duelay.live.writes.writer import Act
+from duelay.live.writes.writer import Operation
 from duelay.page import view_models
 
 _EVERY = 1.0  # seconds: silence is settled at most so often
@@ -36,7 +36,7 @@ class Reader:
     """What a process has read of an experiment; threads take turns."""
 
     lock: threading.RLock = field(default_factory=threading.RLock)
-    book: Book | None = None
+    state: ExperimentState | None = None
     settled: float = -1e18  # when silence was last settled, by `_passed`
     standing: tuple[Any, LiveStanding] | None = None  # and the state of the store that it is of
     view: view_models.ExperimentView | None = None
@@ -53,10 +53,10 @@ _READERS_LOCK = threading.Lock()
 
 def reader_of(experiment: Experiment) -> Reader:
     """Return what this process has read of an experiment."""
-    desk = experiment._desk
+    writer = experiment._writer
     with _READERS_LOCK:
         there = _READERS.setdefault(experiment.store, {})
-        return there.setdefault((desk.id, desk.created), Reader())
+        return there.setdefault((writer.id, writer.created), Reader())
 
 
 def forget_others(store: Store, kept: set[tuple[int, int | None]]) -> None:
@@ -68,11 +68,11 @@ def forget_others(store: Store, kept: set[tuple[int, int | None]]) -> None:
 
 
 @dataclass(frozen=True)
-class Look:
+class ExperimentSnapshot:
     """An experiment at one moment; good only while its reader is held."""
 
     connection: Connection
-    book: Book
+    state: ExperimentState
     reader: Reader
     standing: LiveStanding
     events: tuple[Any, ...]  # rows, the latest first
@@ -81,7 +81,7 @@ class Look:
     @property
     def id(self) -> int:
         """The id of the experiment in the store."""
-        return self.book.settings.id
+        return self.state.settings.id
 
     @property
     def last_asked(self) -> int | None:
@@ -89,7 +89,7 @@ class Look:
         duels = schema.duels
         found = self.connection.execute(
             select(duels.c.asked).where(
-                duels.c.experiment == self.id, duels.c.number == self.book.head["asked"]
+                duels.c.experiment == self.id, duels.c.number == self.state.head["asked"]
             )
         ).scalar()
         return None if found is None else int(found)
@@ -97,48 +97,48 @@ class Look:
     @property
     def version(self) -> str:
         """A text that changes with anything that the page shows."""
-        head, checked = self.book.head, self.reader.checked
+        head, checked = self.state.head, self.reader.checked
         last = self.events[0]["id"] if self.events else 0
         seen = 0.0 if checked is None else checked.at
         return (
-            f"{self.id}.{self.book.settings.created:x}.{head['version']}.{head['asked']}."
+            f"{self.id}.{self.state.settings.created:x}.{head['version']}.{head['asked']}."
             f"{head['heard']}.{head['changes']}.{head['status'][0]}.{last}.{seen:.0f}."
             f"{self.now // _MINUTE:.0f}"
         )
 
 
 @contextlib.contextmanager
-def look(experiment: Experiment, *, settles: bool = True) -> Iterator[Look]:
+def look(experiment: Experiment, *, settles: bool = True) -> Iterator[ExperimentSnapshot]:
     """Give an experiment as it is now; with `settles`, silence that is due is settled first."""
-    reader, desk = reader_of(experiment), experiment._desk
+    reader, writer = reader_of(experiment), experiment._writer
     if settles:
         _settle(experiment, reader)
     with reader.lock, experiment.store.reading() as connection:
-        head = desk.read_head(connection)
-        book = reader.book
-        if book is None:
-            book = Book.load(connection, head)
+        head = writer.read_head(connection)
+        state = reader.state
+        if state is None:
+            state = ExperimentState.load(connection, head)
         else:
-            book = book.renew(connection, head)
+            state = state.renew(connection, head)
         # This book is only read: no look needs the list of touched pairs, which would only grow.
-        book.bets.n_touched[0] = 0
-        book.bets.is_touched[:] = False
-        reader.book = book
-        now = max(float(desk.clock()), head["moment"] / MICRO)
-        events = _read_events(connection, desk.id)
+        state.eprocess.n_touched[0] = 0
+        state.eprocess.is_touched[:] = False
+        reader.state = state
+        now = max(float(writer.clock()), head["moment"] / MICRO)
+        events = _read_events(connection, writer.id)
         alarms = _alarms(reader.checked, events)
         place = (dict(head), [(alarm.name, alarm.sentence) for alarm in alarms])
         if reader.standing is None or reader.standing[0] != place:
-            standing = stand(book, experiment.policy, experiment._latest)
+            standing = stand(state, experiment.policy, experiment._latest)
             reader.standing = (place, standing.with_alarms(alarms))
-        yield Look(connection, book, reader, reader.standing[1], events, now)
+        yield ExperimentSnapshot(connection, state, reader, reader.standing[1], events, now)
 
 
 def rank(standing: LiveStanding) -> list[int]:
     """Return the arms: the winner or leader, then by how many each beats, the retired last."""
     beats, lead = beaten(standing.mean), np.zeros(len(standing.arms))
-    if standing.bets is not None:
-        lead = standing.bets.lead.sum(axis=1)
+    if standing.eprocess is not None:
+        lead = standing.eprocess.lead.sum(axis=1)
     first = standing.leader if standing.is_heard else -1
     return sorted(
         range(len(standing.arms)),
@@ -148,20 +148,20 @@ def rank(standing: LiveStanding) -> list[int]:
 
 def _settle(experiment: Experiment, reader: Reader) -> None:
     """Settle silence that is due, at most once a second; skip it where no duel is open."""
-    now, desk = _passed(), experiment._desk
+    now, writer = _passed(), experiment._writer
     with reader.lock:
         if now - reader.settled < _EVERY:
             return
         reader.settled = now
     with experiment.store.reading() as connection:
-        head = desk.read_head(connection)
+        head = writer.read_head(connection)
     last, asked = head["closed"], head["asked"]
     is_over = head["matured"] == asked and (head["window"] is None or last == asked)
-    if is_over or desk.clock() * MICRO - head["settled"] < _EVERY * MICRO:
+    if is_over or writer.clock() * MICRO - head["settled"] < _EVERY * MICRO:
         return
     # A store that cannot be written to can still be shown.
     with contextlib.suppress(StoreError):
-        desk.submit(Act(lambda *_: None, settles=True))
+        writer.submit(Operation(lambda *_: None, settles=True))
 
 
 def _read_events(connection: Connection, experiment: int) -> tuple[Any, ...]:
@@ -178,7 +178,7 @@ def _read_events(connection: Connection, experiment: int) -> tuple[Any, ...]:
 def known_alarms(experiment: Experiment) -> tuple[Finding, ...]:
     """Return the alarms of the last check; no test is run now."""
     with experiment.store.reading() as connection:
-        events = _read_events(connection, experiment._desk.id)
+        events = _read_events(connection, experiment._writer.id)
     return _alarms(reader_of(experiment).checked, events)
 
 

@@ -20,7 +20,7 @@ from duelay.delays import Curve, Empirical
 from duelay.delays.time_units import check_clock, in_ticks, in_time
 from duelay.errors import InvalidValueError, UnknownDuelError
 from duelay.inference.arm_set import (
-    Cast,
+    ArmSet,
     changed,
     check_joining,
     check_retiring,
@@ -31,7 +31,7 @@ from duelay.inference.clock import CLOCKS, Clock
 from duelay.inference.guarantee import Past
 from duelay.inference.leader import active_of
 from duelay.inference.standing import Standing
-from duelay.inference.standing_builder import Snapshot, build_standing
+from duelay.inference.standing_builder import PlayerSnapshot, build_standing
 from duelay.ledger import (
     Ledger,
     clock_to,
@@ -44,7 +44,7 @@ from duelay.ledger import (
 from duelay.ledger.delay_models.continuous_time import ByClock, learned_curve
 from duelay.ledger.delay_models.kaplan_meier import LearnedLaw
 from duelay.ledger.display_order import ORDERS
-from duelay.ledger.evidence.eprocess import Bets
+from duelay.ledger.evidence.eprocess import EProcess
 from duelay.ledger.evidence.stopping import NOBODY
 from duelay.logs.arm_changes import Change, Declaration
 from duelay.logs.history import History
@@ -122,7 +122,7 @@ class Player:
         self.corrects_position = check_correction(corrects_position, self.feedback)
         self._clock = None if clock is None else Clock()
         self._ledger, self._rule = self._open(self.n_arms)
-        self._cast = Cast(self.arms)
+        self._arm_set = ArmSet(self.arms)
         self._pairs = array("q")  # i K + j of every duel: a late conversion needs it
         self._told = bytearray()  # of every duel, 0 silent, 1 the second won, 2 a tie, 3 the first
         self._heard: Any = array("d" if clock else "q")  # its tick or time, 0 and nan for silence
@@ -184,7 +184,7 @@ class Player:
                 self._ledger = with_room(self._ledger, t)
                 clock_to(self._ledger, now)
             i, j = self.policy.turn(self._rule, self._ledger, t, self._rng)
-            first, second = self._cast.arm_at[i], self._cast.arm_at[j]
+            first, second = self._arm_set.arm_at[i], self._arm_set.arm_at[j]
             self._pairs.append(first * len(self.arms) + second)
             self._told.append(0)
             self._heard.append(0 if now is None else math.nan)
@@ -239,7 +239,7 @@ class Player:
                 clock_to(self._ledger, now)
             self._told[number] = 3 if first_won is None else int(1 + 2 * first_won)
             self._heard[number] = self.tick + 1 if now is None else now
-            i, j = self._cast.place_of[first], self._cast.place_of[second]
+            i, j = self._arm_set.place_of[first], self._arm_set.place_of[second]
             if min(i, j) < 0:  # of a retired arm: it counts when the arm comes back
                 hear_away(self._ledger, number + 1, self.tick + 1)
             elif first_won is None:
@@ -265,8 +265,8 @@ class Player:
             If the policy needs a fixed set of arms, or decides and counts ticks.
         """
         with self._lock:
-            is_full = isinstance(self._ledger.assumed, Bets) and self._clock is None
-            if check_joining(name, self.arms, self._cast, is_full=is_full):
+            is_full = isinstance(self._ledger.assumed, EProcess) and self._clock is None
+            if check_joining(name, self.arms, self._arm_set, is_full=is_full):
                 self._change_arms(name, "joined")
 
     def retire_arm(self, name: str) -> None:
@@ -285,7 +285,7 @@ class Player:
             If there is no such arm, or fewer than two arms would stay.
         """
         with self._lock:
-            if check_retiring(name, self.arms, self._cast):
+            if check_retiring(name, self.arms, self._arm_set):
                 self._change_arms(name, "retired")
 
     def _change_arms(self, name: str, kind: str) -> None:
@@ -293,18 +293,18 @@ class Player:
         refuse_changes(self.policy)
         arms = self.arms if name in self.arms else (*self.arms, name)
         at = None if self._clock is None or self.tick == 0 else self._clock.now
-        changes = (*self._cast.changes, Change(self.tick, name, kind, at))
-        is_deciding = isinstance(self._ledger.assumed, Bets)
-        cast, rule = Cast(arms, changes, of_all=is_deciding), self._rule
+        changes = (*self._arm_set.changes, Change(self.tick, name, kind, at))
+        is_deciding = isinstance(self._ledger.assumed, EProcess)
+        arm_set, rule = ArmSet(arms, changes, of_all=is_deciding), self._rule
         past = self._history()
         if is_deciding:
             ledger = changed(self._ledger, arms.index(name), kind, self.policy)
         else:
             past = dataclasses.replace(past, n_arms=len(arms), arms=arms, changes=changes)
-            ledger, rule = self._open(len(cast.shown))
-            ledger = rebook(ledger, past, cast)
+            ledger, rule = self._open(len(arm_set.shown))
+            ledger = rebook(ledger, past, arm_set)
         self._pairs = array("q", (past.first * len(arms) + past.second).tobytes())
-        self.arms, self._cast, self._ledger, self._rule = arms, cast, ledger, rule
+        self.arms, self._arm_set, self._ledger, self._rule = arms, arm_set, ledger, rule
 
     def tell_count(self, n: int) -> None:
         """Tell how many conversions arrived since the last `ask`, for ``feedback="counts"``.
@@ -354,8 +354,8 @@ class Player:
         Standing
         """
         with self._lock:
-            is_deciding = isinstance(self._ledger.assumed, Bets)
-            snapshot = Snapshot(
+            is_deciding = isinstance(self._ledger.assumed, EProcess)
+            snapshot = PlayerSnapshot(
                 policy=self.policy,
                 arms=self.arms,
                 feedback=self.feedback,
@@ -364,8 +364,8 @@ class Player:
                 order=self._order(),
                 error=self._error() if is_deciding else None,
                 ledger=copy.deepcopy(self._ledger),
-                cast=self._cast,
-                active=active_of(self.policy, self._rule, len(self._cast.shown)),
+                arm_set=self._arm_set,
+                active=active_of(self.policy, self._rule, len(self._arm_set.shown)),
                 pending=self._pending(),
                 history=None if self.feedback == "counts" else self._history(),
                 past=self._past,
@@ -417,7 +417,7 @@ class Player:
             order=self._order(),
             arms=self.arms,
             chosen_by=self._chosen_by(),
-            changes=self._cast.changes,
+            changes=self._arm_set.changes,
             declared=self._declared(),
             first_led=np.where(led > 0, led == _FIRST, np.nan) if len(led) else None,
         )
@@ -457,23 +457,23 @@ class Player:
             check_replay(
                 history,
                 tick=self.tick,
-                has_changed=self._cast.has_changed,
+                has_changed=self._arm_set.has_changed,
                 feedback=self.feedback,
                 by_clock=by_clock,
             )
             window = in_time(self.policy) if by_clock else in_ticks(self.policy.window)
             history, past, n_late = fit_history(history, self.arms, window)
-            is_deciding = isinstance(self._ledger.assumed, Bets)
-            cast = Cast(history.arms, history.changes, of_all=is_deciding)
-            n_places = int((cast.joined == 0).sum()) if is_deciding else len(cast.shown)
+            is_deciding = isinstance(self._ledger.assumed, EProcess)
+            arm_set = ArmSet(history.arms, history.changes, of_all=is_deciding)
+            n_places = int((arm_set.joined == 0).sum()) if is_deciding else len(arm_set.shown)
             ledger, rule = self._open(n_places)  # refuses what cannot be
             if self._clock is not None and history.now is not None:
                 self._clock.read(history.now)  # refuses one in the future
             if is_deciding:
                 ledger, rule = book_deciding(ledger, history, self.policy), self._rule
             else:
-                ledger = rebook(ledger, history, cast)
-            self.arms, self._cast, self._ledger, self._rule = history.arms, cast, ledger, rule
+                ledger = rebook(ledger, history, arm_set)
+            self.arms, self._arm_set, self._ledger, self._rule = history.arms, arm_set, ledger, rule
             self._remember(history)
             self._late = n_late
             self._past = past if history.n else None
@@ -524,7 +524,7 @@ class Player:
 
     def _error(self) -> float:
         """Return the error of a policy that decides; twice, if a winner was taken for granted."""
-        is_doubled = self._keeps_leaders and self._cast.has_changed
+        is_doubled = self._keeps_leaders and self._arm_set.has_changed
         return float(self.policy.error) * (2.0 if is_doubled else 1.0)  # type: ignore[attr-defined]
 
     def _order(self) -> str | None:
@@ -540,10 +540,12 @@ class Player:
 
     def _declared(self) -> Declaration | None:
         """Return whom a policy that decides has declared; None for any other."""
-        bets = self._ledger.assumed
-        if not isinstance(bets, Bets) or bets.winner[0] == NOBODY:
+        eprocess = self._ledger.assumed
+        if not isinstance(eprocess, EProcess) or eprocess.winner[0] == NOBODY:
             return None
-        return Declaration(self.arms[int(bets.winner[0])], int(bets.declared[0]), str(self.policy))
+        return Declaration(
+            self.arms[int(eprocess.winner[0])], int(eprocess.declared[0]), str(self.policy)
+        )
 
     def _won(self, winner: Any, first: int, second: int) -> float | None:
         """Return what a vote gives the first arm; None for a conversion."""

@@ -45,8 +45,8 @@ def book_deciding(ledger: Ledger, history: History, policy: Policy) -> Ledger:
     arms = history.arms
     if history.at is None and late_comers(history.changes):
         # In ticks the threshold has no room for arms that join. Without a declaration, make it now.
-        bets = reopen(ledger.assumed, float(policy.error))  # type: ignore[attr-defined]
-        ledger = ledger._replace(assumed=bets)
+        eprocess = reopen(ledger.assumed, float(policy.error))  # type: ignore[attr-defined]
+        ledger = ledger._replace(assumed=eprocess)
     ledger = book(
         with_room(ledger, history.n + 1),
         history,

@@ -25,7 +25,7 @@ from duelay.delays.time_units import WAYS, in_ticks, in_time
 from duelay.errors import InvalidValueError
 from duelay.ledger import Ledger, open_ledger
 from duelay.ledger.delay_models.base import FOREVER
-from duelay.ledger.evidence.eprocess import start_bets
+from duelay.ledger.evidence.eprocess import start_eprocess
 from duelay.ledger.evidence.silence import worth
 from duelay.ledger.evidence.stopping import NOBODY, is_passed
 from duelay.policies.dispatch import calm_until, declared, select
@@ -99,7 +99,7 @@ class Decide(CompiledPolicy):
     def ledger(self, n_arms: int, *, by_clock: bool = False) -> Ledger:
         """Return an empty ledger that bets."""
         law = None if self.delay is None else check_delay(self.delay, n_arms)
-        bets = start_bets(
+        eprocess = start_eprocess(
             self.error,
             in_time(self) if by_clock else in_ticks(self.window),
             n_arms,
@@ -107,7 +107,7 @@ class Decide(CompiledPolicy):
             delay=law,
             by_clock=by_clock,
         )
-        return open_ledger(bets, n_arms, self.order, self_duels=self.self_duels)
+        return open_ledger(eprocess, n_arms, self.order, self_duels=self.self_duels)
 
     def rule(self, n_arms: int) -> DecideRule:
         """Return the rule that asks where evidence is missing."""
@@ -122,23 +122,23 @@ class DecideRule(NamedTuple):
 
 @select.register(DecideRule)
 def _select(rule: DecideRule, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
-    bets = ledger.assumed
-    if bets.winner[0] != NOBODY:
-        return bets.winner[0], bets.winner[0]
-    leader = find_leader(bets, rng)
-    bets.leader[0] = leader
-    return leader, find_rival(bets, leader, rng)
+    eprocess = ledger.assumed
+    if eprocess.winner[0] != NOBODY:
+        return eprocess.winner[0], eprocess.winner[0]
+    leader = find_leader(eprocess, rng)
+    eprocess.leader[0] = leader
+    return leader, find_rival(eprocess, leader, rng)
 
 
 @kernel
-def find_leader(bets: Any, rng: np.random.Generator) -> int:
+def find_leader(eprocess: Any, rng: np.random.Generator) -> int:
     """Return the arm with the least doubts; of several, any. A rejected arm leads no more."""
     leader, least, n_ties = 0, math.inf, 0
-    for i in range(bets.doubts.size):
-        doubts = bets.doubts[i]
-        if not bets.present[i]:
+    for i in range(eprocess.doubts.size):
+        doubts = eprocess.doubts[i]
+        if not eprocess.present[i]:
             continue
-        if bets.winner_exists and bets.against[i] >= bets.level:
+        if eprocess.winner_exists and eprocess.against[i] >= eprocess.level:
             doubts = 1e300
         if doubts < least:
             leader, least, n_ties = i, doubts, 1
@@ -150,21 +150,21 @@ def find_leader(bets: Any, rng: np.random.Generator) -> int:
 
 
 @kernel
-def find_rival(bets: Any, leader: int, rng: np.random.Generator) -> int:
+def find_rival(eprocess: Any, leader: int, rng: np.random.Generator) -> int:
     """Return, of the opponents not passed yet, the one with the least 2 N g^2."""
     rival, least, n_ties = leader, math.inf, 0
-    each = worth(bets)
-    for j in range(bets.doubts.size):
-        if j == leader or not bets.present[j]:
+    each = worth(eprocess)
+    for j in range(eprocess.doubts.size):
+        if j == leader or not eprocess.present[j]:
             continue
         if rival == leader:
             rival = j  # where all are passed
-        if is_passed(bets, leader, j):
+        if is_passed(eprocess, leader, j):
             continue
-        n, still_open = bets.n[leader, j], each * bets.n_open[leader, j]
+        n, still_open = eprocess.n[leader, j], each * eprocess.n_open[leader, j]
         cost = still_open - 1.0  # before anything is heard: the rival with the fewest open duels
         if n > 0.0:
-            gap = 0.5 * bets.lead[leader, j] / n + 0.5 * rng.standard_normal() / math.sqrt(n)
+            gap = 0.5 * eprocess.lead[leader, j] / n + 0.5 * rng.standard_normal() / math.sqrt(n)
             cost = 2.0 * (n + still_open) * max(gap, 0.0) ** 2
         if cost < least:
             rival, least, n_ties = j, cost, 1

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from duelay.live import Experiment, LiveStanding
 from duelay.service import models
-from duelay.service.context import Room
+from duelay.service.context import ServiceContext
 from duelay.service.errors import RefusedError
 from duelay.service.keys import Key
 
 
-async def make(room: Room, key: Key, body: models.NewExperiment) -> Experiment:
+async def make(context: ServiceContext, key: Key, body: models.NewExperiment) -> Experiment:
     """Make an experiment."""
     if not key.covers(body.name):
         raise RefusedError(403, "this key is for other experiments")
-    there = await room.desks.call(Experiment.names, room.store)
+    there = await context.registry.call(Experiment.names, context.store)
     taken = RefusedError(409, f"there is an experiment {body.name!r} already")
     if body.name in there:
         raise taken
     said = body.model_dump()
     try:
-        return await room.desks.call(lambda: Experiment.create(room.store, **said, **room.opened))
+        return await context.registry.call(
+            lambda: Experiment.create(context.store, **said, **context.opened)
+        )
     except ValueError:
-        if body.name in await room.desks.call(Experiment.names, room.store):
+        if body.name in await context.registry.call(Experiment.names, context.store):
             raise taken from None  # somebody else was quicker
         raise
 
 
-async def change(room: Room, experiment: Experiment, body: models.Change) -> None:
+async def change(context: ServiceContext, experiment: Experiment, body: models.Change) -> None:
     """Pause, resume, let arms come or go; if a part cannot be done, nothing is changed."""
 
     def do() -> None:
@@ -38,7 +40,7 @@ async def change(room: Room, experiment: Experiment, body: models.Change) -> Non
         for arm in body.retire_arms:
             experiment.retire_arm(arm)
 
-    await room.desks.call(do)
+    await context.registry.call(do)
 
 
 def _check_arms(standing: LiveStanding, body: models.Change) -> None:

@@ -16,14 +16,14 @@ from duelay._version import __version__
 from duelay.live.precompilation import warm_up
 from duelay.live.storage.store import Store, open_store
 from duelay.service import errors
-from duelay.service.context import Room
-from duelay.service.keys import Keyring
-from duelay.service.middleware import Around
-from duelay.service.registry import Desks
+from duelay.service.context import ServiceContext
+from duelay.service.keys import KeyStore
+from duelay.service.middleware import RequestMiddleware
+from duelay.service.registry import ExperimentRegistry
 from duelay.service.routes import ROUTES, shortcuts
 from duelay.service.web.pages import PAGES
 from duelay.service.web.requests import to_people
-from duelay.service.webhooks import Watcher
+from duelay.service.webhooks import WebhookSender
 
 _LOG = logging.getLogger("duelay.service")
 
@@ -40,20 +40,22 @@ def make_app(
     `Experiment.open` takes.
     """
     store = open_store(store)
-    room = Room(store, Desks(store, **opened), Keyring(store), needs_key, opened)
-    watcher = Watcher(store, **opened)
+    context = ServiceContext(
+        store, ExperimentRegistry(store, **opened), KeyStore(store), needs_key, opened
+    )
+    watcher = WebhookSender(store, **opened)
 
     @contextlib.asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        await room.desks.call(lambda: store.need(makes=True))
-        room.warm = asyncio.create_task(room.desks.call(_warm_up))
+        await context.registry.call(lambda: store.need(makes=True))
+        context.warm = asyncio.create_task(context.registry.call(_warm_up))
         watcher.start()
         yield
-        await room.desks.call(watcher.stop)
-        await room.desks.call(room.checks.close)
-        for _, groups in room.desks.groups:
+        await context.registry.call(watcher.stop)
+        await context.registry.call(context.checks.close)
+        for _, groups in context.registry.groups:
             await groups.finish()
-        room.desks.close()
+        context.registry.close()
 
     app = FastAPI(
         title="duelay",
@@ -64,8 +66,8 @@ def make_app(
         redoc_url=None,
         **_telemetry(),
     )
-    app.state.room = room
-    app.add_middleware(Around, metrics=room.metrics)
+    app.state.context = context
+    app.add_middleware(RequestMiddleware, metrics=context.metrics)
     errors.install(app, to_people)
     app.include_router(ROUTES)
     app.router.routes[:0] = shortcuts()

@@ -10,22 +10,22 @@ from fastapi import Depends, Header, Request
 
 from duelay.live.storage.store import Store
 from duelay.service.errors import RefusedError
-from duelay.service.keys import ANYBODY, Key, Keyring
+from duelay.service.keys import ANYBODY, Key, KeyStore
 from duelay.service.metrics import Metrics
-from duelay.service.registry import Desks
+from duelay.service.registry import ExperimentRegistry
 from duelay.service.sessions import Sessions, is_here, is_own
-from duelay.service.view_cache import Checks, Glances
+from duelay.service.view_cache import Checks, ViewCache
 
 _SCHEME = "Bearer"
 
 
 @dataclass
-class Room:
+class ServiceContext:
     """What all requests of a server share."""
 
     store: Store
-    desks: Desks
-    ring: Keyring
+    registry: ExperimentRegistry
+    ring: KeyStore
     needs_key: bool
     opened: dict[str, Any]  # what `Experiment.open` takes
     metrics: Metrics = field(default_factory=Metrics)
@@ -35,24 +35,24 @@ class Room:
     warm: Any = None  # the task that compiles kernels
 
     def __post_init__(self) -> None:
-        self.glances = Glances(self.desks)
+        self.view_cache = ViewCache(self.registry)
 
 
-def check_warm(room: Room) -> None:
+def check_warm(context: ServiceContext) -> None:
     """Refuse as long as kernels are being compiled."""
-    if not room.warm.done():
+    if not context.warm.done():
         raise RefusedError(503, "kernels are being compiled", Retry_After="1")
-    if room.warm.exception() is not None:
+    if context.warm.exception() is not None:
         raise RefusedError(503, "kernels could not be compiled: the log says why")
 
 
-async def find_room(request: Request) -> Room:
+async def find_context(request: Request) -> ServiceContext:
     """Return what the application of a request shares."""
-    room: Room = request.app.state.room
-    return room
+    context: ServiceContext = request.app.state.context
+    return context
 
 
-Here = Annotated[Room, Depends(find_room)]
+Here = Annotated[ServiceContext, Depends(find_context)]
 
 
 Given = Annotated[str | None, Header(alias="Authorization", description="Bearer KEY")]
@@ -75,14 +75,14 @@ def check_nearby(request: Request) -> None:
 
 async def caller(request: Request, authorization: Given = None) -> Key:
     """Find out who calls."""
-    room: Room = request.app.state.room
-    if not room.ring.is_fresh:
-        await room.desks.call(room.ring.read)
-    if room.ring.is_empty and not room.needs_key:
+    context: ServiceContext = request.app.state.context
+    if not context.ring.is_fresh:
+        await context.registry.call(context.ring.read)
+    if context.ring.is_empty and not context.needs_key:
         check_nearby(request)
         return ANYBODY
     scheme, _, text = (authorization or "").partition(" ")
-    key = room.ring.find(text.strip()) if scheme.lower() == _SCHEME.lower() else None
+    key = context.ring.find(text.strip()) if scheme.lower() == _SCHEME.lower() else None
     if key is None:
         raise RefusedError(
             401, "send a key that is good: the header Authorization: Bearer duelay_...",

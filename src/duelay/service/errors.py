@@ -72,7 +72,7 @@ def install(app: FastAPI, to_people: Callable[[Request], Any]) -> None:
     async def known(request: Request, error: Exception) -> Response:
         if isinstance(error, UnknownExperimentError) and "name" in request.path_params:
             # Another server may have deleted it, and made another one of that name.
-            request.app.state.room.desks.forget(request.path_params["name"])
+            request.app.state.context.registry.forget(request.path_params["name"])
         refusal = refusal_of(error)
         assert refusal is not None
         return say(request, refusal.status, refusal.sentence, refusal.headers)

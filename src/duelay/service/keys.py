@@ -106,7 +106,7 @@ def revoke_key(store: Store | str | Path, id: str) -> None:
         raise InvalidValueError(f"no key {id!r} that is not revoked: `duelay key list` shows those")
 
 
-class Keyring:
+class KeyStore:
     """The keys of a store, read again from time to time."""
 
     def __init__(self, store: Store) -> None:

@@ -29,7 +29,7 @@ class TooLargeError(HTTPException):
         super().__init__(413, f"a body must be at most {LARGEST:,} bytes")
 
 
-class Around:
+class RequestMiddleware:
     """Limits, ids, times and logs."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
@@ -88,7 +88,7 @@ class Around:
                 }})  # fmt: skip
 
 
-class Lines(logging.Formatter):
+class JsonLineFormatter(logging.Formatter):
     """A line of JSON for each thing that is logged."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -108,7 +108,7 @@ class Lines(logging.Formatter):
 def log_lines(level: str = "INFO") -> None:
     """Let the service and its server write JSON lines on standard error."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Lines())
+    handler.setFormatter(JsonLineFormatter())
     for name in ("duelay", "uvicorn", "uvicorn.error"):
         log = logging.getLogger(name)
         log.handlers, log.propagate = [handler], False

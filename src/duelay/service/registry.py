@@ -10,32 +10,32 @@ from typing import Any, TypeVar
 
 from duelay.live import Experiment
 from duelay.live.storage.store import Store
-from duelay.service.write_queue import Groups
+from duelay.service.write_queue import WriteQueue
 
 R = TypeVar("R")
 _REMEMBERED = 100_000  # ids of duels whose experiment is known without asking the store
 _THREADS = 8
 
 
-class Desks:
+class ExperimentRegistry:
     """The open experiments, each with its groups of writes; and threads that wait for the store."""
 
     def __init__(self, store: Store, **opened: Any) -> None:
         self.store, self._opened = store, opened
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="duelay")
-        self._open: dict[str, tuple[Experiment, Groups]] = {}
+        self._open: dict[str, tuple[Experiment, WriteQueue]] = {}
         self._of_duel: OrderedDict[str, str] = OrderedDict()
 
     async def call(self, do: Callable[..., R], *args: Any) -> R:
         """Call something that waits for the store, in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: do(*args))
 
-    async def open(self, name: str) -> tuple[Experiment, Groups]:
+    async def open(self, name: str) -> tuple[Experiment, WriteQueue]:
         """Return an experiment, and the groups in which it is written."""
         if name not in self._open:
             experiment = await self.call(lambda: Experiment.open(self.store, name, **self._opened))
             # Another request may have opened it meanwhile.
-            self._open.setdefault(name, (experiment, Groups(experiment._desk, self._threads)))
+            self._open.setdefault(name, (experiment, WriteQueue(experiment._writer, self._threads)))
         return self._open[name]
 
     def forget(self, name: str) -> None:
@@ -60,6 +60,6 @@ class Desks:
         self.store.close()
 
     @property
-    def groups(self) -> list[tuple[str, Groups]]:
+    def groups(self) -> list[tuple[str, WriteQueue]]:
         """Each open experiment's name and groups."""
         return [(name, groups) for name, (_, groups) in self._open.items()]

@@ -31,7 +31,7 @@ from duelay.service.context import (
     Keeper,
     Maker,
     Reader,
-    Room,
+    ServiceContext,
     Teller,
     check_key,
     check_nearby,
@@ -39,7 +39,7 @@ from duelay.service.context import (
 )
 from duelay.service.errors import RefusedError
 from duelay.service.keys import Key
-from duelay.service.registry import Desks
+from duelay.service.registry import ExperimentRegistry
 from duelay.service.webhook_table import add_hook, list_hooks, remove_hook
 
 B = TypeVar("B", bound=BaseModel)
@@ -65,44 +65,44 @@ def _refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 @ROUTES.post("/experiments", status_code=201, response_model=models.Standing,
           responses=_refused(409), tags=["experiments"])  # fmt: skip
-async def create(body: models.NewExperiment, room: Here, key: Maker) -> Any:
+async def create(body: models.NewExperiment, context: Here, key: Maker) -> Any:
     """Make an experiment."""
-    experiment = await admin.make(room, key, body)
-    return JSONResponse(serializers.standing(await room.desks.call(_stand, experiment)), 201)
+    experiment = await admin.make(context, key, body)
+    return JSONResponse(serializers.standing(await context.registry.call(_stand, experiment)), 201)
 
 
 @ROUTES.get("/experiments", response_model=models.Experiments, responses=_refused(),
          tags=["experiments"])  # fmt: skip
-async def listed(room: Here, key: Caller) -> Any:
+async def listed(context: Here, key: Caller) -> Any:
     """List the experiments."""
-    rows = await room.desks.call(_heads, room.store)
+    rows = await context.registry.call(_heads, context.store)
     return JSONResponse({"experiments": [row for row in rows if key.covers(row["name"])]})
 
 
 @ROUTES.get("/experiments/{name}", response_model=models.Standing, responses=_refused(404),
          tags=["experiments"])  # fmt: skip
-async def standing(name: str, room: Here, key: Reader) -> Any:
+async def standing(name: str, context: Here, key: Reader) -> Any:
     """Where an experiment stands: who leads, who is declared, counts and estimates."""
-    experiment, _ = await room.desks.open(name)
-    return JSONResponse(serializers.standing(await room.desks.call(_stand, experiment)))
+    experiment, _ = await context.registry.open(name)
+    return JSONResponse(serializers.standing(await context.registry.call(_stand, experiment)))
 
 
 @ROUTES.patch("/experiments/{name}", response_model=models.Standing, responses=_refused(404),
            tags=["experiments"])  # fmt: skip
-async def change(name: str, body: models.Change, room: Here, key: Keeper) -> Any:
+async def change(name: str, body: models.Change, context: Here, key: Keeper) -> Any:
     """Pause, resume, let arms come or go."""
-    experiment, _ = await room.desks.open(name)
-    await admin.change(room, experiment, body)
-    return JSONResponse(serializers.standing(await room.desks.call(_stand, experiment)))
+    experiment, _ = await context.registry.open(name)
+    await admin.change(context, experiment, body)
+    return JSONResponse(serializers.standing(await context.registry.call(_stand, experiment)))
 
 
 @ROUTES.delete("/experiments/{name}", status_code=204, responses=_refused(404),
             tags=["experiments"])  # fmt: skip
-async def remove(name: str, room: Here, key: Keeper) -> Response:
+async def remove(name: str, context: Here, key: Keeper) -> Response:
     """Delete an experiment and all its duels."""
-    experiment, _ = await room.desks.open(name)
-    await room.desks.call(experiment.delete)
-    room.desks.forget(name)
+    experiment, _ = await context.registry.open(name)
+    await context.registry.call(experiment.delete)
+    context.registry.forget(name)
     return Response(status_code=204)
 
 
@@ -142,7 +142,7 @@ async def ask(name: str, request: Request) -> Any:
 
     With the same Idempotency-Key it is the same duel again.
     """
-    room: Room = request.app.state.room
+    context: ServiceContext = request.app.state.context
     await check_key(request, "ask", name)
     question = await _read(request, models.Question)
     own = request.headers.get("idempotency-key") or None
@@ -152,32 +152,32 @@ async def ask(name: str, request: Request) -> Any:
     check_word("Idempotency-Key", own)
     if question.count is not None and question.unit is not None:
         raise RefusedError(422, "count: a unit has one open duel, leave count or unit out")
-    _, groups = await room.desks.open(name)
+    _, groups = await context.registry.open(name)
     asks = [
         Ask(question.unit, own if own is None or not place else f"{own}#{place}")
         for place in range(question.count or 1)
     ]
     await groups.submit(*asks)
-    found = [_duel(room.desks, name, each.outcome()) for each in asks]
-    room.metrics.asks.labels(name).inc(sum(each["id"] is not None for each in found))
+    found = [_duel(context.registry, name, each.outcome()) for each in asks]
+    context.metrics.asks.labels(name).inc(sum(each["id"] is not None for each in found))
     return JSONResponse(found[0] if question.count is None else {"duels": found})
 
 
 async def _tell(
-    room: Room, id: str, winner: str | None, at: float | None, key: Key
+    context: ServiceContext, id: str, winner: str | None, at: float | None, key: Key
 ) -> JSONResponse:
     """Tell an answer to a duel, whichever experiment the duel belongs to."""
     _check_text("id", id)
-    name = await room.desks.experiment_of(id)
+    name = await context.registry.experiment_of(id)
     if not key.covers(name):
         raise RefusedError(404, f"no duel {id!r} has been asked here")
     if not key.may("tell", name):
         raise RefusedError(403, "this key may not tell here")
-    experiment, groups = await room.desks.open(name)
+    experiment, groups = await context.registry.open(name)
     request = experiment._tell(id, winner, at)
     await groups.submit(request)
     status = request.outcome()
-    room.metrics.tells.labels(status).inc()
+    context.metrics.tells.labels(status).inc()
     return JSONResponse({"id": id, "status": status})
 
 
@@ -188,31 +188,31 @@ async def convert(id: str, request: Request) -> Any:
     """Tell that the first arm of a duel won; telling it twice counts once."""
     key = await check_key(request)
     body = await _read(request, models.Conversion)
-    return await _tell(request.app.state.room, id, None, body.at, key)
+    return await _tell(request.app.state.context, id, None, body.at, key)
 
 
 @ROUTES.put("/duels/{id}/vote", response_model=models.Told, responses=_refused(404),
          tags=["duels"])  # fmt: skip
-async def vote(id: str, body: models.Vote, room: Here, key: Caller) -> Any:
+async def vote(id: str, body: models.Vote, context: Here, key: Caller) -> Any:
     """Tell who won a duel; the first vote stands."""
-    return await _tell(room, id, body.winner, body.at, key)
+    return await _tell(context, id, body.winner, body.at, key)
 
 
 @ROUTES.post("/experiments/{name}/answers", response_model=models.AllTold,
              responses=_refused(404), tags=["duels"])  # fmt: skip
-async def tell_all(name: str, body: models.Answers, room: Here, key: Teller) -> Any:
+async def tell_all(name: str, body: models.Answers, context: Here, key: Teller) -> Any:
     """Tell several answers as the news of one moment: nobody looks before all are booked.
 
     One that is wrong has an `error` in the place of its `status`, and the others count.
     """
-    experiment, groups = await room.desks.open(name)
+    experiment, groups = await context.registry.open(name)
     tells = [_tell_or_error(experiment, each) for each in body.answers]
     await groups.submit(*(tell for tell in tells if isinstance(tell, Tell)))
     found = []
     for each, tell in zip(body.answers, tells, strict=True):
         error = tell.error if isinstance(tell, Tell) else tell
         status = tell.result if isinstance(tell, Tell) and error is None else "refused"
-        room.metrics.tells.labels(status).inc()
+        context.metrics.tells.labels(status).inc()
         said = {"status": status} if error is None else {"error": str(error)}
         found.append({"id": each.id, **said})
     return JSONResponse({"answers": found})
@@ -222,71 +222,71 @@ async def tell_all(name: str, body: models.Answers, room: Here, key: Teller) -> 
          tags=["duels"])  # fmt: skip
 async def log(
     name: str,
-    room: Here,
+    context: Here,
     key: Keeper,
     after: Annotated[int, Query(ge=0, le=2**53)] = 0,
     limit: Annotated[int, Query(ge=1, le=_MOST_ROWS)] = 1000,
 ) -> Any:
     """Duels in the order in which they were asked, some at a time; give `next` as `after`."""
-    experiment, _ = await room.desks.open(name)
-    rows = await room.desks.call(_rows, experiment, after, limit)
+    experiment, _ = await context.registry.open(name)
+    rows = await context.registry.call(_rows, experiment, after, limit)
     last = rows[-1]["number"] if len(rows) == limit else None
     return JSONResponse({"duels": rows, "next": last})
 
 
 @ROUTES.get("/experiments/{name}/webhooks", response_model=models.Webhooks,
          responses=_refused(404), tags=["webhooks"])  # fmt: skip
-async def webhooks(name: str, room: Here, key: Keeper) -> Any:
+async def webhooks(name: str, context: Here, key: Keeper) -> Any:
     """List the addresses that are told of events."""
-    experiment, _ = await room.desks.open(name)
-    return JSONResponse({"webhooks": await room.desks.call(list_hooks, experiment)})
+    experiment, _ = await context.registry.open(name)
+    return JSONResponse({"webhooks": await context.registry.call(list_hooks, experiment)})
 
 
 @ROUTES.post("/experiments/{name}/webhooks", status_code=201, response_model=models.Webhook,
           responses=_refused(404), tags=["webhooks"])  # fmt: skip
-async def add_webhook(name: str, body: models.NewWebhook, room: Here, key: Keeper) -> Any:
+async def add_webhook(name: str, body: models.NewWebhook, context: Here, key: Keeper) -> Any:
     """Tell an address of events: declared, withdrawn, alarm, silent. Its secret signs them."""
     _check_text("url", body.url)
-    experiment, _ = await room.desks.open(name)
-    return JSONResponse(await room.desks.call(add_hook, experiment, body.url), 201)
+    experiment, _ = await context.registry.open(name)
+    return JSONResponse(await context.registry.call(add_hook, experiment, body.url), 201)
 
 
 @ROUTES.delete("/experiments/{name}/webhooks/{id}", status_code=204, responses=_refused(404),
             tags=["webhooks"])  # fmt: skip
-async def remove_webhook(name: str, id: str, room: Here, key: Keeper) -> Response:
+async def remove_webhook(name: str, id: str, context: Here, key: Keeper) -> Response:
     """Tell an address no more."""
     _check_text("id", id)
-    experiment, _ = await room.desks.open(name)
-    if not await room.desks.call(remove_hook, experiment, id):
+    experiment, _ = await context.registry.open(name)
+    if not await context.registry.call(remove_hook, experiment, id):
         raise RefusedError(404, f"no webhook {id!r} here")
     return Response(status_code=204)
 
 
 @ROUTES.get("/healthz", responses={503: {"model": models.Problem}}, tags=["running it"])
-async def health(room: Here) -> Any:
+async def health(context: Here) -> Any:
     """Whether kernels are compiled and the store answers."""
-    check_warm(room)
+    check_warm(context)
     try:
-        await asyncio.wait_for(room.desks.call(room.store.need), 5.0)
+        await asyncio.wait_for(context.registry.call(context.store.need), 5.0)
     except (StoreError, TimeoutError):
         raise RefusedError(503, "the store does not answer", Retry_After="1") from None
     return JSONResponse({"status": "ok"})
 
 
 @ROUTES.get("/metrics", response_class=PlainTextResponse, tags=["running it"])
-async def numbers(room: Here, request: Request) -> Response:
+async def numbers(context: Here, request: Request) -> Response:
     """Numbers for Prometheus."""
-    if room.ring.is_empty and not room.needs_key:
+    if context.ring.is_empty and not context.needs_key:
         check_nearby(request)
-    for name, groups in room.desks.groups:
+    for name, groups in context.registry.groups:
         while groups.sizes:
-            room.metrics.groups.observe(groups.sizes.popleft())
-        book = groups.desk._book
-        if book is not None:
-            age = time.time() - book.head["settled"] / MICRO
-            room.metrics.evidence.labels(name).set(max(age, 0.0))
-            room.metrics.pending.labels(name).set(int(pending_of(book).sum()))
-    return Response(room.metrics.text(), media_type="text/plain; version=0.0.4")
+            context.metrics.groups.observe(groups.sizes.popleft())
+        state = groups.writer._state
+        if state is not None:
+            age = time.time() - state.head["settled"] / MICRO
+            context.metrics.evidence.labels(name).set(max(age, 0.0))
+            context.metrics.pending.labels(name).set(int(pending_of(state).sum()))
+    return Response(context.metrics.text(), media_type="text/plain; version=0.0.4")
 
 
 def _tell_or_error(experiment: Experiment, answer: models.Answer) -> Tell | ValueError:
@@ -322,9 +322,9 @@ def _check_text(name: str, value: str | None) -> None:
         raise RefusedError(422, f"{name}: it must have no NUL character, and be shorter")
 
 
-def _duel(desks: Desks, name: str, found: LiveDuel) -> dict[str, Any]:
+def _duel(registry: ExperimentRegistry, name: str, found: LiveDuel) -> dict[str, Any]:
     if found.id is not None:
-        desks.remember(found.id, name)
+        registry.remember(found.id, name)
     return serializers.duel(found)
 
 
@@ -357,7 +357,7 @@ def _rows(experiment: Experiment, after: int, limit: int) -> list[dict[str, Any]
     columns = ("number", "id", "first", "second", "asked", "told", "late", "first_won", "unit",
                "enters")  # fmt: skip
     with experiment.store.reading() as connection:
-        id = experiment._desk.read_head(connection)["id"]  # raises if it was deleted
+        id = experiment._writer.read_head(connection)["id"]  # raises if it was deleted
         arms = read_arms(connection, id)
         rows = connection.execute(
             duels_after(*columns),

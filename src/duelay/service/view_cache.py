@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from duelay.live import Experiment
 from duelay.page import diagnostics
 from duelay.page.view_models import Diagnostics
-from duelay.service.registry import Desks
+from duelay.service.registry import ExperimentRegistry
 
 R = TypeVar("R")
 _FRESH = 1.0  # seconds for which a view is shown again, at the least ...
@@ -40,11 +40,13 @@ class _Kept:
         return now - self.at < max(_FRESH, _REST * (self.at - self.begun))
 
 
-class Glances:
+class ViewCache:
     """Views that are about a second old; however many look, each is made once."""
 
-    def __init__(self, desks: Desks, passed: Callable[[], float] = time.monotonic) -> None:
-        self._desks, self._passed = desks, passed
+    def __init__(
+        self, registry: ExperimentRegistry, passed: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._registry, self._passed = registry, passed
         self._kept: dict[tuple[Any, ...], _Kept] = {}
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
@@ -64,7 +66,7 @@ class Glances:
     async def run(self, make: Callable[[], R]) -> R:
         """Call something in a thread, few at a time."""
         async with self._turns:
-            return await self._desks.call(make)
+            return await self._registry.call(make)
 
     def forget(self, name: str) -> None:
         """Have an experiment, and the list, looked at anew: something was changed."""
@@ -98,7 +100,7 @@ class Checks:
 
         Another look is due after a while, if something has been heard since the last one.
         """
-        place = (experiment.name, experiment._desk.id)
+        place = (experiment.name, experiment._writer.id)
         found = self._found.get(place)
         is_due = found is None or (found.heard != heard and self.passed() > found.due)
         if is_due and place not in self._waiting:

@@ -18,10 +18,10 @@ def list_hooks(experiment: Experiment) -> list[dict[str, Any]]:
     """Return the addresses that are told of an experiment's events."""
     hooks = schema.webhooks
     with experiment.store.reading() as connection:
-        experiment._desk.read_head(connection)
+        experiment._writer.read_head(connection)
         rows = connection.execute(
             select(hooks.c.id, hooks.c.url, hooks.c.trouble)
-            .where(hooks.c.experiment == experiment._desk.id)
+            .where(hooks.c.experiment == experiment._writer.id)
             .order_by(hooks.c.created)
         )
         return [dict(row._mapping) for row in rows]
@@ -34,15 +34,15 @@ def add_hook(
     events = schema.events
     id, secret, at = secrets.token_hex(8), secrets.token_hex(32), round(now() * MICRO)
     with experiment.store.explained(), experiment.store.writing() as connection:
-        experiment._desk.read_head(connection)
+        experiment._writer.read_head(connection)
         last = connection.execute(
             select(events.c.id)
-            .where(events.c.experiment == experiment._desk.id)
+            .where(events.c.experiment == experiment._writer.id)
             .order_by(events.c.id.desc())
             .limit(1)
         ).scalar()
         connection.execute(insert(schema.webhooks), {
-            "id": id, "experiment": experiment._desk.id, "url": url, "secret": secret,
+            "id": id, "experiment": experiment._writer.id, "url": url, "secret": secret,
             "created": at, "due": at, "sent": last or 0,
         })  # fmt: skip
     return {"id": id, "url": url, "secret": secret}
@@ -52,8 +52,8 @@ def remove_hook(experiment: Experiment, id: str) -> bool:
     """Tell an address no more; return whether there was one."""
     hooks = schema.webhooks
     with experiment.store.explained(), experiment.store.writing() as connection:
-        experiment._desk.read_head(connection)
+        experiment._writer.read_head(connection)
         done = connection.execute(
-            delete(hooks).where(hooks.c.experiment == experiment._desk.id, hooks.c.id == id)
+            delete(hooks).where(hooks.c.experiment == experiment._writer.id, hooks.c.id == id)
         )
     return bool(done.rowcount)

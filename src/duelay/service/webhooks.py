@@ -47,7 +47,7 @@ def sign(secret: str, at: int, body: bytes) -> str:
     return hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
 
 
-class Watcher:
+class WebhookSender:
     """A thread that watches a store."""
 
     def __init__(

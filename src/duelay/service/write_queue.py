@@ -13,16 +13,16 @@ from concurrent.futures import Executor
 from typing import Any
 
 from duelay.live.writes.group_commit import MOST, Request
-from duelay.live.writes.writer import Desk, Together
+from duelay.live.writes.writer import Batch, Writer
 
 _REMEMBERED = 10_000  # sizes of groups
 
 
-class Groups:
+class WriteQueue:
     """All that a server writes of one experiment."""
 
-    def __init__(self, desk: Desk, threads: Executor) -> None:
-        self.desk = desk
+    def __init__(self, writer: Writer, threads: Executor) -> None:
+        self.writer = writer
         self._threads = threads
         self._waiting: list[tuple[Sequence[Request], asyncio.Future[None]]] = []
         self._task: asyncio.Task[None] | None = None
@@ -49,7 +49,7 @@ class Groups:
             error: BaseException | None = None
             try:
                 loop = asyncio.get_running_loop()
-                await loop.run_in_executor(self._threads, self.desk.submit, Together(parts))
+                await loop.run_in_executor(self._threads, self.writer.submit, Batch(parts))
             except Exception as found:
                 error = found
             self.sizes.append(len(parts))

@@ -19,7 +19,7 @@ from duelay.inference.clock import OLD, Clock
 from duelay.inference.evidence import Evidence, evidence_of
 from duelay.inference.leader import active_of, leader_of
 from duelay.ledger import Ledger, age_to, for_votes, with_room
-from duelay.ledger.evidence.eprocess import Bets
+from duelay.ledger.evidence.eprocess import EProcess
 from duelay.policies.dispatch import declared
 from duelay.policies.policy import CompiledPolicy
 from duelay.policies.user_rule_errors import ERRORS, PAIR_ERRORS, refuse, refuse_pair
@@ -192,8 +192,8 @@ class Job:
         leader = leader if is_heard else NOT_HEARD
         stopped = int(recorder.stopped[0]) or self.horizon + 1
         final = regret_so_far(recorder)
-        bets = self.stops and isinstance(ledger.assumed, Bets)
-        path = evidence_of(ledger.assumed) if bets else None
+        eprocess = self.stops and isinstance(ledger.assumed, EProcess)
+        path = evidence_of(ledger.assumed) if eprocess else None
         return Outcome(
             recorder.regret, final, leader, plays, recorder.pairs, seconds, stopped, path
         )

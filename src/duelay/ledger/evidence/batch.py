@@ -23,10 +23,10 @@ from duelay.ledger.evidence.stopping import NOBODY, doubt, look, touch
 ANSWERED, SILENT, MATURED, AFTERWARDS = 1, 2, 3, 4
 
 
-@border_of(lambda bets, kind, *rest: kind.size)
+@border_of(lambda eprocess, kind, *rest: kind.size)
 @entry
 def settle(
-    bets: Any,
+    eprocess: Any,
     kind: NDArray[np.int8],
     first: Integers,
     second: Integers,
@@ -39,47 +39,47 @@ def settle(
         i, j = first[row], second[row]
         if kind[row] == ANSWERED:
             odds[row] = 1.0
-            settle_answer(bets, i, j, first_won[row], NOBODY, delay[row])
+            settle_answer(eprocess, i, j, first_won[row], NOBODY, delay[row])
         elif kind[row] == SILENT:
-            odds[row] = 0.0 if bets.is_vote else bets.kappa[0]
-            settle_silence(bets, i, j, NOBODY)
-            mature(bets, False)
+            odds[row] = 0.0 if eprocess.is_vote else eprocess.kappa[0]
+            settle_silence(eprocess, i, j, NOBODY)
+            mature(eprocess, False)
         elif kind[row] == MATURED:
-            mature(bets, True)
+            mature(eprocess, True)
         else:
             odds[row] = 1.0
-            bet_on_answer(bets, i, j, first_won[row], NOBODY)
+            bet_on_answer(eprocess, i, j, first_won[row], NOBODY)
 
 
 @border
 @entry
-def look_now(bets: Any, t: int) -> None:
+def look_now(eprocess: Any, t: int) -> None:
     """Look at the evidence when all news of a moment is booked; t - 1 duels have been asked."""
-    look(bets, t)
+    look(eprocess, t)
 
 
-@border_of(lambda bets, first, second: first.size)
+@border_of(lambda eprocess, first, second: first.size)
 @entry
-def touch_all(bets: Any, first: Integers, second: Integers) -> None:
+def touch_all(eprocess: Any, first: Integers, second: Integers) -> None:
     """Note that there is news of pairs; a self-duel has no pair."""
     for row in range(first.size):
         if first[row] != second[row]:
-            touch(bets, first[row], second[row])
+            touch(eprocess, first[row], second[row])
 
 
-@border_of(lambda bets: int(bets.n_touched[0]))
+@border_of(lambda eprocess: int(eprocess.n_touched[0]))
 @entry
-def doubt_anew(bets: Any) -> None:
+def doubt_anew(eprocess: Any) -> None:
     """Reckon the doubts of every pair that has news, without a look at the evidence."""
-    k = bets.doubts.size
-    for place in range(bets.n_touched[0]):
-        low, high = bets.touched[place] // k, bets.touched[place] % k
-        doubt(bets, low, high)
-        doubt(bets, high, low)
+    k = eprocess.doubts.size
+    for place in range(eprocess.n_touched[0]):
+        low, high = eprocess.touched[place] // k, eprocess.touched[place] % k
+        doubt(eprocess, low, high)
+        doubt(eprocess, high, low)
 
 
 @border
 @entry
-def wait(bets: Any) -> float:
+def wait(eprocess: Any) -> float:
     """W, in seconds: how long a bettor waits for an answer before silence settles a duel."""
-    return float(patience(bets))
+    return float(patience(eprocess))

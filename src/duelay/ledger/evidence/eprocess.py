@@ -52,12 +52,12 @@ from duelay.ledger.delay_models.base import (
     widen_rings,
 )
 from duelay.ledger.evidence.known_law import (
-    Told,
+    KnownLawEvidence,
     age_booked,
     kappa_at,
     last_age,
-    start_told,
-    start_told_in_time,
+    start_known_law,
+    start_known_law_in_time,
 )
 from duelay.ledger.evidence.silence import fill_silent, fix_kappa, patience
 from duelay.ledger.evidence.stopping import NOBODY, look, touch
@@ -70,13 +70,13 @@ ROOM = 1024  # places for unsettled duels at the start, where time is in seconds
 PATH = 256  # moments of the past that are kept, at the most
 
 
-class Bets(NamedTuple):
+class EProcess(NamedTuple):
     """The evidence of every ordered pair, the duels that are not settled, and who is declared."""
 
     by_clock: bool  # whether time is in seconds; else it is in ticks, a duel each
     window: float  # W is at most this
     now: Floats  # (1,): the time
-    told: Told  # what silence is worth by age, where a law is told
+    told: KnownLawEvidence  # what silence is worth by age, where a law is told
     is_vote: bool  # whether both outcomes are told
     winner_exists: bool  # whether a Condorcet winner is taken for granted
     level: float  # log of the evidence that the first arms need
@@ -130,7 +130,7 @@ def evidence_weights() -> Floats:
     return np.asarray(weight / weight.sum())
 
 
-def start_bets(
+def start_eprocess(
     error: float,
     window: float | None,
     n_arms: int,
@@ -138,7 +138,7 @@ def start_bets(
     winner_exists: bool = False,
     delay: Delay | None = None,
     by_clock: bool = False,
-) -> Bets:
+) -> EProcess:
     """Return the state before the first duel; `delay` is the law, where it is told.
 
     A winner is declared once its evidence over each opponent has reached K / error; by the clock,
@@ -149,14 +149,14 @@ def start_bets(
     if by_clock:
         longest = math.inf if window is None else float(window)
     if by_clock and delay is not None:
-        told = start_told_in_time(delay, longest, n_arms, GAPS)
+        told = start_known_law_in_time(delay, longest, n_arms, GAPS)
     else:
-        told = start_told(delay, 1 if by_clock else int(longest), n_arms, GAPS)
+        told = start_known_law(delay, 1 if by_clock else int(longest), n_arms, GAPS)
     if told.is_told:
         longest = last_age(told)
     size = ROOM - 1 if by_clock else int(longest)
     pairs, one = (n_arms, n_arms), np.zeros(1, dtype=np.int64)
-    return Bets(
+    return EProcess(
         by_clock=by_clock,
         window=longest,
         now=np.full(1, -math.inf),
@@ -211,104 +211,104 @@ def start_bets(
 
 @kernel
 def bet(
-    bets: Any, i: int, j: int, size: float, won: Floats, lost: Floats, led: int, sign: float
+    eprocess: Any, i: int, j: int, size: float, won: Floats, lost: Floats, led: int, sign: float
 ) -> None:
     """Settle a bet of `size` in favour of i over j; `led` is the arm that led the duel.
 
     Bettors on either arm take part. Where a winner exists, only those on the arm that led do.
     `sign` is 1, or -1 to take a bet back.
     """
-    for place in range(bets.gaps.size):
-        if not bets.winner_exists or led == i:
-            bets.wealth[i, j, place] += sign * won[place]
-        if not bets.winner_exists or led == j:
-            bets.wealth[j, i, place] += sign * lost[place]
-    bets.lead[i, j] += sign * size
-    bets.lead[j, i] -= sign * size
-    bets.n[i, j] += sign * size * size
-    bets.n[j, i] += sign * size * size
-    touch(bets, i, j)
+    for place in range(eprocess.gaps.size):
+        if not eprocess.winner_exists or led == i:
+            eprocess.wealth[i, j, place] += sign * won[place]
+        if not eprocess.winner_exists or led == j:
+            eprocess.wealth[j, i, place] += sign * lost[place]
+    eprocess.lead[i, j] += sign * size
+    eprocess.lead[j, i] -= sign * size
+    eprocess.n[i, j] += sign * size * size
+    eprocess.n[j, i] += sign * size * size
+    touch(eprocess, i, j)
 
 
 @kernel
-def bet_on_mean(bets: Any, i: int, j: int, size: float, led: int) -> None:
+def bet_on_mean(eprocess: Any, i: int, j: int, size: float, led: int) -> None:
     """Settle a tie (size 0), or a mean of several votes: a smaller bet, and still one answer."""
-    for place in range(bets.gaps.size):
-        if not bets.winner_exists or led == i:
-            bets.wealth[i, j, place] += math.log1p(2.0 * size * bets.gaps[place])
-        if not bets.winner_exists or led == j:
-            bets.wealth[j, i, place] += math.log1p(-2.0 * size * bets.gaps[place])
-    bets.lead[i, j] += size
-    bets.lead[j, i] -= size
-    bets.n[i, j] += 1.0
-    bets.n[j, i] += 1.0
-    touch(bets, i, j)
+    for place in range(eprocess.gaps.size):
+        if not eprocess.winner_exists or led == i:
+            eprocess.wealth[i, j, place] += math.log1p(2.0 * size * eprocess.gaps[place])
+        if not eprocess.winner_exists or led == j:
+            eprocess.wealth[j, i, place] += math.log1p(-2.0 * size * eprocess.gaps[place])
+    eprocess.lead[i, j] += size
+    eprocess.lead[j, i] -= size
+    eprocess.n[i, j] += 1.0
+    eprocess.n[j, i] += 1.0
+    touch(eprocess, i, j)
 
 
 @kernel
-def bet_on_silence(bets: Any, slot: int, age: float, sign: float) -> None:
+def bet_on_silence(eprocess: Any, slot: int, age: float, sign: float) -> None:
     """Bet, or take back, what the silence of a duel is worth at an age under the law told."""
-    told, i, j = bets.told, bets.first[slot], bets.second[slot]
-    row, led = told.law[i, j], leader_of(i, j, bets.state[slot])
-    if bets.by_clock:
+    told, i, j = eprocess.told, eprocess.first[slot], eprocess.second[slot]
+    row, led = told.law[i, j], leader_of(i, j, eprocess.state[slot])
+    if eprocess.by_clock:
         kappa = kappa_at(told, row, age)
-        fill_silent(bets, kappa)
-        bet(bets, j, i, kappa, bets.silent_won, bets.silent_lost, led, sign)
+        fill_silent(eprocess, kappa)
+        bet(eprocess, j, i, kappa, eprocess.silent_won, eprocess.silent_lost, led, sign)
     else:
         tick = int(age)
         kappa, won, lost = told.kappa[row, tick], told.won[row, tick], told.lost[row, tick]
-        bet(bets, j, i, kappa, won, lost, led, sign)
+        bet(eprocess, j, i, kappa, won, lost, led, sign)
 
 
 @kernel
-def refresh(bets: Any, t: int) -> None:
+def refresh(eprocess: Any, t: int) -> None:
     """Bring the silence of every duel open before tick t up to now, under the law told."""
-    for number in range(bets.oldest[0], t):
-        if is_open(bets.oldest[0], bets.state, number):
-            slot = number % bets.state.size
-            born = bets.born[slot]
-            bet_on_silence(bets, slot, age_booked(bets.told, born), -1.0)
-            bet_on_silence(bets, slot, bets.now[0] - born, 1.0)
-    bets.told.fresh[0] = bets.now[0]
+    for number in range(eprocess.oldest[0], t):
+        if is_open(eprocess.oldest[0], eprocess.state, number):
+            slot = number % eprocess.state.size
+            born = eprocess.born[slot]
+            bet_on_silence(eprocess, slot, age_booked(eprocess.told, born), -1.0)
+            bet_on_silence(eprocess, slot, eprocess.now[0] - born, 1.0)
+    eprocess.told.fresh[0] = eprocess.now[0]
 
 
 @kernel
-def bet_on_answer(bets: Any, i: int, j: int, first_won: float, led: int) -> None:
+def bet_on_answer(eprocess: Any, i: int, j: int, first_won: float, led: int) -> None:
     """Bet on the answer to a duel of i, first, and j: 1 for i, 0 for j, between them a mean."""
-    bets.wins[i, j] += first_won
-    bets.wins[j, i] += 1.0 - first_won
+    eprocess.wins[i, j] += first_won
+    eprocess.wins[j, i] += 1.0 - first_won
     if first_won == 1.0:
-        bet(bets, i, j, 1.0, bets.won, bets.lost, led, 1.0)
+        bet(eprocess, i, j, 1.0, eprocess.won, eprocess.lost, led, 1.0)
     elif first_won == 0.0:
-        bet(bets, j, i, 1.0, bets.won, bets.lost, led, 1.0)
+        bet(eprocess, j, i, 1.0, eprocess.won, eprocess.lost, led, 1.0)
     else:
-        bet_on_mean(bets, i, j, 2.0 * first_won - 1.0, led)
+        bet_on_mean(eprocess, i, j, 2.0 * first_won - 1.0, led)
 
 
 @kernel
-def settle_answer(bets: Any, i: int, j: int, first_won: float, led: int, delay: float) -> None:
+def settle_answer(eprocess: Any, i: int, j: int, first_won: float, led: int, delay: float) -> None:
     """Settle an open duel of i, first, and j by its answer, which took `delay`."""
-    bets.n_heard[0] += 1
-    bets.delays[0] += delay
-    leave_open(bets.n_open, i, j, -1)
-    bet_on_answer(bets, i, j, first_won, led)
+    eprocess.n_heard[0] += 1
+    eprocess.delays[0] += delay
+    leave_open(eprocess.n_open, i, j, -1)
+    bet_on_answer(eprocess, i, j, first_won, led)
 
 
 @kernel
-def settle_silence(bets: Any, i: int, j: int, led: int) -> None:
+def settle_silence(eprocess: Any, i: int, j: int, led: int) -> None:
     """Settle an open duel of i, first, and j by its silence at age W, which speaks for j."""
-    leave_open(bets.n_open, i, j, -1)
-    if not bets.is_vote:
-        bet(bets, j, i, bets.kappa[0], bets.silent_won, bets.silent_lost, led, 1.0)
+    leave_open(eprocess.n_open, i, j, -1)
+    if not eprocess.is_vote:
+        bet(eprocess, j, i, eprocess.kappa[0], eprocess.silent_won, eprocess.silent_lost, led, 1.0)
 
 
 @kernel
-def mature(bets: Any, is_answered: bool) -> None:
+def mature(eprocess: Any, is_answered: bool) -> None:
     """Count a duel of two arms that has reached age W; now and then, fix kappa anew."""
-    bets.matured[0] += 1
-    bets.answered[0] += int(is_answered)
-    if bets.matured[0] >= bets.refit[0]:
-        fix_kappa(bets)
+    eprocess.matured[0] += 1
+    eprocess.answered[0] += int(is_answered)
+    if eprocess.matured[0] >= eprocess.refit[0]:
+        fix_kappa(eprocess)
 
 
 @kernel
@@ -333,36 +333,36 @@ def leader_of(i: int, j: int, state: int) -> Any:
 
 
 @kernel
-def delay_of(bets: Any, born: int, t: int) -> float:
+def delay_of(eprocess: Any, born: int, t: int) -> float:
     """How long an open duel's answer took."""
-    if bets.by_clock:
-        return float(bets.now[0] - bets.born[born % bets.state.size])
+    if eprocess.by_clock:
+        return float(eprocess.now[0] - eprocess.born[born % eprocess.state.size])
     return float(t - born)
 
 
-def with_room(bets: Bets, t: int) -> Bets:
+def with_room(eprocess: EProcess, t: int) -> EProcess:
     """Return the same with room for the duel with number t, where time is in seconds."""
-    size = bets.state.size
-    if not bets.by_clock or t - int(bets.oldest[0]) < size:
-        return bets
+    size = eprocess.state.size
+    if not eprocess.by_clock or t - int(eprocess.oldest[0]) < size:
+        return eprocess
     names = ("born", "first", "second", "state")
-    rings = {name: getattr(bets, name) for name in names}
-    return bets._replace(**widen_rings(rings, int(bets.oldest[0]), t))
+    rings = {name: getattr(eprocess, name) for name in names}
+    return eprocess._replace(**widen_rings(rings, int(eprocess.oldest[0]), t))
 
 
-@set_clock.register(Bets)
-def _set_clock(assumed: Bets, now: float) -> None:
+@set_clock.register(EProcess)
+def _set_clock(assumed: EProcess, now: float) -> None:
     if assumed.by_clock and now > assumed.now[0]:
         assumed.now[0] = now
 
 
-@set_leader.register(Bets)
-def _set_leader(assumed: Bets, arm: int) -> None:
+@set_leader.register(EProcess)
+def _set_leader(assumed: EProcess, arm: int) -> None:
     assumed.leader[0] = arm
 
 
-@enter.register(Bets)
-def _enter(assumed: Bets, i: int, j: int, t: int) -> None:
+@enter.register(EProcess)
+def _enter(assumed: EProcess, i: int, j: int, t: int) -> None:
     slot = t % assumed.state.size
     assumed.born[slot] = assumed.now[0]
     assumed.first[slot] = i
@@ -373,8 +373,8 @@ def _enter(assumed: Bets, i: int, j: int, t: int) -> None:
         leave_open(assumed.n_open, i, j, 1)
 
 
-@convert.register(Bets)
-def _convert(assumed: Bets, born: int, t: int) -> None:
+@convert.register(EProcess)
+def _convert(assumed: EProcess, born: int, t: int) -> None:
     if not is_open(assumed.oldest[0], assumed.state, born):
         return  # a self-duel, or settled by its silence: it stays in the ledger alone
     slot = born % assumed.state.size
@@ -386,8 +386,8 @@ def _convert(assumed: Bets, born: int, t: int) -> None:
     settle_answer(assumed, i, j, 1.0, led, delay_of(assumed, born, t))
 
 
-@vote.register(Bets)
-def _vote(assumed: Bets, i: int, j: int, first_won: float, born: int, t: int) -> None:
+@vote.register(EProcess)
+def _vote(assumed: EProcess, i: int, j: int, first_won: float, born: int, t: int) -> None:
     if i == j:
         return
     if is_open(assumed.oldest[0], assumed.state, born):
@@ -399,8 +399,8 @@ def _vote(assumed: Bets, i: int, j: int, first_won: float, born: int, t: int) ->
         bet_on_answer(assumed, i, j, first_won, NOBODY)
 
 
-@advance.register(Bets)
-def _advance(assumed: Bets, t: int) -> None:
+@advance.register(EProcess)
+def _advance(assumed: EProcess, t: int) -> None:
     if not assumed.by_clock:
         assumed.now[0] = t
     told, last = assumed.told, assumed.now[0] - patience(assumed)
@@ -429,8 +429,8 @@ def _advance(assumed: Bets, t: int) -> None:
     look(assumed, t)
 
 
-@evidence.register(Bets)
-def _evidence(assumed: Bets, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
+@evidence.register(EProcess)
+def _evidence(assumed: EProcess, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
     """N_ij and N~_ij, both the evidence counted in conversions, and S_ij, i's part of it.
 
     A silence tells kappa of a conversion and counts kappa^2, so that mu^ = S / N is consistent if
@@ -440,11 +440,11 @@ def _evidence(assumed: Bets, plays: Integers, conversions: Integers, i: int, j: 
     return n, n, 0.5 * (n + assumed.lead[i, j])
 
 
-@expected.register(Bets)
-def _expected(assumed: Bets, plays: Integers, i: int, j: int) -> float:
+@expected.register(EProcess)
+def _expected(assumed: EProcess, plays: Integers, i: int, j: int) -> float:
     return 0.5 * float(assumed.n[i, j])
 
 
-@settles.register(Bets)
-def _settles(assumed: Bets) -> int:
+@settles.register(EProcess)
+def _settles(assumed: EProcess) -> int:
     return FOREVER if assumed.by_clock else int(assumed.window)

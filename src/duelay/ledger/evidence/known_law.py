@@ -35,7 +35,7 @@ _HALF = 5e-7  # seconds, half a microsecond: makes up for rounding errors of who
 _BEFORE = 2e-7  # seconds: tau may jump at a quantile, and is also kept this much before it
 
 
-class Told(NamedTuple):
+class KnownLawEvidence(NamedTuple):
     """What a silence is worth by age, and when that was last brought up to date."""
 
     is_told: bool
@@ -50,7 +50,9 @@ class Told(NamedTuple):
     fresh: Floats  # (1,): when all silences were brought up to date
 
 
-def start_told(delay: Delay | None, longest: int, n_arms: int, gaps: Floats) -> Told:
+def start_known_law(
+    delay: Delay | None, longest: int, n_arms: int, gaps: Floats
+) -> KnownLawEvidence:
     """Return the state for one law, or one of each pair, with W <= `longest`; None is no law."""
     tau, law = np.zeros((1, 1)), np.zeros((n_arms, n_arms), dtype=np.int64)
     if delay is not None:
@@ -60,7 +62,7 @@ def start_told(delay: Delay | None, longest: int, n_arms: int, gaps: Floats) -> 
         )  # 0 where nothing ever comes
         tau = tau[:, : min(max(last, 1), max(longest // len(tau), 1)) + 1]
     kappa = tau / (2.0 - tau)
-    return Told(
+    return KnownLawEvidence(
         is_told=delay is not None,
         ages=np.arange(tau.shape[1], dtype=np.float64),
         tau=tau,
@@ -74,7 +76,9 @@ def start_told(delay: Delay | None, longest: int, n_arms: int, gaps: Floats) -> 
     )
 
 
-def start_told_in_time(delay: Delay, longest: float, n_arms: int, gaps: Floats) -> Told:
+def start_known_law_in_time(
+    delay: Delay, longest: float, n_arms: int, gaps: Floats
+) -> KnownLawEvidence:
     """Return the state for one law in time, or one of each pair, with W <= `longest` seconds."""
     laws, which = laws_of(delay, n_arms)
     steps = max(_STEPS // len(laws), 20)
@@ -95,7 +99,7 @@ def start_told_in_time(delay: Delay, longest: float, n_arms: int, gaps: Floats) 
     tau = np.stack([np.asarray(law.cdf(ages), dtype=np.float64) for law in laws])
     kappa = tau / (2.0 - tau)
     nothing = np.zeros((1, 1, gaps.size))
-    return Told(
+    return KnownLawEvidence(
         is_told=True,
         ages=ages,
         tau=tau,

@@ -12,15 +12,15 @@ _MIN_CONVERSIONS = 10  # conversions heard; before, W is the whole window
 
 
 @kernel
-def patience(bets: Any) -> Any:
+def patience(eprocess: Any) -> Any:
     """W: four times the mean delay heard, and somewhat longer while little is heard."""
-    n = bets.n_heard[0]
-    if n < _MIN_CONVERSIONS or bets.told.is_told:
-        return bets.window
-    w = 4.0 * bets.delays[0] / n * (1.0 + 2.0 * _MIN_CONVERSIONS / n)
-    if not bets.by_clock:
+    n = eprocess.n_heard[0]
+    if n < _MIN_CONVERSIONS or eprocess.told.is_told:
+        return eprocess.window
+    w = 4.0 * eprocess.delays[0] / n * (1.0 + 2.0 * _MIN_CONVERSIONS / n)
+    if not eprocess.by_clock:
         w = math.floor(w) + 1.0
-    return min(w, bets.window)
+    return min(w, eprocess.window)
 
 
 @kernel
@@ -30,30 +30,30 @@ def answered_share(answered: int, matured: int) -> float:
 
 
 @kernel
-def worth(bets: Any) -> float:
+def worth(eprocess: Any) -> float:
     """What an open duel will tell, in conversions: 1 for an answer, kappa^2 for a silence."""
-    if bets.is_vote:
+    if eprocess.is_vote:
         return 1.0
-    if bets.told.is_told:  # answer and silence together tell kappa(W), if the told law is true
-        return float(max(bets.told.worth, 0.1))
-    half, kappa = 0.5 * answered_share(bets.answered[0], bets.matured[0]), bets.kappa[0]
+    if eprocess.told.is_told:  # answer and silence together tell kappa(W), if the told law is true
+        return float(max(eprocess.told.worth, 0.1))
+    half, kappa = 0.5 * answered_share(eprocess.answered[0], eprocess.matured[0]), eprocess.kappa[0]
     return float(max(half + (1.0 - half) * kappa * kappa, 0.1))
 
 
 @kernel
-def fix_kappa(bets: Any) -> None:
+def fix_kappa(eprocess: Any) -> None:
     """kappa = F^ / (2 - F^), for later silences; fixed anew when the matured grow by a 20th."""
-    share = answered_share(bets.answered[0], bets.matured[0])
+    share = answered_share(eprocess.answered[0], eprocess.matured[0])
     kappa = share / (2.0 - share)
-    bets.kappa[0] = kappa
-    bets.refit[0] = bets.matured[0] + bets.matured[0] // 20 + 1
-    fill_silent(bets, kappa)
+    eprocess.kappa[0] = kappa
+    eprocess.refit[0] = eprocess.matured[0] + eprocess.matured[0] // 20 + 1
+    fill_silent(eprocess, kappa)
 
 
 @border
 @kernel
-def fill_silent(bets: Any, kappa: float) -> None:
+def fill_silent(eprocess: Any, kappa: float) -> None:
     """Let a silence be worth kappa, for bettors on either side."""
-    for place in range(bets.gaps.size):
-        bets.silent_won[place] = math.log1p(2.0 * kappa * bets.gaps[place])
-        bets.silent_lost[place] = math.log1p(-2.0 * kappa * bets.gaps[place])
+    for place in range(eprocess.gaps.size):
+        eprocess.silent_won[place] = math.log1p(2.0 * kappa * eprocess.gaps[place])
+        eprocess.silent_lost[place] = math.log1p(-2.0 * kappa * eprocess.gaps[place])

@@ -26,13 +26,13 @@ _CASH = 0.05  # where a winner exists: the share of a bettor's money that stays 
 
 
 @kernel
-def touch(bets: Any, i: int, j: int) -> None:
+def touch(eprocess: Any, i: int, j: int) -> None:
     """Note that there is news of the pair."""
     low, high = min(i, j), max(i, j)
-    if not bets.is_touched[low, high]:
-        bets.is_touched[low, high] = True
-        bets.touched[bets.n_touched[0]] = low * bets.doubts.size + high
-        bets.n_touched[0] += 1
+    if not eprocess.is_touched[low, high]:
+        eprocess.is_touched[low, high] = True
+        eprocess.touched[eprocess.n_touched[0]] = low * eprocess.doubts.size + high
+        eprocess.n_touched[0] += 1
 
 
 @kernel
@@ -74,83 +74,83 @@ def weigh(n: float, lead: float) -> float:
 
 
 @kernel
-def look(bets: Any, t: int) -> None:
+def look(eprocess: Any, t: int) -> None:
     """Look at the evidence at tick t, when all its news is booked; declare a winner if there is."""
-    k = bets.doubts.size
-    for place in range(bets.n_touched[0]):
-        low, high = bets.touched[place] // k, bets.touched[place] % k
-        bets.is_touched[low, high] = False
+    k = eprocess.doubts.size
+    for place in range(eprocess.n_touched[0]):
+        low, high = eprocess.touched[place] // k, eprocess.touched[place] % k
+        eprocess.is_touched[low, high] = False
         for turn in range(2):
             i, j = (low, high) if turn == 0 else (high, low)
-            bets.log_evidence[i, j] = mix(bets.log_weight, bets.wealth[i, j])
-            bets.seen[i, j] = bets.wins[i, j]
-            doubt(bets, i, j)
-    for place in range(bets.n_touched[0]):
-        low, high = bets.touched[place] // k, bets.touched[place] % k
+            eprocess.log_evidence[i, j] = mix(eprocess.log_weight, eprocess.wealth[i, j])
+            eprocess.seen[i, j] = eprocess.wins[i, j]
+            doubt(eprocess, i, j)
+    for place in range(eprocess.n_touched[0]):
+        low, high = eprocess.touched[place] // k, eprocess.touched[place] % k
         for turn in range(2):
             i, j = (low, high) if turn == 0 else (high, low)
-            if bets.winner_exists:
-                reject(bets, j, t)
+            if eprocess.winner_exists:
+                reject(eprocess, j, t)
             else:
-                bets.best[i, j] = max(bets.best[i, j], bets.log_evidence[i, j])
-                if bets.best[i, j] >= bets.level and passes_all(bets, i):
-                    declare(bets, i, t)
-    bets.n_touched[0] = 0
-    bets.looked[0] = t - 1
-    size, stride = bets.path_size[0], bets.stride[0]
-    if size == 0 or (t - 1) // stride > bets.path_tick[size - 1] // stride:
-        keep_path(bets, t)
+                eprocess.best[i, j] = max(eprocess.best[i, j], eprocess.log_evidence[i, j])
+                if eprocess.best[i, j] >= eprocess.level and passes_all(eprocess, i):
+                    declare(eprocess, i, t)
+    eprocess.n_touched[0] = 0
+    eprocess.looked[0] = t - 1
+    size, stride = eprocess.path_size[0], eprocess.stride[0]
+    if size == 0 or (t - 1) // stride > eprocess.path_tick[size - 1] // stride:
+        keep_path(eprocess, t)
 
 
 @kernel
-def doubt(bets: Any, i: int, j: int) -> None:
+def doubt(eprocess: Any, i: int, j: int) -> None:
     """Reckon what speaks against i, after news of its duels with j."""
-    bets.doubt[i, j] = weigh(bets.n[i, j], bets.lead[i, j])
+    eprocess.doubt[i, j] = weigh(eprocess.n[i, j], eprocess.lead[i, j])
     total = 0.0
-    for rival in range(bets.doubts.size):
-        total += bets.doubt[i, rival]
-    bets.doubts[i] = total
+    for rival in range(eprocess.doubts.size):
+        total += eprocess.doubt[i, rival]
+    eprocess.doubts[i] = total
 
 
 @kernel
-def reject(bets: Any, j: int, t: int) -> None:
+def reject(eprocess: Any, j: int, t: int) -> None:
     """Note the evidence that j is not the winner; if one arm alone is not rejected, declare it.
 
     The evidence is the product over k of (0.05 + 0.95 E_kj), each E_kj from the duels that k led.
     """
-    k = bets.doubts.size
+    k = eprocess.doubts.size
     total = 0.0
     for i in range(k):
         if i != j:
-            gain = bets.log_evidence[i, j] + math.log(1.0 - _CASH)
+            gain = eprocess.log_evidence[i, j] + math.log(1.0 - _CASH)
             cash = math.log(_CASH)
             most = max(gain, cash)
             total += most + math.log(math.exp(gain - most) + math.exp(cash - most))
-    if total > bets.against[j]:
-        bets.against[j] = total
+    if total > eprocess.against[j]:
+        eprocess.against[j] = total
         n_left, left = 0, NOBODY
         for i in range(k):
-            if bets.against[i] < bets.level:
+            if eprocess.against[i] < eprocess.level:
                 n_left += 1
                 left = i
         if n_left == 1:
-            declare(bets, left, t)
+            declare(eprocess, left, t)
 
 
 @kernel
-def declare(bets: Any, i: int, t: int) -> None:
+def declare(eprocess: Any, i: int, t: int) -> None:
     """Declare i the winner at tick t, unless somebody is declared already."""
-    if bets.winner[0] == NOBODY:
-        bets.winner[0] = i
-        bets.declared[0] = t - 1
+    if eprocess.winner[0] == NOBODY:
+        eprocess.winner[0] = i
+        eprocess.declared[0] = t - 1
 
 
 @kernel
-def is_passed(bets: Any, i: int, j: int) -> bool:
+def is_passed(eprocess: Any, i: int, j: int) -> bool:
     """Whether i has passed j; where a winner exists, whether j is rejected."""
-    if bets.winner_exists:
-        return bool(bets.against[j] >= bets.level)
-    return bool(bets.best[i, j] >= needed(bets, i, j))
+    if eprocess.winner_exists:
+        return bool(eprocess.against[j] >= eprocess.level)
+    return bool(eprocess.best[i, j] >= needed(eprocess, i, j))
 
 
 @kernel
@@ -160,92 +160,96 @@ def late(joined: int) -> float:
 
 
 @kernel
-def needed(bets: Any, i: int, j: int) -> float:
+def needed(eprocess: Any, i: int, j: int) -> float:
     """Return the log evidence over j that i needs: more if it has not passed all retired arms."""
-    if not bets.has_changed:
-        return float(bets.level)
-    return needed_of(bets, i, j, owed(bets, i))
+    if not eprocess.has_changed:
+        return float(eprocess.level)
+    return needed_of(eprocess, i, j, owed(eprocess, i))
 
 
 @kernel
-def owed(bets: Any, i: int) -> float:
+def owed(eprocess: Any, i: int) -> float:
     """Return log (K0 + 1), what i needs more, if i has not passed all retired arms; else -1."""
-    if not bets.has_changed:
+    if not eprocess.has_changed:
         return -1.0
-    level = bets.level + late(bets.joined[i])
+    level = eprocess.level + late(eprocess.joined[i])
     first, owes = 0, False
-    for other in range(bets.joined.size):
-        first += int(bets.joined[other] == 0)
-        owes = owes or (other != i and not bets.present[other] and bets.best[i, other] < level)
+    for other in range(eprocess.joined.size):
+        first += int(eprocess.joined[other] == 0)
+        owes = owes or (
+            other != i and not eprocess.present[other] and eprocess.best[i, other] < level
+        )
     return math.log(first + 1.0) if owes else -1.0
 
 
 @kernel
-def needed_of(bets: Any, i: int, j: int, owes: float) -> float:
+def needed_of(eprocess: Any, i: int, j: int, owes: float) -> float:
     """Return the log evidence over j that i needs; `owes` is what `owed` returns for i."""
-    level = bets.level + late(bets.joined[i])
-    return float(level + (owes + late(bets.joined[j]) if owes >= 0.0 else 0.0))
+    level = eprocess.level + late(eprocess.joined[i])
+    return float(level + (owes + late(eprocess.joined[j]) if owes >= 0.0 else 0.0))
 
 
-@border_of(lambda bets, wanted: wanted.size // 200)
+@border_of(lambda eprocess, wanted: wanted.size // 200)
 @kernel
-def need_all(bets: Any, wanted: Floats) -> None:
+def need_all(eprocess: Any, wanted: Floats) -> None:
     """Write down the log evidence that each arm needs over each other; infinite over itself."""
-    for i in range(bets.joined.size):
-        owes = owed(bets, i)
-        for j in range(bets.joined.size):
-            wanted[i, j] = math.inf if i == j else needed_of(bets, i, j, owes)
+    for i in range(eprocess.joined.size):
+        owes = owed(eprocess, i)
+        for j in range(eprocess.joined.size):
+            wanted[i, j] = math.inf if i == j else needed_of(eprocess, i, j, owes)
 
 
 @kernel
-def passes_all(bets: Any, i: int) -> bool:
+def passes_all(eprocess: Any, i: int) -> bool:
     """Whether i has enough evidence over every other arm that is present."""
-    if not bets.present[i]:
+    if not eprocess.present[i]:
         return False
-    for j in range(bets.joined.size):
-        if j != i and bets.present[j] and bets.best[i, j] < needed(bets, i, j):
+    for j in range(eprocess.joined.size):
+        if j != i and eprocess.present[j] and eprocess.best[i, j] < needed(eprocess, i, j):
             return False
     return True
 
 
 @kernel
-def arm_evidence(bets: Any, i: int) -> float:
+def arm_evidence(eprocess: Any, i: int) -> float:
     """The log evidence of arm i: the least, over the opponents present, of its best log E_ij.
 
     What i needs over an opponent beyond the level is subtracted. The best is never below 0. Where a
     winner exists, it is the least evidence that an opponent is not the winner.
     """
-    least, owes = math.inf, owed(bets, i)
-    for j in range(bets.doubts.size):
-        if least == 0.0 and not bets.has_changed:
+    least, owes = math.inf, owed(eprocess, i)
+    for j in range(eprocess.doubts.size):
+        if least == 0.0 and not eprocess.has_changed:
             break
-        if j != i and bets.winner_exists:
-            least = min(least, bets.against[j])
-        elif j != i and bets.present[j]:
-            least = min(least, bets.best[i, j] - (needed_of(bets, i, j, owes) - bets.level))
+        if j != i and eprocess.winner_exists:
+            least = min(least, eprocess.against[j])
+        elif j != i and eprocess.present[j]:
+            least = min(
+                least, eprocess.best[i, j] - (needed_of(eprocess, i, j, owes) - eprocess.level)
+            )
     return least
 
 
-@border_of(lambda bets, arm: arm.size**2 // 200)
+@border_of(lambda eprocess, arm: arm.size**2 // 200)
 @kernel
-def all_evidence(bets: Any, arm: Floats) -> None:
+def all_evidence(eprocess: Any, arm: Floats) -> None:
     """Write down the log evidence of each arm."""
     for i in range(arm.size):
-        arm[i] = arm_evidence(bets, i)
+        arm[i] = arm_evidence(eprocess, i)
 
 
 @kernel
-def keep_path(bets: Any, t: int) -> None:
+def keep_path(eprocess: Any, t: int) -> None:
     """Write down each arm's evidence; when there is no room, drop every second moment."""
-    size = bets.path_size[0]
-    if size == bets.path_tick.size:
+    size = eprocess.path_size[0]
+    if size == eprocess.path_tick.size:
         size //= 2
         for place in range(size):
-            bets.path_tick[place] = bets.path_tick[2 * place]
-            for i in range(bets.doubts.size):
-                bets.path[place, i] = bets.path[2 * place, i]
-        bets.stride[0] *= 2
-    bets.path_tick[size] = t - 1
-    for i in range(bets.doubts.size):
-        bets.path[size, i] = arm_evidence(bets, i)
-    bets.path_size[0] = size + 1
+            eprocess.path_tick[place] = eprocess.path_tick[2 * place]
+            for i in range(eprocess.doubts.size):
+                eprocess.path[place, i] = eprocess.path[2 * place, i]
+        eprocess.stride[0] *= 2
+    eprocess.path_tick[size] = t - 1
+    for i in range(eprocess.doubts.size):
+        eprocess.path[size, i] = arm_evidence(eprocess, i)
+    eprocess.path_size[0] = size + 1

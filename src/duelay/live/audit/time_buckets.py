@@ -13,23 +13,26 @@ from collections.abc import Iterator
 from sqlalchemy import Connection
 
 from duelay.live.recount import Recount
-from duelay.live.state import Book
+from duelay.live.state import ExperimentState
 from duelay.live.storage.schema import MINUTE
-from duelay.live.storage.time_buckets import ALL, PAIR_COUNTS, Tally, wide_enough
+from duelay.live.storage.time_buckets import ALL, PAIR_COUNTS, TimeBuckets, wide_enough
 
 _Named = dict[tuple[tuple[int, ...], str, int], float]  # by arms, the name of a count, and a bucket
 _SUM = -1  # in the place of a bucket: all of them
 
 
 def differences_in_time(
-    connection: Connection, book: Book, recount: Recount, tally: Tally
+    connection: Connection, state: ExperimentState, recount: Recount, time_buckets: TimeBuckets
 ) -> Iterator[str]:
-    """Give a sentence for each count that is wrong; `tally` counts the rows that are left."""
-    head = book.head
+    """Give a sentence for each count that is wrong; `time_buckets` has the rows that are left."""
+    head = state.head
     width = wide_enough(head["created"], MINUTE, head["moment"])
     if head["width"] != width:
         yield f"a bucket of time has {head['width']} microseconds, and {width} by the latest time"
-    kept, counted = _named(Tally.read(connection, book.settings.id, head)), _named(tally)
+    kept, counted = (
+        _named(TimeBuckets.read(connection, state.settings.id, head)),
+        _named(time_buckets),
+    )
     if head["forgotten"]:
         # A bucket may have more than the rows give: the rest is of duels that are forgotten.
         counted |= {key: n for key, n in kept.items() if n > counted.get(key, 0)}
@@ -39,13 +42,13 @@ def differences_in_time(
     for key in sorted(kept.keys() | counted.keys()):
         is_there, should = kept.get(key, 0), counted.get(key, 0)
         if is_there != should:
-            yield f"{_words(book, *key)} is {is_there:g}, and {should:g} by its duels"
+            yield f"{_words(state, *key)} is {is_there:g}, and {should:g} by its duels"
 
 
-def _named(tally: Tally) -> _Named:
+def _named(time_buckets: TimeBuckets) -> _Named:
     return {
         (tuple(arms), name, bucket): n
-        for (bucket, *arms), counts in (*tally.pairs.items(), *tally.times.items())
+        for (bucket, *arms), counts in (*time_buckets.pairs.items(), *time_buckets.times.items())
         for name, n in counts.items()
     }
 
@@ -66,7 +69,7 @@ def _sums(recount: Recount) -> _Named:
     return dict(found)
 
 
-def _words(book: Book, arms: tuple[int, ...], name: str, bucket: int) -> str:
+def _words(state: ExperimentState, arms: tuple[int, ...], name: str, bucket: int) -> str:
     when = "in all buckets of time" if bucket == _SUM else f"in time bucket {bucket}"
-    of = " over ".join(repr(book.arms[arm]) for arm in arms if arm != ALL)
+    of = " over ".join(repr(state.arms[arm]) for arm in arms if arm != ALL)
     return f"{name} {when}{' of ' if of else ''}{of}"

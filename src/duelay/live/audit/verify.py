@@ -12,11 +12,11 @@ from sqlalchemy import Connection, func, select
 from duelay.ledger.evidence.stopping import passes_all
 from duelay.live.audit.time_buckets import differences_in_time
 from duelay.live.recount import CLOSED, COUNTS, SUMS, Recount, duel_rows, most_evidence
-from duelay.live.state import Book
+from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import read_ages
 from duelay.live.storage.store import Store, open_store
-from duelay.live.storage.time_buckets import Tally
+from duelay.live.storage.time_buckets import TimeBuckets
 from duelay.live.writes.writer import unknown_experiment
 
 _TOLERANCE = 1e-6  # of sums that were added up in another order: relative, and absolute near 0
@@ -52,10 +52,10 @@ def differences(
     connection: Connection, head: Any, progress: Callable[[int], None] = lambda n: None
 ) -> Iterator[str]:
     """Give a sentence for each counter or sum of an experiment that is not as its duels say."""
-    book = Book.load(connection, head)
-    recount = Recount(book)
+    state = ExperimentState.load(connection, head)
+    recount = Recount(state)
     recount.add_folded(connection)
-    tally = Tally(head["created"], head["width"])
+    time_buckets = TimeBuckets(head["created"], head["width"])
     expected, had = head["forgotten"], _had(connection, head["id"])
     for n, row in enumerate(duel_rows(connection, head["id"]), start=1):
         expected += 1
@@ -64,23 +64,23 @@ def differences(
             expected = row["number"]
         yield from _enters(row, had)
         recount.add(row)
-        tally.ask(row)
+        time_buckets.ask(row)
         if row["told"] is not None:
-            tally.hear(row)
+            time_buckets.hear(row)
         if n % 10_000 == 0:
             progress(n)
     if expected != head["asked"]:
         yield f"{head['asked']} duels are counted as asked, and {expected} are there"
     if recount.pairs["answers"].sum() != head["heard"]:
         yield f"{head['heard']} answers are counted, and {recount.pairs['answers'].sum()} are there"
-    yield from _of_pairs(book, recount)
+    yield from _of_pairs(state, recount)
     asked, answered = read_ages(connection, schema.ages, head["id"], len(recount.asked))
     for words, kept, counted in (("asked", asked, recount.asked),
                                  ("answered", answered, recount.answered)):  # fmt: skip
         for place in np.flatnonzero(kept != counted).tolist():
             counts = f"is {kept[place]}, and {counted[place]} by its duels"
             yield f"{words} in age bucket {place} {counts}"
-    yield from differences_in_time(connection, book, recount, tally)
+    yield from differences_in_time(connection, state, recount, time_buckets)
     duels = schema.duels
     twice = connection.execute(
         select(func.count(), func.count(duels.c.number.distinct())).where(
@@ -110,35 +110,37 @@ def _enters(row: Any, had: set[tuple[str, int, int]]) -> Iterator[str]:
     had.add(taste)
 
 
-def _of_looks(book: Book, recount: Recount) -> Iterator[str]:
+def _of_looks(state: ExperimentState, recount: Recount) -> Iterator[str]:
     """Say where the highest evidence noted is impossible, or too low for what was declared."""
-    bets = book.bets
-    for i, j in zip(*np.nonzero(~np.eye(len(book.arms), dtype=bool)), strict=True):
-        best, pair = float(bets.best[i, j]), f"{book.arms[i]!r} over {book.arms[j]!r}"
+    eprocess = state.eprocess
+    for i, j in zip(*np.nonzero(~np.eye(len(state.arms), dtype=bool)), strict=True):
+        best, pair = float(eprocess.best[i, j]), f"{state.arms[i]!r} over {state.arms[j]!r}"
         most = most_evidence(recount.steps[i, j]) if (i, j) in recount.steps else 0.0
-        if not book.head["forgotten"] and best > most + _TOLERANCE:
+        if not state.head["forgotten"] and best > most + _TOLERANCE:
             ever = f"the most that the evidence of {pair} ever was"
             yield f"{ever} is {best:g}, and at most {most:g} by its duels"
-        if best < bets.log_evidence[i, j] - _TOLERANCE:
+        if best < eprocess.log_evidence[i, j] - _TOLERANCE:
             yield f"the evidence of {pair} is above the most that it ever was"
-        if book.array("passed")[i, j] and best < bets.level:
+        if state.array("passed")[i, j] and best < eprocess.level:
             yield f"{pair} has passed, and its evidence was never enough for it"
-    if book.winner is not None and not passes_all(bets, book.winner):
-        yield f"{book.arms[book.winner]!r} is declared, and its evidence is not enough for it"
+    if state.winner is not None and not passes_all(eprocess, state.winner):
+        yield f"{state.arms[state.winner]!r} is declared, and its evidence is not enough for it"
 
 
-def _of_pairs(book: Book, recount: Recount) -> Iterator[str]:
+def _of_pairs(state: ExperimentState, recount: Recount) -> Iterator[str]:
     for name in (*COUNTS, *SUMS, *CLOSED):
         counted = recount.pairs[name] if name in recount.pairs else recount.closed[name]
-        yield from _differ(book, name, book.array(name), counted)
+        yield from _differ(state, name, state.array(name), counted)
     for place in range(recount.wealth.shape[2]):
-        words = f"evidence at gap {book.bets.gaps[place]:g}"
-        yield from _differ(book, words, book.bets.wealth[:, :, place], recount.wealth[:, :, place])
-    yield from _of_looks(book, recount)
+        words = f"evidence at gap {state.eprocess.gaps[place]:g}"
+        yield from _differ(
+            state, words, state.eprocess.wealth[:, :, place], recount.wealth[:, :, place]
+        )
+    yield from _of_looks(state, recount)
 
 
-def _differ(book: Book, name: str, kept: Any, counted: Any) -> Iterator[str]:
+def _differ(state: ExperimentState, name: str, kept: Any, counted: Any) -> Iterator[str]:
     is_off = np.abs(kept - counted) > _TOLERANCE * np.maximum(np.abs(counted), 1.0)
     for i, j in np.argwhere(is_off).tolist():
-        pair = f"{book.arms[i]!r} over {book.arms[j]!r}"
+        pair = f"{state.arms[i]!r} over {state.arms[j]!r}"
         yield f"{name} of {pair} is {kept[i, j]:g}, and {counted[i, j]:g} by its duels"

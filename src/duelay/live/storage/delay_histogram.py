@@ -20,12 +20,12 @@ from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import upsert
 
 if TYPE_CHECKING:
-    from duelay.live.state import Book
+    from duelay.live.state import ExperimentState
 
 _ages = functools.cache(learned_ages)
 
 
-class Ages:
+class DelayHistogram:
     """New counts, to be added to those of the store, and the ages at which the buckets begin."""
 
     def __init__(self, window: float | None) -> None:
@@ -40,42 +40,42 @@ class Ages:
         delay = (row["told"] - row["asked"]) / MICRO
         return int(np.searchsorted(self.ages, delay, side="right")) - 1
 
-    def close(self, book: Book, row: Any) -> None:
+    def close(self, state: ExperimentState, row: Any) -> None:
         """Count a duel whose window has closed."""
         i, j, place = row["first"], row["second"], self.bucket(row)
         if not row["enters"] or i == j:
             return
-        book.array("closed")[i, j] += 1
+        state.array("closed")[i, j] += 1
         self.asked[: place + 1] += 1
         if row["told"] is not None:
             self.answered[place] += 1
-            _answer(book, row)
-        book.dirty.add((i, j))
+            _answer(state, row)
+        state.dirty.add((i, j))
 
-    def answer_after_all(self, book: Book, row: Any) -> None:
+    def answer_after_all(self, state: ExperimentState, row: Any) -> None:
         """Count the answer of a duel that was closed as a silent one."""
         place = self.bucket(row)
         self.asked[place + 1 :] -= 1
         self.answered[place] += 1
-        _answer(book, row)
+        _answer(state, row)
 
-    def save(self, connection: Connection, book: Book) -> None:
+    def save(self, connection: Connection, state: ExperimentState) -> None:
         """Add the counts to the store's, and begin anew."""
         if not (self.asked.any() or self.answered.any()):
             return
-        asked, answered = read_ages(connection, schema.ages, book.settings.id, len(self.ages))
+        asked, answered = read_ages(connection, schema.ages, state.settings.id, len(self.ages))
         changed = np.flatnonzero((self.asked != 0) | (self.answered != 0))
-        write_ages(connection, schema.ages, book.settings.id, changed, asked + self.asked,
+        write_ages(connection, schema.ages, state.settings.id, changed, asked + self.asked,
                    answered + self.answered)  # fmt: skip
         self.asked[:] = 0
         self.answered[:] = 0
 
 
-def _answer(book: Book, row: Any) -> None:
+def _answer(state: ExperimentState, row: Any) -> None:
     i, j = row["first"], row["second"]
-    book.array("closed_answers")[i, j] += 1
-    book.array("closed_conversions")[i, j] += int(row["first_won"] == 1.0)
-    book.array("closed_given")[i, j] += row["first_won"]
+    state.array("closed_answers")[i, j] += 1
+    state.array("closed_conversions")[i, j] += int(row["first_won"] == 1.0)
+    state.array("closed_given")[i, j] += row["first_won"]
 
 
 def read_ages(

@@ -31,7 +31,7 @@ def wide_enough(created: int, width: int, moment: int) -> int:
     return width
 
 
-class Tally:
+class TimeBuckets:
     """Counts by bucket: new ones, to be added to those of the store, or all that it has."""
 
     def __init__(self, created: int, width: int) -> None:
@@ -40,18 +40,24 @@ class Tally:
         self.times: dict[tuple[int, int], dict[str, int]] = {}  # of bucket, arm
 
     @classmethod
-    def read(cls, connection: Connection, experiment: int, head: Any) -> Tally:
+    def read(cls, connection: Connection, experiment: int, head: Any) -> TimeBuckets:
         """Return what the store has."""
-        tally, pairs, times = cls(head["created"], head["width"]), schema.pair_times, schema.times
+        time_buckets, pairs, times = (
+            cls(head["created"], head["width"]),
+            schema.pair_times,
+            schema.times,
+        )
         for row in connection.execute(select(pairs).where(pairs.c.experiment == experiment)):
-            counts = tally._of_pair(row.minute // tally.minutes, row.first, row.second)
+            counts = time_buckets._of_pair(
+                row.minute // time_buckets.minutes, row.first, row.second
+            )
             for name in PAIR_COUNTS:
                 counts[name] += getattr(row, name)
         for row in connection.execute(select(times).where(times.c.experiment == experiment)):
-            counts = tally._of_time(row.minute // tally.minutes, row.arm)
+            counts = time_buckets._of_time(row.minute // time_buckets.minutes, row.arm)
             for name in TIME_COUNTS:
                 counts[name] += getattr(row, name)
-        return tally
+        return time_buckets
 
     @property
     def minutes(self) -> int:

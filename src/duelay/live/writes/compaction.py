@@ -15,7 +15,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from duelay._core.duration import Duration
 from duelay.live.recount import Recount
-from duelay.live.state import Book, to_bytes
+from duelay.live.state import ExperimentState, to_bytes
 from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import read_ages, write_ages
 from duelay.live.storage.schema import MICRO
@@ -25,27 +25,27 @@ _AT_ONCE = 1000  # duels in a transaction
 
 
 def forget_due(
-    connection: Connection, book: Book, moment: int, after: Duration | None = None
+    connection: Connection, state: ExperimentState, moment: int, after: Duration | None = None
 ) -> int:
     """Fold duels that are old enough, up to 1000 of them; return how many.
 
     A duel is only forgotten when its window has closed, and when it has been settled.
     """
-    after = after or book.settings.forget_after
+    after = after or state.settings.forget_after
     if after is None:
         return 0
-    duels, head = schema.duels, book.head
+    duels, head = schema.duels, state.head
     last, latest = min(head["closed"], head["matured"]), moment - float(after) * MICRO
     oldest = connection.execute(
         duels_after("number", "asked"),
-        {"experiment": book.settings.id, "after": head["forgotten"], "n": 1},
+        {"experiment": state.settings.id, "after": head["forgotten"], "n": 1},
     ).first()
     if oldest is None or oldest.number > last or oldest.asked >= latest:
         return 0
     rows = connection.execute(
         select(duels)
         .where(
-            duels.c.experiment == book.settings.id,
+            duels.c.experiment == state.settings.id,
             duels.c.number > head["forgotten"],
             duels.c.number <= last,
         )
@@ -53,20 +53,20 @@ def forget_due(
         .limit(_AT_ONCE)
     ).mappings().all()  # fmt: skip
     old = [row for row in rows if row["asked"] < latest]
-    _fold(connection, book, old)
-    _keep_units(connection, book, old)
+    _fold(connection, state, old)
+    _keep_units(connection, state, old)
     connection.execute(
         delete(duels).where(
-            duels.c.experiment == book.settings.id, duels.c.number <= old[-1]["number"]
+            duels.c.experiment == state.settings.id, duels.c.number <= old[-1]["number"]
         )
     )
     head["forgotten"] = old[-1]["number"]
     return len(old)
 
 
-def _fold(connection: Connection, book: Book, rows: Sequence[Any]) -> None:
-    experiment = book.settings.id
-    recount = Recount(book)
+def _fold(connection: Connection, state: ExperimentState, rows: Sequence[Any]) -> None:
+    experiment = state.settings.id
+    recount = Recount(state)
     recount.add_folded(connection)
     changed = {(row["first"], row["second"]) for row in rows}
     changed |= {(j, i) for i, j in changed}
@@ -84,9 +84,9 @@ def _fold(connection: Connection, book: Book, rows: Sequence[Any]) -> None:
                recount.answered)  # fmt: skip
 
 
-def _keep_units(connection: Connection, book: Book, rows: Sequence[Any]) -> None:
+def _keep_units(connection: Connection, state: ExperimentState, rows: Sequence[Any]) -> None:
     """Remember which pairs a unit has had: a later duel on them does not enter either."""
-    seen, experiment = schema.seen_units, book.settings.id
+    seen, experiment = schema.seen_units, state.settings.id
     had = {(row["unit"], min(row["first"], row["second"]), max(row["first"], row["second"]))
            for row in rows if row["unit"] is not None}  # fmt: skip
     if had:

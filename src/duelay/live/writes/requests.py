@@ -14,9 +14,9 @@ from duelay._core.duration import in_brief
 from duelay._core.feedback import OUTCOMES
 from duelay.errors import InvalidValueError, UnknownDuelError
 from duelay.ledger.evidence.batch import AFTERWARDS, ANSWERED, settle
-from duelay.live.state import Book
+from duelay.live.state import ExperimentState
 from duelay.live.storage import schema, statements
-from duelay.live.storage.delay_histogram import Ages
+from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
 from duelay.live.writes.group_commit import Request
 
@@ -61,26 +61,30 @@ def make_id() -> str:
 
 
 def book_tells(
-    connection: Connection, book: Book, ages: Ages, tells: Sequence[Tell], moment: int
+    connection: Connection,
+    state: ExperimentState,
+    ages: DelayHistogram,
+    tells: Sequence[Tell],
+    moment: int,
 ) -> None:
     """Write answers down, count them, and bet on those that settle a duel."""
     if not tells:
         return
-    experiment = book.settings.id
+    experiment = state.settings.id
     rows = {
         row["id"]: dict(row)
         for row in connection.execute(
             statements.DUELS_BY_ID, {"ids": list({tell.id for tell in tells})}
         ).mappings()
     }
-    told, late, bets = [], [], []
+    told, late, eprocess = [], [], []
     for tell in tells:
         row = rows.get(tell.id)
         if row is None or row["experiment"] != experiment:
             tell.error = UnknownDuelError(f"no duel {tell.id!r} has been asked here")
             continue
         try:
-            first_won = outcome(book, row, tell.winner)
+            first_won = outcome(state, row, tell.winner)
         except ValueError as error:
             tell.error = error
             continue
@@ -96,56 +100,56 @@ def book_tells(
             is_own = row["told"] in tell.tried and row["first_won"] == first_won
             tell.result = "counted" if is_own else "repeated"
             continue
-        window = book.settings.window_in_micro
+        window = state.settings.window_in_micro
         if window is not None and at - row["asked"] > window:
             tell.result = "late"
             if row["late"] is None:
                 row["late"] = at
                 late.append({"b_id": row["id"], "late": at})
-                book.array("late")[row["first"], row["second"]] += 1
-                book.touch(row["first"], row["second"])
+                state.array("late")[row["first"], row["second"]] += 1
+                state.touch(row["first"], row["second"])
             continue
         tell.result = "counted"
         tell.tried.append(at)
         row |= {"told": at, "first_won": first_won}
         told.append(row)
-        count_answer(book, ages, row)
+        count_answer(state, ages, row)
         if row["enters"] and row["first"] != row["second"]:
             if row["settled_by"] is None:
-                bets.append((ANSWERED, row))
-            elif book.settings.is_vote:
-                bets.append((AFTERWARDS, row))
-    bet(book, bets, moment)
+                eprocess.append((ANSWERED, row))
+            elif state.settings.is_vote:
+                eprocess.append((AFTERWARDS, row))
+    bet(state, eprocess, moment)
     if told:
         for row in told:
-            book.head["heard"] += 1
-            row["place"] = book.head["heard"]
+            state.head["heard"] += 1
+            row["place"] = state.head["heard"]
         columns = ("told", "place", "first_won", "settled_by", "settled", "odds")
         change_duels(connection, told, columns)
     if late:
         statements.run(connection, statements.write_duels("late"), late)
 
 
-def count_answer(book: Book, ages: Ages, row: dict[str, Any]) -> None:
+def count_answer(state: ExperimentState, ages: DelayHistogram, row: dict[str, Any]) -> None:
     """Count an answer of an ordered pair."""
     i, j, won = row["first"], row["second"], int(row["first_won"] == 1.0)
-    book.array("answers")[i, j] += 1
-    book.array("conversions")[i, j] += won
+    state.array("answers")[i, j] += 1
+    state.array("conversions")[i, j] += won
     if not row["enters"]:
-        book.array("repeated_answers")[i, j] += 1
-        book.array("repeated_conversions")[i, j] += won
+        state.array("repeated_answers")[i, j] += 1
+        state.array("repeated_conversions")[i, j] += won
     else:
-        book.array("given")[i, j] += row["first_won"]
-        if row["number"] <= book.head["closed"] and i != j:  # heard in time, told once closed
-            ages.answer_after_all(book, row)
-    book.tally.hear(row)
-    book.touch(i, j)
+        state.array("given")[i, j] += row["first_won"]
+        if row["number"] <= state.head["closed"] and i != j:  # heard in time, told once closed
+            ages.answer_after_all(state, row)
+    state.time_buckets.hear(row)
+    state.touch(i, j)
 
 
-def outcome(book: Book, row: dict[str, Any], winner: Any) -> float:
+def outcome(state: ExperimentState, row: dict[str, Any], winner: Any) -> float:
     """Return what an answer gives the first arm: 1, 0, or 1/2 for a tie."""
-    first, second = book.arms[row["first"]], book.arms[row["second"]]
-    if not book.settings.is_vote:
+    first, second = state.arms[row["first"]], state.arms[row["second"]]
+    if not state.settings.is_vote:
         if winner in (None, "first", first) and not (winner == first == second != "first"):
             return 1.0
         raise InvalidValueError(
@@ -161,7 +165,7 @@ def outcome(book: Book, row: dict[str, Any], winner: Any) -> float:
     )
 
 
-def bet(book: Book, news: Sequence[tuple[int, dict[str, Any]]], moment: int) -> None:
+def bet(state: ExperimentState, news: Sequence[tuple[int, dict[str, Any]]], moment: int) -> None:
     """Settle duels, in this order, and fill in what settled each, when, and at which odds."""
     if not news:
         return
@@ -172,12 +176,12 @@ def bet(book: Book, news: Sequence[tuple[int, dict[str, Any]]], moment: int) -> 
     won = np.array([row["first_won"] or 0.0 for row in rows])
     delay = np.array([(row["told"] or moment) - row["asked"] for row in rows]) / MICRO
     odds = np.full(len(rows), np.nan)
-    settle(book.bets, kind, first, second, won, delay, odds)
+    settle(state.eprocess, kind, first, second, won, delay, odds)
     for (what, row), at in zip(news, odds.tolist(), strict=True):
         if at == at:  # not nan: it is settled now
             by = _BY_ANSWER if what in (ANSWERED, AFTERWARDS) else _BY_SILENCE
             row |= {"settled_by": by, "settled": moment, "odds": at}
-            book.touch(row["first"], row["second"])
+            state.touch(row["first"], row["second"])
 
 
 def change_duels(
@@ -199,9 +203,11 @@ class Asked(NamedTuple):
     had: set[tuple[str, int, int]]  # a unit, and a pair that it has had
 
 
-def find_asked(connection: Connection, book: Book, asks: Sequence[Ask], moment: int) -> Asked:
+def find_asked(
+    connection: Connection, state: ExperimentState, asks: Sequence[Ask], moment: int
+) -> Asked:
     """Look up the duels that the units and keys of a group have already."""
-    duels, experiment = schema.duels, book.settings.id
+    duels, experiment = schema.duels, state.settings.id
     keys = {ask.key for ask in asks if ask.key is not None}
     units = {ask.unit for ask in asks if ask.unit is not None}
     by_key: dict[str, Any] = {}
@@ -230,7 +236,7 @@ def find_asked(connection: Connection, book: Book, asks: Sequence[Ask], moment: 
                 duels.c.told.is_(None),
             )
         ).mappings()
-        open_of = {row["unit"]: row for row in rows if _is_open(book, row, moment)}
+        open_of = {row["unit"]: row for row in rows if _is_open(state, row, moment)}
         seen = schema.seen_units
         gone = connection.execute(
             select(seen).where(seen.c.experiment == experiment, seen.c.unit.in_(units))
@@ -239,40 +245,40 @@ def find_asked(connection: Connection, book: Book, asks: Sequence[Ask], moment: 
     return Asked(by_key, open_of, had)
 
 
-def _is_open(book: Book, row: Any, moment: int) -> bool:
+def _is_open(state: ExperimentState, row: Any, moment: int) -> bool:
     """Whether a duel that is not answered may still be shown, and answered."""
-    window = book.settings.window_in_micro
-    is_there = book.present[row["first"]] and book.present[row["second"]]
+    window = state.settings.window_in_micro
+    is_there = state.present[row["first"]] and state.present[row["second"]]
     return bool(is_there and (window is None or moment - row["asked"] <= window))
 
 
 def book_asks(
-    connection: Connection, book: Book, chooser: Any, asks: Sequence[Ask], moment: int,
+    connection: Connection, state: ExperimentState, selector: Any, asks: Sequence[Ask], moment: int,
     *, is_retry: bool,
 ) -> None:  # fmt: skip
     """Choose a duel for each ask, or find the one that it has already; write new ones down."""
     if not asks:
         return
-    asked = find_asked(connection, book, asks, moment)
+    asked = find_asked(connection, state, asks, moment)
     kept: dict[str, Any] = {}
     if is_retry:
         found = connection.execute(statements.DUELS_BY_ID, {"ids": [ask.id for ask in asks]})
         kept = {row["id"]: row for row in found.mappings()}
     new: list[dict[str, Any]] = []
-    pairs = iter(chooser.choose(book, len(asks)))
+    pairs = iter(selector.choose(state, len(asks)))
     for ask in asks:
         again = kept.get(ask.id) or asked.by_key.get(ask.key or "")
         if again is None and ask.unit is not None:
             again = asked.open_of.get(ask.unit)
         if again is not None:
-            ask.result = shown(book, again)
+            ask.result = shown(state, again)
             continue
-        if book.winner is not None and not chooser.goes_on(book.settings.share):
-            ask.result = LiveDuel(None, None, None, True, book.arms[book.winner])
+        if state.winner is not None and not selector.goes_on(state.settings.share):
+            ask.result = LiveDuel(None, None, None, True, state.arms[state.winner])
             continue
-        row = _record(book, next(pairs), ask, asked.had, moment)
+        row = _record(state, next(pairs), ask, asked.had, moment)
         new.append(row)
-        ask.result = shown(book, row)
+        ask.result = shown(state, row)
         if ask.key is not None:
             asked.by_key[ask.key] = row
         if ask.unit is not None:
@@ -282,27 +288,31 @@ def book_asks(
 
 
 def _record(
-    book: Book, pair: tuple[int, int], ask: Ask, had: set[tuple[str, int, int]], moment: int
+    state: ExperimentState,
+    pair: tuple[int, int],
+    ask: Ask,
+    had: set[tuple[str, int, int]],
+    moment: int,
 ) -> dict[str, Any]:
     """Count a duel that was chosen, and return its row."""
     first, second = pair
-    book.head["asked"] += 1
+    state.head["asked"] += 1
     enters = True
     if ask.unit is not None:
         taste = (ask.unit, min(first, second), max(first, second))
         enters = taste not in had
         had.add(taste)
-    book.array("plays")[first, second] += 1
+    state.array("plays")[first, second] += 1
     if not enters:
-        book.array("repeats")[first, second] += 1
+        state.array("repeats")[first, second] += 1
     elif first != second:
-        book.bets.n_open[first, second] += 1
-        book.bets.n_open[second, first] += 1
-    book.touch(first, second)
+        state.eprocess.n_open[first, second] += 1
+        state.eprocess.n_open[second, first] += 1
+    state.touch(first, second)
     row = {
         "id": ask.id,
-        "experiment": book.settings.id,
-        "number": book.head["asked"],
+        "experiment": state.settings.id,
+        "number": state.head["asked"],
         "first": first,
         "second": second,
         "asked": moment,
@@ -310,20 +320,20 @@ def _record(
         "key": ask.key,
         "enters": enters,
     }
-    book.tally.ask(row)
+    state.time_buckets.ask(row)
     return row
 
 
-def shown(book: Book, row: Any) -> LiveDuel:
+def shown(state: ExperimentState, row: Any) -> LiveDuel:
     """Return a duel as the caller sees it."""
-    winner = None if book.winner is None else book.arms[book.winner]
-    return LiveDuel(row["id"], book.arms[row["first"]], book.arms[row["second"]],
+    winner = None if state.winner is None else state.arms[state.winner]
+    return LiveDuel(row["id"], state.arms[row["first"]], state.arms[row["second"]],
                     winner is not None, winner)  # fmt: skip
 
 
-def how_far_behind(book: Book, now: int) -> str:
+def how_far_behind(state: ExperimentState, now: int) -> str:
     """Say how far this process is behind the latest time known; empty for a second or less."""
-    behind = (book.head["moment"] - now) / MICRO
+    behind = (state.head["moment"] - now) / MICRO
     if behind <= 1.0:
         return ""
     return (

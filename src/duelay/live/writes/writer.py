@@ -21,10 +21,10 @@ from duelay._core.timeouts import at_least
 from duelay.errors import InvalidValueError, PausedError, StoreError, UnknownExperimentError
 from duelay.live.clock import SteadyClock
 from duelay.live.events import note_winner
-from duelay.live.selection import Chooser
-from duelay.live.state import Book
+from duelay.live.selection import PairSelector
+from duelay.live.state import ExperimentState
 from duelay.live.storage import statements
-from duelay.live.storage.delay_histogram import Ages
+from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store, is_away, is_busy
 from duelay.live.writes.compaction import forget_due
@@ -46,7 +46,7 @@ def unknown_experiment(store: Store, name: str, names: Sequence[str]) -> Unknown
     )
 
 
-class Together(Request):
+class Batch(Request):
     """Requests that are written in one transaction: answers among them are news of one moment."""
 
     def __init__(self, parts: Sequence[Request]) -> None:
@@ -54,18 +54,18 @@ class Together(Request):
         self.parts = parts
 
 
-class Act(Request):
+class Operation(Request):
     """Something else to be done in a transaction, with the book; it is written afterwards."""
 
     def __init__(
-        self, do: Callable[[Connection, Book, int], Any], *, settles: bool = False
+        self, do: Callable[[Connection, ExperimentState, int], Any], *, settles: bool = False
     ) -> None:
         super().__init__()
         self.do = do
         self.settles = settles  # whether to settle what is due, though it was done a moment ago
 
 
-class Desk:
+class Writer:
     """Where a process writes to one experiment."""
 
     def __init__(
@@ -91,14 +91,14 @@ class Desk:
         self.committer = Committer(self._commit, checks.whole("group", group))
         self._fresh = round(checks.number("freshness", freshness, least=0) * MICRO)
         self._patience = checks.number("patience", patience, least=0)
-        self._book: Book | None = None
+        self._state: ExperimentState | None = None
         self._warned = ""
         self._begin()
 
     def _begin(self) -> None:
         """Drop the book, to read it anew; a new chooser tosses coins of its own, as a fork must."""
-        self._pid, self._book = os.getpid(), None
-        self._chooser = Chooser(self.policy)
+        self._pid, self._state = os.getpid(), None
+        self._selector = PairSelector(self.policy)
 
     def submit(self, request: Request) -> Any:
         """Write a request, and return what came of it once it is on the disk."""
@@ -115,9 +115,9 @@ class Desk:
             )
         return row
 
-    def read_book(self, connection: Connection) -> Book:
+    def read_state(self, connection: Connection) -> ExperimentState:
         """Return the book as the store has it, for a caller that only reads."""
-        return Book.load(connection, self.read_head(connection))
+        return ExperimentState.load(connection, self.read_head(connection))
 
     def _commit(self, group: list[Request]) -> None:
         """Write a group; try again where the store is busy or away."""
@@ -143,65 +143,73 @@ class Desk:
             self._begin()
         with self.store.writing(self._patience) as connection:
             head = self.read_head(connection, to_write=True)
-            book = Book.load(connection, head) if self._book is None else self._book
-            book = book.renew(connection, head)
-            ages = Ages(book.settings.window)
-            moment = self._moment(book)
-            book.reach(connection, moment)
+            state = ExperimentState.load(connection, head) if self._state is None else self._state
+            state = state.renew(connection, head)
+            ages = DelayHistogram(state.settings.window)
+            moment = self._moment(state)
+            state.reach(connection, moment)
             for request in group:
                 request.error = None
             tells = [request for request in group if isinstance(request, Tell)]
-            book_tells(connection, book, ages, tells, moment)
+            book_tells(connection, state, ages, tells, moment)
             for request in group:
-                if isinstance(request, Act):
-                    self._act(request, connection, book, moment)
-            is_wanted = any(isinstance(each, Act) and each.settles for each in group)
+                if isinstance(request, Operation):
+                    self._operate(request, connection, state, moment)
+            is_wanted = any(isinstance(each, Operation) and each.settles for each in group)
             if is_wanted or moment - head["settled"] >= self._fresh:
-                settle_due(connection, book, ages, moment)
-                forget_due(connection, book, moment)
-                book.sweep(connection)
-            note_winner(connection, book, head["winner"], moment)
+                settle_due(connection, state, ages, moment)
+                forget_due(connection, state, moment)
+                state.sweep(connection)
+            note_winner(connection, state, head["winner"], moment)
             asks = [request for request in group if isinstance(request, Ask)]
-            self._ask(connection, book, asks, moment, is_retry=is_retry)
-            ages.save(connection, book)
-            book.save(connection, moment)
-        self._book = book
+            self._ask(connection, state, asks, moment, is_retry=is_retry)
+            ages.save(connection, state)
+            state.save(connection, moment)
+        self._state = state
 
-    def _act(self, act: Act, connection: Connection, book: Book, moment: int) -> None:
+    def _operate(
+        self, act: Operation, connection: Connection, state: ExperimentState, moment: int
+    ) -> None:
         try:
-            act.result = act.do(connection, book, moment)
+            act.result = act.do(connection, state, moment)
         except (ValueError, LookupError) as error:  # raised before anything is written
             act.error = error
 
     def _ask(
-        self, connection: Connection, book: Book, asks: list[Ask], moment: int, *, is_retry: bool
+        self,
+        connection: Connection,
+        state: ExperimentState,
+        asks: list[Ask],
+        moment: int,
+        *,
+        is_retry: bool,
     ) -> None:
-        if book.head["status"] == "paused":
+        if state.head["status"] == "paused":
             for ask in asks:
                 ask.error = PausedError(
                     f"the experiment {self.name!r} is paused: resume() it, or show what you "
                     "would without it"
                 )
             return
-        follower = self._chooser.follower
-        if asks and follower is not None:
-            is_old = follower.read_at is None or moment - follower.read_at >= self._fresh
-            if is_old or follower.is_outdated(book):
-                follower.read(connection, book, moment)
-        book_asks(connection, book, self._chooser, asks, moment, is_retry=is_retry)
+        replica = self._selector.replica
+        if asks and replica is not None:
+            is_old = replica.read_at is None or moment - replica.read_at >= self._fresh
+            if is_old or replica.is_outdated(state):
+                replica.read(connection, state, moment)
+        book_asks(connection, state, self._selector, asks, moment, is_retry=is_retry)
 
-    def _moment(self, book: Book) -> int:
+    def _moment(self, state: ExperimentState) -> int:
         """Return the time of a transaction: never before the latest one known."""
         now = round(self.clock() * MICRO)
-        behind = (book.head["moment"] - now) / MICRO
-        if words := how_far_behind(book, now):
-            book.head["backwards"] += 1
-            book.head["furthest"] = max(book.head["furthest"], behind)
+        behind = (state.head["moment"] - now) / MICRO
+        if words := how_far_behind(state, now):
+            state.head["backwards"] += 1
+            state.head["furthest"] = max(state.head["furthest"], behind)
             if not self._warned:
                 warnings.warn(words, stacklevel=8)
         self._warned = words
-        return max(now, int(book.head["moment"]))
+        return max(now, int(state.head["moment"]))
 
 
 def _parts(request: Request) -> Sequence[Request]:
-    return request.parts if isinstance(request, Together) else (request,)
+    return request.parts if isinstance(request, Batch) else (request,)

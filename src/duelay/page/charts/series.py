@@ -16,7 +16,7 @@ from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.time_series import PairTimes, Totals, read_pairs, read_shown
 from duelay.page.formats import times
-from duelay.page.incremental import Look
+from duelay.page.incremental import ExperimentSnapshot
 from duelay.page.view_models import Chart, Line, Values
 
 Floats = NDArray[np.float64]
@@ -39,7 +39,7 @@ def list_values(numbers: Any) -> Values:
     return tuple(float(x) if math.isfinite(x) else None for x in np.asarray(numbers).tolist())
 
 
-def make_evidence_chart(look: Look, arms: Sequence[int]) -> Chart | None:
+def make_evidence_chart(look: ExperimentSnapshot, arms: Sequence[int]) -> Chart | None:
     """Return the evidence of each arm over time, and the level of a declaration."""
     evidence = look.standing.evidence
     if evidence is None or not look.standing.is_heard:
@@ -75,24 +75,24 @@ def make_evidence_chart(look: Look, arms: Sequence[int]) -> Chart | None:
         is_stepped=True,
         marks=tuple(
             (change.at, f"{change.arm} {'joined' if change.kind == 'joined' else 'retired'}")
-            for change in look.book.changes
+            for change in look.state.changes
             if change.at is not None and x[0] <= change.at <= x[-1]
         ),
     )
 
 
-def _with_changes(look: Look, x: Floats, path: Floats) -> tuple[Floats, Floats]:
+def _with_changes(look: ExperimentSnapshot, x: Floats, path: Floats) -> tuple[Floats, Floats]:
     """Add the moments at which arms joined or retired, so that the evidence steps there.
 
     An arm has no evidence before it joins and while it is retired.
     """
-    changes = [(float(change.at or 0.0), change) for change in look.book.changes]
+    changes = [(float(change.at or 0.0), change) for change in look.state.changes]
     for at, _ in changes:
         after = int(np.searchsorted(x, at, "right"))
         if 0 < after < len(x) and x[after - 1] < at:
             x = np.insert(x, after, at)
             path = np.insert(path, after, path[after], axis=0)
-    for number, arm in enumerate(look.book.arms):
+    for number, arm in enumerate(look.state.arms):
         own = [(at, change.kind) for at, change in changes if change.arm == arm]
         is_there = np.full(len(x), not own or own[0][1] == "retired")
         for at, kind in own:
@@ -101,9 +101,9 @@ def _with_changes(look: Look, x: Floats, path: Floats) -> tuple[Floats, Floats]:
     return x, path
 
 
-def _change_words(look: Look) -> str:
+def _change_words(look: ExperimentSnapshot) -> str:
     """Return a sentence on the steps at which an arm joined or retired."""
-    if not look.book.changes:
+    if not look.state.changes:
         return ""
     return (
         " The evidence of every arm falls when an arm joins, because no arm has evidence over the "
@@ -111,7 +111,9 @@ def _change_words(look: Look) -> str:
     )
 
 
-def make_allocation_chart(look: Look, totals: Totals, arms: Sequence[int]) -> Chart | None:
+def make_allocation_chart(
+    look: ExperimentSnapshot, totals: Totals, arms: Sequence[int]
+) -> Chart | None:
     """Return the share of places in which each arm was shown, over time."""
     asked = totals.asked
     if not asked.any():
@@ -121,7 +123,7 @@ def make_allocation_chart(look: Look, totals: Totals, arms: Sequence[int]) -> Ch
     share = shown / (2.0 * np.add.reduceat(asked, begin))[:, None]
     share = np.vstack((share, share[-1:]))
     lines = [_line(look, arm, share[:, place]) for place, arm in enumerate(arms)]
-    if len(arms) < len(look.book.arms):
+    if len(arms) < len(look.state.arms):
         rest = np.maximum(1.0 - share.sum(axis=1), 0.0)
         lines.append(Line("all others", list_values(rest), "others"))
     return Chart(
@@ -152,7 +154,7 @@ def group_buckets(asked: NDArray[np.int64]) -> list[int]:
 
 
 def make_chances_chart(
-    look: Look, totals: Totals, arms: Sequence[int], chances: Floats
+    look: ExperimentSnapshot, totals: Totals, arms: Sequence[int], chances: Floats
 ) -> Chart | None:
     """Return the probability over time that each arm is the winner; the last point is now."""
     if not look.standing.is_heard or len(arms) < 2:
@@ -175,7 +177,9 @@ def make_chances_chart(
     )
 
 
-def _past_chances(look: Look, totals: Totals, arms: Sequence[int]) -> dict[int, Floats]:
+def _past_chances(
+    look: ExperimentSnapshot, totals: Totals, arms: Sequence[int]
+) -> dict[int, Floats]:
     """Return the chances at the end of some past buckets; the reader caches them."""
     stride = 1
     while len(totals.start) > stride * _MAX_CHANCE_POINTS:
@@ -204,10 +208,10 @@ class _Cumulated:
     when they came: an even share is taken out of every bucket.
     """
 
-    def __init__(self, look: Look, totals: Totals, arms: Sequence[int]) -> None:
+    def __init__(self, look: ExperimentSnapshot, totals: Totals, arms: Sequence[int]) -> None:
         self.totals, self.width = totals, totals.width
         self.all = read_pairs(look.connection, look.id, arms)
-        both, array = np.ix_(arms, arms), look.book.array
+        both, array = np.ix_(arms, arms), look.state.array
 
         def entering(name: str, repeats: str) -> Floats:
             return np.asarray(1.0 - array(repeats)[both] / np.maximum(array(name)[both], 1))
@@ -223,19 +227,19 @@ class _Cumulated:
         low = min(int(place), len(values) - 2)
         return np.asarray(values[low] + (place - low) * (values[low + 1] - values[low]))
 
-    def weigh(self, look: Look, moment: float) -> tuple[Floats, Floats]:
+    def weigh(self, look: ExperimentSnapshot, moment: float) -> tuple[Floats, Floats]:
         """Return the wins minus losses of each arm over each other arm, and the number of answers.
 
         A silence has the same weight as in the evidence. It counts from about the age at which
         silence settles a duel.
         """
-        bets = look.book.bets
+        eprocess = look.state.eprocess
         given, answers = self.at(self.given, moment), self.at(self.answers, moment)
-        wins = given + (answers - given).T if bets.is_vote else given
+        wins = given + (answers - given).T if eprocess.is_vote else given
         lead, n = wins - wins.T, wins + wins.T
-        patience, kappa = float(wait(bets)), float(bets.kappa[0])
-        if not bets.is_vote and math.isfinite(patience) and bets.n_heard[0] > 0:
-            mean = float(bets.delays[0] / bets.n_heard[0])
+        patience, kappa = float(wait(eprocess)), float(eprocess.kappa[0])
+        if not eprocess.is_vote and math.isfinite(patience) and eprocess.n_heard[0] > 0:
+            mean = float(eprocess.delays[0] / eprocess.n_heard[0])
             heard = self.at(self.answers, moment - patience + mean)
             silent = np.maximum(self.at(self.plays, moment - patience) - heard, 0.0)
             lead = lead + kappa * (silent.T - silent)
@@ -250,10 +254,10 @@ def _add_up(values: NDArray[Any]) -> Floats:
     return np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
 
 
-def make_pending_chart(look: Look, totals: Totals) -> Chart | None:
+def make_pending_chart(look: ExperimentSnapshot, totals: Totals) -> Chart | None:
     """Return the number of open duels without an answer, by age."""
     asked = totals.asked
-    open_ = np.clip(np.cumsum(asked) - look.book.head["closed"], 0, asked)
+    open_ = np.clip(np.cumsum(asked) - look.state.head["closed"], 0, asked)
     waits = (asked - totals.answered) * open_ / np.maximum(asked, 1)
     if not waits.any():
         return None
@@ -265,7 +269,7 @@ def make_pending_chart(look: Look, totals: Totals) -> Chart | None:
         "pending",
         "Pending by age",
         "Duels without an answer whose window is still open, by how long ago they were asked."
-        + " Repeats of a unit are among them." * bool(look.book.array("repeats").any()),
+        + " Repeats of a unit are among them." * bool(look.state.array("repeats").any()),
         tuple(ages.tolist()),
         (Line("pending", list_values(np.rint(waits)), "total"),),
         x_kind="age",
@@ -273,7 +277,7 @@ def make_pending_chart(look: Look, totals: Totals) -> Chart | None:
 
 
 def make_pair_chart(
-    look: Look, totals: Totals, i: int, j: int, corrected: float | None
+    look: ExperimentSnapshot, totals: Totals, i: int, j: int, corrected: float | None
 ) -> Chart | None:
     """Return the estimate of how often i beats j, over time; the last point is now.
 
@@ -281,7 +285,7 @@ def make_pair_chart(
     """
     if not totals.asked.any():
         return None
-    counts, is_vote = _Cumulated(look, totals, (i, j)), look.book.bets.is_vote
+    counts, is_vote = _Cumulated(look, totals, (i, j)), look.state.eprocess.is_vote
     ends = np.minimum(totals.start + totals.width, np.maximum(look.now, totals.start))
     known = np.full(len(ends), np.nan)
     for place, end in enumerate(ends[:-1].tolist()):
@@ -289,7 +293,7 @@ def make_pair_chart(
         if n[0, 1] > 0 and counts.answers[place + 1].any():
             known[place] = min(max(0.5 + 0.5 * lead[0, 1] / n[0, 1], 0.0), 1.0)
     known[-1] = np.nan if corrected is None else corrected
-    first, second = look.book.arms[i], look.book.arms[j]
+    first, second = look.state.arms[i], look.state.arms[j]
     words = f"How often {first} beats {second}, by all votes so far."
     lines = [Line("share of votes" if is_vote else "corrected", list_values(known), "corrected")]
     if not is_vote:
@@ -312,5 +316,5 @@ def _naive(pairs: PairTimes) -> Floats:
         )
 
 
-def _line(look: Look, arm: int, values: Any) -> Line:
-    return Line(look.book.arms[arm], list_values(values), "arm", colour_of(arm))
+def _line(look: ExperimentSnapshot, arm: int, values: Any) -> Line:
+    return Line(look.state.arms[arm], list_values(values), "arm", colour_of(arm))

@@ -24,9 +24,16 @@ from duelay.service import admin, models
 from duelay.service.errors import RefusedError, cut, in_words, refusal_of
 from duelay.service.keys import ANYBODY, create_key, list_keys, revoke_key
 from duelay.service.sessions import safe_next
-from duelay.service.web.requests import GUARDED, Visit, check_token, greet, read_form, takes_gzip
+from duelay.service.web.requests import (
+    GUARDED,
+    BrowserRequest,
+    check_token,
+    greet,
+    read_form,
+    takes_gzip,
+)
 
-Handler = Callable[[Visit], Awaitable[Response]]
+Handler = Callable[[BrowserRequest], Awaitable[Response]]
 PAGES: list[Route] = []
 _ROWS = 100  # of the log, in one page
 _DELAY = 0.5  # seconds that a wrong key waits
@@ -39,18 +46,18 @@ def _page(path: str, method: str = "GET", *, is_open: bool = False) -> Callable[
 
     def add(answer: Handler) -> Handler:
         async def handle(request: Request) -> Response:
-            visit = Visit(request, request.app.state.room)
-            request.scope["route"], request.scope["say"] = route, visit.say
+            browser = BrowserRequest(request, request.app.state.context)
+            request.scope["route"], request.scope["say"] = route, browser.say
             if not is_open:
-                await greet(visit)
+                await greet(browser)
             if method == "POST":
-                await read_form(visit)
+                await read_form(browser)
                 if not is_open:
-                    check_token(visit)
+                    check_token(browser)
             try:
-                return await answer(visit)
+                return await answer(browser)
             except UnknownExperimentError:  # another server has deleted it
-                raise await visit.no_experiment(request.path_params.get("name", "")) from None
+                raise await browser.no_experiment(request.path_params.get("name", "")) from None
 
         route = Route(path, handle, methods=[method])
         PAGES.append(route)
@@ -63,89 +70,89 @@ def _page(path: str, method: str = "GET", *, is_open: bool = False) -> Callable[
 
 
 @_page("/")
-async def listing(visit: Visit) -> Response:
+async def listing(browser: BrowserRequest) -> Response:
     """All experiments."""
-    listed = await _listed(visit)
-    if _is_seen(visit, render.list_version(listed)):
-        return visit.keep(Response(status_code=204))
-    write = render.list_part if visit.is_part else render.list_page
-    return await visit.show(lambda: write(listed, visit.viewer()))
+    listed = await _listed(browser)
+    if _is_seen(browser, render.list_version(listed)):
+        return browser.keep(Response(status_code=204))
+    write = render.list_part if browser.is_part else render.list_page
+    return await browser.show(lambda: write(listed, browser.viewer()))
 
 
 @_page("/new", "POST")
-async def new(visit: Visit) -> Response:
+async def new(browser: BrowserRequest) -> Response:
     """Make an experiment; if it cannot be, what was typed is still there."""
-    visit.need()
-    said = {name: visit.said(name) for name in ("name", "arms", "goal", "window", "feedback")}
+    browser.need()
+    said = {name: browser.said(name) for name in ("name", "arms", "goal", "window", "feedback")}
     given: dict[str, Any] = {name: value for name, value in said.items() if value}
     given["arms"] = [arm.strip() for arm in said["arms"].splitlines() if arm.strip()]
     given["window"] = said["window"] or None
     try:
         body = models.NewExperiment(**given)
-        await admin.make(visit.room, visit.key, body)
+        await admin.make(browser.context, browser.key, body)
     except (ValidationError, RefusedError, ValueError) as error:
         status, words = _wrong(error)
-        listed = await _listed(visit)
-        return await visit.show(
-            lambda: render.list_page(listed, visit.viewer(), problem=words, said=said), status
+        listed = await _listed(browser)
+        return await browser.show(
+            lambda: render.list_page(listed, browser.viewer(), problem=words, said=said), status
         )
-    visit.room.glances.forget(body.name)
-    return visit.go(_address(visit, body.name))
+    browser.context.view_cache.forget(body.name)
+    return browser.go(_address(browser, body.name))
 
 
-async def _listed(visit: Visit) -> list[view_models.ListEntry]:
-    room = visit.room
-    listed = await room.glances.get(
-        "", ("list",), lambda: build.build_list(room.store, **room.opened)
+async def _listed(browser: BrowserRequest) -> list[view_models.ListEntry]:
+    context = browser.context
+    listed = await context.view_cache.get(
+        "", ("list",), lambda: build.build_list(context.store, **context.opened)
     )
-    return [each for each in listed if visit.key.covers(each.name)]
+    return [each for each in listed if browser.key.covers(each.name)]
 
 
 # An experiment.
 
 
 @_page("/e/{name}")
-async def experiment(visit: Visit) -> Response:
+async def experiment(browser: BrowserRequest) -> Response:
     """An experiment."""
-    view, checked = await _seen(visit)
-    if _is_seen(visit, view.version):
-        return visit.keep(Response(status_code=204))
-    write = render.experiment_part if visit.is_part else render.experiment_page
-    return await visit.show_shared(
+    view, checked = await _seen(browser)
+    if _is_seen(browser, view.version):
+        return browser.keep(Response(status_code=204))
+    write = render.experiment_part if browser.is_part else render.experiment_page
+    return await browser.show_shared(
         view.name, (write.__name__, view.version), lambda viewer: write(view, checked, viewer)
     )
 
 
 @_page("/e/{name}/pair/{first:int}/{second:int}")
-async def pair(visit: Visit) -> Response:
+async def pair(browser: BrowserRequest) -> Response:
     """Two arms of it."""
-    view, _ = await _seen(visit)
-    if _is_seen(visit, view.version):
-        return visit.keep(Response(status_code=204))
-    i, j = visit.request.path_params["first"], visit.request.path_params["second"]
+    view, _ = await _seen(browser)
+    if _is_seen(browser, view.version):
+        return browser.keep(Response(status_code=204))
+    i, j = browser.request.path_params["first"], browser.request.path_params["second"]
     if i == j or max(i, j) >= len(view.arms):
         raise RefusedError(404, f"There is no such pair: {view.name} has {len(view.arms)} arms.")
-    there = await visit.open(view.name)
-    found = await visit.room.glances.get(
+    there = await browser.open(view.name)
+    found = await browser.context.view_cache.get(
         view.name, ("pair", i, j), lambda: build.build_pair(there, i, j)
     )
-    write = render.pair_part if visit.is_part else render.pair_page
-    return await visit.show_shared(
+    write = render.pair_part if browser.is_part else render.pair_page
+    return await browser.show_shared(
         view.name, (write.__name__, i, j, view.version), lambda viewer: write(view, found, viewer)
     )
 
 
 @_page("/e/{name}/log")
-async def log(visit: Visit) -> Response:
+async def log(browser: BrowserRequest) -> Response:
     """Its latest duels; a visitor who may not administer sees none, as over HTTP."""
-    name = visit.request.path_params["name"]
-    there = await visit.open(name)
-    visit.need(name)
-    view, _ = await _seen(visit)
-    asked = {key: visit.said(key) for key in ("arm", "outcome", "before")}
+    name = browser.request.path_params["name"]
+    there = await browser.open(name)
+    browser.need(name)
+    view, _ = await _seen(browser)
+    asked = {key: browser.said(key) for key in ("arm", "outcome", "before")}
     if not asked["before"].isdecimal() or len(asked["before"]) > 15:
         asked["before"] = ""
-    duels, following = await visit.room.glances.run(
+    duels, following = await browser.context.view_cache.run(
         lambda: duel_log.read_log(
             there,
             before=int(asked["before"]) if asked["before"] else None,
@@ -154,21 +161,21 @@ async def log(visit: Visit) -> Response:
             outcome=asked["outcome"] or None,
         )
     )
-    return await visit.show(
-        lambda: render.log_page(view, duels, asked, str(following or ""), visit.viewer(name))
+    return await browser.show(
+        lambda: render.log_page(view, duels, asked, str(following or ""), browser.viewer(name))
     )
 
 
 @_page("/e/{name}/export.csv")
-async def export(visit: Visit) -> Response:
+async def export(browser: BrowserRequest) -> Response:
     """Every duel that is kept, as `duelay estimate` reads it."""
-    name = visit.request.path_params["name"]
-    there = await visit.open(name)
-    visit.need(name)
+    name = browser.request.path_params["name"]
+    there = await browser.open(name)
+    browser.need(name)
     folder = tempfile.TemporaryDirectory(prefix="duelay-export-")
-    async with visit.room.exporting:
-        path = await visit.room.desks.call(there.export, Path(folder.name) / "duels.csv")
-    return visit.keep(
+    async with browser.context.exporting:
+        path = await browser.context.registry.call(there.export, Path(folder.name) / "duels.csv")
+    return browser.keep(
         FileResponse(
             path,
             headers={**GUARDED, "Cache-Control": "no-store"},
@@ -180,12 +187,12 @@ async def export(visit: Visit) -> Response:
 
 
 @_page("/e/{name}/do", "POST")
-async def do(visit: Visit) -> Response:
+async def do(browser: BrowserRequest) -> Response:
     """Pause, resume, let an arm come or go."""
-    name = visit.request.path_params["name"]
-    there = await visit.open(name)
-    visit.need(name)
-    what, arm = visit.said("what"), visit.said("arm")
+    name = browser.request.path_params["name"]
+    there = await browser.open(name)
+    browser.need(name)
+    what, arm = browser.said("what"), browser.said("arm")
     changes: dict[str, dict[str, Any]] = {
         "pause": {"status": "paused"},
         "resume": {"status": "running"},
@@ -195,63 +202,66 @@ async def do(visit: Visit) -> Response:
     try:
         if what not in changes:
             raise RefusedError(422, f"what: one of {', '.join(changes)}")
-        if what == "add" and any(each.name == arm for each in await _present(visit)):
+        if what == "add" and any(each.name == arm for each in await _present(browser)):
             raise RefusedError(409, f"There is an arm {arm!r} already: nothing has changed.")
-        await admin.change(visit.room, there, models.Change(**changes[what]))
+        await admin.change(browser.context, there, models.Change(**changes[what]))
     except (ValidationError, RefusedError, ValueError) as error:
         status, words = _wrong(error)
-        view, checked = await _seen(visit)
-        return await visit.show(
-            lambda: render.experiment_page(view, checked, visit.viewer(name), notice=words), status
+        view, checked = await _seen(browser)
+        return await browser.show(
+            lambda: render.experiment_page(view, checked, browser.viewer(name), notice=words),
+            status,
         )
-    visit.room.glances.forget(name)
-    return visit.go(_address(visit, name))
+    browser.context.view_cache.forget(name)
+    return browser.go(_address(browser, name))
 
 
-async def _present(visit: Visit) -> list[view_models.ArmView]:
-    view, _ = await _seen(visit)
+async def _present(browser: BrowserRequest) -> list[view_models.ArmView]:
+    view, _ = await _seen(browser)
     return [arm for arm in view.arms if arm.is_present]
 
 
-async def _seen(visit: Visit) -> tuple[view_models.ExperimentView, view_models.Diagnostics | None]:
+async def _seen(
+    browser: BrowserRequest,
+) -> tuple[view_models.ExperimentView, view_models.Diagnostics | None]:
     """Return what is known of the experiment of the address."""
-    name = visit.request.path_params["name"]
-    there = await visit.open(name)
-    view = await visit.room.glances.get(
+    name = browser.request.path_params["name"]
+    there = await browser.open(name)
+    view = await browser.context.view_cache.get(
         name, ("experiment",), lambda: build.build_experiment(there)
     )
     heard = f"{view.duels}.{view.heard}.{view.pending}.{view.late}"
-    return view, visit.room.checks.latest(there, heard)
+    return view, browser.context.checks.latest(there, heard)
 
 
 # Keys.
 
 
 @_page("/keys")
-async def keys(visit: Visit) -> Response:
+async def keys(browser: BrowserRequest) -> Response:
     """The keys, without their secrets."""
-    return await _keys(visit)
+    return await _keys(browser)
 
 
 @_page("/keys", "POST")
-async def make_key(visit: Visit) -> Response:
+async def make_key(browser: BrowserRequest) -> Response:
     """Make a key, which is shown this once."""
-    _need_keys(visit)
-    names = [name.strip() for text in visit.form.get("experiments", []) for name in
+    _need_keys(browser)
+    names = [name.strip() for text in browser.form.get("experiments", []) for name in
              text.splitlines() if name.strip()]  # fmt: skip
-    scopes = visit.form.get("scopes", [])
-    if visit.key is ANYBODY and ("administer" not in scopes or names):
+    scopes = browser.form.get("scopes", [])
+    if browser.key is ANYBODY and ("administer" not in scopes or names):
         words = "the first key must administer all experiments: from then on nobody else could"
-        return await _keys(visit, problem=words)
-    room = visit.room
+        return await _keys(browser, problem=words)
+    context = browser.context
     try:
-        made = await room.desks.call(
-            create_key, room.store, visit.said("name"), scopes, names or None
+        made = await context.registry.call(
+            create_key, context.store, browser.said("name"), scopes, names or None
         )
     except ValueError as error:
-        return await _keys(visit, problem=str(error))
-    room.ring.forget()
-    there = await room.desks.call(Experiment.names, room.store)
+        return await _keys(browser, problem=str(error))
+    context.ring.forget()
+    there = await context.registry.call(Experiment.names, context.store)
     unknown = [name for name in names if name not in there]
     warning = ""
     if unknown:
@@ -260,34 +270,36 @@ async def make_key(visit: Visit) -> Response:
             f"{', '.join(map(repr, there)) or 'none'}. The key is good for one that is made under "
             "this name."
         )
-    if visit.key is ANYBODY:  # who makes the first key is signed in with it
-        await room.desks.call(room.ring.read)
-        found = room.ring.find(made)
+    if browser.key is ANYBODY:  # who makes the first key is signed in with it
+        await context.registry.call(context.ring.read)
+        found = context.ring.find(made)
         assert found is not None
-        visit.key, visit.session, visit.is_new = found, room.sessions.begin(found.id), True
-    return await _keys(visit, made, warning=warning)
+        browser.key, browser.session, browser.is_new = found, context.sessions.begin(found.id), True
+    return await _keys(browser, made, warning=warning)
 
 
 @_page("/keys/revoke", "POST")
-async def drop_key(visit: Visit) -> Response:
+async def drop_key(browser: BrowserRequest) -> Response:
     """Let a key be good for nothing."""
-    _need_keys(visit)
-    await visit.room.desks.call(revoke_key, visit.room.store, visit.said("id"))
-    visit.room.ring.forget()
-    return visit.go(f"{visit.base}/keys")
+    _need_keys(browser)
+    await browser.context.registry.call(revoke_key, browser.context.store, browser.said("id"))
+    browser.context.ring.forget()
+    return browser.go(f"{browser.base}/keys")
 
 
-async def _keys(visit: Visit, made: str = "", problem: str = "", warning: str = "") -> Response:
-    _need_keys(visit)
-    there = await visit.room.desks.call(list_keys, visit.room.store)
-    return await visit.show(
-        lambda: render.keys_page(there, visit.viewer(), made, problem, cut(warning)),
+async def _keys(
+    browser: BrowserRequest, made: str = "", problem: str = "", warning: str = ""
+) -> Response:
+    _need_keys(browser)
+    there = await browser.context.registry.call(list_keys, browser.context.store)
+    return await browser.show(
+        lambda: render.keys_page(there, browser.viewer(), made, problem, cut(warning)),
         422 if problem else 200,
     )
 
 
-def _need_keys(visit: Visit) -> None:
-    if not visit.may_keys:
+def _need_keys(browser: BrowserRequest) -> None:
+    if not browser.may_keys:
         raise RefusedError(403, "Keys are for whoever may administer all experiments.")
 
 
@@ -295,32 +307,34 @@ def _need_keys(visit: Visit) -> None:
 
 
 @_page("/login", is_open=True)
-async def login(visit: Visit) -> Response:
+async def login(browser: BrowserRequest) -> Response:
     """Ask for a key."""
-    following = safe_next(visit.said("next"), visit.base)
-    return await visit.show(lambda: render.login_page("", following, visit.viewer()))
+    following = safe_next(browser.said("next"), browser.base)
+    return await browser.show(lambda: render.login_page("", following, browser.viewer()))
 
 
 @_page("/login", "POST", is_open=True)
-async def sign_in(visit: Visit) -> Response:
+async def sign_in(browser: BrowserRequest) -> Response:
     """Take a key."""
-    room, following = visit.room, safe_next(visit.said("next"), visit.base)
-    if not room.ring.is_fresh:
-        await room.desks.call(room.ring.read)
-    key = room.ring.find(visit.said("key"))
+    context, following = browser.context, safe_next(browser.said("next"), browser.base)
+    if not context.ring.is_fresh:
+        await context.registry.call(context.ring.read)
+    key = context.ring.find(browser.said("key"))
     if key is None:
         await _sleep(_DELAY)
         words = "This is no key that is good here."
-        return await visit.show(lambda: render.login_page(words, following, visit.viewer()), 401)
-    visit.key, visit.session, visit.is_new = key, room.sessions.begin(key.id), True
-    return visit.go(following)
+        return await browser.show(
+            lambda: render.login_page(words, following, browser.viewer()), 401
+        )
+    browser.key, browser.session, browser.is_new = key, context.sessions.begin(key.id), True
+    return browser.go(following)
 
 
 @_page("/logout", "POST")
-async def sign_out(visit: Visit) -> Response:
+async def sign_out(browser: BrowserRequest) -> Response:
     """Forget who it is."""
-    response = visit.go(f"{visit.base}/login")
-    visit.room.sessions.end(response, visit.request, visit.session)
+    response = browser.go(f"{browser.base}/login")
+    browser.context.sessions.end(response, browser.request, browser.session)
     return response
 
 
@@ -328,20 +342,20 @@ async def sign_out(visit: Visit) -> Response:
 
 
 @_page("/docs", is_open=True)
-async def docs(visit: Visit) -> Response:
+async def docs(browser: BrowserRequest) -> Response:
     """The calls over HTTP, described for people."""
-    openapi = visit.request.app.openapi()
-    return await visit.show(lambda: render.calls_page(openapi, visit.viewer()))
+    openapi = browser.request.app.openapi()
+    return await browser.show(lambda: render.calls_page(openapi, browser.viewer()))
 
 
 @_page("/static/{digest}/{file}", is_open=True)
-async def static(visit: Visit) -> Response:
+async def static(browser: BrowserRequest) -> Response:
     """Scripts and styles: those of one digest are the same for ever."""
-    found = render.STATIC.get(visit.request.path_params["file"])
-    if found is None or found.digest != visit.request.path_params["digest"]:
+    found = render.STATIC.get(browser.request.path_params["file"])
+    if found is None or found.digest != browser.request.path_params["digest"]:
         raise RefusedError(404, "There is no such file: load the page again.")
     headers = {**GUARDED, "Cache-Control": _FOR_EVER, "Vary": "Accept-Encoding"}
-    if not takes_gzip(visit.request):
+    if not takes_gzip(browser.request):
         return Response(found.content, 200, headers, found.content_type)
     headers["Content-Encoding"] = "gzip"
     return Response(_packed(found.name), 200, headers, found.content_type)
@@ -352,9 +366,9 @@ def _packed(name: str) -> bytes:
     return gzip.compress(render.STATIC[name].content, 9, mtime=0)
 
 
-def _is_seen(visit: Visit, version: str) -> bool:
+def _is_seen(browser: BrowserRequest, version: str) -> bool:
     """Whether the open page shows this version already; a new session needs new tokens in it."""
-    return visit.is_part and not visit.is_new and visit.said("seen") == version
+    return browser.is_part and not browser.is_new and browser.said("seen") == version
 
 
 def _wrong(error: Exception) -> tuple[int, str]:
@@ -379,5 +393,5 @@ def _typed(errors: Any) -> str:
     return words.replace(".".join(map(str, first)), f"the arm {typed!r}", 1)
 
 
-def _address(visit: Visit, name: str) -> str:
-    return f"{visit.base}/e/{quote(name, safe='')}"
+def _address(browser: BrowserRequest, name: str) -> str:
+    return f"{browser.base}/e/{quote(name, safe='')}"

@@ -16,7 +16,7 @@ from starlette.responses import RedirectResponse, Response
 from duelay.errors import UnknownExperimentError
 from duelay.live import Experiment
 from duelay.page import render
-from duelay.service.context import Room
+from duelay.service.context import ServiceContext
 from duelay.service.errors import RefusedError, cut
 from duelay.service.keys import ANYBODY, Key
 from duelay.service.sessions import Session, is_here, is_own
@@ -37,11 +37,11 @@ _STRANGER = Key("", "", (), ())
 
 
 @dataclass
-class Visit:
+class BrowserRequest:
     """A request of a browser."""
 
     request: Request
-    room: Room
+    context: ServiceContext
     key: Key = _STRANGER
     session: Session | None = None
     is_new: bool = False  # its session began with this request
@@ -69,7 +69,7 @@ class Visit:
         return render.Viewer(
             may_change=may,
             may_keys=self.may_keys,
-            csrf="" if self.session is None else self.room.sessions.token(self.session),
+            csrf="" if self.session is None else self.context.sessions.token(self.session),
             signed_in="" if self.key in (ANYBODY, _STRANGER) else self.key.name,
             base=self.base,
             origin=str(self.request.base_url).rstrip("/"),
@@ -89,15 +89,15 @@ class Visit:
         """Return an experiment; one that the visitor may not see is said not to be there."""
         try:
             if self.key.covers(name):
-                return (await self.room.desks.open(name))[0]
+                return (await self.context.registry.open(name))[0]
         except UnknownExperimentError:
             pass
         raise await self.no_experiment(name)
 
     async def no_experiment(self, name: str) -> RefusedError:
         """Return the error for an unknown experiment; it names those that the visitor may see."""
-        self.room.desks.forget(name)
-        there = await self.room.desks.call(Experiment.names, self.room.store)
+        self.context.registry.forget(name)
+        there = await self.context.registry.call(Experiment.names, self.context.store)
         names = [each for each in there if self.key.covers(each)]
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         shown = ", ".join(names[:_MOST_NAMES]) + more
@@ -107,7 +107,7 @@ class Visit:
     async def show(self, write: Callable[[], str], status: int = 200) -> Response:
         """Answer with a page, written in a thread: long ones hold up nobody who asks and tells."""
         return self.keep(
-            await self.room.desks.call(lambda: _answer(self.request, write(), status, {}))
+            await self.context.registry.call(lambda: _answer(self.request, write(), status, {}))
         )
 
     async def show_shared(
@@ -118,7 +118,7 @@ class Visit:
         Each visitor has another token: it is put in afterwards.
         """
         viewer = dataclasses.replace(self.viewer(name or None), csrf=_LATER)
-        text = await self.room.glances.get(name, (*what, viewer), lambda: write(viewer))
+        text = await self.context.view_cache.get(name, (*what, viewer), lambda: write(viewer))
         token = self.viewer().csrf
         return await self.show(lambda: text.replace(_LATER, token))
 
@@ -129,7 +129,7 @@ class Visit:
     def keep(self, response: Response) -> Response:
         """Let a session that is new be kept."""
         if self.is_new and self.session is not None:
-            self.room.sessions.keep(response, self.request, self.session)
+            self.context.sessions.keep(response, self.request, self.session)
         return response
 
     def say(self, status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
@@ -151,48 +151,48 @@ class Visit:
         return RedirectResponse(address, 303, headers=_HEADERS)
 
 
-async def greet(visit: Visit) -> None:
+async def greet(browser: BrowserRequest) -> None:
     """Find out who the visitor is; refuse one who is not known."""
-    room = visit.room
-    if not room.ring.is_fresh:
-        await room.desks.call(room.ring.read)
-    session = room.sessions.read(visit.request)
-    if room.ring.is_empty and not room.needs_key:
-        if not is_here(visit.request):
+    context = browser.context
+    if not context.ring.is_fresh:
+        await context.registry.call(context.ring.read)
+    session = context.sessions.read(browser.request)
+    if context.ring.is_empty and not context.needs_key:
+        if not is_here(browser.request):
             raise RefusedError(
                 403, "As long as there is no key, the page is for this machine alone, at 127.0.0.1 "
                 "or localhost: make a key with `duelay key create`, and sign in with it.",
             )  # fmt: skip
-        visit.key = ANYBODY
-        visit.is_new = session is None or session.key != ""
-        visit.session = room.sessions.begin() if visit.is_new else session
+        browser.key = ANYBODY
+        browser.is_new = session is None or session.key != ""
+        browser.session = context.sessions.begin() if browser.is_new else session
         return
-    key = None if session is None else room.ring.get(session.key)
+    key = None if session is None else context.ring.get(session.key)
     if key is None:
         raise RefusedError(401, "Sign in with a key.")
-    visit.key, visit.session = key, session
+    browser.key, browser.session = key, session
 
 
-async def read_form(visit: Visit) -> None:
+async def read_form(browser: BrowserRequest) -> None:
     """Read what a form has sent; refuse what another site may have sent."""
-    request = visit.request
+    request = browser.request
     if not is_own(request):
         raise RefusedError(403, "This was sent from another site, and nothing was changed.")
     if not request.headers.get("content-type", "").startswith(_FORM):
         raise RefusedError(422, "This takes what the page's form sends.")
     try:
         body = (await request.body()).decode()
-        visit.form = parse_qs(body, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        browser.form = parse_qs(body, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:
         raise RefusedError(422, "This takes what the page's form sends.") from None
 
 
-def check_token(visit: Visit) -> None:
+def check_token(browser: BrowserRequest) -> None:
     """Refuse a form that is not of a page that was shown in this session."""
     if (
-        visit.session is None
-        or visit.is_new
-        or not visit.room.sessions.is_token(visit.session, visit.said("csrf"))
+        browser.session is None
+        or browser.is_new
+        or not browser.context.sessions.is_token(browser.session, browser.said("csrf"))
     ):
         raise RefusedError(
             403, "The page was open for too long, and nothing was changed: load it again, and do "
@@ -205,7 +205,7 @@ def to_people(request: Request) -> Any:
     is_call = request.url.path.startswith(("/experiments", "/duels"))
     if is_call or "text/html" not in request.headers.get("accept", ""):
         return None
-    return Visit(request, request.app.state.room).say
+    return BrowserRequest(request, request.app.state.context).say
 
 
 def takes_gzip(request: Request) -> bool:
