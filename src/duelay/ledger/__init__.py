@@ -1,7 +1,8 @@
 """The ledger: the duels and answers so far, and expected answers under an assumed delay law.
 
-`ledger` has the counts, and `display_order` decides which arm is shown first. `delay_models` has one
-module for each assumption about the delay, and `base` lists the functions that each must define.
+`ledger` has the counts, and `display_order` decides which arm is shown first. `delay_models` has
+one module for each assumption about the delay, and `base` lists the functions that each must
+define.
 `evidence` has the e-process, which assumes nothing about the delay, and the stopping rule.
 """
 
