@@ -12,7 +12,7 @@ pytestmark = pytest.mark.kept  # plain Numba has no thread that compiles
 PLAY = """
 import hashlib, os, sys, time
 import duelay
-from duelay._core import borders
+from duelay._core.jit import background
 from duelay._core.jit.background import COMPILER
 from duelay.policies.dispatch import take_turn
 
@@ -81,14 +81,14 @@ def test_duels_are_the_same_interpreted_and_changed_over(tmp_path, policy, start
 def test_no_call_waits_while_a_thread_compiles(tmp_path):
     program = """
         import threading
-        begin, threads, compile = threading.Event(), set(), borders._Border.compile
+        begin, threads, compile = threading.Event(), set(), background._Border.compile
 
         def compiling(*given):
             threads.add(threading.current_thread().name)
             begin.wait()
             compile(*given)
 
-        borders._Border.compile = compiling
+        background._Border.compile = compiling
         playing = play(400, duelay.RUCBDelay())
         for t in range(200):
             next(playing)
@@ -146,11 +146,11 @@ def test_a_program_that_ends_does_not_wait_for_all_of_it(tmp_path):
 def test_parent_and_child_of_a_fork_both_go_on_compiling(tmp_path):
     program = """
         import threading
-        begun, compile = threading.Event(), borders._Border.compile
+        begun, compile = threading.Event(), background._Border.compile
         def compiling(*given):
             begun.set()
             compile(*given)
-        borders._Border.compile = compiling
+        background._Border.compile = compiling
         playing = play(100, duelay.RUCBDelay())
         for t in range(50):
             next(playing)

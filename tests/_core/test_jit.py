@@ -10,7 +10,7 @@ import pytest
 
 import duelay
 from duelay import rules
-from duelay._core.jit.decorators import decorators, private_numba
+from duelay._core.jit import decorators, private_numba
 from duelay.ledger import display_order
 from duelay.ledger.delay_models import base
 from helpers import CODE, answer

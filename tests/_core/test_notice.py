@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
+from duelay._core.jit import decorators
 from duelay._core.jit import notice as compiling
-from duelay._core.jit.decorators import decorators
 from duelay._core.stderr import say
 
 SLOW = """

@@ -11,7 +11,7 @@ import pytest
 
 import duelay
 from duelay._core import sources
-from duelay._core.jit.decorators import decorators
+from duelay._core.jit import decorators
 from duelay._core.sources import sources_of
 
 ROOT = Path(duelay.__file__).parent
@@ -43,12 +43,12 @@ RUN = """
 import sys
 from pathlib import Path
 from duelay import experiments
-from duelay.experiments import work
+from duelay.experiments import executor
 
 spec = experiments.read("small.toml")
 said = []
-with work.opened(Path("out"), spec) as place:
-    print(work.execute(spec, place, workers=1, say=said.append))
+with executor.opened(Path("out"), spec) as place:
+    print(executor.execute(spec, place, workers=1, say=said.append))
 print(experiments.load(spec, "out").get("small", "mslr", "mine").final.sum())
 print(*[line for line in said if "other sources" in line])
 """

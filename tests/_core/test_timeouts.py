@@ -28,11 +28,12 @@ def test_what_is_no_number_of_seconds_is_a_sentence(monkeypatch, said):
 
 
 PROGRAM = """
-import inspect
-from duelay.live import connect, desk, store
-from duelay.service import serving, watching
-print(connect.__kwdefaults__["patience"], desk.PATIENCE, store._PATIENCE, watching._TIMEOUT,
-      serving._SHUTDOWN)
+from duelay.live import connect
+from duelay.live.storage import store
+from duelay.live.writes import writer
+from duelay.service import server, webhooks
+print(connect.__kwdefaults__["patience"], writer.PATIENCE, store._PATIENCE, webhooks._TIMEOUT,
+      server._SHUTDOWN)
 """
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import duelay
-from duelay._core.jit.decorators import decorators, user_kernels
+from duelay._core.jit import decorators, user_kernels
 from duelay.rules import RUCBRule, calm_until, select
 
 MINE = """

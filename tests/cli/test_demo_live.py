@@ -10,7 +10,7 @@ import sys
 import httpx
 import pytest
 
-from duelay.service.demo.run import run
+from duelay.service.demo import run
 from live.hours import Hours
 from service.served import ENVIRONMENT, LONG, free_port, wait_until
 

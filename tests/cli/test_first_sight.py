@@ -176,9 +176,9 @@ def test_ctrl_c_in_the_first_policy_has_nothing_to_keep(monkeypatch, capsys, tmp
 PRESSED = """
 import os, signal, sys, threading
 from duelay import cli
-from duelay.cli import compare
+from duelay.cli import policy_comparison
 
-real, calls = compare.simulate, []
+real, calls = policy_comparison.simulate, []
 
 def simulate(*arguments, **options):
     calls.append(arguments)
@@ -187,7 +187,7 @@ def simulate(*arguments, **options):
         options["horizon"] = 10**10
     return real(*arguments, **options)
 
-compare.simulate = simulate
+policy_comparison.simulate = simulate
 sys.argv = ["duelay", *sys.argv[1:]]
 cli.run()
 """

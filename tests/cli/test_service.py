@@ -90,7 +90,7 @@ def test_serve_says_what_it_does_and_hides_a_password(command, path, monkeypatch
         assert command("serve", "--store", path, *wrong)[0] == 2
     monkeypatch.setattr(Store, "need", lambda self, makes=False: None)
     monkeypatch.setattr(service.keys, "list_keys", lambda store: ())
-    monkeypatch.setattr(service.serving, "check_host", lambda store, host: None)
+    monkeypatch.setattr(service.server, "check_host", lambda store, host: None)
     said = command("serve", "--store", "postgresql://me:hidden@host/duels")[2]
     assert "serving postgresql+psycopg://me:***@host/duels" in said and "hidden" not in said
 

@@ -138,16 +138,16 @@ def test_results_of_other_sources_are_not_loaded(finished, monkeypatch):
 HELD = """
 import sys, time
 from duelay import cli
-from duelay.experiments import work
+from duelay.experiments import executor
 
-real = work.write
+real = executor.write
 
 def write(cell, arrays, store):
     while len(list(store.glob("[!.]*.npz"))) >= 90:
         time.sleep(0.1)
     real(cell, arrays, store)
 
-work.write = write
+executor.write = write
 sys.argv[0] = "duelay"
 cli.run()
 """
@@ -156,9 +156,9 @@ LOSES_A_WORKER = """
 import os, signal, sys
 from pathlib import Path
 from duelay import cli
-from duelay.experiments import work
+from duelay.experiments import executor
 
-real, n = work.write, 0
+real, n = executor.write, 0
 
 def write(*given):
     global n
@@ -173,7 +173,7 @@ def write(*given):
                     print("killed", flush=True)
                     return
 
-work.write = write
+executor.write = write
 sys.argv[0] = "duelay"
 cli.run()
 """

@@ -21,7 +21,7 @@ def check_feedback(feedback: Any, **refused: str) -> str:
 
     >>> check_feedback("aggregated")
     Traceback (most recent call last):
-    ValueError: feedback='aggregated' is now written feedback='counts'
+    duelay.errors.InvalidValueError: feedback='aggregated' is now written feedback='counts'
     """
     if isinstance(feedback, str) and feedback in _EARLIER:
         raise InvalidValueError(f"feedback={feedback!r} is now written {_EARLIER[feedback]}")

@@ -56,15 +56,15 @@ def serve_command(
     live = find_live()
     with closing(live.Store(store)) as opened:
         opened.need(makes=True)
-        service.serving.check_host(opened, host)
+        service.server.check_host(opened, host)
         has_keys = bool(service.keys.list_keys(opened))
-    page = service.serving.address_of(host, port)
+    page = service.server.address_of(host, port)
     click.echo(f"duelay: serving {opened.name} at http://{host}:{port}, see /docs", err=True)
     click.echo(f"duelay: the page is at {page}/", err=True)
     if not has_keys:
         click.echo("duelay: there is no key: it listens on this machine alone", err=True)
     if opens:
-        service.serving.open_page(host, port)
+        service.server.open_page(host, port)
     service.serve(store, host, port, workers, log_level=log_level.upper())
 
 
@@ -123,7 +123,7 @@ def _opened(store: str, name: str) -> Iterator[Any]:
     live = find_live()
     if is_service(store):
         with live.connect(store, key_of_caller()) as service:
-            yield live.remote.RemoteExperiment(service, name)
+            yield live.client.clients.RemoteExperiment(service, name)
     else:
         with closing(live.Store(store)) as opened:
             yield live.Experiment.open(opened, name)
