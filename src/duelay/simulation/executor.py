@@ -100,6 +100,7 @@ class Job:
             hold=setting.stale + setting.batch if setting.is_held else 0,
         )  # fmt: skip
         self.counts_only = bool(getattr(policy, "counts_only", False))
+        self.play_until: Any = None  # the loop in ticks, compiled or not: chosen once for all runs
         if self.is_compiled:
             rule = policy.rule(problem.n_arms)
             active_of(policy, rule, problem.n_arms)  # refuses a wrong one before the runs
@@ -152,8 +153,10 @@ class Job:
 
         else:
             args = (rule, ledger, counts_only, world, recorder)
-            is_worth = is_worth_compiling(play, (*args, 0, *rngs), self.n_duels)
-            play_until = run if is_worth else without_compiling(run)
+            if self.play_until is None:
+                is_worth = is_worth_compiling(play, (*args, 0, *rngs), self.n_duels)
+                self.play_until = run if is_worth else without_compiling(run)
+            play_until = self.play_until
 
             def proceed(until: int) -> None:
                 play_until(*args, until, *rngs)
