@@ -18,8 +18,8 @@ from duelay.live.audit.verify import differences
 from duelay.live.storage import schema
 from duelay.live.storage.time_buckets import MOST, TimeBuckets, merge, wide_enough
 from duelay.live.storage.time_series import asked_since, read_pairs, read_shown, read_totals
-from duelay.live.writes.compaction import forget_due
-from duelay.live.writes.writer import Operation
+from duelay.live.writes.compaction import compact_due
+from duelay.live.writes.requests import Operation
 from live.hours import Hours, book_of, browser, settle
 
 TIED = np.full((3, 3), 0.5)
@@ -247,7 +247,9 @@ def test_two_processes_count_together(store):
 def forget_after(experiment, after):
     experiment._writer.submit(
         Operation(
-            lambda connection, state, moment: forget_due(connection, state, moment, Duration(after))
+            lambda connection, state, moment: compact_due(
+                connection, state, moment, Duration(after)
+            )
         )
     )
 

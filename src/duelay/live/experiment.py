@@ -36,8 +36,8 @@ from duelay.live.validation import (
     check_word,
     find_policy,
 )
-from duelay.live.writes.requests import Ask, LiveDuel, Tell
-from duelay.live.writes.writer import Batch, Operation, Writer, unknown_experiment
+from duelay.live.writes.requests import Ask, Batch, LiveDuel, Operation, Settle, Tell
+from duelay.live.writes.writer import Writer, unknown_experiment
 from duelay.logs.history import History
 from duelay.policies import Decide
 from duelay.policies.policy import Policy
@@ -287,8 +287,11 @@ class Experiment:
     # Looking.
 
     def standing(self, confidence: float | None = None) -> LiveStanding:
-        """Return who leads or is declared, from what is in the store now."""
-        self._writer.submit(Operation(lambda *_: None, settles=True))
+        """Return who leads or is declared, from what is in the store now.
+
+        It writes: duels that are due are settled first.
+        """
+        self._writer.submit(Settle())
         return self._stand(confidence)
 
     def _stand(self, confidence: float | None = None) -> LiveStanding:

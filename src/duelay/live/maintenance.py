@@ -14,8 +14,8 @@ from duelay._core import checks
 from duelay.errors import InvalidValueError, StoreError
 from duelay.live.experiment import Experiment
 from duelay.live.storage.store import Store, open_store
-from duelay.live.writes.compaction import forget_due
-from duelay.live.writes.writer import Operation
+from duelay.live.writes.compaction import compact_due
+from duelay.live.writes.requests import Operation, Settle
 
 _PAGES = 2000  # of a backup, between two looks at the progress
 
@@ -97,13 +97,11 @@ def forget(
     found = {}
     for each in Experiment.names(store) if name is None else (name,):
         experiment, n, total = Experiment.open(store, each), 1, 0
-        experiment._writer.submit(
-            Operation(lambda *_: None, settles=True)
-        )  # what is due is closed first
+        experiment._writer.submit(Settle())  # what is due is closed first
         while n:
             n = experiment._writer.submit(
                 Operation(
-                    lambda connection, state, moment: forget_due(connection, state, moment, after)
+                    lambda connection, state, moment: compact_due(connection, state, moment, after)
                 )
             )
             total += n

@@ -323,11 +323,16 @@ def _settings(head: Any) -> Settings:
     return Settings(**values)
 
 
-def _start(settings: Settings, arms: tuple[str, ...], changes: tuple[Change, ...]) -> Ledger:
-    """Return an empty ledger that bets, for these arms."""
+def start_evidence(settings: Settings, n_arms: int) -> EProcess:
+    """Return the evidence before the first duel."""
     window = None if settings.window is None else float(settings.window)
-    eprocess = start_eprocess(settings.error, window, len(arms), by_clock=True)
-    eprocess = eprocess._replace(is_vote=settings.is_vote)
+    eprocess = start_eprocess(settings.error, window, n_arms, by_clock=True)
+    return eprocess._replace(is_vote=settings.is_vote)
+
+
+def _start(settings: Settings, arms: tuple[str, ...], changes: tuple[Change, ...]) -> Ledger:
+    """Return an empty ledger with evidence, for these arms."""
+    eprocess = start_evidence(settings, len(arms))
     if changes:
         joined, present = joined_of(arms, changes), present_of(arms, changes)
         eprocess = reopen(eprocess._replace(joined=joined, present=present), settings.error)

@@ -22,7 +22,7 @@ from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store
-from duelay.live.writes.writer import Operation
+from duelay.live.writes.requests import Settle
 from duelay.page import view_models
 
 _EVERY = 1.0  # seconds: silence is settled at most so often
@@ -161,7 +161,7 @@ def _settle(experiment: Experiment, reader: Reader) -> None:
         return
     # A store that cannot be written to can still be shown.
     with contextlib.suppress(StoreError):
-        writer.submit(Operation(lambda *_: None, settles=True))
+        writer.submit(Settle())
 
 
 def _read_events(connection: Connection, experiment: int) -> tuple[Any, ...]:

@@ -13,7 +13,8 @@ from concurrent.futures import Executor
 from typing import Any
 
 from duelay.live.writes.group_commit import MOST, Request
-from duelay.live.writes.writer import Batch, Writer
+from duelay.live.writes.requests import Batch
+from duelay.live.writes.writer import Writer
 
 _REMEMBERED = 10_000  # sizes of groups
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
-from duelay.live.recount import Recount
+from duelay.live.audit.recount import Recount
 from duelay.live.state import ExperimentState
 from duelay.live.storage.schema import MINUTE
 from duelay.live.storage.time_buckets import ALL, PAIR_COUNTS, TimeBuckets, wide_enough

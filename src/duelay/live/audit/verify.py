@@ -10,8 +10,8 @@ import numpy as np
 from sqlalchemy import Connection, func, select
 
 from duelay.ledger.evidence.stopping import passes_all
+from duelay.live.audit.recount import CLOSED, COUNTS, SUMS, Recount, duel_rows, most_evidence
 from duelay.live.audit.time_buckets import differences_in_time
-from duelay.live.recount import CLOSED, COUNTS, SUMS, Recount, duel_rows, most_evidence
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import read_ages

@@ -1,8 +1,8 @@
-"""The desk: all that a process writes to one experiment goes through it, in groups.
+"""Write the requests of a process to one experiment, a group of them in each transaction.
 
-A group is one transaction: answers are booked, arms come and go, what is due is settled, the
-evidence is looked at, and then duels are chosen. A database that is busy or away is tried again
-for a while; nothing is done twice by that.
+In a transaction, answers are recorded first. Then arms are added or retired, due duels are settled,
+the evidence is evaluated, and duels are chosen for those who ask. If the database is busy or away,
+the transaction is tried again for a while; nothing is done twice by that.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from duelay._core import checks
+from duelay._core.duration import in_brief
 from duelay._core.timeouts import at_least
 from duelay.errors import InvalidValueError, PausedError, StoreError, UnknownExperimentError
 from duelay.live.clock import SteadyClock
@@ -27,10 +28,12 @@ from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store, is_away, is_busy
-from duelay.live.writes.compaction import forget_due
+from duelay.live.writes.ask import book_asks
+from duelay.live.writes.compaction import compact_due
 from duelay.live.writes.group_commit import MOST, Committer, Request
-from duelay.live.writes.requests import Ask, Tell, book_asks, book_tells, how_far_behind
-from duelay.live.writes.settlement import settle_due
+from duelay.live.writes.requests import Ask, Batch, Operation, Settle, Tell
+from duelay.live.writes.settlement import settle_and_look
+from duelay.live.writes.tell import book_tells
 from duelay.policies.policy import Policy
 
 FRESH = 1.0  # seconds: a pair is chosen by evidence that may be as old as this
@@ -44,25 +47,6 @@ def unknown_experiment(store: Store, name: str, names: Sequence[str]) -> Unknown
     return UnknownExperimentError(
         f"no experiment {name!r}{checks.nearest(name, names)} in {store.name}; there are: {there}"
     )
-
-
-class Batch(Request):
-    """Requests that are written in one transaction: answers among them are news of one moment."""
-
-    def __init__(self, parts: Sequence[Request]) -> None:
-        super().__init__()
-        self.parts = parts
-
-
-class Operation(Request):
-    """Something else to be done in a transaction, with the book; it is written afterwards."""
-
-    def __init__(
-        self, do: Callable[[Connection, ExperimentState, int], Any], *, settles: bool = False
-    ) -> None:
-        super().__init__()
-        self.do = do
-        self.settles = settles  # whether to settle what is due, though it was done a moment ago
 
 
 class Writer:
@@ -92,11 +76,11 @@ class Writer:
         self._fresh = round(checks.number("freshness", freshness, least=0) * MICRO)
         self._patience = checks.number("patience", patience, least=0)
         self._state: ExperimentState | None = None
-        self._warned = ""
+        self._has_warned = False
         self._begin()
 
     def _begin(self) -> None:
-        """Drop the book, to read it anew; a new chooser tosses coins of its own, as a fork must."""
+        """Drop the state, to read it again, and start a selector with new random numbers."""
         self._pid, self._state = os.getpid(), None
         self._selector = PairSelector(self.policy)
 
@@ -116,7 +100,7 @@ class Writer:
         return row
 
     def read_state(self, connection: Connection) -> ExperimentState:
-        """Return the book as the store has it, for a caller that only reads."""
+        """Return the state as the store has it, for a caller that only reads."""
         return ExperimentState.load(connection, self.read_head(connection))
 
     def _commit(self, group: list[Request]) -> None:
@@ -128,7 +112,7 @@ class Writer:
                 self._write(parts, is_retry=is_retry)
                 return
             except SQLAlchemyError as error:
-                self._begin()  # book and ledger may have changes that were not kept
+                self._begin()  # state and ledger may have changes that were not kept
                 waits = isinstance(error, DBAPIError) and (is_busy(error) or is_away(error))
                 if not waits or time.monotonic() + _PAUSE > until:
                     raise StoreError(self.store.explain(error)) from error
@@ -155,15 +139,15 @@ class Writer:
             for request in group:
                 if isinstance(request, Operation):
                     self._operate(request, connection, state, moment)
-            is_wanted = any(isinstance(each, Operation) and each.settles for each in group)
+            is_wanted = any(isinstance(request, Settle) for request in group)
             if is_wanted or moment - head["settled"] >= self._fresh:
-                settle_due(connection, state, ages, moment)
-                forget_due(connection, state, moment)
+                settle_and_look(connection, state, ages, moment)
+                compact_due(connection, state, moment)
                 state.sweep(connection)
             note_winner(connection, state, head["winner"], moment)
             asks = [request for request in group if isinstance(request, Ask)]
             self._ask(connection, state, asks, moment, is_retry=is_retry)
-            ages.save(connection, state)
+            ages.save(connection, self.id)
             state.save(connection, moment)
         self._state = state
 
@@ -202,12 +186,16 @@ class Writer:
         """Return the time of a transaction: never before the latest one known."""
         now = round(self.clock() * MICRO)
         behind = (state.head["moment"] - now) / MICRO
-        if words := how_far_behind(state, now):
+        if behind > 1.0:
             state.head["backwards"] += 1
             state.head["furthest"] = max(state.head["furthest"], behind)
-            if not self._warned:
-                warnings.warn(words, stacklevel=8)
-        self._warned = words
+            if not self._has_warned:
+                warnings.warn(
+                    f"the clock of this process is {in_brief(behind)} behind the latest time of "
+                    "the store, which is taken instead: set the clocks of all machines that use it",
+                    stacklevel=8,
+                )
+        self._has_warned = behind > 1.0
         return max(now, int(state.head["moment"]))
 
 
