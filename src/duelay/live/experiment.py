@@ -36,7 +36,8 @@ from duelay.live.validation import (
     check_word,
     find_policy,
 )
-from duelay.live.writes.requests import Ask, Batch, LiveDuel, Operation, Settle, Tell
+from duelay.live.writes.group_commit import Batch
+from duelay.live.writes.requests import Ask, LiveDuel, Operation, Settle, Tell
 from duelay.live.writes.writer import Writer, unknown_experiment
 from duelay.logs.history import History
 from duelay.policies import Decide

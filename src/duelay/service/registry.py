@@ -35,7 +35,7 @@ class ExperimentRegistry:
         if name not in self._open:
             experiment = await self.call(lambda: Experiment.open(self.store, name, **self._opened))
             # Another request may have opened it meanwhile.
-            self._open.setdefault(name, (experiment, WriteQueue(experiment._writer, self._threads)))
+            self._open.setdefault(name, (experiment, WriteQueue(experiment._writer)))
         return self._open[name]
 
     def forget(self, name: str) -> None:

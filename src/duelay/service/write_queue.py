@@ -1,66 +1,50 @@
-"""Groups over HTTP: what many clients ask at one time is written in one transaction.
-
-It does for tasks of an event loop what `duelay.live.writes.group_commit` does for threads: while a
-group is being committed in a thread, the next one gathers.
-"""
+"""Group commit for tasks of an event loop: what many clients ask at one time is one transaction."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
 from collections import deque
-from collections.abc import Sequence
-from concurrent.futures import Executor
-from typing import Any
 
-from duelay.live.writes.group_commit import MOST, Request
-from duelay.live.writes.requests import Batch
+from duelay.live.writes.group_commit import Batch, Request
 from duelay.live.writes.writer import Writer
-
-_REMEMBERED = 10_000  # sizes of groups
 
 
 class WriteQueue:
-    """All that a server writes of one experiment."""
+    """Lets the tasks of an event loop write to one experiment."""
 
-    def __init__(self, writer: Writer, threads: Executor) -> None:
+    def __init__(self, writer: Writer) -> None:
         self.writer = writer
-        self._threads = threads
-        self._waiting: list[tuple[Sequence[Request], asyncio.Future[None]]] = []
-        self._task: asyncio.Task[None] | None = None
-        # Sizes of groups since /metrics last took them. Nobody may ever ask: so only the latest.
-        self.sizes: deque[int] = deque(maxlen=_REMEMBERED)
+        self._waiting: set[asyncio.Future[None]] = set()
+
+    @property
+    def sizes(self) -> deque[int]:
+        """How many asks and answers each commit had, since /metrics last took the numbers."""
+        return self.writer.sizes
 
     async def submit(self, *requests: Request) -> None:
         """Write requests; return once they are on the disk, and each has its result."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((requests, done))
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._run())
-        await done
+        loop = asyncio.get_running_loop()
+        batch, done = Batch(requests), loop.create_future()
+        self._waiting.add(done)
+        done.add_done_callback(self._waiting.discard)
+
+        def go_on() -> None:
+            if batch.is_done:
+                with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
+                    loop.call_soon_threadsafe(done.set_result, None)
+            else:
+                # Not a thread of a pool: all of its threads may wait for this very commit.
+                threading.Thread(target=self.writer.lead, args=(batch,)).start()
+
+        batch.notify = go_on
+        if self.writer.enqueue(batch):
+            go_on()
+        await asyncio.shield(done)  # what is enqueued is written, though its client has gone away
+        batch.outcome()
 
     async def finish(self) -> None:
         """Wait until all that was asked for is written."""
-        if self._task is not None:
-            await self._task
-
-    async def _run(self) -> None:
-        while self._waiting:
-            group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
-            parts = [request for requests, _ in group for request in requests]
-            error: BaseException | None = None
-            try:
-                loop = asyncio.get_running_loop()
-                await loop.run_in_executor(self._threads, self.writer.submit, Batch(parts))
-            except Exception as found:
-                error = found
-            self.sizes.append(len(parts))
-            for _, done in group:
-                if not done.done():  # a client that has gone away is not waiting
-                    _settle(done, error)
-
-
-def _settle(done: asyncio.Future[None], error: Any) -> None:
-    if error is None:
-        done.set_result(None)
-    else:
-        done.set_exception(error)
+        if self._waiting:
+            await asyncio.wait(self._waiting)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -42,14 +42,6 @@ class Tell(Request):
         super().__init__()
         self.id, self.winner, self.at = id, winner, at
         self.tried: list[int] = []  # its time in each try: a commit may succeed unheard
-
-
-class Batch(Request):
-    """Requests that are written in one transaction: answers among them are news of one moment."""
-
-    def __init__(self, parts: Sequence[Request]) -> None:
-        super().__init__()
-        self.parts = parts
 
 
 class Operation(Request):

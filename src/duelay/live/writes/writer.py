@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,8 +31,8 @@ from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store, is_away, is_busy
 from duelay.live.writes.ask import book_asks
 from duelay.live.writes.compaction import compact_due
-from duelay.live.writes.group_commit import MOST, Committer, Request
-from duelay.live.writes.requests import Ask, Batch, Operation, Settle, Tell
+from duelay.live.writes.group_commit import MAX_GROUP, Committer, Request
+from duelay.live.writes.requests import Ask, Operation, Settle, Tell
 from duelay.live.writes.settlement import settle_and_look
 from duelay.live.writes.tell import book_tells
 from duelay.policies.policy import Policy
@@ -39,6 +40,7 @@ from duelay.policies.policy import Policy
 FRESH = 1.0  # seconds: a pair is chosen by evidence that may be as old as this
 PATIENCE = at_least(30.0)  # seconds that a call waits for a store that is busy or away
 _PAUSE = 0.25  # seconds between two tries
+_MAX_SIZES = 10_000  # that are kept: nobody may ever ask for them
 
 
 def unknown_experiment(store: Store, name: str, names: Sequence[str]) -> UnknownExperimentError:
@@ -49,8 +51,8 @@ def unknown_experiment(store: Store, name: str, names: Sequence[str]) -> Unknown
     )
 
 
-class Writer:
-    """Where a process writes to one experiment."""
+class Writer(Committer):
+    """Writes the requests of a process to one experiment."""
 
     def __init__(
         self,
@@ -63,8 +65,9 @@ class Writer:
         freshness: float = FRESH,
         patience: float = PATIENCE,
         clock: Callable[[], float] | None = None,
-        group: int = MOST,
+        group: int = MAX_GROUP,
     ) -> None:
+        super().__init__(self._commit, checks.whole("group", group))
         self.store, self.id, self.name, self.policy = store, id, name, policy
         if clock is not None and not callable(clock):
             raise InvalidValueError(
@@ -72,7 +75,7 @@ class Writer:
             )
         self.created = created
         self.clock = SteadyClock() if clock is None else clock
-        self.committer = Committer(self._commit, checks.whole("group", group))
+        self.sizes: deque[int] = deque(maxlen=_MAX_SIZES)  # asks and answers in the latest commits
         self._fresh = round(checks.number("freshness", freshness, least=0) * MICRO)
         self._patience = checks.number("patience", patience, least=0)
         self._state: ExperimentState | None = None
@@ -83,10 +86,6 @@ class Writer:
         """Drop the state, to read it again, and start a selector with new random numbers."""
         self._pid, self._state = os.getpid(), None
         self._selector = PairSelector(self.policy)
-
-    def submit(self, request: Request) -> Any:
-        """Write a request, and return what came of it once it is on the disk."""
-        return self.committer.submit(request)
 
     def read_head(self, connection: Connection, *, to_write: bool = False) -> Any:
         """Return the experiment's row; where it is to be written, hold it."""
@@ -105,11 +104,12 @@ class Writer:
 
     def _commit(self, group: list[Request]) -> None:
         """Write a group; try again where the store is busy or away."""
-        parts = [part for each in group for part in _parts(each)]
+        if n := sum(isinstance(request, Ask | Tell) for request in group):
+            self.sizes.append(n)
         until, is_retry = time.monotonic() + self._patience, False
         while True:
             try:
-                self._write(parts, is_retry=is_retry)
+                self._write(group, is_retry=is_retry)
                 return
             except SQLAlchemyError as error:
                 self._begin()  # state and ledger may have changes that were not kept
@@ -193,11 +193,7 @@ class Writer:
                 warnings.warn(
                     f"the clock of this process is {in_brief(behind)} behind the latest time of "
                     "the store, which is taken instead: set the clocks of all machines that use it",
-                    stacklevel=8,
+                    stacklevel=7,
                 )
         self._has_warned = behind > 1.0
         return max(now, int(state.head["moment"]))
-
-
-def _parts(request: Request) -> Sequence[Request]:
-    return request.parts if isinstance(request, Batch) else (request,)
