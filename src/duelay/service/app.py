@@ -13,7 +13,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from duelay._version import __version__
-from duelay.live.precompilation import warm_up
+from duelay.live.maintenance import warm_up
 from duelay.live.storage.store import Store, open_store
 from duelay.service import errors
 from duelay.service.context import ServiceContext

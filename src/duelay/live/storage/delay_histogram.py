@@ -1,4 +1,4 @@
-"""Closed duels, counted by the age of their answer: the delay law is learned from these counts.
+"""Count closed duels by the age of their answer: the delay law is learned from these counts.
 
 An age bucket has two counts. `asked` is the number of closed duels that had no answer when the
 bucket began. `answered` is how many of them were answered in the bucket. The buckets are those of
@@ -53,7 +53,7 @@ class DelayHistogram:
         if not row["enters"] or i == j:
             return
         self.add(row)
-        state.array("closed")[i, j] += 1
+        state.counts.closed[i, j] += 1
         if row["told"] is not None:
             _answer(state, row)
         state.dirty.add((i, j))
@@ -79,9 +79,9 @@ class DelayHistogram:
 
 def _answer(state: ExperimentState, row: Any) -> None:
     i, j = row["first"], row["second"]
-    state.array("closed_answers")[i, j] += 1
-    state.array("closed_conversions")[i, j] += int(row["first_won"] == 1.0)
-    state.array("closed_given")[i, j] += row["first_won"]
+    state.counts.closed_answers[i, j] += 1
+    state.counts.closed_conversions[i, j] += int(row["first_won"] == 1.0)
+    state.counts.closed_given[i, j] += row["first_won"]
 
 
 def read_ages(

@@ -13,7 +13,7 @@ from duelay.live.storage import schema, statements
 from duelay.live.writes.requests import Ask, LiveDuel
 
 
-def book_asks(
+def assign_duels(
     connection: Connection,
     state: ExperimentState,
     selector: PairSelector,
@@ -22,7 +22,7 @@ def book_asks(
     *,
     is_retry: bool,
 ) -> None:
-    """Choose a duel for each ask, or find the one that it has already; write new ones down."""
+    """Choose a duel for each ask, or find the one that it has already; write the new ones."""
     if not asks:
         return
     asked = _find_asked(connection, state, asks, moment)
@@ -125,9 +125,9 @@ def _record(
         taste = (ask.unit, min(first, second), max(first, second))
         enters = taste not in had
         had.add(taste)
-    state.array("plays")[first, second] += 1
+    state.ledger.plays[first, second] += 1
     if not enters:
-        state.array("repeats")[first, second] += 1
+        state.counts.repeats[first, second] += 1
     elif first != second:
         state.eprocess.n_open[first, second] += 1
         state.eprocess.n_open[second, first] += 1

@@ -17,7 +17,6 @@ from duelay.ledger.evidence.batch import (
     ANSWERED,
     MATURED,
     SILENT,
-    look_now,
     settle,
     wait,
 )
@@ -41,9 +40,7 @@ def settle_and_look(
     """Settle all duels that are due at a moment, and look at the evidence."""
     _settle_silent(connection, state, moment)
     _close_due(connection, state, ages, moment)
-    before = state.before_look()
-    look_now(state.eprocess, state.head["asked"] + 1)
-    state.looked(moment, before)
+    state.look_at_evidence(moment)
     state.head["settled"] = moment
 
 

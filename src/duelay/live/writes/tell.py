@@ -21,14 +21,14 @@ from duelay.live.writes.settlement import change_duels, settle_duels
 _MAX_CLOCK_DIFFERENCE = MICRO  # microseconds, between two machines
 
 
-def book_tells(
+def record_answers(
     connection: Connection,
     state: ExperimentState,
     ages: DelayHistogram,
     tells: Sequence[Tell],
     moment: int,
 ) -> None:
-    """Write answers down, count them, and bet on those that settle a duel."""
+    """Write answers to their duels, count them, and settle the duels that they settle."""
     if not tells:
         return
     experiment = state.settings.id
@@ -67,7 +67,7 @@ def book_tells(
             if row["late"] is None:
                 row["late"] = at
                 late.append({"b_id": row["id"], "late": at})
-                state.array("late")[row["first"], row["second"]] += 1
+                state.counts.late[row["first"], row["second"]] += 1
                 state.touch(row["first"], row["second"])
             continue
         tell.result = "counted"
@@ -94,13 +94,13 @@ def book_tells(
 def _count_answer(state: ExperimentState, ages: DelayHistogram, row: dict[str, Any]) -> None:
     """Count an answer of an ordered pair."""
     i, j, won = row["first"], row["second"], int(row["first_won"] == 1.0)
-    state.array("answers")[i, j] += 1
-    state.array("conversions")[i, j] += won
+    state.counts.answers[i, j] += 1
+    state.ledger.conversions[i, j] += won
     if not row["enters"]:
-        state.array("repeated_answers")[i, j] += 1
-        state.array("repeated_conversions")[i, j] += won
+        state.counts.repeated_answers[i, j] += 1
+        state.counts.repeated_conversions[i, j] += won
     else:
-        state.array("given")[i, j] += row["first_won"]
+        state.counts.given[i, j] += row["first_won"]
         if row["number"] <= state.head["closed"] and i != j:  # heard in time, told once closed
             ages.answer_after_all(state, row)
     state.time_buckets.hear(row)

@@ -29,18 +29,18 @@ from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store, is_away, is_busy
-from duelay.live.writes.ask import book_asks
+from duelay.live.writes.ask import assign_duels
 from duelay.live.writes.compaction import compact_due
 from duelay.live.writes.group_commit import MAX_GROUP, Committer, Request
 from duelay.live.writes.requests import Ask, Operation, Settle, Tell
 from duelay.live.writes.settlement import settle_and_look
-from duelay.live.writes.tell import book_tells
+from duelay.live.writes.tell import record_answers
 from duelay.policies.policy import Policy
 
 FRESH = 1.0  # seconds: a pair is chosen by evidence that may be as old as this
 PATIENCE = at_least(30.0)  # seconds that a call waits for a store that is busy or away
 _PAUSE = 0.25  # seconds between two tries
-_MAX_SIZES = 10_000  # that are kept: nobody may ever ask for them
+_MAX_SIZES = 10_000  # sizes of commits that are kept, as they may never be read
 
 
 def unknown_experiment(store: Store, name: str, names: Sequence[str]) -> UnknownExperimentError:
@@ -131,11 +131,11 @@ class Writer(Committer):
             state = state.renew(connection, head)
             ages = DelayHistogram(state.settings.window)
             moment = self._moment(state)
-            state.reach(connection, moment)
+            state.widen_time_buckets(connection, moment)
             for request in group:
                 request.error = None
             tells = [request for request in group if isinstance(request, Tell)]
-            book_tells(connection, state, ages, tells, moment)
+            record_answers(connection, state, ages, tells, moment)
             for request in group:
                 if isinstance(request, Operation):
                     self._operate(request, connection, state, moment)
@@ -143,7 +143,7 @@ class Writer(Committer):
             if is_wanted or moment - head["settled"] >= self._fresh:
                 settle_and_look(connection, state, ages, moment)
                 compact_due(connection, state, moment)
-                state.sweep(connection)
+                state.merge_time_buckets(connection)
             note_winner(connection, state, head["winner"], moment)
             asks = [request for request in group if isinstance(request, Ask)]
             self._ask(connection, state, asks, moment, is_retry=is_retry)
@@ -180,7 +180,7 @@ class Writer(Committer):
             is_old = replica.read_at is None or moment - replica.read_at >= self._fresh
             if is_old or replica.is_outdated(state):
                 replica.read(connection, state, moment)
-        book_asks(connection, state, self._selector, asks, moment, is_retry=is_retry)
+        assign_duels(connection, state, self._selector, asks, moment, is_retry=is_retry)
 
     def _moment(self, state: ExperimentState) -> int:
         """Return the time of a transaction: never before the latest one known."""
