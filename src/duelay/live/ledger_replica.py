@@ -61,16 +61,14 @@ class LedgerReplica:
         query = select(*(duels.c[name] for name in _COLUMNS)).where(
             duels.c.experiment == state.settings.id
         )
-        if self.is_outdated(state):
+        if begins := self.is_outdated(state):
             self._begin(connection, state)
-            asked = connection.execute(
-                query.where(duels.c.number > self._asked).order_by(duels.c.number)
-            ).all()
+        asked = connection.execute(
+            query.where(duels.c.number > self._asked).order_by(duels.c.number)
+        ).all()
+        if begins:
             heard: Sequence[Any] = [row for row in asked if row.told is not None]
         else:
-            asked = connection.execute(
-                query.where(duels.c.number > self._asked).order_by(duels.c.number)
-            ).all()
             heard = connection.execute(
                 query.where(duels.c.place > self._heard).order_by(duels.c.place)
             ).all()

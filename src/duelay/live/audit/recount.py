@@ -24,15 +24,8 @@ from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import read_ages
 from duelay.live.storage.schema import MICRO
 
-COUNTS = (
-    "plays",
-    "conversions",
-    "answers",
-    "late",
-    "repeats",
-    "repeated_answers",
-    "repeated_conversions",
-)
+COUNTS = ("plays", "conversions", "answers", "late", "repeats", "repeated_answers",
+          "repeated_conversions")  # fmt: skip
 SUMS = ("given", "wins", "lead", "n")
 CLOSED = ("closed", "closed_conversions", "closed_answers", "closed_given", "n_open")
 _BY_SILENCE = 2
@@ -80,25 +73,22 @@ class Recount:
 
     def add(self, row: Any) -> None:
         """Add a duel."""
-        i, j = row["first"], row["second"]
+        i, j, counts = row["first"], row["second"], self.pairs
         is_heard, won = row["told"] is not None, int(row["first_won"] == 1.0)
-        self._count("plays", i, j, 1)
-        self._count("answers", i, j, is_heard)
-        self._count("conversions", i, j, won)
-        self._count("late", i, j, row["late"] is not None)
+        counts["plays"][i, j] += 1
+        counts["answers"][i, j] += is_heard
+        counts["conversions"][i, j] += won
+        counts["late"][i, j] += row["late"] is not None
         if not row["enters"]:
-            self._count("repeats", i, j, 1)
-            self._count("repeated_answers", i, j, is_heard)
-            self._count("repeated_conversions", i, j, won)
+            counts["repeats"][i, j] += 1
+            counts["repeated_answers"][i, j] += is_heard
+            counts["repeated_conversions"][i, j] += won
             return
-        self.pairs["given"][i, j] += row["first_won"] or 0.0
+        counts["given"][i, j] += row["first_won"] or 0.0
         if i != j:
             self._bet(row)
             if row["number"] <= self.state.head["closed"]:
                 self._close(row)
-
-    def _count(self, name: str, i: int, j: int, n: int) -> None:
-        self.pairs[name][i, j] += n
 
     def _close(self, row: Any) -> None:
         i, j = row["first"], row["second"]

@@ -106,11 +106,11 @@ def _check_unit(row: Any, had: set[tuple[str, int, int]]) -> Iterator[str]:
     if row["unit"] is None:
         return
     i, j = row["first"], row["second"]
-    taste = (row["unit"], min(i, j), max(i, j))
-    if bool(row["enters"]) == (taste in had):
+    unit_pair = (row["unit"], min(i, j), max(i, j))
+    if bool(row["enters"]) == (unit_pair in had):
         kind = "enters the evidence" if row["enters"] else "does not enter the evidence"
         yield f"duel {row['number']} {kind}, and its unit says otherwise"
-    had.add(taste)
+    had.add(unit_pair)
 
 
 def _check_highest(state: ExperimentState, recount: Recount) -> Iterator[str]:

@@ -122,9 +122,9 @@ def _record(
     state.head["asked"] += 1
     enters = True
     if ask.unit is not None:
-        taste = (ask.unit, min(first, second), max(first, second))
-        enters = taste not in had
-        had.add(taste)
+        unit_pair = (ask.unit, min(first, second), max(first, second))
+        enters = unit_pair not in had
+        had.add(unit_pair)
     state.ledger.plays[first, second] += 1
     if not enters:
         state.counts.repeats[first, second] += 1
