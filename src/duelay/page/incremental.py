@@ -10,12 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from sqlalchemy import Connection, select
 
 from duelay.assumptions import Finding
 from duelay.errors import StoreError
-from duelay.inference.leader import beaten
 from duelay.live import Experiment
 from duelay.live.standing import LiveStanding, stand
 from duelay.live.state import ExperimentState
@@ -132,18 +130,6 @@ def look(experiment: Experiment, *, settles: bool = True) -> Iterator[Experiment
             standing = stand(state, experiment.policy, experiment._latest)
             reader.standing = (place, standing.with_alarms(alarms))
         yield ExperimentSnapshot(connection, state, reader, reader.standing[1], events, now)
-
-
-def rank(standing: LiveStanding) -> list[int]:
-    """Return the arms: the winner or leader, then by how many each beats, the retired last."""
-    beats, lead = beaten(standing.mean), np.zeros(len(standing.arms))
-    if standing.eprocess is not None:
-        lead = standing.eprocess.lead.sum(axis=1)
-    first = standing.leader if standing.is_heard else -1
-    return sorted(
-        range(len(standing.arms)),
-        key=lambda arm: (arm != first, not standing.present[arm], -beats[arm], -lead[arm], arm),
-    )
 
 
 def _settle(experiment: Experiment, reader: Reader) -> None:

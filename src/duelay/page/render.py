@@ -20,6 +20,7 @@ from duelay._core.escaping import in_html
 from duelay._core.timeouts import at_least
 from duelay._version import __version__
 from duelay.page import formats, snippets, view_models
+from duelay.page.advice import format_window
 from duelay.page.api_docs import read_endpoints
 from duelay.page.assets import STATIC, source_of
 from duelay.page.charts import drawing, sparklines
@@ -123,7 +124,7 @@ def experiment_page(
     notice: str = "",
 ) -> str:
     """Write the page of an experiment; `notice` tells the outcome of a form that was just sent."""
-    at = _at(viewer, "e", view.name)
+    at = _at(viewer, "e", view.standing.name)
     return _render(
         "experiment.html",
         viewer,
@@ -143,7 +144,9 @@ def experiment_part(
 
 def pair_page(view: view_models.ExperimentView, pair: view_models.PairView, viewer: Viewer) -> str:
     """Write the page of two arms."""
-    at = _at(viewer, "e", view.name, "pair", str(pair.first.number), str(pair.second.number))
+    at = _at(
+        viewer, "e", view.standing.name, "pair", str(pair.first.number), str(pair.second.number)
+    )
     return _render("pair.html", viewer, view=view, pair=pair, polls=at)
 
 
@@ -169,7 +172,7 @@ def log_page(
         duels=duels,
         filter=filter,
         older=older,
-        outcomes=OUTCOMES if view.feedback == "votes" else OUTCOMES_OF_CONVERSIONS,
+        outcomes=OUTCOMES if view.standing.feedback == "votes" else OUTCOMES_OF_CONVERSIONS,
     )
 
 
@@ -265,6 +268,7 @@ def _make() -> Environment:
         one_in=formats.one_in,
         share=formats.share,
         times=formats.times,
+        window=format_window,
     )
     made.globals.update(
         ADVICE=ADVICE,

@@ -13,9 +13,10 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy import select
 from starlette.routing import Route
 
-from duelay.errors import StoreError
+from duelay.errors import StoreError, UnknownDuelError
 from duelay.live import Experiment
-from duelay.live.standing import pending_of
+from duelay.live.client.protocol import INVALID, UNKNOWN_DUEL
+from duelay.live.standing import StandingReport, pending_of
 from duelay.live.state import read_arms
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
@@ -24,7 +25,7 @@ from duelay.live.storage.store import Store
 from duelay.live.validation import LONGEST, check_word
 from duelay.live.writes.requests import Ask, LiveDuel, Tell
 from duelay.page.incremental import known_alarms
-from duelay.service import admin, models, serializers
+from duelay.service import admin, models
 from duelay.service.context import (
     Caller,
     Here,
@@ -58,17 +59,17 @@ _WORDS = {
 
 def _refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {
-        status: {"model": models.Problem, "description": _WORDS[status]}
+        status: {"model": models.ErrorBody, "description": _WORDS[status]}
         for status in (401, 403, 413, 422, 503, *statuses)
     }
 
 
-@ROUTES.post("/experiments", status_code=201, response_model=models.Standing,
+@ROUTES.post("/experiments", status_code=201, response_model=StandingReport,
           responses=_refused(409), tags=["experiments"])  # fmt: skip
 async def create(body: models.NewExperiment, context: Here, key: Maker) -> Any:
     """Make an experiment."""
     experiment = await admin.make(context, key, body)
-    return JSONResponse(serializers.standing(await context.registry.call(_stand, experiment)), 201)
+    return JSONResponse(await context.registry.call(_report, experiment), 201)
 
 
 @ROUTES.get("/experiments", response_model=models.Experiments, responses=_refused(),
@@ -79,21 +80,21 @@ async def listed(context: Here, key: Caller) -> Any:
     return JSONResponse({"experiments": [row for row in rows if key.covers(row["name"])]})
 
 
-@ROUTES.get("/experiments/{name}", response_model=models.Standing, responses=_refused(404),
+@ROUTES.get("/experiments/{name}", response_model=StandingReport, responses=_refused(404),
          tags=["experiments"])  # fmt: skip
 async def standing(name: str, context: Here, key: Reader) -> Any:
     """Where an experiment stands: who leads, who is declared, counts and estimates."""
     experiment, _ = await context.registry.open(name)
-    return JSONResponse(serializers.standing(await context.registry.call(_stand, experiment)))
+    return JSONResponse(await context.registry.call(_report, experiment))
 
 
-@ROUTES.patch("/experiments/{name}", response_model=models.Standing, responses=_refused(404),
+@ROUTES.patch("/experiments/{name}", response_model=StandingReport, responses=_refused(404),
            tags=["experiments"])  # fmt: skip
-async def change(name: str, body: models.Change, context: Here, key: Keeper) -> Any:
+async def change(name: str, body: models.ExperimentChange, context: Here, key: Keeper) -> Any:
     """Pause, resume, let arms come or go."""
     experiment, _ = await context.registry.open(name)
     await admin.change(context, experiment, body)
-    return JSONResponse(serializers.standing(await context.registry.call(_stand, experiment)))
+    return JSONResponse(await context.registry.call(_report, experiment))
 
 
 @ROUTES.delete("/experiments/{name}", status_code=204, responses=_refused(404),
@@ -134,7 +135,7 @@ async def _read(request: Request, kind: type[B]) -> B:
         raise RequestValidationError(error.errors(include_url=False)) from None
 
 
-@ROUTES.post("/experiments/{name}/duels", response_model=models.Duel | models.Duels,
+@ROUTES.post("/experiments/{name}/duels", response_model=models.DuelAnswer | models.DuelAnswers,
           responses=_refused(404, 409), tags=["duels"],
           openapi_extra=_by_hand(models.Question, "Idempotency-Key", "Authorization"))  # fmt: skip
 async def ask(name: str, request: Request) -> Any:
@@ -203,7 +204,8 @@ async def vote(id: str, body: models.Vote, context: Here, key: Caller) -> Any:
 async def tell_all(name: str, body: models.Answers, context: Here, key: Teller) -> Any:
     """Tell several answers as the news of one moment: nobody looks before all are booked.
 
-    One that is wrong has an `error` in the place of its `status`, and the others count.
+    One that is wrong has an `error` in the place of its `status`, and the others count. Its `code`
+    is "unknown_duel" or "invalid".
     """
     experiment, groups = await context.registry.open(name)
     tells = [_tell_or_error(experiment, each) for each in body.answers]
@@ -213,7 +215,8 @@ async def tell_all(name: str, body: models.Answers, context: Here, key: Teller) 
         error = tell.error if isinstance(tell, Tell) else tell
         status = tell.result if isinstance(tell, Tell) and error is None else "refused"
         context.metrics.tells.labels(status).inc()
-        said = {"status": status} if error is None else {"error": str(error)}
+        code = UNKNOWN_DUEL if isinstance(error, UnknownDuelError) else INVALID
+        said = {"status": status} if error is None else {"error": str(error), "code": code}
         found.append({"id": each.id, **said})
     return JSONResponse({"answers": found})
 
@@ -262,7 +265,7 @@ async def remove_webhook(name: str, id: str, context: Here, key: Keeper) -> Resp
     return Response(status_code=204)
 
 
-@ROUTES.get("/healthz", responses={503: {"model": models.Problem}}, tags=["running it"])
+@ROUTES.get("/healthz", responses={503: {"model": models.ErrorBody}}, tags=["running it"])
 async def health(context: Here) -> Any:
     """Whether kernels are compiled and the store answers."""
     check_warm(context)
@@ -325,12 +328,13 @@ def _check_text(name: str, value: str | None) -> None:
 def _duel(registry: ExperimentRegistry, name: str, found: LiveDuel) -> dict[str, Any]:
     if found.id is not None:
         registry.remember(found.id, name)
-    return serializers.duel(found)
+    return found._asdict()
 
 
-def _stand(experiment: Experiment) -> Any:
+def _report(experiment: Experiment) -> dict[str, Any]:
     """Return the standing with alarms found before; to run the tests takes too long for a call."""
-    return experiment.standing().with_alarms(known_alarms(experiment))
+    standing = experiment.standing().with_alarms(known_alarms(experiment))
+    return StandingReport.of(standing).to_json()
 
 
 def _heads(store: Store) -> list[dict[str, Any]]:
@@ -363,4 +367,4 @@ def _rows(experiment: Experiment, after: int, limit: int) -> list[dict[str, Any]
             duels_after(*columns),
             {"experiment": id, "after": after, "n": limit},
         ).mappings()
-        return [serializers.row(row, arms) for row in rows]
+        return [models.log_row(row, arms) for row in rows]

@@ -119,7 +119,9 @@ async def experiment(browser: BrowserRequest) -> Response:
         return browser.keep(Response(status_code=204))
     write = render.experiment_part if browser.is_part else render.experiment_page
     return await browser.show_shared(
-        view.name, (write.__name__, view.version), lambda viewer: write(view, checked, viewer)
+        view.standing.name,
+        (write.__name__, view.version),
+        lambda viewer: write(view, checked, viewer),
     )
 
 
@@ -131,14 +133,18 @@ async def pair(browser: BrowserRequest) -> Response:
         return browser.keep(Response(status_code=204))
     i, j = browser.request.path_params["first"], browser.request.path_params["second"]
     if i == j or max(i, j) >= len(view.arms):
-        raise RefusedError(404, f"There is no such pair: {view.name} has {len(view.arms)} arms.")
-    there = await browser.open(view.name)
+        raise RefusedError(
+            404, f"There is no such pair: {view.standing.name} has {len(view.arms)} arms."
+        )
+    there = await browser.open(view.standing.name)
     found = await browser.context.view_cache.get(
-        view.name, ("pair", i, j), lambda: build.build_pair(there, i, j)
+        view.standing.name, ("pair", i, j), lambda: build.build_pair(there, i, j)
     )
     write = render.pair_part if browser.is_part else render.pair_page
     return await browser.show_shared(
-        view.name, (write.__name__, i, j, view.version), lambda viewer: write(view, found, viewer)
+        view.standing.name,
+        (write.__name__, i, j, view.version),
+        lambda viewer: write(view, found, viewer),
     )
 
 
@@ -204,7 +210,7 @@ async def do(browser: BrowserRequest) -> Response:
             raise RefusedError(422, f"what: one of {', '.join(changes)}")
         if what == "add" and any(each.name == arm for each in await _present(browser)):
             raise RefusedError(409, f"There is an arm {arm!r} already: nothing has changed.")
-        await admin.change(browser.context, there, models.Change(**changes[what]))
+        await admin.change(browser.context, there, models.ExperimentChange(**changes[what]))
     except (ValidationError, RefusedError, ValueError) as error:
         status, words = _wrong(error)
         view, checked = await _seen(browser)
@@ -230,7 +236,7 @@ async def _seen(
     view = await browser.context.view_cache.get(
         name, ("experiment",), lambda: build.build_experiment(there)
     )
-    heard = f"{view.duels}.{view.heard}.{view.pending}.{view.late}"
+    heard = f"{view.standing.duels}.{view.heard}.{view.pending}.{view.standing.late}"
     return view, browser.context.checks.latest(there, heard)
 
 
