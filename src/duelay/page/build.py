@@ -100,9 +100,8 @@ def build_list(
             found.append(_open_and_list(store, there, name, opened))
         except UnknownExperimentError:  # deleted just now
             continue
-    registry = [experiment._writer for experiment in list(there.values())]
     if names is None:
-        forget_others(store, {(writer.id, writer.created) for writer in registry})
+        forget_others(store, {(each.id, each.created) for each in list(there.values())})
     return found
 
 

@@ -201,4 +201,4 @@ class ListEntry:
     duels: int
     today: int
     pending: int
-    alarms: tuple[str, ...]  # names of tests that alarm, as far as the watcher has seen
+    alarms: tuple[str, ...]  # names of tests that alarm, as far as is known

@@ -1,4 +1,4 @@
-"""Making and changing experiments: the same checks for programs and for people."""
+"""Make and change experiments, with the same checks for programs and for forms of the page."""
 
 from __future__ import annotations
 

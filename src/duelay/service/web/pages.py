@@ -1,4 +1,4 @@
-"""The addresses of the page: what people look at, and the forms that change something."""
+"""The routes of the web pages, and of their forms."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from duelay.errors import UnknownExperimentError
 from duelay.live import Experiment
 from duelay.page import build, duel_log, render, view_models
 from duelay.service import admin, models
+from duelay.service.auth import safe_next
 from duelay.service.errors import RefusedError, cut, in_words, refusal_of
 from duelay.service.keys import ANYBODY, create_key, list_keys, revoke_key
-from duelay.service.sessions import safe_next
-from duelay.service.web.requests import (
+from duelay.service.web.browser import (
     GUARDED,
     BrowserRequest,
     check_token,
@@ -266,7 +266,7 @@ async def make_key(browser: BrowserRequest) -> Response:
         )
     except ValueError as error:
         return await _keys(browser, problem=str(error))
-    context.ring.forget()
+    context.keys.forget()
     there = await context.registry.call(Experiment.names, context.store)
     unknown = [name for name in names if name not in there]
     warning = ""
@@ -277,8 +277,8 @@ async def make_key(browser: BrowserRequest) -> Response:
             "this name."
         )
     if browser.key is ANYBODY:  # who makes the first key is signed in with it
-        await context.registry.call(context.ring.read)
-        found = context.ring.find(made)
+        await context.registry.call(context.keys.read)
+        found = context.keys.find(made)
         assert found is not None
         browser.key, browser.session, browser.is_new = found, context.sessions.begin(found.id), True
     return await _keys(browser, made, warning=warning)
@@ -289,7 +289,7 @@ async def drop_key(browser: BrowserRequest) -> Response:
     """Let a key be good for nothing."""
     _need_keys(browser)
     await browser.context.registry.call(revoke_key, browser.context.store, browser.said("id"))
-    browser.context.ring.forget()
+    browser.context.keys.forget()
     return browser.go(f"{browser.base}/keys")
 
 
@@ -323,9 +323,9 @@ async def login(browser: BrowserRequest) -> Response:
 async def sign_in(browser: BrowserRequest) -> Response:
     """Take a key."""
     context, following = browser.context, safe_next(browser.said("next"), browser.base)
-    if not context.ring.is_fresh:
-        await context.registry.call(context.ring.read)
-    key = context.ring.find(browser.said("key"))
+    if not context.keys.is_fresh:
+        await context.registry.call(context.keys.read)
+    key = context.keys.find(browser.said("key"))
     if key is None:
         await _sleep(_DELAY)
         words = "This is no key that is good here."
