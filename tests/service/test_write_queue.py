@@ -1,4 +1,4 @@
-"""Groups of commits over HTTP."""
+"""The queue of writes of a server."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from duelay.live import Experiment
 from duelay.live.writes import writer
 from duelay.live.writes.group_commit import Committer, Request
 from duelay.live.writes.requests import Ask
-from duelay.service.write_queue import WriteQueue
+from duelay.service.registry import WriteQueue
 from service.served import wait_until
 
 
@@ -80,7 +80,7 @@ def test_sizes_that_nobody_takes_away_are_not_kept_for_ever(tmp_path, monkeypatc
     experiment = Experiment.create(f"sqlite:///{tmp_path}/duels.db", "buttons", ["red", "blue"])
 
     async def ask():
-        found = WriteQueue(experiment._writer)
+        found = WriteQueue(experiment.writer)
         for n in range(1, 6):
             await found.submit(*(Ask(None, None) for _ in range(n)))
         return list(found.sizes)

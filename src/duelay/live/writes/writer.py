@@ -78,13 +78,13 @@ class Writer(Committer):
         self.sizes: deque[int] = deque(maxlen=_MAX_SIZES)  # asks and answers in the latest commits
         self._fresh = round(checks.number("freshness", freshness, least=0) * MICRO)
         self._patience = checks.number("patience", patience, least=0)
-        self._state: ExperimentState | None = None
+        self.state: ExperimentState | None = None
         self._has_warned = False
         self._begin()
 
     def _begin(self) -> None:
         """Drop the state, to read it again, and start a selector with new random numbers."""
-        self._pid, self._state = os.getpid(), None
+        self._pid, self.state = os.getpid(), None
         self._selector = PairSelector(self.policy)
 
     def read_head(self, connection: Connection, *, to_write: bool = False) -> Any:
@@ -127,7 +127,7 @@ class Writer(Committer):
             self._begin()
         with self.store.writing(self._patience) as connection:
             head = self.read_head(connection, to_write=True)
-            state = ExperimentState.load(connection, head) if self._state is None else self._state
+            state = ExperimentState.load(connection, head) if self.state is None else self.state
             state = state.renew(connection, head)
             ages = DelayHistogram(state.settings.window)
             moment = self._moment(state)
@@ -149,7 +149,7 @@ class Writer(Committer):
             self._ask(connection, state, asks, moment, is_retry=is_retry)
             ages.save(connection, self.id)
             state.save(connection, moment)
-        self._state = state
+        self.state = state
 
     def _operate(
         self, act: Operation, connection: Connection, state: ExperimentState, moment: int
@@ -193,7 +193,7 @@ class Writer(Committer):
                 warnings.warn(
                     f"the clock of this process is {in_brief(behind)} behind the latest time of "
                     "the store, which is taken instead: set the clocks of all machines that use it",
-                    stacklevel=7,
+                    stacklevel=8,
                 )
         self._has_warned = behind > 1.0
         return max(now, int(state.head["moment"]))
