@@ -11,6 +11,7 @@ alpha must be greater than 0.5 (Lemma 2's bounds need it), got -1.0
 from __future__ import annotations
 
 __all__ = [
+    "AccessDeniedError",
     "DuelayError",
     "InvalidTypeError",
     "InvalidValueError",
@@ -54,6 +55,10 @@ class UnknownExperimentError(DuelayError, LookupError, ValueError):
 
 class PausedError(DuelayError, RuntimeError):
     """A duel was asked of an experiment that is paused."""
+
+
+class AccessDeniedError(DuelayError, PermissionError):
+    """A service does not accept the key, or the key does not allow the call."""
 
 
 class StoreError(DuelayError, RuntimeError):

@@ -4,7 +4,7 @@ import heapq
 
 import numpy as np
 
-from duelay.live.writes.writer import Operation
+from duelay.live.writes.requests import Settle
 
 
 class Hours:
@@ -22,7 +22,7 @@ class Hours:
 
 def settle(experiment):
     """Settle what is due now, and look."""
-    experiment._writer.submit(Operation(lambda *_: None, settles=True))
+    experiment._writer.submit(Settle())
 
 
 def browser(experiment, hours, n, mu, seed=0, *, every=10.0, mean=300.0, never=0.2, votes=False,

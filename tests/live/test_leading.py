@@ -28,6 +28,6 @@ def test_a_process_chooses_by_what_another_has_heard_though_it_never_looks(tmp_p
             one.tell(duel, "c" if "c" in (duel.first, duel.second) else "first")
         looked = one.standing()
         other.ask()
-        doubts = other._writer._state.eprocess.doubts
+        doubts = other._writer.state.eprocess.doubts
         assert doubts.argmin() == looked.leader == 2
         assert doubts.max() > 0

@@ -10,6 +10,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import select, text
 
+from duelay._core.duration import Duration
 from duelay.live import (
     Experiment,
     Store,
@@ -19,9 +20,13 @@ from duelay.live import (
     forget,
     verify,
 )
+from duelay.live.audit.recount import COUNTS
 from duelay.live.audit.verify import differences
 from duelay.live.storage import schema
+from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.store import VERSIONS, _head
+from duelay.live.writes import compaction
+from duelay.live.writes.requests import Operation
 from live.hours import Hours, book_of, browser, settle
 
 TIED = np.full((3, 3), 0.5)
@@ -117,6 +122,41 @@ def test_forgetting_keeps_all_that_was_told(store):
     assert late.ask().id is not None and verify(store) == ()
 
 
+def _count_wrongly(name):
+    def count(rows, n_arms, right=compaction._count):
+        sums = right(rows, n_arms)
+        sums[name][0, 1] += 1
+        return sums
+
+    return compaction, "_count", count
+
+
+def _forget_evidence(eprocess, news, moment, right=compaction.add_evidence):
+    return right(eprocess, news[1:], moment)
+
+
+MISTAKES = [
+    *((_count_wrongly(name), f"{name} of 'a' over 'b' is") for name in COUNTS),
+    (_count_wrongly("given"), "given of 'a' over 'b' is"),
+    ((compaction, "add_evidence", _forget_evidence), "lead of 'a' over 'b' is"),
+    ((compaction, "fill_silent", lambda eprocess, odds: None), "evidence at gap 0.01 of"),
+    ((DelayHistogram, "bucket", lambda self, row: 0), "answered in age bucket 0 is"),
+    ((DelayHistogram, "add", lambda self, row: None), "asked in age bucket 0 is"),
+]
+
+
+@pytest.mark.parametrize("mistake, words", MISTAKES)
+def test_the_audit_finds_a_mistake_of_the_compaction(tmp_path, monkeypatch, mistake, words):
+    """It shares no code with it: the mistake is also there while the audit runs."""
+    store, hours = tmp_path / "duels.db", Hours()
+    experiment = play(store, hours)
+    hours.pass_by(3600)
+    settle(experiment)
+    monkeypatch.setattr(*mistake)
+    experiment._writer.submit(_forget("45m"))
+    assert any(words in sentence for sentence in verify(store))
+
+
 def test_what_is_open_is_not_forgotten(store):
     experiment = Experiment.create(store, "x", ["a", "b"])
     experiment.ask()
@@ -124,12 +164,11 @@ def test_what_is_open_is_not_forgotten(store):
 
 
 def _forget(after):
-    from duelay._core.duration import Duration
-    from duelay.live.writes.compaction import forget_due
-    from duelay.live.writes.writer import Operation
-
-    return Operation(lambda connection, state, moment: forget_due(connection, state, moment,
-                                                           Duration(after)))  # fmt: skip
+    return Operation(
+        lambda connection, state, moment: compaction.compact_due(
+            connection, state, moment, Duration(after)
+        )
+    )
 
 
 def test_a_declared_experiment_stands_when_all_its_duels_are_forgotten(store):

@@ -16,10 +16,10 @@ from duelay._core.duration import Duration
 from duelay.live import Experiment, Store, verify
 from duelay.live.audit.verify import differences
 from duelay.live.storage import schema
-from duelay.live.storage.time_buckets import MOST, TimeBuckets, merge, wide_enough
+from duelay.live.storage.time_buckets import MAX_BUCKETS, TimeBuckets, merge, wide_enough
 from duelay.live.storage.time_series import asked_since, read_pairs, read_shown, read_totals
-from duelay.live.writes.compaction import forget_due
-from duelay.live.writes.writer import Operation
+from duelay.live.writes.compaction import compact_due
+from duelay.live.writes.requests import Operation
 from live.hours import Hours, book_of, browser, settle
 
 TIED = np.full((3, 3), 0.5)
@@ -144,12 +144,12 @@ def test_silence_has_empty_buckets(store):
 def test_buckets_merge_when_there_would_be_more_than_128(store):
     hours = Hours()
     experiment = make(store, hours)
-    for _ in range(MOST):
+    for _ in range(MAX_BUCKETS):
         experiment.tell(experiment.ask())
         hours.pass_by(MINUTE)
     hours.pass_by(-1e-6)
     settle(experiment)
-    assert read(experiment)[0].asked.tolist() == [1] * MOST
+    assert read(experiment)[0].asked.tolist() == [1] * MAX_BUCKETS
     hours.pass_by(1e-6)
     experiment.ask()
     totals, _, _ = read(experiment)
@@ -166,7 +166,7 @@ def test_an_experiment_that_slept_for_years_wakes_up_with_128_buckets_at_most(st
         hours.pass_by(slept)
         browser(experiment, hours, 5, TIED, every=MINUTE)
         totals, _, _ = read(experiment)
-        assert MOST // 2 <= len(totals.start) <= MOST
+        assert MAX_BUCKETS // 2 <= len(totals.start) <= MAX_BUCKETS
         assert_as_rows_say(experiment)
 
 
@@ -247,7 +247,9 @@ def test_two_processes_count_together(store):
 def forget_after(experiment, after):
     experiment._writer.submit(
         Operation(
-            lambda connection, state, moment: forget_due(connection, state, moment, Duration(after))
+            lambda connection, state, moment: compact_due(
+                connection, state, moment, Duration(after)
+            )
         )
     )
 
@@ -407,8 +409,8 @@ def test_duels_since_a_moment_are_about_right_where_they_are_forgotten(store):
 @settings(deadline=None)
 def test_a_width_is_the_least_that_is_enough(created, age):
     width = wide_enough(created, schema.MINUTE, created + age)
-    assert age // width < MOST
-    assert width == schema.MINUTE or age // (width // 2) >= MOST
+    assert age // width < MAX_BUCKETS
+    assert width == schema.MINUTE or age // (width // 2) >= MAX_BUCKETS
 
 
 def duel(first, second, asked, delay, first_won, enters):

@@ -1,8 +1,10 @@
 """Hand-made views: what the page must show well, without a store behind it."""
 
+import dataclasses
 import math
 import random
 
+from duelay.live.standing import ReportedEstimates, ReportedGuarantee, StandingReport
 from duelay.page import view_models
 
 NOW = 1_794_838_598.0
@@ -212,18 +214,40 @@ def events(*kinds):
     )
 
 
-def experiment(names=("green", "blue", "red", "yellow"), arms=None, **said):
-    arms = arms or tuple(arm(i, name, i) for i, name in enumerate(names))
+def standing(names, **said):
+    """The report of a standing: its matrices are not shown, but what is made of them."""
     given = {
         "name": "checkout button",
         "status": "running",
-        "goal": "decide",
-        "feedback": "conversions",
-        "window": "7 days",
+        "headline": f"{names[0]} leads, and is not yet declared",
+        "leader": names[0],
+        "winner": None,
         "error": 0.05,
+        "confidence": 0.95,
+        "guarantee": ReportedGuarantee("proved", "the coin"),
+        "feedback": "conversions",
+        "policy": "decide",
+        "window": "7d",
+        "now": NOW,
+        "arms": list(names),
+        "present": [True] * len(names),
+        "duels": 8412,
+        "late": 17,
+        "estimates": ReportedEstimates([], [], []),
+        "needed": None,
+        "warnings": [],
+        "alarms": [],
+        **dict.fromkeys(("plays", "conversions", "pending", "repeats", "evidence"), []),
+    }
+    return StandingReport(**{**given, **said})
+
+
+def experiment(names=("green", "blue", "red", "yellow"), arms=None, **said):
+    arms = arms or tuple(arm(i, name, i) for i, name in enumerate(names))
+    given = {
+        "goal": "decide",
         "created": NOW - 9 * DAY,
         "now": NOW,
-        "headline": f"{arms[0].name} leads, and is not yet declared",
         "advice": view_models.Advice(
             "go-on",
             "Go on: about 1,200 more duels, about 3 days at this traffic.",
@@ -231,15 +255,10 @@ def experiment(names=("green", "blue", "red", "yellow"), arms=None, **said):
         ),
         "guarantee": "proved: the coin, and delays that do not depend on who won",
         "weighed": "",
-        "warnings": (),
-        "winner": None,
-        "leader": arms[0].name,
-        "duels": 8412,
         "heard": 1630,
         "pending": 412,
         "silent": 6340,
         "repeats": 30,
-        "late": 17,
         "today": 934,
         "chance_of_none": 0.02,
         "arms": arms,
@@ -251,7 +270,21 @@ def experiment(names=("green", "blue", "red", "yellow"), arms=None, **said):
         "events": events("joined"),
         "version": "v-1",
     }
-    return view_models.ExperimentView(**{**given, **said})
+    ours = {field.name for field in dataclasses.fields(StandingReport)} - {
+        "arms",
+        "evidence",
+        "now",
+        "pending",
+        "repeats",
+        "guarantee",
+    }
+    report = standing([one.name for one in arms], **{n: said.pop(n) for n in ours & set(said)})
+    return view_models.ExperimentView(standing=report, **{**given, **said})
+
+
+def changed(view, **said):
+    """A view whose standing differs."""
+    return dataclasses.replace(view, standing=dataclasses.replace(view.standing, **said))
 
 
 def busy():
@@ -330,7 +363,7 @@ def paused():
         "paused", "It asks for no duels until it is resumed. Answers are still heard."
     )
     said = experiment(
-        ("A", "B"), status="paused", advice=advice, goal="regret", feedback="votes", window=""
+        ("A", "B"), status="paused", advice=advice, goal="regret", feedback="votes", window=None
     )
     return said, checked()
 
@@ -379,7 +412,9 @@ def pair(view=None):
         y_kind="share",
     )
     first, second = view.arms[:2]
-    heard, ties = ((600, 604), (5, 0)) if view.feedback == "votes" else ((268, 213), (0, 0))
+    heard, ties = (
+        ((600, 604), (5, 0)) if view.standing.feedback == "votes" else ((268, 213), (0, 0))
+    )
     return view_models.PairView(
         first, second, view.matrix[0][1], (1204, 1207), (11, 9), heard, (268, 213), ties, (20, 18),
         0.35, 0.557,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from duelay.page import assets
+from duelay.page import render
 
 # What the page has, and what its tests have.
-FOLDERS = [assets._FOLDER / "vendor", Path(__file__).parent / "vendor"]
+FOLDERS = [render._FOLDER / "vendor", Path(__file__).parent / "vendor"]
 LICENCES = {
     "0BSD": "Zero-Clause BSD",
     "MPL-2.0": "Mozilla Public License, version 2.0",
@@ -39,13 +39,13 @@ def test_every_file_of_others_is_told_of_and_has_its_licence(folder):
 
 
 def test_an_address_has_the_digest_of_its_content():
-    for name, asset in assets.STATIC.items():
+    for name, asset in render.STATIC.items():
         assert asset.address == f"/static/{hashlib.sha256(asset.content).hexdigest()[:16]}/{name}"
         assert asset.content_type.split(";")[0] in ("text/css", "text/javascript", "image/svg+xml")
-    assert len(assets.STATIC) == 5
+    assert len(render.STATIC) == 5
 
 
 def test_no_script_of_ours_needs_eval_or_writes_markup():
-    text = assets.STATIC["page.js"].text
+    text = render.STATIC["page.js"].text
     for word in ("innerHTML", "insertAdjacentHTML", "eval(", "new Function", "document.write"):
         assert word not in text

@@ -107,7 +107,9 @@ def ends_of(chart):
 
 def test_arms_and_cells_count_what_the_log_has(busy):
     view, rows = fresh(busy), numbers_of(busy)
-    assert view.duels == len(rows) and view.heard == sum(r["told"] is not None for r in rows)
+    assert view.standing.duels == len(rows) and view.heard == sum(
+        r["told"] is not None for r in rows
+    )
     window = round(7200 * MICRO)
     waits = [r for r in rows if r["told"] is None and r["enters"]
              and view.now * MICRO - r["asked"] <= window]  # fmt: skip
@@ -115,7 +117,7 @@ def test_arms_and_cells_count_what_the_log_has(busy):
     silent = [r for r in rows if r["told"] is None]
     assert view.repeats == sum(not r["enters"] for r in silent) > 0
     assert view.silent == sum(r["enters"] for r in silent) - len(waits) > 0
-    assert view.duels == view.heard + view.pending + view.silent + view.repeats
+    assert view.standing.duels == view.heard + view.pending + view.silent + view.repeats
     for arm in view.arms:
         mine = [r for r in rows if arm.number in (r["first"], r["second"])]
         assert arm.duels == len(mine)
@@ -135,7 +137,7 @@ def test_arms_and_cells_count_what_the_log_has(busy):
 
 def test_the_matrix_is_by_rank_and_shades_by_the_mean_and_how_sure_it_is(busy):
     view, standing = fresh(busy), busy.standing().without_alarms()
-    assert view.leader == view.arms[0].name == standing.arms[standing.leader]
+    assert view.standing.leader == view.arms[0].name == standing.arms[standing.leader]
     for i, row in enumerate(view.matrix):
         for j, cell in enumerate(row):
             if i == j:
@@ -339,19 +341,24 @@ def test_naive_is_far_off_where_answers_are_late_and_one_order_was_shown_more(ur
 
 def test_without_duels_nothing_is_known(url, hours):
     view = build_experiment(make(url, hours))
-    assert (view.duels, view.today, view.leader, view.winner) == (0, 0, None, None)
+    assert (view.standing.duels, view.today, view.standing.leader, view.standing.winner) == (
+        0,
+        0,
+        None,
+        None,
+    )
     assert view.advice.kind == "wait" and charts_of(view) == []
     assert all(arm.mean is None and arm.chance is None for arm in view.arms)
     assert all(cell is None or (cell.mean is None and cell.shade == 0)
                for row in view.matrix for cell in row)  # fmt: skip
-    assert [arm.name for arm in view.arms] == ARMS and view.window == "2 hours"
+    assert [arm.name for arm in view.arms] == ARMS and view.standing.window == "2h"
 
 
 def test_where_nothing_is_heard_it_waits_and_then_something_is_off(url, hours):
     experiment = make(url, hours)
     browser(experiment, hours, 40, MU, never=1.0)
     view = fresh(experiment)
-    assert view.advice.kind == "wait" and view.leader is None and view.chances is None
+    assert view.advice.kind == "wait" and view.standing.leader is None and view.chances is None
     check_charts(view)
     assert build_pair(experiment, 0, 1).corrected is None
     hours.pass_by(3 * 3600.0)
@@ -393,23 +400,25 @@ def test_a_declared_winner_means_stop(url, hours):
     experiment = make(url, hours)
     browser(experiment, hours, 2000, CLEAR)
     view = fresh(experiment)
-    assert view.winner == view.arms[0].name == "red" and view.arms[0].is_winner
-    assert view.advice.kind == "stop" and view.winner in view.advice.words
-    assert view.status == "running" and view.share == 0.0
+    assert view.standing.winner == view.arms[0].name == "red" and view.arms[0].is_winner
+    assert view.advice.kind == "stop" and view.standing.winner in view.advice.words
+    assert view.standing.status == "running" and view.share == 0.0
     assert view.events[0].kind == "declared" and view.arms[0].evidence == 1.0
     assert max(line_of(view.evidence, "red")) >= line_of(view.evidence, "declared")[0]
     check_charts(view)
-    assert view.winner in view.weighed
+    assert view.standing.winner in view.weighed
     experiment.add_arm("late <b>")
     view = fresh(experiment)
-    assert view.winner is None and {"withdrawn", "joined"} <= {event.kind for event in view.events}
+    assert view.standing.winner is None and {"withdrawn", "joined"} <= {
+        event.kind for event in view.events
+    }
     assert view.advice.kind != "stop" and "late <b>" in [arm.name for arm in view.arms]
 
 
 def test_a_pair_of_the_winner_has_its_evidence_and_is_never_unclear(url, hours):
     experiment = make(url, hours, arms=["a", "b"])
     browser(experiment, hours, 2000, np.array([[0.5, 0.75], [0.25, 0.5]]), never=0.0)
-    assert fresh(experiment).winner == "a"
+    assert fresh(experiment).standing.winner == "a"
     best = math.exp(experiment.standing().without_alarms().eprocess.best[0, 1])
     for pair in (build_pair(experiment, 0, 1), build_pair(experiment, 1, 0)):
         assert f"{best:,.0f} times" in pair.words
@@ -421,7 +430,7 @@ def test_retired_arms_come_last(busy):
     view = fresh(busy)
     assert [arm.is_present for arm in view.arms] == [True, True, True, False]
     assert view.arms[-1].name == "red" and view.arms[-1].chance is None
-    assert view.arms[-1].evidence is None and view.leader != "red"
+    assert view.arms[-1].evidence is None and view.standing.leader != "red"
     assert [event.kind for event in view.events][:2] in (["joined", "retired"],
                                                          ["retired", "joined"])  # fmt: skip
     assert all(line.name != "red" for line in view.evidence.lines)
@@ -434,7 +443,7 @@ def test_votes_are_counted_as_they_stand(url, hours):
     experiment = make(url, hours, feedback="votes")
     browser(experiment, hours, 300, MU, votes=True)
     view = fresh(experiment)
-    assert view.feedback == "votes" and view.heard > 200
+    assert view.standing.feedback == "votes" and view.heard > 200
     check_charts(view)
     rows = [r for r in numbers_of(experiment) if {r["first"], r["second"]} == {0, 1}]
     told = [r for r in rows if r["told"] is not None]
@@ -484,7 +493,7 @@ def test_answers_that_came_late_are_found_in_the_log(busy, hours):
 def test_a_paused_one_says_so(busy):
     busy.pause()
     view = fresh(busy)
-    assert view.status == "paused" and view.advice.kind == "paused"
+    assert view.standing.status == "paused" and view.advice.kind == "paused"
 
 
 def test_to_save_regret_nothing_needs_stopping(url, hours):
@@ -502,7 +511,11 @@ def test_duels_that_are_forgotten_still_count(busy, hours):
     fresh(busy)
     forget(busy.store, "2d")
     view = fresh(busy)
-    assert view.duels == before.duels and view.heard == before.heard and view.today == 0
+    assert (
+        view.standing.duels == before.standing.duels
+        and view.heard == before.heard
+        and view.today == 0
+    )
     assert [arm.duels for arm in view.arms] and build_pair(busy, 0, 1).corrected is not None
     check_charts(view)
     checked = diagnose(busy)
@@ -539,7 +552,7 @@ def test_both_kinds_of_stores_show_the_same(store, hours):
     browser(experiment, hours, 60, MU)
     view = fresh(experiment)
     check_charts(view)
-    assert view.duels == 60 and build_pair(experiment, 0, 1).over_time is not None
+    assert view.standing.duels == 60 and build_pair(experiment, 0, 1).over_time is not None
     assert build_list(experiment.store, clock=hours)[0].today == 60
     assert diagnose(experiment).of == 60 and len(read_log(experiment, limit=7)[0]) == 7
 
@@ -569,7 +582,7 @@ def test_what_another_process_wrote_is_seen(busy, hours):
     other.tell(other.ask().id)
     hours.pass_by(2.0)  # evidence may be a second old
     view = fresh(busy)
-    assert view.duels == len(numbers_of(busy))
+    assert view.standing.duels == len(numbers_of(busy))
     twin = busy.standing().without_alarms()
     for row in view.matrix:
         for cell in filter(None, row):
@@ -627,12 +640,12 @@ def test_alarms_that_were_noted_or_found_are_what_is_off(busy):
         )
     view = fresh(busy)
     assert view.advice.kind == "off" and "uneven" in view.advice.words
-    assert "doubtful: order balance" in view.headline
+    assert "doubtful: order balance" in view.standing.headline
     assert build_list(busy.store, clock=busy._writer.clock)[0].alarms == ("order balance",)
     checked = diagnose(busy)  # finds nothing, and is later
     assert not any(test.is_alarm for test in checked.tests)
     view = fresh(busy)
-    assert view.advice.kind == "go-on" and "doubtful" not in view.headline
+    assert view.advice.kind == "go-on" and "doubtful" not in view.standing.headline
 
 
 def test_traffic_that_fell_silent_is_off_until_a_duel_comes(busy, hours):
@@ -651,21 +664,21 @@ def test_a_circle_is_off(url, hours):
     circle = np.array([[0.5, 0.95, 0.05], [0.05, 0.5, 0.95], [0.95, 0.05, 0.5]])
     browser(experiment, hours, 600, circle, never=0.0)
     view = fresh(experiment)
-    assert view.winner is None and view.advice.kind == "off"
+    assert view.standing.winner is None and view.advice.kind == "off"
 
 
 def test_answers_after_the_window_are_off_and_time_is_by_the_clock(url, hours):
     experiment = make(url, hours, window="1m")
     browser(experiment, hours, 100, MU, mean=300.0)
     view = fresh(experiment)
-    assert view.late > 10 and view.advice.kind == "off"
+    assert view.standing.late > 10 and view.advice.kind == "off"
 
 
 def test_beside_late_votes_all_that_were_heard_are_said(url, hours):
     experiment = make(url, hours, window="3m", feedback="votes")
     browser(experiment, hours, 100, MU, mean=300.0, votes=True)
     view = fresh(experiment)
-    assert view.late > 10 and view.advice.kind == "off"
+    assert view.standing.late > 10 and view.advice.kind == "off"
     assert str(view.heard) in view.advice.words
 
 
@@ -675,7 +688,7 @@ def test_units_that_come_again_are_off(url, hours):
           mean=60.0)  # fmt: skip
     view = fresh(experiment)
     assert view.advice.kind == "off"
-    assert view.warnings and view.warnings[0] in view.advice.words
+    assert view.standing.warnings and view.standing.warnings[0] in view.advice.words
 
 
 @pytest.mark.parametrize(
@@ -707,7 +720,7 @@ def test_the_list_has_each_experiment_and_forgets_those_that_are_gone(url, hours
     one.delete()
     again = Experiment.create(one.store, "x", ["c", "d"], clock=hours)
     found = {each.name: each for each in build_list(one.store, clock=hours)}
-    assert found["x"].duels == 0 and build_experiment(again).duels == 0
+    assert found["x"].duels == 0 and build_experiment(again).standing.duels == 0
     assert [each.name for each in build_list(one.store, ["new"], clock=hours)] == ["new"]
 
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from duelay.page.charts import axes, drawing, sparklines
+from duelay.page.charts import axes, drawing
 from duelay.page.view_models import Chart, Line
 from page import sample
 
@@ -147,14 +147,14 @@ def test_a_band_is_one_area_and_one_entry_of_the_legend():
 def test_nothing_is_drawn_of_nothing():
     assert drawing.draw(None) is None
     assert drawing.draw(make_chart(())) is None
-    assert sparklines.draw_counts(()) == sparklines.draw_counts((3,)) == ""
+    assert drawing.draw_counts(()) == drawing.draw_counts((3,)) == ""
 
 
 def test_intervals_reach_as_far_as_the_arms_do():
     near = [sample.arm(0, "a", 1, lower=0.45, upper=0.58)]
-    assert sparklines.find_half_width(near) == 0.1
-    assert sparklines.find_half_width([sample.arm(0, "a", 0)]) == 0.5
-    assert sparklines.find_half_width([sample.arm(0, "a", 1, lower=-0.1, upper=0.6)]) == 0.5
-    dot = re.search(r'cx="([\d.]+)"', sparklines.draw_interval(0.45, 0.55, 0.58, 0.1))
+    assert drawing.find_half_width(near) == 0.1
+    assert drawing.find_half_width([sample.arm(0, "a", 0)]) == 0.5
+    assert drawing.find_half_width([sample.arm(0, "a", 1, lower=-0.1, upper=0.6)]) == 0.5
+    dot = re.search(r'cx="([\d.]+)"', drawing.draw_interval(0.45, 0.55, 0.58, 0.1))
     assert math.isclose(float(dot[1]), 4 + 124 * 0.75)
-    assert "reach" not in sparklines.draw_interval(None, None, None)
+    assert "reach" not in drawing.draw_interval(None, None, None)

@@ -62,7 +62,7 @@ def test_a_failed_assumption_alarms_first_and_is_what_is_off(url):
     assert is_alarm == sorted(is_alarm, reverse=True)
     view = build_experiment(experiment)
     assert view.advice.kind == "off" and "order balance" in view.advice.words
-    assert "doubtful: order balance" in view.headline
+    assert "doubtful: order balance" in view.standing.headline
 
 
 def test_before_any_duel_and_before_any_answer_nothing_is_known(url):

@@ -165,16 +165,16 @@ def test_the_headline_alone_is_announced():
 
 def test_the_headline_is_a_sentence_but_names_stay_as_they_are():
     view, checked = sample.busy()
-    for said, shown in (("nothing has been heard", "Nothing has been heard"),
-                        (f"{view.leader} leads", f"{view.leader} leads")):  # fmt: skip
-        page = render.experiment_page(replace(view, headline=said), checked, EDITOR)
+    leads = f"{view.standing.leader} leads"
+    for said, shown in (("nothing has been heard", "Nothing has been heard"), (leads, leads)):
+        page = render.experiment_page(sample.changed(view, headline=said), checked, EDITOR)
         assert f'aria-live="polite">{shown}<' in page
 
 
 def test_once_a_winner_is_declared_the_badge_says_so():
-    view = replace(sample.busy()[0], winner="green", share=0.05)
+    view = replace(sample.changed(sample.busy()[0], winner="green"), share=0.05)
     for status, shown in (("running", "declared"), ("paused", "paused")):
-        page = render.experiment_page(replace(view, status=status), None, EDITOR)
+        page = render.experiment_page(sample.changed(view, status=status), None, EDITOR)
         assert f'id="status">{shown}<' in page
 
 
@@ -198,7 +198,7 @@ def test_a_new_experiment_keeps_what_was_typed():
 def test_the_log_offers_the_outcomes_that_there_are():
     view = sample.busy()[0]
     for feedback, has in (("conversions", False), ("votes", True)):
-        page = render.log_page(replace(view, feedback=feedback), [], {}, "", EDITOR)
+        page = render.log_page(sample.changed(view, feedback=feedback), [], {}, "", EDITOR)
         assert "<option>late" in page and ("<option>tie" in page) == has
 
 

@@ -44,7 +44,7 @@ def call(made, serve):
     def make(scopes, experiments=None):
         key = create_key(made[0], "k", scopes, experiments)
         started[:] = started or [serve(made[0])]
-        started[0].app.state.context.ring._read_at = -1e9  # or it would be known in two seconds
+        started[0].app.state.context.keys._read_at = -1e9  # or it would be known in two seconds
         return Caller(started[0], key)
 
     return make

@@ -294,8 +294,8 @@ def test_a_check_that_fails_is_logged_and_leaves_what_was_found(monkeypatch, mad
     found = iter(["first"])
     checks, experiment = Checks(), Experiment.open(made, "buttons")
     monkeypatch.setattr("duelay.service.view_cache.diagnostics.diagnose", lambda e: next(found))
-    monkeypatch.setattr("duelay.service.view_cache._SOON", -1.0)
-    monkeypatch.setattr("duelay.service.view_cache._SHARE", 1e9)
+    monkeypatch.setattr("duelay.service.view_cache._MIN_PAUSE", -1.0)
+    monkeypatch.setattr("duelay.service.view_cache._MAX_SHARE", 1e9)
     for version in "ab":
         checks.latest(experiment, version)
         wait_until(lambda: not checks._waiting)
@@ -376,7 +376,7 @@ def test_a_view_that_fails_fails_for_all_who_wait_and_is_tried_again():
 
 
 def test_views_that_are_kept_are_few(monkeypatch):
-    monkeypatch.setattr("duelay.service.view_cache._MOST", 5)
+    monkeypatch.setattr("duelay.service.view_cache._MAX_VIEWS", 5)
 
     async def look():
         view_cache = ViewCache(Threads())

@@ -9,8 +9,8 @@ from sqlalchemy import delete
 from duelay.live import Experiment
 from duelay.live.storage import schema
 from duelay.live.storage.store import open_store
+from duelay.service.auth import HOURS, Session, Sessions, safe_next
 from duelay.service.keys import create_key, revoke_key
-from duelay.service.sessions import HOURS, Session, Sessions, safe_next
 from service.browser_client import HERE, Browser, sent_to
 
 SCOPES = ["ask", "tell", "administer"]
@@ -138,13 +138,13 @@ def test_a_cookie_ends_after_twelve_hours(browser, made, monkeypatch):
 def test_a_key_that_is_revoked_is_out_at_once(browser, made):
     browser.sign_in(made[1])
     other = create_key(made[0], "other", SCOPES)
-    browser.client.app.state.context.ring.forget()  # else it would be known in two seconds
+    browser.client.app.state.context.keys.forget()  # else it would be known in two seconds
     assert browser.get("/e/one").status_code == 200
     assert sent_to(browser.post("/keys/revoke", id=made[1].split("_")[1])) == "/keys"
     assert is_closed(browser)
     browser.sign_in(other)
     revoke_key(made[0], other)
-    browser.client.app.state.context.ring.forget()
+    browser.client.app.state.context.keys.forget()
     assert is_closed(browser)
 
 
@@ -152,7 +152,7 @@ def test_a_store_that_loses_its_keys_is_not_open_to_all(browser, made):
     assert browser.client.get("/experiments").status_code == 401
     with open_store(made[0]).writing() as connection:
         connection.execute(delete(schema.keys))
-    browser.client.app.state.context.ring.forget()
+    browser.client.app.state.context.keys.forget()
     assert browser.client.get("/experiments").status_code == 401
     assert is_closed(browser)
 

@@ -11,7 +11,7 @@ from duelay.live import Experiment, Store
 from duelay.live.events import note
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
-from duelay.service import webhook_table, webhooks
+from duelay.service import webhooks
 from duelay.service.webhooks import WebhookSender
 from live.hours import Hours
 from service.served import wait_until
@@ -69,7 +69,7 @@ def one_round(watcher):
 
 
 def hook(experiment, receiver, path=""):
-    return webhook_table.add_hook(experiment, receiver.url + path, now=lambda: 0.0)
+    return webhooks.add_hook(experiment, receiver.url + path, now=lambda: 0.0)
 
 
 def happen(experiment, *about):
@@ -268,8 +268,8 @@ def test_back_off_begins_anew_after_a_success_and_ends_at_an_hour(local, receive
 
 def test_nobody_there_is_tried_again_and_others_are_told_meanwhile(local, receiver, watch):
     experiment, watcher = Experiment.create(local, "buttons", ARMS), watch(local)
-    webhook_table.add_hook(experiment, "http://127.0.0.1:9/nobody", now=lambda: 0.0)
-    webhook_table.add_hook(experiment, "http://[not an address", now=lambda: 0.0)
+    webhooks.add_hook(experiment, "http://127.0.0.1:9/nobody", now=lambda: 0.0)
+    webhooks.add_hook(experiment, "http://[not an address", now=lambda: 0.0)
     hook(experiment, receiver)
     happen(experiment, "one")
     one_round(watcher)

@@ -39,6 +39,24 @@ def find_leader(
     return max(range(len(mean)), key=lambda arm: (active[arm], first[arm], total[arm]))
 
 
+def rank_arms(
+    mean: NDArray[np.float64],
+    leader: int | None,
+    present: NDArray[np.bool_],
+    scores: NDArray[np.float64] | None = None,
+) -> list[int]:
+    """Return the arms in the order in which every table shows them.
+
+    The leader comes first, and retired arms last. In between, arms are sorted as in `find_leader`.
+    """
+    total = np.where(np.isnan(mean), 0.5, mean).sum(axis=1)
+    first = beaten(mean) if scores is None else scores
+    return sorted(
+        range(len(mean)),
+        key=lambda arm: (arm != leader, not present[arm], -first[arm], -total[arm], arm),
+    )
+
+
 def active_of(policy: Policy, rule: Any, n_arms: int) -> NDArray[np.bool_]:
     """Return which arms a policy has not dropped; refuse anything but one value for each arm."""
     active = np.array(policy.active(rule, n_arms), dtype=np.bool_)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +19,7 @@ from duelay.inference.alarms import find_alarms, in_words
 from duelay.inference.borda_scores import Scores
 from duelay.inference.evidence import Evidence, evidence_of, replay
 from duelay.inference.guarantee import NONE, Guarantee
-from duelay.inference.leader import beaten
+from duelay.inference.leader import beaten, rank_arms
 from duelay.inference.posterior import DuelsLeft, Posterior, opinions
 from duelay.inference.warnings import find_doubts
 from duelay.ledger.evidence.eprocess import EProcess
@@ -273,26 +274,15 @@ class Standing:
     def rows(self) -> list[Row]:
         """Return the rows of the table, one for each arm.
 
-        The leader comes first, then the arms by the number of arms they beat. If the target is
-        Borda's winner, they are sorted by score.
+        The leader comes first, then the arms by the number of arms they beat, and retired arms
+        last. If the target is Borda's winner, they are sorted by score.
         """
-        leader, beats = self.leader, beaten(self.mean)
-        mean, lower, upper, rank = (
-            self.estimate[leader], self.lower[leader], self.upper[leader], beats
-        ) if self.scores is None else (*self.scores[:3], self.scores.score)  # fmt: skip
-        order = sorted(range(len(self.arms)), key=lambda arm: (arm != leader, -rank[arm]))
-        duels = self.plays.sum(axis=1) + self.plays.sum(axis=0) - self.plays.diagonal()
-        return [
-            Row(
-                arm,
-                *_cut_off(mean[arm], lower[arm], upper[arm]),
-                beats=float(beats[arm]),
-                duels=int(duels[arm]),
-                conversions=int(self.conversions[arm].sum()),
-                pending=None if self.pending is None else int(self.pending[arm].sum()),
-            )
-            for arm in order
-        ]
+        leader, scores = self.leader, self.scores
+        mean, lower, upper = (
+            self.estimate[leader], self.lower[leader], self.upper[leader]
+        ) if scores is None else scores[:3]  # fmt: skip
+        order = rank_arms(self.mean, leader, self.present, None if scores is None else scores.score)
+        return make_rows(order, (mean, lower, upper), self)
 
     def plot(self, ax: Axes | None = None, *, kind: str | None = None) -> Axes:
         """Draw the standing; needs matplotlib.
@@ -321,29 +311,54 @@ class Standing:
         return notebook.show_standing(self)
 
     def __str__(self) -> str:
-        rows = []
-        for row in self.rows():
-            share = f"{row.mean:.3f}  [{row.lower:.3f}, {row.upper:.3f}]"
-            if row.arm == self.leader and self.scores is None:
-                share = "leads" if self.is_heard else ""
-            elif math.isnan(row.mean):
-                share = "unheard"
-            waits = "?" if row.pending is None else str(row.pending)
-            name = self.arms[row.arm]
-            if not self.present[row.arm]:
-                name += " (retired)"
-            elif not self.active[row.arm]:
-                name += " (dropped)"
-            counts = [f"{row.beats:g}", str(row.duels), str(row.conversions), waits]
-            rows.append([name, share, *counts])
-        shown = "leader beats it" if self.scores is None else "Borda score"
-        columns = ["arm", shown, "beats", "duels", "conversions", "pending"]
-        lines = [self.headline, table(columns, rows, left=(0, 1))]
+        states = np.where(self.present, np.where(self.active, "", " (dropped)"), " (retired)")
+        names = [f"{arm}{state}" for arm, state in zip(self.arms, states, strict=True)]
+        leads = {self.leader: "leads" if self.is_heard else ""} if self.scores is None else {}
+        title = "leader beats it" if self.scores is None else "Borda score"
+        lines = [self.headline, write_rows(self.rows(), names, leads, title)]
         kind, words = self.guarantee.kind, self.guarantee.words
         lines += [self.weighed] if self.weighed else []
         if kind != "proved":
             lines.append(f"not guaranteed: {words}" if kind == "none" else words)
         return "\n".join([*lines, *(f"warning: {words}" for words in self.warnings)])
+
+
+def make_rows(order: Sequence[int], share: Sequence[Any], counts: Any) -> list[Row]:
+    """Return rows of a table, in an order.
+
+    `share` has the estimates and the ends of their intervals, by arm. `counts` has the arrays
+    `mean`, `plays`, `conversions` and `pending`, as a standing has them.
+    """
+    beats, pending = beaten(counts.mean), counts.pending
+    duels = counts.plays.sum(axis=1) + counts.plays.sum(axis=0) - counts.plays.diagonal()
+    return [
+        Row(
+            arm,
+            *_cut_off(*(values[arm] for values in share)),
+            beats=float(beats[arm]),
+            duels=int(duels[arm]),
+            conversions=int(counts.conversions[arm].sum()),
+            pending=None if pending is None else int(pending[arm].sum()),
+        )
+        for arm in order
+    ]
+
+
+def write_rows(
+    rows: Sequence[Row],
+    names: Sequence[str],
+    shares: Mapping[int, str],
+    title: str = "leader beats it",
+) -> str:
+    """Return rows as a text table; `shares` replaces the estimate of some arms, as the leader's."""
+    cells = []
+    for row in rows:
+        share = f"{row.mean:.3f}  [{row.lower:.3f}, {row.upper:.3f}]"
+        share = shares.get(row.arm, "unheard" if math.isnan(row.mean) else share)
+        waits = "?" if row.pending is None else str(row.pending)
+        counts = [f"{row.beats:g}", str(row.duels), str(row.conversions), waits]
+        cells.append([names[row.arm], share, *counts])
+    return table(["arm", title, "beats", "duels", "conversions", "pending"], cells, left=(0, 1))
 
 
 def _cut_off(mean: float, lower: float, upper: float) -> tuple[float, float, float]:

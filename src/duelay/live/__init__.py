@@ -20,8 +20,7 @@ from duelay.errors import (  # noqa: E402
 from duelay.live.audit.verify import verify  # noqa: E402
 from duelay.live.client.clients import connect, connect_async  # noqa: E402
 from duelay.live.experiment import Experiment  # noqa: E402
-from duelay.live.maintenance import backup, forget  # noqa: E402
-from duelay.live.precompilation import warm_up  # noqa: E402
+from duelay.live.maintenance import backup, forget, warm_up  # noqa: E402
 from duelay.live.standing import LiveStanding  # noqa: E402
 from duelay.live.storage.store import Store  # noqa: E402
 from duelay.live.writes.requests import LiveDuel  # noqa: E402

@@ -1,4 +1,4 @@
-"""The time of a live process, which goes on steadily where the clock of the machine jumps.
+"""A clock that goes on steadily when the clock of the machine jumps.
 
 Windows and delays are lengths of time. If somebody sets the clock an hour ahead, no duel has become
 an hour older. So `SteadyClock` measures the time that has passed by a clock that nobody sets. As
@@ -15,10 +15,10 @@ from collections.abc import Callable
 from duelay._core import forks, timestamps
 from duelay._core.duration import in_brief
 
-_SLACK = 1.0  # seconds: a clock that is set by a network steps by less
-_AT_ONCE = 0.1  # seconds, at the most, between a look at one clock and a look at the other ...
-_TRIES = 5  # ... as far as so many tries give that: a busy machine may stop us in between
-_SLOWLY = 0.05  # seconds a second, towards the machine's clock after a jump
+_MIN_JUMP = 1.0  # seconds: a clock that is set by a network steps by less
+_MAX_GAP = 0.1  # seconds between reading one clock and reading the other ...
+_MAX_TRIES = 5  # ... as far as so many tries give that: a busy machine may stop us in between
+_MAX_DRIFT = 0.05  # seconds a second, towards the machine's clock after a jump
 
 
 def _passed() -> float:
@@ -50,15 +50,15 @@ class SteadyClock:
             gone = max(passed - self._since, 0.0)
             expected = self._at + gone
             off = wall - expected
-            if abs(off) > _SLACK and self.off == 0.0:
+            if abs(off) > _MIN_JUMP and self.off == 0.0:
                 warnings.warn(
                     f"the clock of this machine jumped {'ahead' if off > 0 else 'back'} by "
                     f"{in_brief(abs(off))}, to {timestamps.iso(wall)}: time goes on from "
                     f"{timestamps.iso(expected)}, and moves towards it slowly",
                     stacklevel=2,
                 )
-            if abs(off) > _SLACK:
-                most = _SLOWLY * gone
+            if abs(off) > _MIN_JUMP:
+                most = _MAX_DRIFT * gone
                 expected += min(max(off, -most), most)
                 self.off = wall - expected
             else:
@@ -68,8 +68,8 @@ class SteadyClock:
 
     def _both(self) -> tuple[float, float]:
         """Read both clocks at one moment: what passes in between would look like a jump."""
-        for _ in range(_TRIES):
+        for _ in range(_MAX_TRIES):
             before, wall, after = self._passed(), self._read(), self._passed()
-            if after - before < _AT_ONCE:
+            if after - before < _MAX_GAP:
                 break
         return wall, after

@@ -1,4 +1,4 @@
-"""Events: what happened to an experiment that somebody wants to be told of."""
+"""Events of an experiment, such as a declared winner, which webhooks report."""
 
 from __future__ import annotations
 

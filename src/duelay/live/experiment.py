@@ -1,4 +1,4 @@
-"""A live experiment: a comparison in your own program, shared by many processes.
+"""Live experiments: comparisons in your own program, shared by many processes.
 
 Ask for a duel, show it, and tell whenever an answer comes, from any thread, process or host that
 has the store. What `ask` and `tell` have returned is on the disk.
@@ -6,7 +6,8 @@ has the store. What `ask` and `tell` have returned is on the disk.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,9 @@ from duelay.live.validation import (
     check_word,
     find_policy,
 )
-from duelay.live.writes.requests import Ask, LiveDuel, Tell
-from duelay.live.writes.writer import Batch, Operation, Writer, unknown_experiment
+from duelay.live.writes.group_commit import Batch, Request
+from duelay.live.writes.requests import Ask, LiveDuel, Operation, Settle, Tell
+from duelay.live.writes.writer import Writer, unknown_experiment
 from duelay.logs.history import History
 from duelay.policies import Decide
 from duelay.policies.policy import Policy
@@ -233,7 +235,7 @@ class Experiment:
         the `winner`. An experiment made with a `share` still gives that share of asks a duel.
         """
         request = Ask(check_word("unit", unit), check_word("key", key))
-        duel: LiveDuel = self._writer.submit(request)
+        duel: LiveDuel = self.submit(request)
         return duel
 
     def tell(self, duel: LiveDuel | str, winner: str | None = None, at: Any = None) -> str:
@@ -246,7 +248,7 @@ class Experiment:
         Returns "counted"; "repeated" if this duel was counted before; "late" if its window had
         closed. A duel that was never asked raises `duelay.UnknownDuelError`.
         """
-        answer: str = self._writer.submit(self._tell(duel, winner, at))
+        answer: str = self.submit(self.make_tell(duel, winner, at))
         return answer
 
     def tell_all(self, answers: Iterable[Any]) -> list[str]:
@@ -258,8 +260,8 @@ class Experiment:
         """
         if isinstance(answers, str):
             raise InvalidValueError(f"answers must be a list of ids or of tuples, got {answers!r}")
-        tells = [self._tell(*(each if type(each) is tuple else (each,))) for each in answers]
-        self._writer.submit(Batch(tells))
+        tells = [self.make_tell(*(each if type(each) is tuple else (each,))) for each in answers]
+        self.submit_all(tells)
         wrong = [tell for tell in tells if tell.error is not None]
         if wrong:
             raise type(wrong[0].error)(  # type: ignore[misc]
@@ -268,14 +270,20 @@ class Experiment:
             )
         return [str(tell.result) for tell in tells]
 
-    def _tell(self, duel: Any, winner: Any = None, at: Any = None) -> Tell:
+    def make_tell(self, duel: Any, winner: Any = None, at: Any = None) -> Tell:
+        """Return the request that `tell` submits, with its arguments checked.
+
+        Parameters
+        ----------
+        duel, winner, at : as for `tell`.
+        """
         id = duel.id if isinstance(duel, LiveDuel) else duel
         if not isinstance(id, str) or not id.isascii() or not 0 < len(id) <= 40 or "\0" in id:
             shown = duel if len(repr(duel)) < 100 else f"{repr(duel)[:100]}..."
             raise InvalidValueError(f"duel must be what ask() returned, or its id, got {shown!r}")
         moment = None
         if at is not None:
-            seconds, now = timestamps.seconds("at", at), self._writer.clock()
+            seconds, now = timestamps.seconds("at", at), self.now()
             if seconds > now + _SLACK:
                 raise InvalidValueError(
                     f"at must not lie in the future, got {at!r}, {seconds - now:,.1f} seconds from "
@@ -287,22 +295,26 @@ class Experiment:
     # Looking.
 
     def standing(self, confidence: float | None = None) -> LiveStanding:
-        """Return who leads or is declared, from what is in the store now."""
-        self._writer.submit(Operation(lambda *_: None, settles=True))
-        return self._stand(confidence)
+        """Return who leads or is declared, from what is in the store now.
 
-    def _stand(self, confidence: float | None = None) -> LiveStanding:
-        """Return the standing, as of the last look at the evidence."""
+        It writes: duels that are due are settled first.
+        """
+        self.settle()
         with self.store.reading() as connection:
-            return stand(self._writer.read_state(connection), self.policy, self._latest, confidence)
+            return stand(self._writer.read_state(connection), self.policy, self.latest, confidence)
 
     def history(self) -> History:
         """Return every duel that is kept, and its answer, for `duelay.assumptions`."""
         with self.store.reading() as connection:
             return read_history(connection, self._writer.read_state(connection))
 
-    def _latest(self, n: int) -> History:
-        """Return the latest duels."""
+    def latest(self, n: int) -> History:
+        """Return the latest duels and their answers.
+
+        Parameters
+        ----------
+        n : how many, at the most.
+        """
         with self.store.reading() as connection:
             return read_history(connection, self._writer.read_state(connection), latest=n)
 
@@ -316,14 +328,80 @@ class Experiment:
     @property
     def arms(self) -> tuple[str, ...]:
         """The names of all arms, those that are retired included."""
-        with self.store.reading() as connection:
-            return read_arms(connection, self._writer.read_head(connection)["id"])
+        with self.reading() as (connection, _):
+            return read_arms(connection, self.id)
 
     @property
     def status(self) -> str:
         """``"running"`` or ``"paused"``."""
+        with self.reading() as (_, head):
+            return str(head["status"])
+
+    # For the page, the service and other programs that read tables of the store or group requests.
+
+    @property
+    def id(self) -> int:
+        """The number of the experiment in the store."""
+        return self._writer.id
+
+    @property
+    def created(self) -> int | None:
+        """When it was made, in microseconds; with `id` it tells apart experiments of one name."""
+        return self._writer.created
+
+    @property
+    def writer(self) -> Writer:
+        """What writes the requests of this process, for callers that are not threads."""
+        return self._writer
+
+    def now(self) -> float:
+        """Return the time by the clock of the experiment, in seconds since the epoch."""
+        return float(self._writer.clock())
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[tuple[Connection, Any]]:
+        """Give a connection to read with, and the row of the experiment.
+
+        Raises
+        ------
+        UnknownExperimentError : if the experiment has been deleted.
+        """
         with self.store.reading() as connection:
-            return str(self._writer.read_head(connection)["status"])
+            yield connection, self._writer.read_head(connection)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Give a connection to write with, in a transaction that locks the experiment.
+
+        Raises
+        ------
+        UnknownExperimentError : if the experiment has been deleted.
+        """
+        with self.store.explained(), self.store.writing() as connection:
+            self._writer.read_head(connection, to_write=True)
+            yield connection
+
+    def submit(self, request: Request) -> Any:
+        """Write a request, in one transaction with those of other threads; return its result.
+
+        Parameters
+        ----------
+        request : an ask, a tell or another request.
+        """
+        return self._writer.submit(request)
+
+    def submit_all(self, requests: Sequence[Request]) -> None:
+        """Write requests in one transaction; answers among them are the news of one moment.
+
+        Parameters
+        ----------
+        requests : asks, tells and other requests. Each has its own `outcome()` afterwards.
+        """
+        self._writer.submit(Batch(requests))
+
+    def settle(self) -> None:
+        """Settle duels that are due, and evaluate the evidence."""
+        self.submit(Settle())
 
     # Changing.
 
@@ -342,7 +420,7 @@ class Experiment:
                 note(connection, state.settings.id, kind, "", f"it was {kind}", moment)
             state.head["status"] = status
 
-        self._writer.submit(Operation(do))
+        self.submit(Operation(do))
 
     def add_arm(self, name: str) -> None:
         """Let an arm join, or come back under its own name, with its past.
@@ -362,7 +440,7 @@ class Experiment:
                 return
             _change(connection, state, name, "joined", moment)
 
-        self._writer.submit(Operation(do))
+        self.submit(Operation(do))
 
     def retire_arm(self, name: str) -> None:
         """Ask an arm no more; its open duels are still heard. Two arms must stay.
@@ -384,17 +462,14 @@ class Experiment:
                 raise InvalidValueError(f"two arms must stay, and {there} are all that is left")
             _change(connection, state, name, "retired", moment)
 
-        self._writer.submit(Operation(do))
+        self.submit(Operation(do))
 
     def delete(self) -> None:
         """Remove the experiment and all its duels from the store, for ever."""
-        with self.store.explained(), self.store.writing() as connection:
-            experiment = self._writer.read_head(connection, to_write=True)["id"]
+        with self.writing() as connection:
             for table in schema.TABLES:
-                connection.execute(delete(table).where(table.c.experiment == experiment))
-            connection.execute(
-                delete(schema.experiments).where(schema.experiments.c.id == experiment)
-            )
+                connection.execute(delete(table).where(table.c.experiment == self.id))
+            connection.execute(delete(schema.experiments).where(schema.experiments.c.id == self.id))
 
     def close(self) -> None:
         """Close the connections of this process; nothing is lost without it."""

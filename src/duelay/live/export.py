@@ -1,4 +1,4 @@
-"""Exporting: the duels of a store as a `History`, and as the file that `duelay estimate` reads."""
+"""Read the duels of a store as a `History`, and write the file that `duelay estimate` reads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Following: the ledger of a policy that saves regret, brought up to date from the store's log.
+"""The ledger of a policy that minimises regret, brought up to date from the log of the store.
 
-It begins with the counts of the duels that are closed, and books the open ones; then, from time to
-time, the duels and answers that have come since.
+It begins with the counts of closed duels, and replays the open ones. From time to time it replays
+the duels and answers that have come since.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class LedgerReplica:
         self._asked = self._heard = 0  # how far it has read
         self._ledger: Any = None
         self._rule: Any = None
-        self._cast: Any = None
+        self._arm_set: Any = None
 
     def is_outdated(self, state: ExperimentState) -> bool:
         """Whether arms have come or gone since."""
@@ -51,7 +51,7 @@ class LedgerReplica:
 
     def pick(self, t: int, n: int, rng: np.random.Generator) -> list[tuple[int, int]]:
         """Choose two arms n times, by the ledger as it was read."""
-        shown = self._cast.shown.tolist()
+        shown = self._arm_set.shown.tolist()
         pairs = self.policy.pick(self._rule, self._ledger, t, rng, n)
         return [(shown[first], shown[second]) for first, second in pairs]
 
@@ -61,45 +61,43 @@ class LedgerReplica:
         query = select(*(duels.c[name] for name in _COLUMNS)).where(
             duels.c.experiment == state.settings.id
         )
-        if self.is_outdated(state):
+        if begins := self.is_outdated(state):
             self._begin(connection, state)
-            asked = connection.execute(
-                query.where(duels.c.number > self._asked).order_by(duels.c.number)
-            ).all()
+        asked = connection.execute(
+            query.where(duels.c.number > self._asked).order_by(duels.c.number)
+        ).all()
+        if begins:
             heard: Sequence[Any] = [row for row in asked if row.told is not None]
         else:
-            asked = connection.execute(
-                query.where(duels.c.number > self._asked).order_by(duels.c.number)
-            ).all()
             heard = connection.execute(
                 query.where(duels.c.place > self._heard).order_by(duels.c.place)
             ).all()
-        self._state(asked, heard, state, moment)
+        self._replay(asked, heard, state, moment)
         self._asked, self._heard = state.head["asked"], state.head["heard"]
         self.read_at = moment
 
     def _begin(self, connection: Connection, state: ExperimentState) -> None:
         """Begin with the counts of the closed duels."""
-        cast = ArmSet(state.arms, state.changes, of_all=False)
-        ledger = self.policy.ledger(len(cast.shown), by_clock=True)
+        arm_set = ArmSet(state.arms, state.changes, of_all=False)
+        ledger = self.policy.ledger(len(arm_set.shown), by_clock=True)
         if state.settings.is_vote:
             ledger = for_votes(ledger)
-        there, closed = np.ix_(cast.shown, cast.shown), state.head["closed"]
-        ledger.plays[:] = state.array("closed")[there]
-        ledger.conversions[:] = state.array("closed_conversions")[there]
+        there, closed = np.ix_(arm_set.shown, arm_set.shown), state.head["closed"]
+        ledger.plays[:] = state.counts.closed[there]
+        ledger.conversions[:] = state.counts.closed_conversions[there]
         both = ledger.plays + ledger.conversions
         ledger.news[:] = both.sum(axis=0) + both.sum(axis=1)
         assumed = ledger.assumed
         if isinstance(assumed, Votes):
-            assumed.answers[:] = state.array("closed_answers")[there]
-            assumed.wins[:] = state.array("closed_given")[there]
+            assumed.answers[:] = state.counts.closed_answers[there]
+            assumed.wins[:] = state.counts.closed_given[there]
         elif isinstance(assumed, ByClock):
             ages = read_ages(connection, schema.ages, state.settings.id, len(assumed.ages))
             add_past(assumed, closed, ledger.plays, *ages)
-        self._ledger, self._rule = ledger, self.policy.rule(len(cast.shown))
-        self._cast, self._changes, self._asked = cast, len(state.changes), closed
+        self._ledger, self._rule = ledger, self.policy.rule(len(arm_set.shown))
+        self._arm_set, self._changes, self._asked = arm_set, len(state.changes), closed
 
-    def _state(
+    def _replay(
         self, asked: Sequence[Any], heard: Sequence[Any], state: ExperimentState, moment: int
     ) -> None:
         rows = [*asked, *heard]
@@ -111,7 +109,7 @@ class LedgerReplica:
         first, second, number = (np.array([row[place] for row in rows], dtype=np.int64)
                                  for place in (1, 2, 0))  # fmt: skip
         won: Any = np.array([row.first_won or 0.0 for row in rows])
-        i, j = self._cast.place[first], self._cast.place[second]
+        i, j = self._arm_set.place[first], self._arm_set.place[second]
         is_away, repeats = (i < 0) | (j < 0), ~np.array([row.enters for row in rows], dtype=bool)
         what = np.where(repeats, IS_LEFT_OUT, np.where(is_away, TEACHES, COUNTS))
         i[what != COUNTS] = j[what != COUNTS] = 0

@@ -1,4 +1,4 @@
-"""Upkeep of a store: backup while it runs, and forgetting."""
+"""Back up a store while it runs, fold its old duels, and compile kernels ahead of their use."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from duelay._core import checks
+from duelay._core.jit.background import COMPILER
 from duelay.errors import InvalidValueError, StoreError
 from duelay.live.experiment import Experiment
 from duelay.live.storage.store import Store, open_store
-from duelay.live.writes.compaction import forget_due
-from duelay.live.writes.writer import Operation
+from duelay.live.writes.compaction import compact_due
+from duelay.live.writes.requests import Operation, Settle
+from duelay.precompilation import FEW, sizes
+from duelay.recommendation import GOALS
 
-_PAGES = 2000  # of a backup, between two looks at the progress
+_PAGES_PER_STEP = 2000  # of a backup, between two reports of progress
 
 
 def backup(
@@ -60,7 +64,7 @@ def _copy_sqlite(source: Path, draft: Path, progress: Callable[[float], None]) -
     with sqlite3.connect(source) as old, sqlite3.connect(draft) as new:
         old.execute("BEGIN")  # one moment, however long it takes and whoever writes
         old.execute("SELECT count(*) FROM experiments").fetchone()
-        old.backup(new, pages=_PAGES, progress=tell)
+        old.backup(new, pages=_PAGES_PER_STEP, progress=tell)
         new.execute("PRAGMA journal_mode=DELETE")  # one file
     for connection in (old, new):
         connection.close()
@@ -97,16 +101,30 @@ def forget(
     found = {}
     for each in Experiment.names(store) if name is None else (name,):
         experiment, n, total = Experiment.open(store, each), 1, 0
-        experiment._writer.submit(
-            Operation(lambda *_: None, settles=True)
-        )  # what is due is closed first
+        experiment._writer.submit(Settle())  # what is due is closed first
         while n:
             n = experiment._writer.submit(
                 Operation(
-                    lambda connection, state, moment: forget_due(connection, state, moment, after)
+                    lambda connection, state, moment: compact_due(connection, state, moment, after)
                 )
             )
             total += n
             progress(total)
         found[each] = total
     return found
+
+
+def warm_up(n_arms: int = FEW) -> None:
+    """Compile, or load from disk, what live experiments need, so that no ask is slow at first.
+
+    `n_arms` is the most arms that an experiment will have: from 32 on there is more to compile.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        for goal in GOALS:
+            for n in sizes(n_arms):
+                store = f"{folder}/warm.db"
+                experiment = Experiment.create(store, f"{goal} {n}", n, goal=goal)
+                experiment.tell(experiment.ask())
+                experiment.standing()
+                experiment.close()
+    COMPILER.wait()

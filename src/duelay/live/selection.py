@@ -1,9 +1,9 @@
-"""Choosing: who duels next, by a policy, from what the book and the log say.
+"""Choose the pairs of the next duels, by the policy of the experiment.
 
-A policy that decides reads the evidence of the book. Any other policy has a ledger of its own. The
-ledger is brought up to date from the log of duels once it is older than `freshness`; the study of
-stale evidence in docs/studies.md shows that this costs next to nothing.
-Coins are tossed from fresh entropy in each process.
+A policy that decides reads the evidence in the state of the experiment. Any other policy has a
+ledger of its own. The ledger is brought up to date from the log of duels once it is older than
+`freshness`; the study of stale evidence in docs/studies.md shows that this costs next to nothing.
+The random numbers of each process have a seed of their own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from duelay.policies.policy import Policy
 
 
 class PairSelector:
-    """A policy at work on the book."""
+    """A policy, with what it needs to choose pairs of a live experiment."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -29,11 +29,11 @@ class PairSelector:
         self._n_arms = 0
 
     def goes_on(self, share: float) -> bool:
-        """Toss whether an ask gets a duel though a winner is declared."""
+        """Draw whether an ask gets a duel though a winner is declared."""
         return bool(share > 0.0 and self.rng.random() < share)
 
     def choose(self, state: ExperimentState, n: int) -> list[tuple[int, int]]:
-        """Return n pairs of arms, each in the order to be shown; nothing is written down."""
+        """Return n pairs of arms, each in the order to be shown; nothing is written."""
         t = state.head["asked"] + 1
         if self.replica is not None:
             return self.replica.pick(t, n, self.rng)

@@ -1,11 +1,11 @@
-"""Where a live experiment stands: the standing of a player, from what is in the store."""
+"""The standing of a live experiment, and the report of it that HTTP, clients and the page share."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,8 @@ from duelay.logs.history import History
 from duelay.policies import Decide
 from duelay.policies.policy import Policy
 
-_LATEST = 100_000  # duels that the tests of assumptions look at
-_MOST = 1.0 - 1e-12  # the highest confidence: with a tiny error, 1 - error would round to 1
+_MAX_TESTED_DUELS = 100_000  # duels that the tests of assumptions look at
+_MAX_CONFIDENCE = 1.0 - 1e-12  # with a tiny error, 1 - error would round to 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class LiveStanding(Standing):
         """
         if self.read is None or self.tick == 0:
             return ()
-        history = self.read(_LATEST)
+        history = self.read(_MAX_TESTED_DUELS)
         if history.n == 0:  # all are folded into the counters
             return ()
         declared = None if history.declared is None else history.declared.tick
@@ -105,22 +105,146 @@ class LiveStanding(Standing):
         return super().headline + ("; paused" if self.status == "paused" else "")
 
 
+Matrix = list[list[float | None]]  # None where JSON has no number: nan and infinities
+
+
+@dataclass(frozen=True)
+class ReportedGuarantee:
+    """What holds however often somebody looks, and why."""
+
+    kind: str  # "proved", "measured" or "none"
+    words: str
+
+
+@dataclass(frozen=True)
+class ReportedAlarm:
+    """A test of an assumption that alarms."""
+
+    name: str
+    words: str
+
+
+@dataclass(frozen=True)
+class ReportedEstimates:
+    """How often the row's arm beats the column's, with the ends of an interval for all looks."""
+
+    mean: Matrix
+    lower: Matrix
+    upper: Matrix
+
+
+@dataclass(frozen=True)
+class StandingReport:
+    """Where an experiment stands, as plain data.
+
+    The service sends these fields as JSON and describes them in its OpenAPI schema, clients read
+    them, and the page shows them. Rows of matrices are arms shown first, columns arms shown second.
+    """
+
+    name: str
+    status: Literal["running", "paused"]
+    headline: str
+    leader: str | None
+    winner: str | None
+    error: float
+    confidence: float
+    guarantee: ReportedGuarantee
+    feedback: str
+    policy: str
+    window: str | None
+    now: float  # the latest time known, in seconds since the epoch
+    arms: list[str]
+    present: list[bool]
+    duels: int
+    plays: list[list[int]]
+    conversions: list[list[int]]
+    pending: list[list[int]]
+    repeats: list[list[int]]
+    late: int
+    estimates: ReportedEstimates
+    evidence: list[float | None] | None
+    needed: float | None
+    warnings: list[str]
+    alarms: list[ReportedAlarm]
+
+    @classmethod
+    def of(cls, given: LiveStanding) -> StandingReport:
+        """Return the report of a standing."""
+        evidence, arms, winner = given.evidence, given.arms, given.winner
+        return cls(
+            name=given.name,
+            status="paused" if given.status == "paused" else "running",
+            headline=given.headline,
+            leader=arms[given.leader] if given.is_heard else None,
+            winner=None if winner is None else arms[winner],
+            error=given.error,
+            confidence=given.confidence,
+            guarantee=ReportedGuarantee(given.guarantee.kind, given.guarantee.words),
+            feedback=given.feedback,
+            policy=given.policy,
+            window=None if given.window is None else str(given.window),
+            now=given.now,
+            arms=list(arms),
+            present=given.present.tolist(),
+            duels=given.tick,
+            plays=given.plays.tolist(),
+            conversions=given.conversions.tolist(),
+            pending=[] if given.pending is None else given.pending.tolist(),
+            repeats=[] if given.repeats is None else given.repeats.tolist(),
+            late=given.late,
+            estimates=ReportedEstimates(
+                _finite(given.mean), _finite(given.lower), _finite(given.upper)
+            ),
+            evidence=None if evidence is None else _finite(evidence.arm),
+            needed=None if evidence is None else _finite(evidence.level),
+            warnings=list(given.warnings),
+            alarms=[ReportedAlarm(alarm.name, str(alarm)) for alarm in given.alarms],
+        )
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> StandingReport:
+        """Return the report that a service has sent; fields of later versions are left out."""
+        said = {field.name: found[field.name] for field in fields(cls)}
+        said["guarantee"] = _known(ReportedGuarantee, found["guarantee"])
+        said["estimates"] = _known(ReportedEstimates, found["estimates"])
+        said["alarms"] = [_known(ReportedAlarm, alarm) for alarm in found["alarms"]]
+        return cls(**said)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as JSON has them; matrices are not copied."""
+        return vars(self) | {
+            "guarantee": vars(self.guarantee),
+            "estimates": vars(self.estimates),
+            "alarms": [vars(alarm) for alarm in self.alarms],
+        }
+
+
+def _known(kind: Any, found: Mapping[str, Any]) -> Any:
+    return kind(**{field.name: found[field.name] for field in fields(kind)})
+
+
+def _finite(values: Any) -> Any:
+    """Return numbers as lists, with None for those that are not finite."""
+    numbers = np.asarray(values, dtype=np.float64)
+    found: Any = np.where(np.isfinite(numbers), numbers, np.array(None))
+    return found.tolist()
+
+
 def stand(
     state: ExperimentState,
     policy: Policy,
     read: Callable[[int], History],
     confidence: float | None = None,
 ) -> LiveStanding:
-    """Return the standing of a book."""
+    """Return the standing of an experiment, from its state."""
     settings, eprocess, ledger = state.settings, state.eprocess, state.ledger
-    confidence = min(1.0 - settings.error, _MOST) if confidence is None else confidence
+    confidence = min(1.0 - settings.error, _MAX_CONFIDENCE) if confidence is None else confidence
     confidence = checks.number("confidence", confidence, above=0, below=1)
     estimates = ledger.estimates()
     is_deciding = isinstance(policy, Decide)
     share = shares(eprocess.joined, has_room=True)
     lower, upper = of_shares(eprocess.seen, 1.0 - confidence, share)
     k = len(state.arms)
-    more: dict[str, Any] = {"repeats": state.array("repeats"), "read": read}
     return LiveStanding(
         arms=state.arms,
         tick=state.head["asked"],
@@ -152,7 +276,8 @@ def stand(
         policy=settings.policy,
         window=settings.window,
         now=state.head["moment"] / MICRO,
-        **more,
+        repeats=state.array("repeats"),
+        read=read,
     )
 
 

@@ -1,16 +1,16 @@
-"""The book: what a process knows of one experiment, read from the store and written back.
+"""The state of one experiment in the memory of a process, read from the store and written back.
 
-It holds the counters and the evidence of every ordered pair as arrays: the same `EProcess` that a
-player has, so that the same kernels bet, look and choose. Each row of `pairs` has the version at
-which it was written; a process reads again what others have written since. A process locks the
-experiment's row before it changes the book. So it has the latest version, and it writes its changes
-in the same transaction.
+It holds the counters and the evidence of every ordered pair as arrays. The evidence is the same
+`EProcess` that a player has, so that the same kernels update and evaluate it and choose pairs. Each
+row of `pairs` has the version at which it was written; a process reads again what others have
+written since. A process locks the row of the experiment before it changes the state. So it has the
+latest version, and it writes its changes in the same transaction.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from sqlalchemy import Connection, delete, select
 from duelay._core.duration import Duration
 from duelay.ledger import Ledger, open_ledger
 from duelay.ledger.arms import change_arm, reopen
-from duelay.ledger.evidence.batch import doubt_anew, touch_all
+from duelay.ledger.evidence.batch import doubt_anew, look_now, touch_all
 from duelay.ledger.evidence.eprocess import PATH, EProcess, start_eprocess
 from duelay.ledger.evidence.silence import fill_silent
 from duelay.ledger.evidence.stopping import NOBODY, needed
@@ -28,15 +28,31 @@ from duelay.live.storage.schema import MICRO
 from duelay.live.storage.time_buckets import TimeBuckets, merge, wide_enough
 from duelay.logs.arm_changes import Change, joined_of, present_of
 
-_COUNTS = ("answers", "late", "repeats", "repeated_answers", "repeated_conversions", "closed",
-           "closed_conversions", "closed_answers", "passed")  # fmt: skip
-_SUMS = ("given", "closed_given")
 _OF_EPROCESS = ("wins", "lead", "n", "n_open", "log_evidence", "best", "seen")
 _OF_LEDGER = ("plays", "conversions")
 _SCALARS = {  # fields of `EProcess`, and their columns in `experiments`
     "kappa": "kappa", "refit": "refit", "matured": "n_matured", "answered": "n_answered",
     "n_heard": "n_heard", "delays": "delays", "declared": "declared", "stride": "stride",
 }  # fmt: skip
+
+
+class PairCounts(NamedTuple):
+    """Columns of `pairs` that neither the ledger nor the evidence has, (K, K) each."""
+
+    answers: NDArray[np.int64]
+    late: NDArray[np.int64]
+    repeats: NDArray[np.int64]
+    repeated_answers: NDArray[np.int64]
+    repeated_conversions: NDArray[np.int64]
+    closed: NDArray[np.int64]
+    closed_conversions: NDArray[np.int64]
+    closed_answers: NDArray[np.int64]
+    passed: NDArray[np.int64]  # when the evidence first was enough; 0 if it never was
+    given: NDArray[np.float64]
+    closed_given: NDArray[np.float64]
+
+
+_COLUMNS = (*PairCounts._fields, *_OF_EPROCESS, *_OF_LEDGER)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +91,7 @@ class ExperimentState:
         self.head: dict[str, Any] = dict(head)
         self.version = -1
         self.ledger = _start(settings, arms, changes)
-        self.more = _more(len(arms))
+        self.counts = _start_counts(len(arms))
         self.dirty: set[tuple[int, int]] = set()  # ordered pairs that are to be written
         self.time_buckets = TimeBuckets(
             head["created"], head["width"]
@@ -104,13 +120,13 @@ class ExperimentState:
         """Return a column of `pairs` as an array over all ordered pairs, (K, K)."""
         if name in _OF_EPROCESS:
             return np.asarray(getattr(self.eprocess, name))
-        return np.asarray(getattr(self.ledger, name) if name in _OF_LEDGER else self.more[name])
+        return np.asarray(getattr(self.ledger if name in _OF_LEDGER else self.counts, name))
 
     # Reading.
 
     @classmethod
     def load(cls, connection: Connection, head: Any) -> ExperimentState:
-        """Return the whole book."""
+        """Read the state of an experiment."""
         experiment = head["id"]
         arms = read_arms(connection, experiment)
         state = cls(_settings(head), head, arms, read_changes(connection, experiment, arms))
@@ -120,7 +136,7 @@ class ExperimentState:
         return state
 
     def renew(self, connection: Connection, head: Any) -> ExperimentState:
-        """Bring the book to the version of `head`; return it, or a new one if arms came or went."""
+        """Bring it to the version of `head`; return it, or a new state if arms came or went."""
         if head["changes"] != len(self.changes) or self.version < 0:
             return ExperimentState.load(connection, head)
         if head["version"] != self.version:
@@ -147,11 +163,11 @@ class ExperimentState:
         if rows:  # column by column: with 300 arms there may be 90,000 rows
             columns = dict(zip(pairs.c.keys(), zip(*rows, strict=True), strict=True))
             i, j = (np.array(columns[name], dtype=np.int64) for name in ("first", "second"))
-            for name in (*_COUNTS, *_SUMS, *_OF_EPROCESS, *_OF_LEDGER):
+            for name in _COLUMNS:
                 self.array(name)[i, j] = [value or 0 for value in columns[name]]
             wealth = np.frombuffer(b"".join(columns["wealth"]), dtype="<f8")
             self.eprocess.wealth[i, j] = wealth.reshape(len(rows), -1)
-            touch_all(self.eprocess, i, j)  # the next look takes in what others have booked
+            touch_all(self.eprocess, i, j)  # the next look takes in what others have written
         doubt_anew(
             self.eprocess
         )  # pairs are chosen, and a leader named, by doubts: also before a look
@@ -173,7 +189,7 @@ class ExperimentState:
 
     # Changing.
 
-    def reach(self, connection: Connection, moment: int) -> None:
+    def widen_time_buckets(self, connection: Connection, moment: int) -> None:
         """Let the buckets of time reach a moment, before anything is counted."""
         created, width = self.head["created"], self.head["width"]
         wide = wide_enough(created, width, moment)
@@ -185,7 +201,7 @@ class ExperimentState:
                 connection, times, self.time_buckets.minutes, times.c.experiment == self.settings.id
             )
 
-    def sweep(self, connection: Connection) -> None:
+    def merge_time_buckets(self, connection: Connection) -> None:
         """Merge narrower buckets of the pairs of one more arm: all arms at once take too long."""
         arm, pairs = self.head["swept"], schema.pair_times
         if arm < len(self.arms):
@@ -197,33 +213,29 @@ class ExperimentState:
         """Note that an ordered pair and its reverse must be written: a duel changes both."""
         self.dirty |= {(i, j), (j, i)}
 
-    def looked(self, moment: int, before: dict[str, NDArray[Any]]) -> None:
-        """Note what a look has changed."""
-        eprocess = self.eprocess
+    def look_at_evidence(self, moment: int) -> None:
+        """Evaluate the evidence when all news of a moment is in; a winner may be declared."""
+        eprocess, names = self.eprocess, ("log_evidence", "best", "seen")
+        before = [getattr(eprocess, name).copy() for name in names]
+        look_now(eprocess, self.head["asked"] + 1)
         changed = np.zeros(eprocess.best.shape, dtype=bool)
-        for name, values in before.items():
+        for name, values in zip(names, before, strict=True):
             changed |= values != getattr(eprocess, name)
         for i, j in np.argwhere(changed).tolist():
             self.dirty.add((i, j))
-            if not self.more["passed"][i, j] and eprocess.best[i, j] >= eprocess.level:
+            if not self.counts.passed[i, j] and eprocess.best[i, j] >= eprocess.level:
                 if eprocess.best[i, j] >= needed(eprocess, i, j):
-                    self.more["passed"][i, j] = moment
+                    self.counts.passed[i, j] = moment
         winner = self.winner
         if winner != self.head["winner"]:
             self.head |= {"winner": winner, "declared_at": None if winner is None else moment}
 
-    def before_look(self) -> dict[str, NDArray[Any]]:
-        """Return what a look may change."""
-        return {
-            name: getattr(self.eprocess, name).copy() for name in ("log_evidence", "best", "seen")
-        }
-
     def change(self, arm: str, kind: str, moment: int) -> None:
-        """Let an arm come or go; nobody is declared any longer."""
+        """Add, bring back or retire an arm; a declaration is withdrawn."""
         change = Change(self.head["asked"], arm, kind, moment / MICRO)
         if arm not in self.arms:
             self.arms = (*self.arms, arm)
-            self.more = {name: np.pad(values, (0, 1)) for name, values in self.more.items()}
+            self.counts = PairCounts._make(np.pad(values, (0, 1)) for values in self.counts)
         number, joins = self.arms.index(arm), kind == "joined"
         self.ledger = change_arm(self.ledger, number, joins=joins, error=self.settings.error)
         self.changes = (*self.changes, change)
@@ -248,9 +260,7 @@ class ExperimentState:
 
     def _rows(self) -> list[dict[str, Any]]:
         """Return the rows of the pairs that are to be written."""
-        arrays = [
-            (name, self.array(name)) for name in (*_COUNTS, *_SUMS, *_OF_EPROCESS, *_OF_LEDGER)
-        ]
+        arrays = [(name, self.array(name)) for name in _COLUMNS]
         rows = []
         for i, j in sorted(self.dirty):
             row = {name: values[i, j].item() for name, values in arrays}
@@ -323,17 +333,24 @@ def _settings(head: Any) -> Settings:
     return Settings(**values)
 
 
-def _start(settings: Settings, arms: tuple[str, ...], changes: tuple[Change, ...]) -> Ledger:
-    """Return an empty ledger that bets, for these arms."""
+def start_evidence(settings: Settings, n_arms: int) -> EProcess:
+    """Return the evidence before the first duel."""
     window = None if settings.window is None else float(settings.window)
-    eprocess = start_eprocess(settings.error, window, len(arms), by_clock=True)
-    eprocess = eprocess._replace(is_vote=settings.is_vote)
+    eprocess = start_eprocess(settings.error, window, n_arms, by_clock=True)
+    return eprocess._replace(is_vote=settings.is_vote)
+
+
+def _start(settings: Settings, arms: tuple[str, ...], changes: tuple[Change, ...]) -> Ledger:
+    """Return an empty ledger with evidence, for these arms."""
+    eprocess = start_evidence(settings, len(arms))
     if changes:
         joined, present = joined_of(arms, changes), present_of(arms, changes)
         eprocess = reopen(eprocess._replace(joined=joined, present=present), settings.error)
     return open_ledger(eprocess, len(arms), "coin", self_duels=settings.self_duels)
 
 
-def _more(k: int) -> dict[str, NDArray[Any]]:
-    counts = {name: np.zeros((k, k), dtype=np.int64) for name in _COUNTS}
-    return counts | {name: np.zeros((k, k)) for name in _SUMS}
+def _start_counts(k: int) -> PairCounts:
+    kinds = {"given": np.float64, "closed_given": np.float64}
+    return PairCounts._make(
+        np.zeros((k, k), dtype=kinds.get(name, np.int64)) for name in PairCounts._fields
+    )

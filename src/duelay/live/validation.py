@@ -1,4 +1,4 @@
-"""Making an experiment: which policy, and which names are refused."""
+"""Check what an experiment is created with: its policy, names, and lengths of time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from duelay.recommendation import recommend
 
 WINDOW, ERROR = "14d", 0.05  # where nothing else is said
 LONGEST = 200  # characters of a name, a unit or a key
-_MOST_TIME = Duration("36500d")
+_MAX_LENGTH = Duration("36500d")
 
 
 def find_policy(
@@ -102,8 +102,8 @@ def check_votes(arms: Iterable[str]) -> None:
 def check_length(name: str, given: Any) -> Duration:
     """Return a length of time; refuse one that is too long for microseconds in 64 bits."""
     length = checks.duration(name, given)
-    if float(length) > float(_MOST_TIME):
-        raise InvalidValueError(f"{name} must be at most {_MOST_TIME}, got {given!r}")
+    if float(length) > float(_MAX_LENGTH):
+        raise InvalidValueError(f"{name} must be at most {_MAX_LENGTH}, got {given!r}")
     return length
 
 

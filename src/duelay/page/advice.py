@@ -176,16 +176,14 @@ def format_length(seconds: float) -> str:
     return "less than a minute"
 
 
-def format_window(window: Duration | None) -> str:
-    """Return a window as text, exactly; empty for None.
+def format_window(window: str) -> str:
+    """Return a window as text, exactly.
 
-    >>> [format_window(Duration(text)) for text in ("14d", "90m", "24h", "1m30s", "250ms")]
+    >>> [format_window(text) for text in ("14d", "90m", "24h", "1m30s", "250ms")]
     ['14 days', '90 minutes', '1 day', '90 seconds', '250ms']
     """
-    if window is None:
-        return ""
     for size, name in (*_UNITS[3:], (1.0, "second")):
-        n = float(window) / size
+        n = float(Duration(window)) / size
         if n == round(n) and n >= 1:
             return f"{n:,.0f} {name}{'s' if n != 1 else ''}"
-    return str(window)
+    return window

@@ -15,12 +15,14 @@ import numpy as np
 
 from duelay.errors import UnknownExperimentError
 from duelay.inference.alarms import REMARKS
+from duelay.inference.leader import rank_arms
 from duelay.live import Experiment
+from duelay.live.standing import StandingReport
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store
 from duelay.live.storage.time_series import Totals, asked_since, read_totals
 from duelay.page import view_models
-from duelay.page.advice import DAY, advise, format_window
+from duelay.page.advice import DAY, advise
 from duelay.page.charts.series import (
     MAX_ARMS_PER_CHART,
     colour_of,
@@ -31,7 +33,7 @@ from duelay.page.charts.series import (
     make_pending_chart,
 )
 from duelay.page.formats import times
-from duelay.page.incremental import ExperimentSnapshot, forget_others, look, rank
+from duelay.page.incremental import ExperimentSnapshot, forget_others, look
 
 _MAX_MATRIX_ARMS = 30
 _MAX_SPARKLINE_POINTS = 40
@@ -98,9 +100,8 @@ def build_list(
             found.append(_open_and_list(store, there, name, opened))
         except UnknownExperimentError:  # deleted just now
             continue
-    registry = [experiment._writer for experiment in list(there.values())]
     if names is None:
-        forget_others(store, {(writer.id, writer.created) for writer in registry})
+        forget_others(store, {(each.id, each.created) for each in list(there.values())})
     return found
 
 
@@ -162,33 +163,24 @@ def _build_view(seen: ExperimentSnapshot) -> view_models.ExperimentView:
     today, totals = _count_today(seen), read_totals(seen.connection, seen.id)
     pending = _count_pending(seen)
     repeats = int((state.array("repeats") - state.array("repeated_answers")).sum())
-    order = rank(standing)
+    leader = standing.leader if standing.is_heard else None
+    order = rank_arms(standing.mean, leader, standing.present)
     arms = _build_arms(seen, order)
     shown = order[:MAX_ARMS_PER_CHART]
     present = [arm for arm in shown if standing.present[arm]]
     none = _clip_share(1.0 - float(standing.chances.sum())) if standing.is_heard else None
     return view_models.ExperimentView(
-        name=settings.name,
-        status=head["status"],
+        standing=StandingReport.of(standing),
         goal=settings.goal,
-        feedback=settings.feedback,
-        window=format_window(settings.window),
-        error=settings.error,
         created=settings.created / MICRO,
         now=seen.now,
-        headline=standing.headline,
         advice=advise(seen, today, totals),
         guarantee=_describe_guarantee(seen),
         weighed=_explain_intervals(seen),
-        warnings=standing.warnings,
-        winner=None if standing.winner is None else standing.arms[standing.winner],
-        leader=standing.arms[standing.leader] if standing.is_heard else None,
-        duels=head["asked"],
         heard=head["heard"],
         pending=pending,
         silent=head["asked"] - head["heard"] - pending - repeats,
         repeats=repeats,
-        late=standing.late,
         today=today,
         chance_of_none=none,
         arms=arms,

@@ -32,13 +32,13 @@ def diagnose(experiment: Experiment) -> Diagnostics:
 
     Alarms among them appear in every later `duelay.page.build.build_experiment`.
     """
-    history = experiment._latest(min(_MAX_DUELS, _MAX_DUELS_TIMES_ARMS // len(experiment.arms)))
+    history = experiment.latest(min(_MAX_DUELS, _MAX_DUELS_TIMES_ARMS // len(experiment.arms)))
     found, why = (None, "nothing is known of the delays: no duel has been asked")
     if history.n:
         found, why = find_delays(history)
     curve = None if found is None else found.curve
     checked = Diagnostics(
-        at=float(experiment._writer.clock()),
+        at=experiment.now(),
         of=history.n,
         delays=None if found is None else _make_delay_chart(found, history),
         never=None if curve is None else float(curve.never),

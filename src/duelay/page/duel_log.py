@@ -47,10 +47,9 @@ def read_log(
     ValueError : if `outcome` is unknown.
     """
     duels = schema.duels
-    with experiment.store.reading() as connection:
-        head = experiment._writer.read_head(connection)
+    with experiment.reading() as (connection, head):
         arms = read_arms(connection, head["id"])
-        now = max(round(experiment._writer.clock() * MICRO), head["moment"])
+        now = max(round(experiment.now() * MICRO), head["moment"])
         end = head["asked"] + 1 if before is None else min(before, head["asked"] + 1)
         start = max(end - _MAX_DUELS_PER_CALL, head["forgotten"] + 1)
         closes = None if head["window"] is None else now - head["window"]

@@ -1,4 +1,4 @@
-"""Reading an experiment for its page: what is new since the last look, not all of it again."""
+"""Incremental reads of an experiment for its page: only what has changed since the last one."""
 
 from __future__ import annotations
 
@@ -10,19 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from sqlalchemy import Connection, select
 
 from duelay.assumptions import Finding
 from duelay.errors import StoreError
-from duelay.inference.leader import beaten
 from duelay.live import Experiment
 from duelay.live.standing import LiveStanding, stand
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store
-from duelay.live.writes.writer import Operation
 from duelay.page import view_models
 
 _EVERY = 1.0  # seconds: silence is settled at most so often
@@ -53,10 +50,9 @@ _READERS_LOCK = threading.Lock()
 
 def reader_of(experiment: Experiment) -> Reader:
     """Return what this process has read of an experiment."""
-    writer = experiment._writer
     with _READERS_LOCK:
         there = _READERS.setdefault(experiment.store, {})
-        return there.setdefault((writer.id, writer.created), Reader())
+        return there.setdefault((experiment.id, experiment.created), Reader())
 
 
 def forget_others(store: Store, kept: set[tuple[int, int | None]]) -> None:
@@ -110,58 +106,44 @@ class ExperimentSnapshot:
 @contextlib.contextmanager
 def look(experiment: Experiment, *, settles: bool = True) -> Iterator[ExperimentSnapshot]:
     """Give an experiment as it is now; with `settles`, silence that is due is settled first."""
-    reader, writer = reader_of(experiment), experiment._writer
+    reader = reader_of(experiment)
     if settles:
         _settle(experiment, reader)
-    with reader.lock, experiment.store.reading() as connection:
-        head = writer.read_head(connection)
+    with reader.lock, experiment.reading() as (connection, head):
         state = reader.state
         if state is None:
             state = ExperimentState.load(connection, head)
         else:
             state = state.renew(connection, head)
-        # This book is only read: no look needs the list of touched pairs, which would only grow.
+        # Nothing settles this state, so the list of touched pairs would only grow.
         state.eprocess.n_touched[0] = 0
         state.eprocess.is_touched[:] = False
         reader.state = state
-        now = max(float(writer.clock()), head["moment"] / MICRO)
-        events = _read_events(connection, writer.id)
+        now = max(experiment.now(), head["moment"] / MICRO)
+        events = _read_events(connection, experiment.id)
         alarms = _alarms(reader.checked, events)
         place = (dict(head), [(alarm.name, alarm.sentence) for alarm in alarms])
         if reader.standing is None or reader.standing[0] != place:
-            standing = stand(state, experiment.policy, experiment._latest)
+            standing = stand(state, experiment.policy, experiment.latest)
             reader.standing = (place, standing.with_alarms(alarms))
         yield ExperimentSnapshot(connection, state, reader, reader.standing[1], events, now)
 
 
-def rank(standing: LiveStanding) -> list[int]:
-    """Return the arms: the winner or leader, then by how many each beats, the retired last."""
-    beats, lead = beaten(standing.mean), np.zeros(len(standing.arms))
-    if standing.eprocess is not None:
-        lead = standing.eprocess.lead.sum(axis=1)
-    first = standing.leader if standing.is_heard else -1
-    return sorted(
-        range(len(standing.arms)),
-        key=lambda arm: (arm != first, not standing.present[arm], -beats[arm], -lead[arm], arm),
-    )
-
-
 def _settle(experiment: Experiment, reader: Reader) -> None:
     """Settle silence that is due, at most once a second; skip it where no duel is open."""
-    now, writer = _passed(), experiment._writer
+    now = _passed()
     with reader.lock:
         if now - reader.settled < _EVERY:
             return
         reader.settled = now
-    with experiment.store.reading() as connection:
-        head = writer.read_head(connection)
-    last, asked = head["closed"], head["asked"]
-    is_over = head["matured"] == asked and (head["window"] is None or last == asked)
-    if is_over or writer.clock() * MICRO - head["settled"] < _EVERY * MICRO:
+    with experiment.reading() as (_, head):
+        asked, last = head["asked"], head["settled"]
+        is_over = head["matured"] == asked and (head["window"] is None or head["closed"] == asked)
+    if is_over or experiment.now() * MICRO - last < _EVERY * MICRO:
         return
     # A store that cannot be written to can still be shown.
     with contextlib.suppress(StoreError):
-        writer.submit(Operation(lambda *_: None, settles=True))
+        experiment.settle()
 
 
 def _read_events(connection: Connection, experiment: int) -> tuple[Any, ...]:
@@ -178,7 +160,7 @@ def _read_events(connection: Connection, experiment: int) -> tuple[Any, ...]:
 def known_alarms(experiment: Experiment) -> tuple[Finding, ...]:
     """Return the alarms of the last check; no test is run now."""
     with experiment.store.reading() as connection:
-        events = _read_events(connection, experiment._writer.id)
+        events = _read_events(connection, experiment.id)
     return _alarms(reader_of(experiment).checked, events)
 
 

@@ -1,16 +1,19 @@
-"""Write view models as HTML, with the templates in `duelay/page/templates`.
+"""Write view models as HTML, with the templates and the static files of this folder.
 
 A page works without JavaScript. With it, htmx fetches the live part again and idiomorph updates it
 in place. There are no inline styles or scripts, so that a strict Content-Security-Policy holds. A
-report is one file: its style and script are inline, and its policy names their digests.
+report is one file: its style and script are inline, and its policy names their digests. Third-party
+files are in `static/vendor`, and `VENDORED.json` there has their origin and checksums.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -20,9 +23,9 @@ from duelay._core.escaping import in_html
 from duelay._core.timeouts import at_least
 from duelay._version import __version__
 from duelay.page import formats, snippets, view_models
+from duelay.page.advice import format_window
 from duelay.page.api_docs import read_endpoints
-from duelay.page.assets import STATIC, source_of
-from duelay.page.charts import drawing, sparklines
+from duelay.page.charts import drawing
 from duelay.page.duel_log import OUTCOMES, OUTCOMES_OF_CONVERSIONS
 
 __all__ = [
@@ -47,6 +50,12 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_FOLDER = resources.files("duelay.page") / "static"
 _STYLE = "page.css"
 _SCRIPTS = ("htmx.min.js", "idiomorph-ext.min.js", "page.js")
 _STATIC_SCRIPTS = "page.js"
@@ -76,6 +85,47 @@ VERDICTS = {
     "good": "no alarm",
     "unknown": "not enough heard",
 }
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A file and its type; the digest of its content is part of its address."""
+
+    name: str
+    content: bytes
+    content_type: str
+    digest: str
+
+    @property
+    def address(self) -> str:
+        """The path of the file; browsers may cache it for ever."""
+        return f"/static/{self.digest}/{self.name}"
+
+    @property
+    def text(self) -> str:
+        """The content as text."""
+        return self.content.decode("utf-8")
+
+
+def source_of(text: str) -> str:
+    """Return the source of an inline style or script for a Content-Security-Policy."""
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def _read() -> dict[str, Asset]:
+    found = {}
+    folders = (_FOLDER, _FOLDER / "vendor")
+    for path in (path for folder in folders for path in folder.iterdir() if path.is_file()):
+        suffix = path.name[path.name.rfind(".") :]
+        if suffix in _TYPES:
+            content = path.read_bytes()
+            digest = hashlib.sha256(content).hexdigest()[:16]
+            found[path.name] = Asset(path.name, content, _TYPES[suffix], digest)
+    return found
+
+
+STATIC: dict[str, Asset] = _read()
 
 
 @dataclass(frozen=True)
@@ -123,7 +173,7 @@ def experiment_page(
     notice: str = "",
 ) -> str:
     """Write the page of an experiment; `notice` tells the outcome of a form that was just sent."""
-    at = _at(viewer, "e", view.name)
+    at = _at(viewer, "e", view.standing.name)
     return _render(
         "experiment.html",
         viewer,
@@ -143,7 +193,9 @@ def experiment_part(
 
 def pair_page(view: view_models.ExperimentView, pair: view_models.PairView, viewer: Viewer) -> str:
     """Write the page of two arms."""
-    at = _at(viewer, "e", view.name, "pair", str(pair.first.number), str(pair.second.number))
+    at = _at(
+        viewer, "e", view.standing.name, "pair", str(pair.first.number), str(pair.second.number)
+    )
     return _render("pair.html", viewer, view=view, pair=pair, polls=at)
 
 
@@ -169,7 +221,7 @@ def log_page(
         duels=duels,
         filter=filter,
         older=older,
-        outcomes=OUTCOMES if view.feedback == "votes" else OUTCOMES_OF_CONVERSIONS,
+        outcomes=OUTCOMES if view.standing.feedback == "votes" else OUTCOMES_OF_CONVERSIONS,
     )
 
 
@@ -265,6 +317,7 @@ def _make() -> Environment:
         one_in=formats.one_in,
         share=formats.share,
         times=formats.times,
+        window=format_window,
     )
     made.globals.update(
         ADVICE=ADVICE,
@@ -278,19 +331,19 @@ def _make() -> Environment:
         VERDICTS=VERDICTS,
         draw=drawing.draw,
         area_class=drawing.area_class,
-        draw_bar=sparklines.draw_bar,
+        draw_bar=drawing.draw_bar,
         write_curl=snippets.write_curl,
         write_python=snippets.write_python,
         inline=_inline,
         line_class=drawing.line_class,
         many=formats.many,
-        find_half_width=sparklines.find_half_width,
+        find_half_width=drawing.find_half_width,
         sentence=_sentence,
         span=formats.span,
-        draw_counts=sparklines.draw_counts,
+        draw_counts=drawing.draw_counts,
         version=__version__,
         version_of=list_version,
-        draw_interval=sparklines.draw_interval,
+        draw_interval=drawing.draw_interval,
     )
     return made
 

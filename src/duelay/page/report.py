@@ -1,4 +1,4 @@
-"""Reports: the page of an experiment in one file, for mail and archives."""
+"""Reports: the page of an experiment as one HTML file, for mail and archives."""
 
 from __future__ import annotations
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from duelay.live.standing import StandingReport
+
 Values = tuple[float | None, ...]
 
 
@@ -142,27 +144,17 @@ class Diagnostics:
 class ExperimentView:
     """The page of an experiment, without its diagnostics."""
 
-    name: str
-    status: str  # "running" or "paused"
+    standing: StandingReport
     goal: str
-    feedback: str
-    window: str  # "7 days"; empty for never
-    error: float
     created: float
     now: float
-    headline: str
     advice: Advice
-    guarantee: str  # a sentence
+    guarantee: str  # a sentence on the guarantee of the standing
     weighed: str  # a sentence: why intervals are wider than a declaration needs; or empty
-    warnings: tuple[str, ...]
-    winner: str | None
-    leader: str | None
-    duels: int  # heard, pending, silent or repeats: the four add up
-    heard: int
+    heard: int  # heard, pending, silent and repeats add up to the duels
     pending: int
     silent: int  # the window has closed without an answer, or with one that was late
     repeats: int  # silent duels of units that had had the pair before: they do not count
-    late: int
     today: int  # duels of the last 24 hours
     chance_of_none: float | None  # the chance that no arm beats all others: an opinion
     arms: tuple[ArmView, ...]  # all, by rank
@@ -209,4 +201,4 @@ class ListEntry:
     duels: int
     today: int
     pending: int
-    alarms: tuple[str, ...]  # names of tests that alarm, as far as the watcher has seen
+    alarms: tuple[str, ...]  # names of tests that alarm, as far as is known

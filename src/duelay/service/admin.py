@@ -1,4 +1,4 @@
-"""Making and changing experiments: the same checks for programs and for people."""
+"""Make and change experiments, with the same checks for programs and for forms of the page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ async def make(context: ServiceContext, key: Key, body: models.NewExperiment) ->
         raise
 
 
-async def change(context: ServiceContext, experiment: Experiment, body: models.Change) -> None:
+async def change(
+    context: ServiceContext, experiment: Experiment, body: models.ExperimentChange
+) -> None:
     """Pause, resume, let arms come or go; if a part cannot be done, nothing is changed."""
 
     def do() -> None:
@@ -43,7 +45,7 @@ async def change(context: ServiceContext, experiment: Experiment, body: models.C
     await context.registry.call(do)
 
 
-def _check_arms(standing: LiveStanding, body: models.Change) -> None:
+def _check_arms(standing: LiveStanding, body: models.ExperimentChange) -> None:
     known = {*standing.arms, *body.add_arms}
     there = {arm for arm, is_there in zip(standing.arms, standing.present, strict=True) if is_there}
     for arm in body.retire_arms:

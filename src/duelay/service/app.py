@@ -1,4 +1,4 @@
-"""The application: its life, from the first compiled kernel to the last commit."""
+"""The FastAPI application: its parts, how it starts and how it stops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from duelay._version import __version__
-from duelay.live.precompilation import warm_up
+from duelay.live.maintenance import warm_up
 from duelay.live.storage.store import Store, open_store
 from duelay.service import errors
 from duelay.service.context import ServiceContext
@@ -21,8 +21,8 @@ from duelay.service.keys import KeyStore
 from duelay.service.middleware import RequestMiddleware
 from duelay.service.registry import ExperimentRegistry
 from duelay.service.routes import ROUTES, shortcuts
+from duelay.service.web.browser import to_people
 from duelay.service.web.pages import PAGES
-from duelay.service.web.requests import to_people
 from duelay.service.webhooks import WebhookSender
 
 _LOG = logging.getLogger("duelay.service")
@@ -43,18 +43,18 @@ def make_app(
     context = ServiceContext(
         store, ExperimentRegistry(store, **opened), KeyStore(store), needs_key, opened
     )
-    watcher = WebhookSender(store, **opened)
+    webhook_sender = WebhookSender(store, **opened)
 
     @contextlib.asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         await context.registry.call(lambda: store.need(makes=True))
         context.warm = asyncio.create_task(context.registry.call(_warm_up))
-        watcher.start()
+        webhook_sender.start()
         yield
-        await context.registry.call(watcher.stop)
+        await context.registry.call(webhook_sender.stop)
         await context.registry.call(context.checks.close)
-        for _, groups in context.registry.groups:
-            await groups.finish()
+        for _, write_queue in context.registry.write_queues:
+            await write_queue.finish()
         context.registry.close()
 
     app = FastAPI(

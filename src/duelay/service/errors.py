@@ -1,4 +1,4 @@
-"""Errors over HTTP: a status, and one shape, `{"error": "sentence"}`."""
+"""Errors of the HTTP API: their statuses, and one body for all, `{"error": "sentence"}`."""
 
 from __future__ import annotations
 

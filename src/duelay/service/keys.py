@@ -1,4 +1,4 @@
-"""Keys: who may ask, tell and administer, for all experiments or some.
+"""API keys and their scopes: ask, tell and administer, for all experiments or some.
 
 A key is `duelay_ID_SECRET`. The store has a hash of the secret, which is 256 random bits: no guess
 finds it, and nobody who reads the store learns it.

@@ -1,4 +1,4 @@
-"""Numbers for Prometheus: what a server has done, and how long it took."""
+"""Metrics for Prometheus: what a server has done, and how long it took."""
 
 from __future__ import annotations
 

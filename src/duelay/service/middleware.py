@@ -1,4 +1,4 @@
-"""Around every request: its id, its size, its time, and a line in the log."""
+"""Middleware of all requests: ids, the limit of the size, times, and the log as JSON lines."""
 
 from __future__ import annotations
 

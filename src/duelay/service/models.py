@@ -1,10 +1,15 @@
-"""What is sent and answered, for the description of the service (OpenAPI)."""
+"""The JSON bodies of requests and answers, from which the OpenAPI schema is made.
+
+A standing is answered as `duelay.live.standing.StandingReport`.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from duelay.live.storage.schema import MICRO
 
 MOST_ARMS = 1000
 MOST_DUELS = 100  # that one question may ask for
@@ -33,7 +38,7 @@ class NewExperiment(_Body):
     forget_after: Length | None = None
 
 
-class Change(_Body):
+class ExperimentChange(_Body):
     """What is to be changed: the status, or arms that come or go."""
 
     status: Literal["running", "paused"] | None = None
@@ -85,13 +90,13 @@ class NewWebhook(_Body):
     url: Annotated[str, StringConstraints(max_length=2000, pattern=r"^https?://")]
 
 
-class Problem(BaseModel):
+class ErrorBody(BaseModel):
     """What is wrong."""
 
     error: str = Field(examples=["no experiment 'x' here"])
 
 
-class Duel(BaseModel):
+class DuelAnswer(BaseModel):
     """A duel; or, once a winner is declared, the winner alone."""
 
     id: str | None
@@ -101,10 +106,10 @@ class Duel(BaseModel):
     winner: str | None
 
 
-class Duels(BaseModel):
+class DuelAnswers(BaseModel):
     """Several duels."""
 
-    duels: list[Duel]
+    duels: list[DuelAnswer]
 
 
 class AllTold(BaseModel):
@@ -118,34 +123,6 @@ class Told(BaseModel):
 
     id: str
     status: Literal["counted", "repeated", "late"]
-
-
-Matrix = list[list[float | None]]
-
-
-class Estimates(BaseModel):
-    """How often the row's arm beats the column's, with the ends of an interval for all looks."""
-
-    mean: Matrix
-    lower: Matrix
-    upper: Matrix
-
-
-class Standing(BaseModel):
-    """Where an experiment stands."""
-
-    model_config = ConfigDict(extra="allow")
-
-    name: str
-    status: Literal["running", "paused"]
-    headline: str
-    leader: str | None
-    winner: str | None
-    error: float
-    arms: list[str]
-    plays: list[list[int]]
-    conversions: list[list[int]]
-    estimates: Estimates
 
 
 class Experiments(BaseModel):
@@ -174,3 +151,19 @@ class Webhooks(BaseModel):
     """The webhooks of an experiment."""
 
     webhooks: list[Webhook]
+
+
+def log_row(given: Any, arms: tuple[str, ...]) -> dict[str, Any]:
+    """Return a duel of the log, from its row in the store."""
+    return {
+        "number": given["number"],
+        "id": given["id"],
+        "first": arms[given["first"]],
+        "second": arms[given["second"]],
+        "asked_at": given["asked"] / MICRO,
+        "answered_at": None if given["told"] is None else given["told"] / MICRO,
+        "late_at": None if given["late"] is None else given["late"] / MICRO,
+        "first_won": given["first_won"],
+        "unit": given["unit"],
+        "enters": given["enters"],
+    }

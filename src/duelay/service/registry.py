@@ -1,24 +1,66 @@
-"""The experiments that a server has open, and how they are found."""
+"""The registry of the experiments that a server has open, each with its queue of writes."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+import contextlib
+import threading
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from duelay.live import Experiment
 from duelay.live.storage.store import Store
-from duelay.service.write_queue import WriteQueue
+from duelay.live.writes.group_commit import Batch, Request
+from duelay.live.writes.writer import Writer
 
 R = TypeVar("R")
-_REMEMBERED = 100_000  # ids of duels whose experiment is known without asking the store
+_MAX_DUELS = 100_000  # ids of duels whose experiment is known without asking the store
 _THREADS = 8
 
 
+class WriteQueue:
+    """Lets the tasks of an event loop write to one experiment, in the same groups as threads."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self._waiting: set[asyncio.Future[None]] = set()
+
+    @property
+    def sizes(self) -> deque[int]:
+        """How many asks and answers each commit had, since /metrics last took the numbers."""
+        return self.writer.sizes
+
+    async def submit(self, *requests: Request) -> None:
+        """Write requests; return once they are on the disk, and each has its result."""
+        loop = asyncio.get_running_loop()
+        batch, done = Batch(requests), loop.create_future()
+        self._waiting.add(done)
+        done.add_done_callback(self._waiting.discard)
+
+        def go_on() -> None:
+            if batch.is_done:
+                with contextlib.suppress(RuntimeError):  # the loop is closed, and nobody waits
+                    loop.call_soon_threadsafe(done.set_result, None)
+            else:
+                # Not a thread of a pool: all of its threads may wait for this very commit.
+                threading.Thread(target=self.writer.lead, args=(batch,)).start()
+
+        batch.notify = go_on
+        if self.writer.enqueue(batch):
+            go_on()
+        await asyncio.shield(done)  # what is enqueued is written, though its client has gone away
+        batch.outcome()
+
+    async def finish(self) -> None:
+        """Wait until all that was asked for is written."""
+        if self._waiting:
+            await asyncio.wait(self._waiting)
+
+
 class ExperimentRegistry:
-    """The open experiments, each with its groups of writes; and threads that wait for the store."""
+    """The open experiments, each with its queue of writes, and threads that wait for the store."""
 
     def __init__(self, store: Store, **opened: Any) -> None:
         self.store, self._opened = store, opened
@@ -31,11 +73,11 @@ class ExperimentRegistry:
         return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: do(*args))
 
     async def open(self, name: str) -> tuple[Experiment, WriteQueue]:
-        """Return an experiment, and the groups in which it is written."""
+        """Return an experiment, and the queue of what is written to it."""
         if name not in self._open:
             experiment = await self.call(lambda: Experiment.open(self.store, name, **self._opened))
             # Another request may have opened it meanwhile.
-            self._open.setdefault(name, (experiment, WriteQueue(experiment._writer, self._threads)))
+            self._open.setdefault(name, (experiment, WriteQueue(experiment.writer)))
         return self._open[name]
 
     def forget(self, name: str) -> None:
@@ -45,7 +87,7 @@ class ExperimentRegistry:
     def remember(self, id: str, name: str) -> None:
         """Note to which experiment a duel belongs."""
         self._of_duel[id] = name
-        if len(self._of_duel) > _REMEMBERED:
+        if len(self._of_duel) > _MAX_DUELS:
             self._of_duel.popitem(last=False)
 
     async def experiment_of(self, id: str) -> str:
@@ -60,6 +102,6 @@ class ExperimentRegistry:
         self.store.close()
 
     @property
-    def groups(self) -> list[tuple[str, WriteQueue]]:
-        """Each open experiment's name and groups."""
-        return [(name, groups) for name, (_, groups) in self._open.items()]
+    def write_queues(self) -> list[tuple[str, WriteQueue]]:
+        """The name and the queue of each open experiment."""
+        return [(name, queue) for name, (_, queue) in self._open.items()]

@@ -1,4 +1,8 @@
-"""The addresses of the service, and what each of them answers."""
+"""The routes of the HTTP API, and what each of them answers.
+
+Duels are asked and told most often, so two routes are also served by a short cut, which skips the
+framework's search for parameters: see `shortcuts`.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,10 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy import select
 from starlette.routing import Route
 
-from duelay.errors import StoreError
+from duelay.errors import StoreError, UnknownDuelError
 from duelay.live import Experiment
-from duelay.live.standing import pending_of
+from duelay.live.client.protocol import INVALID, UNKNOWN_DUEL
+from duelay.live.standing import StandingReport, pending_of
 from duelay.live.state import read_arms
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
@@ -24,27 +29,17 @@ from duelay.live.storage.store import Store
 from duelay.live.validation import LONGEST, check_word
 from duelay.live.writes.requests import Ask, LiveDuel, Tell
 from duelay.page.incremental import known_alarms
-from duelay.service import admin, models, serializers
-from duelay.service.context import (
-    Caller,
-    Here,
-    Keeper,
-    Maker,
-    Reader,
-    ServiceContext,
-    Teller,
-    check_key,
-    check_nearby,
-    check_warm,
-)
+from duelay.service import admin, models
+from duelay.service.auth import Caller, Keeper, Maker, Reader, Teller, check_key, check_nearby
+from duelay.service.context import Here, ServiceContext, check_warm
 from duelay.service.errors import RefusedError
 from duelay.service.keys import Key
 from duelay.service.registry import ExperimentRegistry
-from duelay.service.webhook_table import add_hook, list_hooks, remove_hook
+from duelay.service.webhooks import add_hook, list_hooks, remove_hook
 
 B = TypeVar("B", bound=BaseModel)
 ROUTES = APIRouter()
-_MOST_ROWS = 10_000  # of the log, in one answer
+_MAX_ROWS_PER_ANSWER = 10_000  # of the log, in one answer
 _WORDS = {
     401: "no key, or a wrong one",
     403: "the key may not do that",
@@ -58,17 +53,17 @@ _WORDS = {
 
 def _refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {
-        status: {"model": models.Problem, "description": _WORDS[status]}
+        status: {"model": models.ErrorBody, "description": _WORDS[status]}
         for status in (401, 403, 413, 422, 503, *statuses)
     }
 
 
-@ROUTES.post("/experiments", status_code=201, response_model=models.Standing,
+@ROUTES.post("/experiments", status_code=201, response_model=StandingReport,
           responses=_refused(409), tags=["experiments"])  # fmt: skip
 async def create(body: models.NewExperiment, context: Here, key: Maker) -> Any:
     """Make an experiment."""
     experiment = await admin.make(context, key, body)
-    return JSONResponse(serializers.standing(await context.registry.call(_stand, experiment)), 201)
+    return JSONResponse(await context.registry.call(_report, experiment), 201)
 
 
 @ROUTES.get("/experiments", response_model=models.Experiments, responses=_refused(),
@@ -79,21 +74,21 @@ async def listed(context: Here, key: Caller) -> Any:
     return JSONResponse({"experiments": [row for row in rows if key.covers(row["name"])]})
 
 
-@ROUTES.get("/experiments/{name}", response_model=models.Standing, responses=_refused(404),
+@ROUTES.get("/experiments/{name}", response_model=StandingReport, responses=_refused(404),
          tags=["experiments"])  # fmt: skip
 async def standing(name: str, context: Here, key: Reader) -> Any:
     """Where an experiment stands: who leads, who is declared, counts and estimates."""
     experiment, _ = await context.registry.open(name)
-    return JSONResponse(serializers.standing(await context.registry.call(_stand, experiment)))
+    return JSONResponse(await context.registry.call(_report, experiment))
 
 
-@ROUTES.patch("/experiments/{name}", response_model=models.Standing, responses=_refused(404),
+@ROUTES.patch("/experiments/{name}", response_model=StandingReport, responses=_refused(404),
            tags=["experiments"])  # fmt: skip
-async def change(name: str, body: models.Change, context: Here, key: Keeper) -> Any:
+async def change(name: str, body: models.ExperimentChange, context: Here, key: Keeper) -> Any:
     """Pause, resume, let arms come or go."""
     experiment, _ = await context.registry.open(name)
     await admin.change(context, experiment, body)
-    return JSONResponse(serializers.standing(await context.registry.call(_stand, experiment)))
+    return JSONResponse(await context.registry.call(_report, experiment))
 
 
 @ROUTES.delete("/experiments/{name}", status_code=204, responses=_refused(404),
@@ -134,7 +129,8 @@ async def _read(request: Request, kind: type[B]) -> B:
         raise RequestValidationError(error.errors(include_url=False)) from None
 
 
-@ROUTES.post("/experiments/{name}/duels", response_model=models.Duel | models.Duels,
+# Describes the route for OpenAPI: `shortcuts` serves it, by the same function.
+@ROUTES.post("/experiments/{name}/duels", response_model=models.DuelAnswer | models.DuelAnswers,
           responses=_refused(404, 409), tags=["duels"],
           openapi_extra=_by_hand(models.Question, "Idempotency-Key", "Authorization"))  # fmt: skip
 async def ask(name: str, request: Request) -> Any:
@@ -152,12 +148,12 @@ async def ask(name: str, request: Request) -> Any:
     check_word("Idempotency-Key", own)
     if question.count is not None and question.unit is not None:
         raise RefusedError(422, "count: a unit has one open duel, leave count or unit out")
-    _, groups = await context.registry.open(name)
+    _, write_queue = await context.registry.open(name)
     asks = [
         Ask(question.unit, own if own is None or not place else f"{own}#{place}")
         for place in range(question.count or 1)
     ]
-    await groups.submit(*asks)
+    await write_queue.submit(*asks)
     found = [_duel(context.registry, name, each.outcome()) for each in asks]
     context.metrics.asks.labels(name).inc(sum(each["id"] is not None for each in found))
     return JSONResponse(found[0] if question.count is None else {"duels": found})
@@ -173,14 +169,15 @@ async def _tell(
         raise RefusedError(404, f"no duel {id!r} has been asked here")
     if not key.may("tell", name):
         raise RefusedError(403, "this key may not tell here")
-    experiment, groups = await context.registry.open(name)
-    request = experiment._tell(id, winner, at)
-    await groups.submit(request)
+    experiment, write_queue = await context.registry.open(name)
+    request = experiment.make_tell(id, winner, at)
+    await write_queue.submit(request)
     status = request.outcome()
     context.metrics.tells.labels(status).inc()
     return JSONResponse({"id": id, "status": status})
 
 
+# Describes the route for OpenAPI: `shortcuts` serves it, by the same function.
 @ROUTES.put("/duels/{id}/conversion", response_model=models.Told, responses=_refused(404),
          tags=["duels"],
          openapi_extra=_by_hand(models.Conversion, "Authorization"))  # fmt: skip
@@ -203,17 +200,19 @@ async def vote(id: str, body: models.Vote, context: Here, key: Caller) -> Any:
 async def tell_all(name: str, body: models.Answers, context: Here, key: Teller) -> Any:
     """Tell several answers as the news of one moment: nobody looks before all are booked.
 
-    One that is wrong has an `error` in the place of its `status`, and the others count.
+    One that is wrong has an `error` in the place of its `status`, and the others count. Its `code`
+    is "unknown_duel" or "invalid".
     """
-    experiment, groups = await context.registry.open(name)
+    experiment, write_queue = await context.registry.open(name)
     tells = [_tell_or_error(experiment, each) for each in body.answers]
-    await groups.submit(*(tell for tell in tells if isinstance(tell, Tell)))
+    await write_queue.submit(*(tell for tell in tells if isinstance(tell, Tell)))
     found = []
     for each, tell in zip(body.answers, tells, strict=True):
         error = tell.error if isinstance(tell, Tell) else tell
         status = tell.result if isinstance(tell, Tell) and error is None else "refused"
         context.metrics.tells.labels(status).inc()
-        said = {"status": status} if error is None else {"error": str(error)}
+        code = UNKNOWN_DUEL if isinstance(error, UnknownDuelError) else INVALID
+        said = {"status": status} if error is None else {"error": str(error), "code": code}
         found.append({"id": each.id, **said})
     return JSONResponse({"answers": found})
 
@@ -225,7 +224,7 @@ async def log(
     context: Here,
     key: Keeper,
     after: Annotated[int, Query(ge=0, le=2**53)] = 0,
-    limit: Annotated[int, Query(ge=1, le=_MOST_ROWS)] = 1000,
+    limit: Annotated[int, Query(ge=1, le=_MAX_ROWS_PER_ANSWER)] = 1000,
 ) -> Any:
     """Duels in the order in which they were asked, some at a time; give `next` as `after`."""
     experiment, _ = await context.registry.open(name)
@@ -262,7 +261,7 @@ async def remove_webhook(name: str, id: str, context: Here, key: Keeper) -> Resp
     return Response(status_code=204)
 
 
-@ROUTES.get("/healthz", responses={503: {"model": models.Problem}}, tags=["running it"])
+@ROUTES.get("/healthz", responses={503: {"model": models.ErrorBody}}, tags=["running it"])
 async def health(context: Here) -> Any:
     """Whether kernels are compiled and the store answers."""
     check_warm(context)
@@ -276,12 +275,12 @@ async def health(context: Here) -> Any:
 @ROUTES.get("/metrics", response_class=PlainTextResponse, tags=["running it"])
 async def numbers(context: Here, request: Request) -> Response:
     """Numbers for Prometheus."""
-    if context.ring.is_empty and not context.needs_key:
+    if context.keys.is_empty and not context.needs_key:
         check_nearby(request)
-    for name, groups in context.registry.groups:
-        while groups.sizes:
-            context.metrics.groups.observe(groups.sizes.popleft())
-        state = groups.writer._state
+    for name, write_queue in context.registry.write_queues:
+        while write_queue.sizes:
+            context.metrics.groups.observe(write_queue.sizes.popleft())
+        state = write_queue.writer.state
         if state is not None:
             age = time.time() - state.head["settled"] / MICRO
             context.metrics.evidence.labels(name).set(max(age, 0.0))
@@ -291,7 +290,7 @@ async def numbers(context: Here, request: Request) -> Response:
 
 def _tell_or_error(experiment: Experiment, answer: models.Answer) -> Tell | ValueError:
     try:
-        return experiment._tell(answer.id, answer.winner, answer.at)
+        return experiment.make_tell(answer.id, answer.winner, answer.at)
     except ValueError as error:
         return error
 
@@ -299,7 +298,7 @@ def _tell_or_error(experiment: Experiment, answer: models.Answer) -> Tell | Valu
 def shortcuts() -> list[Route]:
     """Return routes for asks and conversions that skip the framework's search for parameters.
 
-    They call the same functions as the routes above, which are there to describe them.
+    They come before the framework's routes of the same addresses, and call the same functions.
     """
 
     def route(path: str, method: str, parameter: str, call: Any) -> Route:
@@ -325,12 +324,13 @@ def _check_text(name: str, value: str | None) -> None:
 def _duel(registry: ExperimentRegistry, name: str, found: LiveDuel) -> dict[str, Any]:
     if found.id is not None:
         registry.remember(found.id, name)
-    return serializers.duel(found)
+    return found._asdict()
 
 
-def _stand(experiment: Experiment) -> Any:
+def _report(experiment: Experiment) -> dict[str, Any]:
     """Return the standing with alarms found before; to run the tests takes too long for a call."""
-    return experiment.standing().with_alarms(known_alarms(experiment))
+    standing = experiment.standing().with_alarms(known_alarms(experiment))
+    return StandingReport.of(standing).to_json()
 
 
 def _heads(store: Store) -> list[dict[str, Any]]:
@@ -356,11 +356,10 @@ def _heads(store: Store) -> list[dict[str, Any]]:
 def _rows(experiment: Experiment, after: int, limit: int) -> list[dict[str, Any]]:
     columns = ("number", "id", "first", "second", "asked", "told", "late", "first_won", "unit",
                "enters")  # fmt: skip
-    with experiment.store.reading() as connection:
-        id = experiment._writer.read_head(connection)["id"]  # raises if it was deleted
-        arms = read_arms(connection, id)
+    with experiment.reading() as (connection, head):
+        arms = read_arms(connection, head["id"])
         rows = connection.execute(
             duels_after(*columns),
-            {"experiment": id, "after": after, "n": limit},
+            {"experiment": head["id"], "after": after, "n": limit},
         ).mappings()
-        return [serializers.row(row, arms) for row in rows]
+        return [models.log_row(row, arms) for row in rows]

@@ -1,4 +1,4 @@
-"""Serving: the application under uvicorn, with one worker or several."""
+"""Serve the application with uvicorn, in one worker process or several."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from duelay._core.timeouts import at_least
 from duelay.errors import InvalidValueError
 from duelay.live.storage.store import Store, open_store
 from duelay.service.app import make_app
+from duelay.service.auth import SECRET, Sessions
 from duelay.service.keys import list_keys
 from duelay.service.middleware import log_lines
-from duelay.service.sessions import SECRET, Sessions
 
 _STORE = "DUELAY_STORE"
 _QUIET = "DUELAY_LOG_LEVEL"

@@ -1,4 +1,4 @@
-"""Glances: what pages show, made once for all who look at one time."""
+"""Caches of what pages show: each view and each diagnosis is made once for all visitors."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from duelay.page.view_models import Diagnostics
 from duelay.service.registry import ExperimentRegistry
 
 R = TypeVar("R")
-_FRESH = 1.0  # seconds for which a view is shown again, at the least ...
-_REST = 4.0  # ... or so many times as long as it took to make
-_AT_ONCE = 2  # views that are made at one time: the other threads are for those who ask and tell
-_MOST = 200  # views that are kept
-_SOON, _LATER = 5.0, 600.0  # seconds between two checks, at the least and at the most
-_SHARE = 0.05  # of the time: checks of an experiment may take so much
+_MIN_AGE = 1.0  # seconds for which a view is shown again, at the least ...
+_AGE_PER_COST = 4.0  # ... or so many times as long as it took to make
+_MAX_PARALLEL = (
+    2  # views that are made at one time: the other threads are for those who ask and tell
+)
+_MAX_VIEWS = 200  # views that are kept
+_MIN_PAUSE, _MAX_PAUSE = 5.0, 600.0  # seconds between two checks, at the least and at the most
+_MAX_SHARE = 0.05  # of the time: checks of an experiment may take so much
 _LOG = logging.getLogger("duelay.service")
 
 
@@ -37,7 +39,7 @@ class _Kept:
             return True
         if self.task.cancelled() or self.task.exception() is not None:
             return False
-        return now - self.at < max(_FRESH, _REST * (self.at - self.begun))
+        return now - self.at < max(_MIN_AGE, _AGE_PER_COST * (self.at - self.begun))
 
 
 class ViewCache:
@@ -48,7 +50,7 @@ class ViewCache:
     ) -> None:
         self._registry, self._passed = registry, passed
         self._kept: dict[tuple[Any, ...], _Kept] = {}
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._turns = asyncio.Semaphore(_MAX_PARALLEL)
 
     async def get(self, name: str, what: tuple[Any, ...], make: Callable[[], R]) -> R:
         """Return a view of an experiment, made in a thread where it is not there yet."""
@@ -58,7 +60,7 @@ class ViewCache:
             kept = _Kept(asyncio.create_task(self.run(make)), now)
             kept.task.add_done_callback(lambda task: self._note(kept, task))
             good = {at: each for at, each in self._kept.items() if each.is_good(now)}
-            self._kept = dict(list(good.items())[-_MOST + 1 :]) | {place: kept}
+            self._kept = dict(list(good.items())[-_MAX_VIEWS + 1 :]) | {place: kept}
         # A client that goes away must not cancel the view for the others.
         found: R = await asyncio.shield(kept.task)
         return found
@@ -100,7 +102,7 @@ class Checks:
 
         Another look is due after a while, if something has been heard since the last one.
         """
-        place = (experiment.name, experiment._writer.id)
+        place = (experiment.name, experiment.id)
         found = self._found.get(place)
         is_due = found is None or (found.heard != heard and self.passed() > found.due)
         if is_due and place not in self._waiting:
@@ -117,7 +119,7 @@ class Checks:
             _LOG.exception("a fault while checking %r", experiment.name)
         finally:
             now = self.passed()
-            due = now + min(max((now - begun) / _SHARE, _SOON), _LATER)
+            due = now + min(max((now - begun) / _MAX_SHARE, _MIN_PAUSE), _MAX_PAUSE)
             self._found[place] = _Found(checked, heard, due)
             self._waiting.discard(place)
 

@@ -1,7 +1,7 @@
-"""Watching: webhooks are told of events, and alarms and silence are noticed.
+"""Webhooks: the addresses that an experiment has, and a thread that sends them its events.
 
-One thread of one server at a time does it: whoever has the lease. An event is told until the
-address answers with a 2xx, so at least once; what is sent is signed.
+One thread of one server at a time sends: whoever has the lease. It also notes alarms and silence as
+events. An event is sent until the address answers with a 2xx, so at least once, with a signature.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
-from sqlalchemy import or_, select, update
+from sqlalchemy import delete, insert, or_, select, update
 
 from duelay._core.duration import in_brief
 from duelay._core.timeouts import at_least
@@ -30,7 +30,7 @@ from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import insert_missing
 from duelay.live.storage.store import Store
 
-_NAME = "watcher"  # of the lease
+_NAME = "watcher"  # of the lease, also in servers of earlier versions
 _EVERY = 1.0  # seconds between two rounds
 _LEASE = 15.0  # seconds for which a server has the lease
 _ALARMS = 60.0  # seconds between two looks at the tests of assumptions of an experiment
@@ -47,8 +47,50 @@ def sign(secret: str, at: int, body: bytes) -> str:
     return hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
 
 
+def list_hooks(experiment: Experiment) -> list[dict[str, Any]]:
+    """Return the addresses that are told of an experiment's events."""
+    hooks = schema.webhooks
+    with experiment.reading() as (connection, _):
+        rows = connection.execute(
+            select(hooks.c.id, hooks.c.url, hooks.c.trouble)
+            .where(hooks.c.experiment == experiment.id)
+            .order_by(hooks.c.created)
+        )
+        return [dict(row._mapping) for row in rows]
+
+
+def add_hook(
+    experiment: Experiment, url: str, *, now: Callable[[], float] = time.time
+) -> dict[str, Any]:
+    """Let an address be told of events from now on; return it with the secret that signs them."""
+    events = schema.events
+    id, secret, at = secrets.token_hex(8), secrets.token_hex(32), round(now() * MICRO)
+    with experiment.writing() as connection:
+        last = connection.execute(
+            select(events.c.id)
+            .where(events.c.experiment == experiment.id)
+            .order_by(events.c.id.desc())
+            .limit(1)
+        ).scalar()
+        connection.execute(insert(schema.webhooks), {
+            "id": id, "experiment": experiment.id, "url": url, "secret": secret,
+            "created": at, "due": at, "sent": last or 0,
+        })  # fmt: skip
+    return {"id": id, "url": url, "secret": secret}
+
+
+def remove_hook(experiment: Experiment, id: str) -> bool:
+    """Tell an address no more; return whether there was one."""
+    hooks = schema.webhooks
+    with experiment.writing() as connection:
+        done = connection.execute(
+            delete(hooks).where(hooks.c.experiment == experiment.id, hooks.c.id == id)
+        )
+    return bool(done.rowcount)
+
+
 class WebhookSender:
-    """A thread that watches a store."""
+    """A thread that sends the events of a store."""
 
     def __init__(
         self,
@@ -73,7 +115,7 @@ class WebhookSender:
 
     def start(self) -> None:
         """Begin."""
-        self._thread = threading.Thread(target=self._run, name="duelay-watcher", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="duelay-webhooks", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -92,10 +134,10 @@ class WebhookSender:
             except StoreError as error:
                 _LOG.warning("%s", error)
             except Exception:
-                _LOG.exception("a fault while watching")
+                _LOG.exception("a fault while sending events")
 
     def takes_lease(self) -> bool:
-        """Whether this server is the one that watches now; the lease is renewed in time."""
+        """Whether this server is the one that sends now; the lease is renewed in time."""
         leases, now = schema.leases, round(self._now() * MICRO)
         length = round(_LEASE * MICRO)
         with self.store.reading() as connection:

@@ -1,7 +1,8 @@
-"""Verifying: a store's counters and evidence against a recount of its duels."""
+"""Compare the counters and the evidence of a store with a recount of its duels."""
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,17 @@ import numpy as np
 from sqlalchemy import Connection, func, select
 
 from duelay.ledger.evidence.stopping import passes_all
-from duelay.live.audit.time_buckets import differences_in_time
-from duelay.live.recount import CLOSED, COUNTS, SUMS, Recount, duel_rows, most_evidence
+from duelay.live.audit.recount import CLOSED, COUNTS, SUMS, Recount, duel_rows, most_evidence
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import read_ages
+from duelay.live.storage.schema import MINUTE
 from duelay.live.storage.store import Store, open_store
-from duelay.live.storage.time_buckets import TimeBuckets
+from duelay.live.storage.time_buckets import ALL, PAIR_COUNTS, TimeBuckets, wide_enough
 from duelay.live.writes.writer import unknown_experiment
 
+_Counts = dict[tuple[tuple[int, ...], str, int], float]  # by arms, name of a count, bucket
+_SUM = -1  # in the place of a bucket: all of them
 _TOLERANCE = 1e-6  # of sums that were added up in another order: relative, and absolute near 0
 
 
@@ -56,13 +59,13 @@ def differences(
     recount = Recount(state)
     recount.add_folded(connection)
     time_buckets = TimeBuckets(head["created"], head["width"])
-    expected, had = head["forgotten"], _had(connection, head["id"])
+    expected, had = head["forgotten"], _read_seen(connection, head["id"])
     for n, row in enumerate(duel_rows(connection, head["id"]), start=1):
         expected += 1
         if row["number"] != expected:
             yield f"duel {expected} is missing: the next one is {row['number']}"
             expected = row["number"]
-        yield from _enters(row, had)
+        yield from _check_unit(row, had)
         recount.add(row)
         time_buckets.ask(row)
         if row["told"] is not None:
@@ -73,14 +76,14 @@ def differences(
         yield f"{head['asked']} duels are counted as asked, and {expected} are there"
     if recount.pairs["answers"].sum() != head["heard"]:
         yield f"{head['heard']} answers are counted, and {recount.pairs['answers'].sum()} are there"
-    yield from _of_pairs(state, recount)
+    yield from _compare_pairs(state, recount)
     asked, answered = read_ages(connection, schema.ages, head["id"], len(recount.asked))
     for words, kept, counted in (("asked", asked, recount.asked),
                                  ("answered", answered, recount.answered)):  # fmt: skip
         for place in np.flatnonzero(kept != counted).tolist():
             counts = f"is {kept[place]}, and {counted[place]} by its duels"
             yield f"{words} in age bucket {place} {counts}"
-    yield from differences_in_time(connection, state, recount, time_buckets)
+    yield from _compare_times(connection, state, recount, time_buckets)
     duels = schema.duels
     twice = connection.execute(
         select(func.count(), func.count(duels.c.number.distinct())).where(
@@ -91,26 +94,26 @@ def differences(
         yield f"{twice[0] - twice[1]} duels are two rows"
 
 
-def _had(connection: Connection, experiment: int) -> set[tuple[str, int, int]]:
-    """Return the pairs that units have had in duels that are forgotten."""
+def _read_seen(connection: Connection, experiment: int) -> set[tuple[str, int, int]]:
+    """Return the pairs that units have had in duels whose rows are folded."""
     seen = schema.seen_units
     rows = connection.execute(select(seen).where(seen.c.experiment == experiment))
     return {(row.unit, row.low, row.high) for row in rows}
 
 
-def _enters(row: Any, had: set[tuple[str, int, int]]) -> Iterator[str]:
+def _check_unit(row: Any, had: set[tuple[str, int, int]]) -> Iterator[str]:
     """Say that a duel enters the evidence and should not, or the other way round."""
     if row["unit"] is None:
         return
     i, j = row["first"], row["second"]
-    taste = (row["unit"], min(i, j), max(i, j))
-    if bool(row["enters"]) == (taste in had):
+    unit_pair = (row["unit"], min(i, j), max(i, j))
+    if bool(row["enters"]) == (unit_pair in had):
         kind = "enters the evidence" if row["enters"] else "does not enter the evidence"
         yield f"duel {row['number']} {kind}, and its unit says otherwise"
-    had.add(taste)
+    had.add(unit_pair)
 
 
-def _of_looks(state: ExperimentState, recount: Recount) -> Iterator[str]:
+def _check_highest(state: ExperimentState, recount: Recount) -> Iterator[str]:
     """Say where the highest evidence noted is impossible, or too low for what was declared."""
     eprocess = state.eprocess
     for i, j in zip(*np.nonzero(~np.eye(len(state.arms), dtype=bool)), strict=True):
@@ -127,20 +130,79 @@ def _of_looks(state: ExperimentState, recount: Recount) -> Iterator[str]:
         yield f"{state.arms[state.winner]!r} is declared, and its evidence is not enough for it"
 
 
-def _of_pairs(state: ExperimentState, recount: Recount) -> Iterator[str]:
+def _compare_pairs(state: ExperimentState, recount: Recount) -> Iterator[str]:
     for name in (*COUNTS, *SUMS, *CLOSED):
         counted = recount.pairs[name] if name in recount.pairs else recount.closed[name]
-        yield from _differ(state, name, state.array(name), counted)
+        yield from _compare(state, name, state.array(name), counted)
     for place in range(recount.wealth.shape[2]):
         words = f"evidence at gap {state.eprocess.gaps[place]:g}"
-        yield from _differ(
+        yield from _compare(
             state, words, state.eprocess.wealth[:, :, place], recount.wealth[:, :, place]
         )
-    yield from _of_looks(state, recount)
+    yield from _check_highest(state, recount)
 
 
-def _differ(state: ExperimentState, name: str, kept: Any, counted: Any) -> Iterator[str]:
+def _compare(state: ExperimentState, name: str, kept: Any, counted: Any) -> Iterator[str]:
     is_off = np.abs(kept - counted) > _TOLERANCE * np.maximum(np.abs(counted), 1.0)
     for i, j in np.argwhere(is_off).tolist():
         pair = f"{state.arms[i]!r} over {state.arms[j]!r}"
         yield f"{name} of {pair} is {kept[i, j]:g}, and {counted[i, j]:g} by its duels"
+
+
+def _compare_times(
+    connection: Connection, state: ExperimentState, recount: Recount, time_buckets: TimeBuckets
+) -> Iterator[str]:
+    """Give a sentence for each wrong count by time; `time_buckets` has the rows that are left.
+
+    While all rows are there, every bucket must equal its recount. Once rows have been folded, a
+    bucket must have at least what the other rows give, and all buckets together must add up to the
+    counts of all duels.
+    """
+    head = state.head
+    width = wide_enough(head["created"], MINUTE, head["moment"])
+    if head["width"] != width:
+        yield f"a bucket of time has {head['width']} microseconds, and {width} by the latest time"
+    kept, counted = (
+        _by_name(TimeBuckets.read(connection, state.settings.id, head)),
+        _by_name(time_buckets),
+    )
+    if head["forgotten"]:
+        # A bucket may have more than the rows give: the rest is of duels whose rows are folded.
+        counted |= {key: n for key, n in kept.items() if n > counted.get(key, 0)}
+        for (arms, name, _), n in list(kept.items()):
+            kept[arms, name, _SUM] = kept.get((arms, name, _SUM), 0) + n
+        counted |= _sum_buckets(recount)
+    for key in sorted(kept.keys() | counted.keys()):
+        is_there, should = kept.get(key, 0), counted.get(key, 0)
+        if is_there != should:
+            yield f"{_describe(state, *key)} is {is_there:g}, and {should:g} by its duels"
+
+
+def _by_name(time_buckets: TimeBuckets) -> _Counts:
+    return {
+        (tuple(arms), name, bucket): n
+        for (bucket, *arms), counts in (*time_buckets.pairs.items(), *time_buckets.times.items())
+        for name, n in counts.items()
+    }
+
+
+def _sum_buckets(recount: Recount) -> _Counts:
+    """Return what all buckets must add up to."""
+    found: collections.Counter[tuple[tuple[int, ...], str, int]] = collections.Counter()
+    for name in PAIR_COUNTS:
+        for i, row in enumerate(recount.pairs[name].tolist()):
+            for j, n in enumerate(row):
+                found[(i, j), name, _SUM] = n
+    for i, row in enumerate(recount.pairs["plays"].tolist()):
+        for j, n in enumerate(row):
+            for arm in (ALL, i, j):
+                found[(arm,), "asked", _SUM] += n
+    for name in ("answered", "heard"):
+        found[(ALL,), name, _SUM] = recount.pairs["answers"].sum().item()
+    return dict(found)
+
+
+def _describe(state: ExperimentState, arms: tuple[int, ...], name: str, bucket: int) -> str:
+    when = "in all buckets of time" if bucket == _SUM else f"in time bucket {bucket}"
+    of = " over ".join(repr(state.arms[arm]) for arm in arms if arm != ALL)
+    return f"{name} {when}{' of ' if of else ''}{of}"

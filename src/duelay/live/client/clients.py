@@ -1,4 +1,4 @@
-"""Clients: an experiment that lives in a service, with the calls of `Experiment`.
+"""HTTP clients of a service, synchronous and asynchronous, with the calls of `Experiment`.
 
 Each call is tried again for a while where the service or the network does not answer. Nothing
 counts twice by that: a question has a key of its own, and an answer counts once.

@@ -1,12 +1,12 @@
-"""Calls of a service: how each is sent, and what its answer means. `remote` has the clients."""
+"""The HTTP protocol of the clients: the requests of each call, and what their answers mean."""
 
 from __future__ import annotations
 
+import math
 import random
 import time
 import uuid
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -16,21 +16,24 @@ from numpy.typing import NDArray
 from duelay._core import timestamps
 from duelay._core.duration import Duration
 from duelay.errors import (
+    AccessDeniedError,
     InvalidValueError,
     PausedError,
     StoreError,
     UnknownDuelError,
     UnknownExperimentError,
 )
-from duelay.inference.leader import beaten
+from duelay.inference.leader import rank_arms
+from duelay.inference.standing import make_rows, write_rows
+from duelay.live.standing import StandingReport
 from duelay.live.validation import check_word
 from duelay.live.writes.requests import LiveDuel
 from duelay.logs.history import History
 from duelay.logs.unit_numbers import number_units
-from duelay.show.text_table import table
 
 _FIRST, _LONGEST = 0.1, 5.0  # seconds between two tries
-AGAIN = (429, 502, 503, 504)
+AGAIN = (429, 502, 503, 504)  # statuses after which a call is tried again
+UNKNOWN_DUEL, INVALID = "unknown_duel", "invalid"  # codes of answers that are refused
 
 
 class Call(NamedTuple):
@@ -43,55 +46,57 @@ class Call(NamedTuple):
     read: Callable[[Any], Any] = lambda found: found
 
 
-@dataclass(frozen=True, eq=False)
 class RemoteStanding:
-    """Where an experiment of a service stands; `print` shows it as a table."""
+    """Where an experiment of a service stands; `print` shows it as a table.
 
-    name: str
-    status: str
-    headline: str
-    arms: tuple[str, ...]
-    leader: int | None
-    winner: int | None
-    error: float
-    tick: int
-    plays: NDArray[np.int64]
-    conversions: NDArray[np.int64]
-    pending: NDArray[np.int64]
-    present: NDArray[np.bool_]
-    mean: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    warnings: tuple[str, ...]
-    feedback: str
-    policy: str
-    window: str | None
-    now: float  # the latest time known, in seconds since the epoch
+    It has the numbers of a `StandingReport`, arms as numbers, and matrices as arrays.
+    """
+
+    def __init__(self, report: StandingReport) -> None:
+        self.report = report
+        self.name, self.status, self.headline = report.name, report.status, report.headline
+        self.arms = tuple(report.arms)
+        self.leader = None if report.leader is None else self.arms.index(report.leader)
+        self.winner = None if report.winner is None else self.arms.index(report.winner)
+        self.error, self.tick = report.error, report.duels
+        self.plays = np.array(report.plays, dtype=np.int64)
+        self.conversions = np.array(report.conversions, dtype=np.int64)
+        self.pending = np.array(report.pending, dtype=np.int64)
+        self.present = np.array(report.present, dtype=np.bool_)
+        estimates = report.estimates
+        self.mean = _array(estimates.mean, math.nan)
+        self.lower, self.upper = (
+            _array(estimates.lower, -math.inf),
+            _array(estimates.upper, math.inf),
+        )
+        self.warnings = tuple(report.warnings)
+        self.feedback, self.policy = report.feedback, report.policy
+        self.window, self.now = report.window, report.now
+
+    def __repr__(self) -> str:
+        return f"RemoteStanding({self.name!r}, {self.headline!r})"
 
     def __str__(self) -> str:
-        duels = self.plays.sum(axis=0) + self.plays.sum(axis=1) - self.plays.diagonal()
-        beats = beaten(self.mean)
-        order = sorted(
-            range(len(self.arms)), key=lambda place: (place != self.leader, -beats[place])
-        )
-        rows = [
-            [self.arms[place] + " (retired)" * (not self.present[place]), self._share(place),
-             f"{beats[place]:g}", str(duels[place]), str(self.conversions[place].sum()),
-             str(self.pending[place].sum())]
-            for place in order
-        ]  # fmt: skip
-        columns = ["arm", "leader beats it", "beats", "duels", "conversions", "pending"]
-        lines = [self.headline, table(columns, rows, left=(0, 1))]
+        order = rank_arms(self.mean, self.leader, self.present)
+        nothing = np.full(len(self.arms), math.nan)
+        share = [
+            nothing if self.leader is None else values[self.leader]
+            for values in (self.mean, self.lower, self.upper)
+        ]
+        names = [
+            arm + " (retired)" * (not is_present)
+            for arm, is_present in zip(self.arms, self.present, strict=True)
+        ]
+        leads = {} if self.leader is None else {self.leader: "leads"}
+        lines = [self.headline, write_rows(make_rows(order, share, self), names, leads)]
         return "\n".join([*lines, *(f"warning: {words}" for words in self.warnings)])
 
-    def _share(self, place: int) -> str:
-        if place == self.leader:
-            return "leads"
-        if self.leader is None or np.isnan(self.mean[self.leader, place]):
-            return "unheard"
-        mean, lower, upper = (float(np.clip(values[self.leader, place], 0.0, 1.0))
-                              for values in (self.mean, self.lower, self.upper))  # fmt: skip
-        return f"{mean:.3f}  [{lower:.3f}, {upper:.3f}]"
+
+def _array(values: Any, missing: float) -> NDArray[np.float64]:
+    """Return numbers of JSON as an array, with a value in place of null."""
+    found = np.array(values, dtype=np.float64)
+    found[np.isnan(found)] = missing
+    return found
 
 
 class Calls:
@@ -128,7 +133,9 @@ class Calls:
                     _statuses)  # fmt: skip
 
     def _standing(self) -> Call:
-        return Call("GET", self._path, read=_standing)
+        return Call(
+            "GET", self._path, read=lambda said: RemoteStanding(StandingReport.from_json(said))
+        )
 
     def _change(self, **changes: Any) -> Call:
         return Call("PATCH", self._path, changes, read=lambda found: None)
@@ -172,7 +179,7 @@ def read_answer(call: Call, response: Any) -> Any:
     if response.status_code == 409 and call.path.endswith("/duels"):
         raise PausedError(words)
     if response.status_code in (401, 403):
-        raise PermissionError(words)
+        raise AccessDeniedError(words)
     if response.status_code >= 500:
         raise StoreError(words)
     raise InvalidValueError(words)
@@ -182,38 +189,9 @@ def _statuses(found: Any) -> list[str]:
     """Return what became of several answers; raise for the first that is wrong."""
     for each in found["answers"]:
         if "error" in each:
-            is_unknown = each["error"].startswith("no duel ")
-            raise (UnknownDuelError if is_unknown else ValueError)(each["error"])
+            is_unknown = each.get("code") == UNKNOWN_DUEL
+            raise (UnknownDuelError if is_unknown else InvalidValueError)(each["error"])
     return [each["status"] for each in found["answers"]]
-
-
-def _standing(found: Any) -> RemoteStanding:
-    arms = tuple(found["arms"])
-    estimates = {
-        name: np.array(values, dtype=np.float64) for name, values in found["estimates"].items()
-    }
-    for end, nothing in (("lower", -np.inf), ("upper", np.inf)):  # JSON has no word for these
-        estimates[end][np.isnan(estimates[end])] = nothing
-    return RemoteStanding(
-        name=found["name"],
-        status=found["status"],
-        headline=found["headline"],
-        arms=arms,
-        leader=None if found["leader"] is None else arms.index(found["leader"]),
-        winner=None if found["winner"] is None else arms.index(found["winner"]),
-        error=found["error"],
-        tick=found["duels"],
-        plays=np.array(found["plays"]),
-        conversions=np.array(found["conversions"]),
-        pending=np.array(found["pending"]),
-        present=np.array(found["present"]),
-        warnings=tuple(found["warnings"]),
-        feedback=found["feedback"],
-        policy=found["policy"],
-        window=found["window"],
-        now=found["now"],
-        **estimates,
-    )
 
 
 def history_of(rows: list[dict[str, Any]], standing: RemoteStanding) -> History:

@@ -1,4 +1,4 @@
-"""Closed duels, counted by the age of their answer: the delay law is learned from these counts.
+"""Count closed duels by the age of their answer: the delay law is learned from these counts.
 
 An age bucket has two counts. `asked` is the number of closed duels that had no answer when the
 bucket began. `answered` is how many of them were answered in the bucket. The buckets are those of
@@ -40,15 +40,21 @@ class DelayHistogram:
         delay = (row["told"] - row["asked"]) / MICRO
         return int(np.searchsorted(self.ages, delay, side="right")) - 1
 
-    def close(self, state: ExperimentState, row: Any) -> None:
-        """Count a duel whose window has closed."""
-        i, j, place = row["first"], row["second"], self.bucket(row)
-        if not row["enters"] or i == j:
-            return
-        state.array("closed")[i, j] += 1
+    def add(self, row: Any) -> None:
+        """Count a closed duel."""
+        place = self.bucket(row)
         self.asked[: place + 1] += 1
         if row["told"] is not None:
             self.answered[place] += 1
+
+    def close(self, state: ExperimentState, row: Any) -> None:
+        """Count a duel whose window has closed, here and in the state."""
+        i, j = row["first"], row["second"]
+        if not row["enters"] or i == j:
+            return
+        self.add(row)
+        state.counts.closed[i, j] += 1
+        if row["told"] is not None:
             _answer(state, row)
         state.dirty.add((i, j))
 
@@ -59,13 +65,13 @@ class DelayHistogram:
         self.answered[place] += 1
         _answer(state, row)
 
-    def save(self, connection: Connection, state: ExperimentState) -> None:
+    def save(self, connection: Connection, experiment: int, table: Any = schema.ages) -> None:
         """Add the counts to the store's, and begin anew."""
         if not (self.asked.any() or self.answered.any()):
             return
-        asked, answered = read_ages(connection, schema.ages, state.settings.id, len(self.ages))
+        asked, answered = read_ages(connection, table, experiment, len(self.ages))
         changed = np.flatnonzero((self.asked != 0) | (self.answered != 0))
-        write_ages(connection, schema.ages, state.settings.id, changed, asked + self.asked,
+        write_ages(connection, table, experiment, changed, asked + self.asked,
                    answered + self.answered)  # fmt: skip
         self.asked[:] = 0
         self.answered[:] = 0
@@ -73,9 +79,9 @@ class DelayHistogram:
 
 def _answer(state: ExperimentState, row: Any) -> None:
     i, j = row["first"], row["second"]
-    state.array("closed_answers")[i, j] += 1
-    state.array("closed_conversions")[i, j] += int(row["first_won"] == 1.0)
-    state.array("closed_given")[i, j] += row["first_won"]
+    state.counts.closed_answers[i, j] += 1
+    state.counts.closed_conversions[i, j] += int(row["first_won"] == 1.0)
+    state.counts.closed_given[i, j] += row["first_won"]
 
 
 def read_ages(

@@ -166,7 +166,7 @@ def _of_pair() -> list[Column[Any]]:
         _count("repeated_answers"),
         _count("repeated_conversions"),
         _sum("given"),  # wins of the first in the answers that enter; a tie is 1/2
-        # Sums over settled duels, of a bettor on `first` over `second`; x is as in `recounting`.
+        # Sums over settled duels, of a bettor on `first` over `second`; x is as in `audit.recount`.
         Column("wealth", LargeBinary, nullable=False),  # log (1 + 2 x g), for each g
         _sum("wins"),
         _sum("lead"),

@@ -1,4 +1,4 @@
-"""Tallies: counts by time, so that a chart of a million duels reads a few rows.
+"""Count duels and answers by time, so that a chart of a million duels reads a few rows.
 
 Bucket b of an experiment covers `width` microseconds from created + b width on. There are at most
 128. Where a moment lies beyond the last bucket, the width doubles until it does not: so the width
@@ -18,7 +18,7 @@ from sqlalchemy import Connection, delete, func, literal_column, select
 
 from duelay.live.storage import schema, statements
 
-MOST = 128  # buckets
+MAX_BUCKETS = 128
 ALL = -1  # in the place of an arm: all of them
 PAIR_COUNTS = ("plays", "conversions", "answers", "given")
 TIME_COUNTS = ("asked", "answered", "heard")
@@ -26,7 +26,7 @@ TIME_COUNTS = ("asked", "answered", "heard")
 
 def wide_enough(created: int, width: int, moment: int) -> int:
     """Return the width, doubled until the bucket of a moment is one of 128."""
-    while (moment - created) // width >= MOST:
+    while (moment - created) // width >= MAX_BUCKETS:
         width *= 2
     return width
 

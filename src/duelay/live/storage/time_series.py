@@ -1,4 +1,4 @@
-"""Series: the counts by time that a store keeps, read as arrays for charts.
+"""Read the counts by time that a store keeps, as arrays for charts.
 
 All have the same n buckets, from when the experiment was made to the latest time known; at most
 128. How much is read does not depend on how many duels there are.

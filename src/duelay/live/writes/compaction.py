@@ -1,8 +1,8 @@
-"""Forgetting: rows of duels that were closed long ago are folded into the counters.
+"""Delete the rows of duels that were closed long ago, and keep their sums.
 
-What these duels told stays: `pairs`, `ages` and the evidence do not change. `folded_pairs` and
-`folded_ages` keep what the folded duels have added to these counts. So a recount, which starts from
-them and adds the rows that are left, still gives the same numbers.
+The counts in `pairs` and `ages`, and the evidence, do not change. `folded_pairs` and `folded_ages`
+keep what the deleted rows have added to them. The audit starts from these sums, and adds the rows
+that are left. It counts with code of its own; the sums are made with the code of the writer.
 """
 
 from __future__ import annotations
@@ -11,25 +11,30 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection, delete, insert, select
 
 from duelay._core.duration import Duration
-from duelay.live.recount import Recount
-from duelay.live.state import ExperimentState, to_bytes
+from duelay.ledger.evidence.batch import AFTERWARDS, SILENT
+from duelay.ledger.evidence.eprocess import EProcess
+from duelay.ledger.evidence.silence import fill_silent
+from duelay.live.state import ExperimentState, start_evidence, to_bytes
 from duelay.live.storage import schema
-from duelay.live.storage.delay_histogram import read_ages, write_ages
+from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import duels_after, upsert
+from duelay.live.writes.settlement import BY_ANSWER, BY_SILENCE, add_evidence
 
-_AT_ONCE = 1000  # duels in a transaction
+_MAX_DUELS_PER_TRANSACTION = 1000
+_NEVER = np.iinfo(np.int64).max
 
 
-def forget_due(
+def compact_due(
     connection: Connection, state: ExperimentState, moment: int, after: Duration | None = None
 ) -> int:
-    """Fold duels that are old enough, up to 1000 of them; return how many.
+    """Fold duels that are old enough into the sums, up to 1000 of them; return how many.
 
-    A duel is only forgotten when its window has closed, and when it has been settled.
+    A duel is folded only when its window has closed, and when it has been settled.
     """
     after = after or state.settings.forget_after
     if after is None:
@@ -50,10 +55,11 @@ def forget_due(
             duels.c.number <= last,
         )
         .order_by(duels.c.number)
-        .limit(_AT_ONCE)
+        .limit(_MAX_DUELS_PER_TRANSACTION)
     ).mappings().all()  # fmt: skip
-    old = [row for row in rows if row["asked"] < latest]
-    _fold(connection, state, old)
+    old = [dict(row) for row in rows if row["asked"] < latest]
+    _add_to_pairs(connection, state, old)
+    _add_to_ages(connection, state, old)
     _keep_units(connection, state, old)
     connection.execute(
         delete(duels).where(
@@ -64,27 +70,83 @@ def forget_due(
     return len(old)
 
 
-def _fold(connection: Connection, state: ExperimentState, rows: Sequence[Any]) -> None:
-    experiment = state.settings.id
-    recount = Recount(state)
-    recount.add_folded(connection)
+def _add_to_pairs(
+    connection: Connection, state: ExperimentState, rows: Sequence[dict[str, Any]]
+) -> None:
+    """Add the counts and the evidence of duels to `folded_pairs`."""
+    experiment, folded = state.settings.id, schema.folded_pairs
+    eprocess = start_evidence(state.settings, len(state.arms))
+    _add_evidence(eprocess, rows)
+    sums = _count(rows, len(state.arms)) | {
+        name: getattr(eprocess, name) for name in ("wins", "lead", "n", "wealth")
+    }
+    rows_before = connection.execute(select(folded).where(folded.c.experiment == experiment))
+    for before in rows_before.mappings():
+        old = dict(before) | {"wealth": np.frombuffer(before["wealth"], dtype="<f8")}
+        for name, values in sums.items():
+            values[old["first"], old["second"]] += old[name]
     changed = {(row["first"], row["second"]) for row in rows}
-    changed |= {(j, i) for i, j in changed}
-    for row in rows:
-        recount.add(row)
-    upsert(connection, schema.folded_pairs, [
+    upsert(connection, folded, [
         {"experiment": experiment, "first": i, "second": j,
-         **{name: values[i, j].item() for name, values in recount.pairs.items()},
-         "wealth": to_bytes(recount.wealth[i, j])}
-        for i, j in sorted(changed)
+         **{name: values[i, j].item() for name, values in sums.items() if name != "wealth"},
+         "wealth": to_bytes(sums["wealth"][i, j])}
+        for i, j in sorted(changed | {(j, i) for i, j in changed})
     ])  # fmt: skip
-    before = read_ages(connection, schema.folded_ages, experiment, len(recount.asked))
-    buckets = np.flatnonzero((recount.asked != before[0]) | (recount.answered != before[1]))
-    write_ages(connection, schema.folded_ages, experiment, buckets, recount.asked,
-               recount.answered)  # fmt: skip
 
 
-def _keep_units(connection: Connection, state: ExperimentState, rows: Sequence[Any]) -> None:
+def _count(rows: Sequence[dict[str, Any]], n_arms: int) -> dict[str, NDArray[Any]]:
+    """Count duels by ordered pair, (K, K)."""
+    first, second = (np.array([row[name] for row in rows]) for name in ("first", "second"))
+    is_told, is_late = (
+        np.array([row[name] is not None for row in rows], dtype=np.int64)
+        for name in ("told", "late")
+    )
+    won = np.array([row["first_won"] or 0.0 for row in rows])
+    repeats = np.array([not row["enters"] for row in rows], dtype=np.int64)
+    converts = (won == 1.0).astype(np.int64)
+    counts = {
+        "plays": np.ones(len(rows), dtype=np.int64),
+        "conversions": converts,
+        "answers": is_told,
+        "late": is_late,
+        "repeats": repeats,
+        "repeated_answers": repeats * is_told,
+        "repeated_conversions": repeats * converts,
+        "given": (1 - repeats) * won,
+    }
+    found = {}
+    for name, values in counts.items():
+        found[name] = np.zeros((n_arms, n_arms), dtype=values.dtype)
+        np.add.at(found[name], (first, second), values)
+    return found
+
+
+def _add_evidence(eprocess: EProcess, rows: Sequence[dict[str, Any]]) -> None:
+    """Settle duels in an empty state, at the odds at which they were settled before."""
+    eprocess.refit[0] = _NEVER  # the value of a silence is in its row, and is not estimated again
+    answered = [row for row in rows if row["settled_by"] == BY_ANSWER]
+    add_evidence(eprocess, [(AFTERWARDS, row) for row in answered], 0)
+    silent = [row for row in rows if row["settled_by"] == BY_SILENCE]
+    for odds in sorted({row["odds"] for row in silent}):
+        eprocess.kappa[0] = odds
+        fill_silent(eprocess, odds)
+        add_evidence(eprocess, [(SILENT, row) for row in silent if row["odds"] == odds], 0)
+
+
+def _add_to_ages(
+    connection: Connection, state: ExperimentState, rows: Sequence[dict[str, Any]]
+) -> None:
+    """Add the ages of the answers to `folded_ages`."""
+    ages = DelayHistogram(state.settings.window)
+    for row in rows:
+        if row["enters"] and row["first"] != row["second"]:
+            ages.add(row)
+    ages.save(connection, state.settings.id, schema.folded_ages)
+
+
+def _keep_units(
+    connection: Connection, state: ExperimentState, rows: Sequence[dict[str, Any]]
+) -> None:
     """Remember which pairs a unit has had: a later duel on them does not enter either."""
     seen, experiment = schema.seen_units, state.settings.id
     had = {(row["unit"], min(row["first"], row["second"]), max(row["first"], row["second"]))

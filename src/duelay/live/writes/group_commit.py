@@ -1,30 +1,33 @@
-"""Commits in groups: what many threads want to write at one time is written in one transaction.
+"""Group commit: requests that arrive during a transaction are written together in the next one.
 
-A commit waits for the disk, and meanwhile more callers come. Whoever comes first leads: it writes
-for all who are waiting, and then hands over to the first of those who have come since. Nobody
-returns before its own commit. There is no thread in the background.
+A commit waits for the disk, and meanwhile more requests arrive. One request at a time leads: its
+caller writes for all that are waiting, and then hands over to the first of those that have arrived
+since. Nobody returns before its own commit. There is no thread in the background.
+
+Threads call `submit`. Another kind of caller, such as a task of an event loop, sets `notify` of its
+request, calls `enqueue`, and calls `lead` in some thread if the request is to lead.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from duelay._core import forks
 
-MOST = 500  # requests in a group
+MAX_GROUP = 500  # requests
 
 
 class Request:
     """What a caller wants to be written, and then what came of it."""
 
+    notify: Callable[[], object]  # called once the request is done, or is to lead
+
     def __init__(self) -> None:
         self.result: Any = None
         self.error: BaseException | None = None
         self.is_done = False
-        self._wake = threading.Lock()
-        self._wake.acquire()
 
     def outcome(self) -> Any:
         """Return what came of it, or raise."""
@@ -33,17 +36,23 @@ class Request:
         return self.result
 
 
+class Batch(Request):
+    """Requests that are written in one transaction: answers among them are news of one moment."""
+
+    def __init__(self, parts: Sequence[Request]) -> None:
+        super().__init__()
+        self.parts = parts
+
+
 class Committer:
     """Lets one caller at a time write, for all who are waiting.
 
-    `commit` is given a group of requests, and fills in what came of each. What it raises is raised
-    for all of the group.
+    `commit` is given a group of requests, a batch as its parts, and fills in what came of each.
+    What it raises is raised for all of the group.
     """
 
-    def __init__(self, commit: Callable[[list[Any]], None], most: int = MOST) -> None:
-        self._commit, self._most = commit, most
-        self.n_groups = 0
-        self.n_requests = 0
+    def __init__(self, commit: Callable[[list[Any]], None], most: int = MAX_GROUP) -> None:
+        self._commit_group, self._most = commit, most
         self._lock = forks.lock(self)
         self._forked()
 
@@ -54,15 +63,14 @@ class Committer:
 
     def submit(self, request: Request) -> Any:
         """Write a request, alone or with others; return or raise once that is done."""
+        is_called = threading.Lock()
+        is_called.acquire()
+        request.notify = is_called.release
         try:
-            with self._lock:
-                self._queue.append(request)
-                if self._leader is None:
-                    self._leader = request
-            if self._leader is not request:
-                request._wake.acquire()  # until the request is done, or is the one to lead
+            if not self.enqueue(request):
+                is_called.acquire()
             if not request.is_done:
-                self._lead(request)
+                self.lead(request)
         except BaseException:  # Ctrl-C at any moment: nobody waits for the request any longer
             with self._lock:
                 if request in self._queue:
@@ -72,32 +80,43 @@ class Committer:
             raise
         return request.outcome()
 
-    def _lead(self, request: Request) -> None:
+    def enqueue(self, request: Request) -> bool:
+        """Let a request wait for a commit; return whether it is to lead, at once."""
+        with self._lock:
+            self._queue.append(request)
+            if self._leader is None:
+                self._leader = request
+            return self._leader is request
+
+    def lead(self, request: Request) -> None:
+        """Write for all that are waiting, and hand over; an error is kept in each request."""
         group: list[Request] = []
         try:
             with self._lock:
                 group, self._queue = self._queue[: self._most], self._queue[self._most :]
-            self._commit(group)
+            self._commit_group([part for each in group for part in _parts(each)])
         except BaseException as error:
             for each in group:
                 each.error = error if each is request else _for_others(error)
-            raise
+            if not group:
+                raise
         finally:
-            self.n_groups += 1
-            self.n_requests += len(group)
             for each in group:
                 each.is_done = True
-            with self._lock:
-                self._hand_over()
             for each in group:
-                if each is not request:
-                    each._wake.release()
+                each.notify()
+            with self._lock:  # only now: who asks again at once is in the next group
+                self._hand_over()
 
     def _hand_over(self) -> None:
         """Let the first waiting request lead. The caller holds the lock."""
         self._leader = self._queue[0] if self._queue else None
         if self._leader is not None:
-            self._leader._wake.release()
+            self._leader.notify()
+
+
+def _parts(request: Request) -> Sequence[Request]:
+    return request.parts if isinstance(request, Batch) else (request,)
 
 
 def _for_others(error: BaseException) -> BaseException:

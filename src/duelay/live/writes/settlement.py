@@ -1,7 +1,7 @@
-"""Settling: silence at age W, windows that close, and the look at the evidence.
+"""Settle duels: by their answers, by silence at age W, and at the end of their window.
 
-One process at a time does it, while it holds the experiment's row. In a transaction it comes after
-the answers, so that all news of the moment is booked when it looks.
+One process at a time does it, while it holds the row of the experiment. In a transaction, due duels
+are settled after the answers, so that a look at the evidence includes all news of the moment.
 """
 
 from __future__ import annotations
@@ -9,56 +9,65 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection
 
-from duelay.ledger.evidence.batch import MATURED, SILENT, look_now, wait
+from duelay.ledger.evidence.batch import (
+    AFTERWARDS,
+    ANSWERED,
+    MATURED,
+    SILENT,
+    settle,
+    wait,
+)
+from duelay.ledger.evidence.eprocess import EProcess
 from duelay.live.state import ExperimentState
+from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
-from duelay.live.storage.statements import duels_after, run
-from duelay.live.writes.requests import bet, change_duels
 
-_CHUNK = 2000  # duels that are read at one time
+BY_ANSWER, BY_SILENCE = 1, 2  # in the column `settled_by`
+_MAX_DUELS_PER_READ = 2000
 _NEEDED = ("id", "number", "first", "second", "asked", "enters", "told", "first_won",
            "settled_by")  # fmt: skip
 
+News = Sequence[tuple[int, dict[str, Any]]]  # what happened to duels, and their rows
 
-def settle_due(
+
+def settle_and_look(
     connection: Connection, state: ExperimentState, ages: DelayHistogram, moment: int
 ) -> None:
-    """Settle what is due at a moment, and look."""
-    mature_due(connection, state, moment)
-    close_due(connection, state, ages, moment)
-    before = state.before_look()
-    look_now(state.eprocess, state.head["asked"] + 1)
-    state.looked(moment, before)
+    """Settle all duels that are due at a moment, and look at the evidence."""
+    _settle_silent(connection, state, moment)
+    _close_due(connection, state, ages, moment)
+    state.look_at_evidence(moment)
     state.head["settled"] = moment
 
 
-def mature_due(connection: Connection, state: ExperimentState, moment: int) -> None:
+def _settle_silent(connection: Connection, state: ExperimentState, moment: int) -> None:
     """Let duels reach age W: those that are still silent are settled by their silence."""
     longest = wait(state.eprocess)
-    for rows in rows_until(connection, state, "matured", moment - longest * MICRO):
+    for rows in _rows_until(connection, state, "matured", moment - longest * MICRO):
         due = [row for row in rows if row["enters"] and row["first"] != row["second"]]
         news = [(SILENT if row["settled_by"] is None else MATURED, row) for row in due]
-        bet(state, news, moment)
+        settle_duels(state, news, moment)
         silent = [row for kind, row in news if kind == SILENT]
         if silent:
             change_duels(connection, silent, ("settled_by", "settled", "odds"))
 
 
-def close_due(
+def _close_due(
     connection: Connection, state: ExperimentState, ages: DelayHistogram, moment: int
 ) -> None:
     """Close the duels whose window has passed."""
     window = state.settings.window_in_micro
     if window is not None:
-        for rows in rows_until(connection, state, "closed", moment - window - 1):
+        for rows in _rows_until(connection, state, "closed", moment - window - 1):
             for row in rows:
                 ages.close(state, row)
 
 
-def rows_until(
+def _rows_until(
     connection: Connection, state: ExperimentState, pointer: str, last: float
 ) -> Iterator[Sequence[dict[str, Any]]]:
     """Give the duels after a pointer that were asked until `last`, and move the pointer.
@@ -68,9 +77,9 @@ def rows_until(
     """
     n = 1  # mostly nothing is due: reading one duel shows that
     while last > 0:
-        found = run(
+        found = statements.run(
             connection,
-            duels_after(*_NEEDED),
+            statements.duels_after(*_NEEDED),
             {"experiment": state.settings.id, "after": state.head[pointer], "n": n},
         )
         read = [dict(zip(_NEEDED, row, strict=True)) for row in found]
@@ -80,4 +89,39 @@ def rows_until(
             yield rows
         if len(rows) < n:
             return
-        n = min(n * 50, _CHUNK)
+        n = min(n * 50, _MAX_DUELS_PER_READ)
+
+
+def settle_duels(state: ExperimentState, news: News, moment: int) -> None:
+    """Settle duels in this order, and fill in what settled each, when, and at which odds."""
+    for (kind, row), odds in zip(news, add_evidence(state.eprocess, news, moment), strict=True):
+        if odds == odds:  # not nan: it is settled now
+            by = BY_ANSWER if kind in (ANSWERED, AFTERWARDS) else BY_SILENCE
+            row |= {"settled_by": by, "settled": moment, "odds": odds}
+            state.touch(row["first"], row["second"])
+
+
+def add_evidence(eprocess: EProcess, news: News, moment: int) -> list[float]:
+    """Add the evidence of duels in this order; return the odds of each, nan if it has none."""
+    rows = [row for _, row in news]
+    if not rows:
+        return []
+    kind = np.array([kind for kind, _ in news], dtype=np.int8)
+    first, second = (np.array([row[name] for row in rows], dtype=np.int64)
+                     for name in ("first", "second"))  # fmt: skip
+    won = np.array([row["first_won"] or 0.0 for row in rows])
+    delay = np.array([(row["told"] or moment) - row["asked"] for row in rows]) / MICRO
+    odds = np.full(len(rows), np.nan)
+    settle(eprocess, kind, first, second, won, delay, odds)
+    return odds.tolist()
+
+
+def change_duels(
+    connection: Connection, rows: Sequence[dict[str, Any]], columns: Sequence[str]
+) -> None:
+    """Write some columns of duels."""
+    statements.run(
+        connection,
+        statements.write_duels(*columns),
+        [{"b_id": row["id"], **{name: row[name] for name in columns}} for row in rows],
+    )

@@ -1,8 +1,8 @@
-"""The desk: all that a process writes to one experiment goes through it, in groups.
+"""Write the requests of a process to one experiment, a group of them in each transaction.
 
-A group is one transaction: answers are booked, arms come and go, what is due is settled, the
-evidence is looked at, and then duels are chosen. A database that is busy or away is tried again
-for a while; nothing is done twice by that.
+In a transaction, answers are recorded first. Then arms are added or retired, due duels are settled,
+the evidence is evaluated, and duels are chosen for those who ask. If the database is busy or away,
+the transaction is tried again for a while; nothing is done twice by that.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from duelay._core import checks
+from duelay._core.duration import in_brief
 from duelay._core.timeouts import at_least
 from duelay.errors import InvalidValueError, PausedError, StoreError, UnknownExperimentError
 from duelay.live.clock import SteadyClock
@@ -27,15 +29,18 @@ from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store, is_away, is_busy
-from duelay.live.writes.compaction import forget_due
-from duelay.live.writes.group_commit import MOST, Committer, Request
-from duelay.live.writes.requests import Ask, Tell, book_asks, book_tells, how_far_behind
-from duelay.live.writes.settlement import settle_due
+from duelay.live.writes.ask import assign_duels
+from duelay.live.writes.compaction import compact_due
+from duelay.live.writes.group_commit import MAX_GROUP, Committer, Request
+from duelay.live.writes.requests import Ask, Operation, Settle, Tell
+from duelay.live.writes.settlement import settle_and_look
+from duelay.live.writes.tell import record_answers
 from duelay.policies.policy import Policy
 
 FRESH = 1.0  # seconds: a pair is chosen by evidence that may be as old as this
 PATIENCE = at_least(30.0)  # seconds that a call waits for a store that is busy or away
 _PAUSE = 0.25  # seconds between two tries
+_MAX_SIZES = 10_000  # sizes of commits that are kept, as they may never be read
 
 
 def unknown_experiment(store: Store, name: str, names: Sequence[str]) -> UnknownExperimentError:
@@ -46,27 +51,8 @@ def unknown_experiment(store: Store, name: str, names: Sequence[str]) -> Unknown
     )
 
 
-class Batch(Request):
-    """Requests that are written in one transaction: answers among them are news of one moment."""
-
-    def __init__(self, parts: Sequence[Request]) -> None:
-        super().__init__()
-        self.parts = parts
-
-
-class Operation(Request):
-    """Something else to be done in a transaction, with the book; it is written afterwards."""
-
-    def __init__(
-        self, do: Callable[[Connection, ExperimentState, int], Any], *, settles: bool = False
-    ) -> None:
-        super().__init__()
-        self.do = do
-        self.settles = settles  # whether to settle what is due, though it was done a moment ago
-
-
-class Writer:
-    """Where a process writes to one experiment."""
+class Writer(Committer):
+    """Writes the requests of a process to one experiment."""
 
     def __init__(
         self,
@@ -79,8 +65,9 @@ class Writer:
         freshness: float = FRESH,
         patience: float = PATIENCE,
         clock: Callable[[], float] | None = None,
-        group: int = MOST,
+        group: int = MAX_GROUP,
     ) -> None:
+        super().__init__(self._commit, checks.whole("group", group))
         self.store, self.id, self.name, self.policy = store, id, name, policy
         if clock is not None and not callable(clock):
             raise InvalidValueError(
@@ -88,21 +75,17 @@ class Writer:
             )
         self.created = created
         self.clock = SteadyClock() if clock is None else clock
-        self.committer = Committer(self._commit, checks.whole("group", group))
+        self.sizes: deque[int] = deque(maxlen=_MAX_SIZES)  # asks and answers in the latest commits
         self._fresh = round(checks.number("freshness", freshness, least=0) * MICRO)
         self._patience = checks.number("patience", patience, least=0)
-        self._state: ExperimentState | None = None
-        self._warned = ""
+        self.state: ExperimentState | None = None
+        self._has_warned = False
         self._begin()
 
     def _begin(self) -> None:
-        """Drop the book, to read it anew; a new chooser tosses coins of its own, as a fork must."""
-        self._pid, self._state = os.getpid(), None
+        """Drop the state, to read it again, and start a selector with new random numbers."""
+        self._pid, self.state = os.getpid(), None
         self._selector = PairSelector(self.policy)
-
-    def submit(self, request: Request) -> Any:
-        """Write a request, and return what came of it once it is on the disk."""
-        return self.committer.submit(request)
 
     def read_head(self, connection: Connection, *, to_write: bool = False) -> Any:
         """Return the experiment's row; where it is to be written, hold it."""
@@ -116,19 +99,20 @@ class Writer:
         return row
 
     def read_state(self, connection: Connection) -> ExperimentState:
-        """Return the book as the store has it, for a caller that only reads."""
+        """Return the state as the store has it, for a caller that only reads."""
         return ExperimentState.load(connection, self.read_head(connection))
 
     def _commit(self, group: list[Request]) -> None:
         """Write a group; try again where the store is busy or away."""
-        parts = [part for each in group for part in _parts(each)]
+        if n := sum(isinstance(request, Ask | Tell) for request in group):
+            self.sizes.append(n)
         until, is_retry = time.monotonic() + self._patience, False
         while True:
             try:
-                self._write(parts, is_retry=is_retry)
+                self._write(group, is_retry=is_retry)
                 return
             except SQLAlchemyError as error:
-                self._begin()  # book and ledger may have changes that were not kept
+                self._begin()  # state and ledger may have changes that were not kept
                 waits = isinstance(error, DBAPIError) and (is_busy(error) or is_away(error))
                 if not waits or time.monotonic() + _PAUSE > until:
                     raise StoreError(self.store.explain(error)) from error
@@ -143,29 +127,29 @@ class Writer:
             self._begin()
         with self.store.writing(self._patience) as connection:
             head = self.read_head(connection, to_write=True)
-            state = ExperimentState.load(connection, head) if self._state is None else self._state
+            state = ExperimentState.load(connection, head) if self.state is None else self.state
             state = state.renew(connection, head)
             ages = DelayHistogram(state.settings.window)
             moment = self._moment(state)
-            state.reach(connection, moment)
+            state.widen_time_buckets(connection, moment)
             for request in group:
                 request.error = None
             tells = [request for request in group if isinstance(request, Tell)]
-            book_tells(connection, state, ages, tells, moment)
+            record_answers(connection, state, ages, tells, moment)
             for request in group:
                 if isinstance(request, Operation):
                     self._operate(request, connection, state, moment)
-            is_wanted = any(isinstance(each, Operation) and each.settles for each in group)
+            is_wanted = any(isinstance(request, Settle) for request in group)
             if is_wanted or moment - head["settled"] >= self._fresh:
-                settle_due(connection, state, ages, moment)
-                forget_due(connection, state, moment)
-                state.sweep(connection)
+                settle_and_look(connection, state, ages, moment)
+                compact_due(connection, state, moment)
+                state.merge_time_buckets(connection)
             note_winner(connection, state, head["winner"], moment)
             asks = [request for request in group if isinstance(request, Ask)]
             self._ask(connection, state, asks, moment, is_retry=is_retry)
-            ages.save(connection, state)
+            ages.save(connection, self.id)
             state.save(connection, moment)
-        self._state = state
+        self.state = state
 
     def _operate(
         self, act: Operation, connection: Connection, state: ExperimentState, moment: int
@@ -196,20 +180,20 @@ class Writer:
             is_old = replica.read_at is None or moment - replica.read_at >= self._fresh
             if is_old or replica.is_outdated(state):
                 replica.read(connection, state, moment)
-        book_asks(connection, state, self._selector, asks, moment, is_retry=is_retry)
+        assign_duels(connection, state, self._selector, asks, moment, is_retry=is_retry)
 
     def _moment(self, state: ExperimentState) -> int:
         """Return the time of a transaction: never before the latest one known."""
         now = round(self.clock() * MICRO)
         behind = (state.head["moment"] - now) / MICRO
-        if words := how_far_behind(state, now):
+        if behind > 1.0:
             state.head["backwards"] += 1
             state.head["furthest"] = max(state.head["furthest"], behind)
-            if not self._warned:
-                warnings.warn(words, stacklevel=8)
-        self._warned = words
+            if not self._has_warned:
+                warnings.warn(
+                    f"the clock of this process is {in_brief(behind)} behind the latest time of "
+                    "the store, which is taken instead: set the clocks of all machines that use it",
+                    stacklevel=8,
+                )
+        self._has_warned = behind > 1.0
         return max(now, int(state.head["moment"]))
-
-
-def _parts(request: Request) -> Sequence[Request]:
-    return request.parts if isinstance(request, Batch) else (request,)

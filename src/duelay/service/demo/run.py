@@ -1,4 +1,4 @@
-"""A demonstration: the service on a store of its own, simulated visitors, and a clock that races.
+"""Run the demo: the service on a store of its own, simulated visitors, and a fast clock.
 
 Visitors are simulated in threads of this process, and call the service over HTTP. Before
 they come, some hours of the past are made up, as fast as the store can write them.
@@ -36,8 +36,7 @@ from duelay.live import Experiment, connect
 from duelay.live.client.clients import RemoteExperiment
 from duelay.live.storage.store import Store
 from duelay.service.app import make_app
-from duelay.service.demo.scenes import SCENES
-from duelay.service.demo.visitors import Scene, Visitors
+from duelay.service.demo.visitors import SCENES, Scene, Visitors
 from duelay.service.server import TURN, open_page
 
 HOST = "127.0.0.1"

@@ -1,7 +1,7 @@
-"""Simulated visitors: people who come, prefer something, and answer late or never.
+"""Simulated visitors of the demo, and its experiments.
 
-They use an experiment as a program would, by `ask` and `tell`: one in this process, or one behind
-a service.
+Visitors prefer one arm, and answer late or never. They use an experiment as a program would, by
+`ask` and `tell`: one in this process, or one behind a service.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from duelay.delays import Law
-from duelay.traffic import Traffic
+from duelay.delays import Duration, Law, Never, Weibull
+from duelay.traffic import Daily, Traffic
 
 _DAY = 86_400.0  # seconds
 _NOON = 0.25 * _DAY  # `Daily` is busiest a quarter of a day after it begins: that is to be at 12
@@ -43,6 +43,42 @@ class Scene:
     def strength(self, arm: str, days: float) -> float:
         """How good an arm is, so many days after the beginning."""
         return self.strengths.get(arm, 0.0) + self.drift.get(arm, 0.0) * min(days, _DRIFTING)
+
+
+# A winner that is soon declared, a close race, and broken assumptions.
+_TRAFFIC = Daily(Duration("90s"), 0.5)
+_HOURS = Never(0.25, Weibull(0.7, Duration("2h")))
+
+SCENES = (
+    Scene(
+        "checkout button",
+        "one of four is clearly better, and is declared in a minute or two",
+        {"Buy now": 0.8, "Order": 0.0, "Continue": 0.1, "Add to basket": -0.1},
+        _TRAFFIC,
+        _HOURS,
+        share=0.1,
+    ),
+    Scene(
+        "headline",
+        "five that are nearly as good as each other, and stay undecided",
+        {"Plain": 0.0, "Question": 0.05, "Number": 0.06, "Quote": -0.02, "Long": -0.05},
+        _TRAFFIC,
+        _HOURS,
+    ),
+    # Only two arms: little is heard of arms that lose, so that no test would see them drift.
+    Scene(
+        "search ranking",
+        "people change their minds, and wins of one arm are told late: two tests alarm",
+        {"Newest first": 0.3, "Best match": -0.3},
+        _TRAFFIC,
+        Never(0.2, Weibull(0.8, Duration("40m"))),
+        window="8h",
+        feedback="votes",
+        share=0.3,
+        drift={"Newest first": -0.4, "Best match": 0.4},
+        slower={"Newest first": 4.0},
+    ),
+)
 
 
 class Visitors:

@@ -1,4 +1,4 @@
-"""The addresses of the page: what people look at, and the forms that change something."""
+"""The routes of the web pages, and of their forms."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from duelay.errors import UnknownExperimentError
 from duelay.live import Experiment
 from duelay.page import build, duel_log, render, view_models
 from duelay.service import admin, models
+from duelay.service.auth import safe_next
 from duelay.service.errors import RefusedError, cut, in_words, refusal_of
 from duelay.service.keys import ANYBODY, create_key, list_keys, revoke_key
-from duelay.service.sessions import safe_next
-from duelay.service.web.requests import (
+from duelay.service.web.browser import (
     GUARDED,
     BrowserRequest,
     check_token,
@@ -119,7 +119,9 @@ async def experiment(browser: BrowserRequest) -> Response:
         return browser.keep(Response(status_code=204))
     write = render.experiment_part if browser.is_part else render.experiment_page
     return await browser.show_shared(
-        view.name, (write.__name__, view.version), lambda viewer: write(view, checked, viewer)
+        view.standing.name,
+        (write.__name__, view.version),
+        lambda viewer: write(view, checked, viewer),
     )
 
 
@@ -131,14 +133,18 @@ async def pair(browser: BrowserRequest) -> Response:
         return browser.keep(Response(status_code=204))
     i, j = browser.request.path_params["first"], browser.request.path_params["second"]
     if i == j or max(i, j) >= len(view.arms):
-        raise RefusedError(404, f"There is no such pair: {view.name} has {len(view.arms)} arms.")
-    there = await browser.open(view.name)
+        raise RefusedError(
+            404, f"There is no such pair: {view.standing.name} has {len(view.arms)} arms."
+        )
+    there = await browser.open(view.standing.name)
     found = await browser.context.view_cache.get(
-        view.name, ("pair", i, j), lambda: build.build_pair(there, i, j)
+        view.standing.name, ("pair", i, j), lambda: build.build_pair(there, i, j)
     )
     write = render.pair_part if browser.is_part else render.pair_page
     return await browser.show_shared(
-        view.name, (write.__name__, i, j, view.version), lambda viewer: write(view, found, viewer)
+        view.standing.name,
+        (write.__name__, i, j, view.version),
+        lambda viewer: write(view, found, viewer),
     )
 
 
@@ -204,7 +210,7 @@ async def do(browser: BrowserRequest) -> Response:
             raise RefusedError(422, f"what: one of {', '.join(changes)}")
         if what == "add" and any(each.name == arm for each in await _present(browser)):
             raise RefusedError(409, f"There is an arm {arm!r} already: nothing has changed.")
-        await admin.change(browser.context, there, models.Change(**changes[what]))
+        await admin.change(browser.context, there, models.ExperimentChange(**changes[what]))
     except (ValidationError, RefusedError, ValueError) as error:
         status, words = _wrong(error)
         view, checked = await _seen(browser)
@@ -230,7 +236,7 @@ async def _seen(
     view = await browser.context.view_cache.get(
         name, ("experiment",), lambda: build.build_experiment(there)
     )
-    heard = f"{view.duels}.{view.heard}.{view.pending}.{view.late}"
+    heard = f"{view.standing.duels}.{view.heard}.{view.pending}.{view.standing.late}"
     return view, browser.context.checks.latest(there, heard)
 
 
@@ -260,7 +266,7 @@ async def make_key(browser: BrowserRequest) -> Response:
         )
     except ValueError as error:
         return await _keys(browser, problem=str(error))
-    context.ring.forget()
+    context.keys.forget()
     there = await context.registry.call(Experiment.names, context.store)
     unknown = [name for name in names if name not in there]
     warning = ""
@@ -271,8 +277,8 @@ async def make_key(browser: BrowserRequest) -> Response:
             "this name."
         )
     if browser.key is ANYBODY:  # who makes the first key is signed in with it
-        await context.registry.call(context.ring.read)
-        found = context.ring.find(made)
+        await context.registry.call(context.keys.read)
+        found = context.keys.find(made)
         assert found is not None
         browser.key, browser.session, browser.is_new = found, context.sessions.begin(found.id), True
     return await _keys(browser, made, warning=warning)
@@ -283,7 +289,7 @@ async def drop_key(browser: BrowserRequest) -> Response:
     """Let a key be good for nothing."""
     _need_keys(browser)
     await browser.context.registry.call(revoke_key, browser.context.store, browser.said("id"))
-    browser.context.ring.forget()
+    browser.context.keys.forget()
     return browser.go(f"{browser.base}/keys")
 
 
@@ -317,9 +323,9 @@ async def login(browser: BrowserRequest) -> Response:
 async def sign_in(browser: BrowserRequest) -> Response:
     """Take a key."""
     context, following = browser.context, safe_next(browser.said("next"), browser.base)
-    if not context.ring.is_fresh:
-        await context.registry.call(context.ring.read)
-    key = context.ring.find(browser.said("key"))
+    if not context.keys.is_fresh:
+        await context.registry.call(context.keys.read)
+    key = context.keys.find(browser.said("key"))
     if key is None:
         await _sleep(_DELAY)
         words = "This is no key that is good here."

@@ -1,4 +1,7 @@
-"""Recounting: the counters and the evidence again, from the rows of the duels alone.
+"""Compute the counts and the evidence of an experiment from the rows of its duels alone.
+
+Only the audit uses it. The writer counts with code of its own, so that the audit finds a mistake in
+either.
 
 What settled a duel, and at which odds, is in its row. So what the bets have come to is a sum over
 rows: log (1 + 2 x g) for the arm that an answer or a silence spoke for, and log (1 - 2 x g) for
@@ -14,24 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
+from duelay.ledger.delay_models.continuous_time import learned_ages
 from duelay.ledger.evidence.eprocess import GAPS, evidence_weights
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
-from duelay.live.storage.delay_histogram import DelayHistogram, read_ages
+from duelay.live.storage.delay_histogram import read_ages
+from duelay.live.storage.schema import MICRO
 
-COUNTS = (
-    "plays",
-    "conversions",
-    "answers",
-    "late",
-    "repeats",
-    "repeated_answers",
-    "repeated_conversions",
-)
+COUNTS = ("plays", "conversions", "answers", "late", "repeats", "repeated_answers",
+          "repeated_conversions")  # fmt: skip
 SUMS = ("given", "wins", "lead", "n")
 CLOSED = ("closed", "closed_conversions", "closed_answers", "closed_given", "n_open")
 _BY_SILENCE = 2
-_CHUNK = 10_000  # rows that are read at one time
+_MAX_ROWS_PER_READ = 10_000
 
 
 class Recount:
@@ -45,10 +43,11 @@ class Recount:
         } | {name: np.zeros((k, k)) for name in SUMS}
         self.wealth = np.zeros((k, k, GAPS.size))
         self.closed: dict[str, NDArray[Any]] = {name: np.zeros((k, k)) for name in CLOSED}
-        self.ages = DelayHistogram(state.settings.window)
+        window = state.settings.window
+        self.ages = learned_ages(None if window is None else float(window))
         self.steps: dict[tuple[int, int], list[tuple[int, float]]] = {}  # of each ordered pair
-        self.asked = np.zeros(len(self.ages.ages), dtype=np.int64)
-        self.answered = np.zeros(len(self.ages.ages), dtype=np.int64)
+        self.asked = np.zeros(len(self.ages), dtype=np.int64)
+        self.answered = np.zeros(len(self.ages), dtype=np.int64)
 
     def add_folded(self, connection: Connection) -> None:
         """Add what is left of the duels whose rows are gone."""
@@ -74,28 +73,27 @@ class Recount:
 
     def add(self, row: Any) -> None:
         """Add a duel."""
-        i, j = row["first"], row["second"]
+        i, j, counts = row["first"], row["second"], self.pairs
         is_heard, won = row["told"] is not None, int(row["first_won"] == 1.0)
-        self._count("plays", i, j, 1)
-        self._count("answers", i, j, is_heard)
-        self._count("conversions", i, j, won)
-        self._count("late", i, j, row["late"] is not None)
+        counts["plays"][i, j] += 1
+        counts["answers"][i, j] += is_heard
+        counts["conversions"][i, j] += won
+        counts["late"][i, j] += row["late"] is not None
         if not row["enters"]:
-            self._count("repeats", i, j, 1)
-            self._count("repeated_answers", i, j, is_heard)
-            self._count("repeated_conversions", i, j, won)
+            counts["repeats"][i, j] += 1
+            counts["repeated_answers"][i, j] += is_heard
+            counts["repeated_conversions"][i, j] += won
             return
-        self.pairs["given"][i, j] += row["first_won"] or 0.0
+        counts["given"][i, j] += row["first_won"] or 0.0
         if i != j:
             self._bet(row)
             if row["number"] <= self.state.head["closed"]:
                 self._close(row)
 
-    def _count(self, name: str, i: int, j: int, n: int) -> None:
-        self.pairs[name][i, j] += n
-
     def _close(self, row: Any) -> None:
-        i, j, place = row["first"], row["second"], self.ages.bucket(row)
+        i, j = row["first"], row["second"]
+        delay = np.inf if row["told"] is None else (row["told"] - row["asked"]) / MICRO
+        place = int(np.searchsorted(self.ages, delay, side="right")) - 1
         self.closed["closed"][i, j] += 1
         self.asked[: place + 1] += 1
         if row["told"] is not None:
@@ -146,9 +144,9 @@ def duel_rows(connection: Connection, experiment: int, after: int = 0) -> Iterat
             select(duels)
             .where(duels.c.experiment == experiment, duels.c.number > after)
             .order_by(duels.c.number)
-            .limit(_CHUNK)
+            .limit(_MAX_ROWS_PER_READ)
         ).mappings().all()  # fmt: skip
         yield from rows
-        if len(rows) < _CHUNK:
+        if len(rows) < _MAX_ROWS_PER_READ:
             return
         after = rows[-1]["number"]

@@ -1,7 +1,7 @@
-"""Sessions: who is signed in to the page, and whether a form is the page's own.
+"""Authentication: keys of programs, sessions of browsers, and what each of them may do.
 
-The cookie has the id of a key, not the key, and is signed: nobody else can write one. Once the key
-is revoked, the cookie is good for nothing. Where no keys exist, the cookie has no id. It is needed
+A cookie has the id of a key, not the key, and is signed: nobody else can write one. Once the key is
+revoked, the cookie is good for nothing. Where no keys exist, the cookie has no id. It is needed
 all the same: the tokens of forms are bound to it, and so no other site can make a browser send a
 form that is accepted.
 """
@@ -14,18 +14,24 @@ import ipaddress
 import os
 import secrets
 import time
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from urllib.parse import urlsplit
 
+from fastapi import Depends, Header, Request
 from itsdangerous import BadData, URLSafeTimedSerializer
-from starlette.requests import Request
 from starlette.responses import Response
 
 from duelay.errors import InvalidValueError
+from duelay.service.errors import RefusedError
+from duelay.service.keys import ANYBODY, Key
+
+if TYPE_CHECKING:
+    from duelay.service.context import ServiceContext
 
 SECRET = "DUELAY_SECRET"  # of the environment: what signs, for all servers of a store
 HOURS = 12  # that somebody stays signed in
 _COOKIE = "duelay"
+_SCHEME = "Bearer"
 _SHORTEST = 16  # characters of a secret
 _SALT = 16  # characters
 
@@ -159,3 +165,78 @@ def _place(request: Request) -> dict[str, object]:
         "samesite": "lax",
         "secure": request.url.scheme == "https",
     }
+
+
+# Programs: a key in the header of each request.
+
+Given = Annotated[str | None, Header(alias="Authorization", description="Bearer KEY")]
+
+
+def check_nearby(request: Request) -> None:
+    """Refuse requests that may come from elsewhere; called as long as there is no key.
+
+    Somebody on this machine may look at another site in a browser. That site must not be able to
+    act as this person, even if its name leads to this machine.
+    """
+    if not is_here(request):
+        raise RefusedError(
+            403, "as long as there is no key, this is for this machine alone, at 127.0.0.1 or "
+            "localhost: make one with `duelay key create`",
+        )  # fmt: skip
+    if not is_own(request):
+        raise RefusedError(403, "this was sent by a page of another site: make a key")
+
+
+async def caller(request: Request, authorization: Given = None) -> Key:
+    """Find out who calls."""
+    context: ServiceContext = request.app.state.context
+    if not context.keys.is_fresh:
+        await context.registry.call(context.keys.read)
+    if context.keys.is_empty and not context.needs_key:
+        check_nearby(request)
+        return ANYBODY
+    scheme, _, text = (authorization or "").partition(" ")
+    key = context.keys.find(text.strip()) if scheme.lower() == _SCHEME.lower() else None
+    if key is None:
+        raise RefusedError(
+            401, "send a key that is good: the header Authorization: Bearer duelay_...",
+            WWW_Authenticate=_SCHEME,
+        )  # fmt: skip
+    return key
+
+
+async def check_key(request: Request, scope: str | None = None, name: str | None = None) -> Key:
+    """Return the key of a caller that may do something with an experiment."""
+    return _check(await caller(request, request.headers.get("authorization")), scope, name)
+
+
+def _check(key: Key, scope: str | None, name: str | None) -> Key:
+    if name is not None and not key.covers(name):
+        raise RefusedError(403, "this key is for other experiments")
+    if scope is not None and not key.may(scope, name):
+        raise RefusedError(403, f"this key may not {scope} here")
+    return key
+
+
+def needing(scope: str | None) -> Any:
+    """Need a key that is for the experiment of the address, and may do something with it."""
+
+    async def check(request: Request, name: str, authorization: Given = None) -> Key:
+        return _check(await caller(request, authorization), scope, name)
+
+    return Depends(check)
+
+
+async def administering(request: Request, authorization: Given = None) -> Key:
+    """Need a key that may administer."""
+    key = await caller(request, authorization)
+    if not key.may("administer"):
+        raise RefusedError(403, "this key may not administer")
+    return key
+
+
+Caller = Annotated[Key, Depends(caller)]
+Maker = Annotated[Key, Depends(administering)]
+Reader = Annotated[Key, needing(None)]
+Teller = Annotated[Key, needing("tell")]
+Keeper = Annotated[Key, needing("administer")]

@@ -1,4 +1,4 @@
-"""Visits: somebody with a browser, who they are, and how they are answered."""
+"""Requests of browsers: who the visitor is, what a form has sent, and how a page is answered."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from starlette.responses import RedirectResponse, Response
 from duelay.errors import UnknownExperimentError
 from duelay.live import Experiment
 from duelay.page import render
+from duelay.service.auth import Session, is_here, is_own
 from duelay.service.context import ServiceContext
 from duelay.service.errors import RefusedError, cut
 from duelay.service.keys import ANYBODY, Key
-from duelay.service.sessions import Session, is_here, is_own
 
 GUARDED = {
     "Content-Security-Policy": render.POLICY,
@@ -154,10 +154,10 @@ class BrowserRequest:
 async def greet(browser: BrowserRequest) -> None:
     """Find out who the visitor is; refuse one who is not known."""
     context = browser.context
-    if not context.ring.is_fresh:
-        await context.registry.call(context.ring.read)
+    if not context.keys.is_fresh:
+        await context.registry.call(context.keys.read)
     session = context.sessions.read(browser.request)
-    if context.ring.is_empty and not context.needs_key:
+    if context.keys.is_empty and not context.needs_key:
         if not is_here(browser.request):
             raise RefusedError(
                 403, "As long as there is no key, the page is for this machine alone, at 127.0.0.1 "
@@ -167,7 +167,7 @@ async def greet(browser: BrowserRequest) -> None:
         browser.is_new = session is None or session.key != ""
         browser.session = context.sessions.begin() if browser.is_new else session
         return
-    key = None if session is None else context.ring.get(session.key)
+    key = None if session is None else context.keys.get(session.key)
     if key is None:
         raise RefusedError(401, "Sign in with a key.")
     browser.key, browser.session = key, session

@@ -1,0 +1,154 @@
+"""Answer the asks of a group: choose their duels, and write these to the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, func, select
+
+from duelay.live.selection import PairSelector
+from duelay.live.state import ExperimentState
+from duelay.live.storage import schema, statements
+from duelay.live.writes.requests import Ask, LiveDuel
+
+
+def assign_duels(
+    connection: Connection,
+    state: ExperimentState,
+    selector: PairSelector,
+    asks: Sequence[Ask],
+    moment: int,
+    *,
+    is_retry: bool,
+) -> None:
+    """Choose a duel for each ask, or find the one that it has already; write the new ones."""
+    if not asks:
+        return
+    asked = _find_asked(connection, state, asks, moment)
+    kept: dict[str, Any] = {}
+    if is_retry:
+        found = connection.execute(statements.DUELS_BY_ID, {"ids": [ask.id for ask in asks]})
+        kept = {row["id"]: row for row in found.mappings()}
+    new: list[dict[str, Any]] = []
+    pairs = iter(selector.choose(state, len(asks)))
+    for ask in asks:
+        again = kept.get(ask.id) or asked.by_key.get(ask.key or "")
+        if again is None and ask.unit is not None:
+            again = asked.open_of.get(ask.unit)
+        if again is not None:
+            ask.result = _shown(state, again)
+            continue
+        if state.winner is not None and not selector.goes_on(state.settings.share):
+            ask.result = LiveDuel(None, None, None, True, state.arms[state.winner])
+            continue
+        row = _record(state, next(pairs), ask, asked.had, moment)
+        new.append(row)
+        ask.result = _shown(state, row)
+        if ask.key is not None:
+            asked.by_key[ask.key] = row
+        if ask.unit is not None:
+            asked.open_of[ask.unit] = row
+    if new:
+        statements.run(connection, statements.INSERT_DUELS, new)
+
+
+class _Asked(NamedTuple):
+    """What the store knows of the units and keys in a group of asks."""
+
+    by_key: dict[str, Any]
+    open_of: dict[str, Any]  # the open duel of each unit
+    had: set[tuple[str, int, int]]  # a unit, and a pair that it has had
+
+
+def _find_asked(
+    connection: Connection, state: ExperimentState, asks: Sequence[Ask], moment: int
+) -> _Asked:
+    """Look up the duels that the units and keys of a group have already."""
+    duels, experiment = schema.duels, state.settings.id
+    keys = {ask.key for ask in asks if ask.key is not None}
+    units = {ask.unit for ask in asks if ask.unit is not None}
+    by_key: dict[str, Any] = {}
+    open_of: dict[str, Any] = {}
+    had: set[tuple[str, int, int]] = set()
+    if keys:
+        found = connection.execute(
+            select(duels).where(duels.c.experiment == experiment, duels.c.key.in_(keys))
+        ).mappings()
+        by_key = {row["key"]: row for row in found}
+    if units:
+        pairs = connection.execute(
+            select(duels.c.unit, duels.c.first, duels.c.second,
+                   func.max(duels.c.number).label("number"))
+            .where(duels.c.experiment == experiment, duels.c.unit.in_(units))
+            .group_by(duels.c.unit, duels.c.first, duels.c.second)
+        ).all()  # fmt: skip
+        had = {(row.unit, min(row.first, row.second), max(row.first, row.second)) for row in pairs}
+        last: dict[str, int] = {}
+        for row in pairs:
+            last[row.unit] = max(row.number, last.get(row.unit, 0))
+        rows = connection.execute(
+            select(duels).where(
+                duels.c.experiment == experiment,
+                duels.c.number.in_(last.values()),
+                duels.c.told.is_(None),
+            )
+        ).mappings()
+        open_of = {row["unit"]: row for row in rows if _is_open(state, row, moment)}
+        seen = schema.seen_units
+        gone = connection.execute(
+            select(seen).where(seen.c.experiment == experiment, seen.c.unit.in_(units))
+        )
+        had |= {(row.unit, row.low, row.high) for row in gone}
+    return _Asked(by_key, open_of, had)
+
+
+def _is_open(state: ExperimentState, row: Any, moment: int) -> bool:
+    """Whether a duel that is not answered may still be shown, and answered."""
+    window = state.settings.window_in_micro
+    is_there = state.present[row["first"]] and state.present[row["second"]]
+    return bool(is_there and (window is None or moment - row["asked"] <= window))
+
+
+def _record(
+    state: ExperimentState,
+    pair: tuple[int, int],
+    ask: Ask,
+    had: set[tuple[str, int, int]],
+    moment: int,
+) -> dict[str, Any]:
+    """Count a duel that was chosen, and return its row."""
+    first, second = pair
+    state.head["asked"] += 1
+    enters = True
+    if ask.unit is not None:
+        unit_pair = (ask.unit, min(first, second), max(first, second))
+        enters = unit_pair not in had
+        had.add(unit_pair)
+    state.ledger.plays[first, second] += 1
+    if not enters:
+        state.counts.repeats[first, second] += 1
+    elif first != second:
+        state.eprocess.n_open[first, second] += 1
+        state.eprocess.n_open[second, first] += 1
+    state.touch(first, second)
+    row = {
+        "id": ask.id,
+        "experiment": state.settings.id,
+        "number": state.head["asked"],
+        "first": first,
+        "second": second,
+        "asked": moment,
+        "unit": ask.unit,
+        "key": ask.key,
+        "enters": enters,
+    }
+    state.time_buckets.ask(row)
+    return row
+
+
+def _shown(state: ExperimentState, row: Any) -> LiveDuel:
+    """Return a duel as the caller sees it."""
+    winner = None if state.winner is None else state.arms[state.winner]
+    return LiveDuel(row["id"], state.arms[row["first"]], state.arms[row["second"]],
+                    winner is not None, winner)  # fmt: skip

@@ -1,0 +1,126 @@
+"""Record the answers of a group: write them to their duels, count them, and settle these duels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+
+from duelay._core.duration import in_brief
+from duelay._core.feedback import OUTCOMES
+from duelay.errors import InvalidValueError, UnknownDuelError
+from duelay.ledger.evidence.batch import AFTERWARDS, ANSWERED
+from duelay.live.state import ExperimentState
+from duelay.live.storage import statements
+from duelay.live.storage.delay_histogram import DelayHistogram
+from duelay.live.storage.schema import MICRO
+from duelay.live.writes.requests import Tell
+from duelay.live.writes.settlement import change_duels, settle_duels
+
+_MAX_CLOCK_DIFFERENCE = MICRO  # microseconds, between two machines
+
+
+def record_answers(
+    connection: Connection,
+    state: ExperimentState,
+    ages: DelayHistogram,
+    tells: Sequence[Tell],
+    moment: int,
+) -> None:
+    """Write answers to their duels, count them, and settle the duels that they settle."""
+    if not tells:
+        return
+    experiment = state.settings.id
+    rows = {
+        row["id"]: dict(row)
+        for row in connection.execute(
+            statements.DUELS_BY_ID, {"ids": list({tell.id for tell in tells})}
+        ).mappings()
+    }
+    told, late, settled = [], [], []
+    for tell in tells:
+        row = rows.get(tell.id)
+        if row is None or row["experiment"] != experiment:
+            tell.error = UnknownDuelError(f"no duel {tell.id!r} has been asked here")
+            continue
+        try:
+            first_won = _outcome(state, row, tell.winner)
+        except ValueError as error:
+            tell.error = error
+            continue
+        if tell.at is not None and tell.at < row["asked"] - _MAX_CLOCK_DIFFERENCE:
+            early = in_brief((row["asked"] - tell.at) / MICRO)
+            tell.error = ValueError(
+                f"at must not be before the duel was asked, got a time {early} before: it is "
+                "seconds since the epoch"
+            )
+            continue
+        at = moment if tell.at is None else min(max(tell.at, row["asked"]), moment)
+        if row["told"] is not None:
+            is_own = row["told"] in tell.tried and row["first_won"] == first_won
+            tell.result = "counted" if is_own else "repeated"
+            continue
+        window = state.settings.window_in_micro
+        if window is not None and at - row["asked"] > window:
+            tell.result = "late"
+            if row["late"] is None:
+                row["late"] = at
+                late.append({"b_id": row["id"], "late": at})
+                state.counts.late[row["first"], row["second"]] += 1
+                state.touch(row["first"], row["second"])
+            continue
+        tell.result = "counted"
+        tell.tried.append(at)
+        row |= {"told": at, "first_won": first_won}
+        told.append(row)
+        _count_answer(state, ages, row)
+        if row["enters"] and row["first"] != row["second"]:
+            if row["settled_by"] is None:
+                settled.append((ANSWERED, row))
+            elif state.settings.is_vote:
+                settled.append((AFTERWARDS, row))
+    settle_duels(state, settled, moment)
+    if told:
+        for row in told:
+            state.head["heard"] += 1
+            row["place"] = state.head["heard"]
+        columns = ("told", "place", "first_won", "settled_by", "settled", "odds")
+        change_duels(connection, told, columns)
+    if late:
+        statements.run(connection, statements.write_duels("late"), late)
+
+
+def _count_answer(state: ExperimentState, ages: DelayHistogram, row: dict[str, Any]) -> None:
+    """Count an answer of an ordered pair."""
+    i, j, won = row["first"], row["second"], int(row["first_won"] == 1.0)
+    state.counts.answers[i, j] += 1
+    state.ledger.conversions[i, j] += won
+    if not row["enters"]:
+        state.counts.repeated_answers[i, j] += 1
+        state.counts.repeated_conversions[i, j] += won
+    else:
+        state.counts.given[i, j] += row["first_won"]
+        if row["number"] <= state.head["closed"] and i != j:  # heard in time, told once closed
+            ages.answer_after_all(state, row)
+    state.time_buckets.hear(row)
+    state.touch(i, j)
+
+
+def _outcome(state: ExperimentState, row: dict[str, Any], winner: Any) -> float:
+    """Return what an answer gives the first arm: 1, 0, or 1/2 for a tie."""
+    first, second = state.arms[row["first"]], state.arms[row["second"]]
+    if not state.settings.is_vote:
+        if winner in (None, "first", first) and not (winner == first == second != "first"):
+            return 1.0
+        raise InvalidValueError(
+            f"winner must be left out, since only a win of the first is told here: create the "
+            f"experiment with feedback='votes' to tell both outcomes, got {winner!r}"
+        )
+    words = {first: 1.0, second: 0.0} | ({first: 0.5} if first == second else {}) | OUTCOMES
+    if isinstance(winner, str) and winner in words:
+        return words[winner]
+    raise InvalidValueError(
+        f"winner must be 'first', 'second' or 'tie', or the name of an arm, {first!r} or "
+        f"{second!r}, got {winner!r}"
+    )
