@@ -50,23 +50,32 @@ def recommend(
 
     Parameters
     ----------
-    delay : what is known of the delay: None for nothing, a number for its mean, a law or its text.
-    order_free : whether you may choose which of the two arms is shown first. If not, the
-        policy's champion is.
-    n_arms : K, where it is known: a law by pair is checked against it.
-    window : ticks after which a conversion is no longer counted, or a duration such as ``"14d"``
-        with a clock; None for no limit.
-    target : which winner is sought: ``"condorcet"``, ``"copeland"`` (the same policy: where there
-        is a Condorcet winner it is Copeland's too) or ``"borda"``.
-    feedback : ``"conversions"``, if only a win of the first arm is reported; ``"votes"``, if both
-        outcomes are; or ``"counts"``, if only the number of conversions is reported, without the
-        duels that they belong to.
-    self_duels : whether an arm may be shown alone, or twice. If not, two different arms are always
-        shown, and regret grows for ever.
-    goal : ``"regret"`` for little regret; or ``"decide"`` to find the winner in few duels and to
+    delay : Law, ByPair, str or float, optional
+        What is known of the delay: None for nothing, a number for its mean, a law or its text.
+    order_free : bool
+        Whether you may choose which of the two arms is shown first. If not, it is the champion of
+        the policy.
+    n_arms : int, optional
+        K, where it is known: a law by pair is checked against it.
+    window : int, str or Duration, optional
+        Ticks after which a conversion is no longer counted, or a duration such as ``"14d"`` with a
+        clock; None for no limit.
+    target : str
+        The winner to find: ``"condorcet"``, ``"copeland"`` (the same policy, since a Condorcet
+        winner is also a Copeland winner) or ``"borda"``.
+    feedback : str
+        ``"conversions"``, if only a win of the first arm is reported; ``"votes"``, if both outcomes
+        are; or ``"counts"``, if only the number of conversions is reported, without the duels that
+        they belong to.
+    self_duels : bool
+        Whether an arm may be shown alone, or twice. If not, the two arms of a duel always differ,
+        and regret never stops growing.
+    goal : str
+        ``"regret"`` for little regret; or ``"decide"`` to find the winner in few duels and to
         declare it with a guarantee. A policy with little regret stops comparing once the winner
         seems clear, and can then almost never declare it.
-    error : with ``"decide"``, the probability with which a declared winner may be wrong; None is
+    error : float, optional
+        With ``goal="decide"``, the probability with which a declared winner may be wrong; None is
         0.05.
 
     Returns

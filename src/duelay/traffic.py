@@ -41,8 +41,10 @@ class Traffic(ABC):
 
         Parameters
         ----------
-        n : the number of duels.
-        rng : the generator of random times.
+        n : int
+            The number of duels.
+        rng : numpy.random.Generator
+            The generator of random times.
 
         Returns
         -------
@@ -55,7 +57,8 @@ class Traffic(ABC):
 
         Parameters
         ----------
-        ax : the axes to draw on; new ones if None.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; new ones if None.
         """
         from duelay.show import plots
 
@@ -204,7 +207,8 @@ def parse(form: str) -> Traffic:
 
     Parameters
     ----------
-    form : such as ``"poisson:10s"``.
+    form : str
+        The text form, such as ``"poisson:10s"``.
 
     Raises
     ------

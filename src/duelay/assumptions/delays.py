@@ -35,8 +35,10 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
 
     Parameters
     ----------
-    history : the duels and their answers.
-    level : the p-value below which the finding is an alarm.
+    history : History
+        The duels and their answers.
+    level : float
+        The p-value below which the finding is an alarm.
 
     Returns
     -------
@@ -51,13 +53,6 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
     depends on the winner.
 
     Power above 90 %: answers take twice as long where one arm of three wins, 500 answers.
-
-    Parameters
-    ----------
-    history : History
-        The duels and their answers.
-    level : float
-        The probability of a false alarm.
     """
     name, level = "delay by winner", check_level(level)
     _, heard, _ = cut(history)
@@ -90,8 +85,10 @@ def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
 
     Parameters
     ----------
-    history : the duels and their answers.
-    level : the p-value below which the finding is an alarm.
+    history : History
+        The duels and their answers.
+    level : float
+        The p-value below which the finding is an alarm.
 
     Returns
     -------
@@ -106,13 +103,6 @@ def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
     every pair has tau(A) for votes and tau(A) / 2 for conversions. Chi-squared.
 
     Power above 90 %: answers of one pair of three take twice as long, 500 answers.
-
-    Parameters
-    ----------
-    history : History
-        The duels and their answers.
-    level : float
-        The probability of a false alarm.
     """
     name, level = "delay by pair", check_level(level)
     old, heard, age = cut(history)
@@ -153,8 +143,10 @@ def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
 
     Parameters
     ----------
-    history : the duels and their answers.
-    level : the p-value below which the finding is an alarm.
+    history : History
+        The duels and their answers.
+    level : float
+        The p-value below which the finding is an alarm.
 
     Returns
     -------
@@ -171,13 +163,6 @@ def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
     and nothing is said. It needs votes, or an order by coin or in turns.
 
     Power above 90 %: 30 % of one arm's wins are lost, of three arms, 3000 answers.
-
-    Parameters
-    ----------
-    history : History
-        The duels and their answers.
-    level : float
-        The probability of a false alarm.
     """
     name, level = "share by arm", check_level(level)
     old, heard, age = cut(history)
@@ -211,8 +196,10 @@ def law_drift(history: History, *, level: float = 0.05) -> Finding:
 
     Parameters
     ----------
-    history : the duels and their answers.
-    level : the p-value below which the finding is an alarm.
+    history : History
+        The duels and their answers.
+    level : float
+        The p-value below which the finding is an alarm.
 
     Returns
     -------
@@ -227,13 +214,6 @@ def law_drift(history: History, *, level: float = 0.05) -> Finding:
     freedom. A change that is reversed later may be missed.
 
     Power above 90 %: the mean delay doubles by half-time, 500 answers.
-
-    Parameters
-    ----------
-    history : History
-        The duels and their answers.
-    level : float
-        The probability of a false alarm.
     """
     name, level = "law drift", check_level(level)
     _, heard, age = cut(history)

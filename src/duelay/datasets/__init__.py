@@ -133,7 +133,8 @@ def describe(name: str) -> Dataset:
 
     Parameters
     ----------
-    name : one of `names`.
+    name : str
+        One of `names`.
 
     Raises
     ------
@@ -152,7 +153,8 @@ def load(name: str) -> Problem:
 
     Parameters
     ----------
-    name : one of `names`.
+    name : str
+        One of `names`.
 
     Raises
     ------
@@ -177,9 +179,11 @@ def find(form: str, folder: Path | None = None) -> Problem:
 
     Parameters
     ----------
-    form : one of `names`, the path of a CSV file, a form of `duelay.problems.generate`, or
+    form : str
+        One of `names`, the path of a CSV file, a form of `duelay.problems.generate`, or
         ``first-bonus:B,PROBLEM`` for a problem with an advantage of the first place.
-    folder : that relative paths start from; the working directory if None.
+    folder : Path, optional
+        The folder from which relative paths start; None for the working directory.
 
     Raises
     ------

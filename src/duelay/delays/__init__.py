@@ -58,7 +58,8 @@ def parse(form: str) -> Delay:
 
     Parameters
     ----------
-    form : such as ``"geometric:0.01"``.
+    form : str
+        The text form, such as ``"geometric:0.01"``.
 
     Raises
     ------
@@ -79,8 +80,10 @@ def check(delay: Any, n_arms: int | None = None) -> Delay:
 
     Parameters
     ----------
-    delay : a law or its text form.
-    n_arms : the number of arms for which laws by pair must be given; None for any number.
+    delay : Law, ByPair or str
+        A law or its text form.
+    n_arms : int, optional
+        The number of arms for which laws by pair must be given; None for any number.
 
     Raises
     ------
@@ -138,9 +141,12 @@ def tables(delay: Delay, n_arms: int, limit: int) -> tuple[NDArray[np.float64], 
 
     Parameters
     ----------
-    delay : a law in ticks.
-    n_arms : the number of arms, K.
-    limit : the largest age of the table.
+    delay : Law or ByPair
+        A law in ticks.
+    n_arms : int
+        The number of arms, K.
+    limit : int
+        The largest age of the table.
 
     Returns
     -------

@@ -54,7 +54,8 @@ class Law(ABC):
 
         Parameters
         ----------
-        t : ages, a number or an array. Of a law in time: seconds, durations or texts such as "2h".
+        t : array_like
+            Ages, a number or an array. Of a law in time: seconds, durations or texts such as "2h".
 
         Returns
         -------
@@ -97,7 +98,8 @@ class Law(ABC):
 
         Parameters
         ----------
-        t : ages in ticks, a number or an array.
+        t : array_like
+            Ages in ticks, a number or an array.
 
         Raises
         ------
@@ -118,7 +120,8 @@ class Law(ABC):
 
         Parameters
         ----------
-        q : shares from 0 to 1, a number or an array.
+        q : array_like
+            Shares from 0 to 1, a number or an array.
 
         Returns
         -------
@@ -196,8 +199,10 @@ class Law(ABC):
 
         Parameters
         ----------
-        size : the shape of the result; None for one number.
-        seed : a number or a NumPy Generator. A number gives other draws than
+        size : int or tuple of int, optional
+            The shape of the result; None for one number.
+        seed : int or numpy.random.Generator, optional
+            A number or a NumPy Generator. A number gives other draws than
             `numpy.random.default_rng` with that number, so that outcomes drawn from the latter are
             independent of the delays.
         """
@@ -221,7 +226,8 @@ class Law(ABC):
 
         Parameters
         ----------
-        ax : the axes to draw on; new ones if None.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; new ones if None.
         """
         from duelay.show import plots
 

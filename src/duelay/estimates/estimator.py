@@ -50,11 +50,15 @@ def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any
 
     Parameters
     ----------
-    log : a `History`, or what `History.read` reads: the path of a CSV or Parquet file, or a table
-        of pandas, polars or pyarrow.
-    error : the largest share of experiments in which some interval, or the winner, is wrong.
-    delay : the delay law, or its text, if it is known.
-    reading : arguments of `History.read`, such as `columns`, `zone` or `order`.
+    log : History, path or table
+        A `History`, or what `History.read` reads: the path of a CSV or Parquet file, or a table of
+        pandas, polars or pyarrow.
+    error : float
+        The largest share of experiments in which some interval, or the winner, is wrong.
+    delay : Law, ByPair or str, optional
+        The delay law, or its text, if it is known.
+    reading : object
+        Arguments of `History.read`, such as `columns`, `zone` or `order`.
 
     Returns
     -------

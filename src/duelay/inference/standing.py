@@ -299,10 +299,12 @@ class Standing:
 
         Parameters
         ----------
-        ax : the axes to draw on; new ones if None.
-        kind : ``"evidence"`` for the evidence of each arm over time, with the line of a
-            declaration; ``"intervals"`` for the leader against every other arm. By default the
-            first, if there is evidence.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; new ones if None.
+        kind : str, optional
+            ``"evidence"`` for the evidence of each arm over time, with the line of a declaration;
+            ``"intervals"`` for the leader against every other arm. By default the first, if there
+            is evidence.
         """
         from duelay.show import plots
 

@@ -97,23 +97,34 @@ class Experiment:
 
         Parameters
         ----------
-        store : ``"sqlite:///duels.db"``, or ``"postgresql+psycopg://user@host/name"`` for several
+        store : Store, str or Path
+            ``"sqlite:///duels.db"``, or ``"postgresql+psycopg://user@host/name"`` for several
             hosts.
-        name : of the experiment; no other in the store may have it.
-        arms : their names.
-        goal : ``"decide"`` finds the winner in few duels and declares it; ``"regret"`` shows the
+        name : str
+            The name of the experiment, which is unique in the store.
+        arms : int or sequence of str
+            The names of the arms.
+        goal : str
+            ``"decide"`` finds the winner in few duels and declares it; ``"regret"`` shows the
             better arms more and more.
-        policy : by default the one that is recommended for the goal. The window and the error of
-            another policy must not contradict `window` and `error`; its self-duels are set by
-            `self_duels`.
-        window : after it a silent duel is closed, and a later answer is not counted; None for
-            never.
-        feedback : ``"conversions"``, where only a win of the first is ever told, or ``"votes"``.
-        error : the probability with which a declared winner may be wrong.
-        self_duels : whether an arm may be shown against itself.
-        share : the share of asks that still get a duel once a winner is declared.
-        forget_after : after that long the rows of closed duels are folded into the counters.
-        opened : what `open` takes.
+        policy : Policy or str, optional
+            By default the one that is recommended for the goal. The window and the error of another
+            policy must not contradict `window` and `error`; its self-duels are set by `self_duels`.
+        window : Duration, timedelta or str, optional
+            The time after which a silent duel is closed and a later answer is not counted; None for
+            no limit.
+        feedback : str
+            ``"conversions"``, where only a win of the first is ever told, or ``"votes"``.
+        error : float
+            The probability with which a declared winner may be wrong.
+        self_duels : bool
+            Whether an arm may be shown against itself.
+        share : float
+            The share of asks that still get a duel once a winner is declared.
+        forget_after : Duration, timedelta or str, optional
+            The age from which the rows of closed duels are folded into the counters.
+        opened : object
+            The keywords of `open`.
         """
         store = open_store(store)
         name, arms = check_name(name), tuple(check_arm(arm) for arm in check_arms(arms))

@@ -41,26 +41,43 @@ class History:
 
     Parameters
     ----------
-    n_arms : the number of arms, K.
-    first, second : (n,), the arms of duel 0, 1, ...; duel k is tick k + 1.
-    delay : (n,), the time until the answer came: ticks, or seconds by the clock. NaN for silence.
-    first_won : (n,), 1 if the first arm won, 0 if the second did, 1/2 for a tie, or the mean of
-        several votes. NaN for silence.
-    window : the age at which a silent duel is closed: ticks, a duration by the clock, or None.
-    feedback : ``"conversions"`` or ``"votes"``.
-    order : how it was decided which arm is first: ``"coin"``, ``"alternate"``, ``"champion"`` or
-        None if that is not known.
-    arms : the names of the arms; "0", "1", ... if there are none.
-    at : (n,), by the clock: when each duel was asked, in seconds since the epoch.
-    now : by the clock: the time of the history, in seconds since the epoch.
-    chosen_by : the policy that chose the pairs, as text; empty if it is not known.
-    unit : (n,), the same number for duels of the same visitor, prompt or judge.
-    skipped : a sentence for each bad row that `read` left out.
-    changes : the arms that joined or were retired, in order.
-    declared : the arm that was declared the winner, if any.
-    first_led : (n,), 1 if the first arm led before the duel, 0 if the second did, NaN if that is
-        not known. Evidence that assumes the existence of a winner depends on it.
-    numbers : of the result of `merge`: the new numbers of the duels of each history.
+    n_arms : int
+        The number of arms, K.
+    first, second : ndarray of int
+        (n,), the arms of duel 0, 1, ...; duel k is tick k + 1.
+    delay : ndarray of float
+        (n,), the time until the answer came: ticks, or seconds by the clock. NaN for silence.
+    first_won : ndarray of float
+        (n,), 1 if the first arm won, 0 if the second did, 1/2 for a tie, or the mean of several
+        votes. NaN for silence.
+    window : int or Duration, optional
+        The age at which a silent duel is closed: ticks, a duration by the clock, or None.
+    feedback : str
+        ``"conversions"`` or ``"votes"``.
+    order : str, optional
+        How the first arm was chosen: ``"coin"``, ``"alternate"``, ``"champion"`` or None if that is
+        not known.
+    arms : tuple of str
+        The names of the arms; "0", "1", ... if there are none.
+    at : ndarray of float, optional
+        (n,), by the clock: when each duel was asked, in seconds since the epoch.
+    now : float, optional
+        By the clock: the time of the history, in seconds since the epoch.
+    chosen_by : str
+        The policy that chose the pairs, as text; empty if it is not known.
+    unit : ndarray of int, optional
+        (n,), the same number for duels of the same visitor, prompt or judge.
+    skipped : tuple of str
+        A sentence for each bad row that `read` left out.
+    changes : tuple of Change
+        The arms that joined or were retired, in order.
+    declared : Declaration, optional
+        The arm that was declared the winner, if any.
+    first_led : ndarray of float, optional
+        (n,), 1 if the first arm led before the duel, 0 if the second did, NaN if that is not known.
+        Evidence that assumes the existence of a winner depends on it.
+    numbers : tuple of ndarray of int
+        In the result of `merge`, the new numbers of the duels of each history.
 
     Raises
     ------
@@ -200,20 +217,32 @@ class History:
 
         Parameters
         ----------
-        source : the path of a CSV or Parquet file, a pandas or polars DataFrame, a pyarrow Table,
-            or a mapping of columns.
-        columns : the columns that have other names, as in ``{"shown_at": "ts"}``; None for a role
-            that no column has.
-        time_format : the format of times, as of `datetime.strptime`. Otherwise times are ISO 8601,
-            or numbers since the epoch.
-        zone : the time zone of times without one, by name or as a `datetime.tzinfo`.
-        encoding : of a CSV that is not UTF-8.
-        window : how long answers count; a later answer is silence.
-        order : how it was decided which arm is first; see `History`.
-        arms : all arms, in their order; by default in the order of the table.
-        now : when the log was written; a later answer is silence. By default the last time.
-        chosen_by : the policy that chose the pairs, or ``"design"``.
-        skip_bad : whether bad rows are left out, each with a sentence in `skipped`.
+        source : path, table or mapping
+            The path of a CSV or Parquet file, a pandas or polars DataFrame, a pyarrow Table, or a
+            mapping of columns.
+        columns : mapping of str to str, optional
+            The columns that have other names, as in ``{"shown_at": "ts"}``; None for a role that no
+            column has.
+        time_format : str, optional
+            The format of times, as of `datetime.strptime`. Otherwise times are ISO 8601, or numbers
+            since the epoch.
+        zone : str or datetime.tzinfo, optional
+            The time zone of times without one, by name or as a `datetime.tzinfo`.
+        encoding : str, optional
+            The encoding of a CSV that is not UTF-8.
+        window : int, str or Duration, optional
+            The time for which answers count; a later answer is silence.
+        order : str, optional
+            How the first arm was chosen; see `History`.
+        arms : iterable of str
+            All arms, in their order; by default in the order of the table.
+        now : float, datetime or str, optional
+            The time at which the log was written; a later answer is silence. By default the last
+            time in the log.
+        chosen_by : str
+            The policy that chose the pairs, or ``"design"``.
+        skip_bad : bool
+            Whether to leave out bad rows, each with a sentence in `skipped`.
 
         Returns
         -------
@@ -271,7 +300,8 @@ class History:
 
         Parameters
         ----------
-        histories : of different players, with the same arms, feedback and window. Of two duels at
+        histories : History
+            Histories of different players, with the same arms, feedback and window. Of two duels at
             the same time, the one of the earlier argument comes first.
 
         Returns

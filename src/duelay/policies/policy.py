@@ -73,9 +73,10 @@ class Policy(ABC):
 
         Parameters
         ----------
-        **asked : those of the following that its parameters name: `ledger`, the plays and answers
-            so far, read-only; `t`, the tick, from 1; `rng`, the generator of all random choices;
-            `n_arms`; and `state`, the player's memory, which it may write.
+        **asked : object
+            Those of the following that the method has as parameters: `ledger`, the plays and
+            answers so far, read-only; `t`, the tick, from 1; `rng`, the generator of all random
+            choices; `n_arms`; and `state`, the memory of the player, which the method may change.
 
         Returns
         -------
@@ -95,15 +96,20 @@ class Policy(ABC):
 
         Parameters
         ----------
-        arms : a sequence of names, or a number. A problem or its matrix is refused, since a policy
+        arms : int or sequence of str
+            A sequence of names, or a number. A problem or its matrix is refused, since a policy
             does not know the preferences: for the arms of a problem pass ``problem.arms``.
-        seed : anything that `numpy.random.default_rng` takes; None draws one.
-        feedback : ``"conversions"``, if only a win of the first arm is reported; ``"votes"``, if
-            both outcomes are, by ``tell(duel, winner=...)``, and silence is no answer. A policy
-            with `counts_only` takes ``"counts"`` and nothing else.
-        corrects_position : with votes, whether to remove the advantage of being shown first.
-        clock : ``"wall"`` for a player in continuous time: delays, windows and laws are in time,
-            and any number of duels may be asked at one time. None counts each ask as a tick.
+        seed : int or numpy.random.Generator, optional
+            Whatever `numpy.random.default_rng` takes; None draws a seed.
+        feedback : str, optional
+            ``"conversions"``, if only a win of the first arm is reported; ``"votes"``, if both
+            outcomes are, by ``tell(duel, winner=...)``, and silence is no answer. A policy with
+            `counts_only` takes ``"counts"`` and nothing else.
+        corrects_position : bool
+            Whether to remove the advantage of being shown first; for votes.
+        clock : str, optional
+            ``"wall"`` for a player in continuous time: delays, windows and laws are in time, and
+            any number of duels may be asked at one time. None counts each ask as a tick.
 
         Returns
         -------

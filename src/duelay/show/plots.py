@@ -47,9 +47,12 @@ def regret_figure(
 
     Parameters
     ----------
-    results : of `duelay.simulate`, at least one.
-    labels : one for each result; the policies if None.
-    band : ``"sd"`` for one standard deviation, ``"mean"`` for a 95 % interval of the mean.
+    results : sequence of Result
+        The results of `duelay.simulate`, at least one.
+    labels : sequence of str, optional
+        A label for each result; None takes the policies.
+    band : str
+        ``"sd"`` for one standard deviation, ``"mean"`` for a 95 % interval of the mean.
 
     Returns
     -------
@@ -80,8 +83,10 @@ def draw_regret(
 
     Parameters
     ----------
-    axes : the axes to draw on.
-    results, labels, band : as in `regret_figure`.
+    axes : matplotlib.axes.Axes
+        The axes to draw on.
+    results, labels, band : sequence of Result, sequence of str, str
+        See `regret_figure`.
     """
     labels = [short(label) for label in labels or [result.label for result in results]]
     if len(labels) != len(results):

@@ -48,24 +48,36 @@ def simulate(
 
     Parameters
     ----------
-    problem : the preferences. It needs a Condorcet winner, unless regret has another target.
-    policy : a policy, or any object whose ``start(arms, seed)`` returns a player.
-    delay : the true delay law. It does not change what the policy assumes: `RUCBDelay()` assumes
+    problem : Problem
+        The preferences. It needs a Condorcet winner, unless regret has another target.
+    policy : Policy or object
+        A policy, or any object whose ``start(arms, seed)`` returns a player.
+    delay : Law, ByPair or str
+        The true delay law. It does not change what the policy assumes: `RUCBDelay()` assumes
         geometric 0.01; write ``RUCBDelay(delay=law)`` for another law.
-    horizon : T, the number of duels in a run.
-    runs : the number of runs. Run r has generators of its own, made from `seed` and r. Results are
+    horizon : int
+        T, the number of duels in a run.
+    runs : int
+        The number of runs. Run r has generators of its own, made from `seed` and r. Results are
         therefore the same for any number of workers, and run r meets the same world under every
         policy.
-    seed : of all runs together, at least 0.
-    workers : threads; None for one a core. The loop is compiled and holds no lock.
-    checkpoints : how many ticks to record, evenly spaced, the last at the horizon; or which ones.
-    stop : end a run when its policy declares a winner: the policy's own `error`, such as 0.05 for
+    seed : int
+        The seed of all runs together, at least 0.
+    workers : int, optional
+        Threads; None for one a core. The loop is compiled and holds no lock.
+    checkpoints : int or sequence of int
+        The number of ticks to record, evenly spaced, the last at the horizon; or the ticks
+        themselves.
+    stop : float, optional
+        End a run when its policy declares a winner: the policy's own `error`, such as 0.05 for
         `Decide()`. `Result.stopped` then has the number of duels asked. The problem need not have a
         winner.
-    traffic : when duels come, such as ``"poisson:10s"`` (`duelay.traffic`). Delays are then in
+    traffic : Traffic or str, optional
+        The times of the duels, such as ``"poisson:10s"`` (`duelay.traffic`). Delays are then in
         time, and the policy goes by the clock; horizon and checkpoints still count duels. Without
         it one duel is one tick.
-    setting : the regret's target, how answers arrive, and how runs are executed: a `Setting`.
+    setting : Setting
+        The regret's target, how answers arrive, and how runs are executed: a `Setting`.
 
     Returns
     -------
