@@ -24,7 +24,15 @@ GOALS = ("regret", "decide")
 
 
 class Recommendation(NamedTuple):
-    """A policy, and the reason in a sentence; start or simulate its `policy`."""
+    """A policy, and the reason for it.
+
+    Attributes
+    ----------
+    policy : Policy
+        The recommended policy, which can be started or simulated.
+    reason : str
+        The reason, in a sentence.
+    """
 
     policy: Policy
     reason: str

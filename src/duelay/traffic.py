@@ -225,7 +225,23 @@ def parse(form: str) -> Traffic:
 
 
 def check(traffic: Any) -> Traffic:
-    """Return traffic, given as such or as its text form; raise ValueError for anything else."""
+    """Return traffic, given as such or as its text form.
+
+    Parameters
+    ----------
+    traffic : Traffic or str
+        The traffic, such as ``"poisson:10s"``.
+
+    Returns
+    -------
+    Traffic
+        The traffic.
+
+    Raises
+    ------
+    InvalidValueError
+        If it is neither traffic nor its text form.
+    """
     if isinstance(traffic, str):
         traffic = parse(traffic)
     if not isinstance(traffic, Traffic):

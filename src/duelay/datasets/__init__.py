@@ -18,7 +18,17 @@ __all__ = ["Dataset", "describe", "find", "load", "names"]
 
 
 class Dataset(NamedTuple):
-    """The description of a built-in problem."""
+    """The description of a built-in problem.
+
+    Attributes
+    ----------
+    title : str
+        What is compared.
+    source : str
+        Where the preferences come from.
+    arms : tuple of str
+        The names of the arms.
+    """
 
     title: str
     source: str

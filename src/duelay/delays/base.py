@@ -209,11 +209,33 @@ class Law(ABC):
         return self.quantile(generator(seed).random(size))
 
     def at(self, first: int, second: int) -> Law:
-        """Return the law for this ordered pair of arms, which only `ByPair` distinguishes."""
+        """Return the law for this ordered pair of arms, which only `ByPair` distinguishes.
+
+        Parameters
+        ----------
+        first, second : int
+            The indices of the two arms.
+
+        Returns
+        -------
+        Law
+            The law of the pair.
+        """
         return self
 
     def settled(self, limit: int) -> int:
-        """Return the age, at most `limit`, by which tau has reached 1 - never (up to 1e-15)."""
+        """Return the age, at most `limit`, by which tau has reached 1 - never (up to 1e-15).
+
+        Parameters
+        ----------
+        limit : int
+            The largest age that is returned.
+
+        Returns
+        -------
+        int
+            The age in ticks, at least 1.
+        """
         top = (1.0 - self.never) * (1.0 - _SETTLED)
         if top <= 0 or limit <= 1:
             return 1

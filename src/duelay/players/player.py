@@ -61,7 +61,15 @@ _FIRST, _SECOND = 1, 2  # who led a duel
 
 
 class Duel(NamedTuple):
-    """Two arms to show together, in the order `first`, `second`."""
+    """Two arms to show together, in the order `first`, `second`.
+
+    Attributes
+    ----------
+    id : int
+        The number of the duel, from 0.
+    first, second : int
+        The indices of the two arms.
+    """
 
     id: int
     first: int

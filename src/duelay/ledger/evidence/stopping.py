@@ -49,7 +49,18 @@ def mix(log_weight: Floats, wealth: Floats) -> float:
 
 @kernel
 def divergence(p: float) -> float:
-    """d(p, 1/2), the relative entropy of two coins."""
+    """Return d(p, 1/2), the relative entropy of two coins.
+
+    Parameters
+    ----------
+    p : float
+        The probability of the first coin.
+
+    Returns
+    -------
+    float
+        The relative entropy, in nats.
+    """
     return less_entropy(p, 1.0 - p)
 
 
