@@ -25,10 +25,31 @@ def backup(
     path: str | Path,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Path:
-    """Copy a store to a file while it runs, whole or not at all.
+    """Copy a store to a file while it runs, completely or not at all.
 
     From SQLite the file is a store, which can be opened as it is. From PostgreSQL it is what
     pg_dump writes, for pg_restore.
+
+    Parameters
+    ----------
+    store : Store, str or Path
+        The store, or its address.
+    path : str or Path
+        The path of the file, which must not exist.
+    progress : callable
+        A function that is called with the share that is copied, from 0 to 1.
+
+    Returns
+    -------
+    Path
+        The path of the file.
+
+    Raises
+    ------
+    InvalidValueError
+        If the file exists, or its folder does not.
+    StoreError
+        If the copy fails.
     """
     store, path = open_store(store), Path(path)
     if path.exists():
@@ -88,10 +109,25 @@ def forget(
     name: str | None = None,
     progress: Callable[[int], None] = lambda n: None,
 ) -> dict[str, int]:
-    """Fold closed duels that are older than `after` into the counters; return how many, by name.
+    """Fold closed duels into the counters, and delete their rows.
 
-    A duel whose window is open is kept, however old. `progress` is told how many of an experiment
-    are folded.
+    A duel whose window is open is kept.
+
+    Parameters
+    ----------
+    store : Store, str or Path
+        The store, or its address.
+    after : Duration, timedelta or str
+        The age from which duels are folded.
+    name : str, optional
+        The name of an experiment; None for all.
+    progress : callable
+        A function that is called with the number of duels of an experiment that are folded.
+
+    Returns
+    -------
+    dict of str to int
+        The number of duels folded, by experiment.
     """
     store, after = open_store(store), checks.duration("forget_after", after)
     found = {}

@@ -11,9 +11,12 @@ from duelay.recommendation import GOALS
 
 
 def warm_up(n_arms: int = FEW) -> None:
-    """Compile, or load from disk, what live experiments need, so that no ask is slow at first.
+    """Compile, or load from disk, all kernels of live experiments, so that the first ask is quick.
 
-    `n_arms` is the most arms that an experiment will have: from 32 on there is more to compile.
+    Parameters
+    ----------
+    n_arms : int
+        The largest number of arms of an experiment: from 32 on there is more to compile.
     """
     with tempfile.TemporaryDirectory() as folder:
         for goal in GOALS:

@@ -44,7 +44,13 @@ _BUSY = ("database is locked", "database table is locked", "database is busy")
 
 
 class Store:
-    """A database with experiments. Threads may share one; a forked process opens it again."""
+    """A database with experiments. Threads may share one; a forked process opens it again.
+
+    Parameters
+    ----------
+    url : str or Path
+        The address, such as ``"sqlite:///duels.db"``, or the path of an SQLite file.
+    """
 
     def __init__(self, url: str | Path) -> None:
         self.url = _check_url(url)
@@ -103,10 +109,14 @@ class Store:
 
     @contextlib.contextmanager
     def writing(self, patience: float = _PATIENCE) -> Iterator[Connection]:
-        """Give a connection that writes; committed at the end, or not at all.
+        """Return a context with a connection that writes; it commits at the end, or not at all.
 
-        With SQLite no other process writes meanwhile; one that is writing is waited for, `patience`
-        seconds at most.
+        With SQLite only one process writes at a time.
+
+        Parameters
+        ----------
+        patience : float
+            The seconds to wait for another process that writes to SQLite.
         """
         self._check_file()
         if self._is_torn:
@@ -159,7 +169,18 @@ class Store:
             raise StoreError(self.explain(error)) from error
 
     def explain(self, error: SQLAlchemyError) -> str:
-        """Say what an error of the database means, and what to do."""
+        """Explain an error of the database, and what to do about it.
+
+        Parameters
+        ----------
+        error : sqlalchemy.exc.SQLAlchemyError
+            The error.
+
+        Returns
+        -------
+        str
+            A sentence.
+        """
         cause = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
         words, does = cause.lower(), "check that it is there and can be written"
         if "disk is full" in words or "no space left" in words or "disk i/o" in words:
@@ -209,7 +230,18 @@ class Store:
         return before, _head()
 
     def need(self, *, makes: bool = False) -> None:
-        """Check that it has the tables of this version; with `makes`, make them if it has none."""
+        """Check that the database has the tables of this version.
+
+        Parameters
+        ----------
+        makes : bool
+            Whether to make the tables if there are none.
+
+        Raises
+        ------
+        StoreError
+            If tables are missing, or of another version.
+        """
         found, wanted = self.revision(), _head()
         self._check_known(found)
         if found is None and makes:
