@@ -247,7 +247,8 @@ def check(traffic: Any) -> Traffic:
     if not isinstance(traffic, Traffic):
         raise InvalidValueError(
             f"traffic must be duelay.traffic, such as 'poisson:10s' for a duel each 10 seconds on "
-            f"average, got {traffic!r}"
+            f"average, got {traffic!r}",
+            argument="traffic",
         )
     return traffic
 
@@ -258,6 +259,7 @@ def draw_times(traffic: Traffic, n: int, rng: np.random.Generator) -> Floats:
     if times.shape != (n,) or not np.isfinite(times).all() or (np.diff(times) < 0).any():
         raise InvalidValueError(
             f"traffic must have times(n, rng) with n finite seconds that never fall, got "
-            f"{times.shape} of them from {traffic}"
+            f"{times.shape} of them from {traffic}",
+            argument="traffic",
         )
     return times

@@ -68,7 +68,7 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
         return silent(
             name, n, "there is nothing to compare: in no pair do delays and winners vary."
         )
-    words = "No sign of it: answers take as long whoever wins."
+    words = "No sign of it: answers take equally long whichever arm wins."
     if p < level:
         labels = [f"arm {name}" for name in history.arms]
         slowest = spread(winner, delay, labels, in_time=history.at is not None)
@@ -156,8 +156,8 @@ def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
     Notes
     -----
     There are two causes. If the wins of one arm are reported less often, its evidence is too small,
-    and a worse arm may be declared. If the duels of an arm are answered less often whoever wins, it
-    does no harm. The test cannot distinguish the two, and needs at least three arms.
+    and a worse arm may be declared. If the duels of an arm are answered less often whichever arm
+    wins, it does no harm. The test cannot distinguish the two, and needs at least three arms.
     The shares heard by age A are compared, within tenths of the time: chi-squared with K - 1
     degrees of freedom. Where pairs also differ in how long they take, there is a harmless reason,
     and nothing is said. It needs votes, or an order by coin or in turns.
@@ -186,7 +186,7 @@ def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
         words = (
             f"Duels with arm {history.arms[arm]} are heard of less often than others, though as "
             "quickly. If its wins are told less often, a worse arm may be declared: count both "
-            "where they happen. If it is answered less often whoever wins, it does no harm."
+            "where they happen. If it is answered less often whichever arm wins, it does no harm."
         )
     return Finding(name, statistic, p, n, p < level, words)
 

@@ -93,7 +93,9 @@ def _experiment(
         spec = dataclasses.replace(spec, band=band)
     spec = spec.quick() if quick else spec
     if options["address"] is not None and backend in ("threads", "processes"):
-        raise InvalidValueError(f"address is for the backends dask and ray, got it with {backend}")
+        raise InvalidValueError(
+            f"--address is for the backends dask and ray, got it with {backend}"
+        )
     try:
         checked = experiments.run(spec, out, backend=backend, **options)
     except experiments.WorkFailedError as error:

@@ -65,8 +65,6 @@ def skipped(history: History) -> str:
     n = len(history.skipped)
     if not n:
         return ""
-    command: Any = click.get_current_context().command
-    said = map(command.in_words_of_the_shell, history.skipped[:MOST])
-    listed = [f"  {sentence}" for sentence in said]
+    listed = [f"  {sentence}" for sentence in history.skipped[:MOST]]
     more = [f"  and {n - MOST} more: --json has all"] if n > MOST else []
     return "\n".join([f"{n} bad {'row' if n == 1 else 'rows'} left out:", *listed, *more, ""])

@@ -63,7 +63,7 @@ def recommend_command(
         )
     if error is not None and goal != "decide":
         raise InvalidValueError(
-            "--error is for --goal decide: with little regret nobody is declared"
+            "--error requires --goal decide, since other policies declare no winner"
         )
     advice = recommend(
         mean_delay if delay is None else delays.check(delay),

@@ -19,7 +19,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 
 def find_live() -> Any:
-    """Return the room of live experiments, or say how to install what it needs."""
+    """Return the package of live experiments, or say how to install what it needs."""
     try:
         from duelay import live
     except ImportError as error:
@@ -62,7 +62,7 @@ def key_of_caller() -> str | None:
 
 
 def _bar(**shown: Any) -> Any:
-    """Return a bar for somebody who waits at a terminal for more than two seconds."""
+    """Return a progress bar, which a terminal shows after two seconds."""
     return tqdm(delay=2, disable=None, leave=False, **shown)
 
 

@@ -1,4 +1,4 @@
-"""`duelay warm-up`: compile now, so that nobody waits later."""
+"""`duelay warm-up`: compile all kernels in advance."""
 
 from __future__ import annotations
 

@@ -95,11 +95,12 @@ def check(delay: Any, n_arms: int | None = None) -> Delay:
         delay = parse(delay)
     if not isinstance(delay, Law | ByPair):
         raise InvalidValueError(
-            f"delay must be a delay law, such as duelay.delays.Geometric(0.01), got {delay!r}"
+            f"delay must be a delay law, such as duelay.delays.Geometric(0.01), got {delay!r}",
+            argument="delay",
         )
     if isinstance(delay, ByPair) and n_arms is not None and delay.n_arms != n_arms:
         raise InvalidValueError(
-            f"delay must have laws for {n_arms} arms, got them for {delay.n_arms}"
+            f"delay must have laws for {n_arms} arms, got them for {delay.n_arms}", argument="delay"
         )
     law: Delay = delay
     check_own(law)
@@ -118,7 +119,8 @@ def _refuse_number(delay: Any) -> None:
     else:
         raise InvalidValueError(
             f"delay must be a delay law, got the duration {time}: write exponential:{time} for a "
-            f"mean of {time}, constant:{time} for {time} every time"
+            f"mean of {time}, constant:{time} for {time} every time",
+            argument="delay",
         )
     try:
         ticks = float(delay)
@@ -127,12 +129,14 @@ def _refuse_number(delay: Any) -> None:
     if 1 <= ticks < math.inf:
         raise InvalidValueError(
             f"delay must be a delay law, got the number {delay}: write geometric:{1 / ticks:g} for "
-            f"a mean of {delay}, constant:{ticks:.0f} for {delay} every time"
+            f"a mean of {delay}, constant:{ticks:.0f} for {delay} every time",
+            argument="delay",
         )
     if 0 < ticks < 1:
         raise InvalidValueError(
             f"delay must be a delay law, got the number {delay}: write geometric:{delay} if that "
-            f"is the chance at each tick that the answer comes"
+            f"is the chance at each tick that the answer comes",
+            argument="delay",
         )
 
 

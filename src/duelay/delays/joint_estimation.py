@@ -73,7 +73,7 @@ def estimate_jointly(watched: Watched, n_arms: int, error: float = 0.05) -> Join
     if not (enough & (shown[0] + shown[2] > 0)).any():
         raise InvalidValueError(
             f"the law cannot be told from these duels: no pair was shown {ENOUGH} times in each "
-            "order. Say order='coin' where a coin decided who was first, or tell the law"
+            "order. Pass the order coin if it was random, or pass the delay law"
         )
     told = _Counts(*(c[enough] for c in counts))
     mu, q = _maximize(told)

@@ -222,7 +222,7 @@ class Estimate:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about the log that somebody should look at; none where all is well."""
+        """Warnings about the log, in sentences; empty if there are none."""
         return find_notes(self.history)
 
     @property

@@ -256,7 +256,8 @@ def for_votes(ledger: Ledger, *, corrects_position: bool = False) -> Ledger:
         if corrects_position:
             raise InvalidValueError(
                 "corrects_position must be False for a policy that decides: the coin gives the "
-                "first place to both arms alike"
+                "first place to both arms alike",
+                argument="corrects_position",
             )
         told = ledger.assumed.told._replace(is_told=False)
         return ledger._replace(assumed=ledger.assumed._replace(is_vote=True, told=told))

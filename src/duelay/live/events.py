@@ -1,4 +1,4 @@
-"""Events: what happened to an experiment that somebody wants to be told of."""
+"""Events of an experiment, for webhooks."""
 
 from __future__ import annotations
 

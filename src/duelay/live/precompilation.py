@@ -1,4 +1,4 @@
-"""Warming up: compile what live experiments need before somebody waits for it."""
+"""Compile the kernels of live experiments in advance."""
 
 from __future__ import annotations
 

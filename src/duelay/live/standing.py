@@ -42,7 +42,7 @@ class LiveStanding(Standing):
     status : str
         ``"running"`` or ``"paused"``.
     answers : ndarray of int or None
-        (K, K), the number of answers that were counted, whoever won.
+        (K, K), the number of answers that were counted, for either winner.
     repeats : ndarray of int or None
         (K, K), the number of duels that do not enter the evidence, since the unit had answered the
         pair before.

@@ -115,7 +115,9 @@ class History:
         set_(self, "n_arms", checks.whole("n_arms", self.n_arms, least=2))
         set_(self, "arms", check_arms(self.arms or self.n_arms))
         if len(self.arms) != self.n_arms:
-            raise InvalidValueError(f"arms must be {self.n_arms} names, got {len(self.arms)}")
+            raise InvalidValueError(
+                f"arms must be {self.n_arms} names, got {len(self.arms)}", argument="arms"
+            )
         for name in ("first", "second"):
             set_(self, name, _arms(name, getattr(self, name), self.n_arms))
         for name in ("delay", "first_won"):
@@ -148,7 +150,8 @@ class History:
             return
         if self.window is not None and not isinstance(self.window, Duration):
             raise InvalidValueError(
-                f"window must be a duration such as '14d' where `at` is given, got {self.window!r}"
+                f"window must be a duration such as '14d' where `at` is given, got {self.window!r}",
+                argument="window",
             )
         at = np.asarray(self.at, dtype=np.float64)
         if at.shape != self.first.shape or not np.isfinite(at).all() or (np.diff(at) < 0).any():
@@ -169,14 +172,16 @@ class History:
         now = last if self.now is None else timestamps.seconds("now", self.now)
         if now < last:
             raise InvalidValueError(
-                f"now must not be before the last time, {last!r}, got {self.now!r}"
+                f"now must not be before the last time, {last!r}, got {self.now!r}", argument="now"
             )
         object.__setattr__(self, "now", now)
 
     def _check_answers(self) -> None:
         heard = self.is_heard
         if (heard != ~np.isnan(self.first_won)).any():
-            raise InvalidValueError("delay and first_won must be nan for the same duels")
+            raise InvalidValueError(
+                "delay and first_won must be nan for the same duels", argument="delay"
+            )
         won, is_vote = self.first_won[heard], self.feedback == "votes"
         if not ((won >= 0.0) & (won <= 1.0) if is_vote else won == 1.0).all():
             words = "from 0 to 1, or nan" if is_vote else "1 or nan under conversions"
@@ -189,7 +194,8 @@ class History:
             k = int(wrong[0])
             raise InvalidValueError(
                 f"delay must be from {least} to the duel's age, or the window: duel {k} may have "
-                f"at most {most[k]}, got {self.delay[k]:g}"
+                f"at most {most[k]}, got {self.delay[k]:g}",
+                argument="delay",
             )
 
     @classmethod
@@ -399,7 +405,7 @@ def _arms(name: str, given: Any, n_arms: int) -> NDArray[np.int64]:
     if arms.size == 0:
         return arms.astype(np.int64)
     if arms.dtype.kind not in "iu" or arms.min() < 0 or arms.max() >= n_arms:
-        raise InvalidValueError(f"{name} must hold arms from 0 to {n_arms - 1}")
+        raise InvalidValueError(f"{name} must hold arms from 0 to {n_arms - 1}", argument=name)
     return arms.astype(np.int64)
 
 

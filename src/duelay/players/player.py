@@ -130,7 +130,8 @@ class Player:
             self._rng = np.random.default_rng(seed)
         except (TypeError, ValueError):
             raise InvalidValueError(
-                f"seed must be a number, at least 0, a Generator or None, got {seed!r}"
+                f"seed must be a number, at least 0, a Generator or None, got {seed!r}",
+                argument="seed",
             ) from None
         self.feedback = _feedback(policy, feedback)
         self.corrects_position = check_correction(corrects_position, self.feedback)

@@ -454,7 +454,8 @@ class LawPolicy(CompiledPolicy):
             hint = checks.nearest(word, [*WAYS, *laws])
             raise InvalidValueError(
                 f"delay must be None, 'learn', 'learn-from-self-duels' or a law{hint}, got "
-                f"{word!r}; laws are: {', '.join(sorted(laws))}"
+                f"{word!r}; laws are: {', '.join(sorted(laws))}",
+                argument="delay",
             )
         return check_delay(word)
 

@@ -56,7 +56,8 @@ class Problem:
         if len(self._arms) != len(self._matrix):
             raise InvalidValueError(
                 f"arms must have one name for each of the {len(self._matrix)} rows of matrix, "
-                f"got {len(self._arms)}"
+                f"got {len(self._arms)}",
+                argument="arms",
             )
         self.name = name
         self.first_bonus = checks.number("first_bonus", first_bonus, least=-0.5, most=0.5)
@@ -95,7 +96,8 @@ class Problem:
             raise NoWinnerError(
                 f"{self.name} has no Condorcet winner: no arm beats every other one with a "
                 f"probability above 1/2, and regret (Equation 1) is measured against that arm; "
-                f"a setting with target='copeland' or target='borda' measures it against another"
+                f"the targets copeland and borda measure it against another",
+                argument="target",
             )
         return int(np.argmax(beats_all))
 

@@ -1,7 +1,7 @@
 """Keys: who may ask, tell and administer, for all experiments or some.
 
 A key is `duelay_ID_SECRET`. The store has a hash of the secret, which is 256 random bits: no guess
-finds it, and nobody who reads the store learns it.
+finds it, and the store does not reveal it.
 """
 
 from __future__ import annotations

@@ -108,7 +108,8 @@ class Setting:
             if getattr(self, name) != getattr(Setting, name):
                 raise InvalidValueError(
                     f"{name} does not fit traffic: it counts {unit}, and traffic is in time; leave "
-                    f"one of the two out"
+                    f"one of the two out",
+                    argument=name,
                 )
 
     @property

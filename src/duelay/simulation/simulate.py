@@ -103,12 +103,15 @@ def simulate(
         raise InvalidValueError(f"setting must be a duelay.Setting, got {setting!r}")
     if stop is not None:
         if setting.stop not in (None, stop):
-            raise InvalidValueError(f"stop must be given once, got {stop!r} and {setting.stop!r}")
+            raise InvalidValueError(
+                f"stop must be given once, got {stop!r} and {setting.stop!r}", argument="stop"
+            )
         setting = dataclasses.replace(setting, stop=stop)
     if traffic is not None:
         if setting.traffic not in (None, check_traffic(traffic)):
             raise InvalidValueError(
-                f"traffic must be given once, got {traffic} and {setting.traffic}"
+                f"traffic must be given once, got {traffic} and {setting.traffic}",
+                argument="traffic",
             )
         setting = dataclasses.replace(setting, traffic=traffic)
     check_problem(problem)
@@ -217,7 +220,8 @@ def check_units(delay: Delay, setting: Setting) -> None:
     elif not delay.in_time:
         raise InvalidValueError(
             f"delay {delay} is in ticks, and traffic is in time: write a law in time, such as "
-            f"'exponential:2h' or 'never:0.2,(log-normal:10m,1)'"
+            f"'exponential:2h' or 'never:0.2,(log-normal:10m,1)'",
+            argument="delay",
         )
 
 
@@ -229,27 +233,30 @@ def check_fits(policy: Any, setting: Setting, n_arms: int = 2) -> None:
         check_clock(policy, has_clock=False)
     if setting.feedback == "votes" and getattr(policy, "counts_only", False):
         raise InvalidValueError(
-            "feedback must be conversions for a policy that hears counts, got 'votes'"
+            "feedback must be conversions for a policy that hears counts, got 'votes'",
+            argument="feedback",
         )
     if setting.stale and not isinstance(policy, CompiledPolicy):
         raise InvalidValueError(
-            "stale needs a compiled policy: a player knows of its duels at once"
+            "stale needs a compiled policy: a player knows of its duels at once", argument="stale"
         )
     error = getattr(policy, "error", None) if isinstance(policy, CompiledPolicy) else None
     if setting.stop is None:
         return
     if setting.target == "borda":
         raise InvalidValueError(
-            "stop does not fit target borda: there is no stopping rule for it yet"
+            "stop does not fit target borda: there is no stopping rule for it yet", argument="stop"
         )
     if error is None:
         raise InvalidValueError(
-            f"stop needs a policy that declares a winner, such as decide, got {policy}"
+            f"stop needs a policy that declares a winner, such as decide, got {policy}",
+            argument="stop",
         )
     if setting.stop != error:
         raise InvalidValueError(
             f"stop must be the policy's own error, {error:g} of {policy}, got {setting.stop:g}"
-            + _instead(policy, setting.stop)
+            + _instead(policy, setting.stop),
+            argument="stop",
         )
 
 
@@ -271,7 +278,8 @@ def _check_traffic(policy: Any, setting: Setting, n_arms: int) -> None:
     """Refuse a policy that cannot be played as traffic brings its duels."""
     if getattr(policy, "counts_only", False):
         raise InvalidValueError(
-            f"traffic does not fit {policy}, which hears counts: whose answers they are is not said"
+            f"traffic does not fit {policy}, which hears counts without the duels they belong to",
+            argument="traffic",
         )
     if isinstance(policy, Policy):
         refuse_rounds("traffic", policy)
@@ -281,7 +289,8 @@ def _check_traffic(policy: Any, setting: Setting, n_arms: int) -> None:
     elif setting.by_clock and "clock" not in inspect.signature(policy.start).parameters:
         raise InvalidValueError(
             f"traffic needs a policy whose start takes clock='wall', or by_clock=False in the "
-            f"setting, got {policy}"
+            f"setting, got {policy}",
+            argument="traffic",
         )
 
 
@@ -299,6 +308,8 @@ def _checkpoints(checkpoints: int | Sequence[int], horizon: int) -> NDArray[np.i
     ticks = np.array([checks.whole("checkpoints", tick) for tick in checkpoints])  # type: ignore[union-attr]
     if not len(ticks) or (np.diff(ticks) <= 0).any() or ticks[-1] > horizon:
         raise InvalidValueError(
-            f"checkpoints must be rising ticks from 1 to the horizon {horizon}, got {checkpoints!r}"
+            f"checkpoints must be rising ticks from 1 to the horizon {horizon}, got "
+            f"{checkpoints!r}",
+            argument="checkpoints",
         )
     return ticks.astype(np.int64)

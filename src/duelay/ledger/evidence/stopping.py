@@ -150,7 +150,7 @@ def reject(eprocess: Any, j: int, t: int) -> None:
 
 @kernel
 def declare(eprocess: Any, i: int, t: int) -> None:
-    """Declare i the winner at tick t, unless somebody is declared already."""
+    """Declare i the winner at tick t, unless an arm is declared already."""
     if eprocess.winner[0] == NOBODY:
         eprocess.winner[0] = i
         eprocess.declared[0] = t - 1

@@ -1,7 +1,7 @@
 """A store: a database that many processes share. SQLite in a file, or PostgreSQL.
 
 With SQLite one process writes at a time, whatever it writes; with PostgreSQL one process an
-experiment. Whoever writes sees all that was written before. A commit is on the disk when it is
+experiment. A writer sees all that was written before. A commit is on the disk when it is
 done: SQLite has a write-ahead log and `synchronous=FULL`.
 """
 
@@ -90,7 +90,7 @@ class Store:
         """In a child process: leave the connections to the parent.
 
         SQLite keeps its locks for a whole process. A child that was forked in the middle of a write
-        has a copy of that lock, and nobody ever releases it.
+        has a copy of that lock, which is never released.
         """
         if self._engine is not None:
             self._engine.dispose(close=False)
@@ -276,7 +276,7 @@ def open_store(store: Store | str | Path) -> Store:
 
 
 def is_busy(error: SQLAlchemyError) -> bool:
-    """Whether somebody else is writing, so that it helps to wait a little."""
+    """Whether another process is writing, so that waiting helps."""
     return any(words in str(error).lower() for words in _BUSY)
 
 

@@ -284,7 +284,7 @@ class _Crowd:
         return not self._server.should_exit
 
     def _make_up(self) -> None:
-        """Make the experiments, with what has happened before somebody looks."""
+        """Make the experiments, with a past."""
         with contextlib.closing(Store(self._url)) as store:
             made = [
                 Experiment.create(
