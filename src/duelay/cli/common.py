@@ -80,7 +80,8 @@ class Command(click.Command):
     def option_of(self, argument: str | None) -> click.Option | None:
         """Return the option that sets an argument of the library; None if there is none."""
         options = {param.name: param for param in self.params if isinstance(param, click.Option)}
-        return options.get(_PARAMETERS.get(argument or "", argument))
+        name = argument or ""
+        return options.get(_PARAMETERS.get(name, name))
 
 
 def feedback_option(words: Sequence[str], what: str) -> Callable[[C], C]:
