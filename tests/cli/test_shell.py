@@ -60,7 +60,7 @@ def test_what_is_no_whole_number_is_refused_by_the_options_name(command, typed):
         (["recommend", "--mean-delay", 0.5], "--mean-delay must be at least 1, got 0.5"),
         (
             ["recommend", "--mean-delay", 5, "--delay", "constant:5"],
-            "--mean-delay is for where the law is not known",
+            "--mean-delay is for an unknown law",
         ),
         ([*SIMULATE, "--seed", -1], "--seed must be a whole number of at least 0, got -1"),
         ([*SIMULATE, "--delay", BY_PAIR], "--delay must have laws for 5 arms, got them for 2"),

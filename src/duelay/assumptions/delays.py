@@ -179,14 +179,14 @@ def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
     statistic, p = chi_squared(score, variance)
     if math.isnan(p):
         return silent(name, n, "there is nothing to compare: two arms, or one in all duels.")
-    words = "No sign of it: duels of every arm are heard of as often."
+    words = "No sign of it: duels of every arm are answered equally often."
     if p < level:
         z = score / np.sqrt(np.maximum(np.diag(variance), 1e-300))
         arm = int(np.argmin(z))
         words = (
-            f"Duels with arm {history.arms[arm]} are heard of less often than others, though as "
-            "quickly. If its wins are told less often, a worse arm may be declared: count both "
-            "where they happen. If it is answered less often whichever arm wins, it does no harm."
+            f"Duels with arm {history.arms[arm]} are answered less often than others, though as "
+            "quickly. If its wins are reported less often, a worse arm may be declared: report the "
+            "wins of all arms alike. If both outcomes are reported less often, it does no harm."
         )
     return Finding(name, statistic, p, n, p < level, words)
 

@@ -101,7 +101,7 @@ _DATASETS = {
         _TENNIS,
     ),
     "tennis-without-sampras": Dataset(
-        "The other seven: nobody beats all others",
+        "The other seven: no arm beats all others",
         "The same, without the Condorcet winner",
         tuple(name for name in _TENNIS if name != "Pete Sampras"),
     ),

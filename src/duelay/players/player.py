@@ -351,7 +351,7 @@ class Player:
             silent = self.tick - self._counted
             if n > silent:
                 raise InvalidValueError(
-                    f"n must be at most {silent}, the duels not yet heard of, got {n}"
+                    f"n must be at most {silent}, the number of silent duels, got {n}"
                 )
             if n:
                 first, second = divmod(self._pairs[-1], self.n_arms)
@@ -694,7 +694,7 @@ def _feedback(policy: Policy, given: str | None) -> str:
         given = "counts" if given is None else given
         return check_feedback(given, conversions=why, votes=why)
     given = "conversions" if given is None else given
-    return check_feedback(given, counts="its policy needs to know which duel is told of")
+    return check_feedback(given, counts="its policy needs the duel of each conversion")
 
 
 def _revive(cls: type[Player], version: str) -> Player:
