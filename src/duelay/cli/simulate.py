@@ -41,7 +41,7 @@ from duelay.simulation.simulate import check_units
     required=True,
     multiple=True,
     metavar="POLICY",
-    help="A policy to run (see `duelay policies`), or `recommended` for that of `duelay recommend`. "
+    help="A policy to run (see `duelay policies`), or `recommended` (see `duelay recommend`). "
     "May be given several times. A policy that assumes a delay law, or its mean, uses the "
     "true one unless the text names another.",
 )

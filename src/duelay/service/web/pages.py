@@ -251,8 +251,10 @@ async def make_key(browser: BrowserRequest) -> Response:
              text.splitlines() if name.strip()]  # fmt: skip
     scopes = browser.form.get("scopes", [])
     if browser.key is ANYBODY and ("administer" not in scopes or names):
-        words = "scopes of the first key must include administer, for all experiments, because "
-        words += "from then on only a key can administer them"
+        words = (
+            "the first key must administer all experiments, since from then on only a key can "
+            "administer them"
+        )
         return await _keys(browser, problem=words)
     context = browser.context
     try:
