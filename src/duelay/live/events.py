@@ -1,4 +1,4 @@
-"""Events of an experiment, for webhooks."""
+"""Events: what happened to an experiment that somebody wants to be told of."""
 
 from __future__ import annotations
 

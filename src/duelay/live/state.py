@@ -219,7 +219,7 @@ class ExperimentState:
         }
 
     def change(self, arm: str, kind: str, moment: int) -> None:
-        """Let an arm join or leave; a declaration is withdrawn."""
+        """Let an arm come or go; nobody is declared any longer."""
         change = Change(self.head["asked"], arm, kind, moment / MICRO)
         if arm not in self.arms:
             self.arms = (*self.arms, arm)

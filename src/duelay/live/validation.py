@@ -75,18 +75,14 @@ def _complete(
     if not isinstance(policy.window, Duration):
         said["window"] = window
     elif window not in (policy.window, Duration(WINDOW)):
-        raise InvalidValueError(
-            f"window must be said once, got {window} and that of {policy}", argument="window"
-        )
+        raise InvalidValueError(f"window must be said once, got {window} and that of {policy}")
     if isinstance(policy, Decide):
         if goal == "regret":
             raise InvalidValueError(f"goal='regret' does not fit {policy}, which decides")
         if policy.error == ERROR:
             said["error"] = error
         elif error not in (policy.error, ERROR):
-            raise InvalidValueError(
-                f"error must be said once, got {error:g} and that of {policy}", argument="error"
-            )
+            raise InvalidValueError(f"error must be said once, got {error:g} and that of {policy}")
     if not dataclasses.is_dataclass(policy):
         return policy
     fields = {field.name for field in dataclasses.fields(policy)}
@@ -99,8 +95,7 @@ def check_votes(arms: Iterable[str]) -> None:
         if arm in OUTCOMES:
             raise InvalidValueError(
                 f"arms must not be called 'first', 'second' or 'tie' where votes are told: a vote "
-                f"for {arm!r} could mean the place or the arm",
-                argument="arms",
+                f"for {arm!r} could mean the place or the arm"
             )
 
 
@@ -108,9 +103,7 @@ def check_length(name: str, given: Any) -> Duration:
     """Return a length of time; refuse one that is too long for microseconds in 64 bits."""
     length = checks.duration(name, given)
     if float(length) > float(_MOST_TIME):
-        raise InvalidValueError(
-            f"{name} must be at most {_MOST_TIME}, got {given!r}", argument=name
-        )
+        raise InvalidValueError(f"{name} must be at most {_MOST_TIME}, got {given!r}")
     return length
 
 
@@ -154,17 +147,13 @@ def check_word(name: str, value: Any) -> str | None:
 
 def _check_text(name: str, value: Any, what: str) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise InvalidValueError(f"{name} must be a text, {what}, got {value!r}", argument=name)
+        raise InvalidValueError(f"{name} must be a text, {what}, got {value!r}")
     if len(value) > LONGEST:
-        raise InvalidValueError(
-            f"{name} must have at most {LONGEST} characters, got {len(value)}", argument=name
-        )
+        raise InvalidValueError(f"{name} must have at most {LONGEST} characters, got {len(value)}")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise InvalidValueError(
-            f"{name} must be text that can be written, got {value!r}", argument=name
-        ) from None
+        raise InvalidValueError(f"{name} must be text that can be written, got {value!r}") from None
     if "\0" in value:
-        raise InvalidValueError(f"{name} must have no NUL character, got {value!r}", argument=name)
+        raise InvalidValueError(f"{name} must have no NUL character, got {value!r}")
     return value

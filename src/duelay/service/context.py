@@ -61,7 +61,7 @@ Given = Annotated[str | None, Header(alias="Authorization", description="Bearer 
 def check_nearby(request: Request) -> None:
     """Refuse requests that may come from elsewhere; called as long as there is no key.
 
-    A user of this machine may have another site open in a browser. That site must not be able to
+    Somebody on this machine may look at another site in a browser. That site must not be able to
     act as this person, even if its name leads to this machine.
     """
     if not is_here(request):

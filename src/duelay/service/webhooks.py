@@ -1,6 +1,6 @@
 """Watching: webhooks are told of events, and alarms and silence are noticed.
 
-One thread of one server at a time does it: the one that holds the lease. An event is told until the
+One thread of one server at a time does it: whoever has the lease. An event is told until the
 address answers with a 2xx, so at least once; what is sent is signed.
 """
 

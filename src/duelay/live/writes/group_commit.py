@@ -1,8 +1,8 @@
 """Commits in groups: what many threads want to write at one time is written in one transaction.
 
-A commit waits for the disk, and meanwhile more callers come. The first caller leads: it writes
-for all callers that wait, and then hands over to the first of those who have come since. A caller
-returns after its own commit. There is no thread in the background.
+A commit waits for the disk, and meanwhile more callers come. Whoever comes first leads: it writes
+for all who are waiting, and then hands over to the first of those who have come since. Nobody
+returns before its own commit. There is no thread in the background.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Committer:
         self._forked()
 
     def _forked(self, is_whole: bool = True) -> None:
-        """Begin with no waiting caller; in a child process the parent's threads are not there."""
+        """Begin with nobody waiting; in a child process the parent's threads are not there."""
         self._queue: list[Request] = []
         self._leader: Request | None = None
 

@@ -1,4 +1,4 @@
-"""Requests of browsers: who sends them, and how they are answered."""
+"""Visits: somebody with a browser, who they are, and how they are answered."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class BrowserRequest:
         return RefusedError(404, f"{words}. There are: {shown}." if names else f"{words}, nor any.")
 
     async def show(self, write: Callable[[], str], status: int = 200) -> Response:
-        """Answer with a page, written in a thread, so that long pages do not delay ask and tell."""
+        """Answer with a page, written in a thread: long ones hold up nobody who asks and tells."""
         return self.keep(
             await self.context.registry.call(lambda: _answer(self.request, write(), status, {}))
         )
