@@ -1,9 +1,9 @@
 """Sessions: who is signed in to the page, and whether a form is the page's own.
 
-The cookie has the id of a key, not the key, and is signed, so only this service can write one.
-Once the key is revoked, the cookie is not accepted any more. Where no keys exist, the cookie has no
-id. It is needed all the same: the tokens of forms are bound to it, and so no other site can make a
-browser send a form that is accepted.
+The cookie has the id of a key, not the key, and is signed: nobody else can write one. Once the key
+is revoked, the cookie is good for nothing. Where no keys exist, the cookie has no id. It is needed
+all the same: the tokens of forms are bound to it, and so no other site can make a browser send a
+form that is accepted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SALT = 16  # characters
 
 
 class Session(NamedTuple):
-    """A signed-in reader of pages."""
+    """Somebody who looks at pages."""
 
     key: str  # the id of a key; empty where none is needed
     nonce: str  # random: no two sessions have the same
