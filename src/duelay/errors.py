@@ -30,7 +30,17 @@ class DuelayError(Exception):
 
 
 class InvalidValueError(DuelayError, ValueError):
-    """An argument, a file or a setting has a value that cannot be used."""
+    """An argument, a file or a setting has a value that cannot be used.
+
+    Attributes
+    ----------
+    argument : str or None
+        The name of the argument, if the error is about one; the command line names its option.
+    """
+
+    def __init__(self, message: object = "", *, argument: str | None = None) -> None:
+        super().__init__(message)
+        self.argument = argument
 
 
 class InvalidTypeError(DuelayError, TypeError):

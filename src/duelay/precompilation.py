@@ -21,7 +21,8 @@ def warm_up(n_arms: int = FEW) -> None:
 
     Parameters
     ----------
-    n_arms : the largest number of arms that will be compared: from 32 on there is more to compile.
+    n_arms : int
+        The largest number of arms that will be compared: from 32 on there is more to compile.
     """
     policies = [recommend(goal=goal).policy for goal in ("regret", "decide")]
     for policy in policies:

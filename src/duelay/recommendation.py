@@ -24,7 +24,15 @@ GOALS = ("regret", "decide")
 
 
 class Recommendation(NamedTuple):
-    """A policy, and the reason in a sentence; start or simulate its `policy`."""
+    """A policy, and the reason for it.
+
+    Attributes
+    ----------
+    policy : Policy
+        The recommended policy, which can be started or simulated.
+    reason : str
+        The reason, in a sentence.
+    """
 
     policy: Policy
     reason: str
@@ -50,23 +58,32 @@ def recommend(
 
     Parameters
     ----------
-    delay : what is known of the delay: None for nothing, a number for its mean, a law or its text.
-    order_free : whether you may choose which of the two arms is shown first. If not, the
-        policy's champion is.
-    n_arms : K, where it is known: a law by pair is checked against it.
-    window : ticks after which a conversion is no longer counted, or a duration such as ``"14d"``
-        with a clock; None for no limit.
-    target : which winner is sought: ``"condorcet"``, ``"copeland"`` (the same policy: where there
-        is a Condorcet winner it is Copeland's too) or ``"borda"``.
-    feedback : ``"conversions"``, if only a win of the first arm is reported; ``"votes"``, if both
-        outcomes are; or ``"counts"``, if only the number of conversions is reported, without the
-        duels that they belong to.
-    self_duels : whether an arm may be shown alone, or twice. If not, two different arms are always
-        shown, and regret grows for ever.
-    goal : ``"regret"`` for little regret; or ``"decide"`` to find the winner in few duels and to
+    delay : Law, ByPair, str or float, optional
+        What is known of the delay: None for nothing, a number for its mean, a law or its text.
+    order_free : bool
+        Whether you may choose which of the two arms is shown first. If not, it is the champion of
+        the policy.
+    n_arms : int, optional
+        K, where it is known: a law by pair is checked against it.
+    window : int, str or Duration, optional
+        Ticks after which a conversion is no longer counted, or a duration such as ``"14d"`` with a
+        clock; None for no limit.
+    target : str
+        The winner to find: ``"condorcet"``, ``"copeland"`` (the same policy, since a Condorcet
+        winner is also a Copeland winner) or ``"borda"``.
+    feedback : str
+        ``"conversions"``, if only a win of the first arm is reported; ``"votes"``, if both outcomes
+        are; or ``"counts"``, if only the number of conversions is reported, without the duels that
+        they belong to.
+    self_duels : bool
+        Whether an arm may be shown alone, or twice. If not, the two arms of a duel always differ,
+        and regret never stops growing.
+    goal : str
+        ``"regret"`` for little regret; or ``"decide"`` to find the winner in few duels and to
         declare it with a guarantee. A policy with little regret stops comparing once the winner
         seems clear, and can then almost never declare it.
-    error : with ``"decide"``, the probability with which a declared winner may be wrong; None is
+    error : float, optional
+        With ``goal="decide"``, the probability with which a declared winner may be wrong; None is
         0.05.
 
     Returns
@@ -96,28 +113,35 @@ def recommend(
     checks.one_of("goal", goal, GOALS)
     if error is not None and goal != "decide":
         raise InvalidValueError(
-            f"error is for goal='decide': with little regret nobody is declared, got {error!r}"
+            f"error requires the goal 'decide', since other policies declare no winner, got "
+            f"{error!r}",
+            argument="error",
         )
     is_vote = check_feedback(feedback) == "votes"
     if feedback == "counts":
         if goal == "decide":
             raise InvalidValueError(
-                "goal='decide' needs conversions that say from which duel they are, got "
-                "feedback='counts'"
+                "goal 'decide' does not fit feedback 'counts', since the duel of a conversion is "
+                "unknown",
+                argument="goal",
             )
         if not order_free:
             raise InvalidValueError(
-                "feedback='counts' and an order that is given do not go together: MRRDBDelay "
-                "shows the two arms in an order of its own"
+                "feedback 'counts' does not fit an order that is given (order_free=False), since "
+                "MRRDBDelay chooses the order of the two arms",
+                argument="feedback",
             )
         if window is not None:
             raise InvalidValueError(
-                f"window does not fit feedback='counts': the age of a conversion is unknown, got "
-                f"{window!r}"
+                f"window does not fit feedback 'counts', since the age of a conversion is unknown, "
+                f"got {window!r}",
+                argument="window",
             )
         if target == "borda":
             raise InvalidValueError(
-                "target borda needs conversions that say from which duel they are"
+                "target 'borda' does not fit feedback 'counts', since the duel of a conversion is "
+                "unknown",
+                argument="target",
             )
         return _by_counts(known, self_duels)
     if goal == "decide":
@@ -132,8 +156,8 @@ def recommend(
     if target == "borda":
         return Recommendation(
             Borda(**given),
-            "It compares every arm with all others alike, which is what a Borda score is; policies "
-            "for other winners leave out the opponents that it needs.",
+            "It compares each arm with all others equally often, as the Borda score requires. "
+            "Policies for other winners stop asking the weak arms.",
         )
     reason = _VOTES[order] if is_vote else _REASONS[law in WAYS, order]
     return Recommendation(DoubleThompson(**given), reason)
@@ -150,19 +174,21 @@ def _to_decide(
     """Return `Decide`; raise ValueError where it has no guarantee."""
     if target == "borda":
         raise InvalidValueError(
-            "target must be condorcet for goal='decide': there is no stopping rule for Borda's "
-            "winner yet"
+            "target must be condorcet for the goal 'decide', since there is no stopping rule for "
+            "the Borda winner",
+            argument="target",
         )
     if not order_free:
         raise InvalidValueError(
-            "goal='decide' needs an order that is free: its policy shows the two arms by coin, on "
-            "which its guarantee rests unless a law is told"
+            "goal 'decide' does not fit an order that is given (order_free=False), since the "
+            "guarantee requires a random order of the two arms",
+            argument="goal",
         )
     return Recommendation(
         Decide(delay=law, window=window, error=error, self_duels=self_duels),
-        "It asks where evidence is missing and declares the winner once there is enough, "
-        + ("whatever the delays are" if law is None else "the law being as it is told")
-        + " and however often you look.",
+        "It compares the arms that are hardest to separate, and declares a winner once the "
+        "evidence suffices. The error bound holds however often you look, "
+        + ("for any delay law." if law is None else "if the delay law is correct."),
     )
 
 
@@ -173,22 +199,22 @@ def recommended() -> Policy:
 
 
 _VOTES = {
-    "coin": "With votes silence is no answer, so that nothing needs to be known about the delays, "
-    "and the coin cancels a position effect: start it with feedback='votes'.",
-    "champion": "With votes silence is no answer, so that nothing needs to be known about the "
-    "delays: start it with feedback='votes'. But nothing cancels a position effect: the champion, "
-    "shown first, has it in every duel.",
+    "coin": "With votes, silence does not count as a loss, so no delay law is needed, and a random "
+    "order cancels the advantage of the first place. Start it with feedback='votes'.",
+    "champion": "With votes, silence does not count as a loss, so no delay law is needed. Start it "
+    "with feedback='votes'. The champion is always shown first, so its results include any "
+    "advantage of the first place.",
 }
 _REASONS = {
-    (True, "coin"): "By coin, silence counts against both arms alike, so that nothing needs to be "
-    "known about the delays, and the law itself is learned from what is heard.",
-    (False, "coin"): "Double Thompson sampling has the least regret of all rules here; the law "
-    "corrects its estimates, and the coin keeps a wrong law from doing harm.",
-    (True, "champion"): "With the champion first, silence speaks against it, and only self-duels "
-    "can teach the law: each must really be shown, the arm twice, the first place winning half of "
-    "the time. If that is not possible, tell the law.",
-    (False, "champion"): "Double Thompson sampling has the least regret of all rules here, and the "
-    "law corrects the bias of silence against the champion.",
+    (True, "coin"): "The order of the arms is random, so silence counts against both alike. The "
+    "policy learns the delay law from the conversions.",
+    (False, "coin"): "Double Thompson sampling has the least regret of all policies here. The "
+    "law corrects its estimates, and a random order of the arms limits the harm of a wrong law.",
+    (True, "champion"): "The champion is shown first, so silence counts against it, and only "
+    "self-duels teach the delay law. Show each self-duel: the same arm twice, so that "
+    "the first place wins half of the time. If that is not possible, pass the law as delay.",
+    (False, "champion"): "Double Thompson sampling has the least regret of all policies here, and "
+    "the law corrects the bias of silence against the champion.",
 }
 
 
@@ -201,10 +227,11 @@ def _law(known: Any, order_free: bool, is_vote: bool, target: str, self_duels: b
     if order_free:
         return "learn"
     if target == "borda" or not self_duels:
-        why = "Borda's winner is sought" if target == "borda" else "there are no self-duels"
+        why = "the target is Borda's winner" if target == "borda" else "there are no self-duels"
         raise InvalidValueError(
-            f"delay must be a law where {why} and the order is not free: no duel could teach it, "
-            f"got {known!r}"
+            f"delay must be a law if {why} and the order is not free, since no duel could teach "
+            f"it, got {known!r}",
+            argument="delay",
         )
     return "learn-from-self-duels"
 
@@ -216,7 +243,8 @@ def _known(delay: Any, n_arms: int | None) -> Any:
     if isinstance(delay, int | float) and not isinstance(delay, bool | Duration):
         if not (math.isfinite(delay) and delay >= 1):
             raise InvalidValueError(
-                f"delay as a mean must be a finite number, at least 1, got {delay!r}"
+                f"delay as a mean must be a finite number, at least 1, got {delay!r}",
+                argument="delay",
             )
         return float(delay)
     return check_delay(delay, n_arms)
@@ -229,8 +257,9 @@ def _by_counts(known: Any, self_duels: bool) -> Recommendation:
         mean = float(np.max(known.mean))
     if not math.isfinite(mean):
         raise InvalidValueError(
-            "delay must be given with feedback='counts', as a law with a finite mean or "
-            f"as its mean: MRR-DB-Delay's rounds are made from it, got {known}"
+            "delay must be given with feedback 'counts', as a law with a finite mean or "
+            f"as its mean: MRR-DB-Delay's rounds are made from it, got {known}",
+            argument="delay",
         )
     return Recommendation(
         MRRDBDelay(mean_delay=mean, feedback="counts", self_duels=self_duels),

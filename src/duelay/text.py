@@ -46,8 +46,10 @@ def named(kind: str, name: str) -> Callable[[C], C]:
 
     Parameters
     ----------
-    kind : ``"law"``, ``"policy"`` or ``"traffic"``.
-    name : letters, digits and dashes.
+    kind : str
+        ``"law"``, ``"policy"`` or ``"traffic"``.
+    name : str
+        Letters, digits and dashes.
 
     Raises
     ------
@@ -129,11 +131,15 @@ def parse(
 
     Parameters
     ----------
-    kind : ``"law"``, ``"policy"`` or ``"traffic"``.
-    text : the text form.
-    defaults : values of parameters that the text leaves out, if the metadata of their field has
+    kind : str
+        ``"law"``, ``"policy"`` or ``"traffic"``.
+    text : str
+        The text form.
+    defaults : mapping of str to object, optional
+        Values of parameters that the text leaves out, if the metadata of their field has
         ``of_the_world``. The command line passes the simulated law to policies in this way.
-    is_nested : whether the text is within another text form.
+    is_nested : bool
+        Whether the text is within another text form.
 
     Raises
     ------
@@ -204,8 +210,10 @@ def form(recipe: Any, *, full: bool = False) -> str:
 
     Parameters
     ----------
-    recipe : a law, a policy or traffic.
-    full : whether all parameters of a policy are shown. Otherwise those are that differ from
+    recipe : Law, Policy or Traffic
+        A law, a policy or traffic.
+    full : bool
+        Whether to show all parameters of a policy. Otherwise only those are shown that differ from
         their default, or whose metadata has ``of_the_world``. Laws and traffic always show all, in
         order and without names.
     """

@@ -41,8 +41,10 @@ class Traffic(ABC):
 
         Parameters
         ----------
-        n : the number of duels.
-        rng : the generator of random times.
+        n : int
+            The number of duels.
+        rng : numpy.random.Generator
+            The generator of random times.
 
         Returns
         -------
@@ -55,7 +57,8 @@ class Traffic(ABC):
 
         Parameters
         ----------
-        ax : the axes to draw on; new ones if None.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; new ones if None.
         """
         from duelay.show import plots
 
@@ -204,7 +207,8 @@ def parse(form: str) -> Traffic:
 
     Parameters
     ----------
-    form : such as ``"poisson:10s"``.
+    form : str
+        The text form, such as ``"poisson:10s"``.
 
     Raises
     ------
@@ -221,13 +225,30 @@ def parse(form: str) -> Traffic:
 
 
 def check(traffic: Any) -> Traffic:
-    """Return traffic, given as such or as its text form; raise ValueError for anything else."""
+    """Return traffic, given as such or as its text form.
+
+    Parameters
+    ----------
+    traffic : Traffic or str
+        The traffic, such as ``"poisson:10s"``.
+
+    Returns
+    -------
+    Traffic
+        The traffic.
+
+    Raises
+    ------
+    InvalidValueError
+        If it is neither traffic nor its text form.
+    """
     if isinstance(traffic, str):
         traffic = parse(traffic)
     if not isinstance(traffic, Traffic):
         raise InvalidValueError(
             f"traffic must be duelay.traffic, such as 'poisson:10s' for a duel each 10 seconds on "
-            f"average, got {traffic!r}"
+            f"average, got {traffic!r}",
+            argument="traffic",
         )
     return traffic
 
@@ -238,6 +259,7 @@ def draw_times(traffic: Traffic, n: int, rng: np.random.Generator) -> Floats:
     if times.shape != (n,) or not np.isfinite(times).all() or (np.diff(times) < 0).any():
         raise InvalidValueError(
             f"traffic must have times(n, rng) with n finite seconds that never fall, got "
-            f"{times.shape} of them from {traffic}"
+            f"{times.shape} of them from {traffic}",
+            argument="traffic",
         )
     return times

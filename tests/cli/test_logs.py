@@ -91,8 +91,7 @@ def test_bad_rows_are_counted_and_listed(command, tmp_path):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["--window", "1000"], "--window must be a duration where a log has times, such as "
-                               "--window 14d, got 1000"),
+        (["--window", "1000"], "--window must be a duration where a log has times"),
         (["--zone", "Berlin"], "--zone must be the name of a time zone"),
         (["--time-format", "ISO"], "--time-format must be as of strptime"),
         (["--now", "noon"], "--now must be a time"),
@@ -112,11 +111,9 @@ def test_errors_name_options(command, tmp_path, arguments, message):
 def test_what_is_missing_is_said_as_the_shell_has_it(command, tmp_path):
     path = tmp_path / "duels.csv"
     path.write_text("ts,first,second,answered_at\n2026-05-01 12:00,a,b,\n")
-    assert "say so, such as --column shown_at=ts\n" in command(path)[2]
-    told = command(path, "--column", "shown_at=ts")[2]
-    assert "or name the zone of them all, --zone Europe/Berlin, got" in told
+    assert "'shown_at'" in (told := command(path)[2]) and "(see --column ROLE=NAME)" in told
+    assert "zone" in command(path, "--column", "shown_at=ts")[2]
     path.write_text("first,second,delay,my winner\na,b,1,tie\n")
     told = command(path)[2]
-    assert "--column 'winner=my winner', or --column winner= if it is another" in told
-    told = command(path, "--column", "winner=", "--window", "2h")[2]
-    assert "write ticks, such as --window 1000" in told and told.startswith("duelay: --window 2h")
+    assert "'my winner'" in told and "(see --column ROLE=NAME)" in told
+    assert command(path, "--column", "winner=", "--window", "2h")[2].startswith("duelay: --window")

@@ -1,10 +1,14 @@
 """The command line speaks of options, not of Python's arguments, and reads numbers as TOML does."""
 
+import pickle
+
 import click
 import pytest
 
 from duelay import cli
+from duelay._core import checks
 from duelay.cli.common import Command, Whole
+from duelay.errors import InvalidValueError
 
 SIMULATE = ["simulate", "--dataset", "mslr", "--policy", "rucb"]
 BY_PAIR = "by-pair:" + "/".join(["constant:1"] * 4)
@@ -47,22 +51,22 @@ def test_what_is_no_whole_number_is_refused_by_the_options_name(command, typed):
         ),
         (
             ["recommend", "--feedback", "counts", "--mean-delay", 5, "--window", 7],
-            "--window does not fit --feedback counts",
+            "--window does not fit feedback 'counts'",
         ),
         (
             ["recommend", "--feedback", "counts", "--mean-delay", 5, "--target", "borda"],
-            "--target borda needs conversions that say from which duel",
+            "--target 'borda' does not fit feedback 'counts'",
         ),
         (["recommend", "--mean-delay", 0.5], "--mean-delay must be at least 1, got 0.5"),
         (
             ["recommend", "--mean-delay", 5, "--delay", "constant:5"],
-            "--mean-delay is for where the law is not known",
+            "--mean-delay is for an unknown law",
         ),
         ([*SIMULATE, "--seed", -1], "--seed must be a whole number of at least 0, got -1"),
         ([*SIMULATE, "--delay", BY_PAIR], "--delay must have laws for 5 arms, got them for 2"),
         (
             ["simulate", "--dataset", "no-winner:5,1", "--policy", "rucb"],
-            "--target copeland or --target borda measures it against another",
+            "the targets copeland and borda measure it against another (see --target)",
         ),
         (
             ["simulate", "--dataset", "arithmetic:1,0.1", "--policy", "rucb"],
@@ -78,11 +82,11 @@ def test_what_is_no_whole_number_is_refused_by_the_options_name(command, typed):
         ),
         (
             [*SIMULATE, "--feedback", "corrected-votes"],
-            "--feedback corrected-votes is now written --feedback votes and --correct-position\n",
+            "--feedback 'corrected-votes' is now written 'votes'",
         ),
         (
             [*SIMULATE, "--correct-position"],
-            "--correct-position needs --feedback votes: only they tell",
+            "--correct-position needs votes as feedback",
         ),
         (
             [*SIMULATE, "--feedback", "counts"],
@@ -90,7 +94,10 @@ def test_what_is_no_whole_number_is_refused_by_the_options_name(command, typed):
             "such as mrr-db-delay:feedback=counts), got 'counts'",
         ),
         ([*SIMULATE, "--feedback", "vote"], "--feedback must be one of conversions, votes (did"),
-        (["recommend", "--feedback", "aggregated"], "is now written --feedback counts"),
+        (
+            ["recommend", "--feedback", "aggregated"],
+            "--feedback 'aggregated' is now written 'counts'",
+        ),
         (["reproduce", "--address", "x"], "--address is for the backends dask and ray"),
         (["check", "duels.csv", "--level", 2], "--level must be greater than 0 and less than 1"),
         (["check", "duels.csv", "--window", 0], "--window must be a whole number of at least 1"),
@@ -127,16 +134,47 @@ def test_a_command_without_anything_shows_its_help(command):
     assert (shown + complaints).startswith("Usage: duelay [OPTIONS] COMMAND")
 
 
-def test_only_an_argument_of_this_command_is_taken_for_an_option():
-    options = [click.Option(["--delay"]), click.Option(["--arms"]), click.Option(["--out"])]
-    words = Command("x", params=options).in_words_of_the_shell
-    assert words("delay must be a law") == "--delay must be a law"
-    assert words("delays are long") == "delays are long"
-    assert words("n_arms must be 2") == "--arms must be 2"
-    assert words("window must be 2") == "window must be 2"  # it has no such option
-    assert words("six: delay must be a law") == "six: delay must be a law"  # a column, say
-    assert words("write delay='learn', order='coin'") == "write --delay learn, order='coin'"
-    assert Command("y").in_words_of_the_shell("delay must be") == "delay must be"
+@pytest.mark.parametrize(
+    "argument, sentence, shown",
+    [
+        ("delay", "delay must be a law", "--delay must be a law"),
+        ("n_arms", "n_arms must be 2", "--arms must be 2"),
+        ("window", "window must be 2", "window must be 2"),  # it has no such option
+        ("columns", "six: no column x", "six: no column x (see --column ROLE=NAME)"),
+        ("delay", "delays are long", "delays are long (see --delay)"),
+        (None, "delay must be a law", "delay must be a law"),  # of a column, say
+    ],
+)
+def test_an_error_names_the_option_of_its_argument(argument, sentence, shown):
+    def fail(**_):
+        raise InvalidValueError(sentence, argument=argument)
+
+    options = [
+        click.Option(["--delay"]),
+        click.Option(["--arms"]),
+        click.Option(["--column", "columns"], metavar="ROLE=NAME"),
+    ]
+    command = Command("x", params=options, callback=fail)
+    with pytest.raises(InvalidValueError) as error:
+        command.main([], standalone_mode=False)
+    assert str(error.value) == shown and error.value.argument == argument
+
+
+@pytest.mark.parametrize(
+    "fails",
+    [
+        lambda: checks.whole("runs", 0),
+        lambda: checks.number("runs", "x"),
+        lambda: checks.one_of("runs", "x", ["y"]),
+        lambda: checks.yes_or_no("runs", 2),
+        lambda: checks.duration("runs", "x"),
+    ],
+)
+def test_an_error_of_a_check_carries_the_name_of_the_argument(fails):
+    with pytest.raises(InvalidValueError) as error:
+        fails()
+    assert error.value.argument == "runs"
+    assert pickle.loads(pickle.dumps(error.value)).argument == "runs"
 
 
 def test_a_number_is_no_law_and_the_sentence_has_both_ways_to_write_it(command):

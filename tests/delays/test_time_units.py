@@ -12,8 +12,8 @@ from duelay.simulation.world import make_world
 
 PROBLEM = duelay.Problem([[0.5, 0.6], [0.4, 0.5]])
 LAW = delays.Exponential("2h")
-WINDOW = r'^window 14d is in time, .* a window in time needs a clock, start\(..., clock="wall"\) or'
-DELAY = r"^delay .*exponential:2h.* is in time, .* a delay in time needs a clock, start\(..., clock"
+WINDOW = r"^window 14d is in time, .* a window in time needs a player whose clock is"
+DELAY = r"^delay .*exponential:2h.* is in time, .* a delay in time needs a player"
 
 IN_TIME = [
     (duelay.DoubleThompson(window="14d"), WINDOW),

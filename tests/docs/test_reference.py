@@ -1,5 +1,6 @@
 """The API reference: what is public stays, and its docstrings say what each parameter is."""
 
+import ast
 import importlib
 import inspect
 import re
@@ -62,12 +63,16 @@ def test_every_exported_name_is_in_the_reference():
 
 
 def sections(docstring):
-    """The names that the sections Parameters and Attributes of a docstring explain."""
+    """The names that the sections Parameters and Attributes of a docstring explain.
+
+    A name counts only with a sentence below it: ``name : type`` alone explains nothing.
+    """
     griffe = pytest.importorskip("griffe", reason="griffe reads docstrings: duelay[docs]")
     found = {"parameters": set(), "attributes": set()}
     for section in griffe.parse_numpy(griffe.Docstring(docstring or ""), warnings=False):
         for item in section.value if section.kind.value in found else ():
-            found[section.kind.value] |= {one.strip(" *") for one in item.name.split(",")}
+            if item.description:
+                found[section.kind.value] |= {one.strip(" *") for one in item.name.split(",")}
     return found
 
 
@@ -78,6 +83,9 @@ def drift(found):
     names = [name for name in inspect.signature(found).parameters if not name.startswith("_")]
     names = [name for name in names if name not in ("self", "cls")]
     known = sections(inspect.getdoc(found))
+    if inspect.isclass(found):  # a record inherits the attributes that its bases explain
+        for base in found.__mro__[1:]:
+            known["attributes"] |= sections(vars(base).get("__doc__"))["attributes"]
     lacks = [name for name in names if name not in known["parameters"] | known["attributes"]]
     return lacks + [f"no {name}" for name in sorted(known["parameters"] - set(names))]
 
@@ -127,6 +135,24 @@ def test_every_public_name_has_a_docstring():
     assert [name for name, one in found.items() if not inspect.getdoc(one)] == []
 
 
+def twice(docstring):
+    """The numpydoc sections that occur more than once in a docstring."""
+    heads = re.findall(r"^ *([A-Z][A-Za-z ]+)\n *-{3,}$", docstring, re.MULTILINE)
+    return sorted({head for head in heads if heads.count(head) > 1})
+
+
+def test_no_section_occurs_twice_in_a_docstring():
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    wrong = []
+    for path in sorted((ROOT / "src" / "duelay").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            docstring = ast.get_docstring(node) if isinstance(node, kinds) else None
+            for head in twice(docstring or ""):
+                wrong.append(f"{path.name} {getattr(node, 'name', '')}: {head}")
+    assert wrong == []
+    assert twice("A.\n\nNotes\n-----\nB.\n\nNotes\n-----\nC.") == ["Notes"]
+
+
 def test_a_parameter_without_an_explanation_is_found():
     def add(a, b, *more, _hidden=0):
         """Add.
@@ -140,5 +166,7 @@ def test_a_parameter_without_an_explanation_is_found():
         """
 
     assert drift(add) == ["more", "no c"]
+    add.__doc__ = add.__doc__.replace("            Terms.\n", "")
+    assert drift(add) == ["a", "b", "more", "no c"]
     add.__doc__ = "Add `a`, `b` and `more`."
     assert drift(add) == ["a", "b", "more"]

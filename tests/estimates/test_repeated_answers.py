@@ -113,7 +113,6 @@ def test_one_order_alone_cannot_tell_an_arm_from_its_place(order):
     rng = np.random.default_rng(0)
     found = duelay.estimate(voted([0] * 1000, rng.random(1000) < 0.65, order=order))
     assert found.winner is None and found.guarantee.kind == "none"
-    assert "cannot be told apart" in found.how_sure
 
 
 def test_votes_sorted_by_their_order_declare_nobody():

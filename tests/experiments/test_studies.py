@@ -148,12 +148,12 @@ def test_a_report_without_a_condorcet_winner(tmp_path):
 @pytest.mark.parametrize(
     "source, message",
     [
-        ('problems = ["cyclic:3,0.2"]', "line 4: .* has no Condorcet winner"),
+        ('problems = ["cyclic:3,0.2"]', "line 4: .*Condorcet"),
         ('problems = ["mslr"]\ntarget = "best"', "line 5: target"),
         ('problems = ["mslr"]\nstale = -1', "line 5: stale"),
         ('problems = ["mslr"]\nfeedback = "vote"', "feedback"),
         ('problems = ["mslr"]\nfeedback = "corrected-votes"',
-         "line 5: .* is now written feedback='votes' and corrects_position=True"),
+         "line 5: .*feedback"),
         ('problems = ["mslr"]\nfeedback = "conversions"\ncorrects_position = true',
          "line 6: corrects_position"),
         ('problems = ["mslr"]\nbulk = false', "line 5: unknown key 'bulk'"),
@@ -161,7 +161,7 @@ def test_a_report_without_a_condorcet_winner(tmp_path):
         ('problems = ["mslr"]\ntraffic = "poisson:10s"', "delay"),
         ('problems = ["mslr"]\ndelays = ["exponential:1h"]', "line 5: delay .* is in time"),
         ('problems = ["mslr"]\ntraffic = "poisson:10s"\nbatch = 2', "batch"),
-        ('problems = ["first-bonus:x,mslr"]', "first-bonus must be a number, got 'x'"),
+        ('problems = ["first-bonus:x,mslr"]', "first-bonus .*'x'"),
         ('problems = ["first-bonus:0.1,mslt"]', r"unknown problem 'mslt' \(did you mean mslr"),
         ('problems = ["mslr"]\nsweep = 3', "sweep"),
         ('problems = ["mslr"]\n[sweep]\nover = "laws"\nticks = [1]', "over must"),
@@ -169,7 +169,7 @@ def test_a_report_without_a_condorcet_winner(tmp_path):
          "ticks must"),
         ('problems = ["mslr"]\n[sweep]\naxes = "x"\nticks = [1]', "unknown key 'axes'"),
         ('problems = ["mslr"]\n[sweep]\nover = "grids"\nticks = [1, 2]\n[[grid]]\nname = "a"\n'
-         '[[grid]]\nname = "b"\npolicies = ["rmed"]', "needs the same labels of policies"),
+         '[[grid]]\nname = "b"\npolicies = ["rmed"]', "same labels"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_study_is_said_with_its_line(source, message):

@@ -20,7 +20,7 @@ def test_a_folder_removed_in_mid_run_is_one_sentence(tmp_path):
         if len(seen) == 3:
             shutil.rmtree(folder)
 
-    sentence = "stopped after 3 of 12 cells: .*out was removed or moved meanwhile; put it back, or"
+    sentence = "3 of 12 cells: .*out was removed"
     with pytest.raises(experiments.WorkFailedError, match=sentence):
         experiments.run(spec(), folder, workers=1, say=remove)
     experiments.run(spec(), folder, workers=1, quiet=True)
@@ -35,7 +35,7 @@ def test_a_folder_removed_before_the_tables_are_written_is_one_sentence(tmp_path
         return export(results, place)
 
     monkeypatch.setattr(experiments, "export", remove)
-    with pytest.raises(experiments.WorkFailedError, match="done: .*out was removed or moved"):
+    with pytest.raises(experiments.WorkFailedError, match="done: .*out was removed"):
         experiments.run(spec(), folder, workers=1, quiet=True)
 
 
@@ -44,7 +44,7 @@ def test_a_full_disk_while_tables_are_written_is_one_sentence(tmp_path, monkeypa
         raise OSError(28, "the disk is full")
 
     monkeypatch.setattr(experiments, "export", full)
-    with pytest.raises(experiments.WorkFailedError, match="all cells done, which are kept: .*full"):
+    with pytest.raises(experiments.WorkFailedError, match="all cells done.*full"):
         experiments.run(spec(), tmp_path / "out", workers=1, quiet=True)
 
 
@@ -55,7 +55,7 @@ def test_a_folder_in_the_place_of_a_cell_is_one_sentence(tmp_path):
     cell = next((folder / "cells").glob("*.npz"))
     cell.unlink()
     cell.mkdir()
-    with pytest.raises(experiments.WorkFailedError, match="is a folder, and a cell belongs there"):
+    with pytest.raises(experiments.WorkFailedError, match="is a folder"):
         experiments.run(spec(), folder, workers=1, quiet=True)
     cell.rmdir()
     experiments.run(spec(), folder, workers=1, quiet=True)

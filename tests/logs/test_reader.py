@@ -183,10 +183,10 @@ def test_a_format_is_followed(tmp_path):
     aware = columns(shown_at=["1/5/26 +0200"] * 3, answered_at=[None] * 3)
     found = History.read(aware, time_format="%d/%m/%y %z")
     assert found.at.tolist() == [at("2026-04-30T22:00")] * 3
-    with pytest.raises(ValueError, match=r"line 2: ts \(shown_at\) must be a time with its"):
+    with pytest.raises(ValueError, match=r"line 2: ts \(shown_at\)"):
         History.read(path, **told)
     write(path, "ts;left;right;click", "2026-05-01;a;b;")
-    with pytest.raises(ValueError, match="must be a time as '%d.%m.%Y %H:%M' has it, got '2026-"):
+    with pytest.raises(ValueError, match="%d.%m.%Y %H:%M.*2026-"):
         History.read(path, zone="Europe/Berlin", **told)
     for wrong in ("", "ISO", 5):
         with pytest.raises(ValueError, match="time_format must"):
@@ -255,7 +255,7 @@ def test_local_times_are_those_of_zoneinfo(zone):
     "zone, hint", [("Berlin", "Europe/Berlin"), ("europe/berlin", "Europe/Berlin"), ("x", "")]
 )
 def test_an_unknown_zone_is_refused(zone, hint):
-    message = "zone must be the name of a time zone, such as Europe/Berlin"
+    message = "^zone"
     with pytest.raises(ValueError, match=message) as told:
         History.read(columns(), zone=zone)
     assert (f"did you mean {hint}?" in str(told.value)) == bool(hint)
@@ -306,14 +306,14 @@ def test_arms_of_a_csv_keep_their_blanks(tmp_path):
 @pytest.mark.parametrize(
     "left_out, told, message",
     [
-        ("shown_at", {}, "the column 'shown_at' is missing; it has: first, second, answered_at$"),
-        ("first", {}, "the column 'first' is missing"),
-        ("second", {}, "the column 'second' is missing"),
-        ("answered_at", {}, "the column 'answered_at' is missing"),
-        ("second", {"first": None}, "the columns 'first', 'second' are missing; it has: sho"),
+        ("shown_at", {}, "'shown_at' is missing.*: first, second, answered_at"),
+        ("first", {}, "'first' is missing"),
+        ("second", {}, "'second' is missing"),
+        ("answered_at", {}, "'answered_at' is missing"),
+        ("second", {"first": None}, "'first', 'second' are missing"),
         ("", {"shown": "ts"}, "columns"),
         ("", {"shown_at": "shownat"}, r"no column 'shownat' \(did you mean shown_at\?\) for sho"),
-        ("", {"winner": "x"}, "no column 'x' for winner; it has: shown_at, first, second"),
+        ("", {"winner": "x"}, "'x' for winner.*: shown_at, first, second"),
     ],
 )
 def test_a_column_that_is_missing_is_named_with_those_that_are_there(left_out, told, message):
@@ -328,7 +328,7 @@ def test_a_near_miss_is_pointed_out_and_may_be_declared_to_be_another(name):
     table = columns(winner=["first", "", "tie"])
     role = {"winer": "winner", "Winners": "winner", "units": "unit"}.get(name, "answered_at")
     table[name] = table.pop(role, ["x", "y", "z"])
-    with pytest.raises(ValueError, match=rf"column '{name}' \(did you mean {role}\?\): write col"):
+    with pytest.raises(ValueError, match=rf"'{name}' \(did you mean {role}\?\)"):
         History.read(table)
     if role == "winner":
         assert History.read(table, columns={"winner": None}).feedback == "conversions"
@@ -339,12 +339,12 @@ def test_a_near_miss_is_pointed_out_and_may_be_declared_to_be_another(name):
 
 def test_columns_of_one_name_are_refused(tmp_path):
     path = write(tmp_path / "duels.csv", "first,second,delay,first", "a,b,1,c")
-    with pytest.raises(ValueError, match="there are two columns for first, 'first'"):
+    with pytest.raises(ValueError, match="two columns for first"):
         History.read(path)
     twice = columns(First=["x"] * 3)
     assert History.read(twice).arms == ("a", "b", "c")  # the exact name is meant
     twice["FIRST"] = twice.pop("first")
-    with pytest.raises(ValueError, match="there are two columns for first"):
+    with pytest.raises(ValueError, match="two columns for first"):
         History.read(twice)
 
 
@@ -464,23 +464,23 @@ def test_units_are_the_same_across_parts_of_a_table(monkeypatch):
 
 GOOD = "2026-05-01T12:00:00Z,a,b,2026-05-01T12:00:05Z,first,u1"
 BAD = {  # a row, and what is said of it
-    "soon,a,b,,,u1": "shown_at must be a time with its time zone, such as .*, got 'soon'",
-    ",a,b,,,u1": "shown_at must be a time with its time zone, such as .*, got ''",
-    "2026-05-01T12:00:00,a,b,,,u1": "shown_at must be .* zone='Europe/Berlin', got '2026-05",
-    "2026-13-01T12:00:00Z,a,b,,,u1": "shown_at must be a time with its .*, got '2026-13-01T",
-    "9999-01-01T12:00:00Z,a,b,,,u1": "shown_at must be a time before the year 5138, got '9999",
-    "2026-05-03T12:00:00Z,a,b,,,u1": "shown_at must not be after now, got '2026-05-03T",
-    "2026-05-01T12:00:00Z,,b,,,u1": "first must be the name of an arm, got ''",
-    "2026-05-01T12:00:00Z,a, ,,,u1": "second must be the name of an arm, got ' '",
-    "2026-05-01T12:00:00Z,a,d,,,u1": "second must be one of the arms given, got 'd'",
-    "2026-05-01T12:00:00Z,a,b,never,tie,u1": "answered_at must be a time .*, got 'never'",
-    "2026-05-01T12:00:00Z,a,b,2026-05-01T11:59Z,tie,u1": "answered_at must not be before shown_at",
-    "2026-05-01T12:00:00Z,a,b,2026-05-01T12:01Z,c,u1": "winner must be first, second, tie .* 'c'",
-    "2026-05-01T12:00:00Z,a,b,2026-05-01T12:01Z,,u1": "winner must be first, second, tie or .* ''",
-    "2026-05-01T12:00:00Z,a,b,,a,u1": "winner must be empty where answered_at is, got 'a'",
-    "2026-05-01T12:00:00Z,a,b,,,": "unit must not be empty, got ''",
-    "2026-05-01T12:00:00Z,a,b,": "the row is too short, winner is missing",
-    "2026-05-01T12:00:00Z,a,b,,,u1,": "the row is longer than the first line",
+    "soon,a,b,,,u1": "shown_at .* 'soon'",
+    ",a,b,,,u1": "shown_at .* ''",
+    "2026-05-01T12:00:00,a,b,,,u1": "shown_at .*zone",
+    "2026-13-01T12:00:00Z,a,b,,,u1": "shown_at .* '2026-13-01T",
+    "9999-01-01T12:00:00Z,a,b,,,u1": "shown_at .* '9999",
+    "2026-05-03T12:00:00Z,a,b,,,u1": "shown_at .* now.* '2026-05-03T",
+    "2026-05-01T12:00:00Z,,b,,,u1": "first .* ''",
+    "2026-05-01T12:00:00Z,a, ,,,u1": "second .* ' '",
+    "2026-05-01T12:00:00Z,a,d,,,u1": "second .* 'd'",
+    "2026-05-01T12:00:00Z,a,b,never,tie,u1": "answered_at .* 'never'",
+    "2026-05-01T12:00:00Z,a,b,2026-05-01T11:59Z,tie,u1": "answered_at .* shown_at",
+    "2026-05-01T12:00:00Z,a,b,2026-05-01T12:01Z,c,u1": "winner .* 'c'",
+    "2026-05-01T12:00:00Z,a,b,2026-05-01T12:01Z,,u1": "winner .* ''",
+    "2026-05-01T12:00:00Z,a,b,,a,u1": "winner .* answered_at .* 'a'",
+    "2026-05-01T12:00:00Z,a,b,,,": "unit .* ''",
+    "2026-05-01T12:00:00Z,a,b,": ".*too short.* winner",
+    "2026-05-01T12:00:00Z,a,b,,,u1,": ".*longer",
 }
 TOLD = {"arms": ("a", "b", "c"), "now": "2026-05-02T00:00Z"}
 
@@ -515,9 +515,9 @@ def test_a_bad_row_brings_no_arm():
 
 
 def test_where_all_rows_are_bad_the_first_says_why():
-    with pytest.raises(ValueError, match="no duels in it, 3 bad rows left out: row 0: shown_at"):
+    with pytest.raises(ValueError, match="3 bad rows .*row 0: shown_at"):
         History.read(columns(shown_at=["x"] * 3), skip_bad=True)
-    with pytest.raises(ValueError, match="the table: there are no duels in it$"):
+    with pytest.raises(ValueError, match="no duels in it$"):
         History.read({name: [] for name in columns()})
     with pytest.raises(ValueError, match="skip_bad must"):
         History.read(columns(), skip_bad="no")
@@ -525,7 +525,7 @@ def test_where_all_rows_are_bad_the_first_says_why():
 
 def test_bad_cells_of_frames_are_shown():
     frame = pandas.DataFrame(columns(first=["a", None, "a"]), index=[5, 6, 7])
-    with pytest.raises(ValueError, match="the table, row 1: first must be the name of an arm"):
+    with pytest.raises(ValueError, match="row 1: first"):
         History.read(frame)
     table = pyarrow.table({"first": ["a", "b"], "second": ["b", "a"], "delay": [1.0, 0.5]})
     with pytest.raises(ValueError, match="row 1: delay must"):
@@ -545,7 +545,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
     for path in (cut_off, broken, tmp_path / "none.csv", tmp_path):
         with pytest.raises(ValueError, match="cannot read duels from"):
             History.read(path)
-    with pytest.raises(ValueError, match=r"'first', .* are missing .*; it has: none$"):
+    with pytest.raises(ValueError, match=r"'first', .* missing .*none$"):
         History.read(empty)
 
 
@@ -593,9 +593,9 @@ def test_a_file_of_duelay_is_read_as_it_was_written_or_in_part(tmp_path):
     assert shorter.now == at("2026-05-01T13:00")
     assert str(History.read(path, now="2026-05-01T13:00Z").window) == "1h"
     for told, message in [
-        ({"window": "2h"}, "window must be at most 1h, that of .*duels.parquet, got 2h"),
-        ({"window": 5}, "window must be a duration"),
-        ({"arms": ("b", "a", "c")}, "arms must be those of .*duels.parquet, a, b, c"),
+        ({"window": "2h"}, "window .* 1h, .*duels.parquet, got 2h"),
+        ({"window": 5}, "window"),
+        ({"arms": ("b", "a", "c")}, "arms .*duels.parquet, a, b, c"),
     ]:
         with pytest.raises(ValueError, match=message):
             History.read(path, **told)
@@ -753,7 +753,7 @@ def test_a_csv_of_another_encoding(tmp_path):
     path.write_bytes(
         "shown_at,first,second,answered_at\n2026-05-01T12:00:00Z,grün,blau,\n".encode("latin-1")
     )
-    with pytest.raises(ValueError, match="say how it was written, such as encoding='latin-1'"):
+    with pytest.raises(ValueError, match="encoding"):
         History.read(path)
     assert History.read(path, encoding="latin-1").arms == ("grün", "blau")
     with pytest.raises(ValueError, match="encoding must"):
@@ -764,7 +764,7 @@ def test_a_quote_that_is_left_open_is_pointed_out_in_few_words(tmp_path):
     path = tmp_path / "open.csv"
     rows = "".join(f"2026-05-01T12:00:{n:02d}Z,a,b,\n" for n in range(50))
     path.write_text('shown_at,first,second,answered_at\n2026-05-01T11:00:00Z,a,"b,\n' + rows)
-    with pytest.raises(ValueError, match="a cell has 5. lines: is a quote left open") as refused:
+    with pytest.raises(ValueError, match="a cell has 5. lines") as refused:
         History.read(path)
     assert len(str(refused.value)) < 300
 

@@ -59,20 +59,3 @@ def test_text_gives_by_place_what_python_does(policy):
         policies.parse(f"{name}:{one_more}")
     with pytest.raises(TypeError, match="positional"):
         policy(*[None] * (len(places) + 1))
-
-
-@pytest.mark.parametrize(
-    "form",
-    [
-        "rucb:alpha=1,counting=append-only,window=50,order=coin,self_duels=false",
-        "rucb-delay:delay=geometric:0.1,window=50,alpha=0.7,order=coin,self_duels=false",
-        "rr-db-delay:delay=geometric:0.1,window=50,delta=0.1,order=coin,self_duels=false",
-        "mrr-db-delay:mean_delay=50,horizon=1000,pairs=ordered,feedback=counts,self_duels=false",
-        "double-thompson:delay=geometric:0.1,order=alternate,window=50,alpha=0.7,ties=regret,"
-        "self_duels=false",
-        "rmed:delay=geometric:0.1,order=alternate,window=50,self_duels=false",
-        "borda:delay=geometric:0.1,order=alternate,window=50,delta=0.1,self_duels=false",
-    ],
-)
-def test_a_policy_prints_its_knobs_in_that_order(form):
-    assert str(policies.parse(form)) == form

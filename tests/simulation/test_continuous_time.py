@@ -168,7 +168,7 @@ def test_a_result_says_its_traffic():
 @pytest.mark.parametrize(
     "options, why",
     [
-        ({"traffic": None}, r"^delay never:.* is in time, .* simulate\(..., traffic="),
+        ({"traffic": None}, r"^delay never:.* is in time"),
         ({"delay": "geometric:0.1"}, "delay"),
         ({"traffic": 3}, "traffic"),
         ({"setting": {"traffic": "steady:1s"}}, "traffic"),

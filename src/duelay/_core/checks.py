@@ -22,9 +22,9 @@ def whole(name: str, value: Any, *, least: int = 1, also: str = "") -> int:
         good = math.isfinite(value) and float(value).is_integer()
     if not good or isinstance(value, Duration) or value < least:
         needs = f"{also}a whole number of at least {least}"
-        raise InvalidValueError(f"{name} must be {needs}, got {value!r}")
+        raise InvalidValueError(f"{name} must be {needs}, got {value!r}", argument=name)
     if value > _MOST:
-        raise InvalidValueError(f"{name} must be at most 2^53, got {value!r}")
+        raise InvalidValueError(f"{name} must be at most 2^53, got {value!r}", argument=name)
     return int(value)
 
 
@@ -49,7 +49,9 @@ def mean_delay(value: Any) -> float:
     """Return the mean delay, from which the rounds of MRR-DB-Delay are computed."""
     mean = number("mean_delay", value, least=1, why="the law's mean")
     if mean > _MOST:
-        raise InvalidValueError(f"mean_delay must be at most 2^53 (ticks), got {value!r}")
+        raise InvalidValueError(
+            f"mean_delay must be at most 2^53 (ticks), got {value!r}", argument="mean_delay"
+        )
     return mean
 
 
@@ -76,14 +78,16 @@ def number(
     good = good and not isinstance(value, Duration)
     if not good or not abs(value) <= sys.float_info.max:  # also refuses nan
         bounds = f" {needs}" if needs else ""
-        raise InvalidValueError(f"{name} must be a finite number{bounds}{reason}, got {value!r}")
+        raise InvalidValueError(
+            f"{name} must be a finite number{bounds}{reason}, got {value!r}", argument=name
+        )
     if (
         (above is not None and not value > above)
         or (least is not None and not value >= least)
         or (most is not None and not value <= most)
         or (below is not None and not value < below)
     ):
-        raise InvalidValueError(f"{name} must be {needs}{reason}, got {value!r}")
+        raise InvalidValueError(f"{name} must be {needs}{reason}, got {value!r}", argument=name)
     return float(value)
 
 
@@ -91,7 +95,7 @@ def yes_or_no(name: str, value: Any) -> bool:
     """Return `value` if it is True or False."""
     if isinstance(value, bool):
         return value
-    raise InvalidValueError(f"{name} must be True or False, got {value!r}")
+    raise InvalidValueError(f"{name} must be True or False, got {value!r}", argument=name)
 
 
 def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
@@ -100,7 +104,9 @@ def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
     if value in words:
         return str(value)
     listed = ", ".join(words)
-    raise InvalidValueError(f"{name} must be one of {listed}{nearest(value, words)}, got {value!r}")
+    raise InvalidValueError(
+        f"{name} must be one of {listed}{nearest(value, words)}, got {value!r}", argument=name
+    )
 
 
 def is_number(word: str) -> bool:
@@ -118,7 +124,8 @@ def frozen(name: str, recipe: Any) -> None:
     if params is not None and not params.frozen:
         raise InvalidValueError(
             f"{name} must be a frozen dataclass: write @dataclass(frozen=True) above "
-            f"{type(recipe).__name__}"
+            f"{type(recipe).__name__}",
+            argument=name,
         )
 
 

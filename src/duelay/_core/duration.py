@@ -123,10 +123,11 @@ def read(name: str, value: Any) -> Duration:
         return value
     length = _seconds(value)
     if length is None:
-        raise InvalidValueError(f"{name} must be {SUCH_AS}, got {value!r}")
+        raise InvalidValueError(f"{name} must be {SUCH_AS}, got {value!r}", argument=name)
     if not 0 < length < math.inf:
         raise InvalidValueError(
-            f"{name} must be a duration that is finite and longer than zero, got {value!r}"
+            f"{name} must be a duration that is finite and longer than zero, got {value!r}",
+            argument=name,
         )
     return Duration.of(length)
 
@@ -140,7 +141,7 @@ def seconds(name: str, ages: Any) -> NDArray[np.float64]:
         return found.astype(np.float64)
     each = [_seconds(age) if is_duration(age) else age for age in found.reshape(-1).tolist()]
     if not all(isinstance(age, numbers.Real) for age in each):
-        raise InvalidValueError(f"{name} must be seconds or {SUCH_AS}, got {ages!r}")
+        raise InvalidValueError(f"{name} must be seconds or {SUCH_AS}, got {ages!r}", argument=name)
     return np.array(each, dtype=np.float64).reshape(found.shape)
 
 

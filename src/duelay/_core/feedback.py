@@ -10,9 +10,9 @@ from duelay.errors import InvalidValueError
 OUTCOMES = {"first": 1.0, "second": 0.0, "tie": 0.5}  # what an outcome gives the first arm
 FEEDBACKS = ("conversions", "votes", "counts")  # a win of the first; both outcomes; how many wins
 _EARLIER = {
-    "individual": "feedback='conversions'",
-    "aggregated": "feedback='counts'",
-    "corrected-votes": "feedback='votes' and corrects_position=True",
+    "individual": "'conversions'",
+    "aggregated": "'counts'",
+    "corrected-votes": "'votes', with corrects_position=True",
 }
 
 
@@ -21,13 +21,17 @@ def check_feedback(feedback: Any, **refused: str) -> str:
 
     >>> check_feedback("aggregated")
     Traceback (most recent call last):
-    duelay.errors.InvalidValueError: feedback='aggregated' is now written feedback='counts'
+    duelay.errors.InvalidValueError: feedback 'aggregated' is now written 'counts'
     """
     if isinstance(feedback, str) and feedback in _EARLIER:
-        raise InvalidValueError(f"feedback={feedback!r} is now written {_EARLIER[feedback]}")
+        raise InvalidValueError(
+            f"feedback {feedback!r} is now written {_EARLIER[feedback]}", argument="feedback"
+        )
     if isinstance(feedback, str) and feedback in refused:
         fit = " or ".join(word for word in FEEDBACKS if word not in refused)
-        raise InvalidValueError(f"feedback must be {fit} ({refused[feedback]}), got {feedback!r}")
+        raise InvalidValueError(
+            f"feedback must be {fit} ({refused[feedback]}), got {feedback!r}", argument="feedback"
+        )
     return checks.one_of("feedback", feedback, [f for f in FEEDBACKS if f not in refused])
 
 
@@ -35,7 +39,8 @@ def check_correction(corrects_position: Any, feedback: str) -> bool:
     """Return whether the bonus of being shown first is taken out; only votes can tell it."""
     if checks.yes_or_no("corrects_position", corrects_position) and feedback != "votes":
         raise InvalidValueError(
-            f"corrects_position needs feedback='votes': only they tell what being shown first is "
-            f"worth, got {feedback!r}"
+            f"corrects_position needs votes as feedback, since conversions do not reveal the "
+            f"advantage of the first place, got {feedback!r}",
+            argument="corrects_position",
         )
     return bool(corrects_position)

@@ -28,14 +28,16 @@ def seconds(name: str, at: Any) -> float:
         if at.tzinfo is None:
             raise InvalidValueError(
                 f"{name} must be a datetime with its time zone, such as "
-                f"datetime.now(timezone.utc), got {at!r}"
+                f"datetime.now(timezone.utc), got {at!r}",
+                argument=name,
             )
         return (at - _EPOCH) // _TICK / 1e6
     is_number = isinstance(at, numbers.Real) and not isinstance(at, bool)
     if not is_number or not math.isfinite(at):
         raise InvalidValueError(
             f"{name} must be seconds since the epoch, an aware datetime, or None for now, got "
-            f"{at!r}"
+            f"{at!r}",
+            argument=name,
         )
     return round(float(at), 6)
 
@@ -60,7 +62,7 @@ def read(name: str, text: str) -> int:
     except ValueError:
         at = None
     if at is None or at.tzinfo is None:
-        raise InvalidValueError(f"{name} must be {SUCH_AS}, got {text!r}")
+        raise InvalidValueError(f"{name} must be {SUCH_AS}, got {text!r}", argument=name)
     return (at - _EPOCH) // _TICK
 
 

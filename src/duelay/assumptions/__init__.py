@@ -63,8 +63,10 @@ def check_assumptions(history: History, *, level: float = 0.05) -> list[Finding]
 
     Parameters
     ----------
-    history : the duels and their answers.
-    level : the largest probability of any false alarm. The tests share it in equal parts.
+    history : History
+        The duels and their answers.
+    level : float
+        The largest probability of any false alarm. The tests share it in equal parts.
 
     Returns
     -------
@@ -80,8 +82,10 @@ def report(history: History, *, level: float = 0.05) -> str:
 
     Parameters
     ----------
-    history : the duels and their answers.
-    level : the largest probability of any false alarm.
+    history : History
+        The duels and their answers.
+    level : float
+        The largest probability of any false alarm.
     """
     findings = check_assumptions(history, level=level)
     alarms = sum(finding.is_alarm for finding in findings)

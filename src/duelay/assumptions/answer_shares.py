@@ -16,8 +16,10 @@ def share_by_pair(history: History, *, level: float = 0.05) -> Finding:
 
     Parameters
     ----------
-    history : the duels and their answers.
-    level : the p-value below which the finding is an alarm.
+    history : History
+        The duels and their answers.
+    level : float
+        The p-value below which the finding is an alarm.
 
     Returns
     -------
@@ -31,13 +33,6 @@ def share_by_pair(history: History, *, level: float = 0.05) -> Finding:
     orders are compared. Chi-squared with one degree of freedom less than there are pairs.
 
     Power above 90 %: 60 % of one pair's answers of six never come, 10 % of the others', 4000 duels.
-
-    Parameters
-    ----------
-    history : History
-        The duels and their answers.
-    level : float
-        The probability of a false alarm.
     """
     name, level = "share by pair", check_level(level)
     old, heard, _ = cut(history)

@@ -35,8 +35,10 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
 
     Parameters
     ----------
-    history : the duels and their answers.
-    level : the p-value below which the finding is an alarm.
+    history : History
+        The duels and their answers.
+    level : float
+        The p-value below which the finding is an alarm.
 
     Returns
     -------
@@ -51,13 +53,6 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
     depends on the winner.
 
     Power above 90 %: answers take twice as long where one arm of three wins, 500 answers.
-
-    Parameters
-    ----------
-    history : History
-        The duels and their answers.
-    level : float
-        The probability of a false alarm.
     """
     name, level = "delay by winner", check_level(level)
     _, heard, _ = cut(history)
@@ -73,7 +68,7 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
         return silent(
             name, n, "there is nothing to compare: in no pair do delays and winners vary."
         )
-    words = "No sign of it: answers take as long whoever wins."
+    words = "No sign of it: answers take equally long whichever arm wins."
     if p < level:
         labels = [f"arm {name}" for name in history.arms]
         slowest = spread(winner, delay, labels, in_time=history.at is not None)
@@ -90,8 +85,10 @@ def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
 
     Parameters
     ----------
-    history : the duels and their answers.
-    level : the p-value below which the finding is an alarm.
+    history : History
+        The duels and their answers.
+    level : float
+        The p-value below which the finding is an alarm.
 
     Returns
     -------
@@ -106,13 +103,6 @@ def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
     every pair has tau(A) for votes and tau(A) / 2 for conversions. Chi-squared.
 
     Power above 90 %: answers of one pair of three take twice as long, 500 answers.
-
-    Parameters
-    ----------
-    history : History
-        The duels and their answers.
-    level : float
-        The probability of a false alarm.
     """
     name, level = "delay by pair", check_level(level)
     old, heard, age = cut(history)
@@ -153,8 +143,10 @@ def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
 
     Parameters
     ----------
-    history : the duels and their answers.
-    level : the p-value below which the finding is an alarm.
+    history : History
+        The duels and their answers.
+    level : float
+        The p-value below which the finding is an alarm.
 
     Returns
     -------
@@ -164,20 +156,13 @@ def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
     Notes
     -----
     There are two causes. If the wins of one arm are reported less often, its evidence is too small,
-    and a worse arm may be declared. If the duels of an arm are answered less often whoever wins, it
-    does no harm. The test cannot distinguish the two, and needs at least three arms.
+    and a worse arm may be declared. If the duels of an arm are answered less often whichever arm
+    wins, it does no harm. The test cannot distinguish the two, and needs at least three arms.
     The shares heard by age A are compared, within tenths of the time: chi-squared with K - 1
     degrees of freedom. Where pairs also differ in how long they take, there is a harmless reason,
     and nothing is said. It needs votes, or an order by coin or in turns.
 
     Power above 90 %: 30 % of one arm's wins are lost, of three arms, 3000 answers.
-
-    Parameters
-    ----------
-    history : History
-        The duels and their answers.
-    level : float
-        The probability of a false alarm.
     """
     name, level = "share by arm", check_level(level)
     old, heard, age = cut(history)
@@ -194,14 +179,14 @@ def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
     statistic, p = chi_squared(score, variance)
     if math.isnan(p):
         return silent(name, n, "there is nothing to compare: two arms, or one in all duels.")
-    words = "No sign of it: duels of every arm are heard of as often."
+    words = "No sign of it: duels of every arm are answered equally often."
     if p < level:
         z = score / np.sqrt(np.maximum(np.diag(variance), 1e-300))
         arm = int(np.argmin(z))
         words = (
-            f"Duels with arm {history.arms[arm]} are heard of less often than others, though as "
-            "quickly. If its wins are told less often, a worse arm may be declared: count both "
-            "where they happen. If it is answered less often whoever wins, it does no harm."
+            f"Duels with arm {history.arms[arm]} are answered less often than others, though as "
+            "quickly. If its wins are reported less often, a worse arm may be declared: report the "
+            "wins of all arms alike. If both outcomes are reported less often, it does no harm."
         )
     return Finding(name, statistic, p, n, p < level, words)
 
@@ -211,8 +196,10 @@ def law_drift(history: History, *, level: float = 0.05) -> Finding:
 
     Parameters
     ----------
-    history : the duels and their answers.
-    level : the p-value below which the finding is an alarm.
+    history : History
+        The duels and their answers.
+    level : float
+        The p-value below which the finding is an alarm.
 
     Returns
     -------
@@ -227,13 +214,6 @@ def law_drift(history: History, *, level: float = 0.05) -> Finding:
     freedom. A change that is reversed later may be missed.
 
     Power above 90 %: the mean delay doubles by half-time, 500 answers.
-
-    Parameters
-    ----------
-    history : History
-        The duels and their answers.
-    level : float
-        The probability of a false alarm.
     """
     name, level = "law drift", check_level(level)
     _, heard, age = cut(history)

@@ -11,14 +11,30 @@ LEAST = 20  # answers, or duels, below which a test says nothing
 
 
 class Finding(NamedTuple):
-    """The result of one test; `print` shows it in words."""
+    """The result of one test; `print` shows it in words.
+
+    Attributes
+    ----------
+    name : str
+        The name of the test.
+    statistic : float
+        Chi-squared, or a normal score; NaN if the history has too little data.
+    p_value : float
+        The p-value; NaN if the history has too little data.
+    n : int
+        The number of duels or answers that were used.
+    is_alarm : bool
+        Whether `p_value` is below the level.
+    sentence : str
+        What was found, and what to do.
+    """
 
     name: str
-    statistic: float  # chi-squared, or a normal score; nan where the history cannot tell
-    p_value: float  # nan where the history cannot tell
-    n: int  # duels or answers that were used
-    is_alarm: bool  # whether p_value is below the level
-    sentence: str  # what was found, and what to do
+    statistic: float
+    p_value: float
+    n: int
+    is_alarm: bool
+    sentence: str
 
     def as_data(self) -> dict[str, Any]:
         """Return the finding for JSON, with None in place of nan and infinity."""

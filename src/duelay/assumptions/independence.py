@@ -19,8 +19,10 @@ def independence(history: History, *, level: float = 0.05) -> Finding:
 
     Parameters
     ----------
-    history : the duels and their answers.
-    level : the p-value below which the finding is an alarm.
+    history : History
+        The duels and their answers.
+    level : float
+        The p-value below which the finding is an alarm.
 
     Returns
     -------
@@ -36,13 +38,6 @@ def independence(history: History, *, level: float = 0.05) -> Finding:
     another order makes neighbours alike.
 
     Power above 90 %: every visitor answers a pair twice in a row, 400 answers.
-
-    Parameters
-    ----------
-    history : History
-        The duels and their answers.
-    level : float
-        The probability of a false alarm.
     """
     name, level = "independence", check_level(level)
     _, heard, _ = cut(history)

@@ -20,8 +20,10 @@ def order_balance(history: History, *, level: float = 0.05) -> Finding:
 
     Parameters
     ----------
-    history : the duels and their answers.
-    level : the p-value below which the finding is an alarm.
+    history : History
+        The duels and their answers.
+    level : float
+        The p-value below which the finding is an alarm.
 
     Returns
     -------
@@ -38,13 +40,6 @@ def order_balance(history: History, *, level: float = 0.05) -> Finding:
     does no harm. Alternating is more even than a coin: the p-value is then near 1.
 
     Power above 90 %: one arm of three first in 60 % of its duels, 600 duels.
-
-    Parameters
-    ----------
-    history : History
-        The duels and their answers.
-    level : float
-        The probability of a false alarm.
     """
     name, level = "order balance", check_level(level)
     duels = history.first != history.second
@@ -113,8 +108,10 @@ def position_effect(history: History, *, level: float = 0.05) -> Finding:
 
     Parameters
     ----------
-    history : the duels and their answers.
-    level : the p-value below which the finding is an alarm.
+    history : History
+        The duels and their answers.
+    level : float
+        The p-value below which the finding is an alarm.
 
     Returns
     -------
@@ -130,13 +127,6 @@ def position_effect(history: History, *, level: float = 0.05) -> Finding:
     than half of all duels convert must there be a bonus; otherwise the p-value is nan.
 
     Power above 90 %: the first arm wins 56 % of 1000 votes.
-
-    Parameters
-    ----------
-    history : History
-        The duels and their answers.
-    level : float
-        The probability of a false alarm.
     """
     name, level = "position effect", check_level(level)
     even = is_even(history)

@@ -26,8 +26,10 @@ def preference_drift(history: History, *, level: float = 0.05) -> Finding:
 
     Parameters
     ----------
-    history : the duels and their answers.
-    level : the p-value below which the finding is an alarm.
+    history : History
+        The duels and their answers.
+    level : float
+        The p-value below which the finding is an alarm.
 
     Returns
     -------
@@ -44,13 +46,6 @@ def preference_drift(history: History, *, level: float = 0.05) -> Finding:
     on the outcomes after it.
 
     Power above 90 %: mu of one pair goes from 0.6 to 0.4 at half-time, 500 answers.
-
-    Parameters
-    ----------
-    history : History
-        The duels and their answers.
-    level : float
-        The probability of a false alarm.
     """
     name, level = "preference drift", check_level(level)
     old, heard, age = cut(history)

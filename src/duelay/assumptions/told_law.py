@@ -24,9 +24,12 @@ def told_law(history: History, delay: Delay | str, *, level: float = 0.05) -> Fi
 
     Parameters
     ----------
-    history : the duels and their answers.
-    delay : the law that is tested, or its text.
-    level : the p-value below which the finding is an alarm.
+    history : History
+        The duels and their answers.
+    delay : Law, ByPair or str
+        The law that is tested, or its text.
+    level : float
+        The p-value below which the finding is an alarm.
 
     Returns
     -------
@@ -43,15 +46,6 @@ def told_law(history: History, delay: Delay | str, *, level: float = 0.05) -> Fi
     such as an answer before its first age, has a p-value of 0.
 
     Power above 90 %: the mean delay is told half too long, 300 answers.
-
-    Parameters
-    ----------
-    history : History
-        The duels and their answers.
-    delay : Law, ByPair or str
-        The law to test.
-    level : float
-        The probability of a false alarm.
     """
     name, level = "told law", check_level(level)
     delay = check_delay(delay, history.n_arms)

@@ -19,12 +19,12 @@ from duelay.cli.log_options import log_options, read_log, skipped
 @click.command("check", cls=Command)
 @log_options
 @click.option("--level", type=float, default=0.05, show_default=True,
-              help="The probability of any false alarm, at most.")  # fmt: skip
+              help="The largest probability of any false alarm.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Also write a report there, as Markdown.")  # fmt: skip
+              help="Also write a report to this file, as Markdown.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def check_command(log: Path, level: float, out: Path | None, as_json: bool, **told: Any) -> None:
-    """Say whether what policies take for granted holds in an experiment's own data.
+    """Test the assumptions of policies with the data of an experiment.
 
     LOG is a CSV or a Parquet file with a row a duel: shown_at, first, second, answered_at (empty
     for silence) and, for votes, winner. In ticks: first, second and delay. The status is 1 where a

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -14,7 +12,6 @@ import click
 
 from duelay._core import checks
 from duelay._core.user_modules import bring_in
-from duelay.delays.time_units import CLOCK
 from duelay.errors import InvalidValueError
 
 if TYPE_CHECKING:
@@ -27,12 +24,7 @@ EPILOG = """
 Laws and policies are written name:argument,key=value, for example geometric:0.01,
 never:0.3,geometric:0.01 or rucb-delay:alpha=1,window=500.
 """
-_IN_THE_SHELL = {
-    CLOCK: "--traffic poisson:10s",
-    "recommend()": "`duelay recommend`",
-    "a time_format that is told": "a --time-format that is told",
-}
-_ARGUMENTS = {"n_arms": "--arms", "order_free": "--order-given"}
+_PARAMETERS = {"n_arms": "arms"}  # arguments of the library by other names
 
 
 class Whole(_Kind):
@@ -67,47 +59,29 @@ class Window(Whole):
 
 
 class Command(click.Command):
-    """A command whose errors name its options where Python would name arguments."""
+    """A command whose errors name its options where the library names arguments."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it."""
         try:
             return super().invoke(ctx)
-        except ValueError as error:
-            raise InvalidValueError(self.in_words_of_the_shell(str(error))) from error
+        except InvalidValueError as error:
+            option = self.option_of(error.argument)
+            if option is None:
+                raise
+            sentence, name = str(error), f"{error.argument} "
+            if sentence.startswith(name):
+                sentence = f"{option.opts[0]} {sentence.removeprefix(name)}"
+            else:
+                form = f"{option.opts[0]} {option.metavar or ''}".strip()
+                sentence = f"{sentence} (see {form})"
+            raise InvalidValueError(sentence, argument=error.argument) from error
 
-    def in_words_of_the_shell(self, sentence: str) -> str:
-        """Return a sentence about arguments as one about options.
-
-        An argument is the first word of its sentence, or stands with a value as Python writes it:
-        ``target='borda'`` becomes ``--target borda``, ``columns={'first': 'left'}`` becomes
-        ``--column first=left``, and a flag's ``=True`` is left out. Within the text of a
-        policy or a law nothing changes: ``delay=learn`` stays, as it is an argument of the policy.
-        """
-        for code, words in _IN_THE_SHELL.items():
-            sentence = sentence.replace(code, words)
-        if sentence.startswith(("--policy ", "policy '", "law '")):
-            sentence = re.sub(r"\bNone\b", "none", sentence)
-            return re.sub(r"\b(\w+)='([\w-]+)'", r"\1=\2", sentence)
-        own = [param for param in self.params if isinstance(param, click.Option)]
-        options = {str(option.name): option.opts[0] for option in own}
-        options |= {name: word for name, word in _ARGUMENTS.items() if word in options.values()}
-        if not options:
-            return sentence
-        names = "|".join(re.escape(name) for name in options)
-        sentence = re.sub(rf"\A({names})\b(?=[ ,])", lambda m: options[m[1]], sentence)
-        sentence = re.sub(rf"\b({names})=True\b", lambda m: options[m[1]], sentence)
-        sentence = re.sub(
-            rf"\b({names})=(?:'([\w/-]+)'|(\d+))",
-            lambda m: f"{options[m[1]]} {m[2] or m[3]}",
-            sentence,
-        )
-
-        def pair(found: re.Match[str]) -> str:
-            name = "" if found[3] == "None" else found[3].strip("'")
-            return f"{options[found[1]]} {shlex.quote(f'{found[2]}={name}')}"
-
-        return re.sub(rf"\b({names})=\{{'(\w+)': ('[^']*'|None)\}}", pair, sentence)
+    def option_of(self, argument: str | None) -> click.Option | None:
+        """Return the option that sets an argument of the library; None if there is none."""
+        options = {param.name: param for param in self.params if isinstance(param, click.Option)}
+        name = argument or ""
+        return options.get(_PARAMETERS.get(name, name))
 
 
 def feedback_option(words: Sequence[str], what: str) -> Callable[[C], C]:
@@ -122,7 +96,7 @@ def feedback_option(words: Sequence[str], what: str) -> Callable[[C], C]:
 
 
 def import_option(command: Any) -> Any:
-    """``--import``, for modules that name policies and laws of somebody's own."""
+    """``--import``, for modules with policies and laws of the user."""
     return click.option(
         "--import",
         "modules",

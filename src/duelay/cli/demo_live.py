@@ -10,14 +10,20 @@ from duelay.cli.stores import StoreCommand
 
 
 @click.command("demo-live", cls=StoreCommand)
-@click.option("--minutes", default=10.0, show_default=True, help="After which it stops.")
+@click.option("--minutes", default=10.0, show_default=True, help="Minutes until it stops.")
 @click.option(
-    "--port", type=Whole(0), help="To listen at: 8123 if left out, or any where that is taken."
+    "--port", type=Whole(0), help="The port.  [default: 8123, or another one if that is taken]"
 )
-@click.option("--seed", default=0, show_default=True, type=Whole(0), help="Of the visitors.")
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=Whole(0),
+    help="The seed of the simulated visitors.",
+)
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 def demo_live_command(minutes: float, port: int | None, seed: int, opens: bool) -> None:
-    """See live experiments move: the page of the service, with simulated visitors.
+    """Show the page of the service with live experiments and simulated visitors.
 
     One experiment is soon declared, one is close, and what one takes for granted fails. Answers
     come late or never, and the clock runs a thousand times faster. All of it is in a folder that is

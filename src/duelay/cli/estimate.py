@@ -19,14 +19,14 @@ from duelay.estimates import estimate, report
 @click.command("estimate", cls=Command)
 @log_options
 @click.option("--chosen-by", default="", metavar="TEXT",
-              help="Who chose the pairs: 'design' where they were fixed or drawn by lot before "
-                   "anything was heard, or the text of a policy.  [default: not known]")
+              help="What chose the pairs: 'design' if they were fixed or drawn at random before "
+                   "any answer came, or the text of a policy.  [default: not known]")
 @click.option("--delay", metavar="LAW",
-              help="The delay law, where it is known, such as never:0.2,(log-normal:10m,1).")
+              help="The delay law, if it is known, such as never:0.2,(log-normal:10m,1).")
 @click.option("--error", type=float, default=0.05, show_default=True,
               help="The share of experiments in which the intervals, or the winner, may be wrong.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              help="Write report.html, estimate.json, and tables as CSV and Parquet there.")
+              help="A folder for report.html, estimate.json, and tables as CSV and Parquet.")
 @click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
 # fmt: on
 def estimate_command(

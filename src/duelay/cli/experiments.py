@@ -17,21 +17,24 @@ def _experiment_options(command: Any) -> Any:
     """What `run` and `reproduce` have in common."""
     options = [
         click.option(
-            "--workers", type=Whole(), metavar="N", help="How many workers.  [default: one a core]"
+            "--workers",
+            type=Whole(),
+            metavar="N",
+            help="The number of workers.  [default: one a core]",
         ),
         click.option(
             "--backend",
             type=click.Choice(["threads", "processes", "dask", "ray"]),
             default="threads",
             show_default=True,
-            help="Where the work is done: here, or on a cluster that is running.",
+            help="Where cells are computed: here, or on a running cluster.",
         ),
         click.option("--address", metavar="URL", help="The cluster's scheduler, tcp://HOST:PORT."),
         click.option(
             "--band",
             type=click.Choice(BANDS),
             help="What the bands of the figures show: one standard deviation of the runs, or a "
-            "95 % interval for their mean.  [default: as the specification has it]",
+            "95 % interval for their mean.  [default: that of the specification]",
         ),
         click.option("--quick", is_flag=True, help="A tenth of the runs, a fifth of the horizon."),
         click.option("--quiet", is_flag=True, help="No progress."),
@@ -44,7 +47,7 @@ def _experiment_options(command: Any) -> Any:
 @click.command("run", cls=Command)
 @click.argument("specification", metavar="SPEC", type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="DIR",
-              help="Where the results go; what is there is not computed again.")  # fmt: skip
+              help="A folder for the results; finished cells are kept.")  # fmt: skip
 @import_option
 @_experiment_options
 def run_command(specification: Path, out: Path, modules: tuple[str, ...], **options: Any) -> None:
@@ -64,7 +67,7 @@ def run_command(specification: Path, out: Path, modules: tuple[str, ...], **opti
 
 @click.command("reproduce", cls=Command)
 @click.option("--out", default=Path("paper"), show_default=True, type=click.Path(path_type=Path),
-              metavar="DIR", help="Where the results go.")  # fmt: skip
+              metavar="DIR", help="A folder for the results.")  # fmt: skip
 @_experiment_options
 def reproduce_command(out: Path, **options: Any) -> None:
     """Run the paper's experiments, and say which of its claims hold.
@@ -93,7 +96,9 @@ def _experiment(
         spec = dataclasses.replace(spec, band=band)
     spec = spec.quick() if quick else spec
     if options["address"] is not None and backend in ("threads", "processes"):
-        raise InvalidValueError(f"address is for the backends dask and ray, got it with {backend}")
+        raise InvalidValueError(
+            f"--address is for the backends dask and ray, got it with {backend}"
+        )
     try:
         checked = experiments.run(spec, out, backend=backend, **options)
     except experiments.WorkFailedError as error:

@@ -38,15 +38,15 @@ def log_options(command: C) -> C:
         click.option("--zone", metavar="NAME",
                      help="The time zone of times that have none, such as Europe/Berlin."),
         click.option("--time-format", metavar="FORMAT",
-                     help="How times are written, if not as ISO 8601, such as '%d.%m.%Y %H:%M'."),
+                     help="The format of times, if not ISO 8601, such as '%d.%m.%Y %H:%M'."),
         click.option("--encoding", metavar="NAME",
-                     help="How a CSV is written, if not in UTF-8, such as latin-1."),
+                     help="The encoding of a CSV, if not UTF-8, such as latin-1."),
         click.option("--now", metavar="TIME",
-                     help="The time of the log.  [default: the last one in it]"),
+                     help="The time at which the log was written.  [default: its last time]"),
         click.option("--window", type=Window(), metavar="M",
                      help="A time such as 14d, or ticks, after which an answer is not counted."),
         click.option("--order", type=click.Choice(ORDERS),
-                     help="How the order was decided.  [default: not known]"),
+                     help="How the first arm was chosen.  [default: not known]"),
         click.option("--skip-bad", is_flag=True,
                      help="Leave bad rows out, and list them."),
     ]  # fmt: skip
@@ -65,8 +65,6 @@ def skipped(history: History) -> str:
     n = len(history.skipped)
     if not n:
         return ""
-    command: Any = click.get_current_context().command
-    said = map(command.in_words_of_the_shell, history.skipped[:MOST])
-    listed = [f"  {sentence}" for sentence in said]
+    listed = [f"  {sentence}" for sentence in history.skipped[:MOST]]
     more = [f"  and {n - MOST} more: --json has all"] if n > MOST else []
     return "\n".join([f"{n} bad {'row' if n == 1 else 'rows'} left out:", *listed, *more, ""])

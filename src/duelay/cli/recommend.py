@@ -15,23 +15,23 @@ from duelay.recommendation import GOALS, recommend
 
 
 @click.command("recommend", cls=Command, epilog=EPILOG)
-@click.option("--delay", metavar="LAW", help="The law of the delay, where it is known (see `duelay "
-              "delays`).  [default: nothing is known]")  # fmt: skip
+@click.option("--delay", metavar="LAW", help="The delay law, if it is known (see `duelay "
+              "delays`).  [default: not known]")  # fmt: skip
 @click.option("--mean-delay", type=float, metavar="TICKS",
-              help="The mean of the delay, where that alone is known.")  # fmt: skip
+              help="The mean of the delay, if only that is known.")  # fmt: skip
 @click.option("--order-given", is_flag=True, help="The champion must be shown first.")
 @click.option("--arms", type=Whole(2), metavar="K", help="The number of arms.")
 @click.option("--window", type=Window(), metavar="M", help="Ticks, or 14d, after which a "
               "conversion does not count.  [default: 10000 where the law is learned]")  # fmt: skip
 @click.option("--target", type=click.Choice(TARGETS), default="condorcet", show_default=True,
-              help="The winner that is sought.")  # fmt: skip
-@feedback_option(FEEDBACKS, "What is told: wins of the first, who won, or only how many wins of "
-                 "the first there are.")  # fmt: skip
+              help="The winner to find.")  # fmt: skip
+@feedback_option(FEEDBACKS, "What is reported: wins of the first arm, the winner, or only the "
+                 "number of wins of the first arm.")  # fmt: skip
 @click.option("--goal", type=click.Choice(GOALS), default="regret", show_default=True,
-              help="Lose little on the way, or find the winner soon and be sure.")  # fmt: skip
-@click.option("--error", type=float, metavar="SHARE", help="With --goal decide: how often a "
-              "declared winner may be wrong.  [default: 0.05]")  # fmt: skip
-@click.option("--two-arms", is_flag=True, help="Two different arms must always be shown.")
+              help="Little regret, or few duels until a winner is declared.")  # fmt: skip
+@click.option("--error", type=float, metavar="SHARE", help="With --goal decide, the probability "
+              "that a declared winner is wrong.  [default: 0.05]")  # fmt: skip
+@click.option("--two-arms", is_flag=True, help="The two arms of a duel must differ.")
 def recommend_command(
     delay: str | None,
     mean_delay: float | None,
@@ -44,7 +44,7 @@ def recommend_command(
     error: float | None,
     two_arms: bool,
 ) -> None:
-    """Say which policy to use, and why."""
+    """Recommend a policy, with the reason."""
     if delay is not None and checks.is_number(delay):
         raise InvalidValueError(
             f"--delay must be a delay law, got the number {delay}: write --mean-delay {delay} for "
@@ -53,9 +53,7 @@ def recommend_command(
     if mean_delay is not None:
         checks.number("--mean-delay", mean_delay, least=1)
     if delay is not None and mean_delay is not None:
-        raise InvalidValueError(
-            "--mean-delay is for where the law is not known: give it or --delay alone"
-        )
+        raise InvalidValueError("--mean-delay is for an unknown law: pass either it or --delay")
     if feedback == "counts" and delay is None and mean_delay is None:
         raise InvalidValueError(
             "--feedback counts needs --mean-delay, or --delay for the law: the policy's rounds are "
@@ -63,7 +61,7 @@ def recommend_command(
         )
     if error is not None and goal != "decide":
         raise InvalidValueError(
-            "--error is for --goal decide: with little regret nobody is declared"
+            "--error requires --goal decide, since other policies declare no winner"
         )
     advice = recommend(
         mean_delay if delay is None else delays.check(delay),

@@ -75,14 +75,14 @@ def key_command() -> None:
 
 @key_command.command("create", cls=StoreCommand)
 @store_argument
-@click.option("--name", default="key", show_default=True, help="To know it by.")
+@click.option("--name", default="key", show_default=True, help="A name for lists.")
 @click.option(
     "--scope", "scopes", multiple=True, default=("ask", "tell"), show_default=True,
-    help=f"What it may do: {_SCOPES}; may be given several times.",
+    help=f"What the key permits: {_SCOPES}; may be given several times.",
 )  # fmt: skip
 @click.option(
     "--experiment", "experiments", multiple=True,
-    help="The experiment that it is for, all if left out; may be given several times.",
+    help="An experiment that the key is for; may be given several times.  [default: all]",
 )  # fmt: skip
 def create_key_command(
     store: str, name: str, scopes: tuple[str, ...], experiments: tuple[str, ...]
@@ -132,8 +132,8 @@ def _opened(store: str, name: str) -> Iterator[Any]:
 @click.command("ask", cls=StoreCommand)
 @store_argument
 @name_argument(required=True)
-@click.option("--unit", help="Who or what answers, such as a visitor.")
-@click.option("--key", help="Of the question: with the same key it is the same duel again.")
+@click.option("--unit", help="The visitor, prompt or judge that answers.")
+@click.option("--key", help="A repeated call with the same key returns the same duel.")
 def ask_command(store: str, name: str, unit: str | None, key: str | None) -> None:
     """Ask a live experiment for a duel, and print it as a line of JSON.
 
@@ -149,7 +149,7 @@ def ask_command(store: str, name: str, unit: str | None, key: str | None) -> Non
 @click.argument("id", metavar="ID")
 @click.option("--winner", help="With votes: first, second, tie, or the name of an arm.")
 def tell_command(store: str, id: str, winner: str | None) -> None:
-    """Tell that the first arm of a duel won, or with --winner who did.
+    """Record that the first arm of a duel won, or the winner that --winner names.
 
     It prints counted, repeated or late. To tell twice is safe.
     """

@@ -41,9 +41,9 @@ from duelay.simulation.simulate import check_units
     required=True,
     multiple=True,
     metavar="POLICY",
-    help="What to run (see `duelay policies`); `recommended` is what `duelay recommend` gives. May "
-    "be given several times. A policy that assumes a delay law, or its mean, is told the true one "
-    "unless the text says another.",
+    help="A policy to run (see `duelay policies`), or `recommended` (see `duelay recommend`). "
+    "May be given several times. A policy that assumes a delay law, or its mean, uses the "
+    "true one unless the text names another.",
 )
 @click.option(
     "--delay",
@@ -65,7 +65,7 @@ from duelay.simulation.simulate import check_units
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Write regret.csv, regret.png and regret.svg there, with --stop also stops.csv, "
+    help="A folder for regret.csv, regret.png and regret.svg, and with --stop also stops.csv, "
     "stops.png, stops.svg and evidence.csv.",
 )
 @click.option("--band", type=click.Choice(BANDS), default="sd", show_default=True,
@@ -75,17 +75,17 @@ from duelay.simulation.simulate import check_units
               help="The winner that regret is measured against.")  # fmt: skip
 @feedback_option(FEEDBACKS[:2], "What is reported: a win of the first only, or both outcomes.")
 @click.option("--correct-position", "corrects_position", is_flag=True,
-              help="With votes, take out what being shown first is worth.")  # fmt: skip
+              help="With votes, remove the advantage of being shown first.")  # fmt: skip
 @click.option("--stale", type=Whole(0), default=0, show_default=True, metavar="R",
               help="The age in ticks of the evidence that a policy sees.")  # fmt: skip
 @click.option("--batch", type=Whole(), default=1, show_default=True, metavar="B",
-              help="Duels that are asked before anything is heard.")  # fmt: skip
+              help="The number of duels asked at a time, before any answer comes.")  # fmt: skip
 @click.option("--stop", type=float, metavar="ERROR", help="End a run when its policy declares a "
               "winner, with this probability of error: 0.05 for decide.")  # fmt: skip
 @click.option("--traffic", metavar="TRAFFIC", help="When duels come, such as poisson:10s (see "
               "`duelay traffic`). Delays are then in time.")  # fmt: skip
-@click.option("--in-ticks", is_flag=True, help="With --traffic, play policies that count ticks, a "
-              "duel each, and hear at the next duel what has come.")  # fmt: skip
+@click.option("--in-ticks", is_flag=True, help="With --traffic, play policies that count each duel "
+              "as a tick, and receive answers at the next duel.")  # fmt: skip
 @import_option
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def simulate_command(
@@ -146,7 +146,7 @@ def simulate_command(
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InvalidValueError(
-                f"out cannot be made a folder, {out}: {error.strerror}"
+                f"--out cannot be made a folder, {out}: {error.strerror}"
             ) from None
     compared = compare(
         problem,

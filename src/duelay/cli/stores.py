@@ -19,7 +19,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 
 def find_live() -> Any:
-    """Return the room of live experiments, or say how to install what it needs."""
+    """Return the package of live experiments, or say how to install what it needs."""
     try:
         from duelay import live
     except ImportError as error:
@@ -28,7 +28,7 @@ def find_live() -> Any:
 
 
 class StoreCommand(Command):
-    """A command on a store; if the store does not answer, it says so and exits with status 1."""
+    """A command on a store, which exits with status 1 if the store does not answer."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it."""
@@ -42,12 +42,12 @@ class StoreCommand(Command):
 
 
 def store_argument(command: C) -> C:
-    """STORE, as all of these commands have it."""
+    """Add the argument STORE to a command."""
     return click.argument("store", metavar="STORE")(command)
 
 
 def name_argument(*, required: bool) -> Callable[[C], C]:
-    """NAME, of an experiment."""
+    """Add the argument NAME of an experiment to a command."""
     return click.argument("name", metavar="NAME" if required else "[NAME]", required=required)
 
 
@@ -62,7 +62,7 @@ def key_of_caller() -> str | None:
 
 
 def _bar(**shown: Any) -> Any:
-    """Return a bar for somebody who waits at a terminal for more than two seconds."""
+    """Return a progress bar, which a terminal shows after two seconds."""
     return tqdm(delay=2, disable=None, leave=False, **shown)
 
 
@@ -83,10 +83,10 @@ def _counting(bar: Any) -> Callable[[int], None]:
 @name_argument(required=False)
 @import_option
 def standing_command(store: str, name: str | None, modules: tuple[str, ...]) -> None:
-    """Say where a live experiment stands; without NAME, list all of a store.
+    """Print the standing of a live experiment; without NAME, list all experiments of a store.
 
     STORE is a SQLite file or an address, such as duels.db, postgresql+psycopg://user@host/name, or
-    that of a service, http://127.0.0.1:8000; its key is in DUELAY_KEY.
+    http://127.0.0.1:8000 for a service, whose key is read from DUELAY_KEY.
     """
     import_modules(modules)
     live = find_live()
@@ -110,15 +110,15 @@ def standing_command(store: str, name: str | None, modules: tuple[str, ...]) -> 
 @store_argument
 @name_argument(required=True)
 @click.option(
-    "--out", required=True, metavar="FILE", help="The file; one that is there is replaced.",
+    "--out", required=True, metavar="FILE", help="The file, which is replaced if it exists.",
     type=click.Path(path_type=Path, dir_okay=False),
 )  # fmt: skip
 @import_option
 def report_command(store: str, name: str, out: Path, modules: tuple[str, ...]) -> None:
     """Write the page of a live experiment as one file of HTML, for mail and archives.
 
-    It is the page that `duelay serve` shows, as of now: with its charts, and without forms. It
-    loads nothing from anywhere.
+    It is the page that `duelay serve` shows now, with its charts and without forms. The file loads
+    nothing from other addresses.
     """
     import_modules(modules)
     live = find_live()
@@ -141,8 +141,8 @@ def report_command(store: str, name: str, out: Path, modules: tuple[str, ...]) -
 def export_command(store: str, name: str, path: Path, modules: tuple[str, ...]) -> None:
     """Write every duel of a live experiment as CSV or Parquet, by the ending of FILE.
 
-    `duelay estimate` and `duelay check` read it. Duels that were folded into the counters are not
-    in it.
+    `duelay estimate` and `duelay check` read the file. It lacks duels that have been folded into
+    the counters.
     """
     import_modules(modules)
     live = find_live()
@@ -155,9 +155,9 @@ def export_command(store: str, name: str, path: Path, modules: tuple[str, ...]) 
 @store_argument
 @name_argument(required=False)
 def verify_command(store: str, name: str | None) -> None:
-    """Recount a store from its duels; name every counter and every evidence that differs.
+    """Recount a store from its duels; name each counter and each evidence that differs.
 
-    It may run beside the experiment. The status is 1 where something differs, 0 where nothing does.
+    The experiment may go on meanwhile. The exit status is 1 if there is a difference, otherwise 0.
     """
     live = find_live()
     with closing(live.Store(store)) as opened:
@@ -174,9 +174,9 @@ def verify_command(store: str, name: str | None) -> None:
 @click.command("migrate", cls=StoreCommand)
 @store_argument
 def migrate_command(store: str) -> None:
-    """Bring the tables of a store to this version of duelay, or make them.
+    """Convert the tables of a store to this version of duelay, or make them.
 
-    Make a backup first, and stop the programs that use it.
+    Make a backup first, and stop the programs that use the store.
     """
     with closing(find_live().Store(store)) as opened:
         before, after = opened.migrate()
@@ -192,10 +192,9 @@ def migrate_command(store: str) -> None:
 @store_argument
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
 def backup_command(store: str, path: Path) -> None:
-    """Copy a store to FILE while it runs, whole or not at all.
+    """Copy a store to FILE while it runs, completely or not at all.
 
-    Of SQLite it is a store as it stands. Of PostgreSQL it is what pg_dump writes: give it to
-    pg_restore.
+    The copy of SQLite is a store. The copy of PostgreSQL is a file of pg_dump, for pg_restore.
     """
     live = find_live()
     with closing(live.Store(store)) as opened:
@@ -211,7 +210,7 @@ def backup_command(store: str, path: Path) -> None:
     "--forget-after",
     required=True,
     metavar="TIME",
-    help="How old duels must be, such as 90d. One whose window is open is kept.",
+    help="The age from which duels are folded, such as 90d. Open duels are kept.",
 )
 @import_option
 def upkeep_command(
@@ -219,8 +218,8 @@ def upkeep_command(
 ) -> None:
     """Fold the rows of old duels into the counters, of one experiment or of all.
 
-    Counts, evidence, the law and which pairs a unit has had are kept. An answer to a duel that is
-    forgotten is of an unknown duel, and an export does not have it.
+    Counts, evidence, the delay law and the pairs of each unit are kept. A later answer to a folded
+    duel is refused as unknown, and an export lacks the duel.
     """
     import_modules(modules)
     live = find_live()

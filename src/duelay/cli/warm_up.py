@@ -1,4 +1,4 @@
-"""`duelay warm-up`: compile now, so that nobody waits later."""
+"""`duelay warm-up`: compile all kernels in advance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from duelay.precompilation import FEW
     type=Whole(2),
     default=FEW,
     metavar="K",
-    help="The most arms to compare: from 32 on there is more.",
+    help="The largest number of arms: from 32 on there is more to compile.",
 )
 def warm_up_command(arms: int) -> None:
     """Compile what the recommended policies need, and keep it.

@@ -18,7 +18,17 @@ __all__ = ["Dataset", "describe", "find", "load", "names"]
 
 
 class Dataset(NamedTuple):
-    """The description of a built-in problem."""
+    """The description of a built-in problem.
+
+    Attributes
+    ----------
+    title : str
+        What is compared.
+    source : str
+        Where the preferences come from.
+    arms : tuple of str
+        The names of the arms.
+    """
 
     title: str
     source: str
@@ -91,7 +101,7 @@ _DATASETS = {
         _TENNIS,
     ),
     "tennis-without-sampras": Dataset(
-        "The other seven: nobody beats all others",
+        "The other seven: no arm beats all others",
         "The same, without the Condorcet winner",
         tuple(name for name in _TENNIS if name != "Pete Sampras"),
     ),
@@ -133,7 +143,8 @@ def describe(name: str) -> Dataset:
 
     Parameters
     ----------
-    name : one of `names`.
+    name : str
+        One of `names`.
 
     Raises
     ------
@@ -152,7 +163,8 @@ def load(name: str) -> Problem:
 
     Parameters
     ----------
-    name : one of `names`.
+    name : str
+        One of `names`.
 
     Raises
     ------
@@ -177,9 +189,11 @@ def find(form: str, folder: Path | None = None) -> Problem:
 
     Parameters
     ----------
-    form : one of `names`, the path of a CSV file, a form of `duelay.problems.generate`, or
+    form : str
+        One of `names`, the path of a CSV file, a form of `duelay.problems.generate`, or
         ``first-bonus:B,PROBLEM`` for a problem with an advantage of the first place.
-    folder : that relative paths start from; the working directory if None.
+    folder : Path, optional
+        The folder from which relative paths start; None for the working directory.
 
     Raises
     ------

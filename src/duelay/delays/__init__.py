@@ -58,7 +58,8 @@ def parse(form: str) -> Delay:
 
     Parameters
     ----------
-    form : such as ``"geometric:0.01"``.
+    form : str
+        The text form, such as ``"geometric:0.01"``.
 
     Raises
     ------
@@ -79,8 +80,10 @@ def check(delay: Any, n_arms: int | None = None) -> Delay:
 
     Parameters
     ----------
-    delay : a law or its text form.
-    n_arms : the number of arms for which laws by pair must be given; None for any number.
+    delay : Law, ByPair or str
+        A law or its text form.
+    n_arms : int, optional
+        The number of arms for which laws by pair must be given; None for any number.
 
     Raises
     ------
@@ -92,11 +95,12 @@ def check(delay: Any, n_arms: int | None = None) -> Delay:
         delay = parse(delay)
     if not isinstance(delay, Law | ByPair):
         raise InvalidValueError(
-            f"delay must be a delay law, such as duelay.delays.Geometric(0.01), got {delay!r}"
+            f"delay must be a delay law, such as duelay.delays.Geometric(0.01), got {delay!r}",
+            argument="delay",
         )
     if isinstance(delay, ByPair) and n_arms is not None and delay.n_arms != n_arms:
         raise InvalidValueError(
-            f"delay must have laws for {n_arms} arms, got them for {delay.n_arms}"
+            f"delay must have laws for {n_arms} arms, got them for {delay.n_arms}", argument="delay"
         )
     law: Delay = delay
     check_own(law)
@@ -115,7 +119,8 @@ def _refuse_number(delay: Any) -> None:
     else:
         raise InvalidValueError(
             f"delay must be a delay law, got the duration {time}: write exponential:{time} for a "
-            f"mean of {time}, constant:{time} for {time} every time"
+            f"mean of {time}, constant:{time} for {time} every time",
+            argument="delay",
         )
     try:
         ticks = float(delay)
@@ -124,12 +129,14 @@ def _refuse_number(delay: Any) -> None:
     if 1 <= ticks < math.inf:
         raise InvalidValueError(
             f"delay must be a delay law, got the number {delay}: write geometric:{1 / ticks:g} for "
-            f"a mean of {delay}, constant:{ticks:.0f} for {delay} every time"
+            f"a mean of {delay}, constant:{ticks:.0f} for {delay} every time",
+            argument="delay",
         )
     if 0 < ticks < 1:
         raise InvalidValueError(
             f"delay must be a delay law, got the number {delay}: write geometric:{delay} if that "
-            f"is the chance at each tick that the answer comes"
+            f"is the chance at each tick that the answer comes",
+            argument="delay",
         )
 
 
@@ -138,9 +145,12 @@ def tables(delay: Delay, n_arms: int, limit: int) -> tuple[NDArray[np.float64], 
 
     Parameters
     ----------
-    delay : a law in ticks.
-    n_arms : the number of arms, K.
-    limit : the largest age of the table.
+    delay : Law or ByPair
+        A law in ticks.
+    n_arms : int
+        The number of arms, K.
+    limit : int
+        The largest age of the table.
 
     Returns
     -------

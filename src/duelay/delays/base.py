@@ -54,7 +54,8 @@ class Law(ABC):
 
         Parameters
         ----------
-        t : ages, a number or an array. Of a law in time: seconds, durations or texts such as "2h".
+        t : array_like
+            Ages, a number or an array. Of a law in time: seconds, durations or texts such as "2h".
 
         Returns
         -------
@@ -97,7 +98,8 @@ class Law(ABC):
 
         Parameters
         ----------
-        t : ages in ticks, a number or an array.
+        t : array_like
+            Ages in ticks, a number or an array.
 
         Raises
         ------
@@ -118,7 +120,8 @@ class Law(ABC):
 
         Parameters
         ----------
-        q : shares from 0 to 1, a number or an array.
+        q : array_like
+            Shares from 0 to 1, a number or an array.
 
         Returns
         -------
@@ -196,19 +199,43 @@ class Law(ABC):
 
         Parameters
         ----------
-        size : the shape of the result; None for one number.
-        seed : a number or a NumPy Generator. A number gives other draws than
+        size : int or tuple of int, optional
+            The shape of the result; None for one number.
+        seed : int or numpy.random.Generator, optional
+            A number or a NumPy Generator. A number gives other draws than
             `numpy.random.default_rng` with that number, so that outcomes drawn from the latter are
             independent of the delays.
         """
         return self.quantile(generator(seed).random(size))
 
     def at(self, first: int, second: int) -> Law:
-        """Return the law for this ordered pair of arms, which only `ByPair` distinguishes."""
+        """Return the law for this ordered pair of arms, which only `ByPair` distinguishes.
+
+        Parameters
+        ----------
+        first, second : int
+            The indices of the two arms.
+
+        Returns
+        -------
+        Law
+            The law of the pair.
+        """
         return self
 
     def settled(self, limit: int) -> int:
-        """Return the age, at most `limit`, by which tau has reached 1 - never (up to 1e-15)."""
+        """Return the age, at most `limit`, by which tau has reached 1 - never (up to 1e-15).
+
+        Parameters
+        ----------
+        limit : int
+            The largest age that is returned.
+
+        Returns
+        -------
+        int
+            The age in ticks, at least 1.
+        """
         top = (1.0 - self.never) * (1.0 - _SETTLED)
         if top <= 0 or limit <= 1:
             return 1
@@ -221,7 +248,8 @@ class Law(ABC):
 
         Parameters
         ----------
-        ax : the axes to draw on; new ones if None.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; new ones if None.
         """
         from duelay.show import plots
 

@@ -29,7 +29,8 @@ class ByPair:
 
     Parameters
     ----------
-    laws : K rows of K laws, or the K² laws in one row.
+    laws : tuple of Law
+        K rows of K laws, or the K² laws in one row.
 
     Examples
     --------

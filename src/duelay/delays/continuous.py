@@ -103,8 +103,10 @@ class Weibull(ShapedLaw):
 
     Parameters
     ----------
-    shape : a number above 0.
-    scale : a number of ticks, or a duration for a law in time.
+    shape : float
+        A number above 0.
+    scale : float, Duration or str
+        A number of ticks, or a duration for a law in time.
 
     Examples
     --------
@@ -146,8 +148,10 @@ class Pareto(ShapedLaw):
 
     Parameters
     ----------
-    shape : a number above 0.
-    scale : a number of ticks, or a duration for a law in time.
+    shape : float
+        A number above 0.
+    scale : float, Duration or str
+        A number of ticks, or a duration for a law in time.
 
     Examples
     --------
@@ -192,10 +196,6 @@ class Exponential(ContinuousLaw):
     ----------
     mean : float, Duration or str
         The mean before rounding. With a duration, such as ``"2h"``, the law is in time.
-
-    Parameters
-    ----------
-    mean : a number of ticks, or a duration for a law in time.
 
     Examples
     --------
@@ -248,8 +248,10 @@ class Gamma(ShapedLaw):
 
     Parameters
     ----------
-    shape : a number above 0.
-    scale : a number of ticks, or a duration for a law in time.
+    shape : float
+        A number above 0.
+    scale : float, Duration or str
+        A number of ticks, or a duration for a law in time.
 
     Examples
     --------
@@ -291,8 +293,10 @@ class LogNormal(ContinuousLaw):
 
     Parameters
     ----------
-    median : a number of ticks, or a duration for a law in time.
-    sigma : the standard deviation of the logarithm, above 0.
+    median : float, Duration or str
+        A number of ticks, or a duration for a law in time.
+    sigma : float
+        The standard deviation of the logarithm, above 0.
 
     Examples
     --------

@@ -31,10 +31,13 @@ class Curve(Law):
 
     Parameters
     ----------
-    ages : durations or seconds, rising.
-    shares : that have come by each age, from 0 to 1 and never falling.
-    lower, upper : bounds of the shares if these are estimates. They do not count when two laws are
-        compared, and are not part of the text form.
+    ages : tuple of Duration
+        Durations or seconds, rising.
+    shares : tuple of float
+        The share that has come by each age, from 0 to 1 and never falling.
+    lower, upper : tuple of float, optional
+        Bounds of the shares if these are estimates. They do not count when two laws are compared,
+        and are not part of the text form.
 
     Examples
     --------

@@ -24,7 +24,8 @@ class Empirical(TableLaw):
 
     Parameters
     ----------
-    pmf : probabilities of the delays 1, 2, ... with a sum of at most 1.
+    pmf : array_like
+        Probabilities of the delays 1, 2, ... with a sum of at most 1.
 
     Examples
     --------

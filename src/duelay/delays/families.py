@@ -28,7 +28,8 @@ class Geometric(Law):
 
     Parameters
     ----------
-    p : the probability of a conversion at each tick, above 0 and at most 1.
+    p : float
+        The probability of a conversion at each tick, above 0 and at most 1.
 
     Examples
     --------
@@ -69,10 +70,6 @@ class Constant(Law):
     ----------
     ticks : int, Duration or str
         The delay. With a duration, such as ``"1h"``, the law is in time.
-
-    Parameters
-    ----------
-    ticks : the delay, a whole number of ticks or a duration.
 
     Examples
     --------
@@ -120,10 +117,6 @@ class Uniform(Law):
     low, high : int, Duration or str
         The shortest and the longest delay. With two durations, such as ``"1m"`` and ``"10m"``, the
         law is in time, and `high` must be longer than `low`.
-
-    Parameters
-    ----------
-    low, high : the ends, two whole numbers of ticks or two durations.
 
     Examples
     --------
@@ -179,8 +172,10 @@ class NegativeBinomial(TableLaw):
 
     Parameters
     ----------
-    r : the number of successes, above 0.
-    p : their probability, above 0 and at most 1.
+    r : float
+        The number of successes, above 0.
+    p : float
+        Their probability, above 0 and at most 1.
 
     Examples
     --------
@@ -236,8 +231,10 @@ class Zipf(TableLaw):
 
     Parameters
     ----------
-    exponent : of the power, at least 0.
-    cutoff : the largest delay in ticks.
+    exponent : float
+        The exponent of the power law, at least 0.
+    cutoff : int
+        The largest delay in ticks.
 
     Examples
     --------

@@ -105,9 +105,11 @@ def fit(log: Any, family: str | None = None) -> Law:
 
     Parameters
     ----------
-    log : a `History`.
-    family : ``"exponential"``, ``"weibull"``, ``"log-normal"`` or ``"gamma"``, each with a share
-        that never answers; ``"curve"`` for the Kaplan-Meier curve; None for the best family, or the
+    log : History
+        The duels and their answers.
+    family : str, optional
+        ``"exponential"``, ``"weibull"``, ``"log-normal"`` or ``"gamma"``, each with a share that
+        never answers; ``"curve"`` for the Kaplan-Meier curve; None for the best family, or the
         curve if the distance of every family from it is more than chance explains.
 
     Returns

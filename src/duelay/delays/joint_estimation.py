@@ -72,8 +72,8 @@ def estimate_jointly(watched: Watched, n_arms: int, error: float = 0.05) -> Join
     enough = (shown[0] + shown[1] >= ENOUGH) & (shown[2] + shown[3] >= ENOUGH)
     if not (enough & (shown[0] + shown[2] > 0)).any():
         raise InvalidValueError(
-            f"the law cannot be told from these duels: no pair was shown {ENOUGH} times in each "
-            "order. Say order='coin' where a coin decided who was first, or tell the law"
+            f"the law cannot be estimated: no pair was shown {ENOUGH} times in each "
+            "order. Pass the order coin if it was random, or pass the delay law"
         )
     told = _Counts(*(c[enough] for c in counts))
     mu, q = _maximize(told)
@@ -104,7 +104,7 @@ def _edges(watched: Watched) -> Floats:
     longest = np.partition(watched.exit, -least)[-least] if least else 0.0
     delays = watched.exit[watched.is_heard & (watched.exit <= longest)]
     if not delays.size:
-        raise InvalidValueError("the law cannot be told from these duels: nothing has been heard")
+        raise InvalidValueError("the law cannot be estimated: no duel has been answered")
     n = _STRETCHES if delays.size < _MIN_FINE_ANSWERS else 4 * _STRETCHES
     # Short in answers at both ends: the curve is flat there, and its tail is long in time.
     ends = 0.5 ** np.arange(1, 9) / n

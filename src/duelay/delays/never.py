@@ -21,8 +21,10 @@ class Never(Law):
 
     Parameters
     ----------
-    share : of the conversions that never come, from 0 to 1.
-    law : of the other conversions, a `Law` or its text.
+    share : float
+        The share of conversions that never come, from 0 to 1.
+    law : Law, ByPair or str
+        The law of the other conversions, or its text.
 
     Examples
     --------

@@ -13,7 +13,6 @@ from duelay.errors import InvalidValueError
 
 WAYS = ("learn", "learn-from-self-duels")  # to know a law without being told
 AGES = 10_000  # ticks: the window where a law is learned and none is given
-CLOCK = 'start(..., clock="wall") or simulate(..., traffic="poisson:10s")'
 
 
 def check_clock(policy: Any, *, has_clock: bool) -> None:
@@ -30,12 +29,14 @@ def check_clock(policy: Any, *, has_clock: bool) -> None:
     if window is not None and not is_in_time(window) and not _is_default(policy):
         raise InvalidValueError(
             f"window {window} is in ticks, and there is a clock: write a duration, such as "
-            "window='14d', or None to wait for ever"
+            "'14d', or None for no limit",
+            argument="window",
         )
     if isinstance(delay, Law | ByPair) and not delay.in_time:
         raise InvalidValueError(
             f"delay {delay} is in ticks, and there is a clock: write a law in time, such as "
-            "'exponential:2h' or 'never:0.2,(log-normal:10m,1)'"
+            "'exponential:2h' or 'never:0.2,(log-normal:10m,1)'",
+            argument="delay",
         )
 
 
@@ -43,8 +44,9 @@ def refuse_rounds(name: str, policy: Any) -> None:
     """Refuse a policy that counts ticks whatever happens, where there is a clock or traffic."""
     if not getattr(policy, "goes_by_clock", True):
         raise InvalidValueError(
-            f"{name} does not fit {policy}, whose rounds are counted in ticks: recommend() gives a "
-            "policy that goes by the clock"
+            f"{name} does not fit {policy}, whose rounds are counted in ticks: `recommend` gives a "
+            "policy that goes by the clock",
+            argument=name,
         )
 
 
@@ -70,7 +72,8 @@ def refuse_time(name: str, value: Any) -> None:
     if is_in_time(value):
         raise InvalidValueError(
             f"{name} {value} is in time, and ticks are counted here: a {name} in time needs a "
-            f"clock, {CLOCK}"
+            "player whose clock is 'wall', or a simulation with traffic such as poisson:10s",
+            argument=name,
         )
 
 

@@ -1,4 +1,4 @@
-"""Checks of a law of somebody's own: it may be any class, and its cdf any function."""
+"""Checks of a law that a user defines: it may be any class, and its cdf any function."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check_rises(law: Law, ages: NDArray[Any], chances: NDArray[Any], rounding: f
         got = f"a fall from {before} at age {ages[at - 1]:g}{unit} to {after} {here}"
     start = "rises from at least 0" if law.in_time else "is 0 at age 0 and rises"
     raise InvalidValueError(
-        f"delay must have a cdf that {start} to at most 1, got {got} from {law}"
+        f"delay must have a cdf that {start} to at most 1, got {got} from {law}", argument="delay"
     )
 
 
@@ -62,7 +62,8 @@ def _check(law: Law) -> None:
     except TypeError:
         raise InvalidValueError(
             f"delay must be hashable, as a frozen dataclass is: write @dataclass(frozen=True) "
-            f"above {type(law).__name__}"
+            f"above {type(law).__name__}",
+            argument="delay",
         ) from None
     _chances(law, np.arange(3))
     ages = _SECONDS if law.in_time else _TICKS

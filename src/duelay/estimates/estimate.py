@@ -40,21 +40,52 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """The result of `duelay.estimate`; `print` shows it, and `save` writes it to a folder."""
+    """The result of `duelay.estimate`; `print` shows it, and `save` writes it to a folder.
+
+    Attributes
+    ----------
+    history : History
+        The duels and their answers.
+    error : float
+        The share of experiments in which some interval, or a declared winner, may be wrong.
+    order : str
+        How the first arm was chosen: ``"coin"``, ``"alternate"`` or ``"champion"``; ``"coin?"`` if
+        the log looks like a coin; otherwise ``"unknown"``.
+    counts : Counts
+        The counts of all duels, by ordered pair.
+    delays : DelayEstimate or None
+        The estimate of the delay law; None if it cannot be estimated.
+    told : Law, ByPair or None
+        The delay law that the caller passed.
+    preferences : Preferences
+        The estimated probabilities that one arm beats another.
+    position : Position or None
+        The estimated advantage of being shown first; None unless the log has votes.
+    guarantee : Guarantee
+        What the intervals and the winner rest on.
+    evidence : Evidence or None
+        The evidence of all pairs; None if the log does not allow a fair test.
+    repeated : Repeated
+        The answers that are left out because the same unit had answered the pair before.
+    findings : tuple of Finding
+        The results of the tests of assumptions.
+    why_no_law : str
+        Why `delays` is None.
+    """
 
     history: History
-    error: float  # the share of experiments in which the intervals, or a winner, may be wrong
-    order: str  # "coin", "alternate" or "champion"; "coin?" where it looks so, and else "unknown"
-    counts: Counts  # by ordered pair, of all duels
-    delays: DelayEstimate | None  # None where nothing is to be told of them
-    told: Delay | None  # the law, where it was told
+    error: float
+    order: str
+    counts: Counts
+    delays: DelayEstimate | None
+    told: Delay | None
     preferences: Preferences
-    position: Position | None  # what the first place is worth; of votes alone
+    position: Position | None
     guarantee: Guarantee
-    evidence: Evidence | None  # None where bets on what was heard would not be fair
+    evidence: Evidence | None
     repeated: Repeated
-    findings: tuple[Finding, ...]  # of the tests of assumptions
-    why_no_law: str = ""  # where `delays` is None
+    findings: tuple[Finding, ...]
+    why_no_law: str = ""
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -191,7 +222,7 @@ class Estimate:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about the log that somebody should look at; none where all is well."""
+        """Warnings about the log, in sentences; empty if there are none."""
         return find_notes(self.history)
 
     @property
@@ -247,7 +278,18 @@ class Estimate:
         return "\n".join(words)
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write report.html, estimate.json, and tables as CSV and Parquet; return what is there."""
+        """Write report.html, estimate.json, and tables as CSV and Parquet to a folder.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder, which is made if it does not exist.
+
+        Returns
+        -------
+        list of Path
+            The files that were written.
+        """
         from duelay.estimates import report
 
         return report.write(self, Path(folder))

@@ -31,18 +31,18 @@ from duelay.ledger.evidence.eprocess import start_eprocess
 from duelay.logs.history import History
 
 _JOINT = (
-    "one delay law for all pairs, the place helping no arm, and an order that was chosen without "
-    "knowing how the duel ends; for one look, where there are many answers"
+    "one delay law for all pairs, no advantage of the first place, and an order that was chosen "
+    "before the outcome was known; for one look, if there are many answers"
 )
 _BONUS = (
-    "the first place being worth the same to every arm, as is estimated from what was shown in "
-    "both orders; for one look"
+    "an advantage of the first place that is the same for every arm, estimated from the pairs that "
+    "were shown in both orders; for one look"
 )
 _ONE_ORDER = (
-    "nobody says that a coin decided who was first, and nothing was shown in both orders: who is "
-    "better, and what the first place is worth, cannot be told apart"
+    "the log does not say that the order of the arms was random, and no pair was shown in both "
+    "orders, so the advantage of an arm cannot be told from that of the first place"
 )
-_SEEMS = ", if a coin decided who was first: nobody says so, and the log does not contradict it"
+_SEEMS = ", if the order of the arms was random: the log does not say so, but agrees with it"
 
 
 def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any) -> Estimate:
@@ -50,11 +50,15 @@ def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any
 
     Parameters
     ----------
-    log : a `History`, or what `History.read` reads: the path of a CSV or Parquet file, or a table
-        of pandas, polars or pyarrow.
-    error : the largest share of experiments in which some interval, or the winner, is wrong.
-    delay : the delay law, or its text, if it is known.
-    reading : arguments of `History.read`, such as `columns`, `zone` or `order`.
+    log : History, path or table
+        A `History`, or what `History.read` reads: the path of a CSV or Parquet file, or a table of
+        pandas, polars or pyarrow.
+    error : float
+        The largest share of experiments in which some interval, or the winner, is wrong.
+    delay : Law, ByPair or str, optional
+        The delay law, or its text, if it is known.
+    reading : object
+        Arguments of `History.read`, such as `columns`, `zone` or `order`.
 
     Returns
     -------
@@ -126,7 +130,8 @@ def _check_law(delay: Any, history: History) -> Delay:
     if is_in_time(law) != (history.at is not None):
         ways = ("in ticks", "in time")
         raise InvalidValueError(
-            f"delay must be {ways[history.at is not None]} as the log is, got {law}"
+            f"delay must be {ways[history.at is not None]} as the log is, got {law}",
+            argument="delay",
         )
     return law
 

@@ -3,7 +3,7 @@
 Answers of one unit are alike. Five of them are worth little more than one, and evidence that counts
 them as five is too sure of itself. So each unit counts once a pair.
 
-What is left out becomes a self-duel that nobody heard: it keeps its place in time, and nothing
+What is left out becomes a self-duel without an answer: it keeps its place in time, and nothing
 learns from it.
 """
 
@@ -22,7 +22,7 @@ from duelay.logs.history import History
 class Repeated(NamedTuple):
     """How often units came back to a pair."""
 
-    units: int  # the number of units; 0 where nobody says
+    units: int  # the number of units; 0 if the log has none
     duels: int  # duels beyond a unit's first of a pair
     answers: int  # answers to a pair beyond a unit's first
 
@@ -40,7 +40,7 @@ def count_repeated(history: History) -> Repeated:
 
 
 def once(history: History) -> History:
-    """Return the history with one duel a unit and pair, drawn by lot: nobody looks at answers.
+    """Return the history with one duel a unit and pair, drawn at random, whatever the answers are.
 
     A lot, and not the first: where a unit meets each pair in both orders, the first is always the
     same order.

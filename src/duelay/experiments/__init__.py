@@ -62,14 +62,22 @@ def run(
 
     Parameters
     ----------
-    spec : what to simulate, see `read`, `parse` and `built_in`.
-    folder : where results are kept. An interrupted run continues there; a folder of another
+    spec : Specification
+        The simulations to run; see `read`, `parse` and `built_in`.
+    folder : str or Path
+        The folder for the results. An interrupted run continues there; a folder of another
         specification is refused.
-    workers : processes or threads; None for one a core.
-    backend : one of `BACKENDS`: ``"threads"``, ``"processes"``, ``"dask"`` or ``"ray"``.
-    address : of the cluster, with ``"dask"`` or ``"ray"``; None starts one on this machine.
-    quiet : write nothing about the progress.
-    say : called with each line about the progress; by default it is written to standard error.
+    workers : int, optional
+        Processes or threads; None for one a core.
+    backend : str
+        One of `BACKENDS`: ``"threads"``, ``"processes"``, ``"dask"`` or ``"ray"``.
+    address : str, optional
+        The address of the cluster, with ``"dask"`` or ``"ray"``; None starts one on this machine.
+    quiet : bool
+        Whether to write nothing about the progress.
+    say : callable, optional
+        A function that is called with each line about the progress; by default the line is written
+        to standard error.
 
     Returns
     -------

@@ -59,7 +59,7 @@ class Cell:
 
     @property
     def recipes(self) -> tuple[Any, ...]:
-        """What may be somebody's own: the policy, the law and the traffic."""
+        """The parts that a user may define: the policy, the law and the traffic."""
         return self.policy, self.delay, self.setting.traffic
 
     @property

@@ -293,11 +293,11 @@ def _backend(backend: str, address: str | None) -> Iterator[Any]:
             from distributed import Client
         except ImportError:
             raise InvalidValueError(
-                "backend dask needs distributed: pip install 'duelay[dask]'"
+                "backend dask needs distributed: pip install 'duelay[dask]'", argument="backend"
             ) from None
         if not address:
             raise InvalidValueError(
-                "backend dask needs the address of a scheduler, tcp://HOST:PORT"
+                "backend dask needs the address of a scheduler, tcp://HOST:PORT", argument="backend"
             )
         try:
             client = Client(address, timeout=CLUSTER_SECONDS, set_as_default=True)
@@ -317,7 +317,9 @@ def _backend(backend: str, address: str | None) -> Iterator[Any]:
             import ray
             from ray.util.joblib import register_ray
         except ImportError:
-            raise InvalidValueError("backend ray needs ray: pip install 'duelay[ray]'") from None
+            raise InvalidValueError(
+                "backend ray needs ray: pip install 'duelay[ray]'", argument="backend"
+            ) from None
         try:
             ray.init(address=address, ignore_reinit_error=True)
         except (ConnectionError, RuntimeError, ValueError) as error:

@@ -102,7 +102,7 @@ def _sweep(results: Results) -> str:
         + (
             "the share of runs that a winner leads in the end, if below 95 %."
             if stop is None
-            else "the share of runs in which a wrong arm was declared, or nobody by the horizon."
+            else "the share of runs that declared a wrong arm, or no arm by the horizon."
         )
     )
     return "\n\n".join(parts)

@@ -84,8 +84,10 @@ def load(spec: Specification, folder: str | Path) -> Results:
 
     Parameters
     ----------
-    spec : the specification.
-    folder : in which `run` has written them. All cells must be there.
+    spec : Specification
+        The specification.
+    folder : str or Path
+        The folder to which `run` has written the results. All cells must be there.
 
     Returns
     -------

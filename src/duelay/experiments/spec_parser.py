@@ -73,8 +73,10 @@ def built_in(name: str, *, checked: bool = True) -> Specification:
 
     Parameters
     ----------
-    name : ``"paper"``, or a study such as ``"mean-delay"``.
-    checked : False leaves out the claims of the paper.
+    name : str
+        ``"paper"``, or a study such as ``"mean-delay"``.
+    checked : bool
+        False leaves out the claims of the paper.
 
     Returns
     -------
@@ -94,8 +96,9 @@ def read(path: str | Path) -> Specification:
 
     Parameters
     ----------
-    path : of the file, or a name that `built_in` knows. CSV files and modules in it are looked for
-        in the folder of the file.
+    path : str or Path
+        The path of the file, or a name that `built_in` knows. CSV files and modules that the file
+        names are looked for in its folder.
 
     Returns
     -------
@@ -127,9 +130,12 @@ def parse(source: str, file: str, folder: Path) -> Specification:
 
     Parameters
     ----------
-    source : the text.
-    file : the name of its file, for messages.
-    folder : where CSV files and modules in it are looked for.
+    source : str
+        The text.
+    file : str
+        The name of its file, for messages.
+    folder : Path
+        The folder in which CSV files and modules are looked for.
 
     Returns
     -------

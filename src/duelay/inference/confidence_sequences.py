@@ -185,7 +185,7 @@ def _heard_by(assumed: Any, i: int, j: int, ages: NDArray[np.int64]) -> Floats:
 
 
 class _Side(NamedTuple):
-    """What is heard of the duels of a pair in one order."""
+    """The duels of a pair in one order, and their conversions."""
 
     won: int  # conversions
     tau: Floats  # the shares of conversions that should have come by the ages of silent duels

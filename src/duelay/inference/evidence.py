@@ -19,21 +19,53 @@ Floats = NDArray[np.float64]
 
 
 class Evidence(NamedTuple):
-    """The evidence of all pairs (`duelay.ledger.evidence.eprocess`); logarithms are natural."""
+    """The evidence of all pairs (`duelay.ledger.evidence.eprocess`); logarithms are natural.
 
-    winner: int | None  # who is declared
-    declared: int | None  # the duels asked by then
-    level: float  # log of the evidence at which an arm is declared
-    log_evidence: Floats  # (K, K): log E_ij now
-    arm: Floats  # (K,): the log evidence of each arm: the least, over opponents, of its best so far
-    tick: NDArray[np.int64]  # (n,): moments of the past: the duels asked by then ...
-    path: Floats  # (n, K): ... and the log evidence of each arm
-    is_out: NDArray[np.bool_]  # (K,): whether there is enough evidence that another arm is better
-    lacks: Floats  # (K, K): the log evidence that i still needs over j, 0 if none or j is retired
-    lead: Floats  # (K, K): conversions of i less those of j, a silence counting kappa
-    n: Floats  # (K, K): all that is settled, in conversions: a silence counts kappa^2
-    n_open: NDArray[np.int64]  # (K, K): duels of the pair that are not settled
-    worth: float  # what a duel tells, in conversions, hoping that most are answered
+    Attributes
+    ----------
+    winner : int or None
+        The arm that is declared the winner.
+    declared : int or None
+        The number of duels that had been asked when it was declared.
+    level : float
+        The logarithm of the evidence at which an arm is declared.
+    log_evidence : ndarray of float
+        (K, K), log E_ij now.
+    arm : ndarray of float
+        (K,), the log evidence of each arm: the least, over opponents, of its largest value so far.
+    tick : ndarray of int
+        (n,), past moments, as numbers of duels asked by then.
+    path : ndarray of float
+        (n, K), the log evidence of each arm at these moments.
+    is_out : ndarray of bool
+        (K,), whether there is enough evidence that another arm is better.
+    lacks : ndarray of float
+        (K, K), the log evidence that i still needs over j; 0 if none, or if j is retired.
+    lead : ndarray of float
+        (K, K), the conversions of i less those of j, where a silence counts kappa.
+    n : ndarray of float
+        (K, K), the settled duels in conversions, where a silence counts kappa^2.
+    n_open : ndarray of int
+        (K, K), the duels of the pair that are not settled.
+    worth : float
+        The information of a duel in conversions, if most duels are answered.
+    winner_exists : bool
+        Whether the policy takes the existence of a Condorcet winner for granted.
+    """
+
+    winner: int | None
+    declared: int | None
+    level: float
+    log_evidence: Floats
+    arm: Floats
+    tick: NDArray[np.int64]
+    path: Floats
+    is_out: NDArray[np.bool_]
+    lacks: Floats
+    lead: Floats
+    n: Floats
+    n_open: NDArray[np.int64]
+    worth: float
     winner_exists: bool
 
     def __repr__(self) -> str:

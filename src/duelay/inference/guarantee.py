@@ -50,7 +50,17 @@ class Past(NamedTuple):
 
 
 class Guarantee(NamedTuple):
-    """The guarantee of a declared winner and of the intervals."""
+    """The guarantee of a declared winner and of the intervals.
+
+    Attributes
+    ----------
+    kind : str
+        ``"proved"``, ``"measured"`` or ``"none"``.
+    words : str
+        What the guarantee rests on, or why there is none.
+    has_evidence : bool
+        Whether the order of the arms, or votes, allow a fair test.
+    """
 
     kind: str  # "proved", "measured" or "none"
     words: str  # what it rests on, or why there is none

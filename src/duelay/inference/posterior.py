@@ -31,10 +31,14 @@ _LEAST_GAP = 0.005  # smaller ones would take longer than anybody waits
 
 
 class DuelsLeft(NamedTuple):
-    """An estimate of the duels until a winner is declared.
+    """An estimate of the duels until a winner is declared; `print` rounds it.
 
-    They lie between low and high four times in five; `print` shows the middle alone where these are
-    near to each other.
+    Attributes
+    ----------
+    low, high : int
+        The ends of an interval that contains the number with a probability of 80 %.
+    middle : int
+        The median.
     """
 
     low: int

@@ -47,50 +47,117 @@ class Row(NamedTuple):
 class Standing:
     """The estimates of a player at one moment, as arrays; `print` shows them as a table.
 
-    `guarantee` says what holds at every look: a declared `winner` is wrong in at most a share
-    `error` of experiments, and all intervals hold together, at all times, with probability
-    `confidence`. If the guarantee is "none", the intervals are Hoeffding's. They hold for one look,
-    and for pairs that were chosen without regard to outcomes.
+    The guarantee holds at all times together, however often the standing is read: a declared
+    `winner` is wrong in at most a share `error` of experiments, and all intervals hold with
+    probability `confidence`. If the guarantee is "none", the intervals are Hoeffding's. They hold
+    for one look, and for pairs that were chosen without regard to outcomes.
 
     If the policy assumes no delay although there is one, `mean` describes the answers so far and
     not the preferences. An unbiased estimate from few answers may lie outside [0, 1]. The arrays
     show it unchanged, and the table clips it. `warnings` has a sentence if chance does not explain
     it.
+
+    Attributes
+    ----------
+    arms : tuple of str
+        The names of the arms.
+    tick : int
+        The number of duels asked so far.
+    leader : int
+        The arm that beats the most others, or that the policy puts first.
+    mean : ndarray of float
+        (K, K), the estimate of mu at the next tick; NaN for a pair without answers.
+    lower, upper : ndarray of float
+        (K, K), the ends of the intervals; -inf and inf for a pair without answers.
+    plays : ndarray of int
+        (K, K), the number of duels, by first and second arm.
+    conversions : ndarray of int
+        (K, K), the number of conversions that were counted.
+    pending : ndarray of int or None
+        (K, K), the number of duels that are silent and still open; None if it cannot be known.
+    active : ndarray of bool
+        (K,), whether the policy still plays the arm.
+    present : ndarray of bool
+        (K,), whether the arm has not been retired.
+    joined : ndarray of int
+        (K,), 0 for the arms of the start, n for the n-th arm that joined later.
+    confidence : float
+        The probability with which the intervals hold.
+    takes_silence_for_defeat : bool
+        Whether the policy assumes that no answer is late.
+    is_learning : bool
+        Whether the delay law is not yet learned.
+    feedback : str
+        ``"conversions"``, ``"votes"`` or ``"counts"``.
+    corrects_position : bool
+        Whether the advantage of being shown first is removed from the estimates.
+    target : str
+        The winner that the policy seeks: ``"condorcet"``, ``"copeland"`` or ``"borda"``.
+    scores : Scores or None
+        The Borda scores, if the target is ``"borda"``.
+    order : str or None
+        How the first arm is chosen; None if that is not known.
+    learns_from : str or None
+        ``"learn"`` or ``"learn-from-self-duels"`` if the delay law is learned.
+    told : int
+        The number of conversions from which the delay law has been learned.
+    late : int
+        The number of answers that came after the window.
+    backwards : int
+        The number of times passed by the caller that were before the latest known time.
+    backwards_by : float
+        The largest such difference, in seconds.
+    is_frozen : bool
+        Whether a call without a time set the latest known time.
+    guarantee : Guarantee
+        What the intervals and the winner rest on.
+    policy_error : float or None
+        The error of a policy that decides.
+    counted : ndarray of float or None
+        (K, K), the number of answers that carry as much information, N~^2 / N.
+    one_look : tuple or None
+        Hoeffding's intervals, which hold for this look alone.
+    eprocess : EProcess or None
+        The evidence process of a policy that decides.
+    history : History or None
+        All duels so far; None with counts.
+    law : Law, ByPair or None
+        The known delay law, if the guarantee rests on it.
     """
 
     arms: tuple[str, ...]
-    tick: int  # duels asked so far
-    leader: int  # the arm that beats the most others, or that the policy puts first
-    mean: NDArray[np.float64]  # (K, K): mu^, the estimate at the next tick; nan where unheard
-    lower: NDArray[np.float64]  # (K, K): lower ends of the intervals; -inf where unheard
-    upper: NDArray[np.float64]  # (K, K): upper ends; inf where unheard
-    plays: NDArray[np.int64]  # (K, K): duels by first and second
-    conversions: NDArray[np.int64]  # (K, K): heard and counted
-    pending: NDArray[np.int64] | None  # (K, K): silent and still open; None if it cannot be known
-    active: NDArray[np.bool_]  # (K,): arms that the policy has not dropped
-    present: NDArray[np.bool_]  # (K,): arms that have not been retired
-    joined: NDArray[np.int64]  # (K,): 0 for the first arms, n for the n-th that joined later
+    tick: int
+    leader: int
+    mean: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    plays: NDArray[np.int64]
+    conversions: NDArray[np.int64]
+    pending: NDArray[np.int64] | None
+    active: NDArray[np.bool_]
+    present: NDArray[np.bool_]
+    joined: NDArray[np.int64]
     confidence: float
-    takes_silence_for_defeat: bool  # whether the policy assumes that nothing is late
-    is_learning: bool = False  # whether the delay law is still to be learned
-    feedback: str = "conversions"  # or "votes", "counts"
-    corrects_position: bool = False  # whether the bonus of the first is taken out
-    target: str = "condorcet"  # the winner that the policy seeks
-    scores: Scores | None = None  # with Borda's winner for a target
-    order: str | None = None  # in which the two arms are shown; None if nobody says
-    learns_from: str | None = None  # "learn" or "learn-from-self-duels"
-    told: int = 0  # conversions that the delay law has been learned from
-    late: int = 0  # answers that came after the window
-    backwards: int = 0  # how often a time was given that was before the latest one known ...
-    backwards_by: float = 0.0  # ... and by how many seconds, at the most
-    is_frozen: bool = False  # whether the latest time known was set by a call without a time
-    guarantee: Guarantee = NONE  # what holds however often somebody looks
-    policy_error: float | None = None  # of a policy that decides
-    counted: NDArray[np.float64] | None = None  # (K, K): N~^2 / N, answers that tell as much
-    one_look: tuple[Any, Any] | None = None  # Hoeffding's intervals, for this look alone
-    eprocess: EProcess | None = None  # of a policy that decides: what it has bet so far
-    history: History | None = None  # every duel so far; None with counts
-    law: Delay | None = None  # the one that is told, where the guarantee rests on it
+    takes_silence_for_defeat: bool
+    is_learning: bool = False
+    feedback: str = "conversions"
+    corrects_position: bool = False
+    target: str = "condorcet"
+    scores: Scores | None = None
+    order: str | None = None
+    learns_from: str | None = None
+    told: int = 0
+    late: int = 0
+    backwards: int = 0
+    backwards_by: float = 0.0
+    is_frozen: bool = False
+    guarantee: Guarantee = NONE
+    policy_error: float | None = None
+    counted: NDArray[np.float64] | None = None
+    one_look: tuple[Any, Any] | None = None
+    eprocess: EProcess | None = None
+    history: History | None = None
+    law: Delay | None = None
 
     @property
     def error(self) -> float:
@@ -289,10 +356,12 @@ class Standing:
 
         Parameters
         ----------
-        ax : the axes to draw on; new ones if None.
-        kind : ``"evidence"`` for the evidence of each arm over time, with the line of a
-            declaration; ``"intervals"`` for the leader against every other arm. By default the
-            first, if there is evidence.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; new ones if None.
+        kind : str, optional
+            ``"evidence"`` for the evidence of each arm over time, with the line of a declaration;
+            ``"intervals"`` for the leader against every other arm. By default the first, if there
+            is evidence.
         """
         from duelay.show import plots
 

@@ -62,7 +62,7 @@ def _is_impossible(standing: Standing) -> str:
 
 
 def _converts_too_often(standing: Standing) -> str:
-    """Whoever is shown first wins half of the time: more conversions than that cannot be."""
+    """The first arm of a self-duel wins half of the time, so no more than half can convert."""
     if standing.feedback == "votes":
         return ""
     n, heard = int(standing.plays.trace()), int(standing.conversions.trace())

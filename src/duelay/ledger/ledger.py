@@ -51,23 +51,52 @@ from duelay.ledger.evidence.eprocess import with_room as with_room_for_bets
 
 
 class Estimates(NamedTuple):
-    """What the ledger says about every pair, each K×K."""
+    """The estimates of a ledger for every pair, each (K, K).
 
-    n: Floats  # N_ij: duels of the pair
-    expected: Floats  # N~_ij: of these, how many conversions should have come by now
-    wins: Floats  # S_ij: bias-corrected wins of i over j
-    mean: Floats  # mu^_ij = S_ij / N~_ij; nan where nothing is expected, 1/2 on the diagonal
+    Attributes
+    ----------
+    n : ndarray of float
+        N_ij, the duels of the pair.
+    expected : ndarray of float
+        N~_ij, the number of these duels whose conversions should have come by now.
+    wins : ndarray of float
+        S_ij, the bias-corrected wins of i over j.
+    mean : ndarray of float
+        mu^_ij = S_ij / N~_ij; NaN where nothing is expected, 1/2 on the diagonal.
+    """
+
+    n: Floats
+    expected: Floats
+    wins: Floats
+    mean: Floats
 
 
 class Ledger(NamedTuple):
-    """Counts by ordered pair, what a policy assumes about the delay, and the order it shows."""
+    """Counts by ordered pair, what a policy assumes about the delay, and the order of the arms.
 
-    plays: Integers  # (K, K)
-    conversions: Integers  # (K, K)
-    news: Integers  # (K,): how often duels of an arm with others were played or heard of
-    assumed: Any  # one of the types of `duelay.ledger.delay_models.base`
-    order: Any  # one of the types of `duelay.ledger.display_order`: which arm is shown first
-    self_duels: bool  # whether an arm may duel itself
+    Attributes
+    ----------
+    plays : ndarray of int
+        (K, K), the duels by first and second arm.
+    conversions : ndarray of int
+        (K, K), the conversions by first and second arm.
+    news : ndarray of int
+        (K,), how often duels of an arm with other arms were asked or answered.
+    assumed : NamedTuple
+        One of the types of `duelay.ledger.delay_models.base`.
+    order : NamedTuple
+        One of the types of `duelay.ledger.display_order`, which decides the arm that is shown
+        first.
+    self_duels : bool
+        Whether an arm may duel itself.
+    """
+
+    plays: Integers
+    conversions: Integers
+    news: Integers
+    assumed: Any
+    order: Any
+    self_duels: bool
 
     def estimates(self) -> Estimates:
         """Return N, N~, S and mu^ of every pair."""
@@ -81,7 +110,27 @@ class Ledger(NamedTuple):
 
 
 def assume_by_clock(delay: Delay | str | None, window: float | None, n_arms: int) -> Any:
-    """Return the state that keeps *expected* in time, as `assume` does in ticks."""
+    """Return the state that keeps *expected* in time, as `assume` does in ticks.
+
+    Parameters
+    ----------
+    delay : Law, ByPair, str or None
+        The law or its text; see `assume`.
+    window : float or None
+        The seconds after which a conversion is no longer counted.
+    n_arms : int
+        The number of arms, K.
+
+    Returns
+    -------
+    NamedTuple
+        The state, for `open_ledger`.
+
+    Raises
+    ------
+    InvalidValueError
+        If the law cannot be used with these arguments.
+    """
     if delay is None or delay in ("append-only", "conversions"):
         return assume(delay, None, n_arms)
     if delay == "learn":
@@ -95,7 +144,20 @@ def assume_by_clock(delay: Delay | str | None, window: float | None, n_arms: int
 
 
 def with_room(ledger: Ledger, t: int) -> Ledger:
-    """Return a ledger that goes by the clock, with room for the duel with number t."""
+    """Return a ledger with room for the duel with number t, if it goes by the clock.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger.
+    t : int
+        The number of the duel, from 1.
+
+    Returns
+    -------
+    Ledger
+        The same ledger, or a larger one with its contents.
+    """
     assumed = ledger.assumed
     if isinstance(assumed, ByClock):
         room: Any = with_room_by_clock(assumed, t)
@@ -111,8 +173,28 @@ def assume(
 ) -> Any:
     """Return the state that keeps *expected* for a law, or for one of the baselines.
 
-    A law may be given by its text. ``"learn"`` learns it, up to the window, from duels whose
-    `order` a coin or turns decide; ``"learn-from-self-duels"`` learns it from self-duels.
+    Parameters
+    ----------
+    delay : Law, ByPair, str or None
+        The law or its text. ``"learn"`` learns it, up to the window, from duels whose `order` is a
+        coin's or alternates; ``"learn-from-self-duels"`` learns it from self-duels. None,
+        ``"append-only"`` and ``"conversions"`` are the baselines without a law.
+    window : int or None
+        The ticks after which a conversion is no longer counted.
+    n_arms : int
+        The number of arms, K.
+    order : str
+        ``"champion"``, ``"coin"`` or ``"alternate"``.
+
+    Returns
+    -------
+    NamedTuple
+        The state, for `open_ledger`.
+
+    Raises
+    ------
+    InvalidValueError
+        If the law cannot be used with these arguments.
     """
     if delay is None:
         return AtOnce(1.0)
@@ -135,17 +217,47 @@ _ALLOWS_FOR_DELAY = (AssumedGeometric, AssumedTable, LearnedLaw, ByClock, Votes,
 
 
 def assumes_delay(ledger: Ledger) -> bool:
-    """Whether the ledger allows for conversions that are late."""
+    """Whether the ledger allows for conversions that are late.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger.
+
+    Returns
+    -------
+    bool
+        False for a ledger that counts a silent duel as lost, or not at all.
+    """
     return isinstance(ledger.assumed, _ALLOWS_FOR_DELAY)
 
 
 def for_votes(ledger: Ledger, *, corrects_position: bool = False) -> Ledger:
-    """Return a ledger for votes with the same order; it assumes nothing about the delays."""
+    """Return a ledger for votes with the same order; it assumes nothing about the delays.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        A ledger without duels.
+    corrects_position : bool
+        Whether to remove the advantage of being shown first.
+
+    Returns
+    -------
+    Ledger
+        The ledger for votes.
+
+    Raises
+    ------
+    InvalidValueError
+        If `corrects_position` is True for a policy that decides.
+    """
     if isinstance(ledger.assumed, EProcess):
         if corrects_position:
             raise InvalidValueError(
                 "corrects_position must be False for a policy that decides: the coin gives the "
-                "first place to both arms alike"
+                "first place to both arms alike",
+                argument="corrects_position",
             )
         told = ledger.assumed.told._replace(is_told=False)
         return ledger._replace(assumed=ledger.assumed._replace(is_vote=True, told=told))
@@ -155,7 +267,24 @@ def for_votes(ledger: Ledger, *, corrects_position: bool = False) -> Ledger:
 def open_ledger(
     assumed: Any, n_arms: int, order: str = "champion", *, self_duels: bool = True
 ) -> Ledger:
-    """Return a ledger with nothing in it."""
+    """Return an empty ledger.
+
+    Parameters
+    ----------
+    assumed : NamedTuple
+        What the ledger assumes about the delay, from `assume` or `assume_by_clock`.
+    n_arms : int
+        The number of arms, K.
+    order : str
+        ``"champion"``, ``"coin"`` or ``"alternate"``.
+    self_duels : bool
+        Whether an arm may duel itself.
+
+    Returns
+    -------
+    Ledger
+        A ledger without duels.
+    """
     shape = (n_arms, n_arms)
     return Ledger(
         np.zeros(shape, dtype=np.int64),
@@ -178,7 +307,17 @@ def note_news(ledger: Ledger, i: int, j: int) -> None:
 @border
 @kernel
 def record(ledger: Ledger, i: int, j: int, t: int) -> None:
-    """Write down that i (first) and j (second) duel at tick t."""
+    """Record that i (first) and j (second) duel at tick t.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger, which is changed.
+    i, j : int
+        The first arm and the second.
+    t : int
+        The tick, from 1.
+    """
     ledger.plays[i, j] += 1
     note_news(ledger, i, j)
     enter(ledger.assumed, i, j, t)
@@ -187,7 +326,19 @@ def record(ledger: Ledger, i: int, j: int, t: int) -> None:
 @border
 @kernel
 def hear(ledger: Ledger, i: int, j: int, born: int, t: int) -> None:
-    """Write down that the duel of tick `born` converted, heard at tick t."""
+    """Record the conversion of a duel.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger, which is changed.
+    i, j : int
+        The first arm and the second.
+    born : int
+        The tick of the duel.
+    t : int
+        The tick at which the conversion came.
+    """
     ledger.conversions[i, j] += 1
     note_news(ledger, i, j)
     convert(ledger.assumed, born, t)
@@ -196,14 +347,38 @@ def hear(ledger: Ledger, i: int, j: int, born: int, t: int) -> None:
 @border
 @kernel
 def hear_away(ledger: Ledger, born: int, t: int) -> None:
-    """Write down that the duel of tick `born` converted, of a retired arm: it teaches the law."""
+    """Record a conversion of an arm that the ledger lacks, from which only the law is learned.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger, which is changed.
+    born : int
+        The tick of the duel.
+    t : int
+        The tick at which the conversion came.
+    """
     convert(ledger.assumed, born, t)
 
 
 @border
 @kernel
 def hear_vote(ledger: Ledger, i: int, j: int, first_won: float, born: int, t: int) -> None:
-    """Write down the answer to the duel of tick `born`, heard at t: both outcomes are reported."""
+    """Record the vote on a duel.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger, which is changed.
+    i, j : int
+        The first arm and the second.
+    first_won : float
+        1 if the first arm won, 0 if the second did, 1/2 for a tie.
+    born : int
+        The tick of the duel.
+    t : int
+        The tick at which the vote came.
+    """
     if first_won == 1.0:
         ledger.conversions[i, j] += 1
     note_news(ledger, i, j)
@@ -213,14 +388,30 @@ def hear_vote(ledger: Ledger, i: int, j: int, first_won: float, born: int, t: in
 @border
 @kernel
 def age_to(ledger: Ledger, t: int) -> None:
-    """Bring the ledger from tick t - 1 to tick t."""
+    """Advance the ledger from tick t - 1 to tick t.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger, which is changed.
+    t : int
+        The tick, from 1.
+    """
     advance(ledger.assumed, t)
 
 
 @border
 @kernel
 def clock_to(ledger: Ledger, now: float) -> None:
-    """Note the time, where ages are in time."""
+    """Set the time of a ledger that goes by the clock.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger, which is changed.
+    now : float
+        The time in seconds.
+    """
     set_clock(ledger.assumed, now)
 
 

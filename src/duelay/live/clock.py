@@ -1,7 +1,7 @@
 """A clock that goes on steadily when the clock of the machine jumps.
 
-Windows and delays are lengths of time. If somebody sets the clock an hour ahead, no duel has become
-an hour older. So `SteadyClock` measures the time that has passed by a clock that nobody sets. As
+Windows and delays are lengths of time. If the clock is set an hour ahead, no duel has become
+an hour older. So `SteadyClock` measures the time that has passed by a clock that cannot be set. As
 long as the machine's clock agrees with that, it shows the machine's time. After a jump it goes on
 from where it was, and moves slowly towards the machine's time.
 """
@@ -22,7 +22,7 @@ _MAX_DRIFT = 0.05  # seconds a second, towards the machine's clock after a jump
 
 
 def _passed() -> float:
-    """Seconds by a clock that nobody sets; on Linux it goes on while the machine sleeps."""
+    """Seconds by a clock that cannot be set; on Linux it goes on while the machine sleeps."""
     kind = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if kind is None else time.clock_gettime(kind)
 

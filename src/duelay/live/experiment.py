@@ -50,10 +50,15 @@ _SLACK = 1.0  # seconds that the clock of another machine may be ahead
 
 
 class Experiment:
-    """A comparison of arms that lives in a store; made by `create`, found again by `open`.
+    """A comparison of arms that is kept in a store; `create` makes it, and `open` finds it again.
 
-    Threads may share one. A process that forks may go on with it. Each process that opens it
-    chooses pairs by what all of them have heard.
+    Threads may share an experiment, and a process that forks may go on with it. Each process that
+    opens it chooses pairs by the answers that all processes have received.
+
+    Parameters
+    ----------
+    writer : Writer
+        The writer of the experiment, which `create` and `open` make.
 
     Examples
     --------
@@ -99,23 +104,34 @@ class Experiment:
 
         Parameters
         ----------
-        store : ``"sqlite:///duels.db"``, or ``"postgresql+psycopg://user@host/name"`` for several
+        store : Store, str or Path
+            ``"sqlite:///duels.db"``, or ``"postgresql+psycopg://user@host/name"`` for several
             hosts.
-        name : of the experiment; no other in the store may have it.
-        arms : their names.
-        goal : ``"decide"`` finds the winner in few duels and declares it; ``"regret"`` shows the
+        name : str
+            The name of the experiment, which is unique in the store.
+        arms : int or sequence of str
+            The names of the arms, or their number.
+        goal : str
+            ``"decide"`` finds the winner in few duels and declares it; ``"regret"`` shows the
             better arms more and more.
-        policy : by default the one that is recommended for the goal. The window and the error of
-            another policy must not contradict `window` and `error`; its self-duels are set by
-            `self_duels`.
-        window : after it a silent duel is closed, and a later answer is not counted; None for
-            never.
-        feedback : ``"conversions"``, where only a win of the first is ever told, or ``"votes"``.
-        error : the probability with which a declared winner may be wrong.
-        self_duels : whether an arm may be shown against itself.
-        share : the share of asks that still get a duel once a winner is declared.
-        forget_after : after that long the rows of closed duels are folded into the counters.
-        opened : what `open` takes.
+        policy : Policy or str, optional
+            By default the one that is recommended for the goal. The window and the error of another
+            policy must not contradict `window` and `error`; its self-duels are set by `self_duels`.
+        window : Duration, timedelta or str, optional
+            The time after which a silent duel is closed and a later answer is not counted; None for
+            no limit.
+        feedback : str
+            ``"conversions"``, where only a win of the first is ever told, or ``"votes"``.
+        error : float
+            The probability with which a declared winner may be wrong.
+        self_duels : bool
+            Whether an arm may be shown against itself.
+        share : float
+            The share of asks that still get a duel once a winner is declared.
+        forget_after : Duration, timedelta or str, optional
+            The age from which the rows of closed duels are folded into the counters.
+        opened : object
+            The keywords of `open`.
         """
         store = open_store(store)
         name, arms = check_name(name), tuple(check_arm(arm) for arm in check_arms(arms))
@@ -171,11 +187,30 @@ class Experiment:
 
     @classmethod
     def open(cls, store: Store | str | Path, name: str, **opened: Any) -> Experiment:
-        """Go on with an experiment.
+        """Open an experiment of a store.
 
-        Keywords: `freshness`, how old, in seconds, the evidence for choosing a pair may be;
-        `patience`, the seconds that a call waits for a store that is busy or away; `clock`, a
-        function that returns seconds since the epoch, for tests.
+        Parameters
+        ----------
+        store : Store, str or Path
+            The store, or its address.
+        name : str
+            The name of the experiment.
+        **opened : object
+            `freshness`, the largest age in seconds of the evidence by which a pair is chosen;
+            `patience`, the seconds that a call waits for a store that is busy or away; `clock`, a
+            function that returns seconds since the epoch, for tests.
+
+        Returns
+        -------
+        Experiment
+            The experiment.
+
+        Raises
+        ------
+        UnknownExperimentError
+            If the store has no experiment of this name.
+        StoreError
+            If the store cannot be read.
         """
         store = open_store(store)
         store.need()
@@ -197,7 +232,18 @@ class Experiment:
 
     @classmethod
     def names(cls, store: Store | str | Path) -> tuple[str, ...]:
-        """Return the names of all experiments in a store."""
+        """Return the names of all experiments in a store.
+
+        Parameters
+        ----------
+        store : Store, str or Path
+            The store, or its address.
+
+        Returns
+        -------
+        tuple of str
+            The names, oldest first.
+        """
         store = open_store(store)
         store.need()
         with store.reading() as connection:
@@ -208,7 +254,25 @@ class Experiment:
 
     @classmethod
     def name_of(cls, store: Store | str | Path, id: str) -> str:
-        """Return the name of the experiment to which a duel belongs."""
+        """Return the name of the experiment to which a duel belongs.
+
+        Parameters
+        ----------
+        store : Store, str or Path
+            The store, or its address.
+        id : str
+            The id of the duel.
+
+        Returns
+        -------
+        str
+            The name.
+
+        Raises
+        ------
+        UnknownDuelError
+            If the store has no duel with this id.
+        """
         store, duels = open_store(store), schema.duels
         store.need()
         with store.reading() as connection:
@@ -226,37 +290,82 @@ class Experiment:
     def ask(self, unit: str | int | None = None, key: str | int | None = None) -> LiveDuel:
         """Return a duel: show its `first` and `second` arm, in this order.
 
-        `unit` is who or what answers, a visitor or a prompt. While its duel is open it gets the
-        same one again. Only its first duel on a pair enters the evidence: several answers of one
-        taste are not independent. `key` names the question: asked again with the same key, after a
-        time-out perhaps, it gets the same duel.
-
         Once a winner is declared, `settled` is True, and `id`, `first` and `second` are None: show
         the `winner`. An experiment made with a `share` still gives that share of asks a duel.
+
+        Parameters
+        ----------
+        unit : str or int, optional
+            The visitor, prompt or judge that answers. While a duel of the unit is open, it gets the
+            same duel again. Repeated answers from one unit are correlated, so only its first duel
+            on a pair enters the evidence.
+        key : str or int, optional
+            A key that makes the call idempotent: a call that is repeated with the same key, after a
+            time-out for example, returns the same duel.
+
+        Returns
+        -------
+        LiveDuel
+            The duel, or the winner.
+
+        Raises
+        ------
+        PausedError
+            If the experiment is paused.
         """
         request = Ask(check_word("unit", unit), check_word("key", key))
         duel: LiveDuel = self.submit(request)
         return duel
 
     def tell(self, duel: LiveDuel | str, winner: str | None = None, at: Any = None) -> str:
-        """Say that the duel's first arm won: now, later, in any order, or never.
+        """Record that the first arm of a duel won: now, later, in any order, or never.
 
-        With votes say who won: ``"first"``, ``"second"``, ``"tie"``, or the arm's name. `at` is
-        when the answer was heard, where that was before now: seconds since the epoch or an aware
-        datetime.
+        Parameters
+        ----------
+        duel : LiveDuel or str
+            The duel, or its id.
+        winner : str, optional
+            With votes ``"first"``, ``"second"``, ``"tie"``, or the name of the arm that won. Leave
+            it out for conversions.
+        at : float or datetime, optional
+            The time at which the answer came, if that was before now: seconds since the epoch or an
+            aware datetime.
 
-        Returns "counted"; "repeated" if this duel was counted before; "late" if its window had
-        closed. A duel that was never asked raises `duelay.UnknownDuelError`.
+        Returns
+        -------
+        str
+            ``"counted"``; ``"repeated"`` if this duel was counted before; ``"late"`` if its window
+            had closed.
+
+        Raises
+        ------
+        UnknownDuelError
+            If the duel was never asked.
         """
         answer: str = self.submit(self.make_tell(duel, winner, at))
         return answer
 
     def tell_all(self, answers: Iterable[Any]) -> list[str]:
-        """Tell several answers as the news of one moment; nobody looks before all are booked.
+        """Record several answers as the news of one moment.
 
-        Each is an id, or a tuple of what `tell` takes. Use it for answers that come as a file, once
-        a night. Told one by one, they would be booked in the order of the file. If the file is
-        sorted by winner, whoever looks half-way sees wins of one arm alone.
+        Use it for answers that come as a file, once a night. A part of a file can favour one arm,
+        for example if the file is sorted by winner, so no winner is declared until all answers are
+        recorded.
+
+        Parameters
+        ----------
+        answers : iterable of str or tuple
+            An id for each answer, or a tuple of the arguments of `tell`.
+
+        Returns
+        -------
+        list of str
+            What `tell` returns, for each answer.
+
+        Raises
+        ------
+        DuelayError
+            If answers are refused: the error of the first of them. The others are recorded.
         """
         if isinstance(answers, str):
             raise InvalidValueError(f"answers must be a list of ids or of tuples, got {answers!r}")
@@ -295,9 +404,19 @@ class Experiment:
     # Looking.
 
     def standing(self, confidence: float | None = None) -> LiveStanding:
-        """Return who leads or is declared, from what is in the store now.
+        """Return the estimates, the leader and the declared winner, from what is in the store now.
 
         It writes: duels that are due are settled first.
+
+        Parameters
+        ----------
+        confidence : float, optional
+            The probability with which the intervals hold.
+
+        Returns
+        -------
+        LiveStanding
+            The standing.
         """
         self.settle()
         with self.store.reading() as connection:
@@ -313,15 +432,29 @@ class Experiment:
 
         Parameters
         ----------
-        n : how many, at the most.
+        n : int
+            The largest number of duels.
+
+        Returns
+        -------
+        History
+            The duels.
         """
         with self.store.reading() as connection:
             return read_history(connection, self._writer.read_state(connection), latest=n)
 
     def export(self, path: str | Path) -> Path:
-        """Write every duel that is kept as CSV or Parquet, by the name's ending.
+        """Write every duel that the store still has as CSV or Parquet.
 
-        `duelay estimate` and `duelay check` read it.
+        Parameters
+        ----------
+        path : str or Path
+            The path of the file, whose ending decides the format.
+
+        Returns
+        -------
+        Path
+            The path.
         """
         return write_history(self.history(), Path(path))
 
@@ -423,9 +556,14 @@ class Experiment:
         self.submit(Operation(do))
 
     def add_arm(self, name: str) -> None:
-        """Let an arm join, or come back under its own name, with its past.
+        """Add an arm, or bring a retired arm back with its earlier duels.
 
         A declaration is withdrawn. For an arm that is there already, nothing changes.
+
+        Parameters
+        ----------
+        name : str
+            A new name, or the name of a retired arm.
         """
         name = check_arm(name)
 
@@ -443,9 +581,19 @@ class Experiment:
         self.submit(Operation(do))
 
     def retire_arm(self, name: str) -> None:
-        """Ask an arm no more; its open duels are still heard. Two arms must stay.
+        """Stop asking an arm; answers to its open duels still count. At least two arms must remain.
 
         A declaration is withdrawn. For an arm that is retired already, nothing changes.
+
+        Parameters
+        ----------
+        name : str
+            The name of an arm.
+
+        Raises
+        ------
+        InvalidValueError
+            If there is no such arm, or only two are left.
         """
 
         def do(connection: Connection, state: ExperimentState, moment: int) -> None:

@@ -29,10 +29,31 @@ def backup(
     path: str | Path,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Path:
-    """Copy a store to a file while it runs, whole or not at all.
+    """Copy a store to a file while it runs, completely or not at all.
 
     From SQLite the file is a store, which can be opened as it is. From PostgreSQL it is what
     pg_dump writes, for pg_restore.
+
+    Parameters
+    ----------
+    store : Store, str or Path
+        The store, or its address.
+    path : str or Path
+        The path of the file, which must not exist.
+    progress : callable
+        A function that is called with the share that is copied, from 0 to 1.
+
+    Returns
+    -------
+    Path
+        The path of the file.
+
+    Raises
+    ------
+    InvalidValueError
+        If the file exists, or its folder does not.
+    StoreError
+        If the copy fails.
     """
     store, path = open_store(store), Path(path)
     if path.exists():
@@ -92,10 +113,25 @@ def forget(
     name: str | None = None,
     progress: Callable[[int], None] = lambda n: None,
 ) -> dict[str, int]:
-    """Fold closed duels that are older than `after` into the counters; return how many, by name.
+    """Fold closed duels into the counters, and delete their rows.
 
-    A duel whose window is open is kept, however old. `progress` is told how many of an experiment
-    are folded.
+    A duel whose window is open is kept.
+
+    Parameters
+    ----------
+    store : Store, str or Path
+        The store, or its address.
+    after : Duration, timedelta or str
+        The age from which duels are folded.
+    name : str, optional
+        The name of an experiment; None for all.
+    progress : callable
+        A function that is called with the number of duels of an experiment that are folded.
+
+    Returns
+    -------
+    dict of str to int
+        The number of duels folded, by experiment.
     """
     store, after = open_store(store), checks.duration("forget_after", after)
     found = {}
@@ -115,9 +151,12 @@ def forget(
 
 
 def warm_up(n_arms: int = FEW) -> None:
-    """Compile, or load from disk, what live experiments need, so that no ask is slow at first.
+    """Compile, or load from disk, all kernels of live experiments, so that the first ask is quick.
 
-    `n_arms` is the most arms that an experiment will have: from 32 on there is more to compile.
+    Parameters
+    ----------
+    n_arms : int
+        The largest number of arms of an experiment: from 32 on there is more to compile.
     """
     with tempfile.TemporaryDirectory() as folder:
         for goal in GOALS:

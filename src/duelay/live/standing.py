@@ -31,20 +31,39 @@ _MAX_CONFIDENCE = 1.0 - 1e-12  # with a tiny error, 1 - error would round to 1
 
 @dataclass(frozen=True, eq=False)
 class LiveStanding(Standing):
-    """What the store knows of an experiment at one moment; `print` shows it as a table.
+    """The standing of an experiment in a store; `print` shows it as a table.
 
-    `plays` and `conversions` count all duels; `repeats` are those of them that do not enter the
-    evidence, being a unit's second or later on the same pair.
+    `plays` and `conversions` count all duels. Further attributes are those of `duelay.Standing`.
+
+    Attributes
+    ----------
+    name : str
+        The name of the experiment.
+    status : str
+        ``"running"`` or ``"paused"``.
+    answers : ndarray of int or None
+        (K, K), the number of answers that were counted, for either winner.
+    repeats : ndarray of int or None
+        (K, K), the number of duels that do not enter the evidence, since the unit had answered the
+        pair before.
+    policy : str
+        The text form of the policy.
+    window : Duration or None
+        The time after which a silent duel is closed.
+    now : float
+        The latest known time, in seconds since the epoch.
+    read : callable or None
+        A function that returns the latest duels.
     """
 
     name: str = ""
-    status: str = "running"  # or "paused"
-    answers: NDArray[np.int64] | None = None  # (K, K): heard and counted, whoever won
-    repeats: NDArray[np.int64] | None = None  # (K, K)
-    policy: str = ""  # as text
+    status: str = "running"
+    answers: NDArray[np.int64] | None = None
+    repeats: NDArray[np.int64] | None = None
+    policy: str = ""
     window: Duration | None = None
-    now: float = 0.0  # the latest time known, in seconds since the epoch
-    read: Callable[[int], History] | None = None  # returns the latest duels
+    now: float = 0.0
+    read: Callable[[int], History] | None = None
 
     @property
     def evidence(self) -> Evidence | None:
@@ -80,7 +99,18 @@ class LiveStanding(Standing):
         return self.with_alarms(())
 
     def with_alarms(self, alarms: tuple[Finding, ...]) -> LiveStanding:
-        """Return the same with alarms that were found before; no test is run."""
+        """Return the same standing with alarms that were found before; no test is run.
+
+        Parameters
+        ----------
+        alarms : tuple of Finding
+            The alarms.
+
+        Returns
+        -------
+        LiveStanding
+            A copy with the alarms.
+        """
         found = replace(self, read=None)
         found.__dict__["alarms"] = alarms  # where a cached property keeps it
         return found

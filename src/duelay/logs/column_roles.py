@@ -20,7 +20,9 @@ def find_roles(table: Table, told: Mapping[str, str | None] | None) -> dict[str,
     for role, name in told.items():
         if role not in ROLES:
             hint = checks.nearest(role, ROLES)
-            raise InvalidValueError(f"columns must be of {', '.join(ROLES)}{hint}, got {role!r}")
+            raise InvalidValueError(
+                f"columns must be of {', '.join(ROLES)}{hint}, got {role!r}", argument="columns"
+            )
         if name is not None and name not in table.columns:
             hint = checks.nearest(name, table.columns)
             raise InvalidValueError(
@@ -45,7 +47,7 @@ def find_roles(table: Table, told: Mapping[str, str | None] | None) -> dict[str,
     needed = ["shown_at"] * is_timed + ["first", "second"] + ["answered_at"] * (not answers)
     missing = [role for role in needed if role not in roles]
     if missing:
-        raise InvalidValueError(_missing(table, missing, roles))
+        raise InvalidValueError(_missing(table, missing, roles), argument="columns")
     unused = {"shown_at", "answered_at"} if not by_clock else set()
     return {role: name for role, name in roles.items() if role not in unused}
 
@@ -83,5 +85,6 @@ def _refuse_near_misses(table: Table, roles: dict[str, str], told: Mapping[str, 
             ):
                 raise InvalidValueError(
                     f"{table.name}: unknown column {name!r} (did you mean {role}?): write "
-                    f"columns={ {role: name}!r}, or columns={ {role: None}!r} if it is another"
+                    f"columns={ {role: name}!r}, or columns={ {role: None}!r} if it is another",
+                    argument="columns",
                 )

@@ -66,7 +66,7 @@ def winners(history: History) -> list[str | None]:
 
 
 def leaders(history: History) -> list[str | None]:
-    """Return who led each duel, in words; None where nobody says."""
+    """Return which arm led each duel, in words; None if the history does not say."""
     led = [] if history.first_led is None else history.first_led.tolist()
     return [{1.0: "first", 0.0: "second"}.get(one) for one in led]
 
@@ -157,12 +157,14 @@ def _lines(path: Path, encoding: str | None) -> Iterator[TextIO]:
             yield lines
     except UnicodeDecodeError as error:
         raise InvalidValueError(
-            f"cannot read duels from {path} as {encoding or 'UTF-8'}, byte {error.start}: say how "
-            "it was written, such as encoding='latin-1'"
+            f"cannot read duels from {path} as {encoding or 'UTF-8'}, byte {error.start}: pass "
+            "its encoding, such as latin-1",
+            argument="encoding",
         ) from None
     except LookupError:
         raise InvalidValueError(
-            f"encoding must be one that Python knows, such as 'latin-1', got {encoding!r}"
+            f"encoding must be one that Python knows, such as 'latin-1', got {encoding!r}",
+            argument="encoding",
         ) from None
     except (OSError, EOFError, csv.Error) as error:
         raise unreadable(path, error) from None

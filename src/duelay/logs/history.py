@@ -41,26 +41,43 @@ class History:
 
     Parameters
     ----------
-    n_arms : the number of arms, K.
-    first, second : (n,), the arms of duel 0, 1, ...; duel k is tick k + 1.
-    delay : (n,), the time until the answer came: ticks, or seconds by the clock. NaN for silence.
-    first_won : (n,), 1 if the first arm won, 0 if the second did, 1/2 for a tie, or the mean of
-        several votes. NaN for silence.
-    window : the age at which a silent duel is closed: ticks, a duration by the clock, or None.
-    feedback : ``"conversions"`` or ``"votes"``.
-    order : how it was decided which arm is first: ``"coin"``, ``"alternate"``, ``"champion"`` or
-        None if that is not known.
-    arms : the names of the arms; "0", "1", ... if there are none.
-    at : (n,), by the clock: when each duel was asked, in seconds since the epoch.
-    now : by the clock: the time of the history, in seconds since the epoch.
-    chosen_by : the policy that chose the pairs, as text; empty if it is not known.
-    unit : (n,), the same number for duels of the same visitor, prompt or judge.
-    skipped : a sentence for each bad row that `read` left out.
-    changes : the arms that joined or were retired, in order.
-    declared : the arm that was declared the winner, if any.
-    first_led : (n,), 1 if the first arm led before the duel, 0 if the second did, NaN if that is
-        not known. Evidence that assumes the existence of a winner depends on it.
-    numbers : of the result of `merge`: the new numbers of the duels of each history.
+    n_arms : int
+        The number of arms, K.
+    first, second : ndarray of int
+        (n,), the arms of duel 0, 1, ...; duel k is tick k + 1.
+    delay : ndarray of float
+        (n,), the time until the answer came: ticks, or seconds by the clock. NaN for silence.
+    first_won : ndarray of float
+        (n,), 1 if the first arm won, 0 if the second did, 1/2 for a tie, or the mean of several
+        votes. NaN for silence.
+    window : int or Duration, optional
+        The age at which a silent duel is closed: ticks, a duration by the clock, or None.
+    feedback : str
+        ``"conversions"`` or ``"votes"``.
+    order : str, optional
+        How the first arm was chosen: ``"coin"``, ``"alternate"``, ``"champion"`` or None if that is
+        not known.
+    arms : tuple of str
+        The names of the arms; "0", "1", ... if there are none.
+    at : ndarray of float, optional
+        (n,), by the clock: when each duel was asked, in seconds since the epoch.
+    now : float, optional
+        By the clock: the time of the history, in seconds since the epoch.
+    chosen_by : str
+        The policy that chose the pairs, as text; empty if it is not known.
+    unit : ndarray of int, optional
+        (n,), the same number for duels of the same visitor, prompt or judge.
+    skipped : tuple of str
+        A sentence for each bad row that `read` left out.
+    changes : tuple of Change
+        The arms that joined or were retired, in order.
+    declared : Declaration, optional
+        The arm that was declared the winner, if any.
+    first_led : ndarray of float, optional
+        (n,), 1 if the first arm led before the duel, 0 if the second did, NaN if that is not known.
+        Evidence that assumes the existence of a winner depends on it.
+    numbers : tuple of ndarray of int
+        In the result of `merge`, the new numbers of the duels of each history.
 
     Raises
     ------
@@ -98,7 +115,9 @@ class History:
         set_(self, "n_arms", checks.whole("n_arms", self.n_arms, least=2))
         set_(self, "arms", check_arms(self.arms or self.n_arms))
         if len(self.arms) != self.n_arms:
-            raise InvalidValueError(f"arms must be {self.n_arms} names, got {len(self.arms)}")
+            raise InvalidValueError(
+                f"arms must be {self.n_arms} names, got {len(self.arms)}", argument="arms"
+            )
         for name in ("first", "second"):
             set_(self, name, _arms(name, getattr(self, name), self.n_arms))
         for name in ("delay", "first_won"):
@@ -131,7 +150,8 @@ class History:
             return
         if self.window is not None and not isinstance(self.window, Duration):
             raise InvalidValueError(
-                f"window must be a duration such as '14d' where `at` is given, got {self.window!r}"
+                f"window must be a duration such as '14d' where `at` is given, got {self.window!r}",
+                argument="window",
             )
         at = np.asarray(self.at, dtype=np.float64)
         if at.shape != self.first.shape or not np.isfinite(at).all() or (np.diff(at) < 0).any():
@@ -152,14 +172,16 @@ class History:
         now = last if self.now is None else timestamps.seconds("now", self.now)
         if now < last:
             raise InvalidValueError(
-                f"now must not be before the last time, {last!r}, got {self.now!r}"
+                f"now must not be before the last time, {last!r}, got {self.now!r}", argument="now"
             )
         object.__setattr__(self, "now", now)
 
     def _check_answers(self) -> None:
         heard = self.is_heard
         if (heard != ~np.isnan(self.first_won)).any():
-            raise InvalidValueError("delay and first_won must be nan for the same duels")
+            raise InvalidValueError(
+                "delay and first_won must be nan for the same duels", argument="delay"
+            )
         won, is_vote = self.first_won[heard], self.feedback == "votes"
         if not ((won >= 0.0) & (won <= 1.0) if is_vote else won == 1.0).all():
             words = "from 0 to 1, or nan" if is_vote else "1 or nan under conversions"
@@ -172,7 +194,8 @@ class History:
             k = int(wrong[0])
             raise InvalidValueError(
                 f"delay must be from {least} to the duel's age, or the window: duel {k} may have "
-                f"at most {most[k]}, got {self.delay[k]:g}"
+                f"at most {most[k]}, got {self.delay[k]:g}",
+                argument="delay",
             )
 
     @classmethod
@@ -200,20 +223,32 @@ class History:
 
         Parameters
         ----------
-        source : the path of a CSV or Parquet file, a pandas or polars DataFrame, a pyarrow Table,
-            or a mapping of columns.
-        columns : the columns that have other names, as in ``{"shown_at": "ts"}``; None for a role
-            that no column has.
-        time_format : the format of times, as of `datetime.strptime`. Otherwise times are ISO 8601,
-            or numbers since the epoch.
-        zone : the time zone of times without one, by name or as a `datetime.tzinfo`.
-        encoding : of a CSV that is not UTF-8.
-        window : how long answers count; a later answer is silence.
-        order : how it was decided which arm is first; see `History`.
-        arms : all arms, in their order; by default in the order of the table.
-        now : when the log was written; a later answer is silence. By default the last time.
-        chosen_by : the policy that chose the pairs, or ``"design"``.
-        skip_bad : whether bad rows are left out, each with a sentence in `skipped`.
+        source : path, table or mapping
+            The path of a CSV or Parquet file, a pandas or polars DataFrame, a pyarrow Table, or a
+            mapping of columns.
+        columns : mapping of str to str, optional
+            The columns that have other names, as in ``{"shown_at": "ts"}``; None for a role that no
+            column has.
+        time_format : str, optional
+            The format of times, as of `datetime.strptime`. Otherwise times are ISO 8601, or numbers
+            since the epoch.
+        zone : str or datetime.tzinfo, optional
+            The time zone of times without one, by name or as a `datetime.tzinfo`.
+        encoding : str, optional
+            The encoding of a CSV that is not UTF-8.
+        window : int, str or Duration, optional
+            The time for which answers count; a later answer is silence.
+        order : str, optional
+            How the first arm was chosen; see `History`.
+        arms : iterable of str
+            All arms, in their order; by default in the order of the table.
+        now : float, datetime or str, optional
+            The time at which the log was written; a later answer is silence. By default the last
+            time in the log.
+        chosen_by : str
+            The policy that chose the pairs, or ``"design"``.
+        skip_bad : bool
+            Whether to leave out bad rows, each with a sentence in `skipped`.
 
         Returns
         -------
@@ -243,22 +278,59 @@ class History:
 
     @classmethod
     def from_csv(cls, path: str | Path, **told: Any) -> History:
-        """Read a history from a CSV; `told` are further arguments of `read`."""
+        """Read a history from a CSV file.
+
+        Parameters
+        ----------
+        path : str or Path
+            The path of the file.
+        **told : object
+            Further arguments of `read`.
+
+        Returns
+        -------
+        History
+            The duels and their answers.
+        """
         return cls.read(path, **told)
 
     def to_csv(self, path: str | Path) -> None:
-        """Write a CSV with a row for each duel, for `from_csv` and `duelay check`."""
+        """Write a CSV file with a row for each duel, for `from_csv` and `duelay check`.
+
+        Parameters
+        ----------
+        path : str or Path
+            The path of the file.
+        """
         csv_format.write(self, Path(path))
 
     @classmethod
     def from_parquet(cls, path: str | Path, **told: Any) -> History:
-        """Read a Parquet file, of `to_parquet` or another program; needs pyarrow."""
+        """Read a Parquet file, of `to_parquet` or another program; needs pyarrow.
+
+        Parameters
+        ----------
+        path : str or Path
+            The path of the file.
+        **told : object
+            Further arguments of `read`.
+
+        Returns
+        -------
+        History
+            The duels and their answers.
+        """
         return cls.read(path, **told)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write a Parquet file that `read` gives back in full; needs pyarrow.
 
         The columns are those of `to_csv`. The metadata have the arms, window, order and the like.
+
+        Parameters
+        ----------
+        path : str or Path
+            The path of the file.
         """
         parquet_format.write(self, Path(path))
 
@@ -271,7 +343,8 @@ class History:
 
         Parameters
         ----------
-        histories : of different players, with the same arms, feedback and window. Of two duels at
+        histories : History
+            Histories of different players, with the same arms, feedback and window. Of two duels at
             the same time, the one of the earlier argument comes first.
 
         Returns
@@ -332,7 +405,7 @@ def _arms(name: str, given: Any, n_arms: int) -> NDArray[np.int64]:
     if arms.size == 0:
         return arms.astype(np.int64)
     if arms.dtype.kind not in "iu" or arms.min() < 0 or arms.max() >= n_arms:
-        raise InvalidValueError(f"{name} must hold arms from 0 to {n_arms - 1}")
+        raise InvalidValueError(f"{name} must hold arms from 0 to {n_arms - 1}", argument=name)
     return arms.astype(np.int64)
 
 

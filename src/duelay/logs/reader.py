@@ -88,14 +88,17 @@ def _own(path: Path, *, window: Any, arms: tuple[str, ...], now: float | None) -
     fields = parquet_format.read(path)
     if arms and arms != fields["arms"]:
         raise InvalidValueError(
-            f"arms must be those of {path}, {', '.join(fields['arms'])}, or not given"
+            f"arms must be those of {path}, {', '.join(fields['arms'])}, or not given",
+            argument="arms",
         )
     if window is None and now is None:
         return fields
     own = checks.window(fields["window"])
     _check_window(window, by_clock=fields.get("at") is not None)
     if window is not None and own is not None and float(window) > float(own):
-        raise InvalidValueError(f"window must be at most {own}, that of {path}, got {window}")
+        raise InvalidValueError(
+            f"window must be at most {own}, that of {path}, got {window}", argument="window"
+        )
     now = fields.get("now") if now is None else now
     return cut(fields, window=own if window is None else window, now=now)
 
@@ -133,12 +136,14 @@ def cut(fields: dict[str, Any], *, window: Any, now: float | None) -> dict[str, 
 def _check_window(window: Any, *, by_clock: bool) -> None:
     if window is not None and by_clock and not isinstance(window, Duration):
         raise InvalidValueError(
-            f"window must be a duration where a log has times, such as window='14d', got {window!r}"
+            f"window must be a duration where a log has times, such as '14d', got {window!r}",
+            argument="window",
         )
     if isinstance(window, Duration) and not by_clock:
         raise InvalidValueError(
             f"window {window} is in time, and ticks are counted in this log, which has no times "
-            "of its duels (shown_at): write ticks, such as window=1000"
+            "of its duels (shown_at): write ticks, such as 1000",
+            argument="window",
         )
 
 

@@ -53,12 +53,13 @@ class TimeReader:
         self.zone = _zone(zone)
         self.needs = timestamps.SUCH_AS
         if self.zone is not None:
-            self.needs = "a time of ISO 8601, or in a time_format that is told"
+            self.needs = "a time of ISO 8601, or in the time format that is passed"
         if time_format is not None:
             if not isinstance(time_format, str) or "%" not in time_format:
                 raise InvalidValueError(
                     f"time_format must be as of strptime, such as '%d.%m.%Y %H:%M', got "
-                    f"{time_format!r}"
+                    f"{time_format!r}",
+                    argument="time_format",
                 )
             self.needs = f"a time as {time_format!r} has it"
 
@@ -83,7 +84,7 @@ class TimeReader:
             read = TimeReader(None, self.zone)._one_by_one([cell])
         found = self._placed(read, np.ones(1, dtype=np.bool_))
         if found.wrong:
-            raise InvalidValueError(f"{name} must be {found.wrong[0]}, got {cell!r}")
+            raise InvalidValueError(f"{name} must be {found.wrong[0]}, got {cell!r}", argument=name)
         return int(found.early[0]) / 1e6
 
     def _array(self, found: NDArray[Any], *, is_local: bool) -> Read:
@@ -175,7 +176,7 @@ class TimeReader:
         local = read.is_local.copy()
         local[list(wrong)] = False
         if local.any() and self.zone is None:
-            hint = f"{timestamps.SUCH_AS}; or name the zone of them all, zone='Europe/Berlin'"
+            hint = f"{timestamps.SUCH_AS}; or pass the zone of all of them, such as Europe/Berlin"
             wrong |= dict.fromkeys(np.flatnonzero(local).tolist(), hint)
         elif local.any() and self.zone is not None:
             early[local], late[local] = both(read.at[local], self.zone)
@@ -256,5 +257,6 @@ def _zone(zone: str | datetime.tzinfo | None) -> datetime.tzinfo | None:
             if str(zone).lower() in (name.lower(), name.lower().rpartition("/")[2]):
                 hint = f" (did you mean {name}?)"
         raise InvalidValueError(
-            f"zone must be the name of a time zone, such as Europe/Berlin{hint}, got {zone!r}"
+            f"zone must be the name of a time zone, such as Europe/Berlin{hint}, got {zone!r}",
+            argument="zone",
         ) from None

@@ -61,7 +61,15 @@ _FIRST, _SECOND = 1, 2  # who led a duel
 
 
 class Duel(NamedTuple):
-    """Two arms to show together, in the order `first`, `second`."""
+    """Two arms to show together, in the order `first`, `second`.
+
+    Attributes
+    ----------
+    id : int
+        The number of the duel, from 0.
+    first, second : int
+        The indices of the two arms.
+    """
 
     id: int
     first: int
@@ -77,13 +85,19 @@ class Player:
 
     Parameters
     ----------
-    policy : a `duelay.policies.Policy`.
-    arms : the names of the arms, or their number.
-    seed : a number, a NumPy Generator, or None for a random start.
-    feedback : ``"conversions"`` if only wins of the first arm are told, ``"votes"`` if both
-        outcomes are, ``"counts"`` if only their number is. The policy decides if it is None.
-    corrects_position : whether votes estimate and remove the advantage of the first place.
-    clock : ``"wall"`` for times in seconds instead of ticks.
+    policy : Policy
+        A `duelay.policies.Policy`.
+    arms : int or sequence of str
+        The names of the arms, or their number.
+    seed : int or numpy.random.Generator, optional
+        A number, a NumPy Generator, or None for a random start.
+    feedback : str, optional
+        ``"conversions"`` if only wins of the first arm are told, ``"votes"`` if both outcomes are,
+        ``"counts"`` if only their number is. The policy decides if it is None.
+    corrects_position : bool
+        Whether votes estimate and remove the advantage of the first place.
+    clock : str, optional
+        ``"wall"`` for times in seconds instead of ticks.
 
     Examples
     --------
@@ -116,7 +130,8 @@ class Player:
             self._rng = np.random.default_rng(seed)
         except (TypeError, ValueError):
             raise InvalidValueError(
-                f"seed must be a number, at least 0, a Generator or None, got {seed!r}"
+                f"seed must be a number, at least 0, a Generator or None, got {seed!r}",
+                argument="seed",
             ) from None
         self.feedback = _feedback(policy, feedback)
         self.corrects_position = check_correction(corrects_position, self.feedback)
@@ -163,9 +178,10 @@ class Player:
 
         Parameters
         ----------
-        at : when the duel is shown, for a player with ``clock="wall"``: seconds since the epoch or
-            an aware datetime; now if it is left out. A time before the latest known time counts as
-            the latest known time.
+        at : float or datetime, optional
+            The time at which the duel is shown, for a player with ``clock="wall"``: seconds since
+            the epoch or an aware datetime; now if it is left out. A time before the latest known
+            time counts as the latest known time.
 
         Returns
         -------
@@ -200,11 +216,13 @@ class Player:
 
         Parameters
         ----------
-        duel : what `ask` returned, or its id.
-        winner : for votes ``"first"``, ``"second"``, ``"tie"`` or the number of the arm, which
-            counts as a tie in a self-duel. Leave it out for conversions: only wins of the first
-            arm are told.
-        at : when the answer came, for a player with ``clock="wall"``; as in `ask`.
+        duel : Duel or int
+            The duel that `ask` returned, or its id.
+        winner : str or int, optional
+            For votes ``"first"``, ``"second"``, ``"tie"`` or the number of the arm, which counts as
+            a tie in a self-duel. Leave it out for conversions: only wins of the first arm are told.
+        at : float or datetime, optional
+            The time at which the answer came, for a player with ``clock="wall"``; as in `ask`.
 
         Returns
         -------
@@ -257,7 +275,8 @@ class Player:
 
         Parameters
         ----------
-        name : a new name, or the name of a retired arm.
+        name : str
+            A new name, or the name of a retired arm.
 
         Raises
         ------
@@ -277,7 +296,8 @@ class Player:
 
         Parameters
         ----------
-        name : the name of an arm.
+        name : str
+            The name of an arm.
 
         Raises
         ------
@@ -313,7 +333,8 @@ class Player:
 
         Parameters
         ----------
-        n : the number of conversions, at most the number of duels without one.
+        n : int
+            The number of conversions, at most the number of duels without one.
 
         Raises
         ------
@@ -330,7 +351,7 @@ class Player:
             silent = self.tick - self._counted
             if n > silent:
                 raise InvalidValueError(
-                    f"n must be at most {silent}, the duels not yet heard of, got {n}"
+                    f"n must be at most {silent}, the number of silent duels, got {n}"
                 )
             if n:
                 first, second = divmod(self._pairs[-1], self.n_arms)
@@ -346,8 +367,9 @@ class Player:
 
         Parameters
         ----------
-        confidence : of the intervals; 0.95 if it is left out, and 1 - `error` for a policy that
-            decides.
+        confidence : float, optional
+            The probability with which the intervals hold; 0.95 if it is left out, and 1 - `error`
+            for a policy that decides.
 
         Returns
         -------
@@ -432,7 +454,8 @@ class Player:
 
         Parameters
         ----------
-        history : a `History` with the feedback of the player, in ticks or by the clock as it is.
+        history : History
+            A `History` with the feedback of the player, in ticks or by the clock as it is.
 
         Returns
         -------
@@ -647,7 +670,8 @@ class Player:
 
         Parameters
         ----------
-        ax : the axes to draw on; new ones if None.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; new ones if None.
         """
         return self.standing().plot(ax)
 
@@ -670,7 +694,7 @@ def _feedback(policy: Policy, given: str | None) -> str:
         given = "counts" if given is None else given
         return check_feedback(given, conversions=why, votes=why)
     given = "conversions" if given is None else given
-    return check_feedback(given, counts="its policy needs to know which duel is told of")
+    return check_feedback(given, counts="its policy needs the duel of each conversion")
 
 
 def _revive(cls: type[Player], version: str) -> Player:

@@ -35,8 +35,10 @@ def parse(form: str, defaults: Mapping[str, Any] | None = None) -> Policy:
 
     Parameters
     ----------
-    form : such as ``"rucb-delay:alpha=0.6,window=500"``, or ``"recommended"``.
-    defaults : values of fields that the form leaves out.
+    form : str
+        The text form, such as ``"rucb-delay:alpha=0.6,window=500"``, or ``"recommended"``.
+    defaults : mapping of str to object, optional
+        Values of fields that the form leaves out.
 
     Returns
     -------

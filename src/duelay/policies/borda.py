@@ -47,14 +47,19 @@ class Borda(AnyLedgerPolicy):
 
     Parameters
     ----------
-    delay : the law that is assumed; ``"learn"``, the default, learns it; None takes a silent duel
-        for a lost one.
-    order : ``"coin"``, ``"alternate"`` (each pair in turns, begun by a coin) or ``"champion"`` (the
+    delay : Law, ByPair or str, optional
+        The law that is assumed; ``"learn"``, the default, learns it; None takes a silent duel for a
+        lost one.
+    order : str
+        ``"coin"``, ``"alternate"`` (each pair in turns, begun by a coin) or ``"champion"`` (the
         smaller index first). With ``"champion"`` the law must be told: no duel teaches it.
-    window : ticks after which a conversion is no longer counted; None for no limit, or, where the
-        law is learned, 10,000 ticks.
-    delta : the probability that the winner is ever dropped, at most.
-    self_duels : False for always two different arms, see `DoubleThompson`.
+    window : int, optional
+        Ticks after which a conversion is no longer counted; None for no limit, or, where the law is
+        learned, 10,000 ticks.
+    delta : float
+        The probability that the winner is ever dropped, at most.
+    self_duels : bool
+        Whether the two arms of a duel may be the same; see `DoubleThompson`.
 
     Examples
     --------

@@ -46,15 +46,21 @@ class Decide(CompiledPolicy):
 
     Parameters
     ----------
-    delay : the law, if it is known; by the clock, in time. It then takes fewer duels the longer the
+    delay : Law, ByPair or str, optional
+        The law, if it is known; by the clock, in time. It then takes fewer duels the longer the
         delays are, and the guarantee rests on the law being right. None, the default, rests on
         nothing of the kind.
-    order : ``"coin"``, and nothing else: the guarantee rests on it, unless a law is told.
-    window : ticks after which a conversion is no longer counted; None for no limit.
-    error : the probability that it may err with, 0.05 by default.
-    winner_exists : take for granted that one arm beats all others (a Condorcet winner). It then
+    order : str
+        ``"coin"``, and nothing else: the guarantee rests on it, unless a law is told.
+    window : int or Duration, optional
+        Ticks after which a conversion is no longer counted; None for no limit.
+    error : float
+        The probability that it may err with, 0.05 by default.
+    winner_exists : bool
+        Whether to take for granted that one arm beats all others (a Condorcet winner). It then
         takes fewer duels; where there is none, it still names one.
-    self_duels : False for always two different arms, see `DoubleThompson`.
+    self_duels : bool
+        Whether the two arms of a duel may be the same; see `DoubleThompson`.
 
     Examples
     --------

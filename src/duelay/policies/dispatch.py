@@ -27,7 +27,24 @@ def no_rule(rule: Any) -> str:
 
 @generic
 def select(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
-    """Choose the ordered pair that duels at tick t."""
+    """Choose the ordered pair that duels at tick t; each rule registers its own implementation.
+
+    Parameters
+    ----------
+    rule : NamedTuple
+        The state of the rule.
+    ledger : Ledger
+        The plays and answers so far.
+    t : int
+        The tick, from 1.
+    rng : numpy.random.Generator
+        The source of randomness.
+
+    Returns
+    -------
+    tuple of int
+        The first arm and the second.
+    """
     raise TypeError(no_rule(rule))
 
 
@@ -35,7 +52,23 @@ def select(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
 def calm_until(rule: Any, ledger: Ledger, arm: int, t: int) -> int:
     """Return the last tick up to which the rule lets `arm` duel itself.
 
-    It is asked while no answer is pending. A rule that cannot tell without choosing returns t.
+    The simulator asks this while no answer is pending.
+
+    Parameters
+    ----------
+    rule : NamedTuple
+        The state of the rule.
+    ledger : Ledger
+        The plays and answers so far.
+    arm : int
+        The arm.
+    t : int
+        The tick, from 1.
+
+    Returns
+    -------
+    int
+        The last such tick; t for a rule that cannot tell without choosing.
     """
     return t
 
@@ -47,7 +80,20 @@ def pass_over(rule: Any, turns: int) -> None:
 
 @generic
 def declared(rule: Any, ledger: Ledger) -> int:
-    """Return the arm that the rule has declared the winner; -1 if none, as for most rules."""
+    """Return the arm that the rule has declared the winner; -1 if none, as for most rules.
+
+    Parameters
+    ----------
+    rule : NamedTuple
+        The state of the rule.
+    ledger : Ledger
+        The plays and answers so far.
+
+    Returns
+    -------
+    int
+        The index of the arm, or -1.
+    """
     return -1
 
 
@@ -64,7 +110,24 @@ def only_one(active: Any) -> int:
 
 @kernel
 def turn(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
-    """Advance the ledger to tick t, choose a pair and its order, and record the duel."""
+    """Advance the ledger to tick t, choose a pair and its order, and record the duel.
+
+    Parameters
+    ----------
+    rule : NamedTuple
+        The state of the rule.
+    ledger : Ledger
+        The plays and answers so far, which is changed.
+    t : int
+        The tick, from 1.
+    rng : numpy.random.Generator
+        The source of randomness.
+
+    Returns
+    -------
+    tuple of int
+        The first arm and the second.
+    """
     age_to(ledger, t)
     i, j = pick(rule, ledger, t, rng)
     record(ledger, i, j, t)
@@ -105,7 +168,22 @@ def pick(rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> Any:
 @border
 @kernel
 def rival(ledger: Ledger, i: int, t: int) -> int:
-    """Return the arm other than i with the largest U_ji, as RUCB chooses it."""
+    """Return the arm other than i with the largest U_ji, as RUCB chooses it.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The plays and answers so far.
+    i : int
+        The champion.
+    t : int
+        The tick, from 1.
+
+    Returns
+    -------
+    int
+        The index of the rival.
+    """
     best, highest = 0 if i else 1, -math.inf
     for j in range(ledger.plays.shape[0]):
         if j != i:
@@ -138,7 +216,22 @@ def least_asked(ledger: Ledger, rng: np.random.Generator) -> Any:
 
 @kernel
 def is_beaten(ledger: Ledger, i: int, j: int, width: float) -> bool:
-    """Whether U_ij < 1/2: N~/2 - S > 0 and (N~/2 - S)^2 > width N, without division or root."""
+    """Whether U_ij < 1/2: N~/2 - S > 0 and (N~/2 - S)^2 > width N, without division or root.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The plays and answers so far.
+    i, j : int
+        The pair.
+    width : float
+        The factor of N_ij under the root; see `upper_bound`.
+
+    Returns
+    -------
+    bool
+        Whether j beats i with confidence.
+    """
     n, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, j)
     short = 0.5 * n_tilde - s
     return bool(n_tilde > 0.0 and short > 0.0 and short * short > width * n)
@@ -165,6 +258,20 @@ def upper_bound(ledger: Ledger, i: int, j: int, width: float) -> float:
     """Return U_ij = mu^_ij + sqrt(width N_ij) / N~_ij; infinite where N~_ij is 0.
 
     Equation 5 has width = alpha log t, Remark 1 (RR-DB-Delay) width = log(K t / delta).
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The plays and answers so far.
+    i, j : int
+        The pair.
+    width : float
+        The factor of N_ij under the root.
+
+    Returns
+    -------
+    float
+        U_ij.
     """
     n, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, j)
     if n_tilde <= 0.0:
@@ -174,6 +281,19 @@ def upper_bound(ledger: Ledger, i: int, j: int, width: float) -> float:
 
 @kernel
 def wins_and_count(ledger: Ledger, i: int, j: int) -> Any:
-    """Return S_ij, clipped to [0, N~_ij], and N~_ij: the wins and duels of a Beta posterior."""
+    """Return S_ij, clipped to [0, N~_ij], and N~_ij: the wins and duels of a Beta posterior.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The plays and answers so far.
+    i, j : int
+        The pair.
+
+    Returns
+    -------
+    tuple of float
+        The wins of i and the number of duels.
+    """
     _, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, j)
     return min(max(s, 0.0), n_tilde), n_tilde

@@ -72,13 +72,17 @@ class MaillardSampling(AnyLedgerPolicy):
 
     Parameters
     ----------
-    delay : the law that is assumed; ``"learn"``, the default, learns it from duels of two arms
+    delay : Law, ByPair or str, optional
+        The law that is assumed; ``"learn"``, the default, learns it from duels of two arms
         (`duelay.learned`), by coin or in turns; None takes a silent duel for a lost one.
-    order : ``"coin"``, ``"alternate"`` (each pair in turns, begun by a coin) or ``"champion"`` (the
+    order : str
+        ``"coin"``, ``"alternate"`` (each pair in turns, begun by a coin) or ``"champion"`` (the
         leader first). With ``"champion"`` the law must be told: no duel of two arms teaches it.
-    window : ticks after which a conversion is no longer counted; None for no limit, or, where the
-        law is learned, 10,000 ticks.
-    self_duels : False for always two different arms, see `DoubleThompson`.
+    window : int, optional
+        Ticks after which a conversion is no longer counted; None for no limit, or, where the law is
+        learned, 10,000 ticks.
+    self_duels : bool
+        Whether the two arms of a duel may be the same; see `DoubleThompson`.
 
     Examples
     --------

@@ -40,15 +40,22 @@ class MRRDBDelay(CompiledPolicy):
 
     Parameters
     ----------
-    mean_delay : E[D], finite. The paper's experiments: 100.
-    horizon : T; `duelay.simulate` fills it in, `start` needs it.
-    constants : C_1, C_2, C_3 of the brief form, Equation 6, in place of the appendix's n_m.
-    schedule : n_1, n_2, ... of one's own, rising; after the last the round lasts to the horizon.
-    pairs : ``"unordered"`` plays (i, j) for i < j and reads Y bar_ji = 1 - Y bar_ij, which Lemma 3
+    mean_delay : float
+        E[D], finite. The paper's experiments: 100.
+    horizon : int, optional
+        T; `duelay.simulate` fills it in, `start` needs it.
+    constants : tuple of float, optional
+        C_1, C_2, C_3 of the brief form, Equation 6, in place of the appendix's n_m.
+    schedule : tuple of int, optional
+        n_1, n_2, ... of one's own, rising; after the last the round lasts to the horizon.
+    pairs : str
+        ``"unordered"`` plays (i, j) for i < j and reads Y bar_ji = 1 - Y bar_ij, which Lemma 3
         allows and Theorem 3 counts; ``"ordered"`` is the literal "for i, j in A", twice the duels.
-    feedback : ``"conversions"``, or ``"counts"`` (aggregated, Appendix C): the player is told only
-        how many conversions arrived, by `tell_count`, and credits them to the pair in play.
-    self_duels : False for always two different arms, see `DoubleThompson`.
+    feedback : str
+        ``"conversions"``, or ``"counts"`` (aggregated, Appendix C): the player is told only how
+        many conversions arrived, by `tell_count`, and credits them to the pair in play.
+    self_duels : bool
+        Whether the two arms of a duel may be the same; see `DoubleThompson`.
 
     Examples
     --------

@@ -73,13 +73,17 @@ class Policy(ABC):
 
         Parameters
         ----------
-        **asked : those of the following that its parameters name: `ledger`, the plays and answers
-            so far, read-only; `t`, the tick, from 1; `rng`, the generator of all random choices;
-            `n_arms`; and `state`, the player's memory, which it may write.
+        *args : object
+            Nothing: a player passes its arguments by name.
+        **asked : object
+            Those of the following that the method has as parameters: `ledger`, the plays and
+            answers so far, read-only; `t`, the tick, from 1; `rng`, the generator of all random
+            choices; `n_arms`; and `state`, the memory of the player, which the method may change.
 
         Returns
         -------
-        The indices of the two arms.
+        tuple of int
+            The indices of the two arms.
         """
 
     def start(
@@ -95,15 +99,20 @@ class Policy(ABC):
 
         Parameters
         ----------
-        arms : a sequence of names, or a number. A problem or its matrix is refused, since a policy
+        arms : int or sequence of str
+            A sequence of names, or a number. A problem or its matrix is refused, since a policy
             does not know the preferences: for the arms of a problem pass ``problem.arms``.
-        seed : anything that `numpy.random.default_rng` takes; None draws one.
-        feedback : ``"conversions"``, if only a win of the first arm is reported; ``"votes"``, if
-            both outcomes are, by ``tell(duel, winner=...)``, and silence is no answer. A policy
-            with `counts_only` takes ``"counts"`` and nothing else.
-        corrects_position : with votes, whether to remove the advantage of being shown first.
-        clock : ``"wall"`` for a player in continuous time: delays, windows and laws are in time,
-            and any number of duels may be asked at one time. None counts each ask as a tick.
+        seed : int or numpy.random.Generator, optional
+            Whatever `numpy.random.default_rng` takes; None draws a seed.
+        feedback : str, optional
+            ``"conversions"``, if only a win of the first arm is reported; ``"votes"``, if both
+            outcomes are, by ``tell(duel, winner=...)``, and silence is no answer. A policy with
+            `counts_only` takes ``"counts"`` and nothing else.
+        corrects_position : bool
+            Whether to remove the advantage of being shown first; for votes.
+        clock : str, optional
+            ``"wall"`` for a player in continuous time: delays, windows and laws are in time, and
+            any number of duels may be asked at one time. None counts each ask as a tick.
 
         Returns
         -------
@@ -126,18 +135,53 @@ class Policy(ABC):
         return False
 
     def for_horizon(self, horizon: int) -> Policy:
-        """Return the policy for a known horizon; most do not depend on it."""
+        """Return the policy for a known horizon; most do not depend on it.
+
+        Parameters
+        ----------
+        horizon : int
+            The number of duels, T.
+
+        Returns
+        -------
+        Policy
+            The same policy, or one with the horizon filled in.
+        """
         return self
 
     def caution(self, n_arms: int, horizon: int | None) -> str | None:
-        """Return a warning for a start with so many arms; None if there is none to give.
+        """Return a warning about a start with these arguments.
 
-        It is one sentence, whose part before the first comma is its brief form.
+        Parameters
+        ----------
+        n_arms : int
+            The number of arms, K.
+        horizon : int or None
+            The number of duels, if it is known.
+
+        Returns
+        -------
+        str or None
+            A sentence, whose part before the first comma is its brief form; None if there is no
+            warning.
         """
         return None
 
     def ledger(self, n_arms: int, *, by_clock: bool = False) -> Ledger:
-        """Return an empty ledger under the policy's assumptions, in ticks or in time."""
+        """Return an empty ledger under the policy's assumptions.
+
+        Parameters
+        ----------
+        n_arms : int
+            The number of arms, K.
+        by_clock : bool
+            Whether ages are in seconds instead of ticks.
+
+        Returns
+        -------
+        Ledger
+            A ledger without duels.
+        """
         order = self.order or "champion"
         if by_clock:
             assumed = assume_by_clock(self.delay, in_time(self), n_arms)
@@ -146,11 +190,38 @@ class Policy(ABC):
         return open_ledger(assumed, n_arms, order, self_duels=self.self_duels)
 
     def state(self, n_arms: int) -> Any:
-        """Return the memory of a new player, which `choose` may write; it must pickle."""
+        """Return the memory of a new player, which `choose` may change; it must pickle.
+
+        Parameters
+        ----------
+        n_arms : int
+            The number of arms, K.
+
+        Returns
+        -------
+        object
+            The memory; None, as by default, if `choose` needs none.
+        """
         return None
 
     def rule(self, n_arms: int) -> Any:
-        """Return the state of the rule at its start; for plain Python, the result of `state`."""
+        """Return the state of the rule at its start; for plain Python, the result of `state`.
+
+        Parameters
+        ----------
+        n_arms : int
+            The number of arms, K.
+
+        Returns
+        -------
+        object
+            The state.
+
+        Raises
+        ------
+        InvalidValueError
+            If `choose` has a parameter that a player does not pass.
+        """
         _asked(self)  # refuses an unknown parameter of `choose` before the first duel
         state = self.state(n_arms)
         if state is None and "state" in inspect.signature(self.choose).parameters:
@@ -161,18 +232,57 @@ class Policy(ABC):
         return state
 
     def active(self, rule: Any, n_arms: int) -> NDArray[np.bool_]:
-        """Return which arms the rule has not dropped."""
+        """Return which arms the rule has not dropped.
+
+        Parameters
+        ----------
+        rule : object
+            The state of the rule.
+        n_arms : int
+            The number of arms, K.
+
+        Returns
+        -------
+        ndarray of bool
+            (K,), True for each arm that is still played.
+        """
         return np.ones(n_arms, dtype=np.bool_)
 
     def leads_by(self, estimates: Estimates) -> NDArray[np.float64] | None:
-        """Return a number for each arm; the arm with the largest leads a standing.
+        """Return a number for each arm; the arm with the largest number leads a standing.
 
-        With None, as for most policies, the arm leads that beats the most others by the estimates.
+        Parameters
+        ----------
+        estimates : Estimates
+            The estimates of the ledger.
+
+        Returns
+        -------
+        ndarray of float or None
+            (K,), the numbers. With None, as for most policies, the arm leads that beats the most
+            others by the estimates.
         """
         return None
 
     def turn(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
-        """Advance the ledger to tick t, choose a pair and record it."""
+        """Advance the ledger to tick t, choose a pair and record it.
+
+        Parameters
+        ----------
+        rule : object
+            The state of the rule.
+        ledger : Ledger
+            The plays and answers so far, which is changed.
+        t : int
+            The tick, from 1.
+        rng : numpy.random.Generator
+            The source of randomness.
+
+        Returns
+        -------
+        tuple of int
+            The first arm and the second.
+        """
         age_to(ledger, t)
         first, second = self._pick(rule, ledger, t, rng)
         record(ledger, first, second, t)
@@ -181,7 +291,26 @@ class Policy(ABC):
     def pick(
         self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator, n: int = 1
     ) -> list[tuple[int, int]]:
-        """Choose n pairs and their orders for a ledger at tick t, without recording them."""
+        """Choose n pairs and their orders for a ledger at tick t, without recording them.
+
+        Parameters
+        ----------
+        rule : object
+            The state of the rule.
+        ledger : Ledger
+            The plays and answers so far.
+        t : int
+            The tick, from 1.
+        rng : numpy.random.Generator
+            The source of randomness.
+        n : int
+            The number of pairs.
+
+        Returns
+        -------
+        list of tuple of int
+            The first arm and the second of each duel.
+        """
         return [self._pick(rule, ledger, t + k, rng) for k in range(n)]
 
     def _pick(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
@@ -325,7 +454,8 @@ class LawPolicy(CompiledPolicy):
             hint = checks.nearest(word, [*WAYS, *laws])
             raise InvalidValueError(
                 f"delay must be None, 'learn', 'learn-from-self-duels' or a law{hint}, got "
-                f"{word!r}; laws are: {', '.join(sorted(laws))}"
+                f"{word!r}; laws are: {', '.join(sorted(laws))}",
+                argument="delay",
             )
         return check_delay(word)
 

@@ -29,12 +29,16 @@ class RMED(AnyLedgerPolicy):
 
     Parameters
     ----------
-    delay : the law that is assumed; None, the default, takes a silent duel for a lost one;
-        ``"learn"`` learns it from duels of two arms (`duelay.learned`), by coin or in turns.
-    order : ``"coin"``, ``"alternate"`` or ``"champion"`` (the arm whose turn it is first).
-    window : ticks after which a conversion is no longer counted; None for no limit, or, where the
-        law is learned, 10,000 ticks.
-    self_duels : False for always two different arms, see `DoubleThompson`.
+    delay : Law, ByPair or str, optional
+        The law that is assumed; None, the default, takes a silent duel for a lost one; ``"learn"``
+        learns it from duels of two arms (`duelay.learned`), by coin or in turns.
+    order : str
+        ``"coin"``, ``"alternate"`` or ``"champion"`` (the arm whose turn it is first).
+    window : int, optional
+        Ticks after which a conversion is no longer counted; None for no limit, or, where the law is
+        learned, 10,000 ticks.
+    self_duels : bool
+        Whether the two arms of a duel may be the same; see `DoubleThompson`.
 
     Examples
     --------

@@ -41,12 +41,17 @@ class RRDBDelay(LawPolicy):
 
     Parameters
     ----------
-    delay : the delay law that is assumed; the paper's experiments: geometric 0.01.
-    window : M: after so many ticks a silent duel is closed. The paper's experiments: 1000.
-    delta : confidence of the bounds. The paper does not give it; 0.05 shows its pattern of results,
-        1 / T nearly doubles the regret.
-    order : ``"champion"`` (the smaller index first), ``"coin"`` or ``"alternate"``.
-    self_duels : False for always two different arms, see `DoubleThompson`.
+    delay : Law, ByPair or str, optional
+        The delay law that is assumed; the paper's experiments: geometric 0.01.
+    window : int or Duration, optional
+        M: after so many ticks a silent duel is closed. The paper's experiments: 1000.
+    delta : float
+        Confidence of the bounds. The paper does not give it; 0.05 shows its pattern of results, 1 /
+        T nearly doubles the regret.
+    order : str
+        ``"champion"`` (the smaller index first), ``"coin"`` or ``"alternate"``.
+    self_duels : bool
+        Whether the two arms of a duel may be the same; see `DoubleThompson`.
 
     Examples
     --------

@@ -47,11 +47,16 @@ class RUCB(CompiledPolicy):
 
     Parameters
     ----------
-    alpha : width of the bounds; above 1/2, as the analysis asks. RUCB's own choice: 0.51.
-    counting : how conversions are counted, see above.
-    window : ticks after which a conversion is no longer counted; None for no limit.
-    order : ``"champion"``, as RUCB has it, ``"coin"`` or ``"alternate"``.
-    self_duels : False for always two different arms, see `DoubleThompson`.
+    alpha : float
+        The width of the bounds; above 1/2, as the analysis asks. RUCB's own choice: 0.51.
+    counting : str
+        How conversions are counted; see above.
+    window : int or Duration, optional
+        Ticks after which a conversion is no longer counted; None for no limit.
+    order : str
+        ``"champion"``, as RUCB has it, ``"coin"`` or ``"alternate"``.
+    self_duels : bool
+        Whether the two arms of a duel may be the same; see `DoubleThompson`.
 
     Examples
     --------

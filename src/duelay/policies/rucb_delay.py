@@ -23,13 +23,17 @@ class RUCBDelay(LawPolicy):
 
     Parameters
     ----------
-    delay : the delay law that is assumed; the paper's experiments have the true one, geometric
-        0.01.
-    window : M: after so many ticks a silent duel is closed. The paper's experiments: 1000.
-    alpha : width of the bounds; above 1/2. The paper's experiments: 1, where its bound on the
+    delay : Law, ByPair or str, optional
+        The delay law that is assumed; the paper's experiments have the true one, geometric 0.01.
+    window : int or Duration, optional
+        M: after so many ticks a silent duel is closed. The paper's experiments: 1000.
+    alpha : float
+        The width of the bounds; above 1/2. The paper's experiments: 1, where its bound on the
         expected regret is infinite (see `duelay.theory.expected_bound`).
-    order : ``"champion"``, as in the paper, ``"coin"`` or ``"alternate"``.
-    self_duels : False for always two different arms, see `DoubleThompson`.
+    order : str
+        ``"champion"``, as in the paper, ``"coin"`` or ``"alternate"``.
+    self_duels : bool
+        Whether the two arms of a duel may be the same; see `DoubleThompson`.
 
     Examples
     --------

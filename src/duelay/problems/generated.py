@@ -27,8 +27,10 @@ def arithmetic(n_arms: int, step: float) -> Problem:
 
     Parameters
     ----------
-    n_arms : K.
-    step : the gap of two neighbouring arms. Arm 0 wins if it is positive.
+    n_arms : int
+        The number of arms, K.
+    step : float
+        The gap of two neighbouring arms. Arm 0 wins if it is positive.
 
     Returns
     -------
@@ -49,7 +51,8 @@ def bradley_terry(strengths: ArrayLike) -> Problem:
 
     Parameters
     ----------
-    strengths : K positive numbers. The strongest arm wins.
+    strengths : array_like
+        K positive numbers. The strongest arm wins.
 
     Returns
     -------
@@ -72,9 +75,12 @@ def close_rival(n_arms: int, close: float, far: float) -> Problem:
 
     Parameters
     ----------
-    n_arms : K.
-    close : the gap of arm 1 to the winner, arm 0.
-    far : the gap of the other arms. All arms but the winner are equal among themselves.
+    n_arms : int
+        The number of arms, K.
+    close : float
+        The gap of arm 1 to the winner, arm 0.
+    far : float
+        The gap of the other arms. All arms but the winner are equal among themselves.
 
     Returns
     -------
@@ -94,8 +100,10 @@ def cyclic(n_arms: int, gap: float) -> Problem:
 
     Parameters
     ----------
-    n_arms : K.
-    gap : mu_ij - 1/2 of an arm that beats another one.
+    n_arms : int
+        The number of arms, K.
+    gap : float
+        mu_ij - 1/2 of an arm that beats another one.
 
     Returns
     -------
@@ -117,8 +125,10 @@ def leader(n_arms: int, best: float) -> Problem:
 
     Parameters
     ----------
-    n_arms : K.
-    best : the strength of arm 0.
+    n_arms : int
+        The number of arms, K.
+    best : float
+        The strength of arm 0.
 
     Returns
     -------
@@ -137,9 +147,12 @@ def mslr_like(n_arms: int, seed: int = 0, *, has_winner: bool = True) -> Problem
 
     Parameters
     ----------
-    n_arms : K.
-    seed : of the draws.
-    has_winner : whether the problem shall have a Condorcet winner.
+    n_arms : int
+        The number of arms, K.
+    seed : int
+        The seed of the draws.
+    has_winner : bool
+        Whether the problem has a Condorcet winner.
 
     Returns
     -------
@@ -171,8 +184,10 @@ def no_winner(n_arms: int, seed: int = 0) -> Problem:
 
     Parameters
     ----------
-    n_arms : K.
-    seed : of the draws.
+    n_arms : int
+        The number of arms, K.
+    seed : int
+        The seed of the draws.
 
     Returns
     -------

@@ -25,12 +25,16 @@ class Problem:
 
     Parameters
     ----------
-    matrix : K×K array, ``matrix[i, j]`` = mu_ij = P(arm i beats arm j); mu_ij + mu_ji = 1 and
-        mu_ii = 1/2.
-    arms : the arms' names; ``"0"``, ``"1"``, ... where none are given.
-    name : what the problem is called in tables and figures.
-    first_bonus : the position effect: the arm shown first wins with a probability larger by this.
-        It is part of the world, not of the preferences, and does not enter regret.
+    matrix : array_like
+        K×K array, ``matrix[i, j]`` = mu_ij = P(arm i beats arm j); mu_ij + mu_ji = 1 and mu_ii =
+        1/2.
+    arms : sequence of str, optional
+        The arms' names; ``"0"``, ``"1"``, ... where none are given.
+    name : str
+        The name in tables and figures.
+    first_bonus : float
+        The position effect: the arm shown first wins with a probability larger by this. It is part
+        of the world, not of the preferences, and does not enter regret.
 
     Examples
     --------
@@ -52,7 +56,8 @@ class Problem:
         if len(self._arms) != len(self._matrix):
             raise InvalidValueError(
                 f"arms must have one name for each of the {len(self._matrix)} rows of matrix, "
-                f"got {len(self._arms)}"
+                f"got {len(self._arms)}",
+                argument="arms",
             )
         self.name = name
         self.first_bonus = checks.number("first_bonus", first_bonus, least=-0.5, most=0.5)
@@ -91,7 +96,8 @@ class Problem:
             raise NoWinnerError(
                 f"{self.name} has no Condorcet winner: no arm beats every other one with a "
                 f"probability above 1/2, and regret (Equation 1) is measured against that arm; "
-                f"a setting with target='copeland' or target='borda' measures it against another"
+                f"the targets copeland and borda measure it against another",
+                argument="target",
             )
         return int(np.argmax(beats_all))
 
@@ -121,7 +127,8 @@ class Problem:
 
         Parameters
         ----------
-        target : ``"condorcet"``, ``"copeland"`` or ``"borda"``.
+        target : str
+            ``"condorcet"``, ``"copeland"`` or ``"borda"``.
 
         Returns
         -------
@@ -142,7 +149,8 @@ class Problem:
 
         Parameters
         ----------
-        target : ``"condorcet"``, ``"copeland"`` or ``"borda"``.
+        target : str
+            ``"condorcet"``, ``"copeland"`` or ``"borda"``.
 
         Returns
         -------
@@ -202,8 +210,10 @@ class Problem:
 
         Parameters
         ----------
-        path : of the file.
-        name : of the problem; None takes the name of the file.
+        path : str or Path
+            The path of the file.
+        name : str, optional
+            The name of the problem; None takes the name of the file.
 
         Returns
         -------
@@ -246,7 +256,8 @@ class Problem:
 
         Parameters
         ----------
-        ax : where to draw; None makes a figure.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; None makes a figure.
 
         Returns
         -------

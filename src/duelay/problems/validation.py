@@ -52,16 +52,18 @@ def check_arms(arms: Any) -> tuple[str, ...]:
     if isinstance(arms, str | set | frozenset):
         kind = "text" if isinstance(arms, str) else "set, which has no order,"
         raise InvalidValueError(
-            f"arms must be a number or a sequence of names, got the {kind} {arms!r}"
+            f"arms must be a number or a sequence of names, got the {kind} {arms!r}",
+            argument="arms",
         )
     if isinstance(arms, int | np.integer) and not isinstance(arms, bool):
         if arms < 2:
-            raise InvalidValueError(f"arms must be at least 2, got {arms}")
+            raise InvalidValueError(f"arms must be at least 2, got {arms}", argument="arms")
         arms = range(int(arms))
     if hasattr(arms, "matrix") and hasattr(arms, "arms"):
         raise InvalidValueError(
             f"arms must be a number or a sequence of names, got a {type(arms).__name__}: take its "
-            f".arms"
+            f".arms",
+            argument="arms",
         )
     if hasattr(arms, "__len__") and getattr(arms, "ndim", 1) != 0:
         check_most("arms", len(arms))
@@ -69,20 +71,23 @@ def check_arms(arms: Any) -> tuple[str, ...]:
         given = list(arms)
     except TypeError:
         raise InvalidValueError(
-            f"arms must be a number or a sequence of names, got {arms!r}"
+            f"arms must be a number or a sequence of names, got {arms!r}", argument="arms"
         ) from None
     if getattr(arms, "ndim", 1) > 1 or any(_is_row(arm) for arm in given):
         raise InvalidValueError(
             "arms must be a number or a sequence of names, got rows, as of a matrix: pass "
-            "len(matrix), or names"
+            "len(matrix), or names",
+            argument="arms",
         )
     names = tuple(str(arm) for arm in given)
     if len(names) < 2:
-        raise InvalidValueError(f"arms must be at least 2, got {len(names)}")
+        raise InvalidValueError(f"arms must be at least 2, got {len(names)}", argument="arms")
     seen: set[str] = set()
     for arm in names:
         if arm in seen:
-            raise InvalidValueError(f"arms must have different names, got {arm!r} twice")
+            raise InvalidValueError(
+                f"arms must have different names, got {arm!r} twice", argument="arms"
+            )
         seen.add(arm)
     return names
 
@@ -97,5 +102,6 @@ def check_most(name: str, n: int) -> None:
     if n > _MAX_ARMS:
         raise InvalidValueError(
             f"{name} must be at most {_MAX_ARMS}, since problems and policies keep tables of K×K "
-            f"numbers, got {n}"
+            f"numbers, got {n}",
+            argument=name,
         )

@@ -36,8 +36,19 @@ def make_app(
 ) -> FastAPI:
     """Return the application for a store.
 
-    A caller needs a key if the store has any, and with `needs_key` in any case. `opened` is what
-    `Experiment.open` takes.
+    Parameters
+    ----------
+    store : Store or str
+        The store, or its address.
+    needs_key : bool
+        Whether callers need a key even if the store has none yet.
+    **opened : object
+        The keywords of `Experiment.open`.
+
+    Returns
+    -------
+    fastapi.FastAPI
+        The application.
     """
     store = open_store(store)
     context = ServiceContext(

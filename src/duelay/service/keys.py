@@ -1,7 +1,7 @@
 """API keys and their scopes: ask, tell and administer, for all experiments or some.
 
 A key is `duelay_ID_SECRET`. The store has a hash of the secret, which is 256 random bits: no guess
-finds it, and nobody who reads the store learns it.
+finds it, and the store does not reveal it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,29 @@ def create_key(
     scopes: Iterable[str] = ("ask", "tell"),
     experiments: Sequence[str] | None = None,
 ) -> str:
-    """Make a key, and return it: it is shown this once."""
+    """Make a key, and return it. The store keeps a hash alone, so the key cannot be shown again.
+
+    Parameters
+    ----------
+    store : Store, str or Path
+        The store, or its address.
+    name : str
+        A name for lists, of at most 200 characters.
+    scopes : iterable of str
+        What the key permits: ``"ask"``, ``"tell"`` and ``"administer"``.
+    experiments : sequence of str, optional
+        The experiments that the key is for; None for all.
+
+    Returns
+    -------
+    str
+        The key.
+
+    Raises
+    ------
+    InvalidValueError
+        If the name or the scopes cannot be used.
+    """
     store = open_store(store)
     store.need(makes=True)
     if not isinstance(name, str) or not name.strip() or len(name) > 200:
@@ -82,7 +104,18 @@ def create_key(
 
 
 def list_keys(store: Store | str | Path) -> tuple[Key, ...]:
-    """Return all keys, those that are revoked included, without their secrets."""
+    """Return all keys, including the revoked ones, without their secrets.
+
+    Parameters
+    ----------
+    store : Store, str or Path
+        The store, or its address.
+
+    Returns
+    -------
+    tuple of Key
+        The keys, oldest first.
+    """
     store = open_store(store)
     store.need()
     with store.reading() as connection:
@@ -91,7 +124,20 @@ def list_keys(store: Store | str | Path) -> tuple[Key, ...]:
 
 
 def revoke_key(store: Store | str | Path, id: str) -> None:
-    """Revoke a key; `id` is its id, or the whole key."""
+    """Revoke a key.
+
+    Parameters
+    ----------
+    store : Store, str or Path
+        The store, or its address.
+    id : str
+        The id of the key, or the whole key.
+
+    Raises
+    ------
+    InvalidValueError
+        If no such key exists, or it is revoked already.
+    """
     store = open_store(store)
     store.need()
     found = _FORM.fullmatch(id)

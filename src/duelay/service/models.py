@@ -85,7 +85,7 @@ class Answers(_Body):
 
 
 class NewWebhook(_Body):
-    """An address that is told of events."""
+    """An address to which events are sent."""
 
     url: Annotated[str, StringConstraints(max_length=2000, pattern=r"^https?://")]
 
@@ -139,7 +139,7 @@ class Log(BaseModel):
 
 
 class Webhook(BaseModel):
-    """An address that is told of events; the secret is shown once."""
+    """An address to which events are sent; the secret is shown once."""
 
     id: str
     url: str

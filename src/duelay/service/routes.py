@@ -198,7 +198,7 @@ async def vote(id: str, body: models.Vote, context: Here, key: Caller) -> Any:
 @ROUTES.post("/experiments/{name}/answers", response_model=models.AllTold,
              responses=_refused(404), tags=["duels"])  # fmt: skip
 async def tell_all(name: str, body: models.Answers, context: Here, key: Teller) -> Any:
-    """Tell several answers as the news of one moment: nobody looks before all are booked.
+    """Tell several answers as the news of one moment: no winner is declared halfway.
 
     One that is wrong has an `error` in the place of its `status`, and the others count. Its `code`
     is "unknown_duel" or "invalid".

@@ -41,7 +41,28 @@ def serve(
     store: Store | str, host: str = "127.0.0.1", port: int = 8000, workers: int = 1,
     *, log_level: str = "INFO",
 ) -> None:  # fmt: skip
-    """Serve a store until somebody stops it; what was acknowledged is committed."""
+    """Serve a store until the process is stopped; every acknowledged answer is committed.
+
+    Parameters
+    ----------
+    store : Store or str
+        The store, or its address. It is made if there is none.
+    host : str
+        The address to listen on. Any but this machine's own requires that the store has a key.
+    port : int
+        The port.
+    workers : int
+        The number of processes.
+    log_level : str
+        The least severe level that is logged.
+
+    Raises
+    ------
+    InvalidValueError
+        If an argument cannot be used.
+    StoreError
+        If the store cannot be opened.
+    """
     store = open_store(store)
     store.need(makes=True)
     checks.whole("workers", workers)

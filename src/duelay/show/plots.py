@@ -47,9 +47,12 @@ def regret_figure(
 
     Parameters
     ----------
-    results : of `duelay.simulate`, at least one.
-    labels : one for each result; the policies if None.
-    band : ``"sd"`` for one standard deviation, ``"mean"`` for a 95 % interval of the mean.
+    results : sequence of Result
+        The results of `duelay.simulate`, at least one.
+    labels : sequence of str, optional
+        A label for each result; None takes the policies.
+    band : str
+        ``"sd"`` for one standard deviation, ``"mean"`` for a 95 % interval of the mean.
 
     Returns
     -------
@@ -80,8 +83,10 @@ def draw_regret(
 
     Parameters
     ----------
-    axes : the axes to draw on.
-    results, labels, band : as in `regret_figure`.
+    axes : matplotlib.axes.Axes
+        The axes to draw on.
+    results, labels, band : sequence of Result, sequence of str, str
+        See `regret_figure`.
     """
     labels = [short(label) for label in labels or [result.label for result in results]]
     if len(labels) != len(results):
@@ -156,7 +161,22 @@ def draw_stops(axes: Axes, results: Sequence[Result], labels: Sequence[str]) -> 
 
 
 def draw_result(axes: Axes | None, result: Result, band: str = "sd") -> Axes:
-    """Draw the mean regret and band of one result; on new axes if `axes` is None."""
+    """Draw the mean regret of one result, with its band.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes or None
+        The axes to draw on; None makes a figure.
+    result : Result
+        The result of a simulation.
+    band : str
+        The kind of band; see `regret_figure`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+    """
     axes = new_axes(6.0, 3.8) if axes is None else axes
     draw_regret(axes, [result], band=band)
     axes.set_title(_title(result))
@@ -165,7 +185,20 @@ def draw_result(axes: Axes | None, result: Result, band: str = "sd") -> Axes:
 
 
 def draw_problem(axes: Axes | None, problem: Problem) -> Axes:
-    """Draw the preference matrix: blue where the row's arm wins, orange where it loses."""
+    """Draw the preference matrix: blue where the row's arm wins, orange where it loses.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes or None
+        The axes to draw on; None makes a figure.
+    problem : Problem
+        The preferences.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+    """
     winner = problem.winner if problem.has_winner else None
     axes = draw_matrix(axes, problem.matrix, problem.arms, winner)
     found = f"{problem.arms[winner]} wins" if winner is not None else "no Condorcet winner"

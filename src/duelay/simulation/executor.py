@@ -61,8 +61,10 @@ def streams(seed: int, run: int) -> tuple[np.random.Generator, np.random.Generat
 
     Parameters
     ----------
-    seed : the seed of the simulation.
-    run : the number of the run, from 0.
+    seed : int
+        The seed of the simulation.
+    run : int
+        The number of the run, from 0.
 
     Returns
     -------

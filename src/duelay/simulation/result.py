@@ -40,17 +40,28 @@ class Result:
 
     Parameters
     ----------
-    problem, policy, delay, horizon, seed, setting : the arguments of `simulate`.
-    t : (checkpoints,), the ticks at which regret was recorded.
-    regret : (runs, checkpoints), R(t) of Equation 1.
-    final : (runs,), R(horizon).
-    leader : (runs,), the arm that leads in the end; -1 if it is unknown, -2 if no answer came.
-    plays : (runs, K, K), duels by first and second.
-    pairs : (checkpoints, K, K), plays by then, all runs together; with ``Setting(pairs=True)``.
-    seconds : time spent in the loop by all runs together, without compilation.
-    stopped : (runs,), duels until a winner was declared; horizon + 1 if none was.
-    nobody : (runs,), with `stop`, whether `Decide` was sure that no arm beats all others.
-    paths : with `stop` and `Decide`, how the evidence grew in each run.
+    problem, policy, delay, horizon, seed, setting : object
+        The arguments of `simulate`.
+    t : ndarray of int
+        (checkpoints,), the ticks at which regret was recorded.
+    regret : ndarray of float
+        (runs, checkpoints), R(t) of Equation 1.
+    final : ndarray of float
+        (runs,), R(horizon).
+    leader : ndarray of int
+        (runs,), the arm that leads in the end; -1 if it is unknown, -2 if no answer came.
+    plays : ndarray of int
+        (runs, K, K), duels by first and second.
+    pairs : ndarray of int or None
+        (checkpoints, K, K), plays by then, all runs together; with ``Setting(pairs=True)``.
+    seconds : float
+        Time spent in the loop by all runs together, without compilation.
+    stopped : ndarray of int, optional
+        (runs,), duels until a winner was declared; horizon + 1 if none was.
+    nobody : ndarray of bool, optional
+        (runs,), with `stop`, whether `Decide` was sure that no arm beats all others.
+    paths : tuple of Evidence
+        The growth of the evidence in each run, with `stop` and `Decide`.
     """
 
     problem: Problem
@@ -96,8 +107,9 @@ class Result:
 
         Parameters
         ----------
-        kind : ``"sd"`` for one standard deviation of the runs; ``"mean"`` for half of a 95 %
-            interval of their mean.
+        kind : str
+            ``"sd"`` for one standard deviation of the runs; ``"mean"`` for half of a 95 % interval
+            of their mean.
 
         Returns
         -------
@@ -178,8 +190,10 @@ class Result:
 
         Parameters
         ----------
-        ax : where to draw; None makes a figure.
-        band : the kind of band, see `band`.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; None makes a figure.
+        band : str
+            The kind of band, see `band`.
 
         Returns
         -------
@@ -272,9 +286,12 @@ def write_csv(
 
     Parameters
     ----------
-    results : of one or several simulations.
-    path : of the file, which is written completely or not at all.
-    labels : the names of the results; None takes each one's own `label`.
+    results : sequence of Result
+        The results of one or several simulations.
+    path : str or Path
+        The path of the file, which is written completely or not at all.
+    labels : sequence of str, optional
+        The names of the results; None takes each one's own `label`.
 
     Raises
     ------

@@ -30,26 +30,38 @@ class Setting:
 
     Parameters
     ----------
-    target : the winner that regret is measured against: ``"condorcet"`` (Equation 1),
-        ``"copeland"`` or ``"borda"``, whose regret is the mean of what the two arms lack to the
-        best score (`Problem.gaps_for`).
-    feedback : ``"conversions"``, where silence looks like a win for the second; or ``"votes"``,
-        where both outcomes are reported, each with its delay, and silence is no answer (use a
-        `Never` law if some are never reported).
-    corrects_position : with votes, also take out what being shown first is worth.
-    stale : the age in ticks of the evidence that the policy sees, its own duels included.
-    batch : the number of duels asked at a time; answers arrive only between batches.
-    stop : end a run when its policy declares a winner: the policy's own `error`. `simulate` takes
-        it as an argument, too.
-    traffic : when duels come, such as ``"poisson:10s"`` (`duelay.traffic`); delays are then in
+    target : str
+        The winner that regret is measured against: ``"condorcet"`` (Equation 1), ``"copeland"`` or
+        ``"borda"``, whose regret is the mean of what the two arms lack to the best score
+        (`Problem.gaps_for`).
+    feedback : str
+        ``"conversions"``, where silence looks like a win for the second; or ``"votes"``, where both
+        outcomes are reported, each with its delay, and silence is no answer (use a `Never` law if
+        some are never reported).
+    corrects_position : bool
+        Whether to remove the advantage of being shown first; for votes.
+    stale : int
+        The age in ticks of the evidence that the policy sees, its own duels included.
+    batch : int
+        The number of duels asked at a time; answers arrive only between batches.
+    stop : float, optional
+        End a run when its policy declares a winner: the policy's own `error`. `simulate` takes it
+        as an argument, too.
+    traffic : Traffic or str, optional
+        The times of the duels, such as ``"poisson:10s"`` (`duelay.traffic`); delays are then in
         time. None counts ticks. `simulate` takes it as an argument, too.
-    by_clock : with traffic, whether the policy goes by the clock. False plays a policy that counts
-        ticks: a duel is a tick, and an answer arrives at the next duel.
-    first_run : the number of the first run, if the runs are split into several simulations.
-    pairs : also record how often each pair has been played by each checkpoint.
-    progress : True draws a bar on standard error; None draws it only on a terminal and after two
-        seconds; a text is the label of such a bar.
-    cautious : warn where the policy cannot work well with this horizon.
+    by_clock : bool
+        Whether the policy goes by the clock, with traffic. False plays a policy that counts ticks:
+        a duel is a tick, and an answer arrives at the next duel.
+    first_run : int
+        The number of the first run, if the runs are split into several simulations.
+    pairs : bool
+        Whether to record how often each pair has been played by each checkpoint.
+    progress : bool or str, optional
+        True draws a bar on standard error; None draws it only on a terminal and after two seconds;
+        a text is the label of such a bar.
+    cautious : bool
+        Whether to warn if the policy cannot work well with this horizon.
 
     Examples
     --------
@@ -96,7 +108,8 @@ class Setting:
             if getattr(self, name) != getattr(Setting, name):
                 raise InvalidValueError(
                     f"{name} does not fit traffic: it counts {unit}, and traffic is in time; leave "
-                    f"one of the two out"
+                    f"one of the two out",
+                    argument=name,
                 )
 
     @property

@@ -48,24 +48,36 @@ def simulate(
 
     Parameters
     ----------
-    problem : the preferences. It needs a Condorcet winner, unless regret has another target.
-    policy : a policy, or any object whose ``start(arms, seed)`` returns a player.
-    delay : the true delay law. It does not change what the policy assumes: `RUCBDelay()` assumes
+    problem : Problem
+        The preferences. It needs a Condorcet winner, unless regret has another target.
+    policy : Policy or object
+        A policy, or any object whose ``start(arms, seed)`` returns a player.
+    delay : Law, ByPair or str
+        The true delay law. It does not change what the policy assumes: `RUCBDelay()` assumes
         geometric 0.01; write ``RUCBDelay(delay=law)`` for another law.
-    horizon : T, the number of duels in a run.
-    runs : the number of runs. Run r has generators of its own, made from `seed` and r. Results are
+    horizon : int
+        T, the number of duels in a run.
+    runs : int
+        The number of runs. Run r has generators of its own, made from `seed` and r. Results are
         therefore the same for any number of workers, and run r meets the same world under every
         policy.
-    seed : of all runs together, at least 0.
-    workers : threads; None for one a core. The loop is compiled and holds no lock.
-    checkpoints : how many ticks to record, evenly spaced, the last at the horizon; or which ones.
-    stop : end a run when its policy declares a winner: the policy's own `error`, such as 0.05 for
+    seed : int
+        The seed of all runs together, at least 0.
+    workers : int, optional
+        Threads; None for one a core. The loop is compiled and holds no lock.
+    checkpoints : int or sequence of int
+        The number of ticks to record, evenly spaced, the last at the horizon; or the ticks
+        themselves.
+    stop : float, optional
+        End a run when its policy declares a winner: the policy's own `error`, such as 0.05 for
         `Decide()`. `Result.stopped` then has the number of duels asked. The problem need not have a
         winner.
-    traffic : when duels come, such as ``"poisson:10s"`` (`duelay.traffic`). Delays are then in
+    traffic : Traffic or str, optional
+        The times of the duels, such as ``"poisson:10s"`` (`duelay.traffic`). Delays are then in
         time, and the policy goes by the clock; horizon and checkpoints still count duels. Without
         it one duel is one tick.
-    setting : the regret's target, how answers arrive, and how runs are executed: a `Setting`.
+    setting : Setting
+        The regret's target, how answers arrive, and how runs are executed: a `Setting`.
 
     Returns
     -------
@@ -91,12 +103,15 @@ def simulate(
         raise InvalidValueError(f"setting must be a duelay.Setting, got {setting!r}")
     if stop is not None:
         if setting.stop not in (None, stop):
-            raise InvalidValueError(f"stop must be given once, got {stop!r} and {setting.stop!r}")
+            raise InvalidValueError(
+                f"stop must be given once, got {stop!r} and {setting.stop!r}", argument="stop"
+            )
         setting = dataclasses.replace(setting, stop=stop)
     if traffic is not None:
         if setting.traffic not in (None, check_traffic(traffic)):
             raise InvalidValueError(
-                f"traffic must be given once, got {traffic} and {setting.traffic}"
+                f"traffic must be given once, got {traffic} and {setting.traffic}",
+                argument="traffic",
             )
         setting = dataclasses.replace(setting, traffic=traffic)
     check_problem(problem)
@@ -205,7 +220,8 @@ def check_units(delay: Delay, setting: Setting) -> None:
     elif not delay.in_time:
         raise InvalidValueError(
             f"delay {delay} is in ticks, and traffic is in time: write a law in time, such as "
-            f"'exponential:2h' or 'never:0.2,(log-normal:10m,1)'"
+            f"'exponential:2h' or 'never:0.2,(log-normal:10m,1)'",
+            argument="delay",
         )
 
 
@@ -217,27 +233,30 @@ def check_fits(policy: Any, setting: Setting, n_arms: int = 2) -> None:
         check_clock(policy, has_clock=False)
     if setting.feedback == "votes" and getattr(policy, "counts_only", False):
         raise InvalidValueError(
-            "feedback must be conversions for a policy that hears counts, got 'votes'"
+            "feedback must be conversions for a policy that hears counts, got 'votes'",
+            argument="feedback",
         )
     if setting.stale and not isinstance(policy, CompiledPolicy):
         raise InvalidValueError(
-            "stale needs a compiled policy: a player knows of its duels at once"
+            "stale needs a compiled policy: a player knows of its duels at once", argument="stale"
         )
     error = getattr(policy, "error", None) if isinstance(policy, CompiledPolicy) else None
     if setting.stop is None:
         return
     if setting.target == "borda":
         raise InvalidValueError(
-            "stop does not fit target borda: there is no stopping rule for it yet"
+            "stop does not fit target borda: there is no stopping rule for it yet", argument="stop"
         )
     if error is None:
         raise InvalidValueError(
-            f"stop needs a policy that declares a winner, such as decide, got {policy}"
+            f"stop needs a policy that declares a winner, such as decide, got {policy}",
+            argument="stop",
         )
     if setting.stop != error:
         raise InvalidValueError(
             f"stop must be the policy's own error, {error:g} of {policy}, got {setting.stop:g}"
-            + _instead(policy, setting.stop)
+            + _instead(policy, setting.stop),
+            argument="stop",
         )
 
 
@@ -259,7 +278,8 @@ def _check_traffic(policy: Any, setting: Setting, n_arms: int) -> None:
     """Refuse a policy that cannot be played as traffic brings its duels."""
     if getattr(policy, "counts_only", False):
         raise InvalidValueError(
-            f"traffic does not fit {policy}, which hears counts: whose answers they are is not said"
+            f"traffic does not fit {policy}, which hears counts without the duels they belong to",
+            argument="traffic",
         )
     if isinstance(policy, Policy):
         refuse_rounds("traffic", policy)
@@ -269,7 +289,8 @@ def _check_traffic(policy: Any, setting: Setting, n_arms: int) -> None:
     elif setting.by_clock and "clock" not in inspect.signature(policy.start).parameters:
         raise InvalidValueError(
             f"traffic needs a policy whose start takes clock='wall', or by_clock=False in the "
-            f"setting, got {policy}"
+            f"setting, got {policy}",
+            argument="traffic",
         )
 
 
@@ -287,6 +308,8 @@ def _checkpoints(checkpoints: int | Sequence[int], horizon: int) -> NDArray[np.i
     ticks = np.array([checks.whole("checkpoints", tick) for tick in checkpoints])  # type: ignore[union-attr]
     if not len(ticks) or (np.diff(ticks) <= 0).any() or ticks[-1] > horizon:
         raise InvalidValueError(
-            f"checkpoints must be rising ticks from 1 to the horizon {horizon}, got {checkpoints!r}"
+            f"checkpoints must be rising ticks from 1 to the horizon {horizon}, got "
+            f"{checkpoints!r}",
+            argument="checkpoints",
         )
     return ticks.astype(np.int64)

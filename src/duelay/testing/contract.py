@@ -77,7 +77,30 @@ def compiled_duels(
     run: int = 0,
     setting: Setting = Setting(),  # noqa: B008, it is frozen
 ) -> list[tuple[int, int]]:
-    """Return the duels of one run of a compiled policy, played by the simulator's loop."""
+    """Return the duels of one run of a compiled policy, played by the simulator's loop.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy.
+    problem : Problem
+        The preferences.
+    delay : Law or ByPair
+        The true delay law.
+    horizon : int
+        The number of duels.
+    seed : int
+        The seed of the simulation.
+    run : int
+        The number of the run, from 0.
+    setting : Setting
+        How answers arrive.
+
+    Returns
+    -------
+    list of tuple of int
+        The first arm and the second of each duel.
+    """
     recorder = _recorder(problem, horizon, setting)
     job = _job(policy, problem, delay, horizon, seed, setting)
     return _one_by_one(job.compiled_run(recorder, run)[2], recorder, horizon)

@@ -42,10 +42,13 @@ def bayes_optimal_regret(
 
     Parameters
     ----------
-    problems : of equally many arms. A single problem has the answer 0, since the policy then knows
-        the winner: give the same problem under its other names, too.
-    horizon : T: for two arms some ten thousand at most, for three a dozen, for four eight.
-    weights : the probabilities of the problems; None makes all equally likely.
+    problems : sequence of Problem
+        Problems with the same number of arms. A single problem has the answer 0, since the policy
+        then knows the winner: give the same problem under its other names, too.
+    horizon : int
+        T: for two arms some ten thousand at most, for three a dozen, for four eight.
+    weights : array_like, optional
+        The probabilities of the problems; None makes all equally likely.
 
     Returns
     -------

@@ -33,10 +33,14 @@ def radius(n: ArrayLike, n_tilde: ArrayLike, t: float, alpha: float = 1.0) -> An
 
     Parameters
     ----------
-    n : N_ij, the duels of a pair; a number or an array.
-    n_tilde : N~_ij, the answers expected by now, as many as `n`.
-    t : the tick, at least 1.
-    alpha : width of the bounds.
+    n : array_like
+        N_ij, the duels of a pair; a number or an array.
+    n_tilde : array_like
+        N~_ij, the answers expected by now, as many as `n`.
+    t : float
+        The tick, at least 1.
+    alpha : float
+        The width of the bounds.
 
     Returns
     -------
@@ -58,8 +62,10 @@ def coverage(t: float, alpha: float = 1.0) -> float:
 
     Parameters
     ----------
-    t : the tick, at least 1.
-    alpha : width of the bounds.
+    t : float
+        The tick, at least 1.
+    alpha : float
+        The width of the bounds.
 
     Returns
     -------
@@ -75,10 +81,14 @@ def burn_in(delta: float, *, n_arms: int, window: int, alpha: float = 1.0) -> fl
 
     Parameters
     ----------
-    delta : the probability of error.
-    n_arms : K.
-    window : M.
-    alpha : width of the bounds.
+    delta : float
+        The probability of error.
+    n_arms : int
+        The number of arms, K.
+    window : int
+        The window M, in ticks.
+    alpha : float
+        The width of the bounds.
 
     Returns
     -------
@@ -110,13 +120,19 @@ def comparisons_bound(
 
     Parameters
     ----------
-    problem : the preferences.
-    delay : the delay law, in ticks.
-    window : M.
-    t : the tick.
-    alpha : width of the bounds, above 1/2.
-    discount : ``"first"`` divides by tau_1; ``"window"`` by tau_M / (M + 1), the appendix's
-        replacement, which requires that every pair has been played before the window began.
+    problem : Problem
+        The preferences.
+    delay : Law or ByPair
+        The delay law, in ticks.
+    window : int
+        The window M, in ticks.
+    t : float
+        The tick.
+    alpha : float
+        The width of the bounds, above 1/2.
+    discount : str
+        ``"first"`` divides by tau_1; ``"window"`` by tau_M / (M + 1), the appendix's replacement,
+        which requires that every pair has been played before the window began.
 
     Returns
     -------
@@ -153,13 +169,20 @@ def high_probability_bound(
 
     Parameters
     ----------
-    problem : the preferences.
-    delay : the delay law, in ticks.
-    window : M.
-    horizon : T.
-    delta : the probability of error.
-    alpha : width of the bounds, at least 1.
-    discount : see `comparisons_bound`.
+    problem : Problem
+        The preferences.
+    delay : Law or ByPair
+        The delay law, in ticks.
+    window : int
+        The window M, in ticks.
+    horizon : int
+        The horizon T.
+    delta : float
+        The probability of error.
+    alpha : float
+        The width of the bounds, at least 1.
+    discount : str
+        See `comparisons_bound`.
 
     Returns
     -------
@@ -189,12 +212,18 @@ def expected_bound(
 
     Parameters
     ----------
-    problem : the preferences.
-    delay : the delay law, in ticks.
-    window : M.
-    horizon : T.
-    alpha : width of the bounds, at least 1.
-    discount : see `comparisons_bound`.
+    problem : Problem
+        The preferences.
+    delay : Law or ByPair
+        The delay law, in ticks.
+    window : int
+        The window M, in ticks.
+    horizon : int
+        The horizon T.
+    alpha : float
+        The width of the bounds, at least 1.
+    discount : str
+        See `comparisons_bound`.
 
     Returns
     -------
@@ -268,10 +297,14 @@ def mrr_schedule(
 
     Parameters
     ----------
-    horizon : T.
-    mean_delay : E[D], finite.
-    feedback : ``"conversions"`` or ``"counts"``.
-    constants : C_1, C_2 and C_3 of Equation 6, for conversions.
+    horizon : int
+        The horizon T.
+    mean_delay : float
+        The mean delay E[D], which must be finite.
+    feedback : str
+        ``"conversions"`` or ``"counts"``.
+    constants : tuple of float, optional
+        C_1, C_2 and C_3 of Equation 6, for conversions.
 
     Returns
     -------
@@ -339,10 +372,14 @@ def mrr_bound(
 
     Parameters
     ----------
-    problem : the preferences.
-    horizon : T.
-    mean_delay : E[D].
-    feedback : ``"conversions"``; or ``"counts"`` for the theorem of Appendix C.
+    problem : Problem
+        The preferences.
+    horizon : int
+        The horizon T.
+    mean_delay : float
+        The mean delay E[D].
+    feedback : str
+        ``"conversions"``; or ``"counts"`` for the theorem of Appendix C.
 
     Returns
     -------
@@ -393,9 +430,12 @@ def minimax_lower_bound(n_arms: int, horizon: int, tau_window: float = 1.0) -> f
 
     Parameters
     ----------
-    n_arms : K.
-    horizon : T.
-    tau_window : tau_M, the share of conversions that arrive within the window.
+    n_arms : int
+        The number of arms, K.
+    horizon : int
+        The horizon T.
+    tau_window : float
+        tau_M, the share of conversions that arrive within the window.
 
     Returns
     -------
@@ -418,9 +458,12 @@ def lower_bound_instances(n_arms: int, gap: float, k: int = 1) -> tuple[Problem,
 
     Parameters
     ----------
-    n_arms : K.
-    gap : at most 1/8.
-    k : the winner of the second problem, any arm but 0.
+    n_arms : int
+        The number of arms, K.
+    gap : float
+        At most 1/8.
+    k : int
+        The winner of the second problem, any arm but 0.
 
     Returns
     -------
@@ -449,10 +492,14 @@ def asymptotic_lower_bound(
 
     Parameters
     ----------
-    problem : the preferences.
-    horizon : T.
-    tau_window : tau_M.
-    order : ``"champion"`` or ``"coin"``, see `information`.
+    problem : Problem
+        The preferences.
+    horizon : int
+        The horizon T.
+    tau_window : float
+        tau_M, the share of conversions that arrive within the window.
+    order : str
+        ``"champion"`` or ``"coin"``, see `information`.
 
     Returns
     -------
@@ -484,8 +531,10 @@ def declaration_lower_bound(problem: Problem, error: float = 0.05) -> float:
 
     Parameters
     ----------
-    problem : the preferences.
-    error : the probability that a wrong winner is declared.
+    problem : Problem
+        The preferences.
+    error : float
+        The probability that a wrong winner is declared.
 
     Returns
     -------
@@ -510,9 +559,12 @@ def fixed_sample(problem: Problem, error: float = 0.05, power: float = 0.95) -> 
 
     Parameters
     ----------
-    problem : the preferences.
-    error : the probability of a wrong winner.
-    power : the probability that the winner is found.
+    problem : Problem
+        The preferences.
+    error : float
+        The probability of a wrong winner.
+    power : float
+        The probability that the winner is found.
 
     Returns
     -------
@@ -535,10 +587,13 @@ def information(mu: float, tau_window: float = 1.0, order: str = "champion") -> 
 
     Parameters
     ----------
-    mu : P(i beats j).
-    tau_window : tau_M.
-    order : ``"champion"`` for the better order, the larger of d(mu tau_M, tau_M / 2) and
-        d((1 - mu) tau_M, tau_M / 2); ``"coin"`` for their mean.
+    mu : float
+        P(i beats j).
+    tau_window : float
+        tau_M, the share of conversions that arrive within the window.
+    order : str
+        ``"champion"`` for the better order, the larger of d(mu tau_M, tau_M / 2) and d((1 - mu)
+        tau_M, tau_M / 2); ``"coin"`` for their mean.
 
     Returns
     -------
@@ -560,8 +615,10 @@ def coin_mean(mu: float, tau: float) -> float:
 
     Parameters
     ----------
-    mu : P(i beats j).
-    tau : the share of conversions that have arrived by now.
+    mu : float
+        P(i beats j).
+    tau : float
+        The share of conversions that have arrived by now.
 
     Returns
     -------
@@ -577,7 +634,8 @@ def kl(p: float, q: float) -> float:
 
     Parameters
     ----------
-    p, q : probabilities.
+    p, q : float
+        Probabilities.
 
     Returns
     -------

@@ -48,9 +48,12 @@ def finite_lower_bound(problem: Problem, horizon: int, *, tau_window: float = 1.
 
     Parameters
     ----------
-    problem : the preferences.
-    horizon : T. Beyond 10^8 the bound of 10^8 is returned, since regret never falls.
-    tau_window : tau_M, the share of conversions that ever arrive; d is then that of tau_M mu.
+    problem : Problem
+        The preferences.
+    horizon : int
+        T. Beyond 10^8 the bound of 10^8 is returned, since regret never falls.
+    tau_window : float
+        tau_M, the share of conversions that ever arrive; d is then that of tau_M mu.
 
     Returns
     -------

@@ -77,7 +77,22 @@ def expected_at_last(assumed: Any, plays: Integers, i: int, j: int) -> float:
 
 @generic
 def evidence(assumed: Any, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
-    """Return N_ij, N~_ij and S_ij (Equations 2 and 3)."""
+    """Return N_ij, N~_ij and S_ij (Equations 2 and 3).
+
+    Parameters
+    ----------
+    assumed : NamedTuple
+        What the ledger assumes about the delay.
+    plays, conversions : ndarray of int
+        (K, K), the counts of the ledger.
+    i, j : int
+        The pair.
+
+    Returns
+    -------
+    tuple of float
+        N_ij, N~_ij and S_ij.
+    """
     raise TypeError(f"no ledger keeps {type(assumed).__name__}")
 
 

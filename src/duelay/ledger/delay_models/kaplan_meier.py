@@ -1,7 +1,7 @@
 """Learn the delay law from answers as 2 (1 - KM), KM being the Kaplan-Meier survival curve.
 
 Over duels of two arms whose order a coin decides, P(heard by age a) = tau(a) / 2, since mu_ij +
-mu_ji = 1: whoever is shown first wins half of the time, whatever the preferences and however the
+mu_ji = 1: the arm shown first wins half of the time, whatever the preferences and however the
 pairs are chosen. A duel is observed up to its age and no further (right-censored); the Kaplan-Meier
 curve of them all is therefore 1 - tau / 2, the never-answered share included.
 

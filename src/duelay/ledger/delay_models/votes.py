@@ -1,6 +1,6 @@
 """Votes: both outcomes are reported, and silence is just no answer.
 
-Only answered duels count, whoever won; a tie is half a win for either. Nothing needs to be known
+Only answered duels count; a tie is half a win for either arm. Nothing needs to be known
 about the delays, since votes for one arm are as late as votes for the other.
 
 Being shown first may help any arm. With `corrects_position` this bonus is estimated and taken

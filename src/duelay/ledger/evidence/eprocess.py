@@ -15,9 +15,9 @@ with kappa = F^ / (2 - F^) and F^ an estimate of F, fixed before. Where mu_ij <=
 non-negative supermartingale. So it ever reaches 1 / error with probability `error` at most (Ville's
 inequality); docs/theory.md has the proof.
 
-A duel is settled once: by its conversion, or by silence at age W. Nobody looks at the order of a
-duel before it is settled: a choice that looked at it would tell what the coin showed. And nobody
-looks at the evidence before all news of a tick is booked.
+A duel is settled once: by its conversion, or by silence at age W. The order of a
+duel is not read before it is settled: a choice that read it would reveal the coin. The
+evidence is not read before all answers of a tick are recorded.
 
 With votes there is no silence to bet on. A vote for i counts 1 + 2 g, a vote for j 1 - 2 g, a tie
 1. Several votes of one visitor count once: with x their mean for i, 1 + 2 g (2 x - 1).

@@ -9,7 +9,7 @@ a with probability 1 - mu tau(a). So its silence is evidence for the second arm:
 and 1 - 2 kappa(a) g for the first. When the conversion comes, this bet is taken back, and the
 conversion counts 1 + 2 g as ever. The product is the likelihood of all that was heard, each duel
 censored at its age. It is a martingale at mu = 1/2 for any order of the two arms, however the pairs
-are chosen. Nobody may look at it before the silence of *every* open duel is booked up to the same
+are chosen. It must not be read before the silence of *every* open duel is booked up to the same
 moment. That is done 32 times within W. Here W is the age by which almost all answers have come; a
 silence of age W and more stays as it is.
 

@@ -49,7 +49,18 @@ def mix(log_weight: Floats, wealth: Floats) -> float:
 
 @kernel
 def divergence(p: float) -> float:
-    """d(p, 1/2), the relative entropy of two coins."""
+    """Return d(p, 1/2), the relative entropy of two coins.
+
+    Parameters
+    ----------
+    p : float
+        The probability of the first coin.
+
+    Returns
+    -------
+    float
+        The relative entropy, in nats.
+    """
     return less_entropy(p, 1.0 - p)
 
 
@@ -139,7 +150,7 @@ def reject(eprocess: Any, j: int, t: int) -> None:
 
 @kernel
 def declare(eprocess: Any, i: int, t: int) -> None:
-    """Declare i the winner at tick t, unless somebody is declared already."""
+    """Declare i the winner at tick t, unless an arm is declared already."""
     if eprocess.winner[0] == NOBODY:
         eprocess.winner[0] = i
         eprocess.declared[0] = t - 1

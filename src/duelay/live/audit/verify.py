@@ -30,10 +30,28 @@ def verify(
     name: str | None = None,
     progress: Callable[[int], None] = lambda n: None,
 ) -> tuple[str, ...]:
-    """Recount the experiments of a store, or one of them; return what differs, in sentences.
+    """Recount the experiments of a store, and compare the result with the stored counts.
 
-    It reads one moment of the store, while others go on writing. `progress` is told how many duels
-    have been recounted.
+    The recount reads one moment of the store, while other processes go on writing.
+
+    Parameters
+    ----------
+    store : Store, str or Path
+        The store, or its address.
+    name : str, optional
+        The name of an experiment; None for all.
+    progress : callable
+        A function that is called with the number of duels that have been recounted.
+
+    Returns
+    -------
+    tuple of str
+        A sentence for each difference.
+
+    Raises
+    ------
+    UnknownExperimentError
+        If the store has no experiment of this name.
     """
     store = open_store(store)
     store.need()

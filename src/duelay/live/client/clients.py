@@ -294,14 +294,42 @@ class AsyncExperiment(Calls):
 
 
 def connect(url: str, key: str | None = None, *, patience: float = PATIENCE) -> Service:
-    """Return the service at an address; `key` is one of its bearer keys.
+    """Connect to a service: ``connect("http://127.0.0.1:8000").open("buttons")``.
 
-    ``connect("http://127.0.0.1:8000").open("buttons")`` has the calls of `Experiment`. A call is
-    tried again for `patience` seconds where the service does not answer.
+    The experiment that it opens has the methods of `Experiment`.
+
+    Parameters
+    ----------
+    url : str
+        The address of the service.
+    key : str, optional
+        A key of the service.
+    patience : float
+        The seconds for which a call is repeated while the service does not answer.
+
+    Returns
+    -------
+    Service
+        The service.
     """
     return Service(url, key, patience=patience)
 
 
 def connect_async(url: str, key: str | None = None, *, patience: float = PATIENCE) -> AsyncService:
-    """Return the service at an address; its calls are awaited."""
+    """Connect to a service as `connect` does; the methods of the result are coroutines.
+
+    Parameters
+    ----------
+    url : str
+        The address of the service.
+    key : str, optional
+        A key of the service.
+    patience : float
+        The seconds for which a call is repeated while the service does not answer.
+
+    Returns
+    -------
+    AsyncService
+        The service.
+    """
     return AsyncService(url, key, patience=patience)

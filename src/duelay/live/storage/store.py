@@ -1,7 +1,7 @@
 """A store: a database that many processes share. SQLite in a file, or PostgreSQL.
 
 With SQLite one process writes at a time, whatever it writes; with PostgreSQL one process an
-experiment. Whoever writes sees all that was written before. A commit is on the disk when it is
+experiment. A writer sees all that was written before. A commit is on the disk when it is
 done: SQLite has a write-ahead log and `synchronous=FULL`.
 """
 
@@ -44,7 +44,13 @@ _BUSY = ("database is locked", "database table is locked", "database is busy")
 
 
 class Store:
-    """A database with experiments. Threads may share one; a forked process opens it again."""
+    """A database with experiments. Threads may share one; a forked process opens it again.
+
+    Parameters
+    ----------
+    url : str or Path
+        The address, such as ``"sqlite:///duels.db"``, or the path of an SQLite file.
+    """
 
     def __init__(self, url: str | Path) -> None:
         self.url = _check_url(url)
@@ -84,7 +90,7 @@ class Store:
         """In a child process: leave the connections to the parent.
 
         SQLite keeps its locks for a whole process. A child that was forked in the middle of a write
-        has a copy of that lock, and nobody ever releases it.
+        has a copy of that lock, which is never released.
         """
         if self._engine is not None:
             self._engine.dispose(close=False)
@@ -103,10 +109,14 @@ class Store:
 
     @contextlib.contextmanager
     def writing(self, patience: float = _PATIENCE) -> Iterator[Connection]:
-        """Give a connection that writes; committed at the end, or not at all.
+        """Return a context with a connection that writes; it commits at the end, or not at all.
 
-        With SQLite no other process writes meanwhile; one that is writing is waited for, `patience`
-        seconds at most.
+        With SQLite only one process writes at a time.
+
+        Parameters
+        ----------
+        patience : float
+            The seconds to wait for another process that writes to SQLite.
         """
         self._check_file()
         if self._is_torn:
@@ -159,7 +169,18 @@ class Store:
             raise StoreError(self.explain(error)) from error
 
     def explain(self, error: SQLAlchemyError) -> str:
-        """Say what an error of the database means, and what to do."""
+        """Explain an error of the database, and what to do about it.
+
+        Parameters
+        ----------
+        error : sqlalchemy.exc.SQLAlchemyError
+            The error.
+
+        Returns
+        -------
+        str
+            A sentence.
+        """
         cause = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
         words, does = cause.lower(), "check that it is there and can be written"
         if "disk is full" in words or "no space left" in words or "disk i/o" in words:
@@ -209,7 +230,18 @@ class Store:
         return before, _head()
 
     def need(self, *, makes: bool = False) -> None:
-        """Check that it has the tables of this version; with `makes`, make them if it has none."""
+        """Check that the database has the tables of this version.
+
+        Parameters
+        ----------
+        makes : bool
+            Whether to make the tables if there are none.
+
+        Raises
+        ------
+        StoreError
+            If tables are missing, or of another version.
+        """
         found, wanted = self.revision(), _head()
         self._check_known(found)
         if found is None and makes:
@@ -244,7 +276,7 @@ def open_store(store: Store | str | Path) -> Store:
 
 
 def is_busy(error: SQLAlchemyError) -> bool:
-    """Whether somebody else is writing, so that it helps to wait a little."""
+    """Whether another process is writing, so that waiting helps."""
     return any(words in str(error).lower() for words in _BUSY)
 
 

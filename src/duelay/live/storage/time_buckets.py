@@ -4,7 +4,7 @@ Bucket b of an experiment covers `width` microseconds from created + b width on.
 128. Where a moment lies beyond the last bucket, the width doubles until it does not: so the width
 depends on nothing but the latest time known. A row has the minute at which its bucket begins. So
 rows of narrower buckets stay valid when the width doubles: readers add them up. The rows of pairs
-are merged little by little, so that nobody waits.
+are merged little by little, so that no caller waits.
 
 A duel is counted in the bucket in which it was asked, an answer in the one in which it was told.
 An arm against itself is shown twice: the arms of a bucket add up to twice its duels.

@@ -14,15 +14,26 @@ from duelay.live.writes.group_commit import Request
 
 
 class LiveDuel(NamedTuple):
-    """Two arms to be shown together, by their names; or the declared winner alone.
+    """Two arms to show together, by their names; or the declared winner alone.
 
-    With a `winner` and no `id` there is nothing to tell: show the winner.
+    If `id` is None, there is nothing to tell: show the winner.
+
+    Attributes
+    ----------
+    id : str or None
+        The id of the duel.
+    first, second : str or None
+        The names of the two arms.
+    settled : bool
+        Whether a winner is declared.
+    winner : str or None
+        The name of the winner.
     """
 
     id: str | None
     first: str | None
     second: str | None
-    settled: bool = False  # whether a winner is declared
+    settled: bool = False
     winner: str | None = None
 
 

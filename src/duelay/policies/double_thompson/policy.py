@@ -31,19 +31,25 @@ class DoubleThompson(AnyLedgerPolicy):
 
     Parameters
     ----------
-    delay : the law that is assumed; None, the default, takes a silent duel for a lost one;
-        ``"learn"`` learns it from duels of two arms (`duelay.learned`), by coin or in turns;
+    delay : Law, ByPair or str, optional
+        The law that is assumed; None, the default, takes a silent duel for a lost one; ``"learn"``
+        learns it from duels of two arms (`duelay.learned`), by coin or in turns;
         ``"learn-from-self-duels"`` learns it from self-duels alone, which must really be shown.
-    order : ``"coin"``, ``"alternate"`` (each pair in turns, begun by a coin) or ``"champion"`` (the
+    order : str
+        ``"coin"``, ``"alternate"`` (each pair in turns, begun by a coin) or ``"champion"`` (the
         first arm of the rule first).
-    window : ticks after which a conversion is no longer counted; None for no limit, or, where the
-        law is learned, 10,000 ticks.
-    alpha : width of the bounds; above 1/2. The authors' choice: 0.51.
-    ties : ``"random"``, or ``"regret"`` for D-TS+: arms that tie for the first place are told apart
-        by the regret that the sample promises.
-    self_duels : False for always two different arms, if an arm cannot be shown alone or twice. The
-        strongest rival then takes the second place, and regret grows for ever, by half the rival's
-        gap a duel.
+    window : int, optional
+        Ticks after which a conversion is no longer counted; None for no limit, or, where the law is
+        learned, 10,000 ticks.
+    alpha : float
+        The width of the bounds; above 1/2. The authors' choice: 0.51.
+    ties : str
+        ``"random"``, or ``"regret"`` for D-TS+: arms that tie for the first place are told apart by
+        the regret that the sample promises.
+    self_duels : bool
+        False for always two different arms, if an arm cannot be shown alone or twice. The strongest
+        rival then takes the second place, and regret grows for ever, by half the rival's gap a
+        duel.
 
     Examples
     --------

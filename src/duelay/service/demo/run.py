@@ -94,10 +94,24 @@ def demonstrate(
     say: Callable[[str], Any] = print,
     scenes: Sequence[Scene] = SCENES,
 ) -> None:
-    """Serve made-up experiments for some minutes, or until Ctrl-C; nothing is left behind.
+    """Serve simulated experiments for some minutes, or until Ctrl-C; nothing is left behind.
 
-    `port` is 8123, or another one where that is taken; 0 is any that is free. `say` is told where
-    the page is, and what there is to see. Only the main thread of a process may do it.
+    Only the main thread of a process may call this.
+
+    Parameters
+    ----------
+    minutes : float
+        The minutes until it ends.
+    port : int, optional
+        The port; 0 for any port that is free. None takes 8123, or another port if that is taken.
+    seed : int
+        The seed of the simulated visitors.
+    opens : bool
+        Whether to open the page in a browser.
+    say : callable
+        A function that is called with each line about the address and the experiments.
+    scenes : sequence of Scene
+        The experiments.
     """
     minutes = checks.number("minutes", minutes, above=0)
     remove_left()
@@ -269,7 +283,7 @@ class _Crowd:
         return not self._server.should_exit
 
     def _make_up(self) -> None:
-        """Make the experiments, with what has happened before somebody looks."""
+        """Make the experiments, with a past."""
         with contextlib.closing(Store(self._url)) as store:
             made = [
                 Experiment.create(

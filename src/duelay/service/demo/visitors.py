@@ -82,7 +82,7 @@ SCENES = (
 
 
 class Visitors:
-    """The people of a scene, one event after the other: somebody comes, or somebody answers."""
+    """The people of a scene, one event after the other: a visitor comes, or answers."""
 
     def __init__(self, scene: Scene, start: float, seed: Any = None) -> None:
         self.scene, self._start = scene, start

@@ -257,7 +257,10 @@ async def make_key(browser: BrowserRequest) -> Response:
              text.splitlines() if name.strip()]  # fmt: skip
     scopes = browser.form.get("scopes", [])
     if browser.key is ANYBODY and ("administer" not in scopes or names):
-        words = "the first key must administer all experiments: from then on nobody else could"
+        words = (
+            "the first key must administer all experiments, since from then on only a key can "
+            "administer them"
+        )
         return await _keys(browser, problem=words)
     context = browser.context
     try:
@@ -306,7 +309,7 @@ async def _keys(
 
 def _need_keys(browser: BrowserRequest) -> None:
     if not browser.may_keys:
-        raise RefusedError(403, "Keys are for whoever may administer all experiments.")
+        raise RefusedError(403, "Only a key that administers all experiments can manage keys.")
 
 
 # Signing in.
