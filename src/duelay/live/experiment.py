@@ -7,7 +7,7 @@ has the store. What `ask` and `tell` have returned is on the disk.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -261,7 +261,7 @@ class Experiment:
         if isinstance(answers, str):
             raise InvalidValueError(f"answers must be a list of ids or of tuples, got {answers!r}")
         tells = [self.make_tell(*(each if type(each) is tuple else (each,))) for each in answers]
-        self.submit(Batch(tells))
+        self.submit_all(tells)
         wrong = [tell for tell in tells if tell.error is not None]
         if wrong:
             raise type(wrong[0].error)(  # type: ignore[misc]
@@ -347,11 +347,6 @@ class Experiment:
         return self._writer.created
 
     @property
-    def writer(self) -> Writer:
-        """The writer of this process, for programs that commit requests in groups of their own."""
-        return self._writer
-
-    @property
     def state(self) -> ExperimentState | None:
         """The counters and the evidence as of this process's latest write; None before one."""
         return self._writer._state
@@ -391,6 +386,15 @@ class Experiment:
         request : an ask, a tell or another request.
         """
         return self._writer.submit(request)
+
+    def submit_all(self, requests: Sequence[Request]) -> None:
+        """Write requests in one transaction; answers among them are the news of one moment.
+
+        Parameters
+        ----------
+        requests : asks, tells and other requests. Each has its own `outcome()` afterwards.
+        """
+        self._writer.submit(Batch(requests))
 
     def settle(self) -> None:
         """Settle duels that are due, and evaluate the evidence."""

@@ -53,7 +53,7 @@ def make_app(
         yield
         await context.registry.call(webhook_sender.stop)
         await context.registry.call(context.checks.close)
-        for _, write_queue in context.registry.opened:
+        for _, write_queue in context.registry.write_queues:
             await write_queue.finish()
         context.registry.close()
 

@@ -3,18 +3,70 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from duelay.live import Experiment
 from duelay.live.storage.store import Store
-from duelay.service.write_queue import WriteQueue
+from duelay.live.writes.group_commit import MOST, Request
 
 R = TypeVar("R")
 _MAX_DUELS = 100_000  # ids of duels whose experiment is known without asking the store
 _THREADS = 8
+_MAX_SIZES = 10_000  # sizes of commits that are kept for /metrics
+
+
+class WriteQueue:
+    """What a server writes to one experiment, many requests in each transaction.
+
+    It does for tasks of an event loop what `duelay.live.writes.group_commit` does for threads:
+    while a group is being committed in a thread, the next one gathers.
+    """
+
+    def __init__(self, experiment: Experiment, threads: Executor) -> None:
+        self.experiment = experiment
+        self._threads = threads
+        self._waiting: list[tuple[Sequence[Request], asyncio.Future[None]]] = []
+        self._task: asyncio.Task[None] | None = None
+        # Sizes of commits since /metrics last took them: the latest, as nobody may call it.
+        self.sizes: deque[int] = deque(maxlen=_MAX_SIZES)
+
+    async def submit(self, *requests: Request) -> None:
+        """Write requests; return once they are on the disk, and each has its result."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((requests, done))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
+        await done
+
+    async def finish(self) -> None:
+        """Wait until all that was asked for is written."""
+        if self._task is not None:
+            await self._task
+
+    async def _run(self) -> None:
+        while self._waiting:
+            group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
+            parts = [request for requests, _ in group for request in requests]
+            error: BaseException | None = None
+            try:
+                loop = asyncio.get_running_loop()
+                await loop.run_in_executor(self._threads, self.experiment.submit_all, parts)
+            except Exception as found:
+                error = found
+            self.sizes.append(len(parts))
+            for _, done in group:
+                if not done.done():  # a client that has gone away is not waiting
+                    _settle(done, error)
+
+
+def _settle(done: asyncio.Future[None], error: Any) -> None:
+    if error is None:
+        done.set_result(None)
+    else:
+        done.set_exception(error)
 
 
 class ExperimentRegistry:
@@ -35,7 +87,7 @@ class ExperimentRegistry:
         if name not in self._open:
             experiment = await self.call(lambda: Experiment.open(self.store, name, **self._opened))
             # Another request may have opened it meanwhile.
-            self._open.setdefault(name, (experiment, WriteQueue(experiment.writer, self._threads)))
+            self._open.setdefault(name, (experiment, WriteQueue(experiment, self._threads)))
         return self._open[name]
 
     def forget(self, name: str) -> None:
@@ -60,6 +112,6 @@ class ExperimentRegistry:
         self.store.close()
 
     @property
-    def opened(self) -> list[tuple[Experiment, WriteQueue]]:
-        """The open experiments, each with its queue of writes."""
-        return list(self._open.values())
+    def write_queues(self) -> list[tuple[str, WriteQueue]]:
+        """The name and the queue of each open experiment."""
+        return [(name, queue) for name, (_, queue) in self._open.items()]

@@ -277,14 +277,14 @@ async def numbers(context: Here, request: Request) -> Response:
     """Numbers for Prometheus."""
     if context.keys.is_empty and not context.needs_key:
         check_nearby(request)
-    for experiment, write_queue in context.registry.opened:
+    for name, write_queue in context.registry.write_queues:
         while write_queue.sizes:
             context.metrics.groups.observe(write_queue.sizes.popleft())
-        state = experiment.state
+        state = write_queue.experiment.state
         if state is not None:
             age = time.time() - state.head["settled"] / MICRO
-            context.metrics.evidence.labels(experiment.name).set(max(age, 0.0))
-            context.metrics.pending.labels(experiment.name).set(int(pending_of(state).sum()))
+            context.metrics.evidence.labels(name).set(max(age, 0.0))
+            context.metrics.pending.labels(name).set(int(pending_of(state).sum()))
     return Response(context.metrics.text(), media_type="text/plain; version=0.0.4")
 
 
