@@ -543,7 +543,7 @@ def keyed(made, serve):
         key = create_key(made, "mine", scopes, experiments)
         started[:] = started or [serve(made)]
         browser = Browser(started[0])
-        room_of(browser).ring.forget()
+        room_of(browser).keys.forget()
         assert sent_to(browser.sign_in(key)) == "/"
         return browser
 

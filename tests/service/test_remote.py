@@ -10,7 +10,8 @@ import httpx
 import numpy as np
 import pytest
 
-from duelay import UnknownDuelError
+from duelay import DuelayError, UnknownDuelError
+from duelay.errors import AccessDeniedError, InvalidValueError
 from duelay.live import (
     Experiment,
     PausedError,
@@ -302,14 +303,28 @@ def test_after_its_patience_it_says_that_the_service_does_not_answer(flaky, clie
 
 
 @pytest.mark.parametrize(("status", "raised"), [
-    (401, PermissionError), (403, PermissionError), (413, ValueError), (422, ValueError),
+    (401, AccessDeniedError), (403, PermissionError), (413, ValueError), (422, ValueError),
     (500, StoreError), (404, UnknownExperimentError), (409, PausedError),
 ])  # fmt: skip
 def test_an_error_is_that_of_the_library_and_is_not_tried_again(flaky, status, raised):
     experiment, transport = flaky(status)
-    with pytest.raises(raised, match="later"):
+    with pytest.raises(raised, match="later") as found:
         experiment.ask()
-    assert transport.sent == []
+    assert isinstance(found.value, DuelayError) and transport.sent == []
+
+
+@pytest.mark.parametrize(("code", "raised"), [
+    ("unknown_duel", UnknownDuelError), ("invalid", InvalidValueError), ("new", InvalidValueError),
+])  # fmt: skip
+def test_a_refused_answer_is_told_by_its_code_whatever_its_sentence(code, raised):
+    refused = {"id": "x", "error": "said anew", "code": code}
+    with connect("http://localhost") as service:
+        service._client._transport = httpx.MockTransport(
+            lambda request: httpx.Response(200, json={"answers": [refused]})
+        )
+        with pytest.raises(raised, match="said anew") as found:
+            clients.RemoteExperiment(service, "buttons").tell_all(["x"])
+        assert type(found.value) is raised
 
 
 def test_an_answer_that_is_not_json_is_a_sentence(url, monkeypatch):

@@ -55,8 +55,8 @@ def list_hooks(experiment: Experiment) -> list[dict[str, Any]]:
             select(hooks.c.id, hooks.c.url, hooks.c.trouble)
             .where(hooks.c.experiment == experiment.id)
             .order_by(hooks.c.created)
-        )
-        return [dict(row._mapping) for row in rows]
+        ).mappings()
+        return [dict(row) for row in rows]
 
 
 def add_hook(
