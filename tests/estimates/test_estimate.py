@@ -273,3 +273,41 @@ def test_judgements_in_ticks_have_no_delays():
     table = {"first": ["a", "b"] * 40, "second": ["b", "a"] * 40, "winner": ["a"] * 80}
     found = duelay.estimate(table)
     assert found.delays is None and "heard at once" in str(found)
+
+
+@pytest.mark.parametrize("feedback", ["conversions", "votes"])
+def test_no_share_is_said_to_be_missing_where_all_answers_have_come(feedback):
+    """By coin the share of answers is twice that of conversions: by chance it is below 1."""
+    rng = np.random.default_rng(1)
+    n = 1000
+    first = rng.integers(2, size=n)
+    won = rng.random(n) < 0.5
+    heard = won | (feedback == "votes")
+    delay = np.where(heard, rng.exponential(60, n), NAN)
+    log = History(n_arms=2, first=first, second=1 - first, delay=delay, order="coin",
+                  first_won=np.where(heard, won, NAN), at=1.7e9 + np.arange(n) * 10.0,
+                  now=1.7e9 + n * 10.0 + 1e6, feedback=feedback)  # fmt: skip
+    found = duelay.estimate(log)
+    missing = 1.0 - float(found.delays.learned.at(found.delays.learned.last)[0])
+    assert 0.01 < missing < 0.06 or feedback == "votes"
+    assert "% [" not in found.delay_words
+    assert found.delay_words.startswith("all answers")
+
+
+def test_what_differs_from_duel_to_duel_is_called_an_average():
+    rng = np.random.default_rng(0)
+    n = 4000
+    first = rng.integers(2, size=n)
+    mu = np.where(np.arange(n) < n // 2, 0.8, 0.4)  # of arm 0: it is better in the beginning
+    won = rng.random(n) < np.where(first == 0, mu, 1 - mu)
+    slow = np.where(np.arange(n) < n // 2, 60.0, 6000.0)
+    delay = np.where(won, rng.exponential(1.0, n) * slow, NAN)
+    log = History(n_arms=2, first=first, second=1 - first, delay=delay, order="coin",
+                  first_won=np.where(won, 1.0, NAN), at=1.7e9 + np.arange(n) * 60.0,
+                  now=1.7e9 + n * 60.0 + 1e6, chosen_by="design")  # fmt: skip
+    found = duelay.estimate(log)
+    assert "averages over duels that differ: law drift" in found.delay_words.replace(
+        "delay by winner, ", "")  # fmt: skip
+    assert "preferences are averages over duels that differ" in str(found)
+    steady = duelay.estimate(made_logs.make("clean", seed=0, n=1000).history)
+    assert "averages" not in str(steady)

@@ -13,7 +13,8 @@ from duelay import assumptions
 from duelay._core.duration import Duration
 from duelay._core.files import write_whole
 from duelay.cli.common import Command, wrapped
-from duelay.cli.log_options import log_options, read_log, skipped
+from duelay.cli.log_options import log_options, skipped
+from duelay.logs.history import History
 
 
 @click.command("check", cls=Command)
@@ -30,7 +31,7 @@ def check_command(log: Path, level: float, out: Path | None, as_json: bool, **to
     for silence) and, for votes, winner. In ticks: first, second and delay. The status is 1 where a
     test alarms, 0 where none does.
     """
-    history = read_log(log, **told)
+    history = History.read(log, **told)
     findings = assumptions.check_assumptions(history, level=level)
     heard = int(history.is_heard.sum())
     if out is not None:

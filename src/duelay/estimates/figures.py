@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from duelay.estimates.estimate import Estimate
+    from duelay.estimates.result import Estimate
 
 _MAX_ARMS = 30  # arms against the leader
 _BINS = 60  # of the traffic

@@ -20,7 +20,7 @@ from duelay.inference.leader import beaten
 from duelay.show.html_report import page
 
 if TYPE_CHECKING:
-    from duelay.estimates.estimate import Estimate
+    from duelay.estimates.result import Estimate
 
 Table = dict[str, list[Any]]
 _MAX_ROWS = 60  # of a table on the page; the files have them all
@@ -32,8 +32,10 @@ def check() -> None:
 
 
 def write(estimate: Estimate, folder: Path) -> list[Path]:
-    """Write everything; the page comes last: where there is a page, all files are there."""
-    check()
+    """Write everything; the page comes last: where there is a page, all files are there.
+
+    The packages that `check` asks for must be there.
+    """
     from duelay.estimates import figures
     from duelay.show import figure_style
 
@@ -74,12 +76,12 @@ def tables(estimate: Estimate) -> dict[str, Table]:
 
 
 def _ranking(e: Estimate) -> Table:
-    order, k = e.ranking, len(e.arms)
+    order = e.ranking
     duels = e.counts.duels.sum(axis=1) + e.counts.duels.sum(axis=0) - e.counts.duels.diagonal()
     wins = e.counts.wins.sum(axis=1)
     lead = [arm == e.leader for arm in order]
     return {
-        "rank": list(range(1, k + 1)),
+        "rank": list(range(1, len(order) + 1)),
         "arm": [e.arms[arm] for arm in order],
         "leader_beats_it": [math.nan if mine else float(e.mean[e.leader, arm])
                             for arm, mine in zip(order, lead, strict=True)],
@@ -159,6 +161,7 @@ def as_data(e: Estimate) -> dict[str, Any]:
         "duels": history.n,
         "answers": int(history.is_heard.sum()),
         "arms": list(e.arms),
+        "retired": list(e.retired),
         "feedback": history.feedback,
         "order": e.order,
         "window": None if history.window is None else str(history.window),

@@ -27,7 +27,7 @@ from duelay.logs.arm_changes import (
     joined_of,
     present_of,
 )
-from duelay.logs.timestamps import TimeReader
+from duelay.logs.time_columns import TimeReader
 from duelay.problems import check_arms
 
 

@@ -19,7 +19,7 @@ from duelay.logs import arm_changes, csv_format, parquet_format
 from duelay.logs.cell_conversion import as_numbers, as_text, as_texts, is_nothing, nothings
 from duelay.logs.column_roles import find_roles
 from duelay.logs.table import Chunk, Table, begins, is_path, of_columns, part
-from duelay.logs.timestamps import TimeReader
+from duelay.logs.time_columns import TimeReader
 from duelay.logs.unit_numbers import UnitNumbers
 
 _MAX_CELL = 80  # characters of a cell in an error
