@@ -228,7 +228,7 @@ class History:
             source,
             columns=columns,
             encoding=encoding,
-            moments=TimeReader(time_format, zone),
+            times=TimeReader(time_format, zone),
             window=checks.window(window),
             arms=tuple(arms),
             now=now,
