@@ -12,6 +12,7 @@ import pytest
 import duelay
 import made_logs
 from duelay import History
+from duelay.estimates import figures
 from duelay.inference.confidence_sequences import of_shares
 
 AGES = [120.0, 600.0, 1800.0, 7200.0, 36_000.0]
@@ -212,6 +213,18 @@ def test_the_figure_has_a_panel_for_each_question():
     titles = [axes.get_title() for axes in duelay.estimate(made.history).plot().axes]
     assert titles[:2] == ["the leader against the others", "preferences"]
     assert any(title.startswith("delays") for title in titles)
+
+
+def test_the_legend_covers_no_interval_and_no_bar():
+    pytest.importorskip("matplotlib")
+    found = duelay.estimate(made_logs.make("clean", seed=0, n=300).history)
+    drawn = figures.all_of(found)
+    panels = [drawn["leader"].axes[0], drawn["traffic"].axes[0], found.plot().axes[0]]
+    for axes in panels:
+        axes.figure.canvas.draw()
+        legend, inner = (part.get_window_extent() for part in (axes.get_legend(), axes.patch))
+        assert legend.y0 >= inner.y1
+        assert axes.title.get_window_extent().y0 >= legend.y1 - 1.0
 
 
 def test_an_arm_with_few_duels_does_not_lead():
