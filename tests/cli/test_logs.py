@@ -120,3 +120,14 @@ def test_what_is_missing_is_said_as_the_shell_has_it(command, tmp_path):
     assert "--column 'winner=my winner', or --column winner= if it is another" in told
     told = command(path, "--column", "winner=", "--window", "2h")[2]
     assert "write ticks, such as --window 1000" in told and told.startswith("duelay: --window 2h")
+
+
+def test_names_that_differ_in_blanks_alone_are_noted(command, tmp_path):
+    path = tmp_path / "duels.csv"
+    path.write_text("first,second,winner\n" + "a,b,a\na ,b,b\n" * 10)
+    status, out, _ = command(path)
+    assert "worth a look: names of arms differ in case or blanks alone: 'a', 'a '" in out
+    (note,) = json.loads(command(path, "--json")[1])["notes"]
+    assert note in out
+    path.write_text("first,second,winner\na,b,a\n")
+    assert command(path)[1].startswith("1 duel of 2 arms, 1 answer (votes)\n")

@@ -324,3 +324,21 @@ def test_what_differs_from_duel_to_duel_is_called_an_average():
     assert "preferences are averages over duels that differ" in str(found)
     steady = duelay.estimate(made_logs.make("clean", seed=0, n=1000).history)
     assert "averages" not in str(steady)
+
+
+@pytest.mark.parametrize("outcome, mean", [("tie", 0.5), ("a", 1.0)])
+def test_votes_that_are_all_alike_have_intervals_of_some_width(outcome, mean):
+    table = {"first": ["a", "b"] * 60, "second": ["b", "a"] * 60, "winner": [outcome] * 120}
+    found = duelay.estimate(table)
+    assert found.mean[0, 1] == mean and found.upper[0, 1] - found.lower[0, 1] > 0.03
+    assert found.lower[0, 1] <= mean <= found.upper[0, 1]
+
+
+@pytest.mark.parametrize("order", [None, "champion", "coin"])
+def test_a_log_without_answers_has_no_leader_in_any_order(order):
+    log = History(n_arms=2, first=[0] * 50, second=[1] * 50, delay=[NAN] * 50, order=order,
+                  first_won=[NAN] * 50, at=1e9 + np.arange(50))  # fmt: skip
+    found = duelay.estimate(log)
+    assert found.headline == "nothing has been heard in 50 duels: no arm leads"
+    assert found.winner is None and found.law is None
+    assert found.guarantee.holds == (order == "coin")

@@ -841,3 +841,23 @@ def test_times_that_are_missing_where_there_are_winners_are_said_to_be_unnecessa
 def test_a_log_without_times_is_told_of_winners():
     with pytest.raises(ValueError, match="with a column winner, for votes, no times are needed"):
         History.read({"first": ["a"], "second": ["b"], "won": ["a"]})
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_numbers_may_have_decimal_commas_where_no_comma_parts_the_cells(tmp_path, mark):
+    path = tmp_path / "log.csv"
+    rows = ["shown_at;first;second;answered_at", "1777636800,5;a,1;b,2;1777636802,25",
+            "1777636801;b,2;a,1;"]  # fmt: skip
+    path.write_text("\n".join(rows).replace(";", mark) + "\n", encoding="utf-8-sig")
+    found = History.read(path)
+    assert found.arms == ("a,1", "b,2")  # a name is as it is
+    assert found.at.tolist() == [1777636800.5, 1777636801.0] and found.delay[0] == 1.75
+    path.write_text("first;second;delay\na;b;1,5\nb;a;\n".replace(";", mark))
+    assert History.read(path).delay[0] == 1.5
+    for cell in ("1,5,2", "1.000,5", "a,5"):
+        path.write_text(f"first;second;delay\na;b;{cell}\nb;a;\n".replace(";", mark))
+        with pytest.raises(ValueError, match="line 2: delay must be a number"):
+            History.read(path)
+    path.write_text('first,second,delay\na,b,"1,500"\n')  # of thousands, or of a decimal?
+    with pytest.raises(ValueError, match="line 2: delay must be a number"):
+        History.read(path)

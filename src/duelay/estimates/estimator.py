@@ -119,7 +119,7 @@ def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any
         preferences, guarantee = _by_told_law(prepared, told_law)
     elif is_vote and history.order not in ("coin", "alternate"):
         preferences, guarantee = _by_votes_less_bonus(prepared)
-    elif prepared.order is not None:
+    elif prepared.order is not None or not history.is_heard.any():
         preferences, guarantee = _by_answers(prepared)
     elif delays is not None and delays.joint is not None:
         preferences, guarantee = _by_joint_estimation(prepared, delays.joint)
@@ -194,13 +194,13 @@ def _by_votes_less_bonus(log: _Log) -> _Estimated:
 
 
 def _by_answers(log: _Log) -> _Estimated:
-    """Estimate from the answers alone, in an order that is even, or looks so."""
+    """Estimate from the answers alone, in an order that is even, or looks so; or without any."""
     history = log.history
     by_clock = history.at is not None
     eprocess = start_eprocess(0.05, None, history.n_arms, by_clock=by_clock)
     past = Past(history.n, log.order, history.chosen_by, True)
     guarantee = find_guarantee(eprocess, history.feedback, log.order, past)
-    if history.order is None:
+    if history.order is None and log.order is not None:
         # Bets are made duel by duel: an order that is even only at the end is not fair on the way.
         guarantee = Guarantee("measured", guarantee.words + _SEEMS, has_evidence=False)
     return _Estimated(of_coin(log.counts, log.error, log.naive), guarantee)

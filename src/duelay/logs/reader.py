@@ -16,12 +16,20 @@ from duelay._core.duration import Duration
 from duelay._core.feedback import OUTCOMES
 from duelay.errors import InvalidValueError
 from duelay.logs import arm_changes, csv_format, parquet_format
-from duelay.logs.cell_conversion import as_numbers, as_text, as_texts, is_nothing, nothings
+from duelay.logs.cell_conversion import (
+    as_numbers,
+    as_text,
+    as_texts,
+    is_nothing,
+    nothings,
+    with_decimal_points,
+)
 from duelay.logs.column_roles import NEEDS_NO_TIMES, find_roles
 from duelay.logs.table import Chunk, Table, begins, is_path, of_columns, part
 from duelay.logs.time_columns import TimeReader
 from duelay.logs.unit_numbers import UnitNumbers
 
+_NUMERIC_ROLES = {"shown_at", "answered_at", "delay"}
 _MAX_CELL = 80  # characters of a cell in an error
 _TIE_WORDS = ("tie", "draw")
 _NEEDS = "first, second, tie or the name of an arm of the duel"
@@ -172,7 +180,7 @@ class _DuelCollector:
 
     def add(self, chunk: Chunk) -> dict[int, str]:
         """Take the good rows of a chunk; return a sentence for each bad one, by its place."""
-        rows = _ChunkRows(chunk, self.table.word, self.roles)
+        rows = _ChunkRows(chunk, self.table, self.roles)
         sides = {side: as_texts(rows.cells[side]) for side in ("first", "second")}
         values: dict[str, Any] = {}
         if self.by_clock:
@@ -269,9 +277,13 @@ class _DuelCollector:
 class _ChunkRows:
     """The cells of some rows by their roles, and a sentence for each bad row."""
 
-    def __init__(self, chunk: Chunk, word: str, roles: dict[str, str]) -> None:
-        self.n, self._lines, self._word, self.roles = len(chunk.lines), chunk.lines, word, roles
+    def __init__(self, chunk: Chunk, table: Table, roles: dict[str, str]) -> None:
+        self.n, self._lines, self.roles = len(chunk.lines), chunk.lines, roles
+        self._word = table.word
         self.cells = {role: chunk.columns[name] for role, name in roles.items()}
+        if table.has_decimal_commas:
+            for role in _NUMERIC_ROLES & roles.keys():
+                self.cells[role] = with_decimal_points(self.cells[role])
         self.bad = {k: f"{self._where(k)}: {why}" for k, why in chunk.faults.items()}
 
     def note_faults(self, role: str, wrong: Mapping[int, str]) -> None:
