@@ -10,6 +10,7 @@ import pytest
 
 import duelay
 from duelay import History
+from duelay.estimates import report
 
 MU = [[0.5, 0.35, 0.5, 0.25], [0.65, 0.5, 0.6, 0.4], [0.5, 0.4, 0.5, 0.3], [0.75, 0.6, 0.7, 0.5]]
 
@@ -55,6 +56,8 @@ def test_the_estimate_of_an_export_agrees_with_the_experiment(declared, tmp_path
     assert "at most 5 % of experiments" in found.headline
     assert np.flatnonzero(found.candidates).tolist() == [b]
     assert d not in found.ranking and found.chances[d] == 0.0 and found.retired == ("d",)
+    assert "retired, and left out of the ranking: d" in str(found)
+    assert "Retired, and left out of the ranking: d." in report.compose(found, set())
     data = json.loads(json.dumps(found.as_data()))
     assert (data["winner"], data["candidates"], data["retired"]) == ("b", ["b"], ["d"])
     assert [row["arm"] for row in data["ranking_table"]] == [found.arms[k] for k in found.ranking]

@@ -217,6 +217,16 @@ class Estimate:
         return words + (f" ({_AVERAGES}: {', '.join(differs)})" if differs else "")
 
     @property
+    def caveats(self) -> tuple[str, ...]:
+        """Sentences on what the ranking averages, and whom it leaves out; none where nothing."""
+        found = []
+        if any(alarm.name == "preference drift" for alarm in self.alarms):
+            found.append(f"the preferences are {_AVERAGES}: preference drift")
+        if self.retired:
+            found.append(f"retired, and left out of the ranking: {', '.join(self.retired)}")
+        return tuple(found)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about the log that somebody should look at; none where all is well."""
         return find_data_warnings(self.history)
@@ -259,10 +269,7 @@ class Estimate:
                 "the chance of winning"
             )
         words.append(self.how_sure)
-        if any(alarm.name == "preference drift" for alarm in self.alarms):
-            words.append(f"the preferences are {_AVERAGES}: preference drift")
-        if self.retired:
-            words.append(f"retired, and left out of the ranking: {', '.join(self.retired)}")
+        words += self.caveats
         if self.repeated.units:
             words.append(
                 f"{self.repeated.units:,} units; {self.repeated.answers:,} answers of a unit to a "
