@@ -40,21 +40,39 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """The result of `duelay.estimate`; `print` shows it, and `save` writes it to a folder."""
+    """The result of `duelay.estimate`; `print` shows it, and `save` writes it to a folder.
+
+    Parameters
+    ----------
+    history : the log.
+    error : the share of experiments in which the intervals, or a winner, may be wrong.
+    order : ``"coin"``, ``"alternate"`` or ``"champion"``; ``"coin?"`` where it looks so, and else
+        ``"unknown"``.
+    counts : by ordered pair, of all duels.
+    delays : what the log says of its delays; None where that is nothing.
+    told : the delay law, where it was told.
+    preferences : how often each arm beats each other, with intervals.
+    position : what the first place is worth; of votes alone.
+    guarantee : what the intervals and the winner rest on.
+    evidence : for each arm, over time; None where bets on what was heard would not be fair.
+    repeated : how often units came back to a pair.
+    findings : of the tests of assumptions.
+    why_no_law : where `delays` is None.
+    """
 
     history: History
-    error: float  # the share of experiments in which the intervals, or a winner, may be wrong
-    order: str  # "coin", "alternate" or "champion"; "coin?" where it looks so, and else "unknown"
-    counts: Counts  # by ordered pair, of all duels
-    delays: DelayEstimate | None  # None where nothing is to be told of them
-    told: Delay | None  # the law, where it was told
+    error: float
+    order: str
+    counts: Counts
+    delays: DelayEstimate | None
+    told: Delay | None
     preferences: Preferences
-    position: Position | None  # what the first place is worth; of votes alone
+    position: Position | None
     guarantee: Guarantee
-    evidence: Evidence | None  # None where bets on what was heard would not be fair
+    evidence: Evidence | None
     repeated: Repeated
-    findings: tuple[Finding, ...]  # of the tests of assumptions
-    why_no_law: str = ""  # where `delays` is None
+    findings: tuple[Finding, ...]
+    why_no_law: str = ""
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -284,7 +302,12 @@ class Estimate:
         return "\n".join(words)
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write report.html, estimate.json, and tables as CSV and Parquet; return what is there."""
+        """Write report.html, estimate.json, and tables as CSV and Parquet; return what is there.
+
+        Parameters
+        ----------
+        folder : where to write; it is made if there is none.
+        """
         from duelay.estimates import report
 
         report.check()
@@ -310,6 +333,7 @@ def _error_of(policy: str, *, has_changed: bool) -> float | None:
     """
     try:
         recipe = text.parse("policy", policy)
-        return float(recipe.error) * (2.0 if has_changed and recipe.winner_exists else 1.0)
+        doubles = has_changed and getattr(recipe, "winner_exists", False)
+        return float(recipe.error) * (2.0 if doubles else 1.0)
     except (ValueError, AttributeError):
         return None

@@ -243,22 +243,43 @@ class History:
 
     @classmethod
     def from_csv(cls, path: str | Path, **told: Any) -> History:
-        """Read a history from a CSV; `told` are further arguments of `read`."""
+        """Read a history from a CSV.
+
+        Parameters
+        ----------
+        path : of the file.
+        told : further arguments of `read`.
+        """
         return cls.read(path, **told)
 
     def to_csv(self, path: str | Path) -> None:
-        """Write a CSV with a row for each duel, for `from_csv` and `duelay check`."""
+        """Write a CSV with a row for each duel, for `from_csv` and `duelay check`.
+
+        Parameters
+        ----------
+        path : of the file.
+        """
         csv_format.write(self, Path(path))
 
     @classmethod
     def from_parquet(cls, path: str | Path, **told: Any) -> History:
-        """Read a Parquet file, of `to_parquet` or another program; needs pyarrow."""
+        """Read a Parquet file, of `to_parquet` or another program; needs pyarrow.
+
+        Parameters
+        ----------
+        path : of the file.
+        told : further arguments of `read`.
+        """
         return cls.read(path, **told)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write a Parquet file that `read` gives back in full; needs pyarrow.
 
         The columns are those of `to_csv`. The metadata have the arms, window, order and the like.
+
+        Parameters
+        ----------
+        path : of the file.
         """
         parquet_format.write(self, Path(path))
 
