@@ -780,6 +780,8 @@ ZONED = [
     ("2026-05-01 12:00:00 UTC", None),
     ("2026-05-01T12:00:00 GMT", None),
     ("2026-05-01 12:00:00utc", None),
+    ("2026-05-01 14:00:00 +0200", None),
+    ("2026-05-01 12:00:00,000 +00:00", None),
     ("2026-05-01 12:00 UTC", "%Y-%m-%d %H:%M %Z"),
     ("2026-05-01 12:00 gmt", "%Y-%m-%d %H:%M %Z"),
     ("2026-05-01 12:00 UTC", "%Y-%m-%d %H:%M UTC"),
@@ -860,4 +862,19 @@ def test_numbers_may_have_decimal_commas_where_no_comma_parts_the_cells(tmp_path
             History.read(path)
     path.write_text('first,second,delay\na,b,"1,500"\n')  # of thousands, or of a decimal?
     with pytest.raises(ValueError, match="line 2: delay must be a number"):
+        History.read(path)
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_a_first_line_may_say_what_parts_the_cells(tmp_path, mark):
+    """As spreadsheets write it; lines are counted as files do."""
+    path = tmp_path / "log.csv"
+    rows = ["first;second;winner", "a;b;a", "b;a;c"]
+    text = "\r\n".join([f"sep={mark}", *rows]).replace(";", mark)
+    path.write_text(text, encoding="utf-8-sig", newline="")
+    with pytest.raises(ValueError, match="line 4: winner must be"):
+        History.read(path)
+    assert History.read(path, skip_bad=True).first_won.tolist() == [1.0]
+    path.write_text("sep=;\n")
+    with pytest.raises(ValueError, match="it has: none"):
         History.read(path)

@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 TICKS = ("first", "second", "delay")
 CLOCK = ("shown_at", "first", "second", "answered_at")
+_SEPARATOR_LINE = re.compile(r"sep=([,;\t])\s*", re.IGNORECASE)
 ABOUT, LED = "duelay", "led"  # columns: what a history says beside its duels, and who led each
 
 
@@ -136,13 +138,21 @@ def _breaks(cell: str) -> int:
 
 
 def _reader(lines: TextIO) -> tuple[list[str], str, Any]:
-    """Return the columns, the mark between cells, and a reader of the rows below."""
-    first = lines.readline()
-    counts = {mark: len(next(csv.reader([first], delimiter=mark), [])) for mark in ",;\t"}
-    mark = max(counts, key=lambda mark: counts[mark])
+    """Return the columns, the mark between cells, and a reader of the rows below.
+
+    A first line such as ``sep=;``, as spreadsheets write it, says the mark; the columns follow.
+    """
+    before, first = [], lines.readline()
+    if told := _SEPARATOR_LINE.fullmatch(first):
+        before, first, mark = [first], lines.readline(), told[1]
+    else:
+        counts = {mark: len(next(csv.reader([first], delimiter=mark), [])) for mark in ",;\t"}
+        mark = max(counts, key=lambda mark: counts[mark])
     has_blanks = first.count(f"{mark} ") == first.count(mark) > 0
-    whole = itertools.chain([first] if first else [], lines)
+    whole = itertools.chain(before, [first] if first else [], lines)
     rows = csv.reader(whole, delimiter=mark, skipinitialspace=has_blanks)
+    if before:
+        next(rows)
     return next(rows, []), mark, rows
 
 

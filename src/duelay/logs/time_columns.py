@@ -28,6 +28,7 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _TICK = datetime.timedelta(microseconds=1)
 _UTC = ("UTC", "GMT")
 _NAMES_UTC = re.compile(r"(?<![A-Za-z])(UTC|GMT)(?![A-Za-z])", re.IGNORECASE)
+_BLANK_BEFORE_OFFSET = re.compile(r"\s+(?=[+-]\d\d:?\d\d$)")
 _LATEST = round(timestamps.FURTHEST * 1e6)  # microseconds
 
 
@@ -130,7 +131,10 @@ class TimeReader:
             if good.all():
                 return at
         elif all("-" in text for text in cells):  # without, a number could pass for a date
-            return list(map(_from_iso, cells))
+            try:
+                return list(map(datetime.datetime.fromisoformat, cells))  # the quickest
+            except ValueError:
+                return list(map(_from_iso, cells))
         raise InvalidValueError("not all of one kind")
 
     def _one_by_one(self, cells: list[Any]) -> Read:
@@ -207,13 +211,16 @@ class TimeReader:
 
 
 def _from_iso(text: str) -> datetime.datetime:
-    """Read a text of ISO 8601, which may also end in UTC or GMT."""
-    if text[-3:].upper() not in _UTC:
+    """Read a text of ISO 8601, which may also end in UTC or GMT, or have a blank before +0200."""
+    try:
         return datetime.datetime.fromisoformat(text)
-    found = datetime.datetime.fromisoformat(text[:-3].rstrip())
-    if found.tzinfo is not None:
-        raise InvalidValueError("it has two time zones")
-    return found.replace(tzinfo=datetime.UTC)
+    except ValueError:
+        if text[-3:].upper() not in _UTC:
+            return datetime.datetime.fromisoformat(_BLANK_BEFORE_OFFSET.sub("", text))
+        found = datetime.datetime.fromisoformat(text[:-3].rstrip())
+        if found.tzinfo is not None:
+            raise
+        return found.replace(tzinfo=datetime.UTC)
 
 
 def both(
