@@ -211,3 +211,89 @@ def test_where_nothing_can_be_kept_the_reason_is_known(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "here")  # the specification of XDG ignores such a one
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     assert cache.find_folder(NAME)[0] == tmp_path / ".cache" / "duelay" / NAME
+
+
+@pytest.fixture
+def caches(tmp_path, monkeypatch):
+    """Folders for kernels, and for temporary files instead."""
+    monkeypatch.setattr(cache, "_said", {})
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "kernels"))
+    (tmp_path / "temporary").mkdir(mode=0o700)
+    monkeypatch.setattr(cache.tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
+    return tmp_path / "kernels" / "duelay", tmp_path / "temporary" / f"duelay-{os.geteuid()}"
+
+
+def test_folders_for_kernels_are_open_to_nobody_else(caches):
+    base, _ = caches
+    umask = os.umask(0)
+    try:
+        folder, _ = cache.find_folder(NAME)
+    finally:
+        os.umask(umask)
+    assert folder == base / NAME
+    assert [path.stat().st_mode & 0o777 for path in (folder, base, base.parent)] == [0o700] * 3
+
+
+@pytest.mark.parametrize(
+    "which, mode",
+    [("folder", 0o777), ("folder", 0o1777), ("base", 0o777), ("above", 0o777)],
+)
+def test_a_folder_that_others_can_write_to_is_not_used(caches, capsys, which, mode):
+    base, instead = caches
+    cache.find_folder(NAME)
+    {"folder": base / NAME, "base": base, "above": base.parent}[which].chmod(mode)
+    assert cache.find_folder(NAME) == (instead / NAME, "")
+    assert cache.find_folder(NAME[::-1])[0].parent == (base if which == "folder" else instead)
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "others can write to" in said and str(instead) in said
+    assert instead.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_sticky_folder_above_is_fine(caches):
+    base, _ = caches
+    cache.find_folder(NAME)
+    base.parent.chmod(0o1777)
+    assert cache.find_folder(NAME) == (base / NAME, "")
+
+
+@pytest.mark.parametrize("which", ["folder", "base", "above"])
+def test_a_folder_of_another_user_is_not_used(caches, capsys, monkeypatch, which):
+    base, instead = caches
+    cache.find_folder(NAME)
+    theirs = {"folder": base / NAME, "base": base, "above": base.parent}[which]
+    usual = Path.stat
+
+    def of_another(path, **given):
+        found = usual(path, **given)
+        return os.stat_result((*found[:4], 12345, *found[5:])) if path == theirs else found
+
+    monkeypatch.setattr(Path, "stat", of_another)
+    assert cache.find_folder(NAME) == (instead / NAME, "")
+    assert f"{theirs} belongs to another user" in capsys.readouterr().err
+
+
+def test_where_no_folder_is_private_nothing_is_kept(caches, capsys):
+    base, instead = caches
+    cache.find_folder(NAME)
+    base.chmod(0o777)
+    instead.mkdir()
+    instead.chmod(0o777)
+    folder, reason = cache.find_folder(NAME)
+    assert folder is None and str(base) in reason and str(instead) in reason
+    assert capsys.readouterr().err == ""
+
+
+def test_a_group_of_the_user_alone_may_write(caches, monkeypatch):
+    base, instead = caches
+    cache.find_folder(NAME)
+    base.chmod(0o770)
+    if base.stat().st_gid == os.geteuid():
+        assert cache.find_folder(NAME)[0] == base / NAME
+    usual = Path.stat
+
+    def of_a_group(path, **given):
+        found = usual(path, **given)
+        return os.stat_result((*found[:5], 54321, *found[6:])) if path == base else found
+
+    monkeypatch.setattr(Path, "stat", of_a_group)
+    assert cache.find_folder(NAME)[0] == instead / NAME

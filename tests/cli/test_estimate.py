@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import datetime
 import json
+import sys
 import zoneinfo
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import duelay
 import made_logs
+from duelay import cli
 from duelay.cli import main
 
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
@@ -85,3 +88,34 @@ def test_bad_rows_are_listed(log):
 def test_a_law_that_is_told_is_taken(log):
     done = run(log, *TOLD, "--delay", "never:0.3,(log-normal:20m,1)")
     assert "the delay law being as it was told" in done.output
+
+
+@pytest.mark.parametrize(
+    "missing, arguments",
+    [
+        ("markdown", ["estimate", "log.csv", "--out", "result"]),
+        ("pyarrow", ["estimate", "log.csv", "--out", "result"]),
+        ("pyarrow", ["estimate", "log.parquet"]),
+        ("pyarrow", ["check", "log.parquet"]),
+    ],
+)
+def test_a_package_that_is_missing_is_one_sentence_with_its_extra(
+    missing, arguments, tmp_path, monkeypatch, capsys
+):
+    h = made_logs.make("clean", seed=0, n=20).history
+    h.to_csv(tmp_path / "log.csv")
+    h.to_parquet(tmp_path / "log.parquet")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.setattr("sys.argv", ["duelay", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        cli.run()
+    said = capsys.readouterr().err
+    assert stop.value.code == 2 and said.count("\n") == 1
+    assert missing in said and "pip install 'duelay[logs]'" in said
+    with pytest.raises(duelay.DuelayError, match=r"duelay\[logs\]"):
+        if missing == "pyarrow":
+            h.to_parquet(tmp_path / "other.parquet")
+        else:
+            duelay.estimate(h).save(tmp_path / "result")
+    assert not (tmp_path / "result").exists() and not (tmp_path / "other.parquet").exists()

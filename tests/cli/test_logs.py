@@ -117,3 +117,14 @@ def test_what_is_missing_is_said_as_the_shell_has_it(command, tmp_path):
     told = command(path)[2]
     assert "'my winner'" in told and "(see --column ROLE=NAME)" in told
     assert command(path, "--column", "winner=", "--window", "2h")[2].startswith("duelay: --window")
+
+
+def test_names_that_differ_in_blanks_alone_are_noted(command, tmp_path):
+    path = tmp_path / "duels.csv"
+    path.write_text("first,second,winner\n" + "a,b,a\na ,b,b\n" * 10)
+    status, out, _ = command(path)
+    assert "worth a look: names of arms differ in case or blanks alone: 'a', 'a '" in out
+    (note,) = json.loads(command(path, "--json")[1])["notes"]
+    assert note in out
+    path.write_text("first,second,winner\na,b,a\n")
+    assert command(path)[1].startswith("1 duel of 2 arms, 1 answer (votes)\n")

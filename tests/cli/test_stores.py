@@ -130,6 +130,24 @@ def test_a_backup_is_a_store(command, path, tmp_path):
     assert complaints == f"duelay: there is a file {copy} already: name another one\n"
 
 
+def test_a_store_of_an_earlier_version_is_backed_up_before_it_is_migrated(command, tmp_path):
+    """In the order in which the message asks for it."""
+    path, copy = tmp_path / "first.db", tmp_path / "copy.db"
+    first = Path(__file__).parents[1] / "live" / "stores" / "first.sql"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(first.read_text())
+    status, _, complaints = command("standing", path)
+    assert status == 1 and "make a backup" in complaints
+    status, _, complaints = command("backup", path, copy)
+    assert (status, complaints) == (0, "")
+    before = Store(copy).revision()
+    assert before == Store(path).revision()
+    assert command("migrate", path)[0] == 0
+    assert Store(copy).revision() == before != Store(path).revision()
+    assert command("migrate", copy)[0] == 0
+    assert command("standing", copy) == command("standing", path)
+
+
 def test_upkeep_folds_what_is_old_and_says_of_which_experiment(command, path):
     with closing(Store(path)) as store:
         old = Experiment.create(store, "old", ["a", "b"], window="1d", clock=lambda: LONG_AGO)
@@ -201,7 +219,7 @@ def test_a_backup_of_postgresql_hides_the_password_from_other_users(command, tmp
 
     monkeypatch.setattr(maintenance.subprocess, "run", dump)
     monkeypatch.setattr(maintenance.shutil, "which", lambda name: name)
-    monkeypatch.setattr(Store, "need", lambda store: None)
+    monkeypatch.setattr(Store, "revision", lambda store: "0001")
     file = tmp_path / "duels.dump"
     status, shown, _ = command("backup", "postgresql://me:secret@host/duels", file)
     assert (status, shown) == (0, f"wrote {file}, 5 bytes\n")

@@ -12,6 +12,7 @@ import pytest
 import duelay
 import made_logs
 from duelay import History
+from duelay.estimates import figures
 from duelay.inference.confidence_sequences import of_shares
 
 AGES = [120.0, 600.0, 1800.0, 7200.0, 36_000.0]
@@ -213,6 +214,18 @@ def test_the_figure_has_a_panel_for_each_question():
     assert any(title.startswith("delays") for title in titles)
 
 
+def test_the_legend_covers_no_interval_and_no_bar():
+    pytest.importorskip("matplotlib")
+    found = duelay.estimate(made_logs.make("clean", seed=0, n=300).history)
+    drawn = figures.all_of(found)
+    panels = [drawn["leader"].axes[0], drawn["traffic"].axes[0], found.plot().axes[0]]
+    for axes in panels:
+        axes.figure.canvas.draw()
+        legend, inner = (part.get_window_extent() for part in (axes.get_legend(), axes.patch))
+        assert legend.y0 >= inner.y1
+        assert axes.title.get_window_extent().y0 >= legend.y1 - 1.0
+
+
 def test_an_arm_with_few_duels_does_not_lead():
     """Three wins of a misspelt name are no better than six hundred of two thousand."""
     made = made_logs.make("clean", seed=0, n=4000)
@@ -272,3 +285,59 @@ def test_judgements_in_ticks_have_no_delays():
     table = {"first": ["a", "b"] * 40, "second": ["b", "a"] * 40, "winner": ["a"] * 80}
     found = duelay.estimate(table)
     assert found.delays is None and "heard at once" in str(found)
+
+
+@pytest.mark.parametrize("feedback", ["conversions", "votes"])
+def test_no_share_is_said_to_be_missing_where_all_answers_have_come(feedback):
+    """By coin the share of answers is twice that of conversions: by chance it is below 1."""
+    rng = np.random.default_rng(1)
+    n = 1000
+    first = rng.integers(2, size=n)
+    won = rng.random(n) < 0.5
+    heard = won | (feedback == "votes")
+    delay = np.where(heard, rng.exponential(60, n), NAN)
+    log = History(n_arms=2, first=first, second=1 - first, delay=delay, order="coin",
+                  first_won=np.where(heard, won, NAN), at=1.7e9 + np.arange(n) * 10.0,
+                  now=1.7e9 + n * 10.0 + 1e6, feedback=feedback)  # fmt: skip
+    found = duelay.estimate(log)
+    missing = 1.0 - float(found.delays.learned.at(found.delays.learned.last)[0])
+    assert 0.01 < missing < 0.06 or feedback == "votes"
+    assert "% [" not in found.delay_words
+    assert found.delay_words.startswith("all answers")
+
+
+def test_what_differs_from_duel_to_duel_is_called_an_average():
+    rng = np.random.default_rng(0)
+    n = 4000
+    first = rng.integers(2, size=n)
+    mu = np.where(np.arange(n) < n // 2, 0.8, 0.4)  # of arm 0: it is better in the beginning
+    won = rng.random(n) < np.where(first == 0, mu, 1 - mu)
+    slow = np.where(np.arange(n) < n // 2, 60.0, 6000.0)
+    delay = np.where(won, rng.exponential(1.0, n) * slow, NAN)
+    log = History(n_arms=2, first=first, second=1 - first, delay=delay, order="coin",
+                  first_won=np.where(won, 1.0, NAN), at=1.7e9 + np.arange(n) * 60.0,
+                  now=1.7e9 + n * 60.0 + 1e6, chosen_by="design")  # fmt: skip
+    found = duelay.estimate(log)
+    assert "averages over duels that differ: law drift" in found.delay_words.replace(
+        "delay by winner, ", "")  # fmt: skip
+    assert "preferences are averages over duels that differ" in str(found)
+    steady = duelay.estimate(made_logs.make("clean", seed=0, n=1000).history)
+    assert "averages" not in str(steady)
+
+
+@pytest.mark.parametrize("outcome, mean", [("tie", 0.5), ("a", 1.0)])
+def test_votes_that_are_all_alike_have_intervals_of_some_width(outcome, mean):
+    table = {"first": ["a", "b"] * 60, "second": ["b", "a"] * 60, "winner": [outcome] * 120}
+    found = duelay.estimate(table)
+    assert found.mean[0, 1] == mean and found.upper[0, 1] - found.lower[0, 1] > 0.03
+    assert found.lower[0, 1] <= mean <= found.upper[0, 1]
+
+
+@pytest.mark.parametrize("order", [None, "champion", "coin"])
+def test_a_log_without_answers_has_no_leader_in_any_order(order):
+    log = History(n_arms=2, first=[0] * 50, second=[1] * 50, delay=[NAN] * 50, order=order,
+                  first_won=[NAN] * 50, at=1e9 + np.arange(50))  # fmt: skip
+    found = duelay.estimate(log)
+    assert found.headline == "nothing has been heard in 50 duels: no arm leads"
+    assert found.winner is None and found.law is None
+    assert found.guarantee.holds == (order == "coin")

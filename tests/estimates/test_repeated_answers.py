@@ -11,7 +11,11 @@ import pytest
 import duelay
 from duelay import History
 from duelay.estimates.preferences import Counts, Position, of_votes
-from duelay.estimates.repeated_answers import count_repeated, once, together
+from duelay.estimates.repeated_answers import (
+    count_repeated,
+    draw_one_duel_per_unit,
+    pool_answers_of_units,
+)
 from duelay.inference.evidence import replay
 from duelay.ledger.evidence.eprocess import GAPS, evidence_weights
 
@@ -54,7 +58,7 @@ def test_votes_of_a_unit_are_one_their_mean(seed):
     log = History(n_arms=3, first=first, second=second, delay=np.where(np.isnan(won), NAN, 0.0),
                   first_won=won, feedback="votes", at=1e9 + np.arange(n) // 3.0,
                   unit=rng.integers(20, size=n))  # fmt: skip
-    found, slow = together(log), slow_means(log)
+    found, slow = pool_answers_of_units(log), slow_means(log)
     heard = found.is_heard
     assert heard.sum() == len(slow)
     for i, j, won, unit in zip(*(getattr(found, name)[heard]
@@ -68,10 +72,10 @@ def test_votes_of_a_unit_are_one_their_mean(seed):
 
 def test_one_duel_a_unit_and_pair_is_left_and_none_is_chosen_by_its_answer():
     log = judged(300, seed=0, judges=2)
-    left = once(log)
+    left = draw_one_duel_per_unit(log)
     two = left.first != left.second
     assert two.sum() == 300 and len(np.unique(left.unit[two])) == 300
-    silent = once(duelay.History(**{**vars(log), "delay": np.full(log.n, NAN),
+    silent = draw_one_duel_per_unit(duelay.History(**{**vars(log), "delay": np.full(log.n, NAN),
                                     "first_won": np.full(log.n, NAN)}))  # fmt: skip
     assert (two == (silent.first != silent.second)).all()
     assert 100 < left.first[two].sum() < 200  # either order
@@ -96,7 +100,7 @@ def test_repeated_answers_do_not_make_it_surer():
 def test_without_units_nothing_is_left_out():
     log = judged(10, seed=0)
     plain = History(**{**vars(log), "unit": None})
-    assert once(plain) is plain and together(plain) is plain
+    assert draw_one_duel_per_unit(plain) is plain and pool_answers_of_units(plain) is plain
     assert count_repeated(plain).units == 0
 
 

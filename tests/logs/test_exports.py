@@ -301,7 +301,7 @@ def test_another_parquet_is_refused(tmp_path):
 def test_without_pyarrow_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for call in (by_clock().to_parquet, History.from_parquet):
-        with pytest.raises(ModuleNotFoundError, match=r"pyarrow: install .*duelay\[experiments\]"):
+        with pytest.raises(ModuleNotFoundError, match=r"pyarrow: install .*duelay\[logs\]"):
             call(tmp_path / "duels.parquet")
 
 

@@ -6,6 +6,7 @@ import datetime
 import gzip
 import io
 import sys
+import time
 import tracemalloc
 import zoneinfo
 
@@ -773,3 +774,107 @@ def test_a_lazy_frame_is_collected():
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"first": ["a", "b"], "second": ["b", "a"], "winner": ["a", "b"]})
     assert History.read(frame.lazy()).first_won.tolist() == [1.0, 1.0]
+
+
+ZONED = [
+    ("2026-05-01 12:00:00 UTC", None),
+    ("2026-05-01T12:00:00 GMT", None),
+    ("2026-05-01 12:00:00utc", None),
+    ("2026-05-01 14:00:00 +0200", None),
+    ("2026-05-01 12:00:00,000 +00:00", None),
+    ("2026-05-01 12:00 UTC", "%Y-%m-%d %H:%M %Z"),
+    ("2026-05-01 12:00 gmt", "%Y-%m-%d %H:%M %Z"),
+    ("2026-05-01 12:00 UTC", "%Y-%m-%d %H:%M UTC"),
+    ("Fri, 01 May 2026 12:00:00 GMT", "%a, %d %b %Y %H:%M:%S GMT"),
+    ("Fri May 01 2026 14:00:00 GMT+0200", "%a %b %d %Y %H:%M:%S GMT%z"),
+]
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize("text, time_format", ZONED)
+def test_utc_and_gmt_are_zones(text, time_format, zone):
+    """A zone that is named for times without one does not change them."""
+    table = {"shown_at": [text] * 2, "first": ["a", "b"], "second": ["b", "a"],
+             "answered_at": [text, ""]}  # fmt: skip
+    found = History.read(table, time_format=time_format, zone=zone)
+    assert found.at.tolist() == [at("2026-05-01T12:00")] * 2
+    mixed = table | {"shown_at": [text, "1777636800" if time_format is None else text]}
+    assert (
+        History.read(mixed, time_format=time_format, zone=zone).at.tolist()
+        == [at("2026-05-01T12:00")] * 2
+    )
+
+
+def test_other_names_of_zones_are_refused_wherever_the_reader_is(monkeypatch):
+    table = {"shown_at": ["2026-05-01 12:00 CET"], "first": ["a"], "second": ["b"],
+             "answered_at": [""]}  # fmt: skip
+    for zone in ("UTC", "Europe/Berlin"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        with pytest.raises(ValueError, match="%Z is UTC or GMT"):
+            History.read(table, time_format="%Y-%m-%d %H:%M %Z", zone="Europe/Berlin")
+    monkeypatch.undo()
+    time.tzset()
+    for text in ("2026-05-01T12:00+02:00 UTC", "UTC", "noon GMT"):
+        with pytest.raises(ValueError, match="shown_at must be a time"):
+            History.read(table | {"shown_at": [text]})
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"shown_at": ["2026-05-01 12:00", "2026-05-01 12:01"]},  # no zone
+        {"shown_at": ["2026-05-01T12:00Z", ""], "answered_at": ["", "2026-05-01T12:00Z"]},
+        {"answered_at": ["2026-05-01 12:00", ""]},
+    ],
+)
+def test_times_that_are_missing_where_there_are_winners_are_said_to_be_unnecessary(columns):
+    table = {"first": ["a", "b"], "second": ["b", "a"], "winner": ["a", "b"]} | columns
+    with pytest.raises(ValueError, match="a log with winners needs no times: columns="):
+        History.read(table)
+    found = History.read(table, columns={"shown_at": None})
+    assert found.at is None and found.first_won.tolist() == [1.0, 1.0]
+    del table["winner"]
+    with pytest.raises(ValueError) as refused:
+        History.read(table)
+    assert "a log with winners" not in str(refused.value)
+
+
+def test_a_log_without_times_is_told_of_winners():
+    with pytest.raises(ValueError, match="with a column winner, for votes, no times are needed"):
+        History.read({"first": ["a"], "second": ["b"], "won": ["a"]})
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_numbers_may_have_decimal_commas_where_no_comma_parts_the_cells(tmp_path, mark):
+    path = tmp_path / "log.csv"
+    rows = ["shown_at;first;second;answered_at", "1777636800,5;a,1;b,2;1777636802,25",
+            "1777636801;b,2;a,1;"]  # fmt: skip
+    path.write_text("\n".join(rows).replace(";", mark) + "\n", encoding="utf-8-sig")
+    found = History.read(path)
+    assert found.arms == ("a,1", "b,2")  # a name is as it is
+    assert found.at.tolist() == [1777636800.5, 1777636801.0] and found.delay[0] == 1.75
+    path.write_text("first;second;delay\na;b;1,5\nb;a;\n".replace(";", mark))
+    assert History.read(path).delay[0] == 1.5
+    for cell in ("1,5,2", "1.000,5", "a,5"):
+        path.write_text(f"first;second;delay\na;b;{cell}\nb;a;\n".replace(";", mark))
+        with pytest.raises(ValueError, match="line 2: delay must be a number"):
+            History.read(path)
+    path.write_text('first,second,delay\na,b,"1,500"\n')  # of thousands, or of a decimal?
+    with pytest.raises(ValueError, match="line 2: delay must be a number"):
+        History.read(path)
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_a_first_line_may_say_what_parts_the_cells(tmp_path, mark):
+    """As spreadsheets write it; lines are counted as files do."""
+    path = tmp_path / "log.csv"
+    rows = ["first;second;winner", "a;b;a", "b;a;c"]
+    text = "\r\n".join([f"sep={mark}", *rows]).replace(";", mark)
+    path.write_text(text, encoding="utf-8-sig", newline="")
+    with pytest.raises(ValueError, match="line 4: winner must be"):
+        History.read(path)
+    assert History.read(path, skip_bad=True).first_won.tolist() == [1.0]
+    path.write_text("sep=;\n")
+    with pytest.raises(ValueError, match="it has: none"):
+        History.read(path)

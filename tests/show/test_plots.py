@@ -48,12 +48,16 @@ def test_many_long_names_do_not_cover_the_curves(results):
     figure = plots.regret_figure(results * 4)
     assert figure.legends and not figure.axes[0].get_legend()
     assert figure_style.short("x" * 99) == "x" * 67 + "..."
-    assert [figure_style.tick_words(value) for value in (0.25, 40, 1500, 200_000, 12_500)] == [
+    assert [
+        figure_style.tick_words(value) for value in (0.25, 40, 1500, 200_000, 12_500, 2e9, 1e40)
+    ] == [
         "0.25",
         "40",
         "1,500",
         "200k",
         "12.5k",
+        "2e9",
+        "1e40",
     ]
 
 

@@ -33,6 +33,7 @@ from duelay.cli.stores import (
     verify_command,
 )
 from duelay.cli.warm_up import warm_up_command
+from duelay.errors import MissingExtraError
 
 
 def run() -> None:
@@ -46,7 +47,7 @@ def run() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("duelay: stopped", err=True)
         sys.exit(130)
-    except (ValueError, ArithmeticError, MemoryError) as error:
+    except (ValueError, ArithmeticError, MemoryError, MissingExtraError) as error:
         complain(str(error) or type(error).__name__)
         sys.exit(2)
     except OSError as error:

@@ -13,7 +13,9 @@ from duelay import assumptions
 from duelay._core.duration import Duration
 from duelay._core.files import write_whole
 from duelay.cli.common import Command, wrapped
-from duelay.cli.log_options import log_options, read_log, skipped
+from duelay.cli.log_options import log_options, skipped
+from duelay.estimates.data_warnings import find_data_warnings
+from duelay.logs.history import History
 
 
 @click.command("check", cls=Command)
@@ -30,9 +32,9 @@ def check_command(log: Path, level: float, out: Path | None, as_json: bool, **to
     for silence) and, for votes, winner. In ticks: first, second and delay. The status is 1 where a
     test alarms, 0 where none does.
     """
-    history = read_log(log, **told)
+    history = History.read(log, **told)
     findings = assumptions.check_assumptions(history, level=level)
-    heard = int(history.is_heard.sum())
+    heard, notes = int(history.is_heard.sum()), find_data_warnings(history)
     if out is not None:
         write_whole(out, assumptions.report(history, level=level).encode())
     if as_json:
@@ -40,14 +42,17 @@ def check_command(log: Path, level: float, out: Path | None, as_json: bool, **to
         about = {"duels": history.n, "arms": history.arms, "answers": heard, "level": level,
                  "feedback": history.feedback, "order": history.order,
                  "window": str(window) if isinstance(window, Duration) else window,
-                 "skipped": history.skipped}  # fmt: skip
+                 "skipped": history.skipped, "notes": notes}  # fmt: skip
         found = {"findings": [finding.as_data() for finding in findings]}
         click.echo(json.dumps(about | found, indent=2, ensure_ascii=False))
     else:
         click.echo(
-            f"{history.n} duels of {history.n_arms} arms, {heard} answers ({history.feedback})\n"
+            f"{history.n} {'duel' if history.n == 1 else 'duels'} of {history.n_arms} arms, "
+            f"{heard} {'answer' if heard == 1 else 'answers'} ({history.feedback})\n"
             f"{skipped(history)}"
         )
+        for note in notes:
+            click.echo(f"worth a look: {note}")
         for finding in findings:
             mark = "! " if finding.is_alarm else "  "
             is_read = sys.stdout.isatty()  # by a person; a program has a line a finding

@@ -11,8 +11,9 @@ from typing import Any
 import click
 
 from duelay.cli.common import Command
-from duelay.cli.log_options import log_options, read_log, skipped
+from duelay.cli.log_options import log_options, skipped
 from duelay.estimates import estimate, report
+from duelay.logs.history import History
 
 
 # fmt: off
@@ -40,9 +41,9 @@ def estimate_command(
     coin.
     """
     if out is not None:
-        report.check()
+        report.check()  # before the work, not after it
     _say(f"reading {log}")
-    history = read_log(log, **told)
+    history = History.read(log, **told)
     _say(f"estimating from {history.n:,} duels")
     found = estimate(history, delay=delay, error=error)
     if as_json:
@@ -52,7 +53,7 @@ def estimate_command(
         click.echo(str(found))
     if out is not None:
         _say("drawing and writing the report")
-        found.save(out)
+        report.write(found, out)
         if not as_json:
             click.echo(f"\nwrote {out}{os.sep}: report.html, estimate.json, tables and figures")
 

@@ -1,4 +1,4 @@
-"""What commands that read a log have in common: their options, and the reader."""
+"""What commands that read a log have in common: their options, and which rows were bad."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _columns(ctx: Any, param: Any, pairs: tuple[str, ...]) -> dict[str, str | No
 
 
 def log_options(command: C) -> C:
-    """Options: the path of a log, and what the log does not say itself. `read_log` takes them."""
+    """Options of `History.read`: the path of a log, and what the log does not say itself."""
     options = [
         click.argument("log", metavar="LOG", type=click.Path(path_type=Path)),
         click.option("--column", "columns", multiple=True, callback=_columns, metavar="ROLE=NAME",
@@ -53,11 +53,6 @@ def log_options(command: C) -> C:
     for option in reversed(options):
         command = option(command)
     return command
-
-
-def read_log(log: Path, **told: Any) -> History:
-    """Return the history of a log, by the options of `log_options`."""
-    return History.read(log, **told)
 
 
 def skipped(history: History) -> str:

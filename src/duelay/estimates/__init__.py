@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duelay.estimates.estimate import Estimate
 from duelay.estimates.estimator import estimate
+from duelay.estimates.result import Estimate
 
 __all__ = ["Estimate", "estimate"]

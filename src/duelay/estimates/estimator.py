@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 from duelay import delays as laws
 from duelay._core import checks
-from duelay.assumptions import check_assumptions, independence, share_by_pair
+from duelay.assumptions import TESTS, independence, order_balance, share_by_pair
 from duelay.assumptions.finding import Finding
 from duelay.assumptions.order import is_even
 from duelay.delays import Delay
+from duelay.delays.joint_estimation import Joint
 from duelay.delays.time_units import is_in_time
 from duelay.errors import InvalidValueError
-from duelay.estimates.estimate import Estimate
+from duelay.estimates.delays import find_delays
 from duelay.estimates.preferences import (
+    Counts,
+    Floats,
+    Position,
+    Preferences,
     count,
     find_naive,
     find_position,
@@ -23,26 +28,52 @@ from duelay.estimates.preferences import (
     of_told_law,
     of_votes,
 )
-from duelay.estimates.remarks import find_delays
-from duelay.estimates.repeated_answers import count_repeated, first_share, once, together
+from duelay.estimates.repeated_answers import (
+    count_repeated,
+    draw_one_duel_per_unit,
+    first_share,
+    pool_answers_of_units,
+)
+from duelay.estimates.result import Estimate
 from duelay.inference.evidence import replay
 from duelay.inference.guarantee import Guarantee, Past, find_guarantee
 from duelay.ledger.evidence.eprocess import start_eprocess
 from duelay.logs.history import History
 
+_LEVEL = 0.05  # of all tests of assumptions together
 _JOINT = (
-    "one delay law for all pairs, no advantage of the first place, and an order that was chosen "
-    "before the outcome was known; for one look, if there are many answers"
+    "measured, not proved: it rests on one delay law for all pairs, no advantage of the first "
+    "place, and an order that was chosen before the outcome was known; for one look, if there are "
+    "many answers"
 )
 _BONUS = (
-    "an advantage of the first place that is the same for every arm, estimated from the pairs that "
-    "were shown in both orders; for one look"
+    "measured, not proved: it rests on an advantage of the first place that is the same for every "
+    "arm, estimated from the pairs that were shown in both orders; for one look"
 )
 _ONE_ORDER = (
     "the log does not say that the order of the arms was random, and no pair was shown in both "
     "orders, so the advantage of an arm cannot be told from that of the first place"
 )
 _SEEMS = ", if the order of the arms was random: the log does not say so, but agrees with it"
+
+
+class _Log(NamedTuple):
+    """A log, and what all methods of estimation need of it."""
+
+    history: History  # as it was read
+    pooled: History  # all answers of a unit to a pair as one
+    counts: Counts  # of `pooled`
+    order: str | None  # None where it is not even, or does not look so
+    naive: Floats  # (K, K): the preferences of a naive reader
+    position: Position | None  # what the first place is worth
+    error: float
+
+
+class _Estimated(NamedTuple):
+    """What a method returns."""
+
+    preferences: Preferences
+    guarantee: Guarantee
 
 
 def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any) -> Estimate:
@@ -83,45 +114,39 @@ def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any
             "History.read"
         )
     history = log if isinstance(log, History) else History.read(log, **reading)
-    told = None if delay is None else _check_law(delay, history)
-    order, seems = _find_order(history)
-    counted = together(history)
-    single = once(history) if history.feedback == "votes" else counted
-    found, why = find_delays(dataclasses.replace(single, order=order), error)
-    is_vote, is_coin = history.feedback == "votes", history.order in ("coin", "alternate")
-    naive, position = find_naive(history), find_position(history, is_coin=is_coin)
-    counts = count(counted)
-    if told is not None and not is_vote:
-        preferences = of_told_law(counted, told, error, naive)
-        guarantee = Guarantee("proved", "the delay law being as it was told", has_evidence=False)
-    elif is_vote and not is_coin and position is None:
-        preferences = of_coin(counts, error, naive)
-        guarantee = Guarantee("none", _ONE_ORDER, has_evidence=False)
-    elif is_vote and not is_coin and position is not None:
-        preferences = of_votes(counts, position, first_share(history), error, naive)
-        guarantee = Guarantee("measured", _BONUS, has_evidence=False)
-    elif order is not None:
-        preferences = of_coin(counts, error, naive)
-        guarantee = _guarantee(history, order, seems)
-    elif found is not None and found.joint is not None:
-        preferences = of_joint(found.joint, naive)
-        guarantee = Guarantee("measured", _JOINT, has_evidence=False)
+    told_law = None if delay is None else _check_law(delay, history)
+    prepared = _prepare(history, error)
+    is_vote = history.feedback == "votes"
+    one_per_unit = draw_one_duel_per_unit(history) if is_vote else prepared.pooled
+    delays, why_no_law = find_delays(dataclasses.replace(one_per_unit, order=prepared.order), error)
+    if told_law is not None and not is_vote:
+        preferences, guarantee = _by_told_law(prepared, told_law)
+    elif is_vote and history.order not in ("coin", "alternate"):
+        preferences, guarantee = _by_votes_less_bonus(prepared)
+    elif prepared.order is not None or not history.is_heard.any():
+        preferences, guarantee = _by_answers(prepared)
+    elif delays is not None and delays.joint is not None:
+        preferences, guarantee = _by_joint_estimation(prepared, delays.joint)
     else:
-        raise InvalidValueError(why)
+        raise InvalidValueError(why_no_law)
+    evidence = None
+    if guarantee.has_evidence:
+        evidence = replay(prepared.pooled, error, history.joined, history.present, is_whole=True)
+    looks_even = history.order is None and prepared.order is not None
     return Estimate(
         history=history,
         error=error,
-        order=history.order or ("coin?" if seems else "unknown"),
+        order=history.order or ("coin?" if looks_even else "unknown"),
         counts=count(history),
-        delays=found,
-        told=told,
+        delays=delays,
+        told=told_law,
         preferences=preferences,
-        position=position,
+        position=prepared.position,
         guarantee=guarantee,
-        evidence=replay(counted, error, is_whole=True) if guarantee.has_evidence else None,
+        evidence=evidence,
         repeated=count_repeated(history),
-        findings=_test(_as_shown(single, order), counted if is_vote else None),
-        why_no_law=why,
+        findings=_test_assumptions(prepared, one_per_unit),
+        why_no_law=why_no_law,
     )
 
 
@@ -136,41 +161,77 @@ def _check_law(delay: Any, history: History) -> Delay:
     return law
 
 
-def _find_order(history: History) -> tuple[str | None, bool]:
-    """Return the order if it is even, else None; and whether it only seems so."""
-    if history.order is not None:
-        return (None if history.order == "champion" else history.order), False
-    seems = is_even(history)
-    return ("coin" if seems else None), seems
+def _prepare(history: History, error: float) -> _Log:
+    """Pool the answers of units, find the order, and count."""
+    pooled = pool_answers_of_units(history)
+    order = None if history.order == "champion" else history.order
+    if history.order is None and is_even(history):
+        order = "coin"
+    is_told_even = history.order in ("coin", "alternate")
+    return _Log(
+        history=history,
+        pooled=pooled,
+        counts=count(pooled),
+        order=order,
+        naive=find_naive(history),
+        position=find_position(history, is_coin=is_told_even),
+        error=error,
+    )
 
 
-def _test(history: History, together: History | None) -> tuple[Finding, ...]:
-    """Run the tests; with units, independence is tested between units, not between votes.
+def _by_told_law(log: _Log, law: Delay) -> _Estimated:
+    """Estimate from conversions in any order, given the delay law."""
+    guarantee = Guarantee("proved", "the delay law being as it was told", has_evidence=False)
+    return _Estimated(of_told_law(log.pooled, law, log.error, log.naive), guarantee)
 
-    Where no coin decides the order, one delay law is taken for all pairs: that is tested, too.
+
+def _by_votes_less_bonus(log: _Log) -> _Estimated:
+    """Estimate from votes in an order that no coin decided; take out what the first place adds.
+
+    Where that cannot be told, nothing is taken out, and nothing is guaranteed.
     """
-    found = check_assumptions(history)
-    if together is None and history.order == "champion":
-        found.append(share_by_pair(history, level=0.05 / len(found)))
-    if together is not None and together is not history:
-        level = 0.05 / len(found)
-        found = [independence(together, level=level) if one.name == "independence" else one
-                 for one in found]  # fmt: skip
-    return tuple(found)
+    if log.position is None:
+        guarantee = Guarantee("none", _ONE_ORDER, has_evidence=False)
+        return _Estimated(of_coin(log.counts, log.error, log.naive), guarantee)
+    share = first_share(log.history)
+    preferences = of_votes(log.counts, log.position, share, log.error, log.naive)
+    return _Estimated(preferences, Guarantee("measured", _BONUS, has_evidence=False))
 
 
-def _as_shown(history: History, order: str | None) -> History:
-    """The history for tests: an uneven order is no alarm, since nothing rests on it."""
-    uneven = history.order is None and order is None
-    return dataclasses.replace(history, order="champion") if uneven else history
-
-
-def _guarantee(history: History, order: str | None, seems: bool) -> Guarantee:
+def _by_answers(log: _Log) -> _Estimated:
+    """Estimate from the answers alone, in an order that is even, or looks so; or without any."""
+    history = log.history
     by_clock = history.at is not None
     eprocess = start_eprocess(0.05, None, history.n_arms, by_clock=by_clock)
-    past = Past(history.n, order, history.chosen_by, True)
-    found = find_guarantee(eprocess, history.feedback, order, past)
-    if not seems:
-        return found
-    # Bets are made duel by duel: an order that is even only at the end is not fair on the way.
-    return Guarantee("measured", found.words + _SEEMS, has_evidence=False)
+    past = Past(history.n, log.order, history.chosen_by, True)
+    guarantee = find_guarantee(eprocess, history.feedback, log.order, past)
+    if history.order is None and log.order is not None:
+        # Bets are made duel by duel: an order that is even only at the end is not fair on the way.
+        guarantee = Guarantee("measured", guarantee.words + _SEEMS, has_evidence=False)
+    return _Estimated(of_coin(log.counts, log.error, log.naive), guarantee)
+
+
+def _by_joint_estimation(log: _Log, joint: Joint) -> _Estimated:
+    """Take preferences that were estimated together with the delay law."""
+    return _Estimated(of_joint(joint, log.naive), Guarantee("measured", _JOINT, has_evidence=False))
+
+
+def _test_assumptions(log: _Log, one_per_unit: History) -> tuple[Finding, ...]:
+    """Run the tests; with units, independence is tested between units, not between votes.
+
+    Where no coin decides the order, one delay law is taken for all pairs: that is tested, too. If
+    nobody says how the order was decided and it is not even, nothing rests on its balance.
+    """
+    history, level = log.history, _LEVEL / len(TESTS)
+    is_vote, is_uneven = history.feedback == "votes", log.order is None
+    tests = [
+        test for test in TESTS
+        if not (test is order_balance and is_uneven and history.order is None)
+    ]  # fmt: skip
+    found = []
+    for test in tests:
+        pools = is_vote and test is independence
+        found.append(test(log.pooled if pools else one_per_unit, level=level))
+    if is_uneven and not is_vote:
+        found.append(share_by_pair(one_per_unit, level=level))
+    return tuple(found)

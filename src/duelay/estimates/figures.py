@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from duelay.estimates.estimate import Estimate
+    from duelay.estimates.result import Estimate
 
 _MAX_ARMS = 30  # arms against the leader
 _BINS = 60  # of the traffic
@@ -77,8 +77,8 @@ def draw_leader(axes: Axes, estimate: Estimate) -> None:
     left_out = len(estimate.arms) - 1 - len(others)
     axes.set_xlabel(f"how often {_name(estimate.arms[leader])} beats it")
     axes.set_title("the leader against the others" + f", {left_out} left out" * (left_out > 0),
-                   fontsize="medium")  # fmt: skip
-    axes.legend(fontsize="small", frameon=False, loc="best")
+                   fontsize="medium", pad=22)  # fmt: skip
+    _legend_above(axes)
     axes.spines[["top", "right"]].set_visible(False)
 
 
@@ -155,9 +155,15 @@ def draw_traffic(axes: Axes, estimate: Estimate) -> None:
     concise = ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_formatter(concise)
     axes.set_ylabel("in each of 60 spans")
-    axes.set_title("traffic (times are UTC)", fontsize="medium")
-    axes.legend(frameon=False, fontsize="small")
+    axes.set_title("traffic (times are UTC)", fontsize="medium", pad=22)
+    _legend_above(axes)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _legend_above(axes: Axes) -> None:
+    """Put the legend between the title and the axes, where it covers nothing."""
+    axes.legend(fontsize="small", frameon=False, loc="lower center", ncols=2,
+                bbox_to_anchor=(0.5, 1.0), borderaxespad=0.2)  # fmt: skip
 
 
 def _alone(draw: Callable[[Axes], None], width: float, height: float) -> Figure:

@@ -97,8 +97,8 @@ def of_votes(
     The bonus of the first place is taken to be the same for all arms. `tilt` says how much of it is
     in the answers of each pair (`duelay.estimates.repeated_answers.first_share`); so much is taken
     out. The intervals are for one look. They have as many standard errors as all pairs together
-    need, and take in the error of the bonus. Pairs with few answers have the intervals of
-    `of_coin`, widened by the error of the bonus.
+    need, and take in the error of the bonus. Pairs with few answers, or with votes that are all
+    alike, have the intervals of `of_coin`, widened by the error of the bonus.
     """
     plain = of_coin(counts, error, naive)
     k, shift = len(tilt), position.bonus * tilt
@@ -106,6 +106,7 @@ def of_votes(
     spread = np.sqrt(plain.error**2 + (position.error * tilt) ** 2)
     mean, wide = plain.mean - shift, many * position.error * np.abs(tilt)
     is_few = counts.answers + counts.answers.T < _MIN_NORMAL_ANSWERS
+    is_few |= plain.error == 0.0  # votes that are all alike do not show how they vary
     lower = np.where(is_few, plain.lower - shift - wide, mean - many * spread)
     upper = np.where(is_few, plain.upper - shift + wide, mean + many * spread)
     for ends in (lower, upper):

@@ -32,14 +32,14 @@ def count_repeated(history: History) -> Repeated:
     if history.unit is None:
         return Repeated(0, 0, 0)
     two = history.first != history.second
-    group = _groups(history)
+    group = _unit_pairs(history)
     duels = int(two.sum()) - np.unique(group[two]).size
     heard = two & history.is_heard
     answers = int(heard.sum()) - np.unique(group[heard]).size
     return Repeated(np.unique(history.unit).size, duels, answers)
 
 
-def once(history: History) -> History:
+def draw_one_duel_per_unit(history: History) -> History:
     """Return the history with one duel a unit and pair, drawn at random, whatever the answers are.
 
     A lot, and not the first: where a unit meets each pair in both orders, the first is always the
@@ -48,23 +48,23 @@ def once(history: History) -> History:
     if history.unit is None:
         return history
     lot = np.random.default_rng(0).permutation(history.n)
-    group = _groups(history)
+    group = _unit_pairs(history)
     drawn = np.zeros(history.n, dtype=bool)
     drawn[lot[np.unique(group[lot], return_index=True)[1]]] = True
     return _leave_out(history, ~drawn)
 
 
-def together(history: History) -> History:
+def pool_answers_of_units(history: History) -> History:
     """Return a history in which all votes of a unit on a pair are one vote: their mean.
 
     If the unit met both orders, each order counts one half, so that the bonus of the first place
     cancels. The one vote is heard when the last of them was.
     """
     if history.unit is None or history.feedback != "votes":
-        return once(history)
+        return draw_one_duel_per_unit(history)
     heard = history.is_heard & (history.first != history.second)
     rows = np.flatnonzero(heard)
-    kinds, group = np.unique(_groups(history)[rows], return_inverse=True)
+    kinds, group = np.unique(_unit_pairs(history)[rows], return_inverse=True)
     low_first = history.first[rows] < history.second[rows]
     low_won = np.where(low_first, history.first_won[rows], 1.0 - history.first_won[rows])
     n, won = np.zeros((2, kinds.size)), np.zeros((2, kinds.size))
@@ -95,7 +95,7 @@ def first_share(history: History) -> NDArray[np.float64]:
     sign = np.where(history.first < history.second, 1.0, -1.0)[heard]
     pair = pairs_of(history)[heard]
     if history.unit is not None:
-        kinds, group = np.unique(_groups(history)[heard], return_inverse=True)
+        kinds, group = np.unique(_unit_pairs(history)[heard], return_inverse=True)
         ways = [np.bincount(group[sign == way], minlength=kinds.size) > 0 for way in (1.0, -1.0)]
         sign, pair = ways[0].astype(np.float64) - ways[1], kinds % k**2
     n = np.bincount(pair, minlength=k * k).reshape(k, k)
@@ -107,7 +107,7 @@ def first_share(history: History) -> NDArray[np.float64]:
 def bonus_by_unit(history: History) -> NDArray[np.float64]:
     """What each unit that met a pair in both orders says the first place is worth."""
     heard = history.is_heard & (history.first != history.second)
-    kinds, group = np.unique(_groups(history)[heard], return_inverse=True)
+    kinds, group = np.unique(_unit_pairs(history)[heard], return_inverse=True)
     low_first, won = (history.first < history.second)[heard], history.first_won[heard]
     rates = []
     for way in (True, False):
@@ -121,7 +121,7 @@ def bonus_by_unit(history: History) -> NDArray[np.float64]:
     return np.asarray(np.bincount(unit, weights=each[known]) / np.maximum(np.bincount(unit), 1))
 
 
-def _groups(history: History) -> NDArray[np.int64]:
+def _unit_pairs(history: History) -> NDArray[np.int64]:
     """A number for each unit and pair."""
     assert history.unit is not None
     _, unit = np.unique(history.unit, return_inverse=True)

@@ -20,7 +20,7 @@ from duelay.inference.leader import beaten
 from duelay.show.html_report import page
 
 if TYPE_CHECKING:
-    from duelay.estimates.estimate import Estimate
+    from duelay.estimates.result import Estimate
 
 Table = dict[str, list[Any]]
 _MAX_ROWS = 60  # of a table on the page; the files have them all
@@ -32,8 +32,10 @@ def check() -> None:
 
 
 def write(estimate: Estimate, folder: Path) -> list[Path]:
-    """Write everything; the page comes last: where there is a page, all files are there."""
-    check()
+    """Write everything; the page comes last: where there is a page, all files are there.
+
+    The packages that `check` asks for must be there.
+    """
     from duelay.estimates import figures
     from duelay.show import figure_style
 
@@ -74,12 +76,12 @@ def tables(estimate: Estimate) -> dict[str, Table]:
 
 
 def _ranking(e: Estimate) -> Table:
-    order, k = e.ranking, len(e.arms)
+    order = e.ranking
     duels = e.counts.duels.sum(axis=1) + e.counts.duels.sum(axis=0) - e.counts.duels.diagonal()
     wins = e.counts.wins.sum(axis=1)
     lead = [arm == e.leader for arm in order]
     return {
-        "rank": list(range(1, k + 1)),
+        "rank": list(range(1, len(order) + 1)),
         "arm": [e.arms[arm] for arm in order],
         "leader_beats_it": [math.nan if mine else float(e.mean[e.leader, arm])
                             for arm, mine in zip(order, lead, strict=True)],
@@ -159,6 +161,7 @@ def as_data(e: Estimate) -> dict[str, Any]:
         "duels": history.n,
         "answers": int(history.is_heard.sum()),
         "arms": list(e.arms),
+        "retired": list(e.retired),
         "feedback": history.feedback,
         "order": e.order,
         "window": None if history.window is None else str(history.window),
@@ -206,8 +209,8 @@ def compose(e: Estimate, drawn: set[str]) -> str:
     parts = [
         "# What the log says",
         f"**{in_markdown(e.headline)}.**",
-        f"{history.n:,} duels of {history.n_arms} arms, {heard:,} answers "
-        f"({history.feedback}){span}. {in_markdown(e.how_sure)}.",
+        f"{_some(history.n, 'duel')} of {history.n_arms} arms, {_some(heard, 'answer')} "
+        f"({history.feedback}){span}. {_sentence(e.how_sure)}",
         *_picture("leader", drawn, "How often the leader beats each other arm, with intervals"),
         "## Ranking",
         _markdown(_ranking(e), ("rank", "arm", "leader_beats_it", "lower", "upper", "naive",
@@ -216,6 +219,7 @@ def compose(e: Estimate, drawn: set[str]) -> str:
         "(of votes: as they stand). *Beats* counts an even or unheard pair as one half. *Chance to "
         "be best* is an opinion, not a guarantee; what is missing from 1 is the chance that no arm "
         "beats all others.",
+        *map(_sentence, e.caveats),
         "## Preferences",
         *_picture("preferences", drawn, "How often the row's arm beats the column's"),
         _markdown(_preferences(e)),
@@ -226,7 +230,7 @@ def compose(e: Estimate, drawn: set[str]) -> str:
             f"Being shown first adds {e.position.bonus:+.3f} [{low:+.3f}, {high:+.3f}] to the "
             "chance of winning."
         )
-    parts += ["## Delays", in_markdown(e.delay_words) + ".",
+    parts += ["## Delays", _sentence(e.delay_words),
               *_picture("delays", drawn, "The share of answers that has come, by age")]  # fmt: skip
     if e.delays is not None and e.delays.fits:
         parts.append(_laws_table(e))
@@ -250,6 +254,14 @@ def compose(e: Estimate, drawn: set[str]) -> str:
         parts += [f"... and {more:,} more."] if more > 0 else []
     parts.append(f"Made by duelay {__version__}; estimate.json and the tables have every number.")
     return "\n\n".join(parts) + "\n"
+
+
+def _sentence(words: str) -> str:
+    return in_markdown(words[:1].upper() + words[1:]) + "."
+
+
+def _some(n: int, what: str) -> str:
+    return f"{n:,} {what if n == 1 else what + 's'}"
 
 
 def _picture(name: str, drawn: set[str], words: str) -> list[str]:

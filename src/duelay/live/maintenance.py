@@ -31,7 +31,8 @@ def backup(
 ) -> Path:
     """Copy a store to a file while it runs, completely or not at all.
 
-    From SQLite the file is a store, which can be opened as it is. From PostgreSQL it is what
+    The store may be of another version of duelay: it is copied as it is.
+    From SQLite the file is a store, which can be opened. From PostgreSQL it is what
     pg_dump writes, for pg_restore.
 
     Parameters
@@ -60,7 +61,8 @@ def backup(
         raise InvalidValueError(f"there is a file {path} already: name another one")
     if not path.parent.is_dir():
         raise InvalidValueError(f"there is no folder {path.parent}: make it, or name another one")
-    store.need()
+    if store.revision() is None:
+        store.need()  # says what is missing
     draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
     try:
         if store.is_sqlite:

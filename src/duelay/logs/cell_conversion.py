@@ -6,6 +6,7 @@ is required.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 NOTHING = frozenset({"", "null", "none", "nan", "nat", "na", "n/a", "<na>", r"\n"})  # in any case
 _LONGEST_EMPTY = 8  # characters: a longer text is not empty, unless it is blank
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*\Z")
 _NO_TIME = np.iinfo(np.int64).min  # NaT
 
 
@@ -108,6 +110,14 @@ def as_numbers(column: Any) -> tuple[NDArray[np.float64], list[int]]:
             numbers.append(np.nan)
             wrong.append(place)
     return np.array(numbers, dtype=np.float64), wrong
+
+
+def with_decimal_points(cells: list[Any]) -> list[Any]:
+    """Return cells in which numbers with a decimal comma have a point."""
+    return [
+        cell.replace(",", ".") if isinstance(cell, str) and _DECIMAL_COMMA.match(cell) else cell
+        for cell in cells
+    ]
 
 
 def _all_are(kind: type, cells: list[Any]) -> bool:

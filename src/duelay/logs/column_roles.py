@@ -11,6 +11,7 @@ from duelay.errors import InvalidValueError
 from duelay.logs.table import Table
 
 ROLES = ("shown_at", "first", "second", "answered_at", "winner", "unit", "delay")
+NEEDS_NO_TIMES = "a log with winners needs no times: columns={'shown_at': None} leaves them out"
 _MIN_SIMILARITY = 0.8  # of a name to an optional role that it probably stands for
 
 
@@ -41,6 +42,8 @@ def find_roles(table: Table, told: Mapping[str, str | None] | None) -> dict[str,
     if "delay" in roles and {"shown_at", "answered_at"} <= roles.keys() and "delay" not in told:
         del roles["delay"]  # an extra column: times say more
     _refuse_near_misses(table, roles, told)
+    if "winner" in roles and told.get("shown_at", "") is None and "answered_at" not in told:
+        roles.pop("answered_at", None)  # without the other time it says nothing
     by_clock = "delay" not in roles and not roles.keys().isdisjoint({"shown_at", "answered_at"})
     is_timed = by_clock or roles.keys().isdisjoint({"delay", "winner"})
     answers = {"winner", "answered_at", "delay"} & roles.keys()
@@ -64,7 +67,13 @@ def _missing(table: Table, missing: list[str], roles: dict[str, str]) -> str:
     near = near if len(free) == 1 or difflib.get_close_matches(role, [near], cutoff=0.5) else "..."
     hint = f". If others have them, say so, such as columns={ {role: near}!r}" if free else ""
     are = "columns {} are" if len(missing) > 1 else "column {} is"
-    ticks = " (or delay, in ticks)" if "shown_at" in missing and "answered_at" in missing else ""
+    ticks = ""
+    if "shown_at" in missing and "answered_at" in missing:
+        ticks = " (or delay, in ticks)"
+        if {"first", "second"} <= roles.keys():
+            hint += "; with a column winner, for votes, no times are needed"
+    elif missing == ["shown_at"] and "winner" in roles:
+        hint += f"; {NEEDS_NO_TIMES}"
     return (
         f"{table.name}: the {are.format(', '.join(map(repr, missing)))} missing{ticks}; "
         f"{_has(table)}{hint}"

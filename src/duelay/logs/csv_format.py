@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 TICKS = ("first", "second", "delay")
 CLOCK = ("shown_at", "first", "second", "answered_at")
+_SEPARATOR_LINE = re.compile(r"sep=([,;\t])\s*", re.IGNORECASE)
 ABOUT, LED = "duelay", "led"  # columns: what a history says beside its duels, and who led each
 
 
@@ -79,14 +81,17 @@ def read_leaders(words: Sequence[str | None]) -> Any:
 def table(path: Path, encoding: str | None = None) -> Table:
     """Return the table of a CSV, which may be packed by gzip.
 
-    Comma, semicolon or tab separates cells; the first line shows which.
+    Comma, semicolon or tab separates cells; the first line shows which. Where it is no comma,
+    numbers may have decimal commas.
     """
     with _lines(path, encoding) as lines:
-        header, _ = _reader(lines)
+        header, mark, _ = _reader(lines)
     columns = [name.strip() for name in header]
-    return Table(
-        str(path), columns, "line", lambda wanted: _chunks(path, encoding, columns, wanted)
-    )
+
+    def chunks(wanted: Sequence[str]) -> Iterator[Chunk]:
+        return _chunks(path, encoding, columns, wanted)
+
+    return Table(str(path), columns, "line", chunks, has_decimal_commas=mark != ",")
 
 
 def _chunks(
@@ -94,7 +99,7 @@ def _chunks(
 ) -> Iterator[Chunk]:
     places = [columns.index(name) for name in wanted]
     with _lines(path, encoding) as lines:
-        _, rows = _reader(lines)
+        _, _, rows = _reader(lines)
         while True:
             start = rows.line_num
             some = list(itertools.islice(rows, ROWS))
@@ -132,15 +137,23 @@ def _breaks(cell: str) -> int:
     return cell.count("\n") + cell.count("\r") - cell.count("\r\n")
 
 
-def _reader(lines: TextIO) -> tuple[list[str], Any]:
-    """Return the columns, and a reader of the rows below."""
-    first = lines.readline()
-    counts = {mark: len(next(csv.reader([first], delimiter=mark), [])) for mark in ",;\t"}
-    mark = max(counts, key=lambda mark: counts[mark])
+def _reader(lines: TextIO) -> tuple[list[str], str, Any]:
+    """Return the columns, the mark between cells, and a reader of the rows below.
+
+    A first line such as ``sep=;``, as spreadsheets write it, says the mark; the columns follow.
+    """
+    before, first = [], lines.readline()
+    if told := _SEPARATOR_LINE.fullmatch(first):
+        before, first, mark = [first], lines.readline(), told[1]
+    else:
+        counts = {mark: len(next(csv.reader([first], delimiter=mark), [])) for mark in ",;\t"}
+        mark = max(counts, key=lambda mark: counts[mark])
     has_blanks = first.count(f"{mark} ") == first.count(mark) > 0
-    whole = itertools.chain([first] if first else [], lines)
+    whole = itertools.chain(before, [first] if first else [], lines)
     rows = csv.reader(whole, delimiter=mark, skipinitialspace=has_blanks)
-    return next(rows, []), rows
+    if before:
+        next(rows)
+    return next(rows, []), mark, rows
 
 
 @contextlib.contextmanager

@@ -27,7 +27,7 @@ from duelay.logs.arm_changes import (
     joined_of,
     present_of,
 )
-from duelay.logs.timestamps import TimeReader
+from duelay.logs.time_columns import TimeReader
 from duelay.problems import check_arms
 
 
@@ -263,7 +263,7 @@ class History:
             source,
             columns=columns,
             encoding=encoding,
-            moments=TimeReader(time_format, zone),
+            times=TimeReader(time_format, zone),
             window=checks.window(window),
             arms=tuple(arms),
             now=now,

@@ -28,7 +28,7 @@ _KEY = b"duelay"
 
 def write(history: History, path: Path) -> None:
     """Write a history, nothing left out."""
-    pa = _pyarrow("to_parquet")
+    pa = _pyarrow("writing")
     by_clock, window = history.at is not None, history.window
     columns = {
         side: pa.DictionaryArray.from_arrays(
@@ -91,7 +91,7 @@ def is_own(path: Path) -> bool:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    pa = _pyarrow("from_parquet")
+    pa = _pyarrow("reading")
     try:
         with pa.parquet.ParquetFile(path) as file:
             yield file
@@ -101,7 +101,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 def read(path: Path) -> dict[str, Any]:
     """Return the fields of a history that `write` has written."""
-    pa = _pyarrow("from_parquet")
+    pa = _pyarrow("reading")
     with _opened(path) as file:
         table = file.read()
     about = table.schema.metadata[_KEY]
@@ -139,7 +139,7 @@ def _microseconds(pa: Any, column: Any) -> Any:
     return column.cast(pa.int64()).fill_null(0).to_numpy()
 
 
-def _pyarrow(name: str) -> Any:
+def _pyarrow(doing: str) -> Any:
     """Return pyarrow, or say what to install."""
     try:
         import pyarrow
@@ -147,7 +147,7 @@ def _pyarrow(name: str) -> Any:
         import pyarrow.parquet
     except ModuleNotFoundError:
         raise MissingExtraError(
-            f"{name} needs pyarrow: install it with pip install 'duelay[experiments]', or use a "
+            f"{doing} Parquet needs pyarrow: install it with pip install 'duelay[logs]', or use a "
             "CSV",
             name="pyarrow",
         ) from None

@@ -16,12 +16,20 @@ from duelay._core.duration import Duration
 from duelay._core.feedback import OUTCOMES
 from duelay.errors import InvalidValueError
 from duelay.logs import arm_changes, csv_format, parquet_format
-from duelay.logs.cell_conversion import as_numbers, as_text, as_texts, is_nothing, nothings
-from duelay.logs.column_roles import find_roles
+from duelay.logs.cell_conversion import (
+    as_numbers,
+    as_text,
+    as_texts,
+    is_nothing,
+    nothings,
+    with_decimal_points,
+)
+from duelay.logs.column_roles import NEEDS_NO_TIMES, find_roles
 from duelay.logs.table import Chunk, Table, begins, is_path, of_columns, part
-from duelay.logs.timestamps import TimeReader
+from duelay.logs.time_columns import TimeReader
 from duelay.logs.unit_numbers import UnitNumbers
 
+_NUMERIC_ROLES = {"shown_at", "answered_at", "delay"}
 _MAX_CELL = 80  # characters of a cell in an error
 _TIE_WORDS = ("tie", "draw")
 _NEEDS = "first, second, tie or the name of an arm of the duel"
@@ -33,43 +41,44 @@ def read(
     *,
     columns: Mapping[str, str | None] | None,
     encoding: str | None,
-    moments: TimeReader,
+    times: TimeReader,
     window: int | Duration | None,
     arms: tuple[str, ...],
     now: Any,
     skip_bad: bool,
 ) -> dict[str, Any]:
     """Return the fields of a history; refuse a bad row by its line and column, or skip it."""
-    end = None if now is None else moments.one("now", now)
+    end = None if now is None else times.one("now", now)
     if columns is None and is_path(source) and is_parquet(Path(source)):
         if parquet_format.is_own(Path(source)):
-            return _own(Path(source), window=window, arms=arms, now=end)
+            return _read_own_parquet(Path(source), window=window, arms=arms, now=end)
     table = open_table(source, encoding)
     roles = find_roles(table, columns)
-    log = _Log(table, roles, moments, arms, end)
-    _check_window(window, by_clock=log.by_clock)
-    if now is not None and not log.by_clock:
+    duels = _DuelCollector(table, roles, times, arms, end)
+    _check_window(window, by_clock=duels.by_clock)
+    if now is not None and not duels.by_clock:
         raise InvalidValueError(f"{table.name}: now needs times, and this log counts ticks")
     skipped: list[str] = []
     for chunk in table.chunks(list(roles.values())):
-        bad = log.add(chunk)
+        bad = duels.add(chunk)
         if bad and not skip_bad:
-            raise InvalidValueError(f"{table.name}, {bad[min(bad)]}")
+            hint = f"; {NEEDS_NO_TIMES}" if duels.has_bad_times and "winner" in roles else ""
+            raise InvalidValueError(f"{table.name}, {bad[min(bad)]}{hint}")
         skipped += [bad[place] for place in sorted(bad)]
-    if not log.n:
+    if not duels.n:
         why = f", {len(skipped)} bad rows left out: {skipped[0]}" if skipped else ""
         raise InvalidValueError(f"{table.name}: there are no duels in it{why}")
-    if len(log.places) < 2:
-        alone = next(iter(log.places))
+    if len(duels.places) < 2:
+        alone = next(iter(duels.places))
         raise InvalidValueError(f"{table.name}: there must be two arms, got {alone!r} alone")
-    told = {} if skipped else _happened(table)
+    told = {} if skipped else _read_changes(table)
     for change in told.get("changes", ()):
-        log.places.setdefault(change.arm, len(log.places))
-    fields = log.fields() | {"skipped": tuple(skipped)} | told
-    return cut(fields, window=window, now=end)
+        duels.places.setdefault(change.arm, len(duels.places))
+    fields = duels.fields() | {"skipped": tuple(skipped)} | told
+    return silence_late_answers(fields, window=window, now=end)
 
 
-def _happened(table: Table) -> dict[str, Any]:
+def _read_changes(table: Table) -> dict[str, Any]:
     """Return what a CSV that duelay has written says beside its duels; rows are in their order."""
     if csv_format.ABOUT not in table.columns:
         return {}
@@ -83,7 +92,9 @@ def _happened(table: Table) -> dict[str, Any]:
     return told
 
 
-def _own(path: Path, *, window: Any, arms: tuple[str, ...], now: float | None) -> dict[str, Any]:
+def _read_own_parquet(
+    path: Path, *, window: Any, arms: tuple[str, ...], now: float | None
+) -> dict[str, Any]:
     """Return the fields of a file that duelay has written, or of the part that is asked for."""
     fields = parquet_format.read(path)
     if arms and arms != fields["arms"]:
@@ -100,7 +111,7 @@ def _own(path: Path, *, window: Any, arms: tuple[str, ...], now: float | None) -
             f"window must be at most {own}, that of {path}, got {window}", argument="window"
         )
     now = fields.get("now") if now is None else now
-    return cut(fields, window=own if window is None else window, now=now)
+    return silence_late_answers(fields, window=own if window is None else window, now=now)
 
 
 def name_of(source: Any) -> str:
@@ -121,7 +132,9 @@ def is_parquet(path: Path) -> bool:
     return path.suffix.lower() in (".parquet", ".pq") or begins(path) == b"PAR1"
 
 
-def cut(fields: dict[str, Any], *, window: Any, now: float | None) -> dict[str, Any]:
+def silence_late_answers(
+    fields: dict[str, Any], *, window: Any, now: float | None
+) -> dict[str, Any]:
     """Return the fields with what came after the window, or after the end, as silence."""
     delay, at = fields["delay"], fields.get("at")
     if at is None:
@@ -147,23 +160,24 @@ def _check_window(window: Any, *, by_clock: bool) -> None:
         )
 
 
-class _Log:
+class _DuelCollector:
     """The duels of a table, chunk by chunk."""
 
     def __init__(
         self,
         table: Table,
         roles: dict[str, str],
-        moments: TimeReader,
+        times: TimeReader,
         arms: tuple[str, ...],
         now: float | None,
     ) -> None:
-        self.table, self.roles, self.moments = table, roles, moments
+        self.table, self.roles, self.times = table, roles, times
         self.by_clock = "shown_at" in roles
         self.end = math.inf if now is None else round(now * 1e6)
         self.places = {name: place for place, name in enumerate(arms)}
         self.is_told = bool(arms)
         self.units = UnitNumbers()
+        self.has_bad_times = False
         self.n = 0
         self._parts: dict[str, list[NDArray[Any]]] = {
             name: [] for name in ("at", "delay", "first_won", "first", "second")
@@ -171,27 +185,27 @@ class _Log:
 
     def add(self, chunk: Chunk) -> dict[int, str]:
         """Take the good rows of a chunk; return a sentence for each bad one, by its place."""
-        rows = _Rows(chunk, self.table.word, self.roles)
+        rows = _ChunkRows(chunk, self.table, self.roles)
         sides = {side: as_texts(rows.cells[side]) for side in ("first", "second")}
         values: dict[str, Any] = {}
         if self.by_clock:
-            shown = self._shown(rows)
+            shown = self._read_shown_times(rows)
             values["at"] = shown / 1e6
         for side, names in sides.items():
-            rows.note(side, self._unknown_arms(names))
-        delay = self._heard(rows, shown) if self.by_clock else _ticks(rows)
-        values["delay"], values["first_won"] = _winners(rows, sides, delay)
+            rows.note_faults(side, self._unknown_arms(names))
+        delay = self._read_delays(rows, shown) if self.by_clock else _read_delays_in_ticks(rows)
+        values["delay"], values["first_won"] = _read_outcomes(rows, sides, delay)
         units = as_texts(rows.cells["unit"]) if "unit" in self.roles else []
         if nobody := nothings(set(units)):
             empty = {k: "not be empty" for k, unit in enumerate(units) if unit in nobody}
-            rows.note("unit", empty)
+            rows.note_faults("unit", empty)
 
         good = np.ones(rows.n, dtype=np.bool_)
         good[list(rows.bad)] = False
         if rows.bad:
             sides = {side: list(compress(names, good)) for side, names in sides.items()}
             units = list(compress(units, good))
-        self._meet(**sides)
+        self._number_new_arms(**sides)
         for side, names in sides.items():
             values[side] = np.array([self.places[name] for name in names], dtype=np.int32)
         for name, column in values.items():
@@ -200,16 +214,17 @@ class _Log:
         self.n += int(good.sum())
         return rows.bad
 
-    def _shown(self, rows: _Rows) -> NDArray[np.int64]:
+    def _read_shown_times(self, rows: _ChunkRows) -> NDArray[np.int64]:
         """Return when the duels were shown."""
-        found = self.moments.column(rows.cells["shown_at"])
+        found = self.times.column(rows.cells["shown_at"])
+        self.has_bad_times |= bool(found.wrong) or not found.known.all()
         late = np.flatnonzero(found.early > self.end).tolist()
         empty = np.flatnonzero(~found.known).tolist()
-        wrong = dict.fromkeys(late, "not be after now") | _be(found.wrong)
-        rows.note("shown_at", wrong | dict.fromkeys(empty, f"be {self.moments.needs}"))
+        wrong = dict.fromkeys(late, "not be after now") | _must_be(found.wrong)
+        rows.note_faults("shown_at", wrong | dict.fromkeys(empty, f"be {self.times.needs}"))
         return found.early
 
-    def _heard(self, rows: _Rows, shown: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _read_delays(self, rows: _ChunkRows, shown: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the delays by the clock, nan for silence; without a column, answers are at once.
 
         An hour that the clock shows twice is read as the first, or as the second where the answer
@@ -217,10 +232,13 @@ class _Log:
         """
         if "answered_at" not in rows.cells:
             return np.zeros(rows.n)
-        found = self.moments.column(rows.cells["answered_at"])
+        found = self.times.column(rows.cells["answered_at"])
+        self.has_bad_times |= bool(found.wrong)
         heard = np.where(found.early < shown, found.late, found.early)
         early = np.flatnonzero(found.known & (heard < shown)).tolist()
-        rows.note("answered_at", dict.fromkeys(early, "not be before shown_at") | _be(found.wrong))
+        rows.note_faults(
+            "answered_at", dict.fromkeys(early, "not be before shown_at") | _must_be(found.wrong)
+        )
         return np.where(found.known, (heard - shown) / 1e6, np.nan)
 
     def _unknown_arms(self, names: Sequence[str]) -> dict[int, str]:
@@ -233,7 +251,7 @@ class _Log:
                 wrong[name] = f"be one of the arms given{hint}"
         return {k: wrong[name] for k, name in enumerate(names) if name in wrong} if wrong else {}
 
-    def _meet(self, first: list[str], second: list[str]) -> None:
+    def _number_new_arms(self, first: list[str], second: list[str]) -> None:
         """Give arms that are new their places, in the order of the table."""
         if {*first, *second} <= self.places.keys():
             return
@@ -261,39 +279,43 @@ class _Log:
         }
 
 
-class _Rows:
+class _ChunkRows:
     """The cells of some rows by their roles, and a sentence for each bad row."""
 
-    def __init__(self, chunk: Chunk, word: str, roles: dict[str, str]) -> None:
-        self.n, self._lines, self._word, self.roles = len(chunk.lines), chunk.lines, word, roles
+    def __init__(self, chunk: Chunk, table: Table, roles: dict[str, str]) -> None:
+        self.n, self._lines, self.roles = len(chunk.lines), chunk.lines, roles
+        self._word = table.word
         self.cells = {role: chunk.columns[name] for role, name in roles.items()}
+        if table.has_decimal_commas:
+            for role in _NUMERIC_ROLES & roles.keys():
+                self.cells[role] = with_decimal_points(self.cells[role])
         self.bad = {k: f"{self._where(k)}: {why}" for k, why in chunk.faults.items()}
 
-    def note(self, role: str, wrong: Mapping[int, str]) -> None:
+    def note_faults(self, role: str, wrong: Mapping[int, str]) -> None:
         """Note what bad cells must be; the first fault of a row is kept."""
         column = self.roles[role]
         name = role if column == role else f"{column} ({role})"
         for k in [k for k in wrong if k not in self.bad]:
             said = as_text(part(self.cells[role], k, k + 1))
-            self.bad[k] = f"{self._where(k)}: {name} must {wrong[k]}, got {_shown(said)}"
+            self.bad[k] = f"{self._where(k)}: {name} must {wrong[k]}, got {_quote(said)}"
 
     def _where(self, place: int) -> str:
         return f"{self._word} {self._lines[place]}"
 
 
-def _ticks(rows: _Rows) -> NDArray[np.float64]:
+def _read_delays_in_ticks(rows: _ChunkRows) -> NDArray[np.float64]:
     """Return the delays in ticks, nan for silence; without a column, answers are at once."""
     if "delay" not in rows.cells:
         return np.ones(rows.n)
     delay, strange = as_numbers(rows.cells["delay"])
     low = np.flatnonzero(delay < 1).tolist()
     wrong = dict.fromkeys(low, "be from 1 to the duel's age, or empty")
-    rows.note("delay", wrong | dict.fromkeys(strange, "be a number of ticks or empty"))
+    rows.note_faults("delay", wrong | dict.fromkeys(strange, "be a number of ticks or empty"))
     return delay
 
 
-def _winners(
-    rows: _Rows, sides: dict[str, list[str]], delay: NDArray[np.float64]
+def _read_outcomes(
+    rows: _ChunkRows, sides: dict[str, list[str]], delay: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return delays and who won, nan for silence in both."""
     is_silent = np.isnan(delay)
@@ -304,12 +326,12 @@ def _winners(
     nobody = np.isnan(won)
     answer = next((role for role in ("answered_at", "delay") if role in rows.cells), None)
     if answer is None:  # an empty winner is no answer
-        rows.note("winner", _be(wrong))
+        rows.note_faults("winner", _must_be(wrong))
         return np.where(nobody, np.nan, delay), won
     wrong = dict.fromkeys(np.flatnonzero(~is_silent & nobody).tolist(), _NEEDS) | wrong
     too_much = np.flatnonzero(is_silent & ~nobody).tolist()
     words = f"be empty where {rows.roles[answer]} is"
-    rows.note("winner", _be(wrong) | dict.fromkeys(too_much, words))
+    rows.note_faults("winner", _must_be(wrong) | dict.fromkeys(too_much, words))
     return delay, won
 
 
@@ -361,12 +383,12 @@ def _outcome_of(name: str, columns: tuple[str, str]) -> tuple[float, bool, bool]
     return math.nan, False, is_nothing(name)
 
 
-def _shown(said: str) -> str:
+def _quote(said: str) -> str:
     """A cell as a sentence shows it; one that has swallowed lines says so."""
     short = repr(said if len(said) <= _MAX_CELL else f"{said[:_MAX_CELL]}...")
     breaks = said.count("\n")
     return short if not breaks else f"{short}, {breaks + 1} lines: is a quote left open?"
 
 
-def _be(wrong: Mapping[int, str]) -> dict[int, str]:
+def _must_be(wrong: Mapping[int, str]) -> dict[int, str]:
     return {place: f"be {needs}" for place, needs in wrong.items()}

@@ -28,6 +28,7 @@ class Table(NamedTuple):
     columns: list[str]
     word: str  # for the number of a row: "line" or "row"
     chunks: Callable[[Sequence[str]], Iterator[Chunk]]  # of these columns
+    has_decimal_commas: bool = False  # whether a comma in a number may be the decimal mark
 
 
 def is_path(source: Any) -> bool:

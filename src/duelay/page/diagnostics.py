@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from duelay.delays import Law
 from duelay.delays.fitting import DelayEstimate
-from duelay.estimates.remarks import describe_curve, find_delays
+from duelay.estimates.delays import describe_curve, find_delays
 from duelay.inference.alarms import FEWEST, REMARKS, find_all, level_of
 from duelay.live import Experiment
 from duelay.logs.history import History

@@ -139,7 +139,9 @@ def _round(path: re.Match[str]) -> str:
 
 
 def tick_words(value: float) -> str:
-    """A number on an axis: 0.25, 40, 1,500, 200k."""
+    """A number on an axis: 0.25, 40, 1,500, 200k, 1e40."""
+    if abs(value) >= 1e9:
+        return f"{value:.3g}".replace("e+0", "e").replace("e+", "e")
     if abs(value) >= 10_000:
         return f"{value / 1000:,g}k"
     return f"{value:,.0f}" if abs(value) >= 10 else f"{value:g}"

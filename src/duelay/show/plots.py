@@ -213,7 +213,7 @@ def draw_matrix(axes: Axes | None, matrix: Any, arms: Sequence[str], bold: int |
     k = len(arms)
     side = min(9.0, 2.4 + 0.42 * k)
     axes = new_axes(side + 0.8, side) if axes is None else axes
-    most = max(float(np.nanmax(np.abs(matrix - 0.5))), 1e-9)
+    most = max(float(np.nanmax(np.abs(matrix - 0.5))), 0.01)
     colours = LinearSegmentedColormap.from_list("duelay", ("#D55E00", "#F7F7F7", "#0072B2"))
     image = axes.imshow(matrix, cmap=colours, vmin=0.5 - most, vmax=0.5 + most)
     bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)

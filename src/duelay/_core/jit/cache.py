@@ -7,6 +7,8 @@ import functools
 import os
 import re
 import shutil
+import stat
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +26,11 @@ _NAME = re.compile(r"[0-9a-f]{16}")
 
 
 def find_folder(name: str) -> tuple[Path | None, str]:
-    """Return the folder for kernels, created if need be, or None and the reason."""
+    """Return the folder for kernels, created if need be, or None and the reason.
+
+    Numba unpickles what is in it, which runs any code. So a folder that others can write to is not
+    used: a private one for temporary files replaces it, and one line says so.
+    """
     if private_numba.IS_PLAIN:
         return None, "only public parts of Numba are used"
     base = Path("~")
@@ -32,18 +38,67 @@ def find_folder(name: str) -> tuple[Path | None, str]:
         home = os.environ.get("XDG_CACHE_HOME", "")  # its specification ignores a relative path
         usual = Path(home) if os.path.isabs(home) else Path.home() / ".cache"
         base = Path(config.CACHE_DIR or usual) / "duelay"
-        folder = base / name
-        if not folder.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            _remove_unused(base)
-        if not os.access(folder, os.W_OK):
-            return None, f"{folder} cannot be written"
-        if not _is_ours(folder):
-            (folder / _MARK).write_text(name, encoding="utf-8")
-        os.utime(folder)  # counts as used today
+        folder, reason = _open_folder(base, name)
+        if reason and folder is not None:
+            unsafe, base = reason, Path(tempfile.gettempdir()) / f"duelay-{os.geteuid()}"
+            folder, reason = _open_folder(base, name)
+            if reason:
+                return None, f"{unsafe}, and {reason}"
+            _say_once(
+                "not safe",
+                f"{unsafe}, so compiled kernels are kept in {base} instead; NUMBA_CACHE_DIR may "
+                "name a folder of your own",
+            )
     except (OSError, RuntimeError) as error:  # RuntimeError: this user has no home
         return None, f"{base} cannot be written ({_reason(error)})"
+    return (None, reason) if reason else (folder, "")
+
+
+def _open_folder(base: Path, name: str) -> tuple[Path | None, str]:
+    """Make a folder for kernels in `base`, or return why it cannot be used.
+
+    The folder is None where it cannot be written, and not None where it is not safe.
+    """
+    folder = base / name
+    is_new = not folder.exists()
+    for place in (*reversed(folder.parents), folder):
+        if not place.exists():
+            place.mkdir(mode=0o700, exist_ok=True)
+    reason = _why_unsafe(folder)
+    if reason:
+        return folder, reason
+    if not os.access(folder, os.W_OK):
+        return None, f"{folder} cannot be written"
+    if is_new:
+        _remove_unused(base)
+    if not _is_ours(folder):
+        (folder / _MARK).write_text(name, encoding="utf-8")
+    os.utime(folder)  # counts as used today
     return folder, ""
+
+
+def _why_unsafe(folder: Path) -> str:
+    """Return why somebody else could put code into a folder; an empty text if nobody could.
+
+    The folder and the one around it, which are made here, must be writable by this user alone. The
+    folders further up must belong to this user or to root, and must not be writable by everybody,
+    unless they are sticky as /tmp is.
+    """
+    if not hasattr(os, "geteuid"):
+        return ""  # on Windows a user's folders are not open to others
+    user, folder = os.geteuid(), folder.resolve()
+    for place in (folder, *folder.parents):
+        found = place.stat()
+        open_to = stat.S_IWOTH
+        if place not in (folder, folder.parent):
+            open_to = 0 if found.st_mode & stat.S_ISVTX else stat.S_IWOTH
+        elif found.st_gid != user:  # many systems give each user a group of the same number
+            open_to = stat.S_IWOTH | stat.S_IWGRP
+        if found.st_uid not in (user, 0):
+            return f"{place} belongs to another user"
+        if found.st_mode & open_to:
+            return f"others can write to {place}"
+    return ""
 
 
 def _remove_unused(base: Path) -> None:

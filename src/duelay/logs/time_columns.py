@@ -10,6 +10,7 @@ import datetime
 import itertools
 import math
 import numbers
+import re
 import zoneinfo
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -25,6 +26,9 @@ DAY = 86_400_000_000  # microseconds
 LEAST = 1e8  # a smaller number is no time since the epoch: 1e8 seconds are March 1973
 _EPOCH = datetime.datetime(1970, 1, 1)
 _TICK = datetime.timedelta(microseconds=1)
+_UTC = ("UTC", "GMT")
+_NAMES_UTC = re.compile(r"(?<![A-Za-z])(UTC|GMT)(?![A-Za-z])", re.IGNORECASE)
+_BLANK_BEFORE_OFFSET = re.compile(r"\s+(?=[+-]\d\d:?\d\d$)")
 _LATEST = round(timestamps.FURTHEST * 1e6)  # microseconds
 
 
@@ -62,6 +66,8 @@ class TimeReader:
                     argument="time_format",
                 )
             self.needs = f"a time as {time_format!r} has it"
+            if "%Z" in time_format:
+                self.needs += ", where %Z is UTC or GMT: other names of zones mean several"
 
     def column(self, column: Any) -> Moments:
         """Return the times of a column."""
@@ -126,7 +132,10 @@ class TimeReader:
             if good.all():
                 return at
         elif all("-" in text for text in cells):  # without, a number could pass for a date
-            return list(map(datetime.datetime.fromisoformat, cells))
+            try:
+                return list(map(datetime.datetime.fromisoformat, cells))  # the quickest
+            except ValueError:
+                return list(map(_from_iso, cells))
         raise InvalidValueError("not all of one kind")
 
     def _one_by_one(self, cells: list[Any]) -> Read:
@@ -157,13 +166,22 @@ class TimeReader:
                 at, good = _since_epoch(np.array([cell], dtype=np.float64))
                 if good[0]:
                     return int(at[0]), False
-            cell = datetime.datetime.fromisoformat(cell)
+            cell = _from_iso(cell)
         if cell.tzinfo is None:
             return (cell - _EPOCH) // _TICK, True
         return (cell - _EPOCH.replace(tzinfo=datetime.UTC)) // _TICK, False
 
     def _by_format(self, text: str) -> datetime.datetime:
-        return datetime.datetime.strptime(text.strip(), str(self.format))
+        """Read a text; UTC and GMT are known as zones, in it for %Z and in the format itself."""
+        text, pattern = text.strip(), str(self.format)
+        found = datetime.datetime.strptime(text, pattern)
+        if found.tzinfo is None and "%Z" in pattern:
+            if not _NAMES_UTC.search(text):  # strptime would also take the zone of this machine
+                raise InvalidValueError("%Z must be UTC or GMT")
+            return found.replace(tzinfo=datetime.UTC)
+        if found.tzinfo is None and pattern.rstrip().upper().endswith(_UTC):
+            return found.replace(tzinfo=datetime.UTC)
+        return found
 
     def _is_no_epoch(self) -> str:
         return self.needs if self.format else f"{self.needs}, or a number since the epoch"
@@ -191,6 +209,19 @@ class TimeReader:
         return Moments(
             whole_early, whole_late, known, {int(places[k]): words for k, words in wrong.items()}
         )
+
+
+def _from_iso(text: str) -> datetime.datetime:
+    """Read a text of ISO 8601, which may also end in UTC or GMT, or have a blank before +0200."""
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError:
+        if text[-3:].upper() not in _UTC:
+            return datetime.datetime.fromisoformat(_BLANK_BEFORE_OFFSET.sub("", text))
+        found = datetime.datetime.fromisoformat(text[:-3].rstrip())
+        if found.tzinfo is not None:
+            raise
+        return found.replace(tzinfo=datetime.UTC)
 
 
 def both(

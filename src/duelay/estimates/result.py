@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay import text
 from duelay.assumptions.finding import Finding
 from duelay.delays import Delay, Law
 from duelay.delays.fitting import DelayEstimate
-from duelay.estimates.preferences import (
-    Counts,
-    Position,
-    Preferences,
-)
-from duelay.estimates.remarks import describe, find_notes
+from duelay.estimates.data_warnings import find_data_warnings
+from duelay.estimates.delays import describe_delays
+from duelay.estimates.preferences import Counts, Position, Preferences
 from duelay.estimates.repeated_answers import Repeated
 from duelay.inference.evidence import Evidence
 from duelay.inference.guarantee import Guarantee
@@ -35,6 +33,8 @@ _MIN_ANSWERS = 10.0  # answers of a pair, below which it says little about the r
 _ON_THE_COIN = ("order balance", "delay by winner", "preference drift", "independence")
 _ON_VOTES = ("delay by winner", "preference drift", "independence")
 _ON_A_LAW = (*_ON_VOTES, "delay by pair", "law drift", "share by pair")
+_DELAYS_DIFFER = ("delay by winner", "delay by pair", "law drift", "share by pair")
+_AVERAGES = "averages over duels that differ"
 Bools = NDArray[np.bool_]
 
 
@@ -119,16 +119,21 @@ class Estimate:
 
     @property
     def winner(self) -> int | None:
-        """The arm that is better than all others at this error; None if there is none yet."""
+        """The arm that is better than all others at this error; None if there is none yet.
+
+        If the history says that its experiment has declared an arm, it is that arm.
+        """
+        if self.history.declared is not None:
+            return self.arms.index(self.history.declared.arm)
         if self.evidence is not None:
             return self.evidence.winner
-        others = np.arange(len(self.arms)) != self._first
+        others = self.history.present & (np.arange(len(self.arms)) != self._first)
         is_clear = bool((self.lower[self._first][others] > 0.5).all())
         return self._first if is_clear and self.guarantee.holds else None
 
     @functools.cached_property
     def _first(self) -> int:
-        return int(np.argmax(self._scores))
+        return int(np.argmax(np.where(self.history.present, self._scores, -np.inf)))
 
     @functools.cached_property
     def _gaps(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -143,12 +148,13 @@ class Estimate:
     def _scores(self) -> NDArray[np.float64]:
         """(K,): how many others each arm beats, each by the probability that it does.
 
-        An arm that has met few others, or none, is in the middle.
+        An arm that has met few others, or none, is in the middle. Others are arms that are not
+        retired.
         """
         lead, n = self._gaps
         ahead = lead / np.sqrt(n + _MIN_ANSWERS)
         normal = np.array([math.erf(z / math.sqrt(2.0)) for z in ahead.ravel()])
-        return np.asarray(0.5 * normal.reshape(ahead.shape).sum(axis=1))
+        return np.asarray(0.5 * normal.reshape(ahead.shape)[:, self.history.present].sum(axis=1))
 
     @property
     def leader(self) -> int:
@@ -157,8 +163,9 @@ class Estimate:
 
     @property
     def candidates(self) -> Bools:
-        """(K,): arms that may still be better than all others."""
-        found = np.asarray((self.upper >= 0.5).all(axis=1))
+        """(K,): arms that may still be better than all others; a retired arm may not."""
+        present = self.history.present
+        found = np.asarray((self.upper[:, present] >= 0.5).all(axis=1) & present)
         if self.evidence is not None:
             found &= ~self.evidence.is_out
         return found if self.winner is None else np.arange(len(self.arms)) == self.winner
@@ -166,13 +173,24 @@ class Estimate:
     @functools.cached_property
     def chances(self) -> NDArray[np.float64]:
         """(K,): the probability that each arm is better than all others; an opinion."""
-        everybody = np.ones(len(self.arms), dtype=bool)
-        return opinions(*self._gaps, 0, None, everybody).chances
+        return opinions(*self._gaps, self.leader, None, self.history.present).chances
 
     @property
     def ranking(self) -> NDArray[np.int64]:
-        """(K,): the arms, the leader first, then by how many others each seems to beat."""
-        return np.lexsort((-self._scores, np.arange(len(self.arms)) != self.leader))
+        """The arms, the leader first, then by how many others each seems to beat.
+
+        Retired arms are left out.
+        """
+        order = np.lexsort((-self._scores, np.arange(len(self.arms)) != self.leader))
+        return np.asarray(order[self.history.present[order]])
+
+    @property
+    def retired(self) -> tuple[str, ...]:
+        """The arms that were retired: they are not ranked."""
+        return tuple(
+            arm for arm, is_there in zip(self.arms, self.history.present, strict=True)
+            if not is_there
+        )  # fmt: skip
 
     @property
     def alarms(self) -> tuple[Finding, ...]:
@@ -196,10 +214,17 @@ class Estimate:
         if not self.history.is_heard.any():
             return f"nothing has been heard in {self.history.n:,} duels: no arm leads"
         name = self.arms[self.leader]
+        declared = self.history.declared
         often = f"wrong in at most {100 * self.error:g} % of experiments"
         if self.guarantee.kind == "measured":
             often += ", measured, not proved"
-        if self.winner is not None:
+        if declared is not None:
+            allowed = _error_of(declared.policy, has_changed=bool(self.history.changes))
+            sure = f"declared by {declared.policy}"
+            if allowed is not None:
+                sure = f"wrong in at most {100 * allowed:g} % of experiments"
+            words = f"{name} wins: declared after {declared.tick:,} duels ({sure})"
+        elif self.winner is not None:
             words = f"{name} beats all others ({often})"
         elif self.evidence is not None and self.evidence.is_out.all():
             words = f"no arm beats all others: each has lost to another ({often})"
@@ -218,12 +243,24 @@ class Estimate:
         """The delays, in a sentence."""
         if self.delays is None:
             return self.why_no_law
-        return describe(self.delays)
+        words = describe_delays(self.delays)
+        differs = [alarm.name for alarm in self.alarms if alarm.name in _DELAYS_DIFFER]
+        return words + (f" ({_AVERAGES}: {', '.join(differs)})" if differs else "")
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Sentences on what the ranking averages, and whom it leaves out; none where nothing."""
+        found = []
+        if any(alarm.name == "preference drift" for alarm in self.alarms):
+            found.append(f"the preferences are {_AVERAGES}: preference drift")
+        if self.retired:
+            found.append(f"retired, and left out of the ranking: {', '.join(self.retired)}")
+        return tuple(found)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Warnings about the log, in sentences; empty if there are none."""
-        return find_notes(self.history)
+        return find_data_warnings(self.history)
 
     @property
     def how_sure(self) -> str:
@@ -232,10 +269,9 @@ class Estimate:
         if kind == "none":
             return f"not guaranteed: {words}"
         together = f"all intervals hold together in {100 * (1 - self.error):g} % of experiments"
-        if words.startswith("measured"):
-            said = f"{together}; {words}"
-        else:
-            said = f"{together}, {kind}; it rests on {words}"
+        said = f"{together}; {words}"
+        if kind == "proved":
+            said = f"{together}, proved; it rests on {words}"
         if self.doubts:
             said += f". But {', '.join(d.name for d in self.doubts)}: that does not hold here"
         return said
@@ -264,6 +300,7 @@ class Estimate:
                 "the chance of winning"
             )
         words.append(self.how_sure)
+        words += self.caveats
         if self.repeated.units:
             words.append(
                 f"{self.repeated.units:,} units; {self.repeated.answers:,} answers of a unit to a "
@@ -292,6 +329,7 @@ class Estimate:
         """
         from duelay.estimates import report
 
+        report.check()
         return report.write(self, Path(folder))
 
     def as_data(self) -> dict[str, Any]:
@@ -305,3 +343,16 @@ class Estimate:
         from duelay.estimates import figures
 
         return figures.overview(self)
+
+
+def _error_of(policy: str, *, has_changed: bool) -> float | None:
+    """Return the error at which a policy declares, by its text; None where that does not say.
+
+    It is twice as large where the policy took a winner for granted and arms came or went.
+    """
+    try:
+        recipe = text.parse("policy", policy)
+        doubles = has_changed and getattr(recipe, "winner_exists", False)
+        return float(recipe.error) * (2.0 if doubles else 1.0)
+    except (ValueError, AttributeError):
+        return None
