@@ -384,7 +384,17 @@ class Experiment:
 
         Parameters
         ----------
-        duel, winner, at : as for `tell`.
+        duel : LiveDuel or str
+            The duel, or its id.
+        winner : str, optional
+            The outcome, as for `tell`.
+        at : float or datetime, optional
+            The time of the answer, as for `tell`.
+
+        Returns
+        -------
+        Tell
+            The request.
         """
         id = duel.id if isinstance(duel, LiveDuel) else duel
         if not isinstance(id, str) or not id.isascii() or not 0 < len(id) <= 40 or "\0" in id:
@@ -519,7 +529,13 @@ class Experiment:
 
         Parameters
         ----------
-        request : an ask, a tell or another request.
+        request : Request
+            An ask, a tell or another request.
+
+        Returns
+        -------
+        object
+            The result of the request.
         """
         return self._writer.submit(request)
 
@@ -528,7 +544,8 @@ class Experiment:
 
         Parameters
         ----------
-        requests : asks, tells and other requests. Each has its own `outcome()` afterwards.
+        requests : sequence of Request
+            Asks, tells and other requests. Each has its own `outcome()` afterwards.
         """
         self._writer.submit(Batch(requests))
 
