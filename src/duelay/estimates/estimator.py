@@ -11,6 +11,7 @@ from duelay.assumptions import TESTS, independence, order_balance, share_by_pair
 from duelay.assumptions.finding import Finding
 from duelay.assumptions.order import is_even
 from duelay.delays import Delay
+from duelay.delays.fitting import DelayEstimate
 from duelay.delays.joint_estimation import Joint
 from duelay.delays.time_units import is_in_time
 from duelay.errors import InvalidValueError
@@ -119,16 +120,7 @@ def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any
     is_vote = history.feedback == "votes"
     one_per_unit = draw_one_duel_per_unit(history) if is_vote else prepared.pooled
     delays, why_no_law = find_delays(dataclasses.replace(one_per_unit, order=prepared.order), error)
-    if told_law is not None and not is_vote:
-        preferences, guarantee = _by_told_law(prepared, told_law)
-    elif is_vote and history.order not in ("coin", "alternate"):
-        preferences, guarantee = _by_votes_less_bonus(prepared)
-    elif prepared.order is not None or not history.is_heard.any():
-        preferences, guarantee = _by_answers(prepared)
-    elif delays is not None and delays.joint is not None:
-        preferences, guarantee = _by_joint_estimation(prepared, delays.joint)
-    else:
-        raise InvalidValueError(why_no_law)
+    preferences, guarantee = _apply_method(prepared, told_law, delays, why_no_law)
     evidence = None
     if guarantee.has_evidence:
         evidence = replay(prepared.pooled, error, history.joined, history.present, is_whole=True)
@@ -177,6 +169,22 @@ def _prepare(history: History, error: float) -> _Log:
         position=find_position(history, is_coin=is_told_even),
         error=error,
     )
+
+
+def _apply_method(
+    log: _Log, told_law: Delay | None, delays: DelayEstimate | None, why_no_law: str
+) -> _Estimated:
+    """Estimate by the method that the feedback and the order allow."""
+    is_vote = log.history.feedback == "votes"
+    if told_law is not None and not is_vote:
+        return _by_told_law(log, told_law)
+    if is_vote and log.history.order not in ("coin", "alternate"):
+        return _by_votes_less_bonus(log)
+    if log.order is not None or not log.history.is_heard.any():
+        return _by_answers(log)
+    if delays is not None and delays.joint is not None:
+        return _by_joint_estimation(log, delays.joint)
+    raise InvalidValueError(why_no_law)
 
 
 def _by_told_law(log: _Log, law: Delay) -> _Estimated:

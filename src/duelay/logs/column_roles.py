@@ -11,7 +11,10 @@ from duelay.errors import InvalidValueError
 from duelay.logs.table import Table
 
 ROLES = ("shown_at", "first", "second", "answered_at", "winner", "unit", "delay")
-NEEDS_NO_TIMES = "a log with winners needs no times: columns={'shown_at': None} leaves them out"
+NEEDS_NO_TIMES = (
+    "a log with winners needs no times: say that no column is shown_at (None, or in a shell "
+    "--column shown_at=)"
+)
 _MIN_SIMILARITY = 0.8  # of a name to an optional role that it probably stands for
 
 
