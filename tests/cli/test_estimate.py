@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import made_logs
-from duelay.cli import main
+from duelay.cli.main import main
 
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 

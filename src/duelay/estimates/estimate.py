@@ -24,7 +24,7 @@ from duelay.estimates.repeated_answers import Repeated
 from duelay.inference.evidence import Evidence
 from duelay.inference.guarantee import Guarantee
 from duelay.inference.leader import beaten
-from duelay.inference.posterior import opinions
+from duelay.inference.posterior import draw_posterior
 from duelay.logs.history import History
 from duelay.show.text_table import table
 
@@ -167,7 +167,7 @@ class Estimate:
     def chances(self) -> NDArray[np.float64]:
         """(K,): the probability that each arm is better than all others; an opinion."""
         everybody = np.ones(len(self.arms), dtype=bool)
-        return opinions(*self._gaps, 0, None, everybody).chances
+        return draw_posterior(*self._gaps, 0, None, everybody).chances
 
     @property
     def ranking(self) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from duelay.assumptions import check_assumptions, independence, share_by_pair
 from duelay.assumptions.finding import Finding
 from duelay.assumptions.order import is_even
 from duelay.delays import Delay
-from duelay.delays.time_units import is_in_time
+from duelay.delays.ticks_or_clock import is_in_time
 from duelay.errors import InvalidValueError
 from duelay.estimates.estimate import Estimate
 from duelay.estimates.preferences import (
