@@ -23,7 +23,7 @@ from duelay.ledger import age_to, hear, record
 from duelay.ledger.delay_models.base import advance, convert, enter
 from duelay.ledger.evidence.eprocess import start_eprocess
 from duelay.ledger.evidence.stopping import NOBODY
-from duelay.policies.dispatch import pick
+from duelay.policies.turn import pick
 from duelay.simulation import streams
 from duelay.simulation.world import NO_ENTRY, duel, make_world, take_due, with_empty_queue
 from duelay.testing.yardsticks import SAVAGE

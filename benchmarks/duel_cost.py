@@ -28,7 +28,7 @@ from duelay.problems import bradley_terry, close_rival
 from duelay.show.text_table import table
 from duelay.simulation import streams
 from duelay.simulation.loops.recorder import new_recorder
-from duelay.simulation.loops.ticks import run
+from duelay.simulation.loops.ticks import run_ticks
 from duelay.simulation.world import make_world
 from yardsticks import PlainDoubleThompson, PlainRUCBDelay, SamePair, TickByTickRUCBDelay
 
@@ -110,9 +110,9 @@ def second_million(problem: Any, policy: Any) -> float:
     world = make_world(problem, GEOMETRIC, policy.window, 2_000_000)
     recorder = new_recorder(problem.gaps, np.array([2_000_000]))
     rngs = streams(0, 0)
-    run(rule, ledger, False, world, recorder, 1_000_000, *rngs)
+    run_ticks(rule, ledger, False, world, recorder, 1_000_000, *rngs)
     begin = time.perf_counter()
-    run(rule, ledger, False, world, recorder, 2_000_000, *rngs)
+    run_ticks(rule, ledger, False, world, recorder, 2_000_000, *rngs)
     return time.perf_counter() - begin
 
 
@@ -209,9 +209,9 @@ def process_time(problem: Any, policy: Any, horizon: int) -> float:
         rule, ledger = policy.rule(problem.n_arms), policy.ledger(problem.n_arms)
         world = make_world(problem, GEOMETRIC, policy.window, horizon)
         recorder, rngs = new_recorder(problem.gaps, np.array([horizon])), streams(0, 0)
-        run(rule, ledger, False, world, recorder, 1, *rngs)  # compiles
+        run_ticks(rule, ledger, False, world, recorder, 1, *rngs)  # compiles
         begin = time.process_time()
-        run(rule, ledger, False, world, recorder, horizon, *rngs)
+        run_ticks(rule, ledger, False, world, recorder, horizon, *rngs)
         found.append((time.process_time() - begin) / (horizon - 1) * 1e6)
     return min(found)
 

@@ -24,7 +24,7 @@ from duelay.assumptions import TESTS
 from duelay.players.player import Player
 from duelay.simulation import streams
 from duelay.simulation.loops.continuous_time import draw_timed_world
-from duelay.simulation.loops.plain_python import play_by_clock
+from duelay.simulation.loops.plain_python import play_player_by_clock
 from duelay.simulation.loops.recorder import new_recorder
 from duelay.traffic import Traffic
 
@@ -70,7 +70,7 @@ def live(seed: int, n: int, size: int) -> Player:
     )
     player = policy.start(PROBLEM.arms, own, clock="wall")
     recorder, k = new_recorder(PROBLEM.gaps, np.array([n])), PROBLEM.n_arms
-    play_by_clock(player, True, hours, recorder, np.zeros((k, k), dtype=np.int64), n, [])
+    play_player_by_clock(player, True, hours, recorder, np.zeros((k, k), dtype=np.int64), n, [])
     return player
 
 

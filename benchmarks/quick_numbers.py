@@ -26,7 +26,7 @@ from duelay import datasets, delays, ledger, theory
 from duelay.experiments.statistics import late_share
 from duelay.simulation import streams
 from duelay.simulation.loops.recorder import new_recorder
-from duelay.simulation.loops.ticks import run
+from duelay.simulation.loops.ticks import run_ticks
 from duelay.simulation.world import make_world, with_empty_queue
 
 ABOVE = "the command above"
@@ -167,7 +167,7 @@ def largest_bias(policy: duelay.Policy, problem: duelay.Problem, t: int = 1000) 
     for number in range(500):
         rule, ledger = policy.rule(k), policy.ledger(k)
         recorder = new_recorder(problem.gaps, np.array([t]))
-        run(rule, ledger, False, with_empty_queue(world), recorder, t, *streams(0, number))
+        run_ticks(rule, ledger, False, with_empty_queue(world), recorder, t, *streams(0, number))
         seen.append(ledger.estimates().mean[problem.winner])
     off = np.nanmean(seen, axis=0) - problem.matrix[problem.winner]
     return float(np.abs(off).max())

@@ -25,7 +25,7 @@ from duelay.ledger.delay_models.base import (
     settles,
 )
 from duelay.policies import maillard
-from duelay.policies.dispatch import select
+from duelay.policies.turn import select
 
 # --- the rule of Maillard sampling, with something else in one place ----------------------------
 

@@ -22,7 +22,8 @@ import pages
 from duelay._core.jit.decorators import kernel
 from duelay.ledger import Ledger
 from duelay.ledger.delay_models.base import advance, convert, enter, evidence, expected, settles
-from duelay.policies.dispatch import select, wins_and_count
+from duelay.policies.pair_statistics import wins_and_count
+from duelay.policies.turn import select
 from duelay.problems import bradley_terry
 from duelay.show.text_table import table
 

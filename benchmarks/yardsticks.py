@@ -14,7 +14,8 @@ import numpy as np
 
 import duelay
 from duelay.ledger import Ledger
-from duelay.policies.dispatch import select, upper_bound, wins_and_count
+from duelay.policies.pair_statistics import upper_bound, wins_and_count
+from duelay.policies.turn import select
 
 
 class PlainRUCBRule(NamedTuple):

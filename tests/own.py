@@ -1,7 +1,7 @@
 """A policy of somebody's own as a module, a specification that names it, and how to run it."""
 
 from duelay import experiments
-from duelay.experiments import executor
+from duelay.experiments import execution
 
 MINE = """
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def small(name="mine"):
 
 def finish(spec, folder, **options):
     """Run it without its figures; return the regrets of one's own policies."""
-    with executor.opened(folder, spec) as place:
-        executor.execute(spec, place, quiet=True, **options)
+    with execution.opened(folder, spec) as place:
+        execution.execute(spec, place, quiet=True, **options)
     results = experiments.load(spec, folder)
     return [results.get("small", "mslr", label).regret.tolist() for label in ("mine", "the second")]

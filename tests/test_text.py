@@ -210,3 +210,11 @@ def test_the_old_name_of_full_works_with_a_warning():
     policy = duelay.RUCB()
     with pytest.warns(DeprecationWarning, match="full"):
         assert text.form(policy, is_full=True) == text.form(policy, full=True) != text.form(policy)
+
+
+def test_the_old_parameter_of_parse_warns_and_changes_nothing():
+    with pytest.warns(DeprecationWarning, match="is_nested"):
+        law = text.parse("law", "geometric:0.1", is_nested=True)
+    assert law == text.parse("law", "geometric:0.1")
+    with pytest.raises(ValueError, match="brackets"):
+        text.parse("policy", "rucb-delay:delay=uniform:1")

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from duelay import Decide, Duel, datasets, delays, experiments, theory
-from duelay.experiments import executor
+from duelay.experiments import execution
 from duelay.experiments.spec import Choice, Specification
 from duelay.show import figure_style, plots
 
@@ -49,8 +49,8 @@ def regret() -> Figure:
     """What is recommended beside the paper's policies, on the paper's datasets."""
     spec = evaluation()
     (grid,) = spec.grids
-    with tempfile.TemporaryDirectory() as place, executor.opened(Path(place), spec) as folder:
-        executor.execute(spec, folder)
+    with tempfile.TemporaryDirectory() as place, execution.opened(Path(place), spec) as folder:
+        execution.execute(spec, folder)
         results = experiments.load(spec, folder)
     title = f"Mean regret of {grid.runs} runs; conversions come 100 ticks late on average"
     figure, panels = figure_style.panels(2, 3, len(grid.problems), title)

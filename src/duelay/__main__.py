@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Run the command line."""
     try:
-        from duelay.cli import run
+        from duelay.cli.main import run
     except ImportError as error:
         if error.name != "click":
             raise

@@ -14,7 +14,7 @@ from duelay._core.duration import Duration
 from duelay._core.feedback import check_feedback
 from duelay.delays import Delay
 from duelay.delays import check as check_delay
-from duelay.delays.time_units import WAYS, refuse_time
+from duelay.delays.ticks_or_clock import WAYS, refuse_time
 from duelay.errors import InvalidValueError
 from duelay.policies import Borda, Decide, DoubleThompson, MRRDBDelay
 from duelay.policies.policy import Policy

@@ -12,23 +12,16 @@ from duelay.ledger.delay_models.base import evidence
 from duelay.ledger.evidence.stopping import divergence
 from duelay.policies.borda import BordaRule
 from duelay.policies.decide import DecideRule
-from duelay.policies.dispatch import (
-    calm_until,
-    declared,
-    is_beaten,
-    rival,
-    select,
-    turn,
-    upper_bound,
-    wins_and_count,
-)
 from duelay.policies.double_thompson.many_arms import ManyArmsRule
 from duelay.policies.double_thompson.rule import DoubleThompsonRule
 from duelay.policies.maillard import MaillardRule
 from duelay.policies.mrr_db_delay import MRRDBRule
+from duelay.policies.pair_statistics import is_beaten, upper_bound, wins_and_count
 from duelay.policies.rmed import RMEDRule
 from duelay.policies.rr_db_delay import RRDBRule
 from duelay.policies.rucb import RUCBRule
+from duelay.policies.self_duels import rival
+from duelay.policies.turn import calm_until, declared, select, turn
 
 __all__ = [
     "BordaRule",

@@ -37,8 +37,8 @@ M = TypeVar("M", bound=Callable[[], Any])
 _KINDS: dict[str, dict[str, type]] = {"law": {}, "policy": {}, "traffic": {}}
 _ALIASES: dict[str, dict[str, Callable[[], Any]]] = {"law": {}, "policy": {}, "traffic": {}}
 _INTEGER = re.compile(r"[+-]?\d+")
-DEEPEST = 20  # laws within laws; a policy and `by-pair` may stand around them
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+MAX_NESTED_LAWS = 20  # laws within laws; a policy and `by-pair` may stand around them
+_TEXT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
 
 def named(kind: str, name: str) -> Callable[[C], C]:
@@ -57,7 +57,7 @@ def named(kind: str, name: str) -> Callable[[C], C]:
         If the name is invalid or belongs to a class of duelay, or the class is no dataclass.
     """
     known = _KINDS[checks.one_of("kind", kind, _KINDS)]
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not _TEXT_NAME.fullmatch(name):
         raise InvalidValueError(f"name must be of letters, digits and dashes, got {name!r}")
 
     def register(cls: C) -> C:
@@ -124,9 +124,8 @@ def parameters(cls: type) -> list[str]:
     return shown
 
 
-def parse(
-    kind: str, text: str, defaults: Mapping[str, Any] | None = None, *, is_nested: bool = False
-) -> Any:
+@accept_old_names(is_nested=None)
+def parse(kind: str, text: str, defaults: Mapping[str, Any] | None = None) -> Any:
     """Return the law, policy or traffic of a text form.
 
     Parameters
@@ -138,14 +137,17 @@ def parse(
     defaults : mapping of str to object, optional
         Values of parameters that the text leaves out, if the metadata of their field has
         ``of_the_world``. The command line passes the simulated law to policies in this way.
-    is_nested : bool
-        Whether the text is within another text form.
 
     Raises
     ------
     ValueError
         If the text has an unknown name or parameter, or a value that does not fit.
     """
+    return _parse(kind, text, defaults)
+
+
+def _parse(kind: str, text: str, defaults: Mapping[str, Any] | None = None, hint: str = "") -> Any:
+    """Return what `parse` does; `hint` ends the message if a parameter is missing."""
     name, _, rest = text.strip().partition(":")
     name = name.strip()
     known = [*_KINDS[kind], *_ALIASES[kind]]
@@ -194,10 +196,7 @@ def parse(
     ]
     _check_whole(f"{kind} {name}", cls)
     if missing:
-        hint = f"; within another form a law with a comma needs brackets, ({text},...)"
-        raise InvalidValueError(
-            f"{kind} {name} needs {', '.join(missing)}, got {text!r}{hint if is_nested else ''}"
-        )
+        raise InvalidValueError(f"{kind} {name} needs {', '.join(missing)}, got {text!r}{hint}")
     try:
         return cls(**given)
     except ValueError as error:
@@ -278,9 +277,9 @@ def _split(text: str, separator: str) -> list[str]:
     parts, depth, start = [], 0, 0
     for position, character in enumerate(text):
         depth += (character == "(") - (character == ")")
-        if depth > DEEPEST + 2:
+        if depth > MAX_NESTED_LAWS + 2:
             raise InvalidValueError(
-                f"laws must be nested at most {DEEPEST} deep, got {text[:60]!r}..."
+                f"laws must be nested at most {MAX_NESTED_LAWS} deep, got {text[:60]!r}..."
             )
         if depth < 0:
             break
@@ -309,7 +308,8 @@ def _value(text: str) -> Any:
     except ValueError:
         pass
     if ":" in text or text in _KINDS["law"]:
-        return parse("law", text, is_nested=True)
+        hint = f"; within another form a law with a comma needs brackets, ({text},...)"
+        return _parse("law", text, hint=hint)
     return text
 
 

@@ -12,21 +12,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from duelay import text
 from duelay._core import checks
-from duelay._core.duration import Duration, read
+from duelay._core.arrays import Floats
+from duelay._core.duration import DAY, Duration, read
 from duelay.errors import InvalidValueError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 
 __all__ = ["Bursts", "Daily", "Poisson", "Steady", "Traffic", "check", "parse"]
 
-_DAY = 86_400.0  # seconds
 _MINUTES = 1440  # of a day
 
 
@@ -151,10 +149,10 @@ class Daily(Traffic):
     def times(self, n: int, rng: np.random.Generator) -> Floats:
         """A Poisson process of rate 1, its time bent by the duels to be expected by each minute."""
         angle = np.linspace(0.0, 2.0 * math.pi, _MINUTES + 1)
-        expected = _DAY / (2.0 * math.pi) * (angle + self.swing * (1.0 - np.cos(angle)))
-        expected[-1] = _DAY  # not a rounding error less: days follow each other
-        days, rest = np.divmod(float(self.every) * np.cumsum(rng.standard_exponential(n)), _DAY)
-        return np.asarray(days * _DAY + np.interp(rest, expected, angle * _DAY / (2.0 * math.pi)))
+        expected = DAY / (2.0 * math.pi) * (angle + self.swing * (1.0 - np.cos(angle)))
+        expected[-1] = DAY  # not a rounding error less: days follow each other
+        days, rest = np.divmod(float(self.every) * np.cumsum(rng.standard_exponential(n)), DAY)
+        return np.asarray(days * DAY + np.interp(rest, expected, angle * DAY / (2.0 * math.pi)))
 
 
 @text.named("traffic", "bursts")

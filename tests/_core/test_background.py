@@ -14,7 +14,7 @@ import hashlib, os, sys, time
 import duelay
 from duelay._core.jit import background
 from duelay._core.jit.background import COMPILER
-from duelay.policies.dispatch import take_turn
+from duelay.policies.turn import turn_entry
 
 def play(n, policy=None, **started):
     player = (policy or duelay.recommend().policy).start(5, seed=1, **started)
@@ -28,7 +28,7 @@ def play(n, policy=None, **started):
         yield digest.hexdigest(), player
 
 def is_compiled():
-    return len(take_turn.compiled.overloads)
+    return len(turn_entry.compiled.overloads)
 """
 
 
@@ -244,20 +244,20 @@ def test_a_rule_of_ones_own_that_cannot_be_compiled_is_refused_at_once(tmp_path)
 @pytest.mark.compiled
 def test_a_short_simulation_is_interpreted_and_finds_the_same(tmp_path):
     program = """
-        from duelay.simulation.loops.ticks import play
+        from duelay.simulation.loops.ticks import play_ticks_entry
         def final():
             return duelay.simulate(duelay.datasets.load("tennis"), duelay.RUCBDelay(), runs=2,
                                    delay="geometric:0.1", horizon=600).regret.tolist()
         brief = final()
-        assert not play.overloads
+        assert not play_ticks_entry.overloads
         assert final() == brief  # of many short simulations, most are compiled
-        assert len(play.overloads) == 1
+        assert len(play_ticks_entry.overloads) == 1
     """
     run(tmp_path, program, waits=True)
     found = """
-        from duelay.simulation.loops.ticks import play
+        from duelay.simulation.loops.ticks import play_ticks_entry
         duelay.simulate(duelay.datasets.load("tennis"), duelay.RUCBDelay(), delay="geometric:0.1",
                         horizon=300)
-        assert len(play.overloads) == 1
+        assert len(play_ticks_entry.overloads) == 1
     """
     run(tmp_path, found)  # what is on disk is used, too

@@ -27,7 +27,7 @@ def kept(tmp_path_factory):
 @pytest.mark.compiled
 def test_kernels_are_kept_on_disk_and_found_again(kept):
     files = sorted(kept.rglob("*.nb?"))
-    assert any("dispatch.take_turn" in path.name for path in files)
+    assert any("turn.turn_entry" in path.name for path in files)
     assert all(path.is_relative_to(kept / "duelay" / decorators._DIGEST) for path in files)
     before = {path: path.stat().st_mtime_ns for path in files}
     assert answer(NUMBA_CACHE_DIR=str(kept)) == answer()

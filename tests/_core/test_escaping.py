@@ -17,7 +17,7 @@ from matplotlib import pyplot
 
 import duelay
 from duelay import assumptions, experiments
-from duelay.experiments import figures, report
+from duelay.experiments import regret_figures, report
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Choice, Grid, Specification, Sweep
 from duelay.show import figure_style, plots
@@ -281,8 +281,8 @@ def test_figures_show_the_words_as_they_are(small, words, tmp_path):
     player.tell(player.ask())
     for number, figure in enumerate(
         (
-            figures.regret(results, grid, words),
-            figures.pairs(results, grid, words),
+            regret_figures.regret(results, grid, words),
+            regret_figures.pairs(results, grid, words),
             plots.regret_figure([next(iter(results.by_key.values()))]),
             plots.draw_problem(None, grid.problems[0]).figure,
             plots.draw_standing(None, player.standing()).figure,
@@ -297,7 +297,7 @@ def test_figures_show_the_words_as_they_are(small, words, tmp_path):
 
 def test_a_name_that_matplotlib_would_hide_is_in_the_legend(small):
     results = results_of(small, "__x")
-    figure = figures.regret(results, results.spec.grids[0], "__x")
+    figure = regret_figures.regret(results, results.spec.grids[0], "__x")
     assert [label.get_text() for label in figure.legends[0].get_texts()] == ["x"]
 
 

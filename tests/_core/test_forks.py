@@ -40,7 +40,7 @@ def fork(work):
 
 @pytest.mark.compiled  # coverage has a lock of its own, which a child may find taken for ever
 def test_a_fork_while_threads_use_a_player_leaves_it_whole_in_the_child(monkeypatch):
-    monkeypatch.setattr(forks, "_PATIENCE", 600.0)
+    monkeypatch.setattr(forks, "_MAX_WAIT_SECONDS", 600.0)
     player = duelay.RUCBDelay().start(4, seed=0)
     player.tell(player.ask())
     stop = threading.Event()
@@ -88,7 +88,7 @@ def test_a_policy_may_fork_while_it_chooses():
 
 
 def test_a_lock_that_is_not_given_back_delays_a_fork_and_no_more(monkeypatch):
-    monkeypatch.setattr(forks, "_PATIENCE", 0.05)
+    monkeypatch.setattr(forks, "_MAX_WAIT_SECONDS", 0.05)
     player = duelay.RUCB().start(2, seed=0)
     player.ask()
     taken, done = threading.Event(), threading.Event()

@@ -14,12 +14,12 @@ from duelay._core.stderr import say
 
 SLOW = """
 import threading
-from duelay.simulation.loops.recorder import new_recorder, pass_to, regret_so_far
+from duelay.simulation.loops.recorder import new_recorder, advance_to, regret_so_far
 import numpy as np
 def work():
     recorder = new_recorder(np.array([0.0, 0.1]), np.array([1]))
     regret_so_far(recorder)
-    pass_to(recorder, 5, np.zeros((2, 2), dtype=np.int64))
+    advance_to(recorder, 5, np.zeros((2, 2), dtype=np.int64))
 threads = [threading.Thread(target=work) for _ in range(2)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()

@@ -43,12 +43,12 @@ RUN = """
 import sys
 from pathlib import Path
 from duelay import experiments
-from duelay.experiments import executor
+from duelay.experiments import execution
 
 spec = experiments.read("small.toml")
 said = []
-with executor.opened(Path("out"), spec) as place:
-    print(executor.execute(spec, place, workers=1, say=said.append))
+with execution.opened(Path("out"), spec) as place:
+    print(execution.execute(spec, place, workers=1, say=said.append))
 print(experiments.load(spec, "out").get("small", "mslr", "mine").final.sum())
 print(*[line for line in said if "other sources" in line])
 """
@@ -111,9 +111,9 @@ def test_an_edit_recomputes_what_it_may_change_and_nothing_else(place):
 
 DIGESTS = """
 from pathlib import Path
-from duelay._core import jit
+from duelay._core.jit import decorators
 from duelay.experiments import cells
-print(jit._DIGEST, cells._OURS)
+print(decorators._DIGEST, cells._OURS)
 """
 LAYERS_ABOVE = ("live", "service", "page", "cli")
 
@@ -125,14 +125,20 @@ def test_an_edit_of_what_makes_no_number_leaves_kernels_and_cells(place):
     for layer in LAYERS_ABOVE:
         for path in (ours / layer).rglob("*.py"):
             append(path, "\n# edited\n")
-    for path in (ours / "_version.py", ours / "__init__.py"):
-        append(path, "\n# edited\n")
+    for name in ("_version.py", "__init__.py", "theory/bounds.py"):
+        append(ours / name, "\n# edited\n")
     assert in_another_process(DIGESTS, place, place / "lib") == before
 
 
 @pytest.mark.parametrize(
     ("edited", "is_of_kernels"),
-    [("rules/rucb.py", True), ("ledger/delay_models/base.py", True), ("theory/bounds.py", False)],
+    [
+        ("policies/rucb.py", True),
+        ("ledger/delay_models/base.py", True),
+        ("players/player.py", False),
+        ("inference/leader.py", False),
+        ("simulation/runs.py", False),
+    ],
 )
 def test_an_edit_of_what_makes_numbers_changes_their_digest(place, edited, is_of_kernels):
     (before,) = in_another_process(DIGESTS, place, place / "lib")

@@ -48,11 +48,11 @@ class Mine(duelay.CompiledPolicy):
 ASK = """
 import duelay
 from duelay._core.jit.background import COMPILER
-from duelay.policies.dispatch import take_turn
+from duelay.policies.turn import turn_entry
 {0}
 duel = {1}.start(5, seed=0).ask()
 COMPILER.wait()
-print(duel.first, duel.second, sum(take_turn.compiled.stats.cache_hits.values()))
+print(duel.first, duel.second, sum(turn_entry.compiled.stats.cache_hits.values()))
 """
 WITH_MINE = ASK.format("import mine", "mine.Mine()")
 WITHOUT = ASK.format("", "duelay.RUCB()")

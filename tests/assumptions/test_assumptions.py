@@ -26,7 +26,7 @@ from duelay.assumptions import (
 from duelay.assumptions.score_tests import cut, ranks, tail
 from duelay.ledger import hear
 from duelay.logs.history import History
-from duelay.policies.dispatch import turn
+from duelay.policies.turn import turn
 from duelay.simulation import streams
 from duelay.simulation.world import NO_ENTRY, duel, make_world, take_due, with_empty_queue
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from duelay import cli
-from duelay.cli import policy_comparison
+from duelay.cli import simulate as simulate_cli
 from duelay.experiments.spec_parser import BUILT_IN
 
 
@@ -157,7 +157,7 @@ def test_a_disk_that_fills_up_is_status_1(command, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(policy_comparison, "write_csv", full)
+    monkeypatch.setattr(simulate_cli, "write_csv", full)
     status, _, complaints = command(*SIMULATE, "--out", tmp_path)
     assert status == 1 and "No space left on device" in complaints
 
@@ -166,7 +166,7 @@ def test_ctrl_c_is_status_130(command, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(policy_comparison, "simulate", interrupted)
+    monkeypatch.setattr(simulate_cli, "simulate", interrupted)
     status, _, complaints = command(*SIMULATE)
     assert status == 130 and complaints.strip() == "duelay: stopped"
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import duelay
 import made_logs
 from duelay import cli
-from duelay.cli import main
+from duelay.cli.main import main
 
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 

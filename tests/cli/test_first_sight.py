@@ -11,8 +11,8 @@ import pytest
 
 import duelay
 from duelay import Setting, cli, experiments, policies, text
-from duelay.cli import policy_comparison
-from duelay.experiments import claims, executor, figures, spec_parser
+from duelay.cli import simulate as simulate_cli
+from duelay.experiments import claims, execution, regret_figures, spec_parser
 
 ROOT = Path(__file__).parents[2]
 SIMULATE = ["simulate", "--dataset", "mslr", "--horizon", "200", "--runs", "2"]
@@ -106,7 +106,7 @@ def named_bars(monkeypatch):
         names.append(setting.progress)
         return duelay.simulate(problem, policy, setting=Setting(progress=False), **options)
 
-    monkeypatch.setattr(policy_comparison, "simulate", unseen)
+    monkeypatch.setattr(simulate_cli, "simulate", unseen)
     return names
 
 
@@ -151,7 +151,7 @@ def stopped_at(monkeypatch, last):
             raise KeyboardInterrupt
         return duelay.simulate(*arguments, **options | {"setting": Setting(progress=False)})
 
-    monkeypatch.setattr(policy_comparison, "simulate", until)
+    monkeypatch.setattr(simulate_cli, "simulate", until)
 
 
 def test_ctrl_c_keeps_the_policies_that_are_finished(monkeypatch, capsys, tmp_path):
@@ -176,9 +176,9 @@ def test_ctrl_c_in_the_first_policy_has_nothing_to_keep(monkeypatch, capsys, tmp
 PRESSED = """
 import os, signal, sys, threading
 from duelay import cli
-from duelay.cli import policy_comparison
+from duelay.cli import simulate as simulate_cli
 
-real, calls = policy_comparison.simulate, []
+real, calls = simulate_cli.simulate, []
 
 def simulate(*arguments, **options):
     calls.append(arguments)
@@ -187,7 +187,7 @@ def simulate(*arguments, **options):
         options["horizon"] = 10**10
     return real(*arguments, **options)
 
-policy_comparison.simulate = simulate
+simulate_cli.simulate = simulate
 sys.argv = ["duelay", *sys.argv[1:]]
 cli.run()
 """
@@ -229,14 +229,14 @@ class Bar:
 def seen(monkeypatch):
     """What happened, in order: compiling, bars, and their steps."""
     seen = []
-    real = executor.compile_ahead
+    real = execution.compile_ahead
 
     def compiling(problem, policy, **options):
         seen.append(f"compiling {policy.text_name}")
         return real(problem, policy, **options)
 
-    monkeypatch.setattr(executor, "tqdm", Bar(seen))
-    monkeypatch.setattr(executor, "compile_ahead", compiling)
+    monkeypatch.setattr(execution, "tqdm", Bar(seen))
+    monkeypatch.setattr(execution, "compile_ahead", compiling)
     return seen
 
 
@@ -255,8 +255,8 @@ def test_what_is_left_is_told_for_the_figures_too(seen, tmp_path):
 
 def test_each_kind_of_cell_is_compiled_once_in_the_order_in_which_they_run(seen):
     spec = spec_parser.parse(TINY, "tiny.toml", Path())
-    cells = executor._by_kind([*executor.cells_of(spec), *executor.cells_of(spec)])
-    executor.compile_for(cells)
+    cells = execution._by_kind([*execution.cells_of(spec), *execution.cells_of(spec)])
+    execution.compile_for(cells)
     assert seen == ["compiling rucb", "compiling double-thompson"]
     names = [cell.policy.text_name for cell in cells]
     assert names == ["rucb"] * 2 + ["double-thompson"] * 2
@@ -284,16 +284,16 @@ target = "borda"
         experiments.run(spec_parser.parse(source, "x.toml", Path()), folder, workers=1, quiet=True)
         files = seen[seen.index(f"a bar of {n + 2} files") + 1 :]
         assert files == ["a step"] * (n + 2)
-        assert len(list((folder / "figures").iterdir())) == n * len(figures.FORMATS)
+        assert len(list((folder / "figures").iterdir())) == n * len(regret_figures.FORMATS)
 
 
 def test_a_terminal_has_a_bar_and_others_a_line_a_step(monkeypatch, capsys):
-    with executor.report_progress(2, " files") as step:
+    with execution.report_progress(2, " files") as step:
         step("one")
         step("two")
     assert capsys.readouterr().err == "1/2 one\n2/2 two\n"
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    with executor.report_progress(2, " files", done=1) as step:
+    with execution.report_progress(2, " files", done=1) as step:
         step("two")
     assert "2/2" in terminal.getvalue() and "two" not in terminal.getvalue()
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from duelay import History, cli
-from duelay.cli.check import check_command
+from duelay.cli.logs import check_command
 
 
 @pytest.fixture

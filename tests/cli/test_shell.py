@@ -27,7 +27,7 @@ def test_whole_numbers_are_read_as_toml_reads_them(command):
 
 
 def test_every_whole_number_among_the_options_is_read_so():
-    for name, of in cli.main.commands.items():
+    for name, of in cli.main.main.commands.items():
         for option in of.params:
             assert not isinstance(option.type, click.types.IntParamType), (name, option.name)
 

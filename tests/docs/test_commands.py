@@ -15,7 +15,7 @@ import click
 import httpx
 import pytest
 
-from duelay.cli import main
+from duelay.cli.main import main
 from service.served import ENVIRONMENT, LONG, free_port, is_well, wait_until
 
 ROOT = Path(__file__).parents[2]

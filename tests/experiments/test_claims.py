@@ -10,7 +10,7 @@ import scipy.stats
 
 import duelay
 from duelay import experiments
-from duelay.experiments import claims, figures, report, statistics
+from duelay.experiments import claims, regret_figures, report, statistics
 from duelay.experiments.results import Results
 from duelay.simulation import Result
 
@@ -412,7 +412,7 @@ def test_pair_shares_add_up():
     t = result.t * 2
     pairs[:, 0, 0], pairs[:, 0, 2], pairs[:, 2, 0] = t // 2, t // 8, t // 8
     pairs[:, 3, 4] = t - t // 2 - 2 * (t // 8)
-    ticks, shares = figures.pair_shares(dataclasses.replace(result, pairs=pairs))
+    ticks, shares = regret_figures.pair_shares(dataclasses.replace(result, pairs=pairs))
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     # the winner with itself, with rivals 1, 2, 3, 4 by their gaps, without the winner
     np.testing.assert_allclose(shares[50], [0.5, 0, 0.25, 0, 0, 0.25])
@@ -420,15 +420,15 @@ def test_pair_shares_add_up():
 
 
 def test_a_panel_ends_where_all_that_converge_have():
-    right, top = figures._extent([made_up(flat(100)), made_up(straight(5000))])
+    right, top = regret_figures._extent([made_up(flat(100)), made_up(straight(5000))])
     assert right == pytest.approx(25_000) and 100 < top < 150
-    right, top = figures._extent([made_up(straight(5000))])
+    right, top = regret_figures._extent([made_up(straight(5000))])
     assert right == 200_000 and top > 5000
 
 
 def test_a_panel_of_single_runs_has_a_top():
     for kind in (flat, straight):
-        _, top = figures._extent([made_up(kind(100), runs=1)])
+        _, top = regret_figures._extent([made_up(kind(100), runs=1)])
         assert 100 <= top < 150
 
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.long
 def patient(monkeypatch):
     """A cluster on a machine that is slow is not taken for one that is gone."""
     monkeypatch.setattr(on_dask, "LOST_SECONDS", 600)
-    monkeypatch.setattr("duelay.experiments.executor.CLUSTER_SECONDS", 600)
+    monkeypatch.setattr("duelay.experiments.execution.CLUSTER_SECONDS", 600)
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def cells(lines):
 
 @pytest.mark.compiled
 def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(cluster, tmp_path, monkeypatch):
-    from duelay.experiments import executor
+    from duelay.experiments import execution
 
     address, workers = cluster
     from distributed import Client
@@ -96,7 +96,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(cluster, tmp_path, m
         raise AssertionError("computed in the process that was started, not on the cluster")
 
     with monkeypatch.context() as context:
-        context.setattr(executor, "compute", not_here)
+        context.setattr(execution, "compute", not_here)
         experiments.run(spec, tmp_path / "there", backend="dask", address=address, say=lose_one)
     assert len(cells(seen)) == 48
     assert workers[0].poll() is not None and workers[1].poll() is None
@@ -189,7 +189,7 @@ def test_a_cluster_without_workers_is_one_sentence(busy, tmp_path, monkeypatch):
 @pytest.mark.compiled
 def test_a_cluster_is_sent_the_policies_of_somebodys_own(cluster, module, tmp_path, monkeypatch):
     """Its workers have neither the module nor what it imports, and keep no earlier edit of it."""
-    from duelay.experiments import executor
+    from duelay.experiments import execution
 
     address, workers = cluster
     from distributed import Client
@@ -207,17 +207,17 @@ def test_a_cluster_is_sent_the_policies_of_somebodys_own(cluster, module, tmp_pa
         (specs / "helper.py").write_text(f"STEP = {step}\n" * step)
         spec = spec_parser.parse(small(), "small.toml", specs)
         with monkeypatch.context() as context:
-            context.setattr(executor, "compute", not_here)
+            context.setattr(execution, "compute", not_here)
             there.append(finish(spec, tmp_path / "there", backend="dask", address=address))
         assert there[-1] == finish(spec, tmp_path / "here")
     assert there[0] != there[1]
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(tmp_path, monkeypatch):
-    from duelay.experiments import executor
+    from duelay.experiments import execution
 
     pytest.importorskip("distributed", reason="Dask is not installed: pip install 'duelay[dask]'")
-    monkeypatch.setattr(executor, "CLUSTER_SECONDS", 1)
+    monkeypatch.setattr(execution, "CLUSTER_SECONDS", 1)
     spec = spec_parser.parse(SMALL, "small.toml", Path())
     with pytest.raises(ValueError, match="tcp://127.0.0.1:9"):
         experiments.run(spec, tmp_path / "out", backend="dask", address="tcp://127.0.0.1:9")

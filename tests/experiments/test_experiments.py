@@ -15,9 +15,9 @@ import pytest
 
 import duelay
 from duelay import cli, experiments
-from duelay.delays.time_units import WAYS
+from duelay.delays.ticks_or_clock import WAYS
 from duelay.experiments import cells as cells_module
-from duelay.experiments import executor, spec_parser
+from duelay.experiments import execution, spec_parser
 from duelay.experiments.cells import cells_of, compute, read, write
 from helpers import SMALL, fingerprint, spec
 
@@ -86,7 +86,7 @@ def test_a_rerun_computes_only_what_is_missing_or_damaged(finished, tmp_path, mo
         computed.append(cell)
         return compute(cell)
 
-    monkeypatch.setattr(executor, "compute", counting)
+    monkeypatch.setattr(execution, "compute", counting)
     said = []
     experiments.run(spec(), folder, workers=1, say=said.append)
     assert computed == []
@@ -102,7 +102,7 @@ def test_a_rerun_computes_only_what_is_missing_or_damaged(finished, tmp_path, mo
         header = stored["header"]
     np.savez(store / third.file_name, header=header, **arrays)
     experiments.run(spec(), folder, workers=1, say=said.append)
-    assert computed == executor._by_kind([first, second, third])
+    assert computed == execution._by_kind([first, second, third])
     complaints = [line for line in said if "damaged" in line]
     assert len(complaints) == 2
     assert second.file_name in complaints[0] and third.file_name in complaints[1]
@@ -115,7 +115,7 @@ def test_a_changed_specification_keeps_what_has_not_changed(finished, tmp_path, 
     folder = tmp_path / "out"
     shutil.copytree(finished, folder)
     computed = []
-    monkeypatch.setattr(executor, "compute", lambda cell: computed.append(cell) or compute(cell))
+    monkeypatch.setattr(execution, "compute", lambda cell: computed.append(cell) or compute(cell))
     more = SMALL.replace("runs = 5", "runs = 6")
     experiments.run(spec(more), folder, workers=1, quiet=True)
     assert {(cell.start, cell.stop) for cell in computed} == {(4, 6)}
@@ -138,16 +138,16 @@ def test_results_of_other_sources_are_not_loaded(finished, monkeypatch):
 HELD = """
 import sys, time
 from duelay import cli
-from duelay.experiments import executor
+from duelay.experiments import execution
 
-real = executor.write
+real = execution.write
 
 def write(cell, arrays, store):
     while len(list(store.glob("[!.]*.npz"))) >= 90:
         time.sleep(0.1)
     real(cell, arrays, store)
 
-executor.write = write
+execution.write = write
 sys.argv[0] = "duelay"
 cli.run()
 """
@@ -156,9 +156,9 @@ LOSES_A_WORKER = """
 import os, signal, sys
 from pathlib import Path
 from duelay import cli
-from duelay.experiments import executor
+from duelay.experiments import execution
 
-real, n = executor.write, 0
+real, n = execution.write, 0
 
 def write(*given):
     global n
@@ -173,7 +173,7 @@ def write(*given):
                     print("killed", flush=True)
                     return
 
-executor.write = write
+execution.write = write
 sys.argv[0] = "duelay"
 cli.run()
 """
@@ -270,21 +270,21 @@ def test_ctrl_c_stops_a_run_cleanly(longer, tmp_path):
 
 def test_two_processes_do_not_share_a_folder(tmp_path):
     with (
-        executor.opened(tmp_path / "out", spec()),
+        execution.opened(tmp_path / "out", spec()),
         pytest.raises(ValueError, match="another duelay process"),
-        executor.opened(tmp_path / "out", spec()),
+        execution.opened(tmp_path / "out", spec()),
     ):
         raise AssertionError("both got in")
-    with executor.opened(tmp_path / "out", spec()):
+    with execution.opened(tmp_path / "out", spec()):
         pass  # let go
 
 
 def test_drafts_of_a_killed_process_are_swept_up(tmp_path):
-    with executor.opened(tmp_path / "out", spec()):
+    with execution.opened(tmp_path / "out", spec()):
         pass
     draft = tmp_path / "out" / "cells" / ".draft-1-x.npz"
     draft.write_bytes(b"half")
-    with executor.opened(tmp_path / "out", spec()):
+    with execution.opened(tmp_path / "out", spec()):
         assert not draft.exists()
 
 
@@ -335,12 +335,12 @@ def test_a_process_stopped_while_it_takes_hold_can_begin_again(tmp_path, monkeyp
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as context:
-        context.setattr(executor, "write_whole", full)
+        context.setattr(execution, "write_whole", full)
         with pytest.raises(ValueError, match="cannot work in .*No space left"):
             experiments.run(spec(), tmp_path / "out")
     (tmp_path / "out" / "cells").mkdir(exist_ok=True)
     (tmp_path / "out" / ".draft-1-specification.json").write_text("{")
-    with executor.opened(tmp_path / "out", spec()):
+    with execution.opened(tmp_path / "out", spec()):
         pass
     foreign = tmp_path / "foreign"
     foreign.mkdir()
@@ -363,7 +363,7 @@ def test_a_worker_with_other_sources_is_refused(tmp_path, monkeypatch):
     def elsewhere(cell, parent):
         return cell.file_name, compute(cell), {"duelay": "0.0.1, sources 12ab"}, 0.0
 
-    monkeypatch.setattr(executor, "_work", elsewhere)
+    monkeypatch.setattr(execution, "_work", elsewhere)
     message = r"another duelay \(0.0.1, sources 12ab\)"
     with pytest.raises(experiments.WorkFailedError, match=message):
         experiments.run(spec(), tmp_path / "out", workers=1, quiet=True)
@@ -426,7 +426,7 @@ def test_a_full_disk_keeps_what_was_computed(tmp_path, monkeypatch):
         write(cell, arrays, folder)
 
     with monkeypatch.context() as context:
-        context.setattr(executor, "write", filling_up)
+        context.setattr(execution, "write", filling_up)
         with pytest.raises(experiments.WorkFailedError, match="4 of 12 cells"):
             experiments.run(spec(), tmp_path / "out", workers=1, quiet=True)
     assert len(list((tmp_path / "out" / "cells").iterdir())) == 4
@@ -434,7 +434,7 @@ def test_a_full_disk_keeps_what_was_computed(tmp_path, monkeypatch):
 
 
 def test_an_incomplete_folder_cannot_be_loaded(tmp_path):
-    with executor.opened(tmp_path / "out", spec()) as folder:
+    with execution.opened(tmp_path / "out", spec()) as folder:
         pass
     with pytest.raises(ValueError, match="lacks a cell: mslr, rucb-delay"):
         experiments.load(spec(), folder)

@@ -10,8 +10,9 @@ import pages
 from duelay import delays
 from duelay.inference import guarantee
 from duelay.inference.evidence import replay
+from duelay.inference.forecast import DuelsLeft
 from duelay.inference.guarantee import Guarantee
-from duelay.inference.posterior import DuelsLeft, _draw_gaps, opinions
+from duelay.inference.posterior import _draw_gaps, draw_posterior
 
 PROBLEM = duelay.Problem([[0.5, 0.85, 0.8], [0.15, 0.5, 0.7], [0.2, 0.3, 0.5]], ["a", "b", "c"])
 
@@ -245,9 +246,8 @@ def test_chances_are_those_of_the_posterior():
                             n_open=np.zeros((2, 2), dtype=int))  # fmt: skip
     precision = 4 * n[0, 1] + 0.15**-2
     expected = 0.5 * math.erfc(-2 * lead[0, 1] / precision * math.sqrt(precision / 2))
-    assert opinions(lead, n, 0, two, np.ones(len(lead), dtype=bool)).chances[0] == pytest.approx(
-        expected, abs=0.04
-    )
+    posterior = draw_posterior(lead, n, 0, two, np.ones(len(lead), dtype=bool))
+    assert posterior.chances[0] == pytest.approx(expected, abs=0.04)
 
 
 def test_gaps_are_drawn_from_the_posterior_that_is_stated():
@@ -275,7 +275,7 @@ def test_of_many_arms_that_are_ordered_somebody_probably_wins():
     strength = np.arange(8.0)[::-1]
     lead = np.clip(strength[:, None] - strength, -6, 6)
     n = np.where(np.eye(8, dtype=bool), 0.0, 10.0)
-    chances = opinions(lead, n, 0, None, np.ones(8, dtype=bool)).chances
+    chances = draw_posterior(lead, n, 0, None, np.ones(8, dtype=bool)).chances
     assert 0.3 < chances[0] < 0.95 and chances.sum() > 0.7 and np.argmax(chances) == 0
 
 
@@ -288,9 +288,9 @@ def test_of_many_arms_the_strongest_have_the_chances_that_they_have_among_all(mo
     n = np.where(np.eye(k, dtype=bool), 0.0, 40.0)
     lead = n * (strength[:, None] - strength) * 2
     present = np.arange(k) != 13
-    some = opinions(lead, n, 3, None, present)
+    some = draw_posterior(lead, n, 3, None, present)
     monkeypatch.setattr("duelay.inference.posterior._MAX_CONTENDERS", k)
-    every = opinions(lead, n, 3, None, present)
+    every = draw_posterior(lead, n, 3, None, present)
     np.testing.assert_allclose(some.chances, every.chances, atol=0.06)
     assert some.chances[13] == 0 and some.loss == pytest.approx(every.loss, abs=0.01)
 

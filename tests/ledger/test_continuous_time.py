@@ -18,7 +18,7 @@ from duelay.ledger.delay_models.continuous_time import (
     told_ages,
     with_room_by_clock,
 )
-from duelay.ledger.delay_models.kaplan_meier import ENOUGH
+from duelay.ledger.delay_models.kaplan_meier import MIN_TAUGHT
 
 LAWS = ["exponential:10m", "constant:1h", "log-normal:10m,3", "uniform:1m,1h", "weibull:0.3,1h",
         "never:0.4,(log-normal:10m,0.1)", "curve:1m/2m/1d,0.3/0.31/0.9"]  # fmt: skip
@@ -308,9 +308,9 @@ def test_every_count_of_a_learned_ledger_is_that_of_a_list_of_duels():
                 hear(ledger, *pairs[k], k + 1, t)
                 taught += teaches[k]
         age_to(ledger, t)
-        if (looks == 0 and taught >= ENOUGH) or t >= look:
+        if (looks == 0 and taught >= MIN_TAUGHT) or t >= look:
             look = t + max(50, t // 20)
-            looks += taught >= ENOUGH
+            looks += taught >= MIN_TAUGHT
         age = now - np.array(at)
         low, high = assumed.ages[:-1], assumed.ages[1:]
         bucket = np.searchsorted(assumed.ages, age, side="right") - 1
@@ -347,12 +347,12 @@ def test_every_count_of_a_learned_ledger_is_that_of_a_list_of_duels():
 def test_looks_at_the_law_come_after_fifty_duels_or_a_twentieth_of_all():
     assumed = assume_by_clock("learn", 40.0, 2)
     ledger = open_ledger(assumed, 2, "coin")
-    assumed.n_taught[0], assumed.n_looks[0] = ENOUGH, 1
+    assumed.n_taught[0], assumed.n_looks[0] = MIN_TAUGHT, 1
     for t, look, looks in ((49, 50, 1), (50, 100, 2), (99, 100, 2), (100, 150, 3), (1000, 1050, 4),
                            (1060, 1113, 5), (5019, 5269, 6)):  # fmt: skip
         age_to(ledger, t)
         assert (assumed.look[0], assumed.n_looks[0]) == (look, looks)
-    assumed.n_taught[0] = ENOUGH - 1
+    assumed.n_taught[0] = MIN_TAUGHT - 1
     age_to(ledger, 6000)
     assert (assumed.look[0], assumed.n_looks[0]) == (6300, 6)
 
@@ -360,18 +360,18 @@ def test_looks_at_the_law_come_after_fifty_duels_or_a_twentieth_of_all():
 def test_a_told_law_is_never_learned():
     assumed = assume_by_clock("exponential:10m", None, 2)
     worth = assumed.worth.copy()
-    assumed.n_taught[0] = 10 * ENOUGH
+    assumed.n_taught[0] = 10 * MIN_TAUGHT
     age_to(open_ledger(assumed, 2), 500)
     assert assumed.n_looks[0] == 0 and (assumed.worth == worth).all()
     assert is_known(assumed) and settles(assumed) == FOREVER
 
 
 def test_the_first_look_waits_for_the_hundredth_conversion_alone():
-    for taught in (ENOUGH - 1, ENOUGH, ENOUGH + 1):
+    for taught in (MIN_TAUGHT - 1, MIN_TAUGHT, MIN_TAUGHT + 1):
         assumed = assume_by_clock("learn", 40.0, 2)
         assumed.n_taught[0] = taught
         age_to(open_ledger(assumed, 2, "coin"), 7)
-        assert is_known(assumed) == (taught >= ENOUGH) == (assumed.n_looks[0] == 1)
+        assert is_known(assumed) == (taught >= MIN_TAUGHT) == (assumed.n_looks[0] == 1)
 
 
 def test_a_ledger_is_deaf_until_a_twentieth_is_answered_or_with_a_law_until_the_first():
@@ -387,7 +387,7 @@ def test_a_ledger_is_deaf_until_a_twentieth_is_answered_or_with_a_law_until_the_
     assert not is_deaf(learned, 10**6)
 
 
-@pytest.mark.parametrize("answered", [ENOUGH - 1, ENOUGH, ENOUGH + 50])
+@pytest.mark.parametrize("answered", [MIN_TAUGHT - 1, MIN_TAUGHT, MIN_TAUGHT + 50])
 def test_a_past_that_is_closed_counts_in_full(answered):
     plays = np.array([[4, 150], [90, 2]])
     assumed = assume_by_clock("learn", 40.0, 2)
@@ -398,9 +398,9 @@ def test_a_past_that_is_closed_counts_in_full(answered):
     assert (assumed.reached == 247).all() and assumed.n_taught[0] == answered
     assert (assumed.duels[:, :, -1] == plays).all() and (assumed.duels[:, :, :-1] == 0).all()
     assert (assumed.at_risk == asked).all() and (assumed.events == heard).all()
-    assert assumed.n_looks[0] == is_known(assumed) == (answered >= ENOUGH)
+    assert assumed.n_looks[0] == is_known(assumed) == (answered >= MIN_TAUGHT)
     silent = (1 - 30 / 240) * (1 - (answered - 30) / 210)
-    tau = min(1.0, 2 * (1 - silent)) if answered >= ENOUGH else 1.0
+    tau = min(1.0, 2 * (1 - silent)) if answered >= MIN_TAUGHT else 1.0
     np.testing.assert_allclose(assumed.total, plays * tau)
 
 

@@ -126,7 +126,7 @@ def test_the_law_is_learned_well_by_20_000_ticks(law):
     """Largest error over ages up to 1000, mean over runs: below 0.015 where every duel teaches."""
     from duelay.simulation import streams
     from duelay.simulation.loops.recorder import new_recorder
-    from duelay.simulation.loops.ticks import run
+    from duelay.simulation.loops.ticks import run_ticks
     from duelay.simulation.world import make_world
 
     problem = duelay.datasets.load("six-rankers")
@@ -137,7 +137,7 @@ def test_the_law_is_learned_well_by_20_000_ticks(law):
         rule, ledger = policy.rule(6), policy.ledger(6)
         recorder = new_recorder(problem.gaps, np.array([20_000]))
         world = make_world(problem, law, 1000, 20_000)
-        run(rule, ledger, False, world, recorder, 20_000, world_rng, policy_rng)
+        run_ticks(rule, ledger, False, world, recorder, 20_000, world_rng, policy_rng)
         estimate(ledger.assumed, 20_000)
         errors.append(np.abs(ledger.assumed.tau[0, :1001] - law.cdf(np.arange(1001))).max())
     assert np.mean(errors) < 0.015
@@ -264,7 +264,7 @@ def test_the_standing_says_that_the_law_is_not_learned_yet():
 def test_delays_beyond_the_ages_that_are_learned_do_not_bias_the_estimates(mean):
     from duelay.simulation import streams
     from duelay.simulation.loops.recorder import new_recorder
-    from duelay.simulation.loops.ticks import run
+    from duelay.simulation.loops.ticks import run_ticks
     from duelay.simulation.world import make_world
 
     problem = duelay.Problem([[0.5, 0.6], [0.4, 0.5]])
@@ -275,7 +275,7 @@ def test_delays_beyond_the_ages_that_are_learned_do_not_bias_the_estimates(mean)
         rule, ledger = policy.rule(2), policy.ledger(2)
         recorder = new_recorder(problem.gaps, np.array([100_000]))
         world = make_world(problem, delays.Geometric(1 / mean), policy.window, 100_000)
-        run(rule, ledger, False, world, recorder, 100_000, *streams(5, number))
+        run_ticks(rule, ledger, False, world, recorder, 100_000, *streams(5, number))
         estimates.append(ledger.estimates().mean[0, 1])
     error = np.std(estimates, ddof=1) / math.sqrt(6)
     assert np.mean(estimates) == pytest.approx(0.6, abs=4 * error)

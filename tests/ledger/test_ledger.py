@@ -12,7 +12,7 @@ from duelay import delays
 from duelay.ledger import age_to, assume, for_votes, hear, hear_vote, open_ledger, record
 from duelay.ledger.delay_models import base
 from duelay.ledger.delay_models.base import drifts, evidence, is_settled, settles
-from duelay.ledger.delay_models.votes import start_votes
+from duelay.ledger.votes import start_votes
 
 LAWS = {
     "geometric": delays.Geometric(0.07),

@@ -8,7 +8,7 @@ import naive
 from duelay import delays
 from duelay.ledger import assume, for_votes, hear_vote, open_ledger
 from duelay.ledger.delay_models.base import drifts, is_settled, settles, share_first
-from duelay.ledger.delay_models.votes import first_bonus
+from duelay.ledger.position_effect import first_bonus
 from duelay.problems import arithmetic
 from duelay.testing import live_duels
 from helpers import SAMPLE, VOTED, Live

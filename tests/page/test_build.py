@@ -8,7 +8,8 @@ import shutil
 import numpy as np
 import pytest
 
-from duelay.inference.posterior import DuelsLeft, opinions
+from duelay.inference.forecast import DuelsLeft
+from duelay.inference.posterior import draw_posterior
 from duelay.live import Experiment
 from duelay.live.events import note
 from duelay.live.maintenance import forget
@@ -225,7 +226,7 @@ def test_chances_end_with_those_of_now_and_were_about_those_of_what_had_been_set
             lead[j, i] -= r["odds"]
             n[i, j] += r["odds"] ** 2
             n[j, i] += r["odds"] ** 2
-        then = opinions(lead, n, 0, None, np.ones(3, dtype=bool)).chances
+        then = draw_posterior(lead, n, 0, None, np.ones(3, dtype=bool)).chances
         found = [line_of(chart, arm)[place] for arm in ARMS]
         assert np.abs(then - found).max() < 0.2
 
@@ -235,9 +236,9 @@ def test_past_chances_are_computed_once(busy, hours, monkeypatch):
 
     def count(*args):
         calls.append(args)
-        return opinions(*args)
+        return draw_posterior(*args)
 
-    monkeypatch.setattr("duelay.page.charts.series.opinions", count)
+    monkeypatch.setattr("duelay.page.charts.series.draw_posterior", count)
     first = fresh(busy).chances
     n = len(calls)
     hours.pass_by(61.0)

@@ -11,7 +11,7 @@ from duelay.inference.borda_scores import is_behind
 from duelay.ledger import age_to, assume, open_ledger, record
 from duelay.ledger.delay_models.base import FOREVER
 from duelay.policies.borda import borda_rule, drop_arms, log_error_at
-from duelay.policies.dispatch import calm_until, turn
+from duelay.policies.turn import calm_until, turn
 
 
 def played(rng, law, n_arms, ticks, strong=0):

@@ -12,7 +12,6 @@ import pytest
 import duelay
 from duelay import delays
 from duelay.ledger import age_to, assume, hear, open_ledger, record
-from duelay.policies.dispatch import select, wins_and_count
 from duelay.policies.double_thompson import many_arms
 from duelay.policies.double_thompson.beta_posterior import (
     beats_for_certain,
@@ -33,8 +32,10 @@ from duelay.policies.double_thompson.many_arms import (
     take_floors,
     take_out,
 )
-from duelay.policies.double_thompson.quiet_stretches import is_quiet, loses_some, quiet_turns
 from duelay.policies.double_thompson.row_samples import note_news, tilted
+from duelay.policies.double_thompson.self_duel_runs import is_quiet, loses_some, quiet_turns
+from duelay.policies.pair_statistics import wins_and_count
+from duelay.policies.turn import select
 
 pytestmark = pytest.mark.interpreted
 

@@ -12,7 +12,7 @@ from duelay.ledger.delay_models.base import FOREVER
 from duelay.ledger.evidence.eprocess import start_eprocess
 from duelay.ledger.evidence.silence import worth
 from duelay.policies.decide import DecideRule, find_leader, find_rival
-from duelay.policies.dispatch import calm_until, declared, select
+from duelay.policies.turn import calm_until, declared, select
 
 
 class Middle:

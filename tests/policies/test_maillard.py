@@ -12,7 +12,6 @@ from duelay import delays
 from duelay.inference.leader import leader_of
 from duelay.ledger import age_to, assume, hear, open_ledger, record
 from duelay.ledger.delay_models.base import FOREVER, epoch
-from duelay.policies.dispatch import calm_until, pass_over, select
 from duelay.policies.maillard import (
     believe,
     challenger,
@@ -27,6 +26,7 @@ from duelay.policies.maillard import (
     set_chance,
     weigh,
 )
+from duelay.policies.turn import calm_until, pass_over, select
 from duelay.problems import arithmetic
 from duelay.simulation import streams
 from duelay.simulation.loops import ticks as loop

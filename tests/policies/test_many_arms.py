@@ -11,7 +11,6 @@ import duelay
 import naive
 from duelay import delays
 from duelay.ledger import age_to, assume, hear, open_ledger, record
-from duelay.policies.dispatch import take_picks, wins_and_count
 from duelay.policies.double_thompson import many_arms
 from duelay.policies.double_thompson.beta_posterior import chance_above_half
 from duelay.policies.double_thompson.many_arms import (
@@ -32,6 +31,8 @@ from duelay.policies.double_thompson.row_samples import (
     tilted,
 )
 from duelay.policies.double_thompson.rule import DoubleThompsonRule
+from duelay.policies.pair_statistics import wins_and_count
+from duelay.policies.turn import picks_entry
 from duelay.testing import compiled_duels, live_duels
 from helpers import Rows
 from yardsticks import PlainDoubleThompson
@@ -266,7 +267,7 @@ def test_pairs_are_chosen_as_often_as_if_all_betas_were_drawn(n_arms, strong, du
 
     def picks(rule, seed):
         pairs = np.zeros((n, 2), dtype=np.int64)
-        take_picks(rule, ledger, 10**6, np.random.default_rng(seed), pairs)
+        picks_entry(rule, ledger, 10**6, np.random.default_rng(seed), pairs)
         return np.bincount(pairs.min(axis=1) * n_arms + pairs.max(axis=1), minlength=n_arms**2)
 
     plain = picks(PlainDoubleThompson().rule(n_arms), 1)
@@ -333,7 +334,7 @@ def test_proposals_leave_the_law_of_the_definitions(n_arms, strong, duels, c, la
     plain = [naive.double_thompson(told.mean, told.expected, 0.51, t, rng) for _ in range(4 * n)]
     rule = with_tilt(many_arms_rule(0.51, n_arms), c / math.sqrt(n_arms))
     picks = np.zeros((n, 2), dtype=np.int64)
-    take_picks(rule, ledger, t, np.random.default_rng(3), picks)
+    picks_entry(rule, ledger, t, np.random.default_rng(3), picks)
     counts = np.array(
         [
             np.bincount(np.asarray(x) @ [n_arms, 1], minlength=n_arms**2)

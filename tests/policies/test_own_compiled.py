@@ -131,10 +131,10 @@ def spec(tmp_path, monkeypatch):
 @pytest.mark.interpreted
 @pytest.mark.parametrize("backend", ["threads", "processes"])
 def test_the_example_reaches_the_workers(spec, tmp_path, backend):
-    from duelay.experiments import executor
+    from duelay.experiments import execution
 
-    with executor.opened(tmp_path / "out", spec) as place:
-        executor.execute(spec, place, workers=2, backend=backend, quiet=True)
+    with execution.opened(tmp_path / "out", spec) as place:
+        execution.execute(spec, place, workers=2, backend=backend, quiet=True)
     results = experiments.load(spec, tmp_path / "out")
     plain, compiled = (
         results.get("small", "mslr", name).regret

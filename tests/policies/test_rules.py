@@ -44,8 +44,8 @@ def test_rucb_delay_chooses_as_algorithm_1_says(alpha):
 def test_rucb_draws_its_first_arm_with_the_right_probabilities():
     """Line 11: B half of the time, the rest of C alike."""
     from duelay.ledger import assume, open_ledger
-    from duelay.policies.dispatch import turn
     from duelay.policies.rucb import rucb_rule
+    from duelay.policies.turn import turn
 
     rng = np.random.default_rng(3)
     for champion, expected in (
@@ -68,8 +68,8 @@ def test_rucb_draws_its_first_arm_with_the_right_probabilities():
 def test_rucbs_champion_goes_when_somebody_beats_it(champion):
     """Line 8: B is what is left of it in C; with none the rest of C are alike."""
     from duelay.ledger import assume, open_ledger
-    from duelay.policies.dispatch import turn
     from duelay.policies.rucb import rucb_rule
+    from duelay.policies.turn import turn
 
     rng, firsts = np.random.default_rng(3), set()
     for _ in range(40):
@@ -87,8 +87,8 @@ def test_rucb_says_how_long_its_champion_duels_itself():
     """Against a look at every tick: it may say one tick less, and never one more."""
     from duelay.ledger import assume, open_ledger
     from duelay.ledger.delay_models.base import FOREVER
-    from duelay.policies.dispatch import calm_until, select
     from duelay.policies.rucb import rucb_rule
+    from duelay.policies.turn import calm_until, select
 
     rule, ledger = rucb_rule(0.51, 3), open_ledger(assume(None, None, 3), 3)
     rule.champion[0] = 0
@@ -123,8 +123,8 @@ def test_rucb_draws_its_second_arm_alike_among_ties():
 def test_a_rival_whose_bound_is_exactly_one_half_is_played():
     """Note 1: with ties at the top, U_cc = 1/2 among them, the second arm is not the first."""
     from duelay.ledger import assume, open_ledger
-    from duelay.policies.dispatch import turn
     from duelay.policies.rucb import rucb_rule
+    from duelay.policies.turn import turn
 
     ledger = open_ledger(assume(None, None, 2), 2)
     # At t = 1 there is no radius: 2 wins of 4 are a bound of exactly 1/2 for both arms.
@@ -200,9 +200,9 @@ def test_mrr_db_delay_plays_the_least_played_pair_when_its_rounds_are_over():
 
 def elimination_rules(n_arms):
     """RR-DB's rule and MRR-DB-Delay's, each with what ends a round of it or looks at its bounds."""
-    from duelay.policies.dispatch import turn
     from duelay.policies.mrr_db_delay import end_round, mrr_db_rule
     from duelay.policies.rr_db_delay import rr_db_rule
+    from duelay.policies.turn import turn
 
     rng = np.random.default_rng(0)
     by_bounds = rr_db_rule(0.05, n_arms)
@@ -250,7 +250,7 @@ def test_only_an_active_arm_drops_another():
 
 def test_the_arm_that_is_left_duels_itself_at_once():
     from duelay.ledger import assume, open_ledger
-    from duelay.policies.dispatch import turn
+    from duelay.policies.turn import turn
 
     for rule, _ in elimination_rules(3):
         ledger = open_ledger(assume(None, None, 3), 3)

@@ -12,7 +12,6 @@ import naive
 from duelay import delays
 from duelay.ledger import age_to, assume, for_votes, hear, hear_vote, open_ledger, record
 from duelay.ledger.delay_models.base import expected, expected_at_last
-from duelay.policies.dispatch import calm_until, pass_over, turn, wins_and_count
 from duelay.policies.double_thompson.beta_posterior import (
     beats_for_certain,
     chance_above_half,
@@ -20,7 +19,6 @@ from duelay.policies.double_thompson.beta_posterior import (
     is_beaten_for_certain,
     reach,
 )
-from duelay.policies.double_thompson.quiet_stretches import loses_some, quiet_turns
 from duelay.policies.double_thompson.rule import (
     beats_all,
     double_thompson_rule,
@@ -32,7 +30,10 @@ from duelay.policies.double_thompson.rule import (
     promised_regret,
     wins_sample,
 )
+from duelay.policies.double_thompson.self_duel_runs import loses_some, quiet_turns
+from duelay.policies.pair_statistics import wins_and_count
 from duelay.policies.rmed import against, rmed_rule
+from duelay.policies.turn import calm_until, pass_over, turn
 from helpers import Fixed
 
 LAWS = [None, delays.Geometric(0.1), delays.Uniform(1, 30)]

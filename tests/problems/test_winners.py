@@ -13,7 +13,7 @@ from duelay import delays
 from duelay.problems import bradley_terry, cyclic, generate, leader, mslr_like, no_winner
 from duelay.simulation import streams
 from duelay.simulation.loops.recorder import new_recorder
-from duelay.simulation.loops.ticks import run
+from duelay.simulation.loops.ticks import run_ticks
 from duelay.simulation.world import make_world
 from helpers import play_beside
 
@@ -226,7 +226,7 @@ def test_borda_drops_its_winner_as_seldom_as_it_says(n_arms, told, law):
         rule, ledger = policy.rule(n_arms), policy.ledger(n_arms)
         recorder = new_recorder(problem.gaps, np.array([20_000]))
         world = make_world(problem, law, policy.window, 20_000)
-        run(rule, ledger, False, world, recorder, 20_000, *streams(5, number))
+        run_ticks(rule, ledger, False, world, recorder, 20_000, *streams(5, number))
         wrong += not rule.active[0]
     print(f"{policy}, {n_arms} arms, {law}: the winner is dropped in {wrong / runs:.1%}")
     assert wrong <= 0.1 * runs + 3 * math.sqrt(0.1 * 0.9 * runs)
@@ -244,7 +244,7 @@ def test_the_intervals_of_scores_hold_under_delay():
     for number in range(300):
         rule, ledger = policy.rule(3), policy.ledger(3)
         recorder = new_recorder(problem.gaps_for("borda"), np.array([400]))
-        run(
+        run_ticks(
             rule, ledger, False, make_world(problem, law, None, 400), recorder, 400,
             *streams(9, number),
         )  # fmt: skip

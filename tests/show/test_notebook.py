@@ -113,8 +113,8 @@ def test_a_problem_without_a_winner_says_so():
 def test_of_many_arms_a_corner_is_shown_with_the_winner_in_it():
     shown = words(large(200, 150))
     assert "184 more arms are left out" in shown and "arm 150 ★" in shown
-    assert len(cells(large(200, 150))) == 1 + notebook.MOST
-    assert "left out" not in words(large(notebook.MOST, 3))
+    assert len(cells(large(200, 150))) == 1 + notebook.MAX_ARMS_SHOWN
+    assert "left out" not in words(large(notebook.MAX_ARMS_SHOWN, 3))
     wide = ByPair.of(200, lambda i, j: Geometric(1 / (2 + i + 200 * j)))
     assert "200 × 200 pairs of arms, 40,000 different laws" in words(wide)
     assert "184 more arms are left out" in words(wide)

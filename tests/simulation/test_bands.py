@@ -9,7 +9,7 @@ import scipy.stats
 
 import duelay
 from duelay import cli, experiments
-from duelay.experiments import figures, spec_parser, sweep
+from duelay.experiments import regret_figures, spec_parser, sweep
 from duelay.show import plots
 from duelay.simulation import BANDS, write_csv
 from duelay.simulation.result import half_width, spread
@@ -85,7 +85,7 @@ def test_a_specification_chooses_the_band(tmp_path):
         tmp_path / "out" / "report.md"
     ).read_text(encoding="utf-8")
     results = experiments.load(spec, tmp_path / "out")
-    axes = figures.regret(results, spec.grids[0], "geometric:0.01").axes[0]
+    axes = regret_figures.regret(results, spec.grids[0], "geometric:0.01").axes[0]
     assert axes.get_ylabel() == "regret (mean, 95 % confidence)"
     band = axes.collections[0].get_paths()[0].vertices[:, 1]
     first = results.get("small", "mslr", "rucb")

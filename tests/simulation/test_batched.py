@@ -6,10 +6,10 @@ import pytest
 import duelay
 from duelay import delays
 from duelay.ledger import age_to, hear, record
-from duelay.policies.dispatch import select
+from duelay.policies.turn import select
 from duelay.problems import arithmetic
 from duelay.simulation import streams
-from duelay.simulation.loops.batched import hold, run_held
+from duelay.simulation.loops.batched import hold, play_batches_entry
 from duelay.simulation.loops.recorder import new_recorder
 from duelay.simulation.world import make_world
 from helpers import SAMPLE, VOTED, Live
@@ -30,7 +30,7 @@ def test_nothing_held_back_is_the_plain_loop(policy):
     rule, ledger, held = policy.rule(4), policy.ledger(4), hold(0, 1, policy.window, 4)
     recorder = new_recorder(PROBLEM.gaps, plain.t)
     world = make_world(PROBLEM, LAW, policy.window, 300, hold=1)
-    run_held(rule, ledger, False, world, held, recorder, 300, *streams(3, 0))
+    play_batches_entry(rule, ledger, False, world, held, recorder, 300, *streams(3, 0))
     assert np.array_equal(held.plays, plain.plays[0])
     assert np.array_equal(recorder.regret, plain.regret[0])
 
@@ -88,7 +88,7 @@ def test_a_stale_ledger_knows_all_duels_but_the_last():
     world = make_world(PROBLEM, LAW, None, 30, hold=stale + 1)
     rngs, known = streams(0, 0), {0: np.zeros((4, 4))}
     for t in range(1, 31):
-        run_held(rule, ledger, False, world, held, recorder, t, *rngs)
+        play_batches_entry(rule, ledger, False, world, held, recorder, t, *rngs)
         known[t] = held.plays.copy()
         assert held.plays.sum() == t
         assert np.array_equal(ledger.plays, known[max(0, t - stale)])

@@ -16,7 +16,7 @@ from duelay import Setting, delays
 from duelay.problems import arithmetic, bradley_terry
 from duelay.simulation import streams, write_csv
 from duelay.simulation.loops.recorder import new_recorder
-from duelay.simulation.loops.ticks import run as run_loop
+from duelay.simulation.loops.ticks import run_ticks
 from duelay.simulation.world import NO_ENTRY, duel, make_world, take_due
 from duelay.testing import compiled_duels, live_duels
 from helpers import BUILT_IN, Live
@@ -148,7 +148,7 @@ def test_a_policys_world_stays_in_step_tick_for_tick(policy):
     expected = streams(3, 4)[0]
     for until in (1, 50, horizon):
         expected.random(2 * (until - recorder.tick[0]))
-        run_loop(rule, ledger, policy.counts_only, world, recorder, until, world_rng, policy_rng)
+        run_ticks(rule, ledger, policy.counts_only, world, recorder, until, world_rng, policy_rng)
         assert world_rng.bit_generator.state == expected.bit_generator.state
 
 

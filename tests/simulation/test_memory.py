@@ -39,7 +39,7 @@ class Made:
 
     def __init__(self, monkeypatch):
         self.all = []
-        module = sys.modules["duelay.simulation.executor"]
+        module = sys.modules["duelay.simulation.runs"]
         make = module.streams
 
         def remember(seed, run):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import duelay
-from duelay.simulation.loops.plain_python import play
+from duelay.simulation.loops.plain_python import play_player
 from duelay.simulation.loops.recorder import new_recorder
 from duelay.simulation.world import make_world
 
@@ -62,7 +62,7 @@ def test_each_answer_is_told_once_before_the_next_batch_is_asked(feedback, batch
     )
     player, rng, asked = Scripted(), np.random.default_rng(0), []
     for until in slices:
-        play(player, feedback == "counts", world, recorder, plays, until, rng, asked, batch)
+        play_player(player, feedback == "counts", world, recorder, plays, until, rng, asked, batch)
     assert player.calls == calls(12, batch, feedback)
     assert [duel.id for duel in asked] == list(range(1, 13)) and recorder.tick[0] == 12
     expected = np.zeros((3, 3), dtype=np.int64)

@@ -6,7 +6,13 @@ from duelay import delays
 from duelay.ledger import assume, for_votes, open_ledger
 from duelay.ledger.delay_models.base import FOREVER
 from duelay.problems import Problem
-from duelay.simulation.loops.recorder import hear_due, new_recorder, pass_to, repeat, show
+from duelay.simulation.loops.recorder import (
+    advance_to,
+    hear_due,
+    new_recorder,
+    record_shown,
+    repeat,
+)
 from duelay.simulation.world import duel, make_world
 
 CERTAIN = Problem([[0.5, 1.0, 1.0], [0.0, 0.5, 1.0], [0.0, 0.0, 0.5]])
@@ -48,8 +54,8 @@ def test_regret_is_taken_down_at_its_checkpoint_alone():
     recorder = new_recorder(CERTAIN.gaps, np.array([2, 3]))
     plays = np.zeros((3, 3), dtype=np.int64)
     for t, (i, j) in enumerate([(0, 1), (1, 2), (2, 2), (0, 2)], start=1):
-        show(recorder, i, j, 1)
+        record_shown(recorder, i, j, 1)
         assert (recorder.first[0], recorder.second[0]) == (i, j)
-        pass_to(recorder, t, plays)
+        advance_to(recorder, t, plays)
     assert recorder.regret.tolist() == [0.75, 1.25]
     assert (recorder.tick[0], recorder.passed[0], recorder.pairs.size) == (4, 2, 0)

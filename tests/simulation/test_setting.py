@@ -51,21 +51,6 @@ def test_a_setting_prints_and_pickles():
         duelay.Setting("borda")
 
 
-@pytest.mark.parametrize(
-    "astray, written",
-    [
-        ({"feedback": "votes"}, 'setting=duelay.Setting(feedback="votes")'),
-        ({"progress": False}, "setting=duelay.Setting(progress=False)"),
-        ({"stale": 3, "batch": 2}, "setting=duelay.Setting(stale=3, batch=2)"),
-    ],
-)
-def test_what_belongs_to_the_setting_is_refused_with_how_to_write_it(astray, written):
-    with pytest.raises(TypeError) as refused:
-        duelay.simulate(arithmetic(3, 0.1), duelay.RUCB(), delay="constant", horizon=5, **astray)
-    names = " and ".join(astray)
-    assert str(refused.value) == f"simulate takes {names} in its setting: write {written}"
-
-
 def test_simulate_has_few_parameters_and_any_other_is_pythons_to_refuse():
     assert list(inspect.signature(duelay.simulate).parameters) == [
         "problem", "policy", "delay", "horizon", "runs", "seed", "workers", "checkpoints",

@@ -47,7 +47,7 @@ def play(policy, problem, law, horizon, step):
     rule, ledger = policy.rule(problem.n_arms), policy.ledger(problem.n_arms)
     recorder = new_recorder(problem.gaps, np.array([horizon // 3, horizon // 2, horizon]), True)
     for t in [*range(step, horizon, step), horizon]:
-        ticks.run(rule, ledger, policy.counts_only, world, recorder, t, world_rng, policy_rng)
+        ticks.run_ticks(rule, ledger, policy.counts_only, world, recorder, t, world_rng, policy_rng)
     return recorder.regret, recorder.pairs, world_rng.random(), policy_rng.random()
 
 
@@ -79,7 +79,7 @@ def test_answers_to_self_duels_leave_the_queue_in_a_calm(monkeypatch):
     recorder = new_recorder(problem.gaps, np.array([100]))
     rng = np.random.default_rng(2)
     assert rng.random() < 0.5  # the self-duel of tick 1 converts, at tick 5
-    ticks.run(None, ledger, False, world, recorder, 13, np.random.default_rng(2), rng)
+    ticks.run_ticks(None, ledger, False, world, recorder, 13, np.random.default_rng(2), rng)
     assert ledger.conversions.tolist() == [[1, 4], [0, 0]]
     assert world.waiting[0] == 4
 

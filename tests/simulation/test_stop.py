@@ -34,7 +34,7 @@ def test_a_run_ends_when_the_standing_declares():
     plays, t = np.zeros((3, 3), dtype=np.int64), 0
     while player.standing().winner is None:
         t += 1
-        plain_python.play(player, False, world, recorder, plays, t, world_rng, asked)
+        plain_python.play_player(player, False, world, recorder, plays, t, world_rng, asked)
     assert result.stopped[0] == t - 1  # the last ask looked, and would have been one too many
     assert result.leader[0] == player.standing().winner == 0
     plays[asked[-1].first, asked[-1].second] -= 1

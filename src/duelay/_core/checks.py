@@ -12,7 +12,7 @@ from typing import Any
 from duelay._core.duration import Duration, is_duration, read
 from duelay.errors import InvalidValueError
 
-_MOST = 2**53  # beyond it a float64 cannot hold every whole number
+_MAX_EXACT_WHOLE = 2**53  # beyond it a float64 cannot hold every whole number
 
 
 def whole(name: str, value: Any, *, least: int = 1, also: str = "") -> int:
@@ -23,7 +23,7 @@ def whole(name: str, value: Any, *, least: int = 1, also: str = "") -> int:
     if not good or isinstance(value, Duration) or value < least:
         needs = f"{also}a whole number of at least {least}"
         raise InvalidValueError(f"{name} must be {needs}, got {value!r}", argument=name)
-    if value > _MOST:
+    if value > _MAX_EXACT_WHOLE:
         raise InvalidValueError(f"{name} must be at most 2^53, got {value!r}", argument=name)
     return int(value)
 
@@ -48,7 +48,7 @@ def length(name: str, value: Any) -> float | Duration:
 def mean_delay(value: Any) -> float:
     """Return the mean delay, from which the rounds of MRR-DB-Delay are computed."""
     mean = number("mean_delay", value, least=1, why="the law's mean")
-    if mean > _MOST:
+    if mean > _MAX_EXACT_WHOLE:
         raise InvalidValueError(
             f"mean_delay must be at most 2^53 (ticks), got {value!r}", argument="mean_delay"
         )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from duelay.errors import InvalidValueError
 
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0  # seconds
 SUCH_AS = "a duration such as '14d', '2h30m' or '90s'"
 
 _UNITS = {  # in milliseconds, the largest first
@@ -28,7 +29,7 @@ _AMOUNT = r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,3})?"
 _FORM = re.compile("".join(f"(?:({_AMOUNT}){unit})?" for unit in _UNITS))
 _WORDS = {"week": "w", "day": "d", "hour": "h", "minute": "m", "second": "s"}
 _SPOKEN = re.compile(f"({_AMOUNT}) ({'|'.join(_WORDS)})s?")
-_LONGEST = 100  # characters of a text
+_MAX_TEXT_LENGTH = 100  # characters of a text
 
 
 class Duration(float):
@@ -108,7 +109,7 @@ def in_brief(length: float) -> str:
         return f"{1000 * length:.3g}ms"
     if length < 60:
         return f"{length:.3g}s"
-    finer = 1.0 if length < 3600 else 60.0 if length < 86_400 else 3600.0
+    finer = 1.0 if length < HOUR else MINUTE if length < DAY else HOUR
     return str(Duration.of(finer * round(length / finer))) if length < 1e9 else f"{length:.3g}s"
 
 
@@ -152,9 +153,9 @@ def _seconds(value: Any) -> float | None:
     if isinstance(value, datetime.timedelta):
         return value.total_seconds()
     text = value.strip() if isinstance(value, str) else ""
-    if len(text) <= _LONGEST and (spoken := _SPOKEN.fullmatch(text)):
+    if len(text) <= _MAX_TEXT_LENGTH and (spoken := _SPOKEN.fullmatch(text)):
         text = spoken[1] + _WORDS[spoken[2]]
-    found = _FORM.fullmatch(text) if 0 < len(text) <= _LONGEST else None
+    found = _FORM.fullmatch(text) if 0 < len(text) <= _MAX_TEXT_LENGTH else None
     if found is None:
         return None
     amounts = zip(found.groups(), _UNITS.values(), strict=True)

@@ -8,7 +8,7 @@ import time
 import weakref
 from typing import Any
 
-_PATIENCE = 5.0  # seconds that a fork waits for threads at work
+_MAX_WAIT_SECONDS = 5.0  # seconds that a fork waits for threads at work
 _OWNERS: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 _MINE = threading.local()  # the locks that the forking thread has taken, and of which owners
 
@@ -26,7 +26,7 @@ def lock(owner: Any) -> Any:
 
 def _before() -> None:
     _MINE.taken, _MINE.whole = [], set()
-    until = time.monotonic() + _PATIENCE  # a thread may hold one and wait for another
+    until = time.monotonic() + _MAX_WAIT_SECONDS  # a thread may hold one and wait for another
     for reference in _OWNERS.valuerefs():
         owner = reference()
         own = getattr(owner, "_lock", None)  # none yet, or the owner is gone

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from duelay._core.arrays import Floats
+
 _ROUNDING = 1e-9  # of the largest pivot: a smaller one counts as 0
 
 

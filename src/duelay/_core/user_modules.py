@@ -20,7 +20,7 @@ from pathlib import Path
 from duelay._core.sources import Sources, find_sources, is_installed, read_sources
 from duelay.errors import InvalidValueError
 
-_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_MODULE_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _OURS: dict[str, Sources] = {}  # what was imported here, by the name of the module or package
 _LOCK = threading.RLock()  # a worker's threads receive at the same time
 
@@ -30,7 +30,7 @@ def bring_in(name: str, folders: Iterable[Path]) -> None:
 
     A module that was edited after its last import is imported anew.
     """
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name.endswith(".py"):
+    if not isinstance(name, str) or not _MODULE_NAME.fullmatch(name) or name.endswith(".py"):
         hint = f" ({name[:-3]})" if isinstance(name, str) and name.endswith(".py") else ""
         raise InvalidValueError(f"import must name a module, not a file{hint}, got {name!r}")
     places = [str(folder.resolve()) for folder in folders]

@@ -26,7 +26,7 @@ from duelay.assumptions.delays import (
 from duelay.assumptions.finding import Finding, check_level
 from duelay.assumptions.independence import independence
 from duelay.assumptions.order import order_balance, position_effect
-from duelay.assumptions.preferences import preference_drift
+from duelay.assumptions.preference_drift import preference_drift
 from duelay.assumptions.told_law import told_law
 from duelay.logs.history import History
 

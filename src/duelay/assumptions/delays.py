@@ -7,11 +7,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._core.arrays import Floats
 from duelay._core.duration import in_brief
-from duelay.assumptions.finding import LEAST, Finding, check_level, silent
+from duelay.assumptions.finding import MIN_SAMPLE, Finding, check_level, silent
 from duelay.assumptions.order import is_even
 from duelay.assumptions.score_tests import (
-    Floats,
     Ints,
     chi_squared,
     cut,
@@ -61,8 +61,8 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
     winner = np.where(first_won == 1.0, history.first[used], history.second[used])
     x = np.column_stack((one_hot(winner, history.n_arms), first_won))
     delay, n = history.delay[used], int(used.sum())
-    if n < LEAST:
-        return silent(name, n, f"needs {LEAST} answers of two arms, has {n}.")
+    if n < MIN_SAMPLE:
+        return silent(name, n, f"needs {MIN_SAMPLE} answers of two arms, has {n}.")
     statistic, p = chi_squared(*scores(x, ranks(delay), pairs_of(history)[used]))
     if math.isnan(p):
         return silent(
@@ -107,8 +107,8 @@ def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
     name, level = "delay by pair", check_level(level)
     old, heard, age = cut(history)
     n = int(heard.sum())
-    if n < LEAST:
-        return silent(name, n, f"needs {LEAST} answers by old duels, has {n}.")
+    if n < MIN_SAMPLE:
+        return silent(name, n, f"needs {MIN_SAMPLE} answers by old duels, has {n}.")
     block = part_of_time(history, age, _BLOCKS)
     kinds, pair = _groups(history, heard)
     statistic, p = when_and_whether(history, pair, block, block)
@@ -134,7 +134,7 @@ def _groups(history: History, heard: NDArray[np.bool_]) -> tuple[Ints, Ints]:
     """Return the pairs that have many answers, -1 for all others, and each duel's place in them."""
     pairs = pairs_of(history)
     answers = np.bincount(pairs[heard], minlength=history.n_arms**2)
-    least = max(LEAST, int(np.sort(answers)[-_MAX_PAIRS:][0]))
+    least = max(MIN_SAMPLE, int(np.sort(answers)[-_MAX_PAIRS:][0]))
     return np.unique(np.where(answers[pairs] >= least, pairs, -1), return_inverse=True)
 
 
@@ -167,8 +167,10 @@ def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
     name, level = "share by arm", check_level(level)
     old, heard, age = cut(history)
     n = int(old.sum())
-    if n < LEAST or not (history.feedback == "votes" or is_even(history)):
-        return silent(name, n, f"needs {LEAST} old duels, and votes or an even order, has {n}.")
+    if n < MIN_SAMPLE or not (history.feedback == "votes" or is_even(history)):
+        return silent(
+            name, n, f"needs {MIN_SAMPLE} old duels, and votes or an even order, has {n}."
+        )
     block = part_of_time(history, age, _BLOCKS)
     k, (_, pair) = history.n_arms, _groups(history, heard)
     when = scores(pair[heard], ranks(history.delay[heard]), block[heard])
@@ -218,8 +220,8 @@ def law_drift(history: History, *, level: float = 0.05) -> Finding:
     name, level = "law drift", check_level(level)
     _, heard, age = cut(history)
     n = int(heard.sum())
-    if n < LEAST:
-        return silent(name, n, f"needs {LEAST} answers by old duels, has {n}.")
+    if n < MIN_SAMPLE:
+        return silent(name, n, f"needs {MIN_SAMPLE} answers by old duels, has {n}.")
     time = np.arange(history.n, dtype=np.float64)[:, None] / history.n
     won = np.nan_to_num(2 * history.first_won, nan=3).astype(np.int64)
     ordered = history.first * history.n_arms + history.second
@@ -261,7 +263,7 @@ def when_and_whether(
 
 def spread(group: Ints, delay: Floats, labels: list[str], *, in_time: bool = False) -> str:
     """Say which groups are slowest and quickest, among those with enough answers."""
-    codes = [int(c) for c in np.unique(group) if (group == c).sum() >= LEAST // 2]
+    codes = [int(c) for c in np.unique(group) if (group == c).sum() >= MIN_SAMPLE // 2]
     if len(codes) < 2:
         return "none has many answers"
     median = {c: float(np.median(delay[group == c])) for c in codes}

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from duelay._core import checks
 
-LEAST = 20  # answers, or duels, below which a test says nothing
+MIN_SAMPLE = 20  # answers, or duels, below which a test says nothing
 
 
 class Finding(NamedTuple):

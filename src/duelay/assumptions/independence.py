@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from duelay.assumptions.finding import LEAST, Finding, check_level, silent
+from duelay.assumptions.finding import MIN_SAMPLE, Finding, check_level, silent
 from duelay.assumptions.order import is_even
 from duelay.assumptions.score_tests import cut, pairs_of
 from duelay.logs.history import History
@@ -58,8 +58,8 @@ def independence(history: History, *, level: float = 0.05) -> Finding:
         variance += (products**2).sum()
         alike += int((np.abs(np.diff(mine)) < _ROUNDING).sum())
         neighbours += len(mine) - 1
-    if n < LEAST:
-        return silent(name, n, f"needs {LEAST} answers of two arms that differ, has {n}.")
+    if n < MIN_SAMPLE:
+        return silent(name, n, f"needs {MIN_SAMPLE} answers of two arms that differ, has {n}.")
     if variance <= 0:
         words = "there is nothing to compare: no pair has 3 answers that are not all the same."
         return silent(name, n, words)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.assumptions.finding import LEAST, Finding, check_level, silent
+from duelay.assumptions.finding import MIN_SAMPLE, Finding, check_level, silent
 from duelay.assumptions.score_tests import chi_squared, cut, one_hot, pairs_of, tail
 from duelay.logs.history import History
 
@@ -44,8 +44,8 @@ def order_balance(history: History, *, level: float = 0.05) -> Finding:
     name, level = "order balance", check_level(level)
     duels = history.first != history.second
     n = int(duels.sum())
-    if n < LEAST:
-        return silent(name, n, f"needs {LEAST} duels of two arms, has {n}.")
+    if n < MIN_SAMPLE:
+        return silent(name, n, f"needs {MIN_SAMPLE} duels of two arms, has {n}.")
     lead = one_hot(history.first[duels], history.n_arms)
     lead -= one_hot(history.second[duels], history.n_arms)
     total = lead.sum(axis=0)
@@ -136,9 +136,9 @@ def position_effect(history: History, *, level: float = 0.05) -> Finding:
     votes = history.first_won[usable & history.is_heard]
     votes = votes[votes != 0.5]
     n = len(votes)
-    if n < LEAST:
+    if n < MIN_SAMPLE:
         which = "votes" if even else "votes on self-duels, as the order is not a coin's"
-        return silent(name, n, f"needs {LEAST} {which}, has {n}.")
+        return silent(name, n, f"needs {MIN_SAMPLE} {which}, has {n}.")
     z = float((votes - 0.5).sum() / math.sqrt(n / 4))
     p = math.erfc(abs(z) / math.sqrt(2))
     words = f"No sign of one: the first arm won {votes.mean():.0%} of {n} votes."
@@ -155,7 +155,7 @@ def _bonus(name: str, history: History, usable: NDArray[np.bool_], level: float)
     """Test conversions for a position effect; nan unless more than half of the duels convert."""
     old, heard, _ = cut(history)
     n, won = int((old & usable).sum()), int((heard & usable).sum())
-    if n < LEAST or 2 * won <= n:
+    if n < MIN_SAMPLE or 2 * won <= n:
         return silent(
             name,
             n,

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._core.arrays import Floats
 from duelay._core.linear_systems import factored, forward
 from duelay.logs.history import History
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _ROWS_AT_ONCE = 200_000  # bounds the memory for a log of millions

@@ -7,15 +7,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.assumptions.finding import LEAST, Finding, check_level, silent
+from duelay._core.arrays import Floats
+from duelay.assumptions.finding import MIN_SAMPLE, Finding, check_level, silent
 from duelay.assumptions.order import is_even
-from duelay.assumptions.score_tests import Floats, chi_squared
-from duelay.delays import Delay
-from duelay.delays import check as check_delay
-from duelay.delays.time_units import refuse_time
+from duelay.assumptions.score_tests import chi_squared
+from duelay.delays.delay import Delay
+from duelay.delays.delay import check as check_delay
+from duelay.delays.ticks_or_clock import refuse_time
 from duelay.logs.history import History
 
-_STEPS = (0.25, 0.5, 0.75, 0.95)  # shares of all answers that ever come; ages are cut there
+_CUT_SHARES = (0.25, 0.5, 0.75, 0.95)  # shares of all answers that ever come; ages are cut there
 _ROUNDING = 1e-12  # a chance that is none
 
 
@@ -55,8 +56,8 @@ def told_law(history: History, delay: Delay | str, *, level: float = 0.05) -> Fi
     edges = _edges(history, delay, two)
     old = two & (history.ages > edges[-1])
     n = int(old.sum())
-    if n < LEAST:
-        return silent(name, n, f"needs {LEAST} old duels of two arms, has {n}.")
+    if n < MIN_SAMPLE:
+        return silent(name, n, f"needs {MIN_SAMPLE} old duels of two arms, has {n}.")
     share, is_alike = _shares(history, delay, old, edges)
     part = np.searchsorted(edges, history.delay[old])  # an age on an edge is before it
     heard = np.eye(len(edges) + 1)[part][:, :-1]  # nan, and what came later, is in none
@@ -99,7 +100,7 @@ def _edges(history: History, delay: Delay, two: NDArray[np.bool_]) -> Floats:
     """
     pairs = set(zip(history.first[two].tolist(), history.second[two].tolist(), strict=True))
     laws = [delay.at(i, j) for i, j in sorted(pairs)] or [delay.at(0, 1)]
-    ages = [law.quantile(np.array(_STEPS) * (1.0 - law.never)) for law in laws]
+    ages = [law.quantile(np.array(_CUT_SHARES) * (1.0 - law.never)) for law in laws]
     last = float(history.ages.max(initial=0)) / 2
     last = last if history.window is None else min(last, float(history.window))
     edges = np.minimum(np.mean(ages, axis=0), last)

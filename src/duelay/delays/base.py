@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from duelay import text
+from duelay._core.arrays import Floats
 from duelay._core.duration import seconds
 from duelay.errors import InvalidValueError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
 
 _SETTLED = 1e-15  # a tail below this is never seen: 10^7 duels miss it with probability 1 - 1e-8
 _MAX_DELAY = 2**62

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from duelay import text
-from duelay.delays.base import Floats, Law, generator
+from duelay._core.arrays import Floats
+from duelay.delays.base import Law, generator
 from duelay.errors import InvalidValueError
 
 if TYPE_CHECKING:

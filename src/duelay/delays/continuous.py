@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from duelay._core import checks
+from duelay._core.arrays import Floats
 from duelay._core.duration import Duration
-from duelay.delays.base import Floats, Law, _like, ages_of, sum_survival
+from duelay.delays.base import Law, _like, ages_of, sum_survival
 from duelay.text import named
 
 _ALMOST = 1.0 - 2.0**-53  # the largest share below one

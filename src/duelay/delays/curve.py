@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from duelay._core import checks, duration
+from duelay._core.arrays import Floats
 from duelay._core.duration import Duration
-from duelay.delays.base import Floats, Law, _like, ages_of
+from duelay.delays.base import Law, _like, ages_of
 from duelay.errors import InvalidValueError
 from duelay.text import named
 

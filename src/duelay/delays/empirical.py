@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from duelay.delays.base import Floats, TableLaw
+from duelay._core.arrays import Floats
+from duelay.delays.base import TableLaw
 from duelay.delays.families import _MAX_TABLE
 from duelay.errors import InvalidValueError
 from duelay.text import named

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from duelay._core import checks
+from duelay._core.arrays import Floats
 from duelay._core.duration import Duration, is_duration
-from duelay.delays.base import Floats, Law, TableLaw, _like, ages_of
+from duelay.delays.base import Law, TableLaw, _like, ages_of
 from duelay.errors import InvalidValueError
 from duelay.text import named
 

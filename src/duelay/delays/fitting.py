@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from duelay._core import checks
+from duelay._core.arrays import Floats
 from duelay._core.duration import Duration
 from duelay.delays.base import Law
 from duelay.delays.continuous import Exponential, Gamma, LogNormal, Weibull
@@ -25,10 +26,10 @@ from duelay.delays.curve import Curve
 from duelay.delays.empirical import Empirical
 from duelay.delays.joint_estimation import Joint, estimate_jointly
 from duelay.delays.never import Never
-from duelay.delays.survival import Floats, Learned, Watched, learn_curve, watch
+from duelay.delays.survival import Learned, Watched, learn_curve, watch
 from duelay.errors import InvalidValueError
 
-LEAST = 30  # answers, to fit anything
+MIN_ANSWERS = 30  # answers, to fit anything
 _MAX_STRETCHES = 500  # stretches of ages, at the most
 _MAX_POINTS = 400  # of a curve
 BAND = 1.96  # standard errors of a 95 % interval
@@ -84,7 +85,7 @@ class DelayEstimate:
     @functools.cached_property
     def fits(self) -> tuple[Fit, ...]:
         """The laws that were fitted, the best first; none where there are too few answers."""
-        if int(self.watched.is_heard.sum()) < LEAST or not self.learned.last > 0:
+        if int(self.watched.is_heard.sum()) < MIN_ANSWERS or not self.learned.last > 0:
             return ()
         spread = 1.0 if self.joint is None else self.joint.spread
         return _fit_all(self.watched, self.chance, self.learned, spread)
@@ -136,7 +137,9 @@ def fit(log: Any, family: str | None = None) -> Law:
         return found.best
     named = {one.name: one.law for one in found.fits}
     if family not in named:
-        raise InvalidValueError(f"{LEAST} answers are needed to fit a law: write family='curve'")
+        raise InvalidValueError(
+            f"{MIN_ANSWERS} answers are needed to fit a law: write family='curve'"
+        )
     return named[family]
 
 

@@ -26,10 +26,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.delays.survival import LEAST_AT_RISK, Floats, Learned, Watched
+from duelay._core.arrays import Floats
+from duelay.delays.survival import MIN_AT_RISK, Learned, Watched
 from duelay.errors import InvalidValueError
 
-ENOUGH = 10  # duels of a pair in each order
+MIN_DUELS = 10  # duels of a pair in each order
 _STRETCHES = 60
 _MIN_FINE_ANSWERS = 100_000  # answers for which stretches are finer
 _MAX_ROUNDS = 5000
@@ -69,10 +70,10 @@ def estimate_jointly(watched: Watched, n_arms: int, error: float = 0.05) -> Join
     kinds, pair = np.unique(low * n_arms + high, return_inverse=True)
     counts = _count(watched, edges, pair, len(kinds), watched.first == low)
     shown = [c.sum(axis=1) for c in counts]
-    enough = (shown[0] + shown[1] >= ENOUGH) & (shown[2] + shown[3] >= ENOUGH)
+    enough = (shown[0] + shown[1] >= MIN_DUELS) & (shown[2] + shown[3] >= MIN_DUELS)
     if not (enough & (shown[0] + shown[2] > 0)).any():
         raise InvalidValueError(
-            f"the law cannot be estimated: no pair was shown {ENOUGH} times in each "
+            f"the law cannot be estimated: no pair was shown {MIN_DUELS} times in each "
             "order. Pass the order coin if it was random, or pass the delay law"
         )
     told = _Counts(*(c[enough] for c in counts))
@@ -100,7 +101,7 @@ def estimate_jointly(watched: Watched, n_arms: int, error: float = 0.05) -> Join
 
 def _edges(watched: Watched) -> Floats:
     """(B + 1,): stretches of ages with as many answers each, as far as enough duels are watched."""
-    least = min(LEAST_AT_RISK, watched.exit.size)
+    least = min(MIN_AT_RISK, watched.exit.size)
     longest = np.partition(watched.exit, -least)[-least] if least else 0.0
     delays = watched.exit[watched.is_heard & (watched.exit <= longest)]
     if not delays.size:
@@ -255,7 +256,7 @@ def _errors(counts: _Counts, mu: Floats, q: Floats, covariance: Floats) -> tuple
 
 def _learned(edges: Floats, q: Floats, covariance: Floats, watched: Watched) -> Learned:
     variance = np.cumsum(np.cumsum(covariance, axis=0), axis=1).diagonal()
-    least = min(LEAST_AT_RISK, watched.exit.size)
+    least = min(MIN_AT_RISK, watched.exit.size)
     last = float(max(np.partition(watched.exit, -least)[-least], edges[-1]))
     error = np.sqrt(np.maximum(variance, 0.0))
     return Learned(edges[1:], np.cumsum(q), error, last, in_steps=False)

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from duelay._core import checks
-from duelay.delays.base import Floats, Law
+from duelay._core.arrays import Floats
+from duelay.delays.base import Law
 from duelay.errors import InvalidValueError
-from duelay.text import DEEPEST, named, parse
+from duelay.text import MAX_NESTED_LAWS, named, parse
 
 
 @named("law", "never")
@@ -49,10 +50,10 @@ class Never(Law):
         depth, inner = 1, self.law
         while isinstance(inner, Never):
             depth, inner = depth + 1, inner.law
-        if depth > DEEPEST:
+        if depth > MAX_NESTED_LAWS:
             raise InvalidValueError(
-                f"laws must be nested at most {DEEPEST} deep: one Never says the same as many, "
-                f"with share = 1 - the product of (1 - share) of each"
+                f"laws must be nested at most {MAX_NESTED_LAWS} deep: one Never says the same as "
+                f"many, with share = 1 - the product of (1 - share) of each"
             )
 
     @property

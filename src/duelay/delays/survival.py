@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-LEAST_AT_RISK = 30  # duels watched at an age: where there are fewer, the curve ends
+from duelay._core.arrays import Floats
+
+MIN_AT_RISK = 30  # duels watched at an age: where there are fewer, the curve ends
 
 
 class Watched(NamedTuple):
@@ -88,7 +89,7 @@ def learn_curve(watched: Watched, chance: float) -> Learned:
     """Return (1 - KM) / chance, at every age at which an answer came."""
     ages, events = np.unique(watched.exit[watched.is_heard], return_counts=True)
     at_risk = watched.exit.size - np.searchsorted(np.sort(watched.exit), ages, side="left")
-    least = min(LEAST_AT_RISK, int(at_risk.max(initial=0)))
+    least = min(MIN_AT_RISK, int(at_risk.max(initial=0)))
     known = at_risk >= least
     ages, events, at_risk = ages[known], events[known], at_risk[known]
     survival, error = kaplan_meier(events, at_risk)

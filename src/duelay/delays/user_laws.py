@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.delays.base import Floats, Law
+from duelay._core.arrays import Floats
+from duelay.delays.base import Law
 from duelay.delays.by_pair import ByPair
 from duelay.delays.never import Never
 from duelay.errors import InvalidValueError

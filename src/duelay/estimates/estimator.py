@@ -13,7 +13,7 @@ from duelay.assumptions.order import is_even
 from duelay.delays import Delay
 from duelay.delays.fitting import DelayEstimate
 from duelay.delays.joint_estimation import Joint
-from duelay.delays.time_units import is_in_time
+from duelay.delays.ticks_or_clock import is_in_time
 from duelay.errors import InvalidValueError
 from duelay.estimates.delays import find_delays
 from duelay.estimates.preferences import (

@@ -166,7 +166,7 @@ def find_position(history: History, *, is_coin: bool) -> Position | None:
     both = np.triu((n >= _MIN_ANSWERS) & (m >= _MIN_ANSWERS), 1)
     if not both.any():
         return None
-    weight = 16.0 * (n * m)[both] / (n + m)[both]  # as in `duelay.ledger.delay_models.votes`
+    weight = 16.0 * (n * m)[both] / (n + m)[both]  # as in `duelay.ledger.votes`
     rate = counts.wins / np.maximum(n, 1.0)
     told = 0.5 * (rate + rate.T - 1.0)[both]
     return Position(float((weight * told).sum() / weight.sum()), 1.0 / math.sqrt(weight.sum()))

@@ -22,7 +22,7 @@ from duelay.estimates.repeated_answers import Repeated
 from duelay.inference.evidence import Evidence
 from duelay.inference.guarantee import Guarantee
 from duelay.inference.leader import beaten
-from duelay.inference.posterior import opinions
+from duelay.inference.posterior import draw_posterior
 from duelay.logs.history import History
 from duelay.show.text_table import table
 
@@ -173,7 +173,7 @@ class Estimate:
     @functools.cached_property
     def chances(self) -> NDArray[np.float64]:
         """(K,): the probability that each arm is better than all others; an opinion."""
-        return opinions(*self._gaps, self.leader, None, self.history.present).chances
+        return draw_posterior(*self._gaps, self.leader, None, self.history.present).chances
 
     @property
     def ranking(self) -> NDArray[np.int64]:

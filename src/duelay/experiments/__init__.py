@@ -15,7 +15,7 @@ need("experiments", ("filelock", "joblib", "markdown", "matplotlib", "pyarrow"),
 
 from duelay.errors import WorkFailedError
 from duelay.experiments.claims import Claim
-from duelay.experiments.executor import BACKENDS, execute, opened, report_progress
+from duelay.experiments.execution import BACKENDS, execute, opened, report_progress
 from duelay.experiments.results import Results, export, load
 from duelay.experiments.spec import Specification
 from duelay.experiments.spec_parser import built_in, parse, read
@@ -88,7 +88,7 @@ def run(
     WorkFailedError
         If a cell fails or a cluster is lost; finished cells are kept.
     """
-    from duelay.experiments import figures, report
+    from duelay.experiments import regret_figures, report
     from duelay.show import figure_style
 
     figure_style.check()
@@ -98,11 +98,11 @@ def run(
             spec, place, workers=workers, backend=backend, address=address, quiet=quiet, say=say
         )
         results = load(spec, place)
-        n_figures = len(figures.plan(spec)) or 1
+        n_figures = len(regret_figures.plan(spec)) or 1
         with report_progress(n_figures + 2, " files", quiet=quiet, say=say) as step:
             export(results, place)
             step("results.csv, results.parquet")
-            drawn = figures.draw_all(results, place / "figures", step)
+            drawn = regret_figures.draw_all(results, place / "figures", step)
             checked = report.write(results, place, drawn)
             step("report.md, report.html")
         return checked

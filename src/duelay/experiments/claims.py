@@ -16,12 +16,12 @@ import numpy as np
 from duelay.experiments import statistics
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid
+from duelay.policies.rucb import COUNTINGS
 from duelay.problems import Problem
 from duelay.simulation import Result
 
 RUCB_DELAY, RR_DB = "RUCB-Delay", "RR-DB-Delay"
 MRR = ("appendix", "appendix, ordered", "brief", "brief, ordered")
-COUNTINGS = ("corrected", "append-only", "conversions")
 SIX = ("six-rankers", "mslr", "tennis", "arithmetic", "car", "sushi")
 
 

@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelay._core.arrays import Floats
 from duelay.simulation import Result
-
-Floats = NDArray[np.float64]
 
 RESAMPLES = 4000
 _MAX_NUMBERS = 2_000_000  # numbers of resamples in memory

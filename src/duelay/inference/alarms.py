@@ -27,7 +27,8 @@ from duelay.assumptions import (
     share_by_arm,
     told_law,
 )
-from duelay.delays import ByPair, Delay
+from duelay.delays.by_pair import ByPair
+from duelay.delays.delay import Delay
 from duelay.logs.history import History
 
 LEVEL = 0.05  # the share of sound experiments in which any test alarms, at any look

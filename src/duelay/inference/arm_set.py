@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.delays import check as check_delay
+from duelay.delays.delay import check as check_delay
 from duelay.errors import InvalidValueError
 from duelay.inference.event_replay import book
-from duelay.ledger import Ledger, with_room
 from duelay.ledger.arms import change_arm
 from duelay.ledger.display_order import keep_turns
+from duelay.ledger.ledger import Ledger, with_room
 from duelay.logs.arm_changes import Change, joined_of, present_of
 from duelay.logs.history import History
-from duelay.problems import check_arms
+from duelay.problems.validation import check_arms
 
 if TYPE_CHECKING:
     from duelay.policies.policy import Policy
@@ -105,7 +105,7 @@ def refuse_changes(policy: Policy) -> None:
         )
 
 
-def changed(ledger: Ledger, arm: int, kind: str, policy: Policy) -> Ledger:
+def apply_change(ledger: Ledger, arm: int, kind: str, policy: Policy) -> Ledger:
     """Return the ledger of a policy that decides, after an arm joined or was retired."""
     eprocess = ledger.assumed
     if arm >= len(eprocess.present) and eprocess.told.is_told:
@@ -114,12 +114,12 @@ def changed(ledger: Ledger, arm: int, kind: str, policy: Policy) -> Ledger:
     return change_arm(ledger, arm, joins=kind == "joined", error=error)
 
 
-def rebook(ledger: Ledger, past: History, arm_set: ArmSet) -> Ledger:
+def rebuild_ledger(ledger: Ledger, past: History, arm_set: ArmSet) -> Ledger:
     """Return a new ledger of the arms that are present, with the duels of a history in it.
 
     Answers to duels of retired arms teach the delay law.
     """
-    history = among(past, arm_set)
+    history = restrict_history(past, arm_set)
     is_away = ~is_among(past, arm_set) & (past.first != past.second)
     ledger = with_room(ledger, history.n + 1)
     history = dataclasses.replace(history, delay=past.delay, first_won=past.first_won)
@@ -133,7 +133,7 @@ def is_among(history: History, arm_set: ArmSet) -> NDArray[np.bool_]:
     return np.asarray((arm_set.place[history.first] >= 0) & (arm_set.place[history.second] >= 0))
 
 
-def among(history: History, arm_set: ArmSet) -> History:
+def restrict_history(history: History, arm_set: ArmSet) -> History:
     """Return a history by places in the ledger; a duel of an arm without a place has no answer."""
     first, second = arm_set.place[history.first], arm_set.place[history.second]
     is_away = ~is_among(history, arm_set)

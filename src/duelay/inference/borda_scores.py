@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit.decorators import kernel
-from duelay.ledger import Estimates, Ledger
 from duelay.ledger.delay_models.base import evidence
+from duelay.ledger.ledger import Estimates, Ledger
 
 
 class Scores(NamedTuple):

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._core.arrays import Floats, Integers
 from duelay._core.jit.background import border_of
 from duelay._core.jit.decorators import kernel
-from duelay.ledger import Ledger, age_to, clock_to, hear, hear_away, hear_vote, record
 from duelay.ledger.delay_models.base import set_leader, teach
+from duelay.ledger.ledger import Ledger, age_to, clock_to, hear, hear_away, hear_vote, record
 
 if TYPE_CHECKING:
     from duelay.logs.arm_changes import Change
     from duelay.logs.history import History
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 ASKED, ANSWERED = 0, 1  # kinds of events
 # What an event does. It only teaches the delay law where an arm of the duel is not in the ledger.

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from duelay._core import checks
 from duelay.errors import InvalidValueError
 from duelay.inference.borda_scores import scores_of
-from duelay.ledger import Estimates, Ledger
 from duelay.ledger.evidence.eprocess import EProcess
 from duelay.ledger.evidence.stopping import NOBODY
+from duelay.ledger.ledger import Estimates, Ledger
 
 if TYPE_CHECKING:
     from duelay.policies.policy import Policy

@@ -1,4 +1,4 @@
-"""Posterior estimates without a guarantee: winner, loss of stopping now, and duels that are left.
+"""Posterior estimates without a guarantee: the winner, and the loss of stopping now.
 
 In the prior, the gap mu_ij - 1/2 of two arms is the difference of their strengths, plus a part of
 the pair's own. Strengths and own parts are normal around 0, with standard deviations 0.1 and 0.05.
@@ -15,44 +15,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._core.arrays import Floats
 from duelay._core.linear_systems import backward, factored, forward
 from duelay.inference.evidence import Evidence
+from duelay.inference.forecast import DuelsLeft, forecast_duels
 
-Floats = NDArray[np.float64]
 _ARM, _PAIR = 0.1, 0.05  # standard deviations of a strength, and of a pair's own part
 _DRAWS = 2000
 _MAX_CONTENDERS = 30  # arms that may have a chance
 # With more arms there are fewer draws.
 _MAX_NUMBERS, _MIN_DRAWS = 1_000_000, 100
-_NEAR = 3  # if high is at most so many times low, `print` says "about"
-_FEW_DUELS = 50  # duels
-_ENDS, _LEAST_ENDS = 0.01, 5  # the least share and number of draws that must have a winner
-_LEAST_GAP = 0.005  # smaller ones would take longer than anybody waits
-
-
-class DuelsLeft(NamedTuple):
-    """An estimate of the duels until a winner is declared; `print` rounds it.
-
-    Attributes
-    ----------
-    low, high : int
-        The ends of an interval that contains the number with a probability of 80 %.
-    middle : int
-        The median.
-    """
-
-    low: int
-    middle: int
-    high: int
-
-    def __str__(self) -> str:
-        if self.high == 0 or (self.middle == 0 and self.high < _FEW_DUELS):
-            return "the open duels may be enough"
-        if self.high <= _NEAR * self.low:
-            return f"about {self.middle:,} more duels"
-        if self.low == 0:
-            return f"probably up to {self.high:,} more duels"
-        return f"probably {self.low:,} to {self.high:,} more duels"
 
 
 class Posterior(NamedTuple):
@@ -63,7 +35,7 @@ class Posterior(NamedTuple):
     duels_left: DuelsLeft | None  # None where it cannot be told
 
 
-def opinions(
+def draw_posterior(
     lead: Floats,
     n: Floats,
     leader: int,
@@ -92,7 +64,7 @@ def opinions(
     if evidence is not None and evidence.winner_exists:
         chances /= max(chances.sum(), 1.0 / len(gaps))
     loss = np.maximum(-gaps[:, np.flatnonzero(who == leader)[0]], 0.0).max(axis=1).mean()
-    left = None if evidence is None else _duels_left(evidence, who, gaps, is_winner)
+    left = None if evidence is None else forecast_duels(evidence, who, gaps, is_winner)
     return Posterior(chances, float(loss), left)
 
 
@@ -145,21 +117,3 @@ def _draw_strengths(lead: Floats, n: Floats, noise: Floats) -> tuple[Floats, Flo
     both = backward(factor, np.column_stack([half, noise.T]))  # cheaper than an inverse
     mean = both[:, 0]
     return np.asarray(mean + both[:, 1:].T), mean
-
-
-def _duels_left(
-    evidence: Evidence, who: NDArray[np.int64], gaps: Floats, is_winner: NDArray[np.bool_]
-) -> DuelsLeft | None:
-    """Sum over a winner's rivals: the evidence that is missing / 2 g^2, what a conversion adds.
-
-    Each draw has its own winner; draws without one would never end, and are left out.
-    """
-    if evidence.winner is not None:
-        return DuelsLeft(0, 0, 0)
-    draws, winner = np.nonzero(is_winner)
-    if len(draws) < max(_ENDS * len(gaps), _LEAST_ENDS):
-        return None
-    gap, winner = gaps[draws, winner], who[winner]
-    speed = 2.0 * np.maximum(gap, _LEAST_GAP) ** 2 * evidence.worth
-    needed = np.maximum(evidence.lacks[winner] / speed - evidence.n_open[winner], 0.0).sum(axis=1)
-    return DuelsLeft(*(int(float(f"{n:.2g}")) for n in np.percentile(needed, [10, 50, 90])))

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from duelay._core import checks
 from duelay.assumptions.finding import Finding
-from duelay.delays import Delay
+from duelay.delays.delay import Delay
 from duelay.errors import InvalidValueError
-from duelay.inference.alarms import find_alarms, in_words
 from duelay.inference.borda_scores import Scores
 from duelay.inference.evidence import Evidence, evidence_of, replay
+from duelay.inference.forecast import DuelsLeft
 from duelay.inference.guarantee import NONE, Guarantee
 from duelay.inference.leader import beaten, rank_arms
-from duelay.inference.posterior import DuelsLeft, Posterior, opinions
+from duelay.inference.posterior import Posterior, draw_posterior
 from duelay.inference.warnings import find_doubts
 from duelay.ledger.evidence.eprocess import EProcess
 from duelay.logs.history import History
@@ -215,10 +215,10 @@ class Standing:
     def _posterior(self) -> Posterior:
         evidence = self.evidence
         if evidence is not None:
-            return opinions(evidence.lead, evidence.n, self.leader, evidence, self.present)
+            return draw_posterior(evidence.lead, evidence.n, self.leader, evidence, self.present)
         n = np.zeros_like(self.mean) if self.counted is None else self.counted
         lead = n * np.where(n > 0, np.clip(2.0 * self.mean - 1.0, -1.0, 1.0), 0.0)
-        return opinions(lead, n, self.leader, None, self.present)
+        return draw_posterior(lead, n, self.leader, None, self.present)
 
     @property
     def chances(self) -> NDArray[np.float64]:
@@ -252,6 +252,8 @@ class Standing:
         if self.history is None or not self.guarantee.holds:
             return ()
         declared = None if self.evidence is None else self.evidence.declared
+        from duelay.inference.alarms import find_alarms  # changes no number of a simulation
+
         return find_alarms(self.history, self.law, declared)
 
     @property
@@ -295,6 +297,8 @@ class Standing:
         duels = "1 duel" if self.tick == 1 else f"{self.tick:,} duels"
         if not self.is_heard:
             return f"nothing has been heard after {duels}: no arm leads yet"
+        from duelay.inference.alarms import in_words
+
         return self._verdict(duels) + in_words(self.alarms)
 
     def _verdict(self, duels: str) -> str:

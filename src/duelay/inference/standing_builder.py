@@ -9,21 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core import checks
-from duelay.delays import Delay
-from duelay.delays import check as check_delay
-from duelay.delays.time_units import WAYS
-from duelay.inference.arm_set import ArmSet, among
+from duelay.delays.delay import Delay
+from duelay.delays.delay import check as check_delay
+from duelay.delays.ticks_or_clock import WAYS
+from duelay.inference.arm_set import ArmSet, restrict_history
 from duelay.inference.borda_scores import Scores, score_bounds
-from duelay.inference.clock import Clock
 from duelay.inference.confidence_sequences import at_all_times, shares
 from duelay.inference.guarantee import Guarantee, Past, find_guarantee
 from duelay.inference.leader import intervals, leader_of
+from duelay.inference.player_clock import Clock
 from duelay.inference.standing import Standing
-from duelay.ledger import Ledger, age_to, assumes_delay
 from duelay.ledger.delay_models.base import is_known
 from duelay.ledger.delay_models.continuous_time import ByClock
 from duelay.ledger.delay_models.kaplan_meier import LearnedLaw
 from duelay.ledger.evidence.eprocess import EProcess
+from duelay.ledger.ledger import Ledger, age_to, assumes_delay
 from duelay.logs.history import History
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def build_standing(player: PlayerSnapshot, confidence: float | None) -> Standing
     one_look = intervals(estimates, confidence)
     lower, upper = one_look
     if guarantee.holds and history is not None:
-        heard = among(history, arm_set) if arm_set.has_changed else history
+        heard = restrict_history(history, arm_set) if arm_set.has_changed else history
         share = shares(arm_set.joined, has_room=clock is not None)
         lower, upper = at_all_times(
             ledger,

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from duelay._core.duration import in_brief
-from duelay.inference.clock import what_froze
-from duelay.ledger.delay_models.kaplan_meier import ENOUGH
+from duelay._core.duration import DAY, in_brief
+from duelay.inference.player_clock import what_froze
+from duelay.ledger.delay_models.kaplan_meier import MIN_TAUGHT
 
 if TYPE_CHECKING:
     from duelay.inference.standing import Standing
 
 _MAX_CLOCK_DIFFERENCE = 10.0  # seconds between servers; more is a reason for a warning
-_DAY = 86_400.0  # seconds: no clock is so far behind
 _MAX_LATE_SHARE = 0.05  # of the answers; more is a reason for a warning
 
 
@@ -35,7 +34,7 @@ def find_doubts(standing: Standing) -> tuple[str, ...]:
 def _is_learning(standing: Standing) -> str:
     if not standing.is_learning:
         return ""
-    so_far = f"the delay law is not learned yet: {standing.told} of {ENOUGH} conversions of "
+    so_far = f"the delay law is not learned yet: {standing.told} of {MIN_TAUGHT} conversions of "
     if standing.learns_from == "learn-from-self-duels":
         asked = int(standing.plays.trace())
         return (
@@ -98,7 +97,7 @@ def _is_late(standing: Standing) -> str:
 
 
 def _runs_backwards(standing: Standing) -> str:
-    history, is_frozen = standing.history, standing.is_frozen and standing.backwards_by > _DAY
+    history, is_frozen = standing.history, standing.is_frozen and standing.backwards_by > DAY
     if not is_frozen and (standing.backwards < 10 or standing.backwards_by < _MAX_CLOCK_DIFFERENCE):
         return ""
     often = "once" if standing.backwards == 1 else f"{standing.backwards} times"

@@ -18,22 +18,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from duelay._core.arrays import Floats, Integers
 from duelay._core.jit.background import border, border_of
 from duelay._core.jit.decorators import kernel
-from duelay.delays import Delay, Geometric, Never
-from duelay.delays import check as check_delay
-from duelay.delays.time_units import WAYS
+from duelay.delays.delay import Delay
+from duelay.delays.delay import check as check_delay
+from duelay.delays.families import Geometric
+from duelay.delays.never import Never
+from duelay.delays.ticks_or_clock import WAYS
 from duelay.errors import InvalidValueError
-from duelay.ledger.delay_models.base import (
-    Floats,
-    Integers,
-    advance,
-    convert,
-    enter,
-    evidence,
-    set_clock,
-    vote,
-)
+from duelay.ledger.delay_models.base import advance, convert, enter, evidence, set_clock, vote
 from duelay.ledger.delay_models.continuous_time import (
     ByClock,
     start_learned_by_clock,
@@ -44,10 +38,10 @@ from duelay.ledger.delay_models.geometric import AssumedGeometric, start_geometr
 from duelay.ledger.delay_models.kaplan_meier import LearnedLaw, check_learning, start_learned
 from duelay.ledger.delay_models.no_delay import AppendOnly, AtOnce, ConversionsOnly
 from duelay.ledger.delay_models.tabulated import AssumedTable, start_table
-from duelay.ledger.delay_models.votes import Votes, start_votes
 from duelay.ledger.display_order import start_order
 from duelay.ledger.evidence.eprocess import EProcess
 from duelay.ledger.evidence.eprocess import with_room as with_room_for_bets
+from duelay.ledger.votes import Votes, start_votes
 
 
 class Estimates(NamedTuple):

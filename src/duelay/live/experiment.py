@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from duelay import text
 from duelay._core import checks, timestamps
 from duelay._core.feedback import check_feedback
-from duelay.delays.time_units import in_time
+from duelay.delays.ticks_or_clock import in_time
 from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
 from duelay.live.events import note
 from duelay.live.export import read_history, write_history

@@ -23,7 +23,7 @@ from duelay.inference.event_replay import (
 )
 from duelay.ledger import age_to, clock_to, for_votes, with_room
 from duelay.ledger.delay_models.continuous_time import ByClock, add_past
-from duelay.ledger.delay_models.votes import Votes
+from duelay.ledger.votes import Votes
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import read_ages

@@ -10,7 +10,7 @@ from duelay import text
 from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay._core.feedback import OUTCOMES
-from duelay.delays.time_units import check_clock
+from duelay.delays.ticks_or_clock import check_clock
 from duelay.errors import InvalidValueError
 from duelay.policies import Decide
 from duelay.policies.policy import Policy

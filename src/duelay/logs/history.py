@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from duelay._core import checks, timestamps
 from duelay._core.duration import Duration
 from duelay._core.feedback import check_feedback
-from duelay.delays.time_units import in_ticks
+from duelay.delays.ticks_or_clock import in_ticks
 from duelay.errors import InvalidValueError
 from duelay.ledger.display_order import ORDERS
 from duelay.logs import csv_format, parquet_format, reader

@@ -6,7 +6,7 @@ import numpy as np
 
 from duelay._core.duration import Duration
 from duelay.inference.alarms import REMARKS
-from duelay.inference.posterior import DuelsLeft
+from duelay.inference.forecast import DuelsLeft
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.time_series import Totals
 from duelay.page.incremental import ExperimentSnapshot

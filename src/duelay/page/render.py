@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from duelay._core.escaping import in_html
-from duelay._core.timeouts import at_least
+from duelay._core.patience import at_least
 from duelay._version import __version__
 from duelay.page import formats, snippets, view_models
 from duelay.page.advice import format_window

@@ -16,40 +16,33 @@ from numpy.typing import NDArray
 from duelay._core import checks, forks
 from duelay._core.feedback import OUTCOMES, check_correction, check_feedback
 from duelay._version import __version__
-from duelay.delays import Curve, Empirical
-from duelay.delays.time_units import check_clock, in_ticks, in_time
+from duelay.delays.curve import Curve
+from duelay.delays.empirical import Empirical
+from duelay.delays.ticks_or_clock import check_clock, in_ticks, in_time
 from duelay.errors import InvalidValueError, UnknownDuelError
 from duelay.inference.arm_set import (
     ArmSet,
-    changed,
+    apply_change,
     check_joining,
     check_retiring,
-    rebook,
+    rebuild_ledger,
     refuse_changes,
 )
-from duelay.inference.clock import CLOCKS, Clock
 from duelay.inference.guarantee import Past
 from duelay.inference.leader import active_of
+from duelay.inference.player_clock import CLOCKS, Clock
 from duelay.inference.standing import Standing
 from duelay.inference.standing_builder import PlayerSnapshot, build_standing
-from duelay.ledger import (
-    Ledger,
-    clock_to,
-    for_votes,
-    hear,
-    hear_away,
-    hear_vote,
-    with_room,
-)
 from duelay.ledger.delay_models.continuous_time import ByClock, learned_curve
 from duelay.ledger.delay_models.kaplan_meier import LearnedLaw
 from duelay.ledger.display_order import ORDERS
 from duelay.ledger.evidence.eprocess import EProcess
 from duelay.ledger.evidence.stopping import NOBODY
+from duelay.ledger.ledger import Ledger, clock_to, for_votes, hear, hear_away, hear_vote, with_room
 from duelay.logs.arm_changes import Change, Declaration
 from duelay.logs.history import History
 from duelay.players.replay import book_deciding, check_replay, fit_history
-from duelay.problems import check_arms
+from duelay.problems.validation import check_arms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -162,6 +155,11 @@ class Player:
     def n_arms(self) -> int:
         """K, the arms that are retired included."""
         return len(self.arms)
+
+    @property
+    def clock(self) -> Clock | None:
+        """The time that the player has reached; None where each ask is a tick."""
+        return self._clock
 
     @property
     def tick(self) -> int:
@@ -318,11 +316,11 @@ class Player:
         arm_set, rule = ArmSet(arms, changes, of_all=is_deciding), self._rule
         past = self._history()
         if is_deciding:
-            ledger = changed(self._ledger, arms.index(name), kind, self.policy)
+            ledger = apply_change(self._ledger, arms.index(name), kind, self.policy)
         else:
             past = dataclasses.replace(past, n_arms=len(arms), arms=arms, changes=changes)
             ledger, rule = self._open(len(arm_set.shown))
-            ledger = rebook(ledger, past, arm_set)
+            ledger = rebuild_ledger(ledger, past, arm_set)
         self._pairs = array("q", (past.first * len(arms) + past.second).tobytes())
         self.arms, self._arm_set, self._ledger, self._rule = arms, arm_set, ledger, rule
 
@@ -495,7 +493,7 @@ class Player:
             if is_deciding:
                 ledger, rule = book_deciding(ledger, history, self.policy), self._rule
             else:
-                ledger = rebook(ledger, history, arm_set)
+                ledger = rebuild_ledger(ledger, history, arm_set)
             self.arms, self._arm_set, self._ledger, self._rule = history.arms, arm_set, ledger, rule
             self._remember(history)
             self._late = n_late

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from duelay.errors import InvalidValueError
-from duelay.inference.arm_set import changed
+from duelay.inference.arm_set import apply_change
 from duelay.inference.event_replay import book
 from duelay.inference.guarantee import Past
-from duelay.ledger import Ledger, with_room
 from duelay.ledger.arms import reopen
 from duelay.ledger.display_order import keep_turns
+from duelay.ledger.ledger import Ledger, with_room
 from duelay.logs.arm_changes import late_comers
 from duelay.logs.history import History
 from duelay.logs.merge import places
@@ -50,7 +50,7 @@ def book_deciding(ledger: Ledger, history: History, policy: Policy) -> Ledger:
     ledger = book(
         with_room(ledger, history.n + 1),
         history,
-        changed=lambda ledger, c: changed(ledger, arms.index(c.arm), c.kind, policy),
+        changed=lambda ledger, c: apply_change(ledger, arms.index(c.arm), c.kind, policy),
     )
     keep_turns(ledger.order, history.first, history.second)
     if history.declared is not None and history.declared.policy == str(policy):

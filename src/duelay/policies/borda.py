@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from duelay._core import checks
 from duelay._core.jit.decorators import kernel
-from duelay.delays import Delay
-from duelay.delays.time_units import WAYS
+from duelay.delays.delay import Delay
+from duelay.delays.ticks_or_clock import WAYS
 from duelay.errors import InvalidValueError
 from duelay.inference.borda_scores import is_behind
-from duelay.ledger import Ledger
 from duelay.ledger.delay_models.base import FOREVER, is_known
-from duelay.policies.dispatch import calm_until, select
+from duelay.ledger.ledger import Ledger
 from duelay.policies.policy import AnyLedgerPolicy
 from duelay.policies.rr_db_delay import next_in_turn
+from duelay.policies.turn import calm_until, select
 from duelay.text import named
 
 

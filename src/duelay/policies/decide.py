@@ -19,17 +19,17 @@ import numpy as np
 from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay._core.jit.decorators import kernel
-from duelay.delays import Delay
-from duelay.delays import check as check_delay
-from duelay.delays.time_units import WAYS, in_ticks, in_time
+from duelay.delays.delay import Delay
+from duelay.delays.delay import check as check_delay
+from duelay.delays.ticks_or_clock import WAYS, in_ticks, in_time
 from duelay.errors import InvalidValueError
-from duelay.ledger import Ledger, open_ledger
 from duelay.ledger.delay_models.base import FOREVER
 from duelay.ledger.evidence.eprocess import start_eprocess
 from duelay.ledger.evidence.silence import worth
 from duelay.ledger.evidence.stopping import NOBODY, is_passed
-from duelay.policies.dispatch import calm_until, declared, select
+from duelay.ledger.ledger import Ledger, open_ledger
 from duelay.policies.policy import CompiledPolicy
+from duelay.policies.turn import calm_until, declared, select
 from duelay.text import named
 
 

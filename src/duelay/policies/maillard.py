@@ -40,11 +40,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit.decorators import kernel
-from duelay.delays import Delay
-from duelay.ledger import Estimates, Ledger
+from duelay.delays.delay import Delay
 from duelay.ledger.delay_models.base import FOREVER, epoch, evidence, is_deaf, settles
-from duelay.policies.dispatch import calm_until, least_asked, pass_over, select
+from duelay.ledger.ledger import Estimates, Ledger
+from duelay.policies.pair_statistics import least_asked
 from duelay.policies.policy import AnyLedgerPolicy
+from duelay.policies.turn import calm_until, pass_over, select
 from duelay.text import named
 
 SPREAD, NOISE, BEYOND = 0.15, 0.1, 0.5  # tuned on generated problems (benchmarks/tenth.py)
@@ -73,8 +74,8 @@ class MaillardSampling(AnyLedgerPolicy):
     Parameters
     ----------
     delay : Law, ByPair or str, optional
-        The law that is assumed; ``"learn"``, the default, learns it from duels of two arms
-        (`duelay.learned`), by coin or in turns; None takes a silent duel for a lost one.
+        The law that is assumed; ``"learn"``, the default, learns it from duels of two arms,
+        by coin or in turns; None takes a silent duel for a lost one.
     order : str
         ``"coin"``, ``"alternate"`` (each pair in turns, begun by a coin) or ``"champion"`` (the
         leader first). With ``"champion"`` the law must be told: no duel of two arms teaches it.

@@ -12,17 +12,16 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay import theory
 from duelay._core import checks
 from duelay._core.feedback import check_feedback
 from duelay._core.jit.decorators import kernel
 from duelay.errors import InvalidValueError
-from duelay.ledger import Ledger
 from duelay.ledger.delay_models.base import FOREVER, share_first
-from duelay.policies.dispatch import calm_until, select
+from duelay.ledger.ledger import Ledger
 from duelay.policies.policy import CompiledPolicy
+from duelay.policies.turn import calm_until, select
 from duelay.text import named
-from duelay.theory.bounds import check_constants
+from duelay.theory.round_lengths import check_constants, mrr_schedule
 
 
 @named("policy", "mrr-db-delay")
@@ -112,7 +111,7 @@ class MRRDBDelay(CompiledPolicy):
             raise InvalidValueError(
                 "horizon must be given to MRRDBDelay: its rounds depend on T, got None"
             )
-        return theory.mrr_schedule(
+        return mrr_schedule(
             self.horizon, self.mean_delay, feedback=self.feedback, constants=self.constants
         )
 

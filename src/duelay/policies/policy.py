@@ -16,14 +16,23 @@ from numpy.typing import NDArray
 from duelay import text
 from duelay._core import checks
 from duelay._core.duration import Duration
-from duelay.delays import Delay
-from duelay.delays import check as check_delay
-from duelay.delays.time_units import AGES, WAYS, in_ticks, in_time
+from duelay.delays.delay import Delay
+from duelay.delays.delay import check as check_delay
+from duelay.delays.ticks_or_clock import LEARNING_WINDOW, WAYS, in_ticks, in_time
 from duelay.errors import InvalidTypeError, InvalidValueError
-from duelay.ledger import Estimates, Ledger, age_to, assume, assume_by_clock, open_ledger, record
 from duelay.ledger.delay_models.kaplan_meier import check_learning
 from duelay.ledger.display_order import ORDERS, arrange
-from duelay.policies.dispatch import rival, take_picks, take_turn
+from duelay.ledger.ledger import (
+    Estimates,
+    Ledger,
+    age_to,
+    assume,
+    assume_by_clock,
+    open_ledger,
+    record,
+)
+from duelay.policies.self_duels import rival
+from duelay.policies.turn import picks_entry, turn_entry
 from duelay.policies.user_rule_errors import ERRORS, PAIR_ERRORS, refuse, refuse_pair
 
 if TYPE_CHECKING:
@@ -395,7 +404,7 @@ class CompiledPolicy(Policy):
 
     def turn(self, rule: Any, ledger: Ledger, t: int, rng: np.random.Generator) -> tuple[int, int]:
         """Call the compiled function that brings the ledger to tick t and chooses a pair."""
-        first, second = _compiled(take_turn, rule, ledger, t, rng)
+        first, second = _compiled(turn_entry, rule, ledger, t, rng)
         return int(first), int(second)
 
     def pick(
@@ -403,7 +412,7 @@ class CompiledPolicy(Policy):
     ) -> list[tuple[int, int]]:
         """Call the compiled function that chooses pairs and their orders."""
         pairs = np.zeros((n, 2), dtype=np.int64)
-        _compiled(take_picks, rule, ledger, t, rng, pairs)
+        _compiled(picks_entry, rule, ledger, t, rng, pairs)
         return [(first, second) for first, second in pairs.tolist()]
 
 
@@ -431,7 +440,7 @@ class LawPolicy(CompiledPolicy):
         object.__setattr__(self, "window", checks.window(self.window))
         checks.yes_or_no("self_duels", self.self_duels)
         if learns and self.window is None:
-            object.__setattr__(self, "window", AGES)
+            object.__setattr__(self, "window", LEARNING_WINDOW)
         checks.one_of("order", self.order, ORDERS)
         if learns:
             check_learning(str(self.delay), self.order, self.window)

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit.decorators import kernel
-from duelay.ledger import Ledger
 from duelay.ledger.evidence.stopping import divergence
-from duelay.policies.dispatch import select, wins_and_count
+from duelay.ledger.ledger import Ledger
+from duelay.policies.pair_statistics import wins_and_count
 from duelay.policies.policy import AnyLedgerPolicy
+from duelay.policies.turn import select
 from duelay.text import named
 
 
@@ -31,7 +32,7 @@ class RMED(AnyLedgerPolicy):
     ----------
     delay : Law, ByPair or str, optional
         The law that is assumed; None, the default, takes a silent duel for a lost one; ``"learn"``
-        learns it from duels of two arms (`duelay.learned`), by coin or in turns.
+        learns it from duels of two arms, by coin or in turns.
     order : str
         ``"coin"``, ``"alternate"`` or ``"champion"`` (the arm whose turn it is first).
     window : int, optional

@@ -15,18 +15,13 @@ from numpy.typing import NDArray
 from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay._core.jit.decorators import kernel
-from duelay.delays import Delay, Geometric
-from duelay.ledger import Ledger
+from duelay.delays.delay import Delay
+from duelay.delays.families import Geometric
 from duelay.ledger.delay_models.base import FOREVER
-from duelay.policies.dispatch import (
-    calm_until,
-    declared,
-    is_beaten,
-    only_one,
-    select,
-    stays_unbeaten,
-)
+from duelay.ledger.ledger import Ledger
+from duelay.policies.pair_statistics import is_beaten, only_one, stays_unbeaten
 from duelay.policies.policy import LawPolicy
+from duelay.policies.turn import calm_until, declared, select
 from duelay.text import named
 
 

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay._core.jit.decorators import kernel
-from duelay.delays.time_units import in_ticks
-from duelay.ledger import Ledger, assume, open_ledger
+from duelay.delays.ticks_or_clock import in_ticks
 from duelay.ledger.delay_models.base import FOREVER, evidence
 from duelay.ledger.display_order import ORDERS
-from duelay.policies.dispatch import calm_until, is_beaten, select, stays_unbeaten, upper_bound
+from duelay.ledger.ledger import Ledger, assume, open_ledger
+from duelay.policies.pair_statistics import is_beaten, stays_unbeaten, upper_bound
 from duelay.policies.policy import CompiledPolicy
+from duelay.policies.turn import calm_until, select
 from duelay.text import named
 
 COUNTINGS = ("corrected", "append-only", "conversions")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 
 from duelay._core.duration import Duration
-from duelay.delays import Delay, Geometric
+from duelay.delays.delay import Delay
+from duelay.delays.families import Geometric
 from duelay.policies.policy import LawPolicy
 from duelay.policies.rucb import RUCBRule, check_alpha, rucb_rule
 from duelay.text import named

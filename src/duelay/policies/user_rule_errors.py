@@ -20,8 +20,8 @@ from duelay._core.jit import user_kernels
 from duelay._core.jit.private_numba import COMPILER_ERRORS
 from duelay._core.sources import is_outside
 from duelay.errors import InvalidTypeError, InvalidValueError
-from duelay.ledger import Ledger
-from duelay.policies.dispatch import no_rule, select
+from duelay.ledger.ledger import Ledger
+from duelay.policies.turn import no_rule, select
 
 # Numba raises an AttributeError where a module lacks a function that a kernel calls.
 ERRORS = (*COMPILER_ERRORS, AttributeError) if COMPILER_ERRORS else ()
@@ -30,7 +30,7 @@ _NO_NAME = re.compile(r"NameError: (?:global )?name '(\w+)' is not defined")
 _NO_MEMBER = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _NO_TYPE = "Cannot determine Numba type"
 _NO_ARM = "select must return two arms, whole numbers from 0 to K - 1"  # said by `pick`
-_TAKE_IT = {("dispatch.py", "pick"), ("ledger.py", "record")}  # functions with the pair, as i and j
+_TAKE_IT = {("turn.py", "pick"), ("ledger.py", "record")}  # functions with the pair, as i and j
 _KINDS = (numbers.Number, np.generic, tuple, str, type(None))  # that compile, beside arrays
 _PACKAGES = (Path(__file__).resolve().parents[1], Path(numba.__file__).resolve().parent)
 _LINE = re.compile(r'File "([^"]+)", line (\d+)|^ *During: .* at (.+) \((\d+)\)$', re.MULTILINE)

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from duelay._core import checks
 from duelay.errors import InvalidValueError, NoWinnerError
-from duelay.problems.csv_reader import read_matrix
 from duelay.problems.validation import TOLERANCE, check_arms, check_matrix
 
 if TYPE_CHECKING:
@@ -224,6 +223,8 @@ class Problem:
         ValueError
             If the file has no such matrix. The message names the file.
         """
+        from duelay.problems.csv_reader import read_matrix
+
         path = Path(path)
         matrix, arms = read_matrix(path)
         try:

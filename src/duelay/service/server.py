@@ -20,7 +20,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from duelay._core import checks
-from duelay._core.timeouts import at_least
+from duelay._core.patience import at_least
 from duelay.errors import InvalidValueError
 from duelay.live.storage.store import Store, open_store
 from duelay.service.app import make_app

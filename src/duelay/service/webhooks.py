@@ -21,7 +21,7 @@ import httpx
 from sqlalchemy import delete, insert, or_, select, update
 
 from duelay._core.duration import in_brief
-from duelay._core.timeouts import at_least
+from duelay._core.patience import at_least
 from duelay.errors import StoreError
 from duelay.live import Experiment
 from duelay.live.events import note, read_events

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._core.duration import in_brief
+from duelay._core.duration import DAY, HOUR, MINUTE, in_brief
 from duelay._core.escaping import in_html
 from duelay.show import html as h
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from duelay.problems import Problem
     from duelay.simulation.result import Result
 
-MOST = 16  # arms that are shown; of a larger matrix, a corner
+MAX_ARMS_SHOWN = 16  # arms that are shown; of a larger matrix, a corner
 _LINES = 50  # laws by pair that are drawn
 _POINTS = 120  # of a curve
-_CLOCK = {"days": 86_400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
-_NAME = 40  # characters of a name beside its row
+_CLOCK = {"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": 1.0}
+_MAX_NAME_LENGTH = 40  # characters of a name beside its row
 
 
 def _never_raises(show: Callable[[Any], str]) -> Callable[[Any], str]:
@@ -59,7 +59,7 @@ def show_problem(problem: Problem) -> str:
         head += "no Condorcet winner"
     else:
         row = np.delete(problem.matrix[winner], winner)
-        wins = f"<b>{h.short(problem.arms[winner], _NAME)}</b>"
+        wins = f"<b>{h.short(problem.arms[winner], _MAX_NAME_LENGTH)}</b>"
         head += f"{wins} beats every other one, with {row.min():g} or more"
     shown = _corner(problem.n_arms, winner)
     gaps = problem.matrix - 0.5
@@ -164,7 +164,7 @@ def show_results(results: Results) -> str:
         for choice in grid.policies[:_LINES]:
             cells = [results.get(grid.name, name, choice.label, law) for name, law in columns]
             row = [h.td(final_regret(result)) for result in cells]
-            rows.append([h.td(h.short(choice.label, _NAME), align="left"), *row])
+            rows.append([h.td(h.short(choice.label, _MAX_NAME_LENGTH), align="left"), *row])
         names = [
             h.heading(name) + (f"<br/>{h.heading(law)}" if len(grid.delays) > 1 else "")
             for name, law in columns
@@ -284,8 +284,8 @@ def _regret_chart(result: Result) -> str:
 
 def _standing(standing: Standing) -> str:
     rows = []
-    for row in standing.rows()[:MOST]:
-        name = h.short(standing.arms[row.arm], _NAME)
+    for row in standing.rows()[:MAX_ARMS_SHOWN]:
+        name = h.short(standing.arms[row.arm], _MAX_NAME_LENGTH)
         if not standing.active[row.arm]:
             name = f'<span style="opacity:0.6">{name} (dropped)</span>'
         if row.arm == standing.leader and standing.is_heard:
@@ -316,7 +316,7 @@ def _evidence(standing: Standing) -> str:
     if evidence is None or not standing.is_heard or evidence.tick[-1] < 1:
         return ""
     top = max(1.25 * evidence.level, float(evidence.arm.max()))
-    strongest = np.argsort(-evidence.arm, kind="stable")[:MOST]
+    strongest = np.argsort(-evidence.arm, kind="stable")[:MAX_ARMS_SHOWN]
     x = evidence.tick / evidence.tick[-1]
     chart = h.chart(
         "evidence of each arm",
@@ -341,7 +341,7 @@ def _heat(
     """A corner of a matrix as cells, coloured by a share in [-1, 1]."""
     rows = []
     for i in shown:
-        name = h.short(arms[i], _NAME)
+        name = h.short(arms[i], _MAX_NAME_LENGTH)
         cells = [h.td(f"<b>{name} ★</b>" if i == winner else name, align="left")]
         for j in shown:
             cells.append(h.td(word(i, j), style=h.shade(share(i, j)), title=title(i, j)))
@@ -364,7 +364,7 @@ def _facts(facts: dict[str, str]) -> str:
 
 def _corner(n_arms: int, winner: int | None = None) -> list[int]:
     """The arms to show: the first ones, the winner always among them."""
-    shown = list(range(min(n_arms, MOST)))
+    shown = list(range(min(n_arms, MAX_ARMS_SHOWN)))
     if winner is not None and winner not in shown:
         shown[-1] = winner
     return shown

@@ -227,7 +227,7 @@ def draw_matrix(axes: Axes | None, matrix: Any, arms: Sequence[str], bold: int |
     if bold is not None:
         for ticks in (axes.get_xticklabels(), axes.get_yticklabels()):
             ticks[bold].set_fontweight("bold")
-    for i in range(k if k <= notebook.MOST else 0):
+    for i in range(k if k <= notebook.MAX_ARMS_SHOWN else 0):
         for j in range(k):
             share = float(matrix[i, j])
             is_dark = abs(share - 0.5) > 0.6 * most

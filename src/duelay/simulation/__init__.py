@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from duelay.simulation.executor import streams
 from duelay.simulation.result import BANDS, Result, write_csv
+from duelay.simulation.runs import streams
 from duelay.simulation.setting import Setting
 from duelay.simulation.simulate import simulate
 

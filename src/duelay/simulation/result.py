@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 
 from duelay import text
 from duelay._core import checks
+from duelay._core.duration import DAY
 from duelay._core.escaping import in_cell
 from duelay._core.files import write_whole
-from duelay.delays import Delay
+from duelay.delays.delay import Delay
 from duelay.errors import InvalidValueError, NoWinnerError
 from duelay.inference.evidence import Evidence
-from duelay.problems import Problem
-from duelay.simulation.executor import UNKNOWN, streams
+from duelay.problems.problem import Problem
+from duelay.simulation.runs import UNKNOWN, streams
 from duelay.simulation.setting import Setting
 from duelay.traffic import Traffic, draw_times
 from duelay.traffic import check as check_traffic
 
 BANDS = ("sd", "mean")  # one standard deviation of the runs; 95 % confidence for their mean
-_SECONDS_PER_DAY = 86_400.0
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -263,7 +263,7 @@ def days_until_declared(result: Result) -> str:
     if result.stopped_after is None:
         return ""
     more = "" if result.is_declared.all() else ">"
-    return f"{more}{result.stopped_after.mean() / _SECONDS_PER_DAY:,.3g}"
+    return f"{more}{result.stopped_after.mean() / DAY:,.3g}"
 
 
 COLUMNS = ("problem", "policy", "label", "law", "setting", "run", "t", "regret")

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from duelay._core import checks
 from duelay._core.deprecation import accept_old_names
 from duelay._core.feedback import check_correction, check_feedback
-from duelay.errors import InvalidTypeError, InvalidValueError
-from duelay.problems import TARGETS
+from duelay.errors import InvalidValueError
+from duelay.problems.problem import TARGETS
 from duelay.traffic import Traffic
 from duelay.traffic import check as check_traffic
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -117,6 +112,31 @@ class Setting:
         """Whether evidence is held back."""
         return self.stale > 0 or self.batch > 1
 
+    def with_arguments(self, **arguments: Any) -> Setting:
+        """Return the setting with arguments of `simulate` in it.
+
+        Parameters
+        ----------
+        **arguments : Any
+            Values of fields; None for an argument that is not given.
+
+        Raises
+        ------
+        ValueError
+            If the setting already has another value.
+        """
+        setting = self
+        for name, value in arguments.items():
+            if value is not None:
+                changed = dataclasses.replace(setting, **{name: value})
+                before, after = getattr(setting, name), getattr(changed, name)
+                if before not in (None, after):
+                    raise InvalidValueError(
+                        f"{name} must be given once, got {after} and {before}", argument=name
+                    )
+                setting = changed
+        return setting
+
     def _changed(self) -> dict[str, Any]:
         """Return the fields that are not the default, by name."""
         given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -134,27 +154,3 @@ class Setting:
 _accepting = accept_old_names(is_cautious="cautious", bulk=None)
 Setting.__init__ = _accepting(Setting.__init__)  # type: ignore[method-assign]
 ABOUT = tuple(field.name for field in dataclasses.fields(Setting) if field.compare)
-
-
-def takes_setting(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function raise TypeError for a field of `Setting` that is given as a keyword."""
-    names = {field.name for field in dataclasses.fields(Setting)} - {
-        "stop",
-        "traffic",
-    }  # arguments, too
-
-    @functools.wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        if astray := [name for name in kwargs if name in names]:
-            given = ", ".join(f"{name}={_written(kwargs[name])}" for name in astray)
-            raise InvalidTypeError(
-                f"{function.__name__} takes {' and '.join(astray)} in its setting: write "
-                f"setting=duelay.Setting({given})"
-            )
-        return function(*args, **kwargs)
-
-    return checked
-
-
-def _written(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)

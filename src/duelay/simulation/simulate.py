@@ -14,22 +14,19 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from duelay._core import checks
-from duelay.delays import Delay
-from duelay.delays import check as check_delay
-from duelay.delays.time_units import check_clock, refuse_rounds, refuse_time
-from duelay.errors import InvalidValueError, NoWinnerError
+from duelay.delays.delay import Delay
+from duelay.delays.delay import check as check_delay
+from duelay.delays.ticks_or_clock import check_clock, refuse_rounds, refuse_time
+from duelay.errors import InvalidValueError
 from duelay.inference.evidence import Evidence
 from duelay.policies.policy import CompiledPolicy, Policy
-from duelay.problems import Problem
-from duelay.problems.problem import check_problem
-from duelay.simulation.executor import Job, execute_runs
+from duelay.problems.problem import Problem, check_problem
 from duelay.simulation.result import Result
-from duelay.simulation.setting import Setting, takes_setting
+from duelay.simulation.runs import Job, compile_loop, execute_runs, find_gaps
+from duelay.simulation.setting import Setting
 from duelay.traffic import Traffic
-from duelay.traffic import check as check_traffic
 
 
-@takes_setting
 def simulate(
     problem: Problem,
     policy: Any,
@@ -101,19 +98,7 @@ def simulate(
     """
     if not isinstance(setting, Setting):
         raise InvalidValueError(f"setting must be a duelay.Setting, got {setting!r}")
-    if stop is not None:
-        if setting.stop not in (None, stop):
-            raise InvalidValueError(
-                f"stop must be given once, got {stop!r} and {setting.stop!r}", argument="stop"
-            )
-        setting = dataclasses.replace(setting, stop=stop)
-    if traffic is not None:
-        if setting.traffic not in (None, check_traffic(traffic)):
-            raise InvalidValueError(
-                f"traffic must be given once, got {traffic} and {setting.traffic}",
-                argument="traffic",
-            )
-        setting = dataclasses.replace(setting, traffic=traffic)
+    setting = setting.with_arguments(stop=stop, traffic=traffic)
     check_problem(problem)
     if isinstance(policy, type) or not callable(getattr(policy, "start", None)):
         if isinstance(getattr(policy, "policy", None), Policy):  # a Recommendation, or a player
@@ -132,7 +117,7 @@ def simulate(
     seed = checks.whole("seed", seed, least=0)
     workers = _cores() if workers is None else checks.whole("workers", workers)
     ticks = _checkpoints(checkpoints, horizon)
-    gaps = _gaps(problem, setting)
+    find_gaps(problem, setting)  # refuses a problem without a winner before the policy is checked
     if hasattr(policy, "for_horizon"):
         policy = policy.for_horizon(horizon)
     check_units(law, setting)
@@ -140,9 +125,9 @@ def simulate(
     if isinstance(policy, Policy):
         caution = policy.caution(problem.n_arms, horizon) if setting.cautious else None
         if caution is not None:
-            warnings.warn(caution, stacklevel=3)  # past `takes_setting`
-    job = Job(problem, policy, law, horizon, seed, ticks, gaps, setting, runs)
-    job.compile()
+            warnings.warn(caution, stacklevel=2)
+    job = Job(problem, policy, law, horizon, ticks, setting, seed, runs)
+    compile_loop(job)
     progress = setting.progress
     name = progress if isinstance(progress, str) else None
     is_offered = name is not None or progress is None
@@ -196,17 +181,7 @@ def compile_ahead(
     if hasattr(policy, "for_horizon"):
         policy = policy.for_horizon(1)
     ticks = np.ones(1, dtype=np.int64)
-    Job(problem, policy, law, 1, 0, ticks, _gaps(problem, setting), setting).compile()
-
-
-def _gaps(problem: Problem, setting: Setting) -> NDArray[np.float64]:
-    """Return what each arm lacks to the winner; nan where there is none, which `stop` allows."""
-    try:
-        return problem.gaps_for(setting.target)
-    except NoWinnerError:
-        if setting.stop is None:
-            raise
-        return np.full(problem.n_arms, np.nan)
+    compile_loop(Job(problem, policy, law, 1, ticks, setting))
 
 
 def check_units(delay: Delay, setting: Setting) -> None:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from duelay._core.duration import Duration
 from duelay._core.jit.decorators import entry, kernel
-from duelay.delays import Delay, tables
-from duelay.delays.time_units import in_ticks
-from duelay.problems import Problem
+from duelay.delays.delay import Delay, tables
+from duelay.delays.ticks_or_clock import in_ticks
+from duelay.problems.problem import Problem
 
 NO_ENTRY = -1  # of the queue
 

@@ -23,8 +23,7 @@ from duelay.ledger.display_order import ORDERS
 from duelay.policies.policy import CompiledPolicy
 from duelay.problems import Problem, arithmetic
 from duelay.simulation import Setting, simulate
-from duelay.simulation.executor import Job
-from duelay.simulation.loops.recorder import Recorder, new_recorder
+from duelay.simulation.runs import CompiledRun, Job, PlayerRun
 
 __all__ = ["PolicyContract", "compiled_duels", "live_duels"]
 
@@ -62,10 +61,8 @@ def live_duels(
     list of tuple of int
         The arms of each duel, `first` and `second`.
     """
-    recorder = _recorder(problem, horizon, setting)
-    plays = np.zeros((problem.n_arms, problem.n_arms), dtype=np.int64)
-    job = _job(policy, problem, delay, horizon, seed, setting)
-    return _one_by_one(job.player_run(recorder, plays, run)[1], recorder, horizon)
+    job = Job(problem, policy, delay, horizon, np.array([horizon]), setting, seed)
+    return _one_by_one(PlayerRun(job, run), horizon)
 
 
 def compiled_duels(
@@ -101,30 +98,17 @@ def compiled_duels(
     list of tuple of int
         The first arm and the second of each duel.
     """
-    recorder = _recorder(problem, horizon, setting)
-    job = _job(policy, problem, delay, horizon, seed, setting)
-    return _one_by_one(job.compiled_run(recorder, run)[2], recorder, horizon)
+    job = Job(problem, policy, delay, horizon, np.array([horizon]), setting, seed)
+    return _one_by_one(CompiledRun(job, run), horizon)
 
 
-def _job(
-    policy: Any, problem: Problem, delay: delays.Delay, horizon: int, seed: int, setting: Setting
-) -> Job:
-    ticks = np.array([horizon])
-    gaps = problem.gaps_for(setting.target)
-    return Job(problem, policy, delay, horizon, seed, ticks, gaps, setting)
-
-
-def _one_by_one(proceed: Any, recorder: Recorder, horizon: int) -> list[tuple[int, int]]:
+def _one_by_one(run: CompiledRun | PlayerRun, horizon: int) -> list[tuple[int, int]]:
     """Play duel by duel, to see each."""
     duels = []
     for t in range(1, horizon + 1):
-        proceed(t)
-        duels.append((int(recorder.first[0]), int(recorder.second[0])))
+        run.proceed(t)
+        duels.append((int(run.recorder.first[0]), int(run.recorder.second[0])))
     return duels
-
-
-def _recorder(problem: Problem, horizon: int, setting: Setting) -> Recorder:
-    return new_recorder(problem.gaps_for(setting.target), np.array([horizon]))
 
 
 def _same(one: Sequence[Any], other: Sequence[Any], rule: str) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 
 import duelay
 from duelay.ledger import Ledger
-from duelay.policies.dispatch import declared, only_one, select, upper_bound
+from duelay.policies.pair_statistics import only_one, upper_bound
+from duelay.policies.turn import declared, select
 from duelay.text import named
 
 

@@ -2,24 +2,25 @@
 
 from duelay.theory.bayes_optimal import bayes_optimal_regret
 from duelay.theory.bounds import (
-    asymptotic_lower_bound,
     burn_in,
     coin_mean,
     comparisons_bound,
     coverage,
-    declaration_lower_bound,
     expected_bound,
-    fixed_sample,
     high_probability_bound,
+    mrr_bound,
+    radius,
+)
+from duelay.theory.finite_horizon import finite_lower_bound
+from duelay.theory.lower_bounds import (
+    asymptotic_lower_bound,
     information,
     kl,
     lower_bound_instances,
     minimax_lower_bound,
-    mrr_bound,
-    mrr_schedule,
-    radius,
 )
-from duelay.theory.finite_horizon import finite_lower_bound
+from duelay.theory.round_lengths import mrr_schedule
+from duelay.theory.sample_size import declaration_lower_bound, fixed_sample
 
 __all__ = [
     "asymptotic_lower_bound",

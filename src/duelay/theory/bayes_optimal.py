@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from duelay._core import checks
 from duelay.errors import InvalidValueError
-from duelay.problems import Problem
+from duelay.problems.problem import Problem
 
 Counts = NDArray[np.int64]
 

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from duelay._core import checks
-from duelay.problems import Problem
-from duelay.problems.problem import check_problem
+from duelay._core.arrays import Floats
+from duelay.problems.problem import Problem, check_problem
 
-Floats = NDArray[np.float64]
 Names = NDArray[np.int64]  # (..., K): the arm whose part each arm plays
 
 _LARGE = 1e12  # in place of infinity, where a search must compare

@@ -16,13 +16,14 @@ from typing import Any
 
 from numba import config
 
+from duelay._core.duration import DAY
 from duelay._core.jit import private_numba
 from duelay._core.stderr import say
 from duelay.errors import InvalidValueError
 
 MAX_UNUSED_DAYS = 30
 _MARK = ".kernels-of-duelay"  # a file with the folder's name, so that no other folder is removed
-_NAME = re.compile(r"[0-9a-f]{16}")
+_FOLDER_NAME = re.compile(r"[0-9a-f]{16}")
 
 
 def find_folder(name: str) -> tuple[Path | None, str]:
@@ -103,7 +104,7 @@ def _why_unsafe(folder: Path) -> str:
 
 def _remove_unused(base: Path) -> None:
     """Remove the folders of earlier sources that have not been used for a month."""
-    limit = time.time() - MAX_UNUSED_DAYS * 86400
+    limit = time.time() - MAX_UNUSED_DAYS * DAY
     for folder in base.iterdir():
         with contextlib.suppress(OSError):  # another process may be doing the same
             if _is_ours(folder) and folder.stat().st_mtime < limit:
@@ -112,7 +113,7 @@ def _remove_unused(base: Path) -> None:
 
 def _is_ours(folder: Path) -> bool:
     """Return whether a folder has the name and the mark of one that we made."""
-    if not _NAME.fullmatch(folder.name) or folder.is_symlink() or not folder.is_dir():
+    if not _FOLDER_NAME.fullmatch(folder.name) or folder.is_symlink() or not folder.is_dir():
         return False
     mark = folder / _MARK
     return mark.is_file() and mark.read_bytes() == folder.name.encode()

@@ -4,35 +4,33 @@
 conversions should have come by now. Every type brings it from one tick to the next by itself; none
 ever looks back over the history.
 
-Here are the questions that a ledger asks, and the algebra that uses the answers. Each of the files
-beside this one answers them for one assumption: `at_once`, `geometric`, `table` (any law),
-`learned`, and `votes`. Where a type does not answer a question, the default is the safe answer:
-*expected* may change at any tick.
+Here are the questions that a ledger asks, and the algebra that uses the answers. Each module beside
+this one answers them for one assumption: `no_delay`, `geometric`, `tabulated` (any law),
+`kaplan_meier` (a law that is learned) and `continuous_time`; so do `duelay.ledger.votes` and
+`duelay.ledger.evidence.eprocess`. Where a type does not answer a question, the default is the safe
+answer: *expected* may change at any tick.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelay._core.arrays import Integers
 from duelay._core.jit.decorators import generic
 from duelay.errors import InvalidValueError
 
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
-
 FOREVER = 1 << 62  # ticks
-LONGEST = 10_000_000  # ages that a ledger keeps open, at the most
+MAX_OPEN_AGES = 10_000_000  # ages that a ledger keeps open, at the most
 
 
 def check_length(ages: int) -> None:
     """Refuse more open duels than a ledger keeps."""
-    if ages > LONGEST:
+    if ages > MAX_OPEN_AGES:
         raise InvalidValueError(
-            f"window must be at most {LONGEST} for this law, whose tail is longer than that"
+            f"window must be at most {MAX_OPEN_AGES} for this law, whose tail is longer than that"
         )
 
 

@@ -25,13 +25,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._core.arrays import Floats, Integers
 from duelay._core.jit.decorators import kernel
-from duelay.delays import Curve, laws_of
+from duelay.delays.curve import Curve
+from duelay.delays.delay import laws_of
 from duelay.delays.survival import kaplan_meier
 from duelay.ledger.delay_models.base import (
     FOREVER,
-    Floats,
-    Integers,
     advance,
     convert,
     corrected_evidence,
@@ -47,11 +47,14 @@ from duelay.ledger.delay_models.base import (
     teach,
     widen_rings,
 )
-from duelay.ledger.delay_models.kaplan_meier import ENOUGH
+from duelay.ledger.delay_models.kaplan_meier import MIN_TAUGHT
 
-ROOM = 1024  # duels in the list, at first
-_STEPS = 400  # buckets of a law that is told: each has a 400th part of its answers
-_SHORTEST, _LONGEST = 1e-3, 1e8  # seconds: the first and the last age of a law that is learned
+START_CAPACITY = 1024  # duels in the list, at first
+_MAX_BUCKETS = 400  # buckets of a law that is told: each has a 400th part of its answers
+_MIN_AGE, _MAX_AGE = (
+    1e-3,
+    1e8,
+)  # seconds: the first and the last age of a law that is learned
 _RATIO = 1.06  # of one age to the one before, where the law is learned
 _BAND = 1.96  # standard errors of a 95 % interval
 _SILENT, _TEACHES_NOTHING = -1, -2
@@ -99,7 +102,7 @@ def start_told_by_clock(delay: Any, window: float | None, n_arms: int) -> ByCloc
 
 def told_ages(laws: list[Any], longest: float) -> Floats:
     """Return 0 and the quantiles of all laws up to an age, and that age."""
-    steps = max(_STEPS // len(laws), 20)
+    steps = max(_MAX_BUCKETS // len(laws), 20)
     ages = [np.zeros(1)]
     for law in laws:
         top = 1.0 - law.never
@@ -118,9 +121,9 @@ def start_learned_by_clock(window: float | None, n_arms: int) -> ByClock:
 
 def learned_ages(window: float | None) -> Floats:
     """Return the ages at which the buckets of a learned law begin, up to the window."""
-    longest = _LONGEST if window is None else float(window)
-    n = max(int(math.log(longest / _SHORTEST) / math.log(_RATIO)), 0)
-    ages = np.concatenate([[0.0], _SHORTEST * _RATIO ** np.arange(n + 1)])
+    longest = _MAX_AGE if window is None else float(window)
+    n = max(int(math.log(longest / _MIN_AGE) / math.log(_RATIO)), 0)
+    ages = np.concatenate([[0.0], _MIN_AGE * _RATIO ** np.arange(n + 1)])
     return np.append(ages[ages < longest], longest)
 
 
@@ -136,10 +139,10 @@ def _start(ages: Floats, worth: Floats, law: Integers, n_arms: int, *, learns: b
         reached=np.ones(size, dtype=np.int64),
         now=np.full(1, -math.inf),
         seen=np.full(1, -math.inf),
-        born=np.zeros(ROOM),
-        first=np.zeros(ROOM, dtype=np.int32),
-        second=np.zeros(ROOM, dtype=np.int32),
-        heard_in=np.full(ROOM, _TEACHES_NOTHING, dtype=np.int32),
+        born=np.zeros(START_CAPACITY),
+        first=np.zeros(START_CAPACITY, dtype=np.int32),
+        second=np.zeros(START_CAPACITY, dtype=np.int32),
+        heard_in=np.full(START_CAPACITY, _TEACHES_NOTHING, dtype=np.int32),
         events=np.zeros(size, dtype=np.int64),
         at_risk=np.zeros(size, dtype=np.int64),
         tau=np.zeros(size),
@@ -163,7 +166,7 @@ def add_past(
         assumed.at_risk[:] = asked
         assumed.events[:] = answered
         assumed.n_taught[0] = answered.sum()
-        if assumed.n_taught[0] >= ENOUGH:
+        if assumed.n_taught[0] >= MIN_TAUGHT:
             assumed.n_looks[0] = 1
             learn(assumed)
     assumed.total[:] = (assumed.duels * assumed.worth[assumed.law]).sum(axis=2)
@@ -258,10 +261,10 @@ def _convert(assumed: ByClock, born: int, t: int) -> None:
 def _advance(assumed: ByClock, t: int) -> None:
     if assumed.now[0] > assumed.seen[0]:
         pass_all(assumed, t)
-    is_first = assumed.n_looks[0] == 0 and assumed.n_taught[0] >= ENOUGH
+    is_first = assumed.n_looks[0] == 0 and assumed.n_taught[0] >= MIN_TAUGHT
     if assumed.learns and (is_first or t >= assumed.look[0]):
         assumed.look[0] = t + max(_MIN_LOOK_INTERVAL, t // 20)
-        if assumed.n_taught[0] >= ENOUGH:
+        if assumed.n_taught[0] >= MIN_TAUGHT:
             assumed.n_looks[0] += 1
             learn(assumed)
             recount(assumed)

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from duelay._core.arrays import Floats, Integers
 from duelay.ledger.delay_models.base import (
-    Floats,
-    Integers,
     advance,
     check_length,
     convert,

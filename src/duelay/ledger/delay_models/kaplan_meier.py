@@ -23,13 +23,12 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from duelay._core.arrays import Floats, Integers
 from duelay._core.jit.decorators import kernel
-from duelay.delays.time_units import AGES
+from duelay.delays.ticks_or_clock import LEARNING_WINDOW
 from duelay.errors import InvalidValueError
 from duelay.ledger.delay_models.base import (
     FOREVER,
-    Floats,
-    Integers,
     advance,
     check_length,
     convert,
@@ -59,7 +58,7 @@ from duelay.ledger.delay_models.tabulated import (
 )
 
 W = TypeVar("W")  # a window, in ticks or in time
-ENOUGH = 100  # conversions that have taught the law; before, silence is taken for defeat
+MIN_TAUGHT = 100  # conversions that have taught the law; before, silence is taken for defeat
 _MIN_LOOK_INTERVAL = 50  # ticks between two looks; later a twentieth of the time so far
 
 
@@ -117,8 +116,8 @@ def check_learning(delay: str, order: str, window: W | None) -> W:
         )
     if window is None:
         raise InvalidValueError(
-            f"window must be given where the law is learned, such as {AGES}: it is learned up to "
-            "there, and what comes later does not count"
+            f"window must be given where the law is learned, such as {LEARNING_WINDOW}: it is "
+            "learned up to there, and what comes later does not count"
         )
     return window
 
@@ -190,7 +189,7 @@ def _advance(assumed: LearnedLaw, t: int) -> None:
         assumed.tells[t % n] = -1
     if t >= assumed.look[0]:
         assumed.look[0] = t + max(_MIN_LOOK_INTERVAL, t // 20)
-        if assumed.n_taught[0] >= ENOUGH:
+        if assumed.n_taught[0] >= MIN_TAUGHT:
             assumed.n_looks[0] += 1
             estimate(assumed, t)
             recount(assumed, t)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from duelay._core.arrays import Integers
 from duelay.ledger.delay_models.base import (
-    Integers,
     advance,
     convert,
     convert_nothing,

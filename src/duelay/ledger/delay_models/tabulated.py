@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from duelay._core.arrays import Floats, Integers
 from duelay._core.jit.decorators import kernel
-from duelay.delays import tables
+from duelay.delays.delay import tables
 from duelay.ledger.delay_models.base import (
-    LONGEST,
-    Floats,
-    Integers,
+    MAX_OPEN_AGES,
     advance,
     check_length,
     convert,
@@ -56,7 +55,7 @@ class AssumedTable(NamedTuple):
 
 def start_table(delay: Any, window: int | None, n_arms: int) -> AssumedTable:
     """Return the state for one law, or for one law of each pair."""
-    limit = LONGEST + 1 if window is None else window
+    limit = MAX_OPEN_AGES + 1 if window is None else window
     tau, law = tables(delay, n_arms, limit)
     n = tau.shape[1] - 1
     check_length(n)

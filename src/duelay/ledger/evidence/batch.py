@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._core.arrays import Floats, Integers
 from duelay._core.jit.background import border, border_of
 from duelay._core.jit.decorators import entry
-from duelay.ledger.delay_models.base import Floats, Integers
 from duelay.ledger.evidence.eprocess import bet_on_answer, mature, settle_answer, settle_silence
 from duelay.ledger.evidence.silence import patience
 from duelay.ledger.evidence.stopping import NOBODY, doubt, look, touch

@@ -34,12 +34,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._core.arrays import Floats, Integers
 from duelay._core.jit.decorators import kernel
-from duelay.delays import Delay
+from duelay.delays.delay import Delay
 from duelay.ledger.delay_models.base import (
     FOREVER,
-    Floats,
-    Integers,
     advance,
     convert,
     enter,

@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from duelay._core.arrays import Floats, Integers
 from duelay._core.jit.decorators import kernel
-from duelay.delays import Delay, laws_of, tables
-from duelay.ledger.delay_models.base import Floats, Integers
+from duelay.delays.delay import Delay, laws_of, tables
 
 _SETTLED_SHARE = 0.99  # of the answers that ever come have come by W
 _REFRESHES = 32  # within W

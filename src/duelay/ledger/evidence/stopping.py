@@ -17,9 +17,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from duelay._core.arrays import Floats
 from duelay._core.jit.background import border_of
 from duelay._core.jit.decorators import kernel
-from duelay.ledger.delay_models.base import Floats
 
 NOBODY = -1
 _CASH = 0.05  # where a winner exists: the share of a bettor's money that stays out of the bets

@@ -15,7 +15,7 @@ from typing import Any
 
 from duelay._core import checks
 from duelay._core.extras import need
-from duelay._core.timeouts import at_least
+from duelay._core.patience import at_least
 from duelay.errors import InvalidValueError
 from duelay.live.client.protocol import (
     AGAIN,

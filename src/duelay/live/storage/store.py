@@ -29,7 +29,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from duelay._core import forks
 from duelay._core.extras import need
-from duelay._core.timeouts import at_least
+from duelay._core.patience import at_least
 from duelay.errors import InvalidValueError, StoreError
 
 _HERE = Path(__file__).parents[1]

@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from duelay._core import checks
 from duelay._core.duration import in_brief
-from duelay._core.timeouts import at_least
+from duelay._core.patience import at_least
 from duelay.errors import InvalidValueError, PausedError, StoreError, UnknownExperimentError
 from duelay.live.clock import SteadyClock
 from duelay.live.events import note_winner

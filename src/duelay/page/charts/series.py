@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import select
 
-from duelay.inference.posterior import opinions
+from duelay.inference.posterior import draw_posterior
 from duelay.ledger.evidence.batch import wait
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
@@ -196,7 +196,7 @@ def _past_chances(
         counts = _Cumulated(look, totals, arms)
         for bucket in missing:
             lead, n = counts.weigh(look, totals.start[bucket] + totals.width)
-            found = opinions(lead, n, 0, None, present, _DRAWS_PER_POINT).chances
+            found = draw_posterior(lead, n, 0, None, present, _DRAWS_PER_POINT).chances
             kept[(*kind, bucket)] = found
     return {bucket: kept[(*kind, bucket)] for bucket in over}
 

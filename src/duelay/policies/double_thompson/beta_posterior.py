@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from duelay._core.jit.decorators import kernel
-from duelay.ledger import Ledger
 from duelay.ledger.delay_models.base import evidence, expected, expected_at_last, is_settled
-from duelay.policies.dispatch import wins_and_count
+from duelay.ledger.ledger import Ledger
+from duelay.policies.pair_statistics import wins_and_count
 
 _MAX_FRACTION_STEPS = 100_000  # of a continued fraction, which needs about sqrt(N~)
 

@@ -23,20 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit.decorators import kernel
-from duelay.ledger import Ledger
 from duelay.ledger.delay_models.base import epoch, is_deaf
-from duelay.policies.dispatch import calm_until, least_asked, pass_over, select, wins_and_count
+from duelay.ledger.ledger import Ledger
 from duelay.policies.double_thompson.beta_posterior import (
     beats_for_certain,
     chance_above_half,
     draw_above_half,
-)
-from duelay.policies.double_thompson.quiet_stretches import (
-    calm_of_favourite,
-    is_quiet,
-    loses_some,
-    pass_quiet_turns,
-    quiet_turns,
 )
 from duelay.policies.double_thompson.row_samples import (
     BITS_PER_DRAW,
@@ -49,6 +41,15 @@ from duelay.policies.double_thompson.row_samples import (
     sample_row,
     tilted,
 )
+from duelay.policies.double_thompson.self_duel_runs import (
+    calm_of_favourite,
+    is_quiet,
+    loses_some,
+    pass_quiet_turns,
+    quiet_turns,
+)
+from duelay.policies.pair_statistics import least_asked, wins_and_count
+from duelay.policies.turn import calm_until, pass_over, select
 
 MANY_ARMS_FROM = 32  # arms have this rule
 _MAX_DRAWN_ROWS = 8  # before the whole sample is drawn

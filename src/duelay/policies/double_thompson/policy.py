@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from duelay._core import checks
-from duelay.delays import Delay
+from duelay.delays.delay import Delay
 from duelay.policies.double_thompson.many_arms import MANY_ARMS_FROM, ManyArmsRule, many_arms_rule
 from duelay.policies.double_thompson.rule import DoubleThompsonRule, double_thompson_rule
 from duelay.policies.policy import AnyLedgerPolicy
@@ -33,7 +33,7 @@ class DoubleThompson(AnyLedgerPolicy):
     ----------
     delay : Law, ByPair or str, optional
         The law that is assumed; None, the default, takes a silent duel for a lost one; ``"learn"``
-        learns it from duels of two arms (`duelay.learned`), by coin or in turns;
+        learns it from duels of two arms, by coin or in turns;
         ``"learn-from-self-duels"`` learns it from self-duels alone, which must really be shown.
     order : str
         ``"coin"``, ``"alternate"`` (each pair in turns, begun by a coin) or ``"champion"`` (the

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit.decorators import kernel
-from duelay.ledger import Ledger
 from duelay.ledger.delay_models.base import epoch, is_settled
-from duelay.policies.dispatch import wins_and_count
+from duelay.ledger.ledger import Ledger
 from duelay.policies.double_thompson.beta_posterior import (
     chance_above_half,
     is_beaten_for_certain,
     reach,
 )
+from duelay.policies.pair_statistics import wins_and_count
 
 BITS_PER_DRAW = 53
 ROWS_PER_SUM = 8  # rows of bits that are added up together

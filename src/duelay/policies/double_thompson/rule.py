@@ -27,10 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit.decorators import kernel
-from duelay.ledger import Ledger
 from duelay.ledger.delay_models.base import epoch, is_deaf, is_settled
 from duelay.ledger.evidence.stopping import divergence
-from duelay.policies.dispatch import calm_until, least_asked, pass_over, select, wins_and_count
+from duelay.ledger.ledger import Ledger
 from duelay.policies.double_thompson.beta_posterior import (
     beats_for_certain,
     chance_above_half,
@@ -39,13 +38,15 @@ from duelay.policies.double_thompson.beta_posterior import (
     is_beaten_for_certain,
     reach,
 )
-from duelay.policies.double_thompson.quiet_stretches import (
+from duelay.policies.double_thompson.self_duel_runs import (
     calm_of_favourite,
     is_quiet,
     loses_some,
     pass_quiet_turns,
     quiet_turns,
 )
+from duelay.policies.pair_statistics import least_asked, wins_and_count
+from duelay.policies.turn import calm_until, pass_over, select
 
 _MIN_QUIET_CHANCE = 0.2  # the least chance of a quiet tick for which floors are kept
 

@@ -24,7 +24,7 @@ from typing import Any
 import uvicorn
 
 from duelay._core import checks
-from duelay._core.timeouts import at_least
+from duelay._core.patience import at_least
 from duelay.errors import (
     InvalidValueError,
     PausedError,

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit.decorators import entry, kernel
-from duelay.ledger import Ledger, age_to, record
 from duelay.ledger.delay_models.base import FOREVER
-from duelay.policies.dispatch import pick
-from duelay.simulation.loops.recorder import Recorder, hear_due, is_over, pass_to, show
+from duelay.ledger.ledger import Ledger, age_to, record
+from duelay.policies.turn import pick
+from duelay.simulation.loops.recorder import Recorder, advance_to, hear_due, is_over, record_shown
 from duelay.simulation.world import World, duel
 
 
@@ -46,7 +46,23 @@ def hold(stale: int, batch: int, window: int | None, n_arms: int) -> Held:
 
 
 @entry
-def run_held(
+def play_batches_entry(
+    rule: Any,
+    ledger: Ledger,
+    counts_only: bool,
+    world: World,
+    held: Held,
+    recorder: Recorder,
+    until: int,
+    world_rng: np.random.Generator,
+    policy_rng: np.random.Generator,
+) -> None:
+    """`play_batches`, for Python to call."""
+    play_batches(rule, ledger, counts_only, world, held, recorder, until, world_rng, policy_rng)
+
+
+@kernel
+def play_batches(
     rule: Any,
     ledger: Ledger,
     counts_only: bool,
@@ -58,22 +74,6 @@ def run_held(
     policy_rng: np.random.Generator,
 ) -> None:
     """Play from the recorder's tick to tick `until`; another call continues the run."""
-    play_held(rule, ledger, counts_only, world, held, recorder, until, world_rng, policy_rng)
-
-
-@kernel
-def play_held(
-    rule: Any,
-    ledger: Ledger,
-    counts_only: bool,
-    world: World,
-    held: Held,
-    recorder: Recorder,
-    until: int,
-    world_rng: np.random.Generator,
-    policy_rng: np.random.Generator,
-) -> None:
-    """Play to tick `until`: `run_held`, for a kernel to call."""
     n = held.first.size
     for t in range(recorder.tick[0] + 1, until + 1):
         seen = t - held.stale  # the tick at which the policy's ledger stands
@@ -92,5 +92,5 @@ def play_held(
         held.plays[i, j] += 1
         if seen >= 1:
             record(ledger, held.first[seen % n], held.second[seen % n], seen)
-        show(recorder, i, j, 1)
-        pass_to(recorder, t, held.plays)
+        record_shown(recorder, i, j, 1)
+        advance_to(recorder, t, held.plays)

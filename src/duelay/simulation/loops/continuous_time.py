@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit.decorators import entry, kernel
-from duelay.delays import Delay, laws_of
-from duelay.delays.time_units import in_ticks, in_time
-from duelay.ledger import Ledger, age_to, clock_to, hear, hear_vote, record
+from duelay.delays.delay import Delay, laws_of
+from duelay.delays.ticks_or_clock import in_ticks, in_time
 from duelay.ledger.delay_models.base import FOREVER
-from duelay.policies.dispatch import pick
-from duelay.problems import Problem
-from duelay.simulation.loops.recorder import Recorder, is_over, pass_to, show
+from duelay.ledger.ledger import Ledger, age_to, clock_to, hear, hear_vote, record
+from duelay.policies.turn import pick
+from duelay.problems.problem import Problem
+from duelay.simulation.loops.recorder import Recorder, advance_to, is_over, record_shown
 from duelay.traffic import Traffic, draw_times
 
 NO_DUEL = -1  # no answer is due: duels have numbers from 1 on
@@ -87,7 +87,7 @@ def _round_times(seconds: Any) -> NDArray[np.float64]:
 
 
 @entry
-def run_by_clock(
+def play_by_clock_entry(
     rule: Any,
     ledger: Ledger,
     world: TimedWorld,
@@ -118,8 +118,8 @@ def play_by_clock(
             break
         record(ledger, i, j, t)
         let_answer(world, i, j, t)
-        show(recorder, i, j, 1)
-        pass_to(recorder, t, ledger.plays)
+        record_shown(recorder, i, j, 1)
+        advance_to(recorder, t, ledger.plays)
 
 
 @kernel

@@ -15,11 +15,11 @@ from duelay.simulation.loops.continuous_time import (
     let_answer,
     next_due,
 )
-from duelay.simulation.loops.recorder import Recorder, pass_to, show
+from duelay.simulation.loops.recorder import Recorder, advance_to, record_shown
 from duelay.simulation.world import NO_ENTRY, World, let_duel, take_due
 
 
-def play(
+def play_player(
     player: Any,
     counts_only: bool,
     world: World,
@@ -32,8 +32,7 @@ def play(
 ) -> None:
     """Play from the recorder's tick to tick `until`; append every duel to `asked`.
 
-    The duels are those of `duelay.simulation.loops.ticks.run`, if the player's generator is the
-    same.
+    The duels are those of `duelay.simulation.loops.ticks`, if the player's generator is the same.
     """
     for t in range(int(recorder.tick[0]) + 1, until + 1):
         if (t - 1) % batch == 0:
@@ -43,8 +42,8 @@ def play(
         i, j = asked[-1].first, asked[-1].second
         let_duel(world, i, j, t, world_rng)
         plays[i, j] += 1
-        show(recorder, i, j, 1)
-        pass_to(recorder, t, plays)
+        record_shown(recorder, i, j, 1)
+        advance_to(recorder, t, plays)
 
 
 def tell_due(player: Any, counts_only: bool, world: World, due: int, asked: list[Any]) -> None:
@@ -63,7 +62,7 @@ def tell_due(player: Any, counts_only: bool, world: World, due: int, asked: list
         player.tell_count(n)
 
 
-def play_by_clock(
+def play_player_by_clock(
     player: Any,
     by_clock: bool,
     world: TimedWorld,
@@ -88,5 +87,5 @@ def play_by_clock(
         i, j = asked[-1].first, asked[-1].second
         let_answer(world, i, j, t)
         plays[i, j] += 1
-        show(recorder, i, j, 1)
-        pass_to(recorder, t, plays)
+        record_shown(recorder, i, j, 1)
+        advance_to(recorder, t, plays)

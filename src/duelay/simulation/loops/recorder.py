@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit.decorators import kernel
-from duelay.ledger import Ledger, hear, hear_vote
 from duelay.ledger.delay_models.base import FOREVER
-from duelay.policies.dispatch import declared
+from duelay.ledger.ledger import Ledger, hear, hear_vote
+from duelay.policies.turn import declared
 from duelay.simulation.world import NO_ENTRY, World, take_due
 
 
@@ -88,7 +88,7 @@ def hear_due(
 
 
 @kernel
-def show(recorder: Recorder, i: int, j: int, n: int) -> None:
+def record_shown(recorder: Recorder, i: int, j: int, n: int) -> None:
     """Count that i and j were shown together n times."""
     recorder.first[0] = i
     recorder.second[0] = j
@@ -97,7 +97,7 @@ def show(recorder: Recorder, i: int, j: int, n: int) -> None:
 
 
 @kernel
-def pass_to(recorder: Recorder, t: int, plays: NDArray[np.int64]) -> None:
+def advance_to(recorder: Recorder, t: int, plays: NDArray[np.int64]) -> None:
     """Advance to tick t, at most to the next checkpoint, where regret is recorded."""
     recorder.tick[0] = t
     if t == next_checkpoint(recorder):
@@ -120,10 +120,10 @@ def is_over(recorder: Recorder, rule: Any, ledger: Ledger, t: int) -> bool:
 
 
 @kernel
-def stand_still(recorder: Recorder, plays: NDArray[np.int64]) -> None:
+def fill_checkpoints(recorder: Recorder, plays: NDArray[np.int64]) -> None:
     """Fill in the checkpoints after the end of a run, whose regret no longer changes."""
     while recorder.passed[0] < recorder.checkpoints.size:
-        pass_to(recorder, next_checkpoint(recorder), plays)
+        advance_to(recorder, next_checkpoint(recorder), plays)
 
 
 @kernel
@@ -133,8 +133,8 @@ def repeat(recorder: Recorder, plays: NDArray[np.int64], i: int, j: int, n: int)
     while recorder.tick[0] < end:
         stop = min(end, next_checkpoint(recorder))
         plays[i, j] += stop - recorder.tick[0]
-        show(recorder, i, j, stop - recorder.tick[0])
-        pass_to(recorder, stop, plays)
+        record_shown(recorder, i, j, stop - recorder.tick[0])
+        advance_to(recorder, stop, plays)
 
 
 @kernel

@@ -7,16 +7,23 @@ from typing import Any
 import numpy as np
 
 from duelay._core.jit.decorators import entry, kernel
-from duelay.ledger import Ledger, age_to, record
 from duelay.ledger.delay_models.base import FOREVER, next_look, settles
-from duelay.policies.dispatch import calm_until, pass_over, pick
-from duelay.simulation.loops.recorder import Recorder, hear_due, is_over, pass_to, repeat, show
+from duelay.ledger.ledger import Ledger, age_to, record
+from duelay.policies.turn import calm_until, pass_over, pick
+from duelay.simulation.loops.recorder import (
+    Recorder,
+    advance_to,
+    hear_due,
+    is_over,
+    record_shown,
+    repeat,
+)
 from duelay.simulation.world import World, duel
 
 _MAX_DRAWN_CALM_TICKS = 10_000  # of a longer calm, Python advances the generator in one step
 
 
-def run(
+def run_ticks(
     rule: Any,
     ledger: Ledger,
     counts_only: bool,
@@ -33,7 +40,9 @@ def run(
     later duels are the same.
     """
     while True:
-        passed = play(rule, ledger, counts_only, world, recorder, until, world_rng, policy_rng)
+        passed = play_ticks_entry(
+            rule, ledger, counts_only, world, recorder, until, world_rng, policy_rng
+        )
         if passed > 0:
             world_rng.bit_generator.advance(2 * passed)  # type: ignore[attr-defined]
         if recorder.tick[0] >= until or recorder.stopped[0] > 0:
@@ -41,7 +50,7 @@ def run(
 
 
 @entry
-def play(
+def play_ticks_entry(
     rule: Any,
     ledger: Ledger,
     counts_only: bool,
@@ -81,8 +90,8 @@ def play_ticks(
             break
         record(ledger, i, j, t)
         duel(world, i, j, t, world_rng)
-        show(recorder, i, j, 1)
-        pass_to(recorder, t, ledger.plays)
+        record_shown(recorder, i, j, 1)
+        advance_to(recorder, t, ledger.plays)
         if i != j:
             recorder.last_of_two[0] = t
         elif world.waiting[0] == 0 and t - recorder.last_of_two[0] >= settled:

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit.decorators import kernel
-from duelay.ledger import Ledger
 from duelay.ledger.delay_models.base import FOREVER, epoch
-from duelay.policies.dispatch import wins_and_count
+from duelay.ledger.ledger import Ledger
 from duelay.policies.double_thompson.beta_posterior import chance_above_half
+from duelay.policies.pair_statistics import wins_and_count
 
 
 @kernel

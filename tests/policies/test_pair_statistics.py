@@ -10,17 +10,11 @@ from duelay import delays
 from duelay.ledger import age_to, assume, for_votes, hear_vote, open_ledger, record
 from duelay.ledger.delay_models.base import FOREVER
 from duelay.ledger.evidence.stopping import divergence
-from duelay.policies.dispatch import (
-    calm_until,
-    is_beaten,
-    rival,
-    stays_unbeaten,
-    turn,
-    upper_bound,
-    wins_and_count,
-)
+from duelay.policies.pair_statistics import is_beaten, stays_unbeaten, upper_bound, wins_and_count
 from duelay.policies.rr_db_delay import loses, rr_db_rule
 from duelay.policies.rucb import find_rivals, has_witness, rucb_rule
+from duelay.policies.self_duels import rival
+from duelay.policies.turn import calm_until, turn
 
 
 def one_pair(n_first, n_second=0, converted=0, converted_second=0, law=None):

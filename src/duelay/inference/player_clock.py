@@ -8,13 +8,12 @@ import warnings
 from typing import Any
 
 from duelay._core import timestamps
-from duelay._core.duration import in_brief
+from duelay._core.duration import DAY, in_brief
 from duelay.errors import InvalidValueError
 
 CLOCKS = ("wall",)
 _MAX_AHEAD = 1.0  # seconds by which the clocks of two machines may differ
-_OLDEST = 1e8  # seconds: March 1973; a smaller number is hardly a time since the epoch
-_DAY = 86_400.0  # seconds: no clock is so far behind
+_MIN_PLAUSIBLE = 1e8  # seconds: March 1973; a smaller number is hardly a time since the epoch
 OLD = "old"
 _UNITS = {1: "milliseconds: divide by 1000", 2: "microseconds: divide by 1e6"}
 
@@ -41,7 +40,7 @@ class Clock:
         seconds = round(wall, 6) if at is None else timestamps.seconds("at", at)
         if seconds > wall + _MAX_AHEAD:
             _refuse(at, seconds, wall)
-        if seconds < _OLDEST:
+        if seconds < _MIN_PLAUSIBLE:
             self._doubt(
                 OLD,
                 f"at={at!r} is in {timestamps.iso(seconds)[:4]}, as seconds since the epoch: give "
@@ -50,7 +49,7 @@ class Clock:
         if seconds < self.now:
             self.backwards += 1
             self.furthest = max(self.furthest, self.now - seconds)
-            if self.is_own and self.now - seconds > _DAY:
+            if self.is_own and self.now - seconds > DAY:
                 self._doubt(
                     "behind",
                     f"at={at!r} is {in_brief(self.now - seconds)} before the latest time known, "

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from duelay._core.timeouts import VARIABLE, at_least
+from duelay._core.patience import VARIABLE, at_least
 
 
 @pytest.mark.parametrize(("said", "found"), [

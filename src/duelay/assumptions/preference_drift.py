@@ -7,17 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.assumptions.finding import LEAST, Finding, check_level, silent
+from duelay._core.arrays import Floats
+from duelay.assumptions.finding import MIN_SAMPLE, Finding, check_level, silent
 from duelay.assumptions.order import is_even
-from duelay.assumptions.score_tests import (
-    Floats,
-    chi_squared,
-    cut,
-    one_hot,
-    pairs_of,
-    part_of_time,
-    scores,
-)
+from duelay.assumptions.score_tests import chi_squared, cut, one_hot, pairs_of, part_of_time, scores
 from duelay.logs.history import History
 
 
@@ -52,11 +45,11 @@ def preference_drift(history: History, *, level: float = 0.05) -> Finding:
     used, n = heard if history.feedback == "votes" else old, int(heard.sum())
     is_late = part_of_time(history, age, 2) > 0
     late = int((heard & is_late).sum())
-    if min(late, n - late) < LEAST:
+    if min(late, n - late) < MIN_SAMPLE:
         return silent(
             name,
             n,
-            f"needs {LEAST} answers of two arms in each half of the time, has {n - late} and "
+            f"needs {MIN_SAMPLE} answers of two arms in each half of the time, has {n - late} and "
             f"{late}.",
         )
     low, high = np.divmod(pairs_of(history), history.n_arms)

@@ -12,7 +12,7 @@ from duelay.delays.by_pair import ByPair
 from duelay.errors import InvalidValueError
 
 WAYS = ("learn", "learn-from-self-duels")  # to know a law without being told
-AGES = 10_000  # ticks: the window where a law is learned and none is given
+LEARNING_WINDOW = 10_000  # ticks: the window where a law is learned and none is given
 
 
 def check_clock(policy: Any, *, has_clock: bool) -> None:
@@ -58,7 +58,7 @@ def in_time(policy: Any) -> Duration | None:
 
 def _is_default(policy: Any) -> bool:
     """Whether a window in ticks is the default of a policy that learns its law."""
-    return policy.delay in WAYS and policy.window == AGES
+    return policy.delay in WAYS and policy.window == LEARNING_WINDOW
 
 
 def in_ticks(window: int | Duration | None) -> int | None:

@@ -7,7 +7,7 @@ import pytest
 
 import duelay
 from duelay import delays, theory
-from duelay.delays.time_units import check_clock
+from duelay.delays.ticks_or_clock import check_clock
 from duelay.simulation.world import make_world
 
 PROBLEM = duelay.Problem([[0.5, 0.6], [0.4, 0.5]])

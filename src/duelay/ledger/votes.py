@@ -1,13 +1,8 @@
 """Votes: both outcomes are reported, and silence is just no answer.
 
 Only answered duels count; a tie is half a win for either arm. Nothing needs to be known
-about the delays, since votes for one arm are as late as votes for the other.
-
-Being shown first may help any arm. With `corrects_position` this bonus is estimated and taken
-out of the estimates: over the two orders of a pair, each weighted alike, the first wins 1/2 + bonus
-of the time, whatever the preferences. A pair that is always shown in one order tells nothing, and
-neither does a self-duel, which a live program shows as one arm alone. An estimate within two
-standard errors of 0 counts as no bonus.
+about the delays, since votes for one arm are as late as votes for the other. With
+`corrects_position` the estimates allow for the effect of the first position (`position_effect`).
 """
 
 from __future__ import annotations
@@ -16,11 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from duelay._core.jit.decorators import kernel
+from duelay._core.arrays import Floats, Integers
 from duelay.ledger.delay_models.base import (
     FOREVER,
-    Floats,
-    Integers,
     advance,
     convert,
     drifts,
@@ -32,6 +25,7 @@ from duelay.ledger.delay_models.base import (
     share_first,
     vote,
 )
+from duelay.ledger.position_effect import first_bonus, update_bonus
 
 
 class Votes(NamedTuple):
@@ -50,39 +44,12 @@ def start_votes(corrects_position: bool, n_arms: int) -> Votes:
     return Votes(corrects_position, np.zeros(shape), np.zeros(shape), np.zeros(1), np.zeros(1))
 
 
-@kernel
-def first_bonus(assumed: Any) -> float:
-    """Return what being shown first adds to the chance of winning, as far as the votes tell.
-
-    The estimate is shrunk by 1 - (2 standard errors / estimate)^2; it is 0 where that is negative.
-    """
-    weight = assumed.weight[0]
-    if not assumed.is_corrected or weight <= 0.0:
-        return 0.0
-    estimate = assumed.bonus[0] / weight
-    if estimate * estimate * weight <= 4.0:
-        return 0.0
-    return float(estimate * (1.0 - 4.0 / (estimate * estimate * weight)))
-
-
-@kernel
-def add_told(assumed: Any, i: int, j: int, sign: float) -> None:
-    """Add a pair's estimate of the bonus, weighted by 1 / variance; take it out with sign -1."""
-    n, m = assumed.answers[i, j], assumed.answers[j, i]
-    if n <= 0.0 or m <= 0.0 or i == j:
-        return
-    weight = 16.0 * n * m / (n + m)  # of the mean of both orders
-    told = 0.5 * (assumed.wins[i, j] / n + assumed.wins[j, i] / m - 1.0)
-    assumed.weight[0] += sign * weight
-    assumed.bonus[0] += sign * weight * told
-
-
 @vote.register(Votes)
 def _vote(assumed: Votes, i: int, j: int, first_won: float, born: int, t: int) -> None:
-    add_told(assumed, i, j, -1.0)
+    update_bonus(assumed, i, j, -1.0)
     assumed.answers[i, j] += 1.0
     assumed.wins[i, j] += first_won
-    add_told(assumed, i, j, 1.0)
+    update_bonus(assumed, i, j, 1.0)
 
 
 @expected.register(Votes)
