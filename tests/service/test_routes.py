@@ -543,9 +543,9 @@ def test_no_error_names_the_store(client, tmp_path):
 
 
 def test_an_experiment_that_another_server_deleted_and_made_again_is_found_again(
-    serve, client, tmp_path
+    serve, client, tmp_path, hours
 ):
-    other = serve(f"sqlite:///{tmp_path}/duels.db")
+    other = serve(f"sqlite:///{tmp_path}/duels.db", clock=hours)
     old = ask(other).json()
     client.delete("/experiments/buttons")
     client.post("/experiments", json={"name": "secret", "arms": ["x", "y"]})

@@ -10,17 +10,21 @@ import functools
 from collections.abc import Sequence
 from typing import Any, cast
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, literal_column, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from duelay.live.storage.schema import duels, experiments
 
 _FIXED = {"id", "name", "goal", "policy", "feedback", "window", "error", "self_duels", "share",
-          "forget_after", "created"}  # fmt: skip
+          "forget_after", "created", "clock"}  # fmt: skip
 CHANGING = tuple(column.name for column in experiments.c if column.name not in _FIXED)
 
 HEAD = select(experiments).where(experiments.c.id == bindparam("experiment"))
 HEAD_TO_WRITE = HEAD.with_for_update()
+DATABASE_TIME = "extract(epoch FROM clock_timestamp())"  # of PostgreSQL; SQLite has no clock
+HEAD_AND_TIME = HEAD.add_columns(
+    literal_column(f"CAST({DATABASE_TIME} AS double precision)").label("shared_time")
+).with_for_update(of=experiments)
 WRITE_HEAD = (
     update(experiments)
     .where(experiments.c.id == bindparam("b_id"))

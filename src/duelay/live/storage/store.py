@@ -31,6 +31,8 @@ from duelay._core import forks
 from duelay._core.extras import need
 from duelay._core.patience import at_least
 from duelay.errors import InvalidValueError, StoreError
+from duelay.live.clock import wall
+from duelay.live.storage.statements import DATABASE_TIME
 
 _HERE = Path(__file__).parents[1]
 _SUCH_AS = "'sqlite:///duels.db' or 'postgresql+psycopg://user@host/name'"
@@ -137,6 +139,24 @@ class Store:
                     time.sleep(random.uniform(0.0, _PAUSE))
             with transaction:
                 yield connection
+
+    def now(self) -> float:
+        """Return the time in seconds since the epoch: that of the database, if it has a clock."""
+        if self.is_sqlite:
+            return wall()
+        with self.reading() as connection:
+            return float(self.read_time(connection) or 0.0)
+
+    def read_time(self, connection: Connection) -> float | None:
+        """Return the time of the database, in seconds since the epoch; None where it has none.
+
+        Parameters
+        ----------
+        connection : to the store.
+        """
+        if self.is_sqlite:
+            return None
+        return float(connection.exec_driver_sql(f"SELECT {DATABASE_TIME}").scalar_one())
 
     def _check_file(self) -> None:
         """Raise if the file was removed or replaced: writes to the open one would be lost."""

@@ -11,6 +11,7 @@ from duelay._core.duration import in_brief
 from duelay._core.feedback import OUTCOMES
 from duelay.errors import InvalidValueError, UnknownDuelError
 from duelay.ledger.evidence.batch import AFTERWARDS, ANSWERED
+from duelay.live.clock import MAX_DIFFERENCE
 from duelay.live.state import ExperimentState
 from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
@@ -18,7 +19,7 @@ from duelay.live.storage.schema import MICRO
 from duelay.live.writes.requests import Tell
 from duelay.live.writes.settlement import change_duels, settle_duels
 
-_MAX_CLOCK_DIFFERENCE = MICRO  # microseconds, between two machines
+_MAX_CLOCK_DIFFERENCE = round(MAX_DIFFERENCE * MICRO)  # between two machines
 
 
 def record_answers(
