@@ -11,7 +11,7 @@ from duelay._core.duration import in_brief
 from duelay._core.feedback import OUTCOMES
 from duelay.errors import InvalidValueError, UnknownDuelError
 from duelay.ledger.evidence.batch import AFTERWARDS, ANSWERED
-from duelay.live.clock import MAX_DIFFERENCE
+from duelay.live.clock import GIVEN, MAX_DIFFERENCE
 from duelay.live.state import ExperimentState
 from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
@@ -19,7 +19,7 @@ from duelay.live.storage.schema import MICRO
 from duelay.live.writes.requests import Tell
 from duelay.live.writes.settlement import change_duels, settle_duels
 
-_MAX_CLOCK_DIFFERENCE = round(MAX_DIFFERENCE * MICRO)  # between two machines
+_MAX_CLOCK_DIFFERENCE = MICRO  # microseconds, between two machines
 
 
 def record_answers(
@@ -40,6 +40,9 @@ def record_answers(
         ).mappings()
     }
     told, late, settled = [], [], []
+    # Who tells has a clock of its own, and may differ so much from that of the database.
+    is_other = "shared_time" in state.head and state.head["clock"] != GIVEN
+    most = round(MAX_DIFFERENCE * MICRO) if is_other else _MAX_CLOCK_DIFFERENCE
     for tell in tells:
         row = rows.get(tell.id)
         if row is None or row["experiment"] != experiment:
@@ -50,7 +53,7 @@ def record_answers(
         except ValueError as error:
             tell.error = error
             continue
-        if tell.at is not None and tell.at < row["asked"] - _MAX_CLOCK_DIFFERENCE:
+        if tell.at is not None and tell.at < row["asked"] - most:
             early = in_brief((row["asked"] - tell.at) / MICRO)
             tell.error = ValueError(
                 f"at must not be before the duel was asked, got a time {early} before: it is "
