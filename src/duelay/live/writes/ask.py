@@ -40,7 +40,7 @@ def assign_duels(
             ask.result = _shown(state, again)
             continue
         if state.winner is not None and not selector.goes_on(state.settings.share):
-            ask.result = LiveDuel(None, None, None, True, state.arms[state.winner])
+            ask.result = show_winner(state)
             continue
         row = _record(state, next(pairs), ask, asked.had, moment)
         new.append(row)
@@ -51,6 +51,12 @@ def assign_duels(
             asked.open_of[ask.unit] = row
     if new:
         statements.run(connection, statements.INSERT_DUELS, new)
+
+
+def show_winner(state: ExperimentState) -> LiveDuel:
+    """Return what an ask gets once a winner is declared: the winner alone."""
+    assert state.winner is not None
+    return LiveDuel(None, None, None, True, state.arms[state.winner])
 
 
 class _Asked(NamedTuple):

@@ -27,7 +27,7 @@ from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store, is_away, is_busy
-from duelay.live.writes.ask import assign_duels
+from duelay.live.writes.ask import assign_duels, show_winner
 from duelay.live.writes.compaction import compact_due
 from duelay.live.writes.group_commit import MAX_GROUP, Committer, Request
 from duelay.live.writes.requests import Ask, Operation, Settle, Tell
@@ -176,6 +176,9 @@ class Writer(Committer):
     ) -> None:
         if state.head["status"] == "paused":
             for ask in asks:
+                if state.winner is not None:
+                    ask.result = show_winner(state)
+                    continue
                 ask.error = PausedError(
                     f"the experiment {self.name!r} is paused: resume() it, or show what you "
                     "would without it"
