@@ -16,7 +16,7 @@ from duelay.live import (
     UnknownExperimentError,
     verify,
 )
-from duelay.live.writes.group_commit import Committer, Request
+from duelay.live.writes.group_commit import Batch, Committer, Request
 from service.served import wait_until
 
 
@@ -294,3 +294,23 @@ def test_a_file_that_is_removed_under_a_running_process_is_noticed(tmp_path):
     with pytest.raises(UnknownExperimentError):  # the new one of the name is another
         experiment.tell(duel)
     assert Experiment.open(path, "x").ask().id is not None and verify(path) == ()
+
+
+def test_a_group_has_few_parts_and_a_large_batch_is_alone():
+    written = []
+    committer = Committer(lambda group: written.append(len(group)), 10)
+    first = batch_of(1)
+    assert committer.enqueue(first)
+    for n in (4, 5, 1, 30, 2):
+        assert not committer.enqueue(batch_of(n))
+    request = first
+    while request is not None:
+        committer.lead(request)
+        request = committer._leader
+    assert written == [10, 1, 30, 2]
+
+
+def batch_of(n):
+    found = Batch([Request() for _ in range(n)])
+    found.notify = lambda: None
+    return found

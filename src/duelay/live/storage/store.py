@@ -42,6 +42,10 @@ _LOCK = 0x6475656C6179  # of PostgreSQL, held while tables are made
 _PAUSE = 0.002  # seconds between two tries to write, at the most
 _PATIENCE = at_least(30.0)  # seconds that a file which somebody else is writing to is waited for
 _CONNECTS = at_least(10.0)  # seconds for which a connection to PostgreSQL is waited for
+# Of PostgreSQL: a canceled statement, a lock that is not to be had, a primary that is read-only;
+# and classes of errors: of the connection, of transactions that meet, of resources, of the system.
+_TEMPORARY = {"57014", "57P01", "57P02", "57P03", "55P03", "25006", "25P03"}
+_TEMPORARY_CLASSES = {"08", "40", "53", "58"}
 _BUSY = ("database is locked", "database table is locked", "database is busy")
 
 
@@ -300,12 +304,19 @@ def is_busy(error: SQLAlchemyError) -> bool:
     return any(words in str(error).lower() for words in _BUSY)
 
 
-def is_away(error: SQLAlchemyError) -> bool:
-    """Whether the database has gone away, and may come back."""
-    return isinstance(error, DBAPIError) and (
-        error.connection_invalidated or type(error.orig).__name__ in ("OperationalError",
-                                                                     "AdminShutdown")
-    ) and not isinstance(error.orig, sqlite3.Error)  # fmt: skip
+def is_temporary(error: SQLAlchemyError) -> bool:
+    """Whether the same call may succeed in a while: the database is busy, away or starting."""
+    if not isinstance(error, DBAPIError):
+        return False
+    if isinstance(error.orig, sqlite3.Error):
+        return is_busy(error)
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return state in _TEMPORARY or state[:2] in _TEMPORARY_CLASSES
+    is_lost = (
+        error.connection_invalidated or error.statement is None
+    )  # in mid-call, or at its start
+    return is_lost and type(error.orig).__name__ == "OperationalError"
 
 
 def _check_url(url: Any) -> URL:

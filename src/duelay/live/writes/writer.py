@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from duelay._core import checks
 from duelay._core.patience import at_least
@@ -26,7 +26,7 @@ from duelay.live.state import ExperimentState
 from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
-from duelay.live.storage.store import Store, is_away, is_busy
+from duelay.live.storage.store import Store, is_temporary
 from duelay.live.writes.ask import assign_duels, show_winner
 from duelay.live.writes.compaction import compact_due
 from duelay.live.writes.group_commit import MAX_GROUP, Committer, Request
@@ -118,8 +118,7 @@ class Writer(Committer):
                 return
             except SQLAlchemyError as error:
                 self._begin()  # state and ledger may have changes that were not kept
-                waits = isinstance(error, DBAPIError) and (is_busy(error) or is_away(error))
-                if not waits or time.monotonic() + _PAUSE > until:
+                if not is_temporary(error) or time.monotonic() + _PAUSE > until:
                     raise StoreError(self.store.explain(error)) from error
                 is_retry = True
                 time.sleep(_PAUSE)
