@@ -13,7 +13,7 @@ from duelay.live import (
     Experiment,
     StoreError,
     UnknownDuelError,
-    UnknownExperimentError,
+    backup,
     verify,
 )
 from duelay.live.writes.group_commit import Batch, Committer, Request
@@ -289,11 +289,34 @@ def test_a_file_that_is_removed_under_a_running_process_is_noticed(tmp_path):
         with pytest.raises(StoreError, match="is gone"):
             call()
     Experiment.create(path, "x", ["a", "b"])
-    with pytest.raises(StoreError, match="was replaced"):
-        experiment.tell(duel)
-    with pytest.raises(UnknownExperimentError):  # the new one of the name is another
-        experiment.tell(duel)
+    for _ in range(2):  # until the program is started again
+        with pytest.raises(StoreError, match="was replaced"):
+            experiment.tell(duel)
     assert Experiment.open(path, "x").ask().id is not None and verify(path) == ()
+
+
+def test_a_backup_that_is_moved_over_a_running_store_is_not_touched(tmp_path):
+    path, copy = tmp_path / "duels.db", tmp_path / "copy.db"
+    experiment = Experiment.create(path, "x", ["a", "b"])
+    duels = [experiment.ask() for _ in range(5)]
+    backup(experiment.store, copy)
+    experiment.tell_all(duels)
+    whole = copy.read_bytes()
+    copy.replace(path)
+    log = tmp_path / "duels.db-wal"
+    kept = log.read_bytes()
+    for again in range(2):
+        calls = (experiment.ask, lambda: experiment.tell(duels[0]), experiment.standing)
+        for call in (*calls, experiment.history, lambda: Experiment.open(experiment.store, "x")):
+            with pytest.raises(StoreError, match="was replaced.*stop all programs.*remove.*-wal"):
+                call()
+        assert path.read_bytes() == whole and log.read_bytes() == kept
+        if not again:
+            experiment.close()
+    for left in tmp_path.glob("duels.db-*"):
+        left.unlink()
+    assert verify(path) == () and Experiment.open(path, "x").standing().tick == 5
+    assert Experiment.open(path, "x").tell(duels[0]) == "counted"
 
 
 def test_a_group_has_few_parts_and_a_large_batch_is_alone():

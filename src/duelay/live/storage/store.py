@@ -88,7 +88,7 @@ class Store:
             with self._lock:  # another thread may be making it
                 engine = self._engine or _make_engine(self.url)
                 if self._engine is None:
-                    self._engine, self._file = engine, None
+                    self._engine = engine
                     weakref.finalize(self, _let_go, engine, os.getpid())
         return engine
 
@@ -163,8 +163,12 @@ class Store:
         return float(connection.exec_driver_sql(f"SELECT {DATABASE_TIME}").scalar_one())
 
     def _check_file(self) -> None:
-        """Raise if the file was removed or replaced: writes to the open one would be lost."""
-        if self.path is None or self._engine is None:
+        """Raise if the file was removed or replaced since it was opened.
+
+        A new file beside the write-ahead log of the old one is not to be touched: SQLite would
+        write the log into it.
+        """
+        if self.path is None:
             return
         try:
             found = os.stat(self.path)
@@ -176,11 +180,10 @@ class Store:
             ) from None
         here = (found.st_dev, found.st_ino)
         if self._file is not None and here != self._file:
-            self._engine.dispose()
-            self._engine = None
             raise StoreError(
                 f"the file {self.path} was replaced while it was open, and nothing of this was "
-                "kept: call again, and it is the new one"
+                f"kept: stop all programs that use it, remove {self.path}-wal and "
+                f"{self.path}-shm, which belong to the earlier file, and start them again"
             )
         self._file = here
 
@@ -313,9 +316,7 @@ def is_temporary(error: SQLAlchemyError) -> bool:
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
         return state in _TEMPORARY or state[:2] in _TEMPORARY_CLASSES
-    is_lost = (
-        error.connection_invalidated or error.statement is None
-    )  # in mid-call, or at its start
+    is_lost = error.connection_invalidated or error.statement is None  # None: it was not there
     return is_lost and type(error.orig).__name__ == "OperationalError"
 
 
