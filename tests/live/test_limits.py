@@ -65,12 +65,12 @@ def test_only_what_may_pass_is_tried_again(postgresql, migrated, monkeypatch, fa
         experiment = Experiment.create(url, "x", ["a", "b"])
         write, tries = Writer._write, []
 
-        def fail_twice(writer, group, **more):
+        def fail_twice(writer, group, *words, **more):
             tries.append(1)
             if len(tries) <= 2:
                 with writer.store.writing() as connection:
                     connection.execute(text(fault))
-            write(writer, group, **more)
+            write(writer, group, *words, **more)
 
         monkeypatch.setattr(Writer, "_write", fail_twice)
         if FAULTS[fault] == 1:
@@ -89,7 +89,7 @@ def test_a_statement_with_too_many_values_is_not_tried_again(postgresql, migrate
         experiment = Experiment.create(url, "x", ["a", "b"])
         tries = []
 
-        def fail(writer, group, **more):
+        def fail(writer, group, *words, **more):
             tries.append(1)
             with writer.store.writing() as connection:
                 names = ", ".join(f":p{n}" for n in range(MANY))

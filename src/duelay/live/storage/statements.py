@@ -10,7 +10,17 @@ import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from sqlalchemy import Connection, bindparam, insert, literal_column, select, update
+from sqlalchemy import (
+    Connection,
+    String,
+    bindparam,
+    func,
+    insert,
+    literal_column,
+    select,
+    true,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from duelay.live.storage.schema import duels, experiments
@@ -23,8 +33,13 @@ MAX_VALUES = 1000  # that a statement looks up
 HEAD = select(experiments).where(experiments.c.id == bindparam("experiment"))
 HEAD_TO_WRITE = HEAD.with_for_update()
 DATABASE_TIME = "extract(epoch FROM clock_timestamp())"  # of PostgreSQL; SQLite has no clock
+# Also limits what the server does of a transaction, should its client have given up meanwhile.
 HEAD_AND_TIME = HEAD.add_columns(
-    literal_column(f"CAST({DATABASE_TIME} AS double precision)").label("shared_time")
+    literal_column(f"CAST({DATABASE_TIME} AS double precision)").label("shared_time"),
+    *(
+        func.set_config(name, bindparam("limit", type_=String), true())
+        for name in ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
+    ),
 ).with_for_update(of=experiments)
 WRITE_HEAD = (
     update(experiments)

@@ -8,6 +8,7 @@ done: SQLite has a write-ahead log and `synchronous=FULL`.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import math
 import os
@@ -25,7 +26,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, func, select
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidatePoolError, SQLAlchemyError
 
 from duelay._core import forks
 from duelay._core.extras import need
@@ -33,6 +34,7 @@ from duelay._core.patience import at_least
 from duelay.errors import InvalidValueError, StoreError
 from duelay.live.clock import wall
 from duelay.live.storage.statements import DATABASE_TIME
+from duelay.live.storage.watchdog import Watchdog
 
 _HERE = Path(__file__).parents[1]
 _SUCH_AS = "'sqlite:///duels.db' or 'postgresql+psycopg://user@host/name'"
@@ -46,6 +48,9 @@ _CONNECTS = at_least(10.0)  # seconds for which a connection to PostgreSQL is wa
 # and classes of errors: of the connection, of transactions that meet, of resources, of the system.
 _TEMPORARY = {"57014", "57P01", "57P02", "57P03", "55P03", "25006", "25P03"}
 _TEMPORARY_CLASSES = {"08", "40", "53", "58"}
+_LEAST = 1.0  # seconds that a transaction has, however little patience there is
+_WATCHDOG = Watchdog()
+_UNTIL = contextvars.ContextVar("_UNTIL", default=math.inf)  # when the patience of a call ends
 _BUSY = ("database is locked", "database table is locked", "database is busy")
 
 
@@ -122,7 +127,8 @@ class Store:
         Parameters
         ----------
         patience : float
-            The seconds to wait for another process that writes to SQLite.
+            The seconds to wait for another process that writes to SQLite, and for all that
+            PostgreSQL does.
         """
         self._check_file()
         if self._is_torn:
@@ -130,9 +136,9 @@ class Store:
                 f"this process was forked while a thread was writing to {self.name}, and cannot "
                 "write to it: fork before threads write, or start processes by spawn"
             )
-        with self._lock, self.engine.connect() as connection:
+        until = time.monotonic() + patience
+        with self._takes_turn(patience), self._connected_until(until) as connection:
             connection = connection.execution_options(writes=True)
-            until = time.monotonic() + patience
             while True:
                 try:
                     transaction = connection.begin()
@@ -142,6 +148,35 @@ class Store:
                         raise
                     time.sleep(random.uniform(0.0, _PAUSE))
             with transaction:
+                yield connection
+
+    @contextlib.contextmanager
+    def _takes_turn(self, patience: float) -> Iterator[None]:
+        """Let one thread of this process write at a time."""
+        if not self._lock.acquire(timeout=max(patience, _LEAST)):
+            raise StoreError(
+                f"another thread of this process has been writing to {self.name} for long, and "
+                "nothing of this was kept: call again"
+            )
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    @contextlib.contextmanager
+    def _connected_until(self, until: float) -> Iterator[Connection]:
+        """Give a connection; to PostgreSQL it is cut at that time, whatever the server does."""
+        token = _UNTIL.set(until)
+        try:
+            connection = self.engine.connect()
+        finally:
+            _UNTIL.reset(token)
+        with connection:
+            if self.is_sqlite:
+                yield connection
+                return
+            own: Any = connection.connection.dbapi_connection
+            with _WATCHDOG.watching(own.fileno(), max(until, time.monotonic() + _LEAST)):
                 yield connection
 
     def now(self) -> float:
@@ -354,13 +389,7 @@ def _let_go(engine: Engine, pid: int) -> None:
 def _make_engine(url: URL) -> Engine:
     if url.get_backend_name() != "sqlite":
         need("stores in PostgreSQL", ["psycopg"], "postgres")
-        return create_engine(
-            url,
-            pool_pre_ping=True,
-            pool_size=5,
-            max_overflow=20,
-            connect_args={"connect_timeout": math.ceil(_CONNECTS)},
-        )
+        return _make_postgresql(url)
     folder = Path(str(url.database)).parent
     if not folder.is_dir():
         raise StoreError(f"there is no folder {folder} for the store: make it, or name another one")
@@ -385,6 +414,39 @@ def _make_engine(url: URL) -> Engine:
     def _begin(connection: Connection) -> None:
         writes = connection.get_execution_options().get("writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _make_postgresql(url: URL) -> Engine:
+    silence = math.ceil(_PATIENCE)  # seconds without a word, after which a connection is lost
+    engine = create_engine(
+        url,
+        pool_size=5,
+        max_overflow=20,
+        connect_args={
+            "keepalives_idle": silence // 2,
+            "keepalives_interval": max(silence // 6, 1),
+            "keepalives_count": 3,
+            "tcp_user_timeout": 1000 * silence,
+        },
+    )
+
+    @event.listens_for(engine, "do_connect")
+    def _limit(_: Any, __: Any, ___: Any, words: dict[str, Any]) -> None:
+        left = min(_UNTIL.get() - time.monotonic(), _CONNECTS)
+        words.setdefault("connect_timeout", max(math.ceil(left), 2))  # 2 is the least it takes
+
+    @event.listens_for(engine, "checkout")
+    def _check(connection: Any, _: Any, __: Any) -> None:
+        """See that a connection works; a server that is frozen may have others that do."""
+        now = time.monotonic()
+        wait = max(min((_UNTIL.get() - now) / 2.0, _CONNECTS), _LEAST / 2.0)
+        try:
+            with _WATCHDOG.watching(connection.fileno(), now + wait):
+                engine.dialect.do_ping(connection)
+        except engine.dialect.dbapi.Error as error:  # type: ignore[union-attr]
+            raise InvalidatePoolError from error
 
     return engine
 

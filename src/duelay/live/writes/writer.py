@@ -37,6 +37,7 @@ from duelay.policies.policy import Policy
 
 FRESH = 1.0  # seconds: a pair is chosen by evidence that may be as old as this
 PATIENCE = at_least(30.0)  # seconds that a call waits for a store that is busy or away
+_MAX_PATIENCE = 86_400.0  # seconds, as databases and locks do not take infinity
 _PAUSE = 0.25  # seconds between two tries
 _MAX_SIZES = 10_000  # sizes of commits that are kept, as they may never be read
 
@@ -73,7 +74,7 @@ class Writer(Committer):
         self.clock = ExperimentClock(noted, clock, begins, is_shared=not store.is_sqlite)
         self.sizes: deque[int] = deque(maxlen=_MAX_SIZES)  # asks and answers in the latest commits
         self._fresh = round(checks.number("freshness", freshness, least=0) * MICRO)
-        self._patience = checks.number("patience", patience, least=0)
+        self._patience = min(checks.number("patience", patience, least=0), _MAX_PATIENCE)
         self.state: ExperimentState | None = None
         self.has_shown_winner = False  # to a reader, before it was written: the next call does that
         self._begin()
@@ -89,7 +90,9 @@ class Writer(Committer):
         if to_write:
             sqlite = self.store.is_sqlite
             query = statements.HEAD_TO_WRITE if sqlite else statements.HEAD_AND_TIME
-        row = statements.run(connection, query, {"experiment": self.id}).mappings().first()
+        limit = round(1000 * max(self._patience, 1.0))  # milliseconds
+        values = {"experiment": self.id, "limit": f"{limit}ms"}
+        row = statements.run(connection, query, values).mappings().first()
         # SQLite may give the id of a deleted experiment to the next one.
         if row is None or (row["name"], row["created"]) != (self.name, self.created):
             raise UnknownExperimentError(
@@ -114,7 +117,7 @@ class Writer(Committer):
         until, is_retry = time.monotonic() + self._patience, False
         while True:
             try:
-                self._write(group, is_retry=is_retry)
+                self._write(group, until - time.monotonic(), is_retry=is_retry)
                 return
             except SQLAlchemyError as error:
                 self._begin()  # state and ledger may have changes that were not kept
@@ -126,10 +129,10 @@ class Writer(Committer):
                 self._begin()
                 raise
 
-    def _write(self, group: list[Request], *, is_retry: bool) -> None:
+    def _write(self, group: list[Request], patience: float, *, is_retry: bool) -> None:
         if self._pid != os.getpid():
             self._begin()
-        with self.store.writing(self._patience) as connection:
+        with self.store.writing(patience) as connection:
             begun = wall()
             head = self.read_head(connection, to_write=True)
             state = ExperimentState.load(connection, head) if self.state is None else self.state
