@@ -318,6 +318,7 @@ def undo(store):
         for words in ("DROP TABLE times", "DROP TABLE pair_times",
                       "ALTER TABLE experiments DROP COLUMN width",
                       "ALTER TABLE experiments DROP COLUMN swept",
+                      "ALTER TABLE experiments DROP COLUMN clock",
                       "UPDATE duelay_version SET version_num = '0002'"):  # fmt: skip
             connection.execute(text(words))
 
@@ -336,7 +337,7 @@ def test_a_migration_counts_what_is_there(store, every):
     undo(store)
     assert Store(store).migrate()[0] == "0002"
     assert tables(store) == before and verify(store) == ()
-    assert Experiment.open(store, "x", clock=hours).ask().id is not None and verify(store) == ()
+    assert Experiment.open(store, "x").ask().id is not None and verify(store) == ()
 
 
 def tables(store):

@@ -543,9 +543,9 @@ def test_no_error_names_the_store(client, tmp_path):
 
 
 def test_an_experiment_that_another_server_deleted_and_made_again_is_found_again(
-    serve, client, tmp_path
+    serve, client, tmp_path, hours
 ):
-    other = serve(f"sqlite:///{tmp_path}/duels.db")
+    other = serve(f"sqlite:///{tmp_path}/duels.db", clock=hours)
     old = ask(other).json()
     client.delete("/experiments/buttons")
     client.post("/experiments", json={"name": "secret", "arms": ["x", "y"]})
@@ -555,6 +555,31 @@ def test_an_experiment_that_another_server_deleted_and_made_again_is_found_again
     assert set(ask(other).json().values()) & {"a", "b", "c"}
     assert is_refused(other.put(f"/duels/{old['id']}/conversion"), 404, "no duel")
     assert verify(store_of(client)) == ()
+
+
+def test_valid_answers_count_after_another_server_deleted_and_made_an_experiment_again(
+    serve, client, tmp_path, hours
+):
+    """A client takes 404 for final: the answer would be lost."""
+    other = serve(f"sqlite:///{tmp_path}/duels.db", clock=hours)
+    old = ask(other).json()
+    client.delete("/experiments/buttons")
+    hours.pass_by(1.0)
+    client.post("/experiments", json={"name": "buttons", "arms": ["a", "b", "c"]})
+    first, second = ask(client).json(), ask(client).json()
+    told = other.put(f"/duels/{first['id']}/conversion")
+    assert (told.status_code, told.json()["status"]) == (200, "counted")
+    client.delete("/experiments/buttons")
+    hours.pass_by(1.0)
+    client.post("/experiments", json={"name": "buttons", "arms": ["a", "b", "c"]})
+    third = ask(client).json()
+    answers = {"answers": [{"id": each["id"]} for each in (third, second)]}
+    found = other.post("/experiments/buttons/answers", json=answers).json()["answers"]
+    assert [each.get("status") for each in found] == ["counted", None]
+    assert is_refused(other.put(f"/duels/{old['id']}/conversion"), 404, "no duel")
+    client.delete("/experiments/buttons")
+    assert is_refused(other.put(f"/duels/{third['id']}/conversion"), 404, "")
+    assert is_refused(ask(other), 404, "no such experiment")
 
 
 # Health, numbers, logs.

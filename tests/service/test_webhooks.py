@@ -63,6 +63,7 @@ def watch(world):
 
 def one_round(watcher):
     if watcher.takes_lease():
+        watcher.settle()
         watcher.deliver()
         watcher.notice()
         watcher.deliver()
@@ -356,3 +357,18 @@ def test_two_servers_tell_each_event_once(url, serve, receiver, monkeypatch):
     headers, body = receiver.received[0]
     assert is_signed(made["secret"], headers["Duelay-Signature"], body, time.time(), 86_400)
     assert clients[1].get("/experiments/v/webhooks").json()["webhooks"][0]["trouble"] is None
+
+
+@pytest.mark.parametrize("ahead", [86_400.0, 60.0])
+def test_events_are_sent_at_once_when_a_clock_that_was_ahead_is_set_right(
+    local, receiver, watch, world, ahead
+):
+    experiment = Experiment.create(local, "buttons", ARMS)
+    hook(experiment, receiver)
+    experiment.pause()
+    receiver.answers = [500]
+    world.now += ahead
+    one_round(watch(local))
+    world.now -= ahead
+    one_round(watch(local))
+    assert [each["event"] for each in receiver.bodies] == ["paused", "paused"]

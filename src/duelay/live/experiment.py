@@ -7,7 +7,7 @@ has the store. What `ask` and `tell` have returned is on the disk.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from duelay._core import checks, timestamps
 from duelay._core.feedback import check_feedback
 from duelay.delays.ticks_or_clock import in_time
 from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
+from duelay.live.clock import check_clock, wall
 from duelay.live.events import note
 from duelay.live.export import read_history, write_history
 from duelay.live.standing import LiveStanding, stand
@@ -39,6 +40,7 @@ from duelay.live.validation import (
 )
 from duelay.live.writes.group_commit import Batch, Request
 from duelay.live.writes.requests import Ask, LiveDuel, Operation, Settle, Tell
+from duelay.live.writes.settlement import is_due, read_settled
 from duelay.live.writes.writer import Writer, unknown_experiment
 from duelay.logs.history import History
 from duelay.policies import Decide
@@ -98,6 +100,7 @@ class Experiment:
         self_duels: bool = False,
         share: float = 0.0,
         forget_after: Any = None,
+        clock: Callable[[], float] | str | None = None,
         **opened: Any,
     ) -> Experiment:
         """Make an experiment, and the store where there is none yet.
@@ -130,6 +133,10 @@ class Experiment:
             The share of asks that still get a duel once a winner is declared.
         forget_after : Duration, timedelta or str, optional
             The age from which the rows of closed duels are folded into the counters.
+        clock : callable or str, optional
+            The clock of the experiment, in the place of that of the store: ``"1000x"`` goes a
+            thousand times as fast as the world from now on, in all processes. A function that
+            returns seconds since the epoch must be given to `open`, too.
         opened : object
             The keywords of `open`.
         """
@@ -162,12 +169,15 @@ class Experiment:
             "status": "running",
             "stride": 1,
         }
-        writer = Writer(store, 0, name, chosen, **opened)
-        writer.created = round(writer.clock() * MICRO)
-        row["created"] = row["moment"] = row["settled"] = writer.created
+        row["clock"] = noted = check_clock(clock)
+        writer = Writer(store, 0, name, chosen, clock=clock, noted=noted, **opened)
         store.need(makes=True)
         try:
             with store.explained(), store.writing() as connection:
+                shared, begun = store.read_time(connection), wall()
+                writer.clock.created = writer.clock.of_creation(shared, begun)
+                writer.created = round(writer.clock.created * MICRO)
+                row["created"] = row["moment"] = row["settled"] = writer.created
                 writer.id = connection.execute(
                     insert(schema.experiments).returning(schema.experiments.c.id), row
                 ).scalar_one()
@@ -197,8 +207,8 @@ class Experiment:
             The name of the experiment.
         **opened : object
             `freshness`, the largest age in seconds of the evidence by which a pair is chosen;
-            `patience`, the seconds that a call waits for a store that is busy or away; `clock`, a
-            function that returns seconds since the epoch, for tests.
+            `patience`, the seconds that a call waits for a store that is busy or away; `clock`, the
+            function with which the experiment was made, and without which it can only be read.
 
         Returns
         -------
@@ -214,21 +224,20 @@ class Experiment:
         """
         store = open_store(store)
         store.need()
+        table = schema.experiments
         with store.reading() as connection:
-            rows = connection.execute(
-                select(
-                    *(
-                        schema.experiments.c[column]
-                        for column in ("id", "name", "policy", "created")
-                    )
-                )  # fmt: skip
-            ).all()
-        found = {row.name: row for row in rows}
-        if name not in found:
-            raise unknown_experiment(store, name, tuple(found))
-        policy = text.parse("policy", found[name].policy)
-        row = found[name]
-        return cls(Writer(store, row.id, name, policy, created=row.created, **opened))
+            row = connection.execute(
+                select(table.c.id, table.c.policy, table.c.created, table.c.clock).where(
+                    table.c.name == name
+                )
+            ).first()
+        if row is None:
+            raise unknown_experiment(store, name, cls.names(store))
+        policy, made = (
+            text.parse("policy", row.policy),
+            {"created": row.created, "noted": row.clock},
+        )
+        return cls(Writer(store, row.id, name, policy, **made, **opened))
 
     @classmethod
     def names(cls, store: Store | str | Path) -> tuple[str, ...]:
@@ -402,7 +411,7 @@ class Experiment:
             raise InvalidValueError(f"duel must be what ask() returned, or its id, got {shown!r}")
         moment = None
         if at is not None:
-            seconds, now = timestamps.seconds("at", at), self.now()
+            seconds, now = timestamps.seconds("at", at), self._writer.clock.latest()
             if seconds > now + _SLACK:
                 raise InvalidValueError(
                     f"at must not lie in the future, got {at!r}, {seconds - now:,.1f} seconds from "
@@ -416,7 +425,8 @@ class Experiment:
     def standing(self, confidence: float | None = None) -> LiveStanding:
         """Return the estimates, the leader and the declared winner, from what is in the store now.
 
-        It writes: duels that are due are settled first.
+        Silence that is due now is included, and nothing is written: the next `ask`, `tell` or
+        `settle` writes it.
 
         Parameters
         ----------
@@ -428,9 +438,10 @@ class Experiment:
         LiveStanding
             The standing.
         """
-        self.settle()
-        with self.store.reading() as connection:
-            return stand(self._writer.read_state(connection), self.policy, self.latest, confidence)
+        with self.reading() as (connection, head):
+            state = read_settled(connection, head, self._writer.read_time(connection, head))
+            self._writer.has_shown_winner |= state.head["winner"] != head["winner"]
+            return stand(state, self.policy, self.latest, confidence)
 
     def history(self) -> History:
         """Return every duel that is kept, and its answer, for `duelay.assumptions`."""
@@ -552,6 +563,14 @@ class Experiment:
     def settle(self) -> None:
         """Settle duels that are due, and evaluate the evidence."""
         self.submit(Settle())
+
+    def settle_due(self) -> bool:
+        """Settle as above, unless it would change nothing; return whether it did."""
+        with self.reading() as (connection, head):
+            is_wanted = is_due(connection, head, self._writer.read_time(connection, head))
+        if is_wanted:
+            self.settle()
+        return is_wanted
 
     # Changing.
 

@@ -40,7 +40,7 @@ _MAX_SPARKLINE_POINTS = 40
 _MAX_EVENTS = 50
 
 
-def build_experiment(experiment: Experiment, *, settles: bool = True) -> view_models.ExperimentView:
+def build_experiment(experiment: Experiment) -> view_models.ExperimentView:
     """Return the page of an experiment, without its diagnostics.
 
     Alarms of the latest call of `duelay.page.diagnostics.diagnose` appear in the headline and in
@@ -49,13 +49,12 @@ def build_experiment(experiment: Experiment, *, settles: bool = True) -> view_mo
     Parameters
     ----------
     experiment : the experiment to show.
-    settles : settle silence that is due first. That writes to the store, at most once a second.
 
     Returns
     -------
     The same object as before, as long as the experiment has not changed.
     """
-    with look(experiment, settles=settles) as seen:
+    with look(experiment) as seen:
         kept = seen.reader.view
         if kept is None or kept.version != seen.version:
             seen.reader.view = kept = _build_view(seen)
@@ -69,7 +68,7 @@ def build_pair(experiment: Experiment, i: int, j: int) -> view_models.PairView:
     ------
     LookupError : if the experiment has no such pair of different arms.
     """
-    with look(experiment, settles=False) as seen:
+    with look(experiment) as seen:
         k = len(seen.state.arms)
         if i == j or not 0 <= i < k or not 0 <= j < k:
             raise LookupError(f"no pair of arms {i} and {j}: they are two of 0 to {k - 1}")

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from duelay.errors import (
+    ClockError,
     DuelayError,
     PausedError,
     StoreError,
@@ -50,6 +51,8 @@ def refusal_of(error: BaseException) -> RefusedError | None:
         return RefusedError(404, str(error))
     if isinstance(error, PausedError):
         return RefusedError(409, str(error))
+    if isinstance(error, ClockError):
+        return RefusedError(503, str(error), Retry_After="1")
     if isinstance(error, StoreError):
         return RefusedError(503, "the store does not answer: try again", Retry_After="1")
     if isinstance(error, ValueError):

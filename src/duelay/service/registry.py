@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from duelay.errors import UnknownExperimentError
 from duelay.live import Experiment
 from duelay.live.storage.store import Store
 from duelay.live.writes.group_commit import Batch, Request
@@ -23,8 +24,10 @@ _THREADS = 8
 class WriteQueue:
     """Lets the tasks of an event loop write to one experiment, in the same groups as threads."""
 
-    def __init__(self, writer: Writer) -> None:
-        self.writer = writer
+    def __init__(
+        self, writer: Writer, reopen: Callable[[], Awaitable[WriteQueue]] | None = None
+    ) -> None:
+        self.writer, self._reopen = writer, reopen
         self._waiting: set[asyncio.Future[None]] = set()
 
     @property
@@ -51,7 +54,12 @@ class WriteQueue:
         if self.writer.enqueue(batch):
             go_on()
         await asyncio.shield(done)  # what is enqueued is written, though its client has gone away
-        batch.outcome()
+        try:
+            batch.outcome()
+        except UnknownExperimentError:  # another worker may have made it anew under its name
+            if self._reopen is None:
+                raise
+            await (await self._reopen()).submit(*requests)
 
     async def finish(self) -> None:
         """Wait until all that was asked for is written."""
@@ -77,8 +85,15 @@ class ExperimentRegistry:
         if name not in self._open:
             experiment = await self.call(lambda: Experiment.open(self.store, name, **self._opened))
             # Another request may have opened it meanwhile.
-            self._open.setdefault(name, (experiment, WriteQueue(experiment.writer)))
+            queue = WriteQueue(experiment.writer, lambda: self._reopen(name, experiment))
+            self._open.setdefault(name, (experiment, queue))
         return self._open[name]
+
+    async def _reopen(self, name: str, deleted: Experiment) -> WriteQueue:
+        """Return the queue of the experiment that now has the name of one that is deleted."""
+        if name in self._open and self._open[name][0] is deleted:
+            self.forget(name)
+        return (await self.open(name))[1]
 
     def forget(self, name: str) -> None:
         """Forget an experiment that is deleted."""

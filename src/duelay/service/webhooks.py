@@ -25,6 +25,7 @@ from duelay._core.patience import at_least
 from duelay.errors import StoreError
 from duelay.live import Experiment
 from duelay.live.events import note, read_events
+from duelay.live.maintenance import Upkeep
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import insert_missing
@@ -89,6 +90,11 @@ def remove_hook(experiment: Experiment, id: str) -> bool:
     return bool(done.rowcount)
 
 
+def _wait(tries: int) -> float:
+    """Return the seconds between a try and the next one, after so many that failed."""
+    return min(2.0 ** min(tries, 60), _LONGEST)
+
+
 class WebhookSender:
     """A thread that sends the events of a store."""
 
@@ -98,13 +104,15 @@ class WebhookSender:
         *,
         every: float = _EVERY,
         quiet: float = _QUIET,
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float] | None = None,
         passed: Callable[[], float] = time.monotonic,
         **opened: Any,
     ) -> None:
         self.store, self._every, self._quiet = store, every, quiet
-        self._now, self._passed = now, passed  # the world's: `opened` may have another clock
-        self._opened = opened  # what `Experiment.open` takes: a look settles silence by its clock
+        # The world's time: `opened`, which `Experiment.open` takes, may have another clock.
+        self._now, self._passed = store.now if now is None else now, passed
+        self._opened = opened
+        self._upkeep, self._troubles = Upkeep(store, **opened), dict[str, str]()
         self._me = secrets.token_hex(8)
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -129,6 +137,7 @@ class WebhookSender:
         while not self._stop.wait(self._every):
             try:
                 if self.takes_lease():
+                    self.settle()
                     self.deliver()
                     self.notice()
             except StoreError as error:
@@ -142,18 +151,33 @@ class WebhookSender:
         length = round(_LEASE * MICRO)
         with self.store.reading() as connection:
             row = connection.execute(select(leases).where(leases.c.name == _NAME)).first()
-        if row is not None and row.until > now + (length // 2 if row.holder == self._me else 0):
+        # A lease that ends later than one from now on is of a clock that was ahead.
+        least = now + (length // 2 if row is not None and row.holder == self._me else 0)
+        if row is not None and least < row.until <= now + length:
             return bool(row.holder == self._me)
         with self.store.explained(), self.store.writing() as connection:
             insert_missing(connection, leases, {"name": _NAME, "holder": "", "until": 0})
             done = connection.execute(
                 update(leases)
                 .where(
-                    leases.c.name == _NAME, or_(leases.c.holder == self._me, leases.c.until <= now)
+                    leases.c.name == _NAME,
+                    or_(
+                        leases.c.holder == self._me,
+                        leases.c.until <= now,
+                        leases.c.until > now + length,
+                    ),
                 )
                 .values(holder=self._me, until=now + length)
             )
         return bool(done.rowcount)
+
+    def settle(self) -> None:
+        """Settle what is due in all experiments; say once what stands in the way."""
+        troubles = self._upkeep.settle()
+        for name, words in troubles.items():
+            if self._troubles.get(name) != words:
+                _LOG.warning("%s: %s", name, words)
+        self._troubles = troubles
 
     # Webhooks.
 
@@ -161,7 +185,10 @@ class WebhookSender:
         """Tell each webhook that is due of its next events."""
         hooks, now = schema.webhooks, round(self._now() * MICRO)
         with self.store.reading() as connection:
-            due = connection.execute(select(hooks).where(hooks.c.due <= now)).mappings().all()
+            every = connection.execute(select(hooks)).mappings().all()
+            # One that waits for longer than it ever should is of a clock that was ahead.
+            due = [hook for hook in every
+                   if not now < hook["due"] <= now + _wait(hook["tries"]) * MICRO]  # fmt: skip
             waiting: list[Any] = [(hook, read_events(connection, hook["experiment"], hook["sent"]))
                        for hook in due]  # fmt: skip
             names = dict(
@@ -189,7 +216,7 @@ class WebhookSender:
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             trouble = f"{type(error).__name__}: {error}"
         tries = hook["tries"] + 1 if trouble else 0
-        wait = min(2.0**tries, _LONGEST) if trouble else 0.0
+        wait = _wait(tries) if trouble else 0.0
         values = {"tries": tries, "trouble": trouble[:500] or None,
                   "due": round((self._now() + wait) * MICRO)}  # fmt: skip
         if not trouble:

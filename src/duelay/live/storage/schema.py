@@ -68,6 +68,8 @@ experiments = Table(
     Column("share", Double, nullable=False),  # of asks that get a duel once a winner is declared
     _time("forget_after"),
     _time("created", nullable=False),
+    # NULL for the clock of the store; "given" for a function of the programs; or "1000x".
+    Column("clock", String(32)),
     Column("status", String(16), nullable=False),  # running or paused
     # What has happened. Whoever writes holds this row.
     _time("moment", nullable=False),  # the latest time known; it never runs backwards

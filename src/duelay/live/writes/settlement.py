@@ -21,7 +21,7 @@ from duelay.ledger.evidence.batch import (
     wait,
 )
 from duelay.ledger.evidence.eprocess import EProcess
-from duelay.live.state import ExperimentState
+from duelay.live.state import ExperimentState, read_settings, start_evidence
 from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
@@ -35,16 +35,67 @@ News = Sequence[tuple[int, dict[str, Any]]]  # what happened to duels, and their
 
 
 def settle_and_look(
-    connection: Connection, state: ExperimentState, ages: DelayHistogram, moment: int
+    connection: Connection,
+    state: ExperimentState,
+    ages: DelayHistogram,
+    moment: int,
+    *,
+    is_written: bool = True,
 ) -> None:
-    """Settle all duels that are due at a moment, and look at the evidence."""
-    _settle_silent(connection, state, moment)
+    """Settle all duels that are due at a moment, and look at the evidence.
+
+    Without `is_written` the state alone changes, for somebody who reads.
+    """
+    _settle_silent(connection, state, moment, is_written=is_written)
     _close_due(connection, state, ages, moment)
     state.look_at_evidence(moment)
     state.head["settled"] = moment
 
 
-def _settle_silent(connection: Connection, state: ExperimentState, moment: int) -> None:
+def read_settled(connection: Connection, head: Any, moment: int) -> ExperimentState:
+    """Return the state as it would be once settled at a moment; nothing is written."""
+    state = ExperimentState.load(connection, head)
+    settle_and_look(
+        connection, state, DelayHistogram(state.settings.window), moment, is_written=False
+    )
+    state.head["moment"] = moment
+    return state
+
+
+def is_at_rest(head: Any) -> bool:
+    """Whether there is nothing to settle before somebody asks or tells, by the experiment's row."""
+    is_closed = head["window"] is None or head["closed"] == head["asked"]
+    return bool(
+        is_closed and head["matured"] == head["asked"] and head["moment"] <= head["settled"]
+    )
+
+
+def is_due(connection: Connection, head: Any, moment: int) -> bool:
+    """Whether to settle at a moment would change anything: news to look at, or silent duels."""
+    if is_at_rest(head):
+        return False
+    if head["moment"] > head["settled"]:
+        return True
+    settings = read_settings(head)
+    eprocess = start_evidence(settings, 2)
+    eprocess.n_heard[0], eprocess.delays[0] = head["n_heard"], head["delays"]
+    ends = {"matured": moment - wait(eprocess) * MICRO}
+    if settings.window_in_micro is not None:
+        ends["closed"] = moment - settings.window_in_micro - 1
+    for pointer, last in ends.items():
+        found = statements.run(
+            connection,
+            statements.duels_after("asked"),
+            {"experiment": settings.id, "after": head[pointer], "n": 1},
+        ).first()
+        if found is not None and found[0] <= last:
+            return True
+    return False
+
+
+def _settle_silent(
+    connection: Connection, state: ExperimentState, moment: int, *, is_written: bool
+) -> None:
     """Let duels reach age W: those that are still silent are settled by their silence."""
     longest = wait(state.eprocess)
     for rows in _rows_until(connection, state, "matured", moment - longest * MICRO):
@@ -52,7 +103,7 @@ def _settle_silent(connection: Connection, state: ExperimentState, moment: int) 
         news = [(SILENT if row["settled_by"] is None else MATURED, row) for row in due]
         settle_duels(state, news, moment)
         silent = [row for kind, row in news if kind == SILENT]
-        if silent:
+        if silent and is_written:
             change_duels(connection, silent, ("settled_by", "settled", "odds"))
 
 
