@@ -673,6 +673,30 @@ def test_a_change_that_cannot_be_changes_nothing(client):
     assert (after["arms"], after["status"]) == (before["arms"], "running")
 
 
+@pytest.mark.parametrize("change, words", [
+    ({"add_arms": ["blue", "tie"]}, "tie"),
+    ({"add_arms": ["blue", "x\0"]}, "NUL"),
+    ({"add_arms": ["blue", " "]}, "name"),
+    ({"add_arms": ["blue"], "retire_arms": ["red", "green"]}, "two arms must stay"),
+    ({"add_arms": ["blue"], "retire_arms": ["pink"]}, "pink"),
+    ({"add_arms": [f"arm {n}" for n in range(999)]}, "1,000"),
+])  # fmt: skip
+def test_a_refused_change_leaves_status_arms_and_winner_as_they_were(client, hours, change, words):
+    client.post(
+        "/experiments", json={"name": "poll", "arms": ["red", "green"], "feedback": "votes"}
+    )
+    while not (duel := ask(client, "poll").json())["settled"]:
+        hours.pass_by(5)
+        client.put(f"/duels/{duel['id']}/vote", json={"winner": "red"})
+    before = client.get("/experiments/poll").json()
+    sent = client.patch("/experiments/poll", json={"status": "paused", **change})
+    assert is_refused(sent, 422, words)
+    after = client.get("/experiments/poll").json()
+    for name in ("winner", "status", "arms", "present", "duels"):
+        assert after[name] == before[name], name
+    assert after["winner"] == "red" and after["status"] == "running"
+
+
 def test_the_metrics_count_duels_and_what_is_pending_as_the_standing_does(client, hours):
     duels = [ask(client).json() for _ in range(12)]
     for duel in duels[:5]:

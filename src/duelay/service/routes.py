@@ -87,7 +87,7 @@ async def standing(name: str, context: Here, key: Reader) -> Any:
 async def change(name: str, body: models.ExperimentChange, context: Here, key: Keeper) -> Any:
     """Pause, resume, let arms come or go."""
     experiment, _ = await context.registry.open(name)
-    await admin.change(context, experiment, body)
+    await admin.apply_change(context, experiment, body)
     return JSONResponse(await context.registry.call(_report, experiment))
 
 

@@ -210,7 +210,7 @@ async def do(browser: BrowserRequest) -> Response:
             raise RefusedError(422, f"what: one of {', '.join(changes)}")
         if what == "add" and any(each.name == arm for each in await _present(browser)):
             raise RefusedError(409, f"There is an arm {arm!r} already: nothing has changed.")
-        await admin.change(browser.context, there, models.ExperimentChange(**changes[what]))
+        await admin.apply_change(browser.context, there, models.ExperimentChange(**changes[what]))
     except (ValidationError, RefusedError, ValueError) as error:
         status, words = _wrong(error)
         view, checked = await _seen(browser)
