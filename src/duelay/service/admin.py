@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from duelay.errors import InvalidValueError
 from duelay.live import Experiment
 from duelay.live.changes import make_change
 from duelay.service import models
@@ -23,7 +24,7 @@ async def make(context: ServiceContext, key: Key, body: models.NewExperiment) ->
         return await context.registry.call(
             lambda: Experiment.create(context.store, **said, **context.opened)
         )
-    except ValueError:
+    except InvalidValueError:
         if body.name in await context.registry.call(Experiment.names, context.store):
             raise taken from None  # somebody else was quicker
         raise

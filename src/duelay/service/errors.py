@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ from starlette.exceptions import HTTPException
 
 from duelay.errors import (
     DuelayError,
+    InvalidTypeError,
+    InvalidValueError,
     PausedError,
     StoreError,
     UnknownDuelError,
@@ -23,6 +26,7 @@ _SENTENCES = {
     404: "there is nothing here: /docs shows what there is",
     405: "this address does not take this method: /docs shows what there is",
 }
+_LOG = logging.getLogger("duelay.service")
 _LONGEST = 300  # characters of a sentence, which may repeat what was sent
 
 
@@ -52,7 +56,7 @@ def refusal_of(error: BaseException) -> RefusedError | None:
         return RefusedError(409, str(error))
     if isinstance(error, StoreError):
         return RefusedError(503, "the store does not answer: try again", Retry_After="1")
-    if isinstance(error, ValueError):
+    if isinstance(error, InvalidValueError | InvalidTypeError):
         return RefusedError(422, str(error))
     return None
 
@@ -74,12 +78,15 @@ def install(app: FastAPI, to_people: Callable[[Request], Any]) -> None:
             # Another server may have deleted it, and made another one of that name.
             request.app.state.context.registry.forget(request.path_params["name"])
         refusal = refusal_of(error)
-        assert refusal is not None
+        if refusal is None:
+            raise error  # the middleware logs it, and answers with 500
+        cause = error.__cause__ if isinstance(error, RefusedError) else error
+        if refusal.status >= 500 and cause is not None:
+            fields = {"request": request.scope.get("id"), "path": request.url.path}
+            _LOG.warning("%s: %s", type(cause).__name__, cause, extra={"fields": fields})
         return say(request, refusal.status, refusal.sentence, refusal.headers)
 
-    for kind in (RefusedError, UnknownDuelError, UnknownExperimentError, PausedError, StoreError,
-                 ValueError):  # fmt: skip
-        app.add_exception_handler(kind, known)
+    app.add_exception_handler(DuelayError, known)
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy import select
 from starlette.routing import Route
 
-from duelay.errors import StoreError, UnknownDuelError
+from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
 from duelay.live import Experiment
 from duelay.live.client.protocol import INVALID, UNKNOWN_DUEL
 from duelay.live.standing import StandingReport, pending_of
@@ -32,7 +32,7 @@ from duelay.page.incremental import known_alarms
 from duelay.service import admin, models
 from duelay.service.auth import Caller, Keeper, Maker, Reader, Teller, check_key, check_nearby
 from duelay.service.context import Here, ServiceContext, check_warm
-from duelay.service.errors import RefusedError
+from duelay.service.errors import RefusedError, refusal_of
 from duelay.service.keys import Key
 from duelay.service.registry import ExperimentRegistry
 from duelay.service.webhooks import add_hook, list_hooks, remove_hook
@@ -209,6 +209,8 @@ async def tell_all(name: str, body: models.Answers, context: Here, key: Teller) 
     found = []
     for each, tell in zip(body.answers, tells, strict=True):
         error = tell.error if isinstance(tell, Tell) else tell
+        if error is not None and refusal_of(error) is None:
+            raise error
         status = tell.result if isinstance(tell, Tell) and error is None else "refused"
         context.metrics.tells.labels(status).inc()
         code = UNKNOWN_DUEL if isinstance(error, UnknownDuelError) else INVALID
@@ -267,8 +269,8 @@ async def health(context: Here) -> Any:
     check_warm(context)
     try:
         await asyncio.wait_for(context.registry.call(context.store.need), 5.0)
-    except (StoreError, TimeoutError):
-        raise RefusedError(503, "the store does not answer", Retry_After="1") from None
+    except (StoreError, TimeoutError) as error:
+        raise RefusedError(503, "the store does not answer", Retry_After="1") from error
     return JSONResponse({"status": "ok"})
 
 
@@ -288,10 +290,10 @@ async def numbers(context: Here, request: Request) -> Response:
     return Response(context.metrics.text(), media_type="text/plain; version=0.0.4")
 
 
-def _tell_or_error(experiment: Experiment, answer: models.Answer) -> Tell | ValueError:
+def _tell_or_error(experiment: Experiment, answer: models.Answer) -> Tell | InvalidValueError:
     try:
         return experiment.make_tell(answer.id, answer.winner, answer.at)
-    except ValueError as error:
+    except InvalidValueError as error:
         return error
 
 

@@ -20,7 +20,13 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from duelay._core import checks
 from duelay._core.duration import in_brief
 from duelay._core.patience import at_least
-from duelay.errors import InvalidValueError, PausedError, StoreError, UnknownExperimentError
+from duelay.errors import (
+    DuelayError,
+    InvalidValueError,
+    PausedError,
+    StoreError,
+    UnknownExperimentError,
+)
 from duelay.live.clock import SteadyClock
 from duelay.live.events import note_winner
 from duelay.live.selection import PairSelector
@@ -156,7 +162,7 @@ class Writer(Committer):
     ) -> None:
         try:
             act.result = act.do(connection, state, moment)
-        except (ValueError, LookupError) as error:  # raised before anything is written
+        except DuelayError as error:  # raised before anything is written
             act.error = error
 
     def _ask(

@@ -17,7 +17,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from duelay.errors import UnknownExperimentError
+from duelay.errors import InvalidValueError, UnknownExperimentError
 from duelay.live import Experiment
 from duelay.page import build, duel_log, render, view_models
 from duelay.service import admin, models
@@ -90,7 +90,7 @@ async def new(browser: BrowserRequest) -> Response:
     try:
         body = models.NewExperiment(**given)
         await admin.make(browser.context, browser.key, body)
-    except (ValidationError, RefusedError, ValueError) as error:
+    except (ValidationError, RefusedError, InvalidValueError) as error:
         status, words = _wrong(error)
         listed = await _listed(browser)
         return await browser.show(
@@ -211,7 +211,7 @@ async def do(browser: BrowserRequest) -> Response:
         if what == "add" and any(each.name == arm for each in await _present(browser)):
             raise RefusedError(409, f"There is an arm {arm!r} already: nothing has changed.")
         await admin.apply_change(browser.context, there, models.ExperimentChange(**changes[what]))
-    except (ValidationError, RefusedError, ValueError) as error:
+    except (ValidationError, RefusedError, InvalidValueError) as error:
         status, words = _wrong(error)
         view, checked = await _seen(browser)
         return await browser.show(
@@ -267,7 +267,7 @@ async def make_key(browser: BrowserRequest) -> Response:
         made = await context.registry.call(
             create_key, context.store, browser.said("name"), scopes, names or None
         )
-    except ValueError as error:
+    except InvalidValueError as error:
         return await _keys(browser, problem=str(error))
     context.keys.forget()
     there = await context.registry.call(Experiment.names, context.store)
