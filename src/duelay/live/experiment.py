@@ -28,6 +28,7 @@ from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store, open_store
 from duelay.live.validation import (
     ERROR,
+    MIN_ERROR,
     WINDOW,
     check_arm,
     check_forgetting,
@@ -139,12 +140,13 @@ class Experiment:
         if check_feedback(feedback, counts="each answer must say of which duel it is") == "votes":
             check_votes(arms)
         length = None if window is None else check_length("window", window)
-        error = checks.number("error", error, above=0, below=1)
+        error = checks.number("error", error, least=MIN_ERROR, below=1)
         checks.yes_or_no("self_duels", self_duels)
         chosen = find_policy(policy, goal, length, error, feedback, self_duels=self_duels)
         if policy is not None:
             goal = "decide" if isinstance(chosen, Decide) else "regret"
             error = chosen.error if isinstance(chosen, Decide) else error
+            checks.number("error", error, least=MIN_ERROR, below=1)
             length = in_time(chosen)
             length = None if length is None else check_length("window", length)
         forget = None if forget_after is None else check_length("forget_after", forget_after)
@@ -214,20 +216,14 @@ class Experiment:
         """
         store = open_store(store)
         store.need()
+        columns = (schema.experiments.c[each] for each in ("id", "policy", "created"))
         with store.reading() as connection:
-            rows = connection.execute(
-                select(
-                    *(
-                        schema.experiments.c[column]
-                        for column in ("id", "name", "policy", "created")
-                    )
-                )  # fmt: skip
-            ).all()
-        found = {row.name: row for row in rows}
-        if name not in found:
-            raise unknown_experiment(store, name, tuple(found))
-        policy = text.parse("policy", found[name].policy)
-        row = found[name]
+            row = connection.execute(
+                select(*columns).where(schema.experiments.c.name == name)
+            ).first()
+        if row is None:
+            raise unknown_experiment(store, name, cls.names(store))
+        policy = text.parse("policy", row.policy)
         return cls(Writer(store, row.id, name, policy, created=row.created, **opened))
 
     @classmethod

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from duelay.live.storage.schema import MICRO
+from duelay.live.validation import MIN_ERROR
 
 MOST_ARMS = 1000
 MOST_DUELS = 100  # that one question may ask for
@@ -32,7 +33,7 @@ class NewExperiment(_Body):
     policy: Annotated[str, StringConstraints(max_length=1000)] | None = None
     window: Length | None = Field(default="14d", examples=["14d"])
     feedback: Literal["conversions", "votes"] = "conversions"
-    error: float = Field(default=0.05, gt=0, lt=1)
+    error: float = Field(default=0.05, ge=MIN_ERROR, lt=1)
     self_duels: bool = False
     share: float = Field(default=0.0, ge=0, le=1)
     forget_after: Length | None = None

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel, ValidationError
-from sqlalchemy import select
 from starlette.routing import Route
 
 from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
@@ -22,10 +21,8 @@ from duelay.live import Experiment
 from duelay.live.client.protocol import INVALID, UNKNOWN_DUEL
 from duelay.live.standing import StandingReport, pending_of
 from duelay.live.state import read_arms
-from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import duels_after
-from duelay.live.storage.store import Store
 from duelay.live.validation import LONGEST, check_word
 from duelay.live.writes.requests import Ask, LiveDuel, Tell
 from duelay.page.incremental import known_alarms
@@ -33,6 +30,7 @@ from duelay.service import admin, models
 from duelay.service.auth import Caller, Keeper, Maker, Reader, Teller, check_key, check_nearby
 from duelay.service.context import Here, ServiceContext, check_warm
 from duelay.service.errors import RefusedError, refusal_of
+from duelay.service.experiment_list import find_experiments, read_summaries
 from duelay.service.keys import Key
 from duelay.service.registry import ExperimentRegistry
 from duelay.service.webhooks import add_hook, list_hooks, remove_hook
@@ -68,10 +66,26 @@ async def create(body: models.NewExperiment, context: Here, key: Maker) -> Any:
 
 @ROUTES.get("/experiments", response_model=models.Experiments, responses=_refused(),
          tags=["experiments"])  # fmt: skip
-async def listed(context: Here, key: Caller) -> Any:
-    """List the experiments."""
-    rows = await context.registry.call(_heads, context.store)
-    return JSONResponse({"experiments": [row for row in rows if key.covers(row["name"])]})
+async def listed(
+    context: Here,
+    key: Caller,
+    search: Annotated[str, Query(max_length=LONGEST)] = "",
+    status: Annotated[Literal["running", "paused", "declared"] | None, Query()] = None,
+    offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
+    limit: Annotated[int | None, Query(ge=1, le=_MAX_ROWS_PER_ANSWER)] = None,
+) -> Any:
+    """List the experiments, in the order in which they were made.
+
+    `search` is a part of the name. One with a winner is `declared`, and neither running nor paused.
+    """
+
+    def read() -> Response:
+        found = find_experiments(
+            context.store, key, search=search, status=status or "", offset=offset, limit=limit
+        )
+        return JSONResponse({"experiments": read_summaries(context.store, found.names)})
+
+    return await context.registry.call(read)
 
 
 @ROUTES.get("/experiments/{name}", response_model=StandingReport, responses=_refused(404),
@@ -333,26 +347,6 @@ def _report(experiment: Experiment) -> dict[str, Any]:
     """Return the standing with alarms found before; to run the tests takes too long for a call."""
     standing = experiment.standing().with_alarms(known_alarms(experiment))
     return StandingReport.of(standing).to_json()
-
-
-def _heads(store: Store) -> list[dict[str, Any]]:
-    table = schema.experiments
-    with store.reading() as connection:
-        rows = connection.execute(select(table).order_by(table.c.id)).mappings().all()
-        names = {row["id"]: read_arms(connection, row["id"]) for row in rows}
-    return [
-        {
-            "name": row["name"],
-            "goal": row["goal"],
-            "status": row["status"],
-            "arms": list(names[row["id"]]),
-            "duels": row["asked"],
-            "answers": row["heard"],
-            "winner": None if row["winner"] is None else names[row["id"]][row["winner"]],
-            "created_at": row["created"] / MICRO,
-        }
-        for row in rows
-    ]
 
 
 def _rows(experiment: Experiment, after: int, limit: int) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from sqlalchemy import delete, insert, or_, select, update
 
 from duelay._core.duration import in_brief
 from duelay._core.patience import at_least
-from duelay.errors import StoreError
+from duelay.errors import InvalidValueError, StoreError
 from duelay.live import Experiment
 from duelay.live.events import note, read_events
 from duelay.live.storage import schema
@@ -212,12 +212,18 @@ class WebhookSender:
                 )
             ).mappings().all()  # fmt: skip
         for head in heads:
-            self._notice_silence(head)
-            which, news = (head["id"], head["created"]), (head["asked"], head["heard"])
-            at, *seen = self._looked.get(which, (-math.inf, -1, -1))
-            if self._passed() - at >= _ALARMS and news != tuple(seen):
-                self._looked[which] = (self._passed(), *news)
-                self._notice_alarms(head)
+            try:
+                self._notice(head)
+            except InvalidValueError as error:  # such as a policy that is not imported here
+                _LOG.warning("the experiment %r cannot be opened: %s", head["name"], error)
+
+    def _notice(self, head: Any) -> None:
+        self._notice_silence(head)
+        which, news = (head["id"], head["created"]), (head["asked"], head["heard"])
+        at, *seen = self._looked.get(which, (-math.inf, -1, -1))
+        if self._passed() - at >= _ALARMS and news != tuple(seen):
+            self._looked[which] = (self._passed(), *news)
+            self._notice_alarms(head)
 
     def _notice_alarms(self, head: Any) -> None:
         standing = Experiment.open(self.store, head["name"], **self._opened).standing()
