@@ -82,7 +82,10 @@ def test_serve_says_what_it_does_and_hides_a_password(command, path, monkeypatch
     assert f"serving sqlite:///{path} at http://127.0.0.1:8123, see /docs" in said
     assert "there is no key: it listens on this machine alone" in said
     assert served == [
-        ((str(path), "127.0.0.1", 8123, 1), {"log_level": "WARNING", "modules": ("mine",)})
+        (
+            (str(path), "127.0.0.1", 8123, 1),
+            {"log_level": "WARNING", "modules": ("mine",), "private_webhooks": False},
+        )
     ]
     status, _, said = command("serve", "--store", path, "--host", "0.0.0.0")
     assert status == 2 and "as long as there is no key" in said and "serving" not in said

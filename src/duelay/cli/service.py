@@ -43,6 +43,10 @@ def find_service() -> Any:
     "--log-level", default="INFO", show_default=True,
     type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False),
 )  # fmt: skip
+@click.option(
+    "--private-webhooks", is_flag=True,
+    help="Let webhooks lead to private networks, and to this machine.",
+)  # fmt: skip
 @import_option
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 def serve_command(
@@ -51,6 +55,7 @@ def serve_command(
     port: int,
     workers: int,
     log_level: str,
+    private_webhooks: bool,
     modules: tuple[str, ...],
     opens: bool,
 ) -> None:
@@ -72,7 +77,8 @@ def serve_command(
         click.echo("duelay: there is no key: it listens on this machine alone", err=True)
     if opens:
         service.server.open_page(host, port)
-    service.serve(store, host, port, workers, log_level=log_level.upper(), modules=modules)
+    service.serve(store, host, port, workers, log_level=log_level.upper(), modules=modules,
+                  private_webhooks=private_webhooks)  # fmt: skip
 
 
 @click.group("key")

@@ -29,6 +29,7 @@ from duelay.page.incremental import known_alarms
 from duelay.service import admin, models
 from duelay.service.auth import Caller, Keeper, Maker, Reader, Teller, check_key, check_nearby
 from duelay.service.context import Here, ServiceContext, check_warm
+from duelay.service.delivery import check_url
 from duelay.service.errors import RefusedError, refusal_of
 from duelay.service.experiment_list import find_experiments, read_summaries
 from duelay.service.keys import Key
@@ -262,6 +263,7 @@ async def webhooks(name: str, context: Here, key: Keeper) -> Any:
 async def add_webhook(name: str, body: models.NewWebhook, context: Here, key: Keeper) -> Any:
     """Tell an address of events: declared, withdrawn, alarm, silent. Its secret signs them."""
     _check_text("url", body.url)
+    check_url(body.url, context.webhooks_to)
     experiment, _ = await context.registry.open(name)
     return JSONResponse(await context.registry.call(add_hook, experiment, body.url), 201)
 

@@ -33,6 +33,7 @@ from duelay.service.middleware import log_lines
 
 _STORE = "DUELAY_STORE"
 _QUIET = "DUELAY_LOG_LEVEL"
+_WEBHOOKS = "DUELAY_WEBHOOKS"
 _MODULES = "DUELAY_IMPORT"  # names of modules, with commas between them
 # Seconds that a thread has the interpreter while another waits: with the usual five milliseconds
 # the thread that commits would hold up all requests.
@@ -44,6 +45,7 @@ _OPENS = at_least(60.0)  # seconds for which a browser waits to be opened
 def serve(
     store: Store | str, host: str = "127.0.0.1", port: int = 8000, workers: int = 1,
     *, log_level: str = "INFO", modules: Sequence[str] = (),
+    private_webhooks: bool = False,
 ) -> None:  # fmt: skip
     """Serve a store until the process is stopped; every acknowledged answer is committed.
 
@@ -61,6 +63,9 @@ def serve(
         The least severe level that is logged.
     modules : sequence of str
         The names of modules with policies of your own, which each process imports.
+    private_webhooks : bool
+        Whether webhooks may lead to private networks. To this machine they may also if `host` is
+        its own.
 
     Raises
     ------
@@ -78,6 +83,9 @@ def serve(
     os.environ[_STORE] = store.url.render_as_string(hide_password=False)
     os.environ[_QUIET] = log_level
     os.environ[_MODULES] = ",".join(modules)
+    os.environ[_WEBHOOKS] = (
+        "private" if private_webhooks else "loopback" if _is_loopback(host) else "public"
+    )
     _import_modules()
     Sessions()  # refuses a secret that is too short here, once, and not in each worker
     with contextlib.ExitStack() as stack:
@@ -148,7 +156,7 @@ def application() -> FastAPI:
     sys.setswitchinterval(TURN)
     log_lines(os.environ.get(_QUIET, "INFO"))
     _import_modules()
-    return make_app(os.environ[_STORE])
+    return make_app(os.environ[_STORE], webhooks_to=os.environ.get(_WEBHOOKS, "public"))
 
 
 def _import_modules() -> None:
