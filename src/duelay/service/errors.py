@@ -26,6 +26,7 @@ _SENTENCES = {
     404: "there is nothing here: /docs shows what there is",
     405: "this address does not take this method: /docs shows what there is",
 }
+UNKNOWN_FIELD = "unknown_field"  # the type of an error of a body
 _LOG = logging.getLogger("duelay.service")
 _LONGEST = 300  # characters of a sentence, which may repeat what was sent
 
@@ -111,6 +112,8 @@ def in_words(errors: Any) -> str:
     if first["type"] == "json_invalid":
         return "the body: it is not JSON"
     where = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
+    if first["type"] == UNKNOWN_FIELD:
+        return ".".join([*where, str(first["msg"])])
     name = ".".join(where) or "the body"
     words = first["msg"].removeprefix("Value error, ")
     if first["type"] == "too_short":

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
 
+from duelay._core.checks import nearest
 from duelay.live.storage.schema import MICRO
-from duelay.live.validation import MIN_ERROR
+from duelay.service.errors import UNKNOWN_FIELD
 
+_MAX_SHOWN = 40  # characters of an unknown field
 MOST_ARMS = 1000
 MOST_DUELS = 100  # that one question may ask for
 MOST_ANSWERS = 10_000
@@ -23,6 +26,19 @@ Length = Annotated[str, StringConstraints(min_length=2, max_length=40)]
 class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown(cls, given: Any) -> Any:
+        """Stop at the first unknown field: to list thousands of them takes seconds."""
+        for name in given if isinstance(given, dict) else ():
+            if name not in cls.model_fields:
+                shown, near = name[:_MAX_SHOWN], nearest(name[:_MAX_SHOWN], cls.model_fields)
+                raise PydanticCustomError(
+                    UNKNOWN_FIELD, "{field}: extra inputs are not permitted{near}",
+                    {"field": shown, "near": near},
+                )  # fmt: skip
+        return given
+
 
 class NewExperiment(_Body):
     """An experiment to be made."""
@@ -33,7 +49,7 @@ class NewExperiment(_Body):
     policy: Annotated[str, StringConstraints(max_length=1000)] | None = None
     window: Length | None = Field(default="14d", examples=["14d"])
     feedback: Literal["conversions", "votes"] = "conversions"
-    error: float = Field(default=0.05, ge=MIN_ERROR, lt=1)
+    error: float = Field(default=0.05, gt=0, lt=1)
     self_duels: bool = False
     share: float = Field(default=0.0, ge=0, le=1)
     forget_after: Length | None = None
@@ -82,7 +98,7 @@ class Answer(_Body):
 class Answers(_Body):
     """Answers that are the news of one moment."""
 
-    answers: list[Answer] = Field(max_length=MOST_ANSWERS)
+    answers: Annotated[list[Answer], FailFast()] = Field(max_length=MOST_ANSWERS)
 
 
 class NewWebhook(_Body):
