@@ -416,7 +416,7 @@ def test_a_declared_winner_means_stop(url, hours):
     assert view.events[0].kind == "declared" and view.arms[0].evidence == 1.0
     assert max(line_of(view.evidence, "red")) >= line_of(view.evidence, "declared")[0]
     check_charts(view)
-    assert view.standing.winner in view.weighed
+    assert view.standing.winner in view.weighed and "50 %" in view.weighed
     experiment.add_arm("late <b>")
     view = fresh(experiment)
     assert view.standing.winner is None and {"withdrawn", "joined"} <= {

@@ -262,11 +262,13 @@ def _describe_guarantee(seen: ExperimentSnapshot) -> str:
 def _explain_intervals(seen: ExperimentSnapshot) -> str:
     """Return why intervals may contain one half though a winner is declared; empty if none is."""
     standing = seen.standing
-    if not standing.weighed or standing.winner is None:
+    if standing.winner is None:
         return ""
+    basis = " and use conversions alone, without what silence tells" if standing.weighed else ""
     return (
-        f"{standing.arms[standing.winner]} is {standing.weighed}: these are wider, and may "
-        "still contain 50 %."
+        f"{standing.arms[standing.winner]} is declared by its evidence over each other arm, which "
+        f"reached the threshold. The intervals hold for all pairs at once{basis}. So they are "
+        "wider: one that contains 50 % does not speak against the declaration."
     )
 
 

@@ -297,6 +297,11 @@ def _escape(value: Any) -> Any:
     return escape(value) if value.isprintable() else Markup(in_html(value))
 
 
+def _bounded(values: Sequence[float], most: float) -> tuple[float, ...]:
+    """Return numbers that are at most `most`: they are older than it."""
+    return tuple(min(value, most) for value in values)
+
+
 def _sentence(said: str, name: str | None) -> str:
     """Return a text with a capital at its beginning, unless it begins with a name."""
     is_name = name is not None and said.startswith(name)
@@ -349,6 +354,7 @@ def _make() -> Environment:
         VERDICTS=VERDICTS,
         draw=drawing.draw,
         area_class=drawing.area_class,
+        bounded=_bounded,
         draw_bar=drawing.draw_bar,
         write_curl=snippets.write_curl,
         write_python=snippets.write_python,
