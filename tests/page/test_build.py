@@ -71,6 +71,15 @@ def busy(template, tmp_path, hours):
     return Experiment.open(f"sqlite:///{tmp_path}/duels.db", "x", clock=hours)
 
 
+def ask_and_answer(experiment, hours, n):
+    """Ask n times whatever is declared; every second duel is answered."""
+    for k in range(n):
+        hours.pass_by(10.0)
+        duel = experiment.ask()
+        if k % 2:
+            experiment.tell(duel.id)
+
+
 def charts_of(view):
     return [
         chart
@@ -400,13 +409,33 @@ def test_a_declared_winner_means_stop(url, hours):
     assert view.events[0].kind == "declared" and view.arms[0].evidence == 1.0
     assert max(line_of(view.evidence, "red")) >= line_of(view.evidence, "declared")[0]
     check_charts(view)
-    assert view.standing.winner in view.weighed
+    assert view.standing.winner in view.weighed and "50 %" in view.weighed
     experiment.add_arm("late <b>")
     view = build_experiment(experiment)
     assert view.standing.winner is None and {"withdrawn", "joined"} <= {
         event.kind for event in view.events
     }
     assert view.advice.kind != "stop" and "late <b>" in [arm.name for arm in view.arms]
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_the_evidence_crosses_the_line_of_a_declaration_when_it_was_declared(url, hours, share):
+    """Also after more duels than there are points in the chart, and duels after the winner."""
+    experiment = make(url, hours, share=share)
+    browser(experiment, hours, 900, np.full((3, 3), 0.5))
+    while experiment.standing().winner is None:
+        browser(experiment, hours, 100, CLEAR)
+    if share:
+        ask_and_answer(experiment, hours, 600)
+    hours.pass_by(30 * 86_400.0)
+    chart, at = build_experiment(experiment).evidence, next(
+        each.at for each in build_experiment(experiment).events if each.kind == "declared"
+    )  # fmt: skip
+    level = line_of(chart, "declared")[0]
+    crossed = [x for x, value in zip(chart.x, line_of(chart, "red"), strict=True) if value >= level]
+    assert crossed[0] == pytest.approx(at, abs=1e-3) and len(chart.x) <= 131
+    with experiment.reading() as (_, head):
+        assert head["stride"] > 1
 
 
 def test_a_pair_of_the_winner_has_its_evidence_and_is_never_unclear(url, hours):

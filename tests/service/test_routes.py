@@ -503,7 +503,34 @@ def test_a_fault_is_500_says_where_to_look_and_shows_nothing(client, monkeypatch
     assert "/secret/place" in caplog.text
 
 
-def test_a_store_that_is_away_is_503_and_is_not_named(serve, tmp_path):
+@pytest.mark.parametrize("kind", [ValueError, LookupError, TypeError, ArithmeticError])
+def test_an_error_that_is_not_of_the_library_is_a_fault_wherever_it_happens(
+    client, monkeypatch, caplog, kind
+):
+    def fail(*_, **__):
+        raise kind("/secret/place")
+
+    duel = ask(client).json()
+    for where, method, path, body in (
+        ("duelay.live.writes.tell._outcome", "PUT", f"/duels/{duel['id']}/conversion", {}),
+        ("duelay.live.writes.tell._outcome", "POST", "/experiments/buttons/answers",
+         {"answers": [{"id": duel["id"]}]}),
+        ("duelay.live.changes.check_arms", "PATCH", "/experiments/buttons", {"add_arms": ["c"]}),
+        ("duelay.live.writes.writer.assign_duels", "POST", "/experiments/buttons/duels", {}),
+        ("duelay.live.experiment.find_policy", "POST", "/experiments",
+         {"name": "c", "arms": ["a", "b"]}),
+    ):  # fmt: skip
+        caplog.clear()
+        with monkeypatch.context() as patch, caplog.at_level(logging.ERROR, "duelay.service"):
+            patch.setattr(where, fail)
+            answered = client.request(method, path, json=body, headers={"X-Request-ID": "mine"})
+        assert is_refused(answered, 500, "under mine"), path
+        (record,) = caplog.records
+        assert record.exc_info and record.fields["request"] == "mine" and "/secret" in caplog.text
+    assert client.put(f"/duels/{duel['id']}/conversion").json()["status"] == "counted"
+
+
+def test_a_store_that_is_away_is_503_and_is_not_named(serve, tmp_path, caplog):
     from sqlalchemy import event
     from sqlalchemy.exc import OperationalError
 
@@ -520,8 +547,11 @@ def test_a_store_that_is_away_is_503_and_is_not_named(serve, tmp_path):
              ("POST", "/experiments/buttons/duels"), ("PUT", f"/duels/{duel['id']}/conversion"),
              ("DELETE", "/experiments/buttons"), ("GET", "/experiments/buttons/log")]  # fmt: skip
     for method, path in calls:
-        response = client.request(method, path)
+        caplog.clear()
+        response = client.request(method, path, headers={"X-Request-ID": "mine"})
         assert is_refused(response, 503, "^the store does not answer")
+        (record,) = caplog.records  # the operator is told why
+        assert record.fields["request"] == "mine" and "gone" in record.getMessage(), path
         assert response.headers["retry-after"] == "1" and str(tmp_path) not in response.text
     assert client.get("/metrics").status_code == 200
     is_gone = False
@@ -696,6 +726,30 @@ def test_a_change_that_cannot_be_changes_nothing(client):
         assert is_refused(client.patch("/experiments/buttons", json=change), 422, words)
     after = client.get("/experiments/buttons").json()
     assert (after["arms"], after["status"]) == (before["arms"], "running")
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"add_arms": ["blue", "tie"]}, "tie"),
+    ({"add_arms": ["blue", "x\0"]}, "NUL"),
+    ({"add_arms": ["blue", " "]}, "name"),
+    ({"add_arms": ["blue"], "retire_arms": ["red", "green"]}, "two arms must stay"),
+    ({"add_arms": ["blue"], "retire_arms": ["pink"]}, "pink"),
+    ({"add_arms": [f"arm {n}" for n in range(999)]}, "1,000"),
+])  # fmt: skip
+def test_a_refused_change_leaves_status_arms_and_winner_as_they_were(client, hours, change, words):
+    client.post(
+        "/experiments", json={"name": "poll", "arms": ["red", "green"], "feedback": "votes"}
+    )
+    while not (duel := ask(client, "poll").json())["settled"]:
+        hours.pass_by(5)
+        client.put(f"/duels/{duel['id']}/vote", json={"winner": "red"})
+    before = client.get("/experiments/poll").json()
+    sent = client.patch("/experiments/poll", json={"status": "paused", **change})
+    assert is_refused(sent, 422, words)
+    after = client.get("/experiments/poll").json()
+    for name in ("winner", "status", "arms", "present", "duels"):
+        assert after[name] == before[name], name
+    assert after["winner"] == "red" and after["status"] == "running"
 
 
 def test_the_metrics_count_duels_and_what_is_pending_as_the_standing_does(client, hours):

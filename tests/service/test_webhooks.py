@@ -53,7 +53,7 @@ def watch(world):
     made = []
 
     def make(store, **said):
-        made.append(WebhookSender(store, now=world, passed=world, **said))
+        made.append(WebhookSender(store, now=world, passed=world, webhooks_to="loopback", **said))
         return made[-1]
 
     yield make
@@ -65,8 +65,10 @@ def one_round(watcher):
     if watcher.takes_lease():
         watcher.settle()
         watcher.deliver()
+        watcher.wait()
         watcher.notice()
         watcher.deliver()
+        watcher.wait()
 
 
 def hook(experiment, receiver, path=""):

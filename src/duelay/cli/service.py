@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from duelay._core import timestamps
-from duelay.cli.common import Whole
+from duelay.cli.common import Whole, import_option
 from duelay.cli.stores import (
     StoreCommand,
     find_live,
@@ -43,9 +43,21 @@ def find_service() -> Any:
     "--log-level", default="INFO", show_default=True,
     type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False),
 )  # fmt: skip
+@click.option(
+    "--private-webhooks", is_flag=True,
+    help="Let webhooks lead to private networks, and to this machine.",
+)  # fmt: skip
+@import_option
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 def serve_command(
-    store: str, host: str, port: int, workers: int, log_level: str, opens: bool
+    store: str,
+    host: str,
+    port: int,
+    workers: int,
+    log_level: str,
+    private_webhooks: bool,
+    modules: tuple[str, ...],
+    opens: bool,
 ) -> None:
     """Serve the live experiments of a store over HTTP, until Ctrl-C.
 
@@ -65,7 +77,8 @@ def serve_command(
         click.echo("duelay: there is no key: it listens on this machine alone", err=True)
     if opens:
         service.server.open_page(host, port)
-    service.serve(store, host, port, workers, log_level=log_level.upper())
+    service.serve(store, host, port, workers, log_level=log_level.upper(), modules=modules,
+                  private_webhooks=private_webhooks)  # fmt: skip
 
 
 @click.group("key")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from duelay.ledger.evidence.eprocess import EProcess
-from duelay.ledger.evidence.stopping import NOBODY, touch
+from duelay.ledger.evidence.stopping import NOBODY
 from duelay.ledger.ledger import Ledger
 
 _PAIR, _ARM = (0, 1), (0,)
@@ -65,10 +65,10 @@ def reopen(eprocess: EProcess, error: float) -> EProcess:
     """Return the bets without a declared winner, and mark all pairs for the next look."""
     k, first = len(eprocess.joined), int((eprocess.joined == 0).sum())
     eprocess.winner[0] = NOBODY
-    eprocess.n_touched[0] = 0
+    high, low = np.tril_indices(k, -1)  # all at once: a kernel takes its arguments apart each time
     eprocess.is_touched[:] = False
-    for i in range(k):
-        for j in range(i):
-            touch(eprocess, i, j)
+    eprocess.is_touched[low, high] = True
+    eprocess.touched[: high.size] = low * k + high
+    eprocess.n_touched[0] = high.size
     level = math.log((first + 1) / error)
     return eprocess._replace(winner_exists=False, level=level, has_changed=True)

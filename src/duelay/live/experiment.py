@@ -19,16 +19,17 @@ from duelay._core import checks, timestamps
 from duelay._core.feedback import check_feedback
 from duelay.delays.ticks_or_clock import in_time
 from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
+from duelay.live.changes import make_change
 from duelay.live.clock import check_clock, wall
-from duelay.live.events import note
 from duelay.live.export import read_history, write_history
 from duelay.live.standing import LiveStanding, stand
-from duelay.live.state import ExperimentState, read_arms
+from duelay.live.state import read_arms
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store, open_store
 from duelay.live.validation import (
     ERROR,
+    MIN_ERROR,
     WINDOW,
     check_arm,
     check_forgetting,
@@ -39,7 +40,7 @@ from duelay.live.validation import (
     find_policy,
 )
 from duelay.live.writes.group_commit import Batch, Request
-from duelay.live.writes.requests import Ask, LiveDuel, Operation, Settle, Tell
+from duelay.live.writes.requests import Ask, LiveDuel, Settle, Tell
 from duelay.live.writes.settlement import is_due, read_settled
 from duelay.live.writes.writer import Writer, unknown_experiment
 from duelay.logs.history import History
@@ -146,12 +147,13 @@ class Experiment:
         if check_feedback(feedback, counts="each answer must say of which duel it is") == "votes":
             check_votes(arms)
         length = None if window is None else check_length("window", window)
-        error = checks.number("error", error, above=0, below=1)
+        error = checks.number("error", error, least=MIN_ERROR, below=1)
         checks.yes_or_no("self_duels", self_duels)
         chosen = find_policy(policy, goal, length, error, feedback, self_duels=self_duels)
         if policy is not None:
             goal = "decide" if isinstance(chosen, Decide) else "regret"
             error = chosen.error if isinstance(chosen, Decide) else error
+            checks.number("error", error, least=MIN_ERROR, below=1)
             length = in_time(chosen)
             length = None if length is None else check_length("window", length)
         forget = None if forget_after is None else check_length("forget_after", forget_after)
@@ -576,20 +578,11 @@ class Experiment:
 
     def pause(self) -> None:
         """Ask no more; answers are still heard."""
-        self._set_status("paused")
+        self.submit(make_change(status="paused"))
 
     def resume(self) -> None:
         """Go on after a pause."""
-        self._set_status("running")
-
-    def _set_status(self, status: str) -> None:
-        def do(connection: Connection, state: ExperimentState, moment: int) -> None:
-            if state.head["status"] != status:
-                kind = "paused" if status == "paused" else "resumed"
-                note(connection, state.settings.id, kind, "", f"it was {kind}", moment)
-            state.head["status"] = status
-
-        self.submit(Operation(do))
+        self.submit(make_change(status="running"))
 
     def add_arm(self, name: str) -> None:
         """Add an arm, or bring a retired arm back with its earlier duels.
@@ -601,20 +594,7 @@ class Experiment:
         name : str
             A new name, or the name of a retired arm.
         """
-        name = check_arm(name)
-
-        def do(connection: Connection, state: ExperimentState, moment: int) -> None:
-            if state.settings.is_vote:
-                check_votes([name])
-            if name not in state.arms:
-                check_arms((*state.arms, name))
-                row = {"experiment": state.settings.id, "number": len(state.arms), "name": name}
-                connection.execute(insert(schema.arms), row)
-            elif state.present[state.arms.index(name)]:
-                return
-            _change(connection, state, name, "joined", moment)
-
-        self.submit(Operation(do))
+        self.submit(make_change(add_arms=[name]))
 
     def retire_arm(self, name: str) -> None:
         """Stop asking an arm; answers to its open duels still count. At least two arms must remain.
@@ -631,22 +611,7 @@ class Experiment:
         InvalidValueError
             If there is no such arm, or only two are left.
         """
-
-        def do(connection: Connection, state: ExperimentState, moment: int) -> None:
-            there = [
-                arm for arm, is_there in zip(state.arms, state.present, strict=True) if is_there
-            ]
-            if name not in state.arms:
-                raise InvalidValueError(
-                    f"name must be that of an arm, {there} are there, got {name!r}"
-                )
-            if name not in there:
-                return
-            if len(there) == 2:
-                raise InvalidValueError(f"two arms must stay, and {there} are all that is left")
-            _change(connection, state, name, "retired", moment)
-
-        self.submit(Operation(do))
+        self.submit(make_change(retire_arms=[name]))
 
     def delete(self) -> None:
         """Remove the experiment and all its duels from the store, for ever."""
@@ -667,19 +632,3 @@ class Experiment:
 
     def __repr__(self) -> str:
         return f"Experiment({self.store.name!r}, {self.name!r}, {self.policy})"
-
-
-def _change(
-    connection: Connection, state: ExperimentState, arm: str, kind: str, moment: int
-) -> None:
-    """Let an arm come or go."""
-    state.change(arm, kind, moment)
-    row = {
-        "experiment": state.settings.id,
-        "place": len(state.changes) - 1,
-        "arm": state.arms.index(arm),
-        "kind": kind,
-        "tick": state.head["asked"],
-        "at": moment,
-    }
-    connection.execute(insert(schema.changes), row)

@@ -229,6 +229,8 @@ class ExperimentState:
         winner = self.winner
         if winner != self.head["winner"]:
             self.head |= {"winner": winner, "declared_at": None if winner is None else moment}
+            # The declaration may have replaced the latest moment of the path: write it again.
+            self._written = min(self._written, int(eprocess.path_size[0]) - 1)
 
     def change(self, arm: str, kind: str, moment: int) -> None:
         """Add, bring back or retire an arm; a declaration is withdrawn."""

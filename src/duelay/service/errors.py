@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,8 @@ from starlette.exceptions import HTTPException
 from duelay.errors import (
     ClockError,
     DuelayError,
+    InvalidTypeError,
+    InvalidValueError,
     PausedError,
     StoreError,
     UnknownDuelError,
@@ -24,6 +27,8 @@ _SENTENCES = {
     404: "there is nothing here: /docs shows what there is",
     405: "this address does not take this method: /docs shows what there is",
 }
+UNKNOWN_FIELD = "unknown_field"  # the type of an error of a body
+_LOG = logging.getLogger("duelay.service")
 _LONGEST = 300  # characters of a sentence, which may repeat what was sent
 
 
@@ -55,7 +60,7 @@ def refusal_of(error: BaseException) -> RefusedError | None:
         return RefusedError(503, str(error), Retry_After="1")
     if isinstance(error, StoreError):
         return RefusedError(503, "the store does not answer: try again", Retry_After="1")
-    if isinstance(error, ValueError):
+    if isinstance(error, InvalidValueError | InvalidTypeError):
         return RefusedError(422, str(error))
     return None
 
@@ -77,12 +82,15 @@ def install(app: FastAPI, to_people: Callable[[Request], Any]) -> None:
             # Another server may have deleted it, and made another one of that name.
             request.app.state.context.registry.forget(request.path_params["name"])
         refusal = refusal_of(error)
-        assert refusal is not None
+        if refusal is None:
+            raise error  # the middleware logs it, and answers with 500
+        cause = error.__cause__ if isinstance(error, RefusedError) else error
+        if refusal.status >= 500 and cause is not None:
+            fields = {"request": request.scope.get("id"), "path": request.url.path}
+            _LOG.warning("%s: %s", type(cause).__name__, cause, extra={"fields": fields})
         return say(request, refusal.status, refusal.sentence, refusal.headers)
 
-    for kind in (RefusedError, UnknownDuelError, UnknownExperimentError, PausedError, StoreError,
-                 ValueError):  # fmt: skip
-        app.add_exception_handler(kind, known)
+    app.add_exception_handler(DuelayError, known)
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
@@ -107,6 +115,8 @@ def in_words(errors: Any) -> str:
     if first["type"] == "json_invalid":
         return "the body: it is not JSON"
     where = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
+    if first["type"] == UNKNOWN_FIELD:
+        return ".".join([*where, str(first["msg"])])
     name = ".".join(where) or "the body"
     words = first["msg"].removeprefix("Value error, ")
     if first["type"] == "too_short":

@@ -42,7 +42,7 @@ class RequestMiddleware:
             return
         headers = dict(scope["headers"])
         given = headers.get(b"x-request-id", b"").decode("latin-1")
-        id = given if _ID.fullmatch(given) else secrets.token_hex(8)
+        id = scope["id"] = given if _ID.fullmatch(given) else secrets.token_hex(8)
         start, status, size, is_begun = time.perf_counter(), 500, 0, False
 
         async def limited() -> Message:

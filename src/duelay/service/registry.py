@@ -10,11 +10,12 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from duelay.errors import UnknownExperimentError
+from duelay.errors import InvalidValueError, UnknownExperimentError
 from duelay.live import Experiment
 from duelay.live.storage.store import Store
 from duelay.live.writes.group_commit import Batch, Request
 from duelay.live.writes.writer import Writer
+from duelay.service.errors import RefusedError
 
 R = TypeVar("R")
 _MAX_DUELS = 100_000  # ids of duels whose experiment is known without asking the store
@@ -83,7 +84,7 @@ class ExperimentRegistry:
     async def open(self, name: str) -> tuple[Experiment, WriteQueue]:
         """Return an experiment, and the queue of what is written to it."""
         if name not in self._open:
-            experiment = await self.call(lambda: Experiment.open(self.store, name, **self._opened))
+            experiment = await self.call(self._read, name)
             # Another request may have opened it meanwhile.
             queue = WriteQueue(experiment.writer, lambda: self._reopen(name, experiment))
             self._open.setdefault(name, (experiment, queue))
@@ -94,6 +95,12 @@ class ExperimentRegistry:
         if name in self._open and self._open[name][0] is deleted:
             self.forget(name)
         return (await self.open(name))[1]
+
+    def _read(self, name: str) -> Experiment:
+        try:
+            return Experiment.open(self.store, name, **self._opened)
+        except InvalidValueError as error:  # its policy may be in a module that is not imported
+            raise RefusedError(503, f"the experiment cannot be opened: {error}") from error
 
     def forget(self, name: str) -> None:
         """Forget an experiment that is deleted."""

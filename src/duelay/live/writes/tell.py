@@ -49,12 +49,12 @@ def record_answers(
             continue
         try:
             first_won = _outcome(state, row, tell.winner)
-        except ValueError as error:
+        except InvalidValueError as error:
             tell.error = error
             continue
         if tell.at is not None and tell.at < row["asked"] - most:
             early = in_brief((row["asked"] - tell.at) / MICRO)
-            tell.error = ValueError(
+            tell.error = InvalidValueError(
                 f"at must not be before the duel was asked, got a time {early} before: it is "
                 "seconds since the epoch"
             )

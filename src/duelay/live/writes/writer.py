@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from duelay._core import checks
 from duelay._core.patience import at_least
-from duelay.errors import PausedError, StoreError, UnknownExperimentError
+from duelay.errors import DuelayError, PausedError, StoreError, UnknownExperimentError
 from duelay.live.clock import ExperimentClock, wall
 from duelay.live.events import note_winner
 from duelay.live.selection import PairSelector
@@ -164,7 +164,7 @@ class Writer(Committer):
     ) -> None:
         try:
             act.result = act.do(connection, state, moment)
-        except (ValueError, LookupError) as error:  # raised before anything is written
+        except DuelayError as error:  # raised before anything is written
             act.error = error
 
     def _ask(
