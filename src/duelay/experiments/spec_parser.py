@@ -77,10 +77,6 @@ def built_in(name: str, *, checked: bool = True) -> Specification:
         ``"paper"``, or a study such as ``"mean-delay"``.
     checked : bool
         False leaves out the claims of the paper.
-
-    Returns
-    -------
-    The specification.
     """
     folder = resources.files(__package__)
     if name != "paper":
@@ -99,10 +95,6 @@ def read(path: str | Path) -> Specification:
     path : str or Path
         The path of the file, or a name that `built_in` knows. CSV files and modules that the file
         names are looked for in its folder.
-
-    Returns
-    -------
-    The specification.
 
     Raises
     ------
@@ -136,10 +128,6 @@ def parse(source: str, file: str, folder: Path) -> Specification:
         The name of its file, for messages.
     folder : Path
         The folder in which CSV files and modules are looked for.
-
-    Returns
-    -------
-    The specification.
 
     Raises
     ------

@@ -53,10 +53,6 @@ def regret_figure(
         A label for each result; None takes the policies.
     band : str
         ``"sd"`` for one standard deviation, ``"mean"`` for a 95 % interval of the mean.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     figure_class = check()
     if not results:
@@ -171,11 +167,6 @@ def draw_result(axes: Axes | None, result: Result, band: str = "sd") -> Axes:
         The result of a simulation.
     band : str
         The kind of band; see `regret_figure`.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
     """
     axes = new_axes(6.0, 3.8) if axes is None else axes
     draw_regret(axes, [result], band=band)
@@ -193,11 +184,6 @@ def draw_problem(axes: Axes | None, problem: Problem) -> Axes:
         The axes to draw on; None makes a figure.
     problem : Problem
         The preferences.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
     """
     winner = problem.winner if problem.has_winner else None
     axes = draw_matrix(axes, problem.matrix, problem.arms, winner)

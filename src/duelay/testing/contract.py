@@ -55,11 +55,6 @@ def live_duels(
         The seed, and which of its runs to play.
     setting : Setting
         How the run is played, as in `duelay.simulate`.
-
-    Returns
-    -------
-    list of tuple of int
-        The arms of each duel, `first` and `second`.
     """
     job = Job(problem, policy, delay, horizon, np.array([horizon]), setting, seed)
     return _one_by_one(PlayerRun(job, run), horizon)
@@ -92,11 +87,6 @@ def compiled_duels(
         The number of the run, from 0.
     setting : Setting
         How answers arrive.
-
-    Returns
-    -------
-    list of tuple of int
-        The first arm and the second of each duel.
     """
     job = Job(problem, policy, delay, horizon, np.array([horizon]), setting, seed)
     return _one_by_one(CompiledRun(job, run), horizon)
