@@ -18,6 +18,7 @@ from duelay._core.files import write_whole
 from duelay._version import __version__
 from duelay.inference.leader import beaten
 from duelay.show.html_report import page
+from duelay.show.text_table import markdown as _lay
 
 if TYPE_CHECKING:
     from duelay.estimates.result import Estimate
@@ -306,11 +307,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return "" if not math.isfinite(value) else f"{value:.3f}".rstrip("0").rstrip(".")
     return f"{value:,}" if isinstance(value, int) else in_markdown(str(value))
-
-
-def _lay(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _write_table(content: Table, path: Path) -> list[Path]:

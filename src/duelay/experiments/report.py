@@ -18,6 +18,7 @@ from duelay.experiments.spec import Grid
 from duelay.experiments.statistics import late_share
 from duelay.policies import MRRDBDelay, RUCBDelay
 from duelay.show.html_report import page
+from duelay.show.text_table import markdown as _table
 from duelay.simulation import Result
 from duelay.simulation.result import longest, until_declared
 
@@ -231,8 +232,3 @@ def _number(value: float) -> str:
     if math.isinf(value):
         return "infinite"
     return f"{value:,.0f}" if abs(value) < 1e6 else f"{value:.1e}"
-
-
-def _table(columns: list[str], rows: list[list[str]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

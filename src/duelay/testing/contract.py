@@ -164,15 +164,15 @@ class PolicyContract:
             for duel in duels:
                 player.tell(duel)
 
-    def _play(self, player: Any, n: int, late: int = 7, turned: bool = False) -> list[Any]:
-        """Ask n duels; the smaller arm wins, and conversions are told every `late` asks."""
+    def _play(self, player: Any, n: int, turned: bool = False) -> list[Any]:
+        """Ask n duels; the smaller arm wins, and conversions are told every seven asks."""
         duels, waiting = [], []
         for _ in range(n):
             duel = player.ask()
             duels.append(duel)
             if duel.first < duel.second:
                 waiting.append(duel)
-            if len(duels) % late == 0:
+            if len(duels) % 7 == 0:
                 self._tell(player, waiting[::-1] if turned else waiting)
                 waiting = []
         return duels
