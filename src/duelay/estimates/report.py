@@ -65,13 +65,11 @@ def tables(estimate: Estimate) -> dict[str, Table]:
         found["delays"] = _delays(estimate)
         if estimate.delays.fits:
             found["laws"] = _laws(estimate)
+    fields = {"test": "name", "is_alarm": "is_alarm", "p": "p_value",
+              "statistic": "statistic", "n": "n", "sentence": "sentence"}  # fmt: skip
     found["assumptions"] = {
-        "test": [f.name for f in estimate.findings],
-        "is_alarm": [f.is_alarm for f in estimate.findings],
-        "p": [f.p_value for f in estimate.findings],
-        "statistic": [f.statistic for f in estimate.findings],
-        "n": [f.n for f in estimate.findings],
-        "sentence": [f.sentence for f in estimate.findings],
+        column: [getattr(finding, field) for finding in estimate.findings]
+        for column, field in fields.items()
     }
     return found
 

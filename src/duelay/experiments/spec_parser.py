@@ -47,14 +47,7 @@ _SHARED: dict[str, Any] = {
     "seed": 0,
     "checkpoints": 100,
     "block": 10,
-    "target": "condorcet",
-    "feedback": "conversions",
-    "corrects_position": False,
-    "stale": 0,
-    "batch": 1,
-    "stop": None,
-    "traffic": None,
-    "by_clock": True,
+    **{name: getattr(Setting, name) for name in ABOUT},
 }
 _TOP = ("name", "title", "import", "claims", "band", "sweep", "grid", *_SHARED)
 _GRID = ("name", "title", *_SHARED)
