@@ -132,13 +132,13 @@ def _count_wrongly(name):
 
 
 def _forget_evidence(eprocess, news, moment, right=compaction.add_evidence):
-    return right(eprocess, news[1:], moment)
+    return right(eprocess, [], moment)
 
 
 MISTAKES = [
     *((_count_wrongly(name), f"{name} of 'a' over 'b' is") for name in COUNTS),
     (_count_wrongly("given"), "given of 'a' over 'b' is"),
-    ((compaction, "add_evidence", _forget_evidence), "lead of 'a' over 'b' is"),
+    ((compaction, "add_evidence", _forget_evidence), "n of 'a' over 'b' is"),
     ((compaction, "fill_silent", lambda eprocess, odds: None), "evidence at gap 0.01 of"),
     ((DelayHistogram, "bucket", lambda self, row: 0), "answered in age bucket 0 is"),
     ((DelayHistogram, "add", lambda self, row: None), "asked in age bucket 0 is"),
