@@ -53,11 +53,8 @@ _TOP = ("name", "title", "import", "claims", "band", "sweep", "grid", *_SHARED)
 _GRID = ("name", "title", *_SHARED)
 _CLAIMS = ("none", "paper")
 _SWEEPS = ("delays", "problems", "grids")
-BUILT_IN = (
-    "paper", "ablation", "arms", "batches", "by-pair", "datasets", "decide", "decide-arms",
-    "decide-delays", "decide-traffic", "gap", "mean-delay", "misspecified", "never", "position",
-    "position-votes", "stale", "tails", "traffic", "votes", "window", "winners",
-)  # fmt: skip
+_STUDIES = (path.name for path in (resources.files(__package__) / "studies").iterdir())
+BUILT_IN = ("paper", *sorted(name[:-5] for name in _STUDIES if name.endswith(".toml")))
 
 
 @accept_old_names(is_checked="checked")
