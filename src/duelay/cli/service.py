@@ -97,7 +97,7 @@ def key_command() -> None:
     "--experiment", "experiments", multiple=True,
     help="An experiment that the key is for; may be given several times.  [default: all]",
 )  # fmt: skip
-def create_key_command(
+def create_key(
     store: str, name: str, scopes: tuple[str, ...], experiments: tuple[str, ...]
 ) -> None:
     """Make a key, and print it: it is shown this once."""
@@ -107,7 +107,7 @@ def create_key_command(
 
 @key_command.command("list", cls=StoreCommand)
 @store_argument
-def list_keys_command(store: str) -> None:
+def list_keys(store: str) -> None:
     """List the keys of a store, without their secrets."""
     rows = [
         [key.id, key.name, ", ".join(key.scopes),
@@ -125,7 +125,7 @@ def list_keys_command(store: str) -> None:
 @key_command.command("revoke", cls=StoreCommand)
 @store_argument
 @click.argument("id", metavar="ID")
-def revoke_key_command(store: str, id: str) -> None:
+def revoke_key(store: str, id: str) -> None:
     """Let a key be good for nothing; servers know it after two seconds."""
     find_service().keys.revoke_key(store, id)
     click.echo("revoked")
