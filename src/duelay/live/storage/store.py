@@ -346,13 +346,15 @@ def is_temporary(error: SQLAlchemyError) -> bool:
     """Whether the same call may succeed in a while: the database is busy, away or starting."""
     if not isinstance(error, DBAPIError):
         return False
+    if error.connection_invalidated:
+        return True
     if isinstance(error.orig, sqlite3.Error):
         return is_busy(error)
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
         return state in _TEMPORARY or state[:2] in _TEMPORARY_CLASSES
-    is_lost = error.connection_invalidated or error.statement is None  # None: it was not there
-    return is_lost and type(error.orig).__name__ == "OperationalError"
+    is_connecting = error.statement is None
+    return is_connecting and type(error.orig).__name__ == "OperationalError"
 
 
 def _check_url(url: Any) -> URL:
