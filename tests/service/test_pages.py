@@ -476,6 +476,30 @@ def test_what_is_wrong_with_a_new_one_is_said_and_what_was_typed_is_kept(
     assert Experiment.names(made) == ("buttons",)
 
 
+def test_all_that_is_wrong_with_a_new_one_is_said_at_once(browser):
+    given = {"name": "a/b", "arms": "same\nsame", "window": "soon", "goal": "fun"}
+    text = browser.post("/new", **given).text
+    said = text[text.index('id="problem"') :].partition("</p>")[0]
+    assert said.count("<br>") == 3
+    for name in given:
+        assert name in said
+
+
+def test_where_people_look_they_get_a_page_whatever_is_wrong(browser):
+    assert sent_to(browser.get("/new")).startswith("/")
+    token = browser.token()
+    for answered, status in (
+        (browser.post("/new", token=token, name="x" * 1_100_000), 413),
+        (browser.post("/new", token="", name="x"), 403),
+        (browser.client.post("/new", json={}, headers={"Accept": "text/html"}), 422),
+        (browser.client.put("/new", headers={"Accept": "text/html"}), 405),
+        (browser.client.post("/", headers={"Accept": "text/html"}), 405),
+    ):
+        assert answered.status_code == status
+        assert answered.headers["content-type"].startswith("text/html"), status
+    assert list(browser.client.put("/new").json()) == ["error"]  # a program
+
+
 def test_an_experiment_is_paused_resumed_and_its_arms_come_and_go(browser, made):
     def do(**fields):
         assert sent_to(browser.post("/e/buttons/do", **fields)) == "/e/buttons"

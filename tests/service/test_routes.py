@@ -53,6 +53,7 @@ def test_an_experiment_is_made_listed_read_and_deleted(client):
     gone = client.delete("/experiments/two models")
     assert (gone.status_code, gone.content) == (204, b"")
     assert is_refused(client.get("/experiments/two models"), 404, "there is no such experiment")
+    assert is_refused(client.get("/experiments/butons"), 404, "mean buttons.*there are: buttons")
     assert is_refused(client.delete("/experiments/two models"), 404, "there is no such")
     assert Experiment.names(store_of(client)) == ("buttons",)
 
@@ -166,7 +167,8 @@ def test_it_is_paused_and_resumed_and_answers_are_heard_meanwhile(client):
         "paused"
     )
     assert is_refused(ask(client), 409, "'buttons' is paused")
-    assert is_refused(ask(client, count=3), 409, "'buttons' is paused")
+    assert is_refused(ask(client, count=3), 409, "'buttons' is paused.*PATCH")
+    assert "resume()" not in ask(client).text
     assert client.put(f"/duels/{duel['id']}/conversion").json()["status"] == "counted"
     assert client.patch("/experiments/buttons", json={"status": "running"}).status_code == 200
     assert ask(client).status_code == 200

@@ -410,7 +410,7 @@ class Experiment:
         id = duel.id if isinstance(duel, LiveDuel) else duel
         if not isinstance(id, str) or not id.isascii() or not 0 < len(id) <= 40 or "\0" in id:
             shown = duel if len(repr(duel)) < 100 else f"{repr(duel)[:100]}..."
-            raise InvalidValueError(f"duel must be what ask() returned, or its id, got {shown!r}")
+            raise InvalidValueError(f"duel must be one that was asked, or its id, got {shown!r}")
         moment = None
         if at is not None:
             seconds, now = timestamps.seconds("at", at), self._writer.clock.latest()

@@ -82,7 +82,7 @@ def make_app(
         **_telemetry(),
     )
     app.state.context = context
-    app.add_middleware(RequestMiddleware, metrics=context.metrics)
+    app.add_middleware(RequestMiddleware, metrics=context.metrics, to_people=to_people)
     errors.install(app, to_people)
     app.include_router(ROUTES)
     app.router.routes[:0] = shortcuts()

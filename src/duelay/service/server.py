@@ -73,6 +73,8 @@ def serve(
         If an argument cannot be used.
     StoreError
         If the store cannot be opened.
+    OSError
+        If another program listens at the port.
     """
     store = open_store(store)
     store.need(makes=True)
@@ -80,6 +82,7 @@ def serve(
     if checks.whole("port", port) > 65535:
         raise InvalidValueError(f"port must be at most 65535, got {port}")
     check_host(store, host)
+    _check_port(host, port)
     os.environ[_STORE] = store.url.render_as_string(hide_password=False)
     os.environ[_QUIET] = log_level
     os.environ[_MODULES] = ",".join(modules)
@@ -108,6 +111,21 @@ def serve(
             timeout_graceful_shutdown=_SHUTDOWN,
             **_worker_answers(),
         )
+
+
+def _check_port(host: str, port: int) -> None:
+    """Raise an error if the server could not listen."""
+    kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(kind, socket.SOCK_STREAM) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((host, port))
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else str(error)
+            raise OSError(
+                f"the service cannot listen at {host}, port {port}: {why}. Stop what listens "
+                "there, or take another port with --port"
+            ) from None
 
 
 def _worker_answers() -> dict[str, Any]:

@@ -21,7 +21,9 @@ from starlette.routing import Route
 
 from duelay.errors import InvalidValueError, UnknownExperimentError
 from duelay.live import Experiment
+from duelay.live.validation import check_length, check_name
 from duelay.page import build, duel_log, render, view_models
+from duelay.problems import check_arms
 from duelay.service import admin, models
 from duelay.service.auth import safe_next
 from duelay.service.errors import RefusedError, cut, in_words, refusal_of
@@ -84,6 +86,12 @@ async def listing(browser: BrowserRequest) -> Response:
     return await browser.show(lambda: write(listed, browser.viewer(), shown=shown))
 
 
+@_page("/new")
+async def new_form(browser: BrowserRequest) -> Response:
+    """Lead to the form, which is on the list."""
+    return browser.go(f"{browser.base}/#new")
+
+
 @_page("/new", "POST")
 async def new(browser: BrowserRequest) -> Response:
     """Make an experiment; if it cannot be, what was typed is still there."""
@@ -97,6 +105,8 @@ async def new(browser: BrowserRequest) -> Response:
         await admin.make(browser.context, browser.key, body)
     except (ValidationError, RefusedError, InvalidValueError) as error:
         status, words = _wrong(error)
+        if status == 422:
+            words = "\n".join(_all_wrong(given)) or words
         listed, shown = await _listed(browser)
         return await browser.show(
             lambda: render.list_page(listed, browser.viewer(), words, said, shown), status
@@ -414,6 +424,27 @@ def _wrong(error: Exception) -> tuple[int, str]:
     refusal = refusal_of(error)
     assert refusal is not None
     return refusal.status, refusal.sentence
+
+
+def _all_wrong(given: dict[str, Any]) -> list[str]:
+    """Return everything that is wrong with the form of a new experiment, field by field."""
+    found: dict[Any, str] = {}
+    try:
+        models.NewExperiment(**given)
+    except ValidationError as error:
+        for each in error.errors(include_url=False):
+            found.setdefault(each["loc"][0], _typed([each]))
+    for name, check in (
+        ("name", lambda: check_name(given.get("name", ""))),
+        ("arms", lambda: check_arms(given["arms"])),
+        ("window", lambda: given["window"] and check_length("window", given["window"])),
+    ):
+        if name not in found:
+            try:
+                check()
+            except InvalidValueError as error:
+                found[name] = str(error)
+    return list(found.values())
 
 
 def _typed(errors: Any) -> str:
