@@ -163,7 +163,7 @@ def _as_shown(history: History, order: str | None) -> History:
 def _guarantee(history: History, order: str | None, seems: bool) -> Guarantee:
     by_clock = history.at is not None
     eprocess = start_eprocess(0.05, None, history.n_arms, by_clock=by_clock)
-    past = Past(history.n, order, history.chosen_by, True)
+    past = Past(history.n, order, history.chosen_by)
     found = find_guarantee(eprocess, history.feedback, order, past)
     if not seems:
         return found

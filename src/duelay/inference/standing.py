@@ -16,7 +16,7 @@ from duelay.delays import Delay
 from duelay.errors import InvalidValueError
 from duelay.inference.alarms import find_alarms, in_words
 from duelay.inference.borda_scores import Scores
-from duelay.inference.evidence import Evidence, evidence_of, replay
+from duelay.inference.evidence import Evidence, evidence_of
 from duelay.inference.guarantee import NONE, Guarantee
 from duelay.inference.leader import beaten
 from duelay.inference.posterior import DuelsLeft, Posterior, opinions
@@ -88,6 +88,7 @@ class Standing:
     counted: NDArray[np.float64] | None = None  # (K, K): N~^2 / N, answers that tell as much
     one_look: tuple[Any, Any] | None = None  # Hoeffding's intervals, for this look alone
     eprocess: EProcess | None = None  # of a policy that decides: what it has bet so far
+    replayed: EProcess | None = None  # of any other: what Decide would have bet on its duels
     history: History | None = None  # every duel so far; None with counts
     law: Delay | None = None  # the one that is told, where the guarantee rests on it
 
@@ -100,13 +101,12 @@ class Standing:
     def evidence(self) -> Evidence | None:
         """The evidence for each arm, now and over time; None if there is no guarantee.
 
-        A policy that decides keeps it. For any other policy the history is replayed.
+        A policy that decides keeps it. For any other policy the history was replayed.
         """
         if not self.guarantee.has_evidence or self.scores is not None or self.history is None:
             return None
-        if self.eprocess is not None:
-            return evidence_of(self.eprocess)
-        return replay(self.history, self.error, self.joined, self.present)
+        bets = self.eprocess if self.eprocess is not None else self.replayed
+        return None if bets is None else evidence_of(bets)
 
     @property
     def winner(self) -> int | None:
