@@ -182,7 +182,9 @@ def test_the_evidence_ends_with_that_of_now_and_has_the_line_of_a_declaration(bu
     view, evidence = fresh(busy), busy.standing().evidence
     for number, arm in enumerate(ARMS):
         assert line_of(view.evidence, arm)[-1] == pytest.approx(math.exp(evidence.arm[number]))
-    assert line_of(view.evidence, "declared") == pytest.approx([4 / ERROR] * len(view.evidence.x))
+    assert line_of(view.evidence, "declared") == pytest.approx(
+        [4 / (0.9 * ERROR)] * len(view.evidence.x)
+    )
     assert view.evidence.x[-1] == view.now and len(view.evidence.x) <= 130
 
 

@@ -74,10 +74,7 @@ def leader_of(
     """Return the active arm that leads, as the policy sees it; with bets, a declared winner."""
     if isinstance(ledger.assumed, EProcess):
         eprocess = ledger.assumed
-        is_rejected = ~eprocess.present | (
-            eprocess.winner_exists & (eprocess.against >= eprocess.level)
-        )
-        doubts = np.where(is_rejected, np.inf, eprocess.doubts)
+        doubts = np.where(eprocess.present, eprocess.doubts, np.inf)
         if eprocess.winner[0] != NOBODY:
             return int(eprocess.winner[0])
         return int(np.lexsort((-eprocess.lead.sum(axis=1), doubts))[0])  # ties: who has won more

@@ -6,18 +6,23 @@ changed.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from duelay.ledger.evidence.eprocess import EProcess
-from duelay.ledger.evidence.stopping import NOBODY, touch
+from duelay.ledger.evidence.stopping import (
+    FOR_EVIDENCE,
+    NOBODY,
+    log_threshold,
+    log_threshold_over_present,
+    touch,
+)
 from duelay.ledger.ledger import Ledger
 
 _PAIR, _ARM = (0, 1), (0,)
 _AXES_BY_ARM = {  # the axes of each array that have one entry per arm
-    "joined": _ARM, "present": _ARM, "against": _ARM, "doubts": _ARM, "path": (1,), "wealth": _PAIR,
+    "joined": _ARM, "present": _ARM, "doubts": _ARM, "path": (1,), "wealth": _PAIR,
     "log_evidence": _PAIR, "best": _PAIR, "wins": _PAIR, "seen": _PAIR, "lead": _PAIR, "n": _PAIR,
     "doubt": _PAIR, "n_open": _PAIR, "is_touched": _PAIR,
 }  # fmt: skip
@@ -66,9 +71,13 @@ def reopen(eprocess: EProcess, error: float) -> EProcess:
     k, first = len(eprocess.joined), int((eprocess.joined == 0).sum())
     eprocess.winner[0] = NOBODY
     eprocess.n_touched[0] = 0
-    eprocess.is_touched[:] = False
+    eprocess.is_touched[:] = 0
     for i in range(k):
         for j in range(i):
-            touch(eprocess, i, j)
-    level = math.log((first + 1) / error)
-    return eprocess._replace(winner_exists=False, level=level, has_changed=True)
+            touch(eprocess, i, j, FOR_EVIDENCE)
+    return eprocess._replace(
+        winner_exists=False,
+        has_changed=True,
+        level=log_threshold(first, error, may_join=True),
+        level_over_present=log_threshold_over_present(first, error),
+    )
