@@ -7,15 +7,10 @@ import pytest
 
 from duelay.ledger import age_to, clock_to, for_votes, hear, hear_vote, open_ledger, record
 from duelay.ledger.evidence.batch import (
-    AFTERWARDS,
-    ANSWERED,
-    MATURED,
-    SILENT,
     book_rows,
     count_news,
     doubt_anew,
     look_now,
-    settle,
     stake_now,
     touch_all,
     wait,
@@ -30,16 +25,6 @@ SAME = (
     "lead", "n", "doubt", "doubts", "n_open", "n_touched", "is_touched", "matured", "answered",
     "n_heard", "delays", "winner", "declared", "looked", "path", "path_tick", "path_size", "stride",
 )  # fmt: skip
-
-
-def tell(eprocess, news):
-    """Settle rows of kind, first, second, first_won and delay; return the odds, nan for none."""
-    columns = [np.array(column) for column in zip(*news, strict=True)] or [np.zeros(0)] * 5
-    kind, first, second, won, delay = columns
-    odds = np.full(len(news), np.nan)
-    whole = (first.astype(np.int64), second.astype(np.int64))
-    settle(eprocess, kind.astype(np.int8), *whole, won.astype(float), delay.astype(float), odds)
-    return odds
 
 
 def column(values, dtype=np.float64):
@@ -92,6 +77,7 @@ def test_the_same_news_makes_the_same_evidence_wherever_duels_are_kept(is_vote):
             other, *(column([row[name] for row in due], np.int64) for name in ("first", "second")),
             column([row["answered"] for row in due], np.bool_),
             *(column([row[name] for row in due]) for name in ("won", "stake")),
+            np.full(len(due), np.nan),
         )  # fmt: skip
         kinds |= {"no bet" if row["stake"] == NO_STAKE else "bet" for row in due}
         look_now(other, t)
@@ -111,26 +97,29 @@ def test_the_same_news_makes_the_same_evidence_wherever_duels_are_kept(is_vote):
     assert patience(mine) < window and mine.path_size[0] > 100 and mine.wins.any()
 
 
-def test_several_rows_are_settled_one_after_the_other():
-    rng, n_arms = np.random.default_rng(2), 3
-    for is_vote in (False, True):
-        one, each = (
-            start_eprocess(0.05, 60.0, n_arms, by_clock=True)._replace(is_vote=is_vote)
-            for _ in range(2)
-        )
-        kinds = rng.choice([ANSWERED, SILENT, MATURED, AFTERWARDS], size=80)
-        news = []
-        for kind in kinds:
-            i, j = rng.choice(n_arms, size=2, replace=False)
-            news.append((kind, i, j, float(rng.choice([0.0, 0.5, 1.0])), rng.exponential()))
-        odds = np.concatenate([tell(each, [row]) for row in news])
-        np.testing.assert_array_equal(tell(one, news), odds)
-        np.testing.assert_array_equal(np.isnan(odds), kinds == MATURED)
-        for name in SAME:
-            np.testing.assert_array_equal(getattr(one, name), getattr(each, name), name)
-        assert one.matured[0] == np.isin(kinds, (SILENT, MATURED)).sum()
-        assert one.answered[0] == (kinds == MATURED).sum()
-        assert one.n_heard[0] == (kinds == ANSWERED).sum()
+@pytest.mark.parametrize("is_vote", [False, True])
+def test_several_rows_are_booked_one_after_the_other(is_vote):
+    rng, n, n_arms = np.random.default_rng(2), 80, 3
+    one, each, again = (
+        start_eprocess(0.05, 60.0, n_arms, by_clock=True)._replace(is_vote=is_vote)
+        for _ in range(3)
+    )
+    pairs = np.array([rng.choice(n_arms, size=2, replace=False) for _ in range(n)]).T
+    answered, won = rng.random(n) < 0.5, rng.choice([0.0, 0.5, 1.0], n)
+    rows = [*pairs, answered, won, rng.choice([NO_STAKE, 0.2, 0.6], n)]
+    together, alone = np.full(n, np.nan), np.full(n, np.nan)
+    book_rows(one, *rows, together)
+    for row in range(n):
+        book_rows(each, *(values[row : row + 1] for values in rows), alone[row : row + 1])
+    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_array_equal(np.isnan(together), answered)
+    again.kappa[0], again.refit[0] = 0.123, n + 1  # the weights that are known are taken
+    book_rows(again, *rows, together)
+    for name in SAME:
+        np.testing.assert_array_equal(getattr(one, name), getattr(each, name), name)
+        if name not in ("kappa", "refit"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(again, name), name)
+    assert one.matured[0] == n and one.answered[0] == answered.sum()
 
 
 def test_news_of_pairs_is_noted_once_and_self_duels_have_none():

@@ -30,7 +30,9 @@ from duelay.cli.simulate import simulate_command
 from duelay.cli.stores import (
     backup_command,
     export_command,
+    hold_command,
     migrate_command,
+    release_command,
     report_command,
     standing_command,
     upkeep_command,
@@ -94,6 +96,8 @@ for command in (
     migrate_command,
     backup_command,
     upkeep_command,
+    hold_command,
+    release_command,
     warm_up_command,
 ):
     main.add_command(command)

@@ -61,7 +61,7 @@ class Guarantee(NamedTuple):
 
 NONE = Guarantee("none", "nobody says how the duels were chosen", has_evidence=False)
 _TOLD = Guarantee("proved", "the delay law being as it was told", has_evidence=False)
-_BY_COIN = "the coin, and answers whose time does not depend on who won"
+_BY_COIN = "the coin; whether an answer counts must not depend on who won"
 _IN_TURNS = Guarantee(
     "measured",
     f"measured, not proved ({MEASURED}): with turns instead of a coin, the next order is known",

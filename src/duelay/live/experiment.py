@@ -98,6 +98,7 @@ class Experiment:
         self_duels: bool = False,
         share: float = 0.0,
         forget_after: Any = None,
+        lag: Any = None,
         **opened: Any,
     ) -> Experiment:
         """Make an experiment, and the store where there is none yet.
@@ -130,6 +131,9 @@ class Experiment:
             The share of asks that still get a duel once a winner is declared.
         forget_after : Duration, timedelta or str, optional
             The age from which the rows of closed duels are folded into the counters.
+        lag : Duration, timedelta or str, optional
+            How long after an answer came it may be told, such as ``"1d"`` for answers that come as
+            a file every night. Each duel enters the evidence so much later.
         opened : object
             The keywords of `open`.
         """
@@ -149,6 +153,7 @@ class Experiment:
             length = None if length is None else check_length("window", length)
         forget = None if forget_after is None else check_length("forget_after", forget_after)
         check_forgetting(forget, length)
+        late = None if lag is None else check_length("lag", lag)
         row = {
             "name": name,
             "goal": goal,
@@ -159,6 +164,7 @@ class Experiment:
             "self_duels": self_duels,
             "share": checks.number("share", share, least=0, most=1),
             "forget_after": None if forget is None else round(float(forget) * MICRO),
+            "lag": 0 if late is None else round(float(late) * MICRO),
             "status": "running",
             "stride": 1,
         }
@@ -329,7 +335,7 @@ class Experiment:
             it out for conversions.
         at : float or datetime, optional
             The time at which the answer came, if that was before now: seconds since the epoch or an
-            aware datetime.
+            aware datetime. The age at this time decides whether the answer counts as evidence.
 
         Returns
         -------
@@ -348,9 +354,8 @@ class Experiment:
     def tell_all(self, answers: Iterable[Any]) -> list[str]:
         """Record several answers as the news of one moment.
 
-        Use it for answers that come as a file, once a night. A part of a file can favour one arm,
-        for example if the file is sorted by winner, so no winner is declared until all answers are
-        recorded.
+        Use it for answers that come as a file, once a night: it is one transaction. No duel enters
+        the evidence and no winner is declared until all answers are recorded.
 
         Parameters
         ----------
@@ -480,6 +485,12 @@ class Experiment:
         with self.reading() as (_, head):
             return str(head["status"])
 
+    @property
+    def booking(self) -> str:
+        """``"running"`` or ``"held"``."""
+        with self.reading() as (_, head):
+            return "running" if head["held"] is None else "held"
+
     # For the page, the service and other programs that read tables of the store or group requests.
 
     @property
@@ -550,7 +561,7 @@ class Experiment:
         self._writer.submit(Batch(requests))
 
     def settle(self) -> None:
-        """Settle duels that are due, and evaluate the evidence."""
+        """Book and close duels that are due, and evaluate the evidence."""
         self.submit(Settle())
 
     # Changing.
@@ -569,6 +580,30 @@ class Experiment:
                 kind = "paused" if status == "paused" else "resumed"
                 note(connection, state.settings.id, kind, "", f"it was {kind}", moment)
             state.head["status"] = status
+
+        self.submit(Operation(do))
+
+    def hold_booking(self) -> None:
+        """Enter no duels into the evidence until `release_booking` is called.
+
+        Use it when answers cannot be told for a while: hold, tell what has waited in any order, and
+        release. Until then an answer without a time of its own counts as if it had come when the
+        hold began. Do not decide by who is ahead when to hold or to release.
+        """
+        self._set_booking("held")
+
+    def release_booking(self) -> None:
+        """Go on entering duels into the evidence."""
+        self._set_booking("running")
+
+    def _set_booking(self, booking: str) -> None:
+        is_held = booking == "held"
+
+        def do(connection: Connection, state: ExperimentState, moment: int) -> None:
+            if (state.head["held"] is not None) != is_held:
+                kind = "held" if is_held else "released"
+                note(connection, state.settings.id, kind, "", f"its booking was {kind}", moment)
+                state.head["held"] = moment if is_held else None
 
         self.submit(Operation(do))
 

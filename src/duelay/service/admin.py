@@ -31,12 +31,15 @@ async def make(context: ServiceContext, key: Key, body: models.NewExperiment) ->
 async def change(
     context: ServiceContext, experiment: Experiment, body: models.ExperimentChange
 ) -> None:
-    """Pause, resume, let arms come or go; if a part cannot be done, nothing is changed."""
+    """Make the changes; if a part cannot be done, nothing is changed."""
 
     def do() -> None:
         _check_arms(experiment.standing(), body)
         if body.status is not None:
             (experiment.pause if body.status == "paused" else experiment.resume)()
+        if body.booking is not None:
+            hold, release = experiment.hold_booking, experiment.release_booking
+            (hold if body.booking == "held" else release)()
         for arm in body.add_arms:
             experiment.add_arm(arm)
         for arm in body.retire_arms:

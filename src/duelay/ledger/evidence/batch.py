@@ -14,12 +14,11 @@ An answer goes to `count_news` when it is told. In the order of asking, `book_ro
 whose age has reached `wait`; a duel without a stake waits as long as `wait` returns now. What it
 says of a duel is in the row: whether it was answered by age `wait`, and how. An answer after that
 age is late for the evidence, also where the duel is not booked yet.
-
-`settle` is of stores that bet on each answer when it is told.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -40,9 +39,6 @@ from duelay.ledger.evidence.booking import (
 )
 from duelay.ledger.evidence.silence import MIN_CONVERSIONS, patience
 from duelay.ledger.evidence.stopping import FOR_EVIDENCE, doubt, look, touch
-
-# A duel is answered; it is silent at age W; it was answered, and reaches age W; a vote after W.
-ANSWERED, SILENT, MATURED, AFTERWARDS = 1, 2, 3, 4
 
 
 @border_of(lambda eprocess, first, *rest: first.size)
@@ -68,14 +64,20 @@ def count_news(
 @entry
 def book_rows(
     eprocess: Any, first: Integers, second: Integers, is_answered: NDArray[np.bool_],
-    first_won: Floats, stake: Floats,
+    first_won: Floats, stake: Floats, odds: Floats,
 ) -> None:  # fmt: skip
-    """Book duels of two arms in the order of asking: answered by their age W_s, or silent."""
+    """Book duels of two arms in the order of asking: answered by their age W_s, or silent.
+
+    `odds` are what each silence weighs in the choice of pairs. Where they are nan, the weight of
+    now is taken, and written down.
+    """
     for row in range(first.size):
         i, j = first[row], second[row]
         if not is_answered[row]:
             leave_open(eprocess.n_open, i, j, -1)
-            count_silence(eprocess, i, j, eprocess.kappa[0])
+            if math.isnan(odds[row]):
+                odds[row] = 0.0 if eprocess.is_vote else eprocess.kappa[0]
+            count_silence(eprocess, i, j, odds[row])
             book_silence(eprocess, i, j, stake[row])
         elif stake[row] != NO_STAKE:
             book_answer(eprocess, i, j, first_won[row])
@@ -88,40 +90,6 @@ def stake_now(eprocess: Any) -> tuple[float, float]:
     """Return W_s and kappa_s of a duel that is asked now."""
     has_wait = eprocess.n_heard[0] >= MIN_CONVERSIONS or eprocess.first_wait > 0.0
     return float(patience(eprocess)), float(eprocess.kappa[0]) if has_wait else NO_STAKE
-
-
-@border_of(lambda eprocess, kind, *rest: kind.size)
-@entry
-def settle(
-    eprocess: Any,
-    kind: NDArray[np.int8],
-    first: Integers,
-    second: Integers,
-    first_won: Floats,
-    delay: Floats,
-    odds: Floats,
-) -> None:
-    """Settle duels one after the other; write the odds of each: 1, or kappa for a silence."""
-    for row in range(kind.size):
-        i, j = first[row], second[row]
-        if kind[row] == ANSWERED:
-            odds[row] = 1.0
-            hear_delay(eprocess, delay[row])
-            leave_open(eprocess.n_open, i, j, -1)
-            count_answer(eprocess, i, j, first_won[row])
-            book_answer(eprocess, i, j, first_won[row])
-        elif kind[row] == SILENT:
-            odds[row] = 0.0 if eprocess.is_vote else eprocess.kappa[0]
-            leave_open(eprocess.n_open, i, j, -1)
-            count_silence(eprocess, i, j, odds[row])
-            book_silence(eprocess, i, j, odds[row])
-            mature(eprocess, False)
-        elif kind[row] == MATURED:
-            mature(eprocess, True)
-        else:
-            odds[row] = 1.0
-            count_answer(eprocess, i, j, first_won[row])
-            book_answer(eprocess, i, j, first_won[row])
 
 
 @border

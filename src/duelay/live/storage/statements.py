@@ -16,7 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from duelay.live.storage.schema import duels, experiments
 
 _FIXED = {"id", "name", "goal", "policy", "feedback", "window", "error", "self_duels", "share",
-          "forget_after", "created"}  # fmt: skip
+          "forget_after", "lag", "created", "earlier"}  # fmt: skip
 CHANGING = tuple(column.name for column in experiments.c if column.name not in _FIXED)
 
 HEAD = select(experiments).where(experiments.c.id == bindparam("experiment"))
@@ -26,7 +26,8 @@ WRITE_HEAD = (
     .where(experiments.c.id == bindparam("b_id"))
     .values({name: bindparam(name) for name in CHANGING})
 )
-_ASKED = ("id", "experiment", "number", "first", "second", "asked", "unit", "key", "enters")
+_ASKED = ("id", "experiment", "number", "first", "second", "asked", "unit", "key", "enters",
+          "wait", "stake")  # fmt: skip
 INSERT_DUELS = insert(duels).values({name: bindparam(name) for name in _ASKED})
 DUELS_BY_ID = select(duels).where(duels.c.id.in_(bindparam("ids", expanding=True)))
 

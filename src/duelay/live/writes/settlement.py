@@ -1,25 +1,21 @@
-"""Settle duels: by their answers, by silence at age W, and at the end of their window.
+"""Book duels when they have reached their age W_s, and close them at the end of their window.
 
-One process at a time does it, while it holds the row of the experiment. In a transaction, due duels
-are settled after the answers, so that a look at the evidence includes all news of the moment.
+One process at a time does it, while it holds the row of the experiment. Duels are booked in the
+order in which they were asked, after the answers of the transaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection
 
-from duelay.ledger.evidence.batch import (
-    AFTERWARDS,
-    ANSWERED,
-    MATURED,
-    SILENT,
-    settle,
-    wait,
-)
+from duelay._core.arrays import Booleans, Floats, Integers
+from duelay.ledger.evidence.batch import book_rows, count_news, wait
+from duelay.ledger.evidence.booking import NO_STAKE
 from duelay.ledger.evidence.eprocess import EProcess
 from duelay.live.state import ExperimentState
 from duelay.live.storage import statements
@@ -28,32 +24,44 @@ from duelay.live.storage.schema import MICRO
 
 BY_ANSWER, BY_SILENCE = 1, 2  # in the column `settled_by`
 _MAX_DUELS_PER_READ = 2000
-_NEEDED = ("id", "number", "first", "second", "asked", "enters", "told", "first_won",
-           "settled_by")  # fmt: skip
+_NEEDED = ("id", "number", "first", "second", "asked", "enters", "told", "first_won", "wait",
+           "stake", "settled_by", "odds")  # fmt: skip
 
-News = Sequence[tuple[int, dict[str, Any]]]  # what happened to duels, and their rows
+Rows = Sequence[dict[str, Any]]
 
 
 def settle_and_look(
     connection: Connection, state: ExperimentState, ages: DelayHistogram, moment: int
 ) -> None:
-    """Settle all duels that are due at a moment, and look at the evidence."""
-    _settle_silent(connection, state, moment)
+    """Book and close all duels that are due at a moment, and look at the evidence."""
+    if state.head["held"] is None:
+        _book_due(connection, state, moment)
     _close_due(connection, state, ages, moment)
     state.look_at_evidence(moment)
     state.head["settled"] = moment
 
 
-def _settle_silent(connection: Connection, state: ExperimentState, moment: int) -> None:
-    """Let duels reach age W: those that are still silent are settled by their silence."""
-    longest = wait(state.eprocess)
-    for rows in _rows_until(connection, state, "matured", moment - longest * MICRO):
-        due = [row for row in rows if row["enters"] and row["first"] != row["second"]]
-        news = [(SILENT if row["settled_by"] is None else MATURED, row) for row in due]
-        settle_duels(state, news, moment)
-        silent = [row for kind, row in news if kind == SILENT]
+def _book_due(connection: Connection, state: ExperimentState, moment: int) -> None:
+    """Book the duels that have reached age W_s, in the order in which they were asked."""
+    usual, lag = wait(state.eprocess) * MICRO, state.settings.lag
+
+    def is_due(row: dict[str, Any]) -> bool:
+        own = usual if row["stake"] is None else row["wait"]
+        return not _enters(row) or moment - row["asked"] >= own + lag
+
+    for rows in _next_rows(connection, state, "matured", is_due):
+        due = [row for row in rows if _enters(row)]
+        book_duels(state.eprocess, due)
+        for row in due:
+            state.touch(row["first"], row["second"])
+        silent = [row for row in due if row["settled_by"] == BY_SILENCE]
         if silent:
-            change_duels(connection, silent, ("settled_by", "settled", "odds"))
+            change_duels(connection, silent, ("settled_by", "odds"))
+
+
+def _enters(row: dict[str, Any]) -> bool:
+    """Whether a duel is one of two arms, and its unit had not had them before."""
+    return bool(row["enters"] and row["first"] != row["second"])
 
 
 def _close_due(
@@ -62,28 +70,31 @@ def _close_due(
     """Close the duels whose window has passed."""
     window = state.settings.window_in_micro
     if window is not None:
-        for rows in _rows_until(connection, state, "closed", moment - window - 1):
+        last = moment - window - 1
+        for rows in _next_rows(connection, state, "closed", lambda row: row["asked"] <= last):
             for row in rows:
                 ages.close(state, row)
 
 
-def _rows_until(
-    connection: Connection, state: ExperimentState, pointer: str, last: float
-) -> Iterator[Sequence[dict[str, Any]]]:
-    """Give the duels after a pointer that were asked until `last`, and move the pointer.
+def _next_rows(
+    connection: Connection,
+    state: ExperimentState,
+    pointer: str,
+    is_due: Callable[[dict[str, Any]], bool],
+) -> Iterator[Rows]:
+    """Give the duels after a pointer until the first that is not due, and move the pointer.
 
-    A pointer is a column of the experiment with the number of a duel. Later duels have later times:
-    all duels after one that is too young are too young as well.
+    A pointer is a column of the experiment with the number of a duel.
     """
     n = 1  # mostly nothing is due: reading one duel shows that
-    while last > 0:
+    while True:
         found = statements.run(
             connection,
             statements.duels_after(*_NEEDED),
             {"experiment": state.settings.id, "after": state.head[pointer], "n": n},
         )
         read = [dict(zip(_NEEDED, row, strict=True)) for row in found]
-        rows = [row for row in read if row["asked"] <= last]
+        rows = list(itertools.takewhile(is_due, read))
         if rows:
             state.head[pointer] = rows[-1]["number"]
             yield rows
@@ -92,28 +103,42 @@ def _rows_until(
         n = min(n * 50, _MAX_DUELS_PER_READ)
 
 
-def settle_duels(state: ExperimentState, news: News, moment: int) -> None:
-    """Settle duels in this order, and fill in what settled each, when, and at which odds."""
-    for (kind, row), odds in zip(news, add_evidence(state.eprocess, news, moment), strict=True):
-        if odds == odds:  # not nan: it is settled now
-            by = BY_ANSWER if kind in (ANSWERED, AFTERWARDS) else BY_SILENCE
-            row |= {"settled_by": by, "settled": moment, "odds": odds}
-            state.touch(row["first"], row["second"])
+def count_answers(eprocess: EProcess, rows: Rows) -> None:
+    """Count answers to duels of two arms, in this order, where pairs are chosen."""
+    if rows:
+        delay = np.array([row["told"] - row["asked"] for row in rows]) / MICRO
+        count_news(eprocess, *_arms(rows), _first_won(rows), delay, _is_answered(rows))
 
 
-def add_evidence(eprocess: EProcess, news: News, moment: int) -> list[float]:
-    """Add the evidence of duels in this order; return the odds of each, nan if it has none."""
-    rows = [row for _, row in news]
+def book_duels(eprocess: EProcess, rows: Rows) -> None:
+    """Book duels of two arms, in the order in which they were asked.
+
+    Where a silence has no odds yet, it is written what it is worth now.
+    """
     if not rows:
-        return []
-    kind = np.array([kind for kind, _ in news], dtype=np.int8)
+        return
+    is_answered = _is_answered(rows)
+    stake = np.array([NO_STAKE if row["stake"] is None else row["stake"] for row in rows])
+    odds = np.array([np.nan if row["odds"] is None else row["odds"] for row in rows])
+    book_rows(eprocess, *_arms(rows), is_answered, _first_won(rows), stake, odds)
+    for row, has_answer, kappa in zip(rows, is_answered.tolist(), odds.tolist(), strict=True):
+        if not has_answer:
+            row |= {"settled_by": BY_SILENCE, "odds": kappa}
+
+
+def _arms(rows: Rows) -> tuple[Integers, Integers]:
     first, second = (np.array([row[name] for row in rows], dtype=np.int64)
                      for name in ("first", "second"))  # fmt: skip
-    won = np.array([row["first_won"] or 0.0 for row in rows])
-    delay = np.array([(row["told"] or moment) - row["asked"] for row in rows]) / MICRO
-    odds = np.full(len(rows), np.nan)
-    settle(eprocess, kind, first, second, won, delay, odds)
-    return odds.tolist()
+    return first, second
+
+
+def _first_won(rows: Rows) -> Floats:
+    return np.array([row["first_won"] or 0.0 for row in rows])
+
+
+def _is_answered(rows: Rows) -> Booleans:
+    """Of each duel, whether it was answered by its age W_s."""
+    return np.array([row["settled_by"] == BY_ANSWER for row in rows], dtype=np.bool_)
 
 
 def change_duels(

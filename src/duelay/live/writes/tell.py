@@ -1,4 +1,9 @@
-"""Record the answers of a group: write them to their duels, count them, and settle these duels."""
+"""Record the answers of a group: write them to their duels, and count them.
+
+An answer counts as evidence if it came by the age W_s of its duel, and if the duel is not booked
+yet. Without a time of its own it came when it was told: then it may be told `lag` later, and while
+booking is held it counts as told when the hold began.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +15,12 @@ from sqlalchemy import Connection
 from duelay._core.duration import in_brief
 from duelay._core.feedback import OUTCOMES
 from duelay.errors import InvalidValueError, UnknownDuelError
-from duelay.ledger.evidence.batch import AFTERWARDS, ANSWERED
 from duelay.live.state import ExperimentState
 from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
 from duelay.live.writes.requests import Tell
-from duelay.live.writes.settlement import change_duels, settle_duels
+from duelay.live.writes.settlement import BY_ANSWER, change_duels, count_answers
 
 _MAX_CLOCK_DIFFERENCE = MICRO  # microseconds, between two machines
 
@@ -28,7 +32,7 @@ def record_answers(
     tells: Sequence[Tell],
     moment: int,
 ) -> None:
-    """Write answers to their duels, count them, and settle the duels that they settle."""
+    """Write answers to their duels, and count them."""
     if not tells:
         return
     experiment = state.settings.id
@@ -38,7 +42,7 @@ def record_answers(
             statements.DUELS_BY_ID, {"ids": list({tell.id for tell in tells})}
         ).mappings()
     }
-    told, late, settled = [], [], []
+    told, late, news = [], [], []
     for tell in tells:
         row = rows.get(tell.id)
         if row is None or row["experiment"] != experiment:
@@ -76,19 +80,31 @@ def record_answers(
         told.append(row)
         _count_answer(state, ages, row)
         if row["enters"] and row["first"] != row["second"]:
-            if row["settled_by"] is None:
-                settled.append((ANSWERED, row))
-            elif state.settings.is_vote:
-                settled.append((AFTERWARDS, row))
-    settle_duels(state, settled, moment)
+            if _is_in_time(state, row, has_time=tell.at is not None):
+                row |= {"settled_by": BY_ANSWER, "odds": 1.0}
+            news.append(row)
+    count_answers(state.eprocess, news)
     if told:
         for row in told:
             state.head["heard"] += 1
             row["place"] = state.head["heard"]
-        columns = ("told", "place", "first_won", "settled_by", "settled", "odds")
+        columns = ("told", "place", "first_won", "settled_by", "odds")
         change_duels(connection, told, columns)
     if late:
         statements.run(connection, statements.write_duels("late"), late)
+
+
+def _is_in_time(state: ExperimentState, row: dict[str, Any], *, has_time: bool) -> bool:
+    """Whether an answer that was told now counts as evidence."""
+    if row["number"] <= state.head["matured"]:
+        return False
+    if row["stake"] is None:  # no bet: it counts where pairs are chosen
+        return True
+    if has_time:
+        return bool(row["told"] - row["asked"] <= row["wait"])
+    held = state.head["held"]
+    come = row["told"] if held is None else min(row["told"], held)
+    return bool(come - row["asked"] <= row["wait"] + state.settings.lag)
 
 
 def _count_answer(state: ExperimentState, ages: DelayHistogram, row: dict[str, Any]) -> None:
