@@ -209,6 +209,14 @@ def test_the_evidence_steps_where_an_arm_comes_or_goes_and_says_who(busy, hours)
     assert line_of(chart, "red")[step] < line_of(chart, "red")[step - 1]
 
 
+def settled_at(row):
+    """When a duel was answered in time, or silent at its age; None if it still is open."""
+    if row["settled_by"] is None:
+        return None
+    wait = 7200 * MICRO if row["wait"] is None else row["wait"]
+    return row["told"] if row["settled_by"] == 1 else row["asked"] + wait
+
+
 def test_chances_end_with_those_of_now_and_were_about_those_of_what_had_been_settled(busy):
     view, standing, rows = fresh(busy), busy.standing().without_alarms(), numbers_of(busy)
     chart = view.chances
@@ -220,7 +228,7 @@ def test_chances_end_with_those_of_now_and_were_about_those_of_what_had_been_set
     for place in range(len(chart.x) // 2, len(chart.x) - 1):
         lead, n = np.zeros((3, 3)), np.zeros((3, 3))
         for r in rows:
-            if r["settled"] is None or r["settled"] > chart.x[place] * MICRO or not r["enters"]:
+            if settled_at(r) is None or settled_at(r) > chart.x[place] * MICRO or not r["enters"]:
                 continue
             is_answer = r["settled_by"] == 1
             i, j = (r["first"], r["second"])[:: 1 if is_answer else -1]
@@ -300,7 +308,7 @@ def test_a_corrected_pair_over_time_weighs_what_was_settled_and_ends_with_the_es
     for place in range(len(chart.x) // 2, len(chart.x) - 1):
         lead = n = 0.0
         for r in rows:
-            is_settled = r["settled"] is not None and r["settled"] <= chart.x[place] * MICRO
+            is_settled = settled_at(r) is not None and settled_at(r) <= chart.x[place] * MICRO
             if {r["first"], r["second"]} == {leader, rival} and is_settled and r["enters"]:
                 is_first = (r["first"] == leader) == (r["settled_by"] == 1)
                 lead += r["odds"] if is_first else -r["odds"]

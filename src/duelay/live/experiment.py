@@ -19,6 +19,7 @@ from duelay._core import checks, timestamps
 from duelay._core.feedback import check_feedback
 from duelay.delays.ticks_or_clock import in_time
 from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
+from duelay.ledger.evidence.silence import FIRST_KAPPA
 from duelay.live.events import note
 from duelay.live.export import read_history, write_history
 from duelay.live.standing import LiveStanding, stand
@@ -166,6 +167,7 @@ class Experiment:
             "forget_after": None if forget is None else round(float(forget) * MICRO),
             "lag": 0 if late is None else round(float(late) * MICRO),
             "status": "running",
+            "kappa": FIRST_KAPPA,
             "stride": 1,
         }
         writer = Writer(store, 0, name, chosen, **opened)

@@ -72,7 +72,12 @@ from duelay.ledger.evidence.known_law import (
     start_known_law,
     start_known_law_in_time,
 )
-from duelay.ledger.evidence.silence import MIN_CONVERSIONS, fill_silent, patience
+from duelay.ledger.evidence.silence import (
+    FIRST_KAPPA,
+    MIN_CONVERSIONS,
+    fill_silent,
+    patience,
+)
 from duelay.ledger.evidence.stopping import (
     NOBODY,
     log_threshold,
@@ -202,7 +207,7 @@ def start_eprocess(
         silent_won=np.zeros_like(GAPS),
         silent_lost=np.zeros_like(GAPS),
         silent_kappa=np.zeros(1),
-        kappa=np.full(1, 0.6),  # for F^ = 3/4
+        kappa=np.full(1, FIRST_KAPPA),
         refit=one.copy(),
         wealth=np.zeros((*pairs, GAPS.size)),
         log_evidence=np.zeros(pairs),

@@ -10,6 +10,7 @@ from duelay._core.jit.decorators import kernel
 
 MIN_CONVERSIONS = 10  # heard; before, W is the first one that is given, or the whole window
 MULTIPLE = 3.0  # W, in mean delays
+FIRST_KAPPA = 0.6  # before duels are booked: F^ = 3/4
 
 
 @kernel

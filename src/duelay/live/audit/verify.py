@@ -145,7 +145,7 @@ def _check_highest(state: ExperimentState, recount: Recount) -> Iterator[str]:
         if state.array("passed")[i, j] and best < eprocess.level:
             yield f"{pair} has passed, and its evidence was never enough for it"
     # What an earlier version declared stays, though the evidence has been computed anew.
-    is_own = state.head["declared"] > state.head["earlier"]
+    is_own = not state.head["earlier"] or state.head["declared"] > state.head["earlier"]
     if state.winner is not None and is_own and not passes_all(eprocess, state.winner):
         yield f"{state.arms[state.winner]!r} is declared, and its evidence is not enough for it"
 
