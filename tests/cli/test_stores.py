@@ -97,10 +97,10 @@ def test_verify_of_an_experiment_that_is_not_there_is_not_all_well(command, path
 
 def test_migrate_makes_a_store_and_leaves_one_of_this_version_alone(command, path, tmp_path):
     status, shown, _ = command("migrate", path)
-    assert status == 0 and shown.endswith("duels.db is of schema 0003 already\n")
+    assert status == 0 and shown.endswith("duels.db is of schema 0004 already\n")
     new = tmp_path / "new.db"
     status, shown, _ = command("migrate", new)
-    assert status == 0 and shown.endswith("new.db is new, of schema 0003\n")
+    assert status == 0 and shown.endswith("new.db is new, of schema 0004\n")
     assert command("verify", new) == (0, "nothing differs: there is no experiment\n", "")
     assert command("standing", new) == (0, "", "")
 
@@ -146,6 +146,14 @@ def test_a_store_of_an_earlier_version_is_backed_up_before_it_is_migrated(comman
     assert Store(copy).revision() == before != Store(path).revision()
     assert command("migrate", copy)[0] == 0
     assert command("standing", copy) == command("standing", path)
+
+
+def test_booking_is_held_and_released(command, path):
+    with closing(Store(path)) as store:
+        name = Experiment.names(store)[0]
+        for word, booking in (("hold", "held"), ("release", "running")):
+            assert command(word, path, name) == (0, f"{name}: booking is {booking}\n", "")
+            assert Experiment.open(store, name).booking == booking
 
 
 def test_upkeep_folds_what_is_old_and_says_of_which_experiment(command, path):

@@ -141,6 +141,7 @@ GOOD = {"name": "more", "arms": ["a", "b"]}
     ({"window": "often"}, "window"),
     ({"window": 14}, "window: input should be a valid string"),
     ({"forget_after": "1d"}, "forget_after must be at least the window"),
+    ({"lag": "soon"}, "lag"),
     ({"forget_after": "999999999999999d"}, "forget_after must be at most"),
     ({"feedback": "likes"}, "feedback: input should be 'conversions' or 'votes'"),
     ({"error": 0}, "error: input should be greater than 0"),
@@ -158,6 +159,15 @@ def test_an_experiment_that_is_not_right_is_422_and_says_why(shared, changed, wo
                        headers={"Content-Type": "application/json"})  # fmt: skip
     assert is_refused(made, 422, words)
     assert Experiment.names(store_of(shared)) == ("buttons",)
+
+
+def test_booking_is_held_and_released(client):
+    assert client.get("/experiments/buttons").json()["booking"] == "running"
+    held = client.patch("/experiments/buttons", json={"booking": "held"}).json()
+    assert held["booking"] == "held" and any("booking is held" in each for each in held["warnings"])
+    assert ask(client).status_code == 200
+    released = client.patch("/experiments/buttons", json={"booking": "running"}).json()
+    assert released["booking"] == "running" and not released["warnings"]
 
 
 def test_it_is_paused_and_resumed_and_answers_are_heard_meanwhile(client):
