@@ -13,6 +13,7 @@ import pytest
 
 from duelay.cli import stores
 from duelay.live import Experiment, Store, maintenance, verify
+from live.hours import Hours, settle
 
 LONG_AGO = 1.7e9
 
@@ -27,8 +28,14 @@ def made(tmp_path_factory):
             duel = buttons.ask(unit=f"visitor {n}")
             if n % 2:
                 buttons.tell(duel)
-        models = Experiment.create(store, "two models", ["old", "new"], feedback="votes")
+        hours = Hours(LONG_AGO)
+        models = Experiment.create(
+            store, "two models", ["old", "new"], feedback="votes", policy="decide:wait=1h",
+            clock=hours,
+        )  # fmt: skip
         models.tell_all([(models.ask(), "new") for _ in range(20)])
+        hours.pass_by(3600)
+        settle(models)
         assert models.standing().winner is not None
     return path
 

@@ -13,7 +13,7 @@ from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.service import webhooks
 from duelay.service.webhooks import WebhookSender
-from live.hours import Hours
+from live.hours import Hours, settle
 from service.served import wait_until
 from service.webhook_receiver import Receiver, is_signed
 
@@ -97,12 +97,16 @@ def vote_for(experiment, arm, n):
 def test_a_winner_that_is_declared_and_withdrawn_is_told_in_order_and_signed(
     opened, receiver, watch, world
 ):
-    experiment = Experiment.create(opened, "buttons", ARMS, feedback="votes", clock=world)
+    experiment = Experiment.create(
+        opened, "buttons", ARMS, feedback="votes", clock=world, policy="decide:wait=1m"
+    )
     made, watcher = hook(experiment, receiver), watch(opened, clock=world)
     one_round(watcher)
     assert receiver.received == []
     while experiment.standing().winner is None:
         vote_for(experiment, "red", 20)
+        world.pass_by(60)
+        settle(experiment)
     one_round(watcher)
     experiment.add_arm("pink")
     one_round(watcher)
