@@ -16,7 +16,8 @@ import duelay
 import pages
 import quick_numbers
 from commands import COMMANDS, SLOW_TESTS
-from duelay import cli, experiments
+from duelay import experiments
+from duelay.cli.simulate import simulate_command
 from duelay.live.validation import LONGEST as LONGEST_WORD
 from duelay.service import middleware, models, routes
 
@@ -139,7 +140,7 @@ def checked_by(test):
 def test_the_defaults_of_simulate_are_those_of_the_command():
     defaults = {
         option: parameter.default
-        for parameter in cli.simulate_command.params
+        for parameter in simulate_command.params
         for option in parameter.opts
     }
     named = 0
@@ -182,7 +183,7 @@ def test_the_limits_of_the_service_are_those_that_it_has():
         "characters of an `Idempotency-Key`": LONGEST_WORD - len("#100"),
         "duels of one ask, `count`": models.MOST_DUELS,
         "answers of one call": models.MOST_ANSWERS,
-        "rows of one page of the log": routes._MOST_ROWS,
+        "rows of one page of the log": routes._MAX_ROWS_PER_ANSWER,
     }
     rows = checked_by("test_the_limits_of_the_service_are_those_that_it_has")
     assert {what: int(most.replace(",", "")) for what, most in rows} == has

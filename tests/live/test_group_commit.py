@@ -232,7 +232,7 @@ def forked_while_writing(experiment, *, is_waited_for):
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_fork_while_a_thread_writes_goes_on_in_the_child(store, monkeypatch):
     """None of its threads waits for a thread that is not there, and no ask is lost."""
-    monkeypatch.setattr(forks, "_PATIENCE", 300.0)
+    monkeypatch.setattr(forks, "_MAX_WAIT_SECONDS", 300.0)
     experiment = Experiment.create(store, "x", ["a", "b"])
     found = forked_while_writing(experiment, is_waited_for=True)
     assert found == [experiment.ask(key=str(k)).id for k in range(6)] and len(set(found)) == 6
@@ -242,7 +242,7 @@ def test_a_fork_while_a_thread_writes_goes_on_in_the_child(store, monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_child_that_sqlite_would_let_wait_for_ever_is_told_so_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(forks, "_PATIENCE", 0.05)
+    monkeypatch.setattr(forks, "_MAX_WAIT_SECONDS", 0.05)
     experiment = Experiment.create(tmp_path / "duels.db", "x", ["a", "b"])
     found = forked_while_writing(experiment, is_waited_for=False)
     assert all("forked while a thread was writing" in words for words in found)
