@@ -174,7 +174,7 @@ def test_upkeep_folds_what_is_old_and_says_of_which_experiment(command, path):
     status, shown, _ = command("upkeep", path, "--forget-after", "90d")
     assert status == 0 and shown.splitlines() == [
         "buttons: no duel is that old",
-        "two models: no duel is that old",
+        "two models: 20 duels folded",
         "old: 3 duels folded",
         "lone: no duel is that old",
     ]

@@ -71,6 +71,20 @@ def test_a_standing_has_counts_and_estimates_from_the_store(client, hours):
     assert found["error"] == 0.05 and found["winner"] is None and found["leader"] in arms
     assert set(found["estimates"]) == {"mean", "lower", "upper"}
     assert found["estimates"]["mean"][0][0] in (None, 0.5)
+    assert 0.0 <= found["estimates"]["mean"][0][1] <= 1.0
+    lower, upper = found["estimates"]["lower"][0][1], found["estimates"]["upper"][0][1]
+    assert lower is upper is None, "no duel is booked yet"
+
+
+def test_intervals_are_of_the_duels_that_are_booked(client, hours):
+    made = {"name": "quick", "arms": ["red", "green"], "policy": "decide:wait=1m"}
+    assert client.post("/experiments", json=made).status_code == 201
+    given = [client.post("/experiments/quick/duels").json() for _ in range(6)]
+    for duel in given[:3]:
+        client.put(f"/duels/{duel['id']}/conversion")
+    hours.pass_by(60)
+    client.post("/experiments/quick/duels")
+    found = client.get("/experiments/quick").json()
     lower, upper = found["estimates"]["lower"][0][1], found["estimates"]["upper"][0][1]
     assert 0.0 <= lower <= found["estimates"]["mean"][0][1] <= upper <= 1.0
 

@@ -194,7 +194,6 @@ class StandingReport:
     policy: str
     window: str | None
     now: float  # the latest time known, in seconds since the epoch
-    booking: Literal["running", "held"]  # held: no duels enter the evidence
     arms: list[str]
     present: list[bool]
     duels: int
@@ -208,6 +207,7 @@ class StandingReport:
     needed: float | None
     warnings: list[str]
     alarms: list[ReportedAlarm]
+    booking: Literal["running", "held"]  # held: no duels enter the evidence
 
     @classmethod
     def of(cls, given: LiveStanding) -> StandingReport:
@@ -226,7 +226,6 @@ class StandingReport:
             policy=given.policy,
             window=None if given.window is None else str(given.window),
             now=given.now,
-            booking="held" if given.booking == "held" else "running",
             arms=list(arms),
             present=given.present.tolist(),
             duels=given.tick,
@@ -242,6 +241,7 @@ class StandingReport:
             needed=None if evidence is None else _finite(evidence.level),
             warnings=list(given.warnings),
             alarms=[ReportedAlarm(alarm.name, str(alarm)) for alarm in given.alarms],
+            booking="held" if given.booking == "held" else "running",
         )
 
     @classmethod
