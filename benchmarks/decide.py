@@ -95,7 +95,7 @@ def watch(
 
     Returns the first tick at which somebody is declared, and the first at which an interval misses.
     """
-    declared, missed, heard = 0, 0, 0
+    declared, missed, heard, booked = 0, 0, 0, np.zeros(mu.shape)
     base = 2.0 * math.lgamma(0.5)
     for t in range(1, horizon + 1):
         if (t - 1) % batch == 0:
@@ -105,23 +105,25 @@ def watch(
                     i, j, born = world.first[entry], world.second[entry], world.born[entry]
                     hear(ledger, i, j, born, t)
                     convert(eprocess, born, t)
-                    if i != j and missed == 0:
-                        n, wins = eprocess.wins[i, j] + eprocess.wins[j, i], eprocess.wins[i, j]
-                        ratio = (
-                            math.lgamma(wins + 0.5) + math.lgamma(n - wins + 0.5)
-                            - math.lgamma(n + 1.0) - base
-                            - wins * math.log(mu[i, j]) - (n - wins) * math.log(mu[j, i])
-                        )  # fmt: skip
-                        if ratio >= log_many:
-                            missed = t
                     entry = take_due(world, due)
             heard = t
         age_to(ledger, t)
         advance(eprocess, t)
+        for i in range(mu.shape[0]):
+            for j in range(i):
+                n, wins = eprocess.wins[i, j] + eprocess.wins[j, i], eprocess.wins[i, j]
+                if missed > 0 or n == booked[i, j]:
+                    continue
+                booked[i, j] = n
+                ratio = (
+                    math.lgamma(wins + 0.5) + math.lgamma(n - wins + 0.5) - math.lgamma(n + 1.0)
+                    - base - wins * math.log(mu[i, j]) - (n - wins) * math.log(mu[j, i])
+                )  # fmt: skip
+                if ratio >= log_many:
+                    missed = t
         if eprocess.winner[0] != NOBODY and declared == 0:
             declared = t
         i, j = pick(rule, ledger, t, policy_rng)
-        eprocess.leader[0] = i
         duel(world, i, j, t, world_rng)
         record(ledger, i, j, t)
         enter(eprocess, i, j, t)

@@ -355,11 +355,11 @@ def borda_choice(n, n_tilde, s, active, error, t):
     return min(pairs, key=lambda pair: n[pair]), active
 
 
-def told_bets(history, t, n_arms, law, last_age, gaps, weights, leaders=None, asked=None):
+def told_bets(history, t, n_arms, law, last_age, gaps, weights, asked=None):
     """E_ij at tick t under a law that is told: the likelihood of all duels, over that at 1/2.
 
-    With `leaders`, the arm that led each duel, only bettors on it take part. What comes after
-    `last_age` is not heard. By the clock t is a time, and `asked` has the times of the duels.
+    What comes after `last_age` is not heard. By the clock t is a time, and `asked` has the times of
+    the duels.
     """
     evidence = np.ones((n_arms, n_arms))
     for i in range(n_arms):
@@ -371,8 +371,6 @@ def told_bets(history, t, n_arms, law, last_age, gaps, weights, leaders=None, as
                 ratio = 1.0
                 for s, past in enumerate(history, start=1):
                     if {past.first, past.second} != {i, j}:
-                        continue
-                    if leaders is not None and leaders[s - 1] != i:
                         continue
                     mu = 0.5 + g if past.first == i else 0.5 - g
                     born = s if asked is None else asked[s - 1]
@@ -387,58 +385,80 @@ def told_bets(history, t, n_arms, law, last_age, gaps, weights, leaders=None, as
     return evidence
 
 
-def eprocess(history, t, n_arms, window, gaps, weights, leaders=None):
-    """E_ij at the look of tick t: every duel's factor, multiplied for each gap and then mixed.
+def booked(history, t, window, first_wait=None):
+    """Which duels are booked at tick t: (number, whether answered in time, stake or None for none).
 
-    With `leaders`, the arm that led each duel, only bettors on it take part. Returns the evidence,
-    the wins that are in bets, and the number of open duels of each pair.
+    Also the duels of two arms that are neither heard in time nor booked.
     """
     window = 1 << 16 if window is None else window
+    found, done, kappa, matured, answered, refit = [], 0, 0.6, 0, 0, 0
+    waits, stakes = {}, {}
+    for now in range(1, t + 1):
+        delays = [past.delay for s, past in enumerate(history[: now - 1], start=1)
+                  if past.won and past.first != past.second and past.delay <= min(now - s, window)
+                  ]  # fmt: skip
+        n, w = len(delays), window if first_wait is None else min(first_wait, window)
+        if n >= 10:
+            w = min(int(3.0 * sum(delays) / n * (1.0 + 20.0 / n)) + 1, window)
+        while done < now - 1:
+            past, s = history[done], done + 1
+            if past.first != past.second:
+                wait = w if stakes[s] is None else waits[s]
+                if now - s < wait:
+                    break
+                is_answered = bool(past.won and past.delay <= wait)
+                if stakes[s] is None:  # no bet: an answer that was heard before it was passed over
+                    is_answered = bool(past.won and past.delay <= min(now - s, window))
+                found.append((s, is_answered, stakes[s]))
+                matured, answered = matured + 1, answered + is_answered
+                if matured >= refit:
+                    share = min(1.0, (2 * answered + 7.5) / (matured + 10))
+                    kappa, refit = share / (2 - share), matured + matured // 20 + 1
+            done += 1
+        waits[now], stakes[now] = w, kappa if n >= 10 or first_wait is not None else None
+    still_open = []
+    for s, past in enumerate(history[: t - 1], start=1):
+        in_time = past.won and past.delay <= min(t - s, window)
+        if stakes[s] is not None:
+            in_time = in_time and past.delay <= waits[s]
+        if s > done and past.first != past.second and not in_time:
+            still_open.append(s)
+    return found, still_open
+
+
+def eprocess(history, t, n_arms, window, gaps, weights, first_wait=None):
+    """E_ij at the look of tick t: every booked duel's factor, multiplied by gap and then mixed.
+
+    Returns the evidence, the wins that are booked, and the number of open duels of each pair.
+    """
     wealth = np.ones((len(gaps), n_arms, n_arms))
     wins, n_open = np.zeros((n_arms, n_arms)), np.zeros((n_arms, n_arms), dtype=int)
-    status = {}  # by tick: "open", "converted" or "silent"
-    is_mature = set()
-    heard, matured, answered, kappa, refit = [], 0, 0, 0.0, 0
-
-    def settle(s, good, bad, size):
-        led = None if leaders is None else leaders[s - 1]
+    found, still_open = booked(history, t, window, first_wait)
+    for s, is_answered, stake in found:
+        good, bad = history[s - 1].first, history[s - 1].second
+        if stake is None:
+            continue
+        if is_answered:
+            wins[good, bad] += 1
+        else:
+            good, bad = bad, good
         for place, g in enumerate(gaps):
-            if led in (None, good):
-                wealth[place, good, bad] *= 1 + 2 * size * g
-            if led in (None, bad):
-                wealth[place, bad, good] *= 1 - 2 * size * g
+            size = 1.0 if is_answered else stake
+            wealth[place, good, bad] *= 1 + 2 * size * g
+            wealth[place, bad, good] *= 1 - 2 * size * g
+    for s in still_open:
+        i, j = history[s - 1].first, history[s - 1].second
+        n_open[i, j] += 1
+        n_open[j, i] += 1
+    return np.einsum("g,gij->ij", weights, wealth), wins, n_open
 
-    for now in range(1, t + 1):
-        for s, past in enumerate(history[: now - 1], start=1):
-            if status.get(s) == "open" and past.won and past.delay == now - s:
-                status[s] = "converted"
-                heard.append(past.delay)
-                wins[past.first, past.second] += 1
-                settle(s, past.first, past.second, 1.0)
-        n = len(heard)
-        w = window if n < 10 else min(int(4.0 * sum(heard) / n * (1.0 + 20.0 / n)) + 1, window)
-        for s, past in enumerate(history[: now - 1], start=1):
-            if s not in is_mature and now - s >= w:
-                is_mature.add(s)
-                if past.first == past.second:
-                    continue
-                if status[s] == "open":
-                    status[s] = "silent"
-                    settle(s, past.second, past.first, kappa)
-                matured += 1
-                answered += status[s] == "converted"
-                if matured >= refit:
-                    share = min(1.0, 2 * answered / (matured + 10))
-                    kappa, refit = share / (2 - share), matured + matured // 20 + 1
-        if now < t and history[now - 1].first != history[now - 1].second:
-            status[now] = "open"
-    for s, word in status.items():
-        if word == "open":
-            i, j = history[s - 1].first, history[s - 1].second
-            n_open[i, j] += 1
-            n_open[j, i] += 1
-    evidence = np.einsum("g,gij->ij", weights, wealth)
-    return evidence, wins, n_open
+
+def wrong_by_count(losses):
+    """The bound on a wrong declaration at threshold L: the sum of L^-d of the arms not winning.
+
+    `losses` has, for each arm, the arms that it does not beat.
+    """
+    return lambda threshold: sum(threshold ** -len(of) for of in losses if of)
 
 
 def share_interval(wins, losses, pairs, error):

@@ -15,6 +15,7 @@ from sqlalchemy import update
 from duelay.cli import stores
 from duelay.live import Experiment, Store, maintenance, verify
 from duelay.live.storage import schema
+from live.hours import Hours, settle
 
 LONG_AGO = 1.7e9
 
@@ -29,8 +30,14 @@ def made(tmp_path_factory):
             duel = buttons.ask(unit=f"visitor {n}")
             if n % 2:
                 buttons.tell(duel)
-        models = Experiment.create(store, "two models", ["old", "new"], feedback="votes")
+        hours = Hours(LONG_AGO)
+        models = Experiment.create(
+            store, "two models", ["old", "new"], feedback="votes", policy="decide:wait=1h",
+            clock=hours,
+        )  # fmt: skip
         models.tell_all([(models.ask(), "new") for _ in range(20)])
+        hours.pass_by(3600)
+        settle(models)
         assert models.standing().winner is not None
     return path
 
@@ -150,6 +157,14 @@ def test_a_store_of_an_earlier_version_is_backed_up_before_it_is_migrated(comman
     assert command("standing", copy) == command("standing", path)
 
 
+def test_booking_is_held_and_released(command, path):
+    with closing(Store(path)) as store:
+        name = Experiment.names(store)[0]
+        for word, booking in (("hold", "held"), ("release", "running")):
+            assert command(word, path, name) == (0, f"{name}: booking is {booking}\n", "")
+            assert Experiment.open(store, name).booking == booking
+
+
 def test_upkeep_folds_what_is_old_and_says_of_which_experiment(command, path):
     with closing(Store(path)) as store:
         old = Experiment.create(store, "old", ["a", "b"], window="1d", clock=lambda: LONG_AGO)
@@ -163,7 +178,7 @@ def test_upkeep_folds_what_is_old_and_says_of_which_experiment(command, path):
     status, shown, _ = command("upkeep", path, "--forget-after", "90d")
     assert status == 0 and shown.splitlines() == [
         "buttons: no duel is that old",
-        "two models: no duel is that old",
+        "two models: 20 duels folded",
         "old: 3 duels folded",
         "lone: no duel is that old",
     ]

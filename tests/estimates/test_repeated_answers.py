@@ -16,7 +16,7 @@ from duelay.estimates.repeated_answers import (
     draw_one_duel_per_unit,
     pool_answers_of_units,
 )
-from duelay.inference.evidence import replay
+from duelay.inference.evidence import replay, replay_bets
 from duelay.ledger.evidence.eprocess import GAPS, evidence_weights
 
 NAN = math.nan
@@ -156,10 +156,11 @@ def test_the_standard_error_is_that_of_the_units_means():
 
 def test_evidence_of_a_mean_is_a_smaller_bet_on_either_side():
     log = voted([0, 1] * 30, [0.75, 0.25] * 30)
-    found = replay(log, 0.05, is_whole=True)
+    found, n = replay(log, 0.05, is_whole=True), replay_bets(log, 0.05, is_whole=True).seen.sum()
+    assert 40 < n < 60  # those that were asked after ten answers
     weight, gaps = evidence_weights(), GAPS
     for i, j, side in ((0, 1, 1.0), (1, 0, -1.0)):
-        made = math.log((weight * (1 + side * gaps) ** 60).sum())
+        made = math.log((weight * (1 + side * gaps) ** n).sum())
         assert found.log_evidence[i, j] == pytest.approx(made)
     assert found.lead[0, 1] == pytest.approx(30) and found.n[0, 1] == 60
 

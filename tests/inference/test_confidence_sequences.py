@@ -168,17 +168,27 @@ def test_an_interval_with_silence_is_right_for_few_duels_and_for_many(mine, thei
 
 
 @pytest.mark.parametrize("feedback", ["conversions", "votes"])
-def test_without_a_law_what_was_heard_by_the_last_ask_counts(feedback):
-    """Ties are half a win for either; what came after the last ask is left out."""
-    won = [1.0, 1.0, 1.0, 1.0, 1.0] if feedback == "conversions" else [1.0, 0.0, 0.5, 1.0, 0.0]
+def test_without_a_law_the_answers_count_that_are_booked_by_the_last_ask(feedback):
+    """Ties are half a win for either."""
+    rng, n = np.random.default_rng(0), 300
+    first = rng.integers(3, size=n)
+    second = (first + rng.integers(1, 3, size=n)) % 3
+    is_vote = feedback == "votes"
+    delay = np.where(rng.random(n) < (0.9 if is_vote else 0.5), rng.geometric(0.2, size=n), np.nan)
+    delay[delay > np.arange(n, 0, -1)] = np.nan
+    won = rng.choice([1.0, 0.0, 0.5], size=n) if is_vote else np.ones(n)
     history = History(
-        n_arms=3, first=[0, 0, 1, 2, 0, 1], second=[1, 1, 2, 0, 1, 0],
-        delay=[1, 4, 2, 2, 2, np.nan], first_won=[*won, np.nan], feedback=feedback,
+        n_arms=3, first=first, second=second, delay=delay,
+        first_won=np.where(np.isnan(delay), np.nan, won), feedback=feedback,
     )  # fmt: skip
-    wins = np.zeros((3, 3))  # but for the fifth, told a tick after the last ask
-    for i, j, share in zip([0, 0, 1, 2], [1, 1, 2, 0], won, strict=False):
-        wins[i, j] += share
-        wins[j, i] += 1 - share
+    past = [naive.Past(*row) for row in zip(first, second, delay > 0, delay, strict=True)]
+    wins = np.zeros((3, 3))
+    for number, is_answered, stake in naive.booked(past, n, None)[0]:
+        if is_answered and stake is not None:
+            i, j, share = first[number - 1], second[number - 1], won[number - 1]
+            wins[i, j] += share
+            wins[j, i] += 1 - share
+    assert 0.6 * (delay > 0).sum() < wins.sum() < (delay > 0).sum()
     player = duelay.RUCB(order="coin").start(3, feedback=feedback)
     found = at_all_times(player._ledger, history, 0.2)
     np.testing.assert_allclose(found, of_shares(wins, 0.2))

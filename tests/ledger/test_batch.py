@@ -7,19 +7,18 @@ import pytest
 
 from duelay.ledger import age_to, clock_to, for_votes, hear, hear_vote, open_ledger, record
 from duelay.ledger.evidence.batch import (
-    AFTERWARDS,
-    ANSWERED,
-    MATURED,
-    SILENT,
+    book_rows,
+    count_news,
     doubt_anew,
     look_now,
-    settle,
+    stake_now,
     touch_all,
     wait,
 )
-from duelay.ledger.evidence.eprocess import leave_open, settle_answer, start_eprocess
+from duelay.ledger.evidence.booking import NO_STAKE, count_answer, leave_open
+from duelay.ledger.evidence.eprocess import start_eprocess
 from duelay.ledger.evidence.silence import patience
-from duelay.ledger.evidence.stopping import NOBODY, weigh
+from duelay.ledger.evidence.stopping import weigh
 
 SAME = (
     "silent_won", "silent_lost", "kappa", "refit", "wealth", "log_evidence", "best", "wins", "seen",
@@ -28,59 +27,59 @@ SAME = (
 )  # fmt: skip
 
 
-def tell(eprocess, news):
-    """Settle rows of kind, first, second, first_won and delay; return the odds, nan for none."""
-    columns = [np.array(column) for column in zip(*news, strict=True)] or [np.zeros(0)] * 5
-    kind, first, second, won, delay = columns
-    odds = np.full(len(news), np.nan)
-    whole = (first.astype(np.int64), second.astype(np.int64))
-    settle(eprocess, kind.astype(np.int8), *whole, won.astype(float), delay.astype(float), odds)
-    return odds
+def column(values, dtype=np.float64):
+    return np.array(values, dtype=dtype)
 
 
 @pytest.mark.parametrize("is_vote", [False, True])
 def test_the_same_news_makes_the_same_evidence_wherever_duels_are_kept(is_vote):
-    """Answers as they come, then the duels that have reached age W, oldest first, then a look."""
+    """Rows of duels with their W and stake, booked in the order of asking, against the rings."""
     rng, n_arms, window = np.random.default_rng(1), 3, 60.0
     ledger = open_ledger(start_eprocess(0.05, window, n_arms, by_clock=True), n_arms, "coin")
     away = open_ledger(start_eprocess(0.05, window, n_arms, by_clock=True), n_arms, "coin")
     if is_vote:
         ledger, away = for_votes(ledger), for_votes(away)
     mine, other = ledger.assumed, away.assumed
-    now, oldest, duels, kinds = 1.7e9, 1, [None], set()
-    for t in range(1, 301):
+    now, booked, duels, kinds = 1.7e9, 0, [], set()
+    for t in range(1, 401):
         now += rng.exponential(2.0) * (rng.random() < 0.7)
         clock_to(ledger, now)
-        news = []
-        for number in range(max(1, t - 60), t):
-            i, j, asked, due, won, is_told = duels[number]
-            if is_told or due > now:
+        for number, row in enumerate(duels[max(0, t - 90) :], start=max(0, t - 90) + 1):
+            if row["told"] or row["due"] > now:
                 continue
-            duels[number][-1] = True
+            row["told"], pair = True, (row["first"], row["second"])
             if is_vote:
-                hear_vote(ledger, i, j, won, number, t)
+                hear_vote(ledger, *pair, row["won"], number, t)
             else:
-                hear(ledger, i, j, number, t)
-            if i != j and number >= oldest:
-                news.append((ANSWERED, i, j, won, now - asked))
-            elif i != j and is_vote:
-                news.append((AFTERWARDS, i, j, won, now - asked))
-        odds = tell(other, news)
-        assert (odds == 1.0).all()
-        longest = wait(other)
-        assert longest == patience(mine) and isinstance(longest, float)
+                hear(ledger, *pair, number, t)
+            if pair[0] == pair[1]:
+                continue
+            delay = now - row["asked"]
+            in_time = number > booked and (row["stake"] == NO_STAKE or delay <= row["wait"])
+            row["answered"] = in_time
+            count_news(
+                other, *(column([arm], np.int64) for arm in pair), column([row["won"]]),
+                column([delay]), column([in_time], np.bool_),
+            )  # fmt: skip
+            kinds.add("in time" if in_time else "late")
+        usual = wait(other)
+        assert usual == patience(mine) and isinstance(usual, float)
         age_to(ledger, t)
         due = []
-        while oldest < t and duels[oldest][2] <= now - longest:
-            i, j, asked, _, won, is_told = duels[oldest]
-            if i != j:
-                due.append((MATURED if is_told else SILENT, i, j, won, now - asked))
-            oldest += 1
-        for row in due:  # kappa may be fixed anew between two
-            kappa = float(other.kappa[0])
-            (odds,) = tell(other, [row])
-            assert math.isnan(odds) if row[0] == MATURED else odds == (0.0 if is_vote else kappa)
-        kinds |= {row[0] for row in [*news, *due]}
+        while booked < len(duels):
+            row = duels[booked]
+            if row["first"] != row["second"]:
+                if now - row["asked"] < (usual if row["stake"] == NO_STAKE else row["wait"]):
+                    break
+                due.append(row)
+            booked += 1
+        book_rows(
+            other, *(column([row[name] for row in due], np.int64) for name in ("first", "second")),
+            column([row["answered"] for row in due], np.bool_),
+            *(column([row[name] for row in due]) for name in ("won", "stake")),
+            np.full(len(due), np.nan),
+        )  # fmt: skip
+        kinds |= {"no bet" if row["stake"] == NO_STAKE else "bet" for row in due}
         look_now(other, t)
         for name in SAME:
             np.testing.assert_array_equal(getattr(mine, name), getattr(other, name), name)
@@ -91,32 +90,36 @@ def test_the_same_news_makes_the_same_evidence_wherever_duels_are_kept(is_vote):
         won = float(rng.choice([1.0, 1.0, 0.0, 0.5])) if is_vote else 1.0
         comes = rng.exponential(8.0) + 50.0 * (rng.random() < 0.03)
         comes = comes if rng.random() < (0.9 if is_vote else 0.5) else math.inf
-        duels.append([i, j, now, now + comes, won, False])
-    assert kinds == {ANSWERED, SILENT, MATURED} | ({AFTERWARDS} if is_vote else set())
-    assert patience(mine) < window and mine.path_size[0] > 100
-    assert is_vote or mine.kappa[0] > 0.1
+        waits, stake = stake_now(other)
+        duels.append({"first": i, "second": j, "asked": now, "due": now + comes, "won": won,
+                      "wait": waits, "stake": stake, "told": False, "answered": False})  # fmt: skip
+    assert kinds == {"in time", "late", "bet", "no bet"}
+    assert patience(mine) < window and mine.path_size[0] > 100 and mine.wins.any()
 
 
-def test_several_rows_are_settled_one_after_the_other():
-    rng, n_arms = np.random.default_rng(2), 3
-    for is_vote in (False, True):
-        one, each = (
-            start_eprocess(0.05, 60.0, n_arms, by_clock=True)._replace(is_vote=is_vote)
-            for _ in range(2)
-        )
-        kinds = rng.choice([ANSWERED, SILENT, MATURED, AFTERWARDS], size=80)
-        news = []
-        for kind in kinds:
-            i, j = rng.choice(n_arms, size=2, replace=False)
-            news.append((kind, i, j, float(rng.choice([0.0, 0.5, 1.0])), rng.exponential()))
-        odds = np.concatenate([tell(each, [row]) for row in news])
-        np.testing.assert_array_equal(tell(one, news), odds)
-        np.testing.assert_array_equal(np.isnan(odds), kinds == MATURED)
-        for name in SAME:
-            np.testing.assert_array_equal(getattr(one, name), getattr(each, name), name)
-        assert one.matured[0] == np.isin(kinds, (SILENT, MATURED)).sum()
-        assert one.answered[0] == (kinds == MATURED).sum()
-        assert one.n_heard[0] == (kinds == ANSWERED).sum()
+@pytest.mark.parametrize("is_vote", [False, True])
+def test_several_rows_are_booked_one_after_the_other(is_vote):
+    rng, n, n_arms = np.random.default_rng(2), 80, 3
+    one, each, again = (
+        start_eprocess(0.05, 60.0, n_arms, by_clock=True)._replace(is_vote=is_vote)
+        for _ in range(3)
+    )
+    pairs = np.array([rng.choice(n_arms, size=2, replace=False) for _ in range(n)]).T
+    answered, won = rng.random(n) < 0.5, rng.choice([0.0, 0.5, 1.0], n)
+    rows = [*pairs, answered, won, rng.choice([NO_STAKE, 0.2, 0.6], n)]
+    together, alone = np.full(n, np.nan), np.full(n, np.nan)
+    book_rows(one, *rows, together)
+    for row in range(n):
+        book_rows(each, *(values[row : row + 1] for values in rows), alone[row : row + 1])
+    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_array_equal(np.isnan(together), answered)
+    again.kappa[0], again.refit[0] = 0.123, n + 1  # the weights that are known are taken
+    book_rows(again, *rows, together)
+    for name in SAME:
+        np.testing.assert_array_equal(getattr(one, name), getattr(each, name), name)
+        if name not in ("kappa", "refit"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(again, name), name)
+    assert one.matured[0] == n and one.answered[0] == answered.sum()
 
 
 def test_news_of_pairs_is_noted_once_and_self_duels_have_none():
@@ -131,7 +134,7 @@ def test_doubts_are_reckoned_without_a_look():
     """Of both arms of every pair with news, and of no other."""
     eprocess = start_eprocess(0.05, 60.0, 4, by_clock=True)
     for i, j, won in ((0, 1, 1.0), (2, 1, 1.0), (3, 2, 0.0), (0, 3, 0.0)):
-        settle_answer(eprocess, i, j, won, NOBODY, 1.0)
+        count_answer(eprocess, i, j, won)
     eprocess.n[0, 2] = eprocess.n[2, 0] = 4.0  # of no news: nobody reads it
     eprocess.lead[0, 2], eprocess.lead[2, 0] = -2.0, 2.0
     doubt_anew(eprocess)

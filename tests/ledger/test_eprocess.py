@@ -9,11 +9,10 @@ import pytest
 import duelay
 import naive
 from duelay import delays
-from duelay.ledger import age_to, hear, hear_vote, open_ledger, record
+from duelay.ledger import age_to, clock_to, hear, hear_vote, open_ledger, record
 from duelay.ledger.delay_models.base import evidence, expected, settles, vote
 from duelay.ledger.evidence.eprocess import GAPS, evidence_weights, start_eprocess
 from duelay.ledger.evidence.silence import answered_share, fix_kappa, patience, worth
-from duelay.ledger.evidence.stopping import NOBODY
 from duelay.problems import Problem
 from helpers import play_beside
 
@@ -21,17 +20,17 @@ TIED = Problem([[0.5, 0.5, 0.8, 0.9], [0.5, 0.5, 0.7, 0.8], [0.2, 0.3, 0.5, 0.6]
                 [0.1, 0.2, 0.4, 0.5]])  # fmt: skip
 
 
-@pytest.mark.parametrize("window", [None, 12])
+@pytest.mark.parametrize("window, wait", [(None, None), (12, None), (None, 9), (20, 30)])
 @pytest.mark.parametrize("law", ["geometric:0.3", "never:0.4,(uniform:1,15)", "constant:1"])
-def test_the_evidence_is_the_product_of_its_bets(law, window):
-    policy = duelay.Decide(window=window)
+def test_the_evidence_is_the_product_of_the_bets_that_are_booked(law, window, wait):
+    policy = duelay.Decide(window=window, wait=wait)
     looks = []
 
     def check(t, history, pair, player):
         if t % 37 == 0:
             eprocess = player._ledger.assumed
             expected, wins, n_open = naive.eprocess(
-                history, t, player.n_arms, window, GAPS, evidence_weights()
+                history, t, player.n_arms, window, GAPS, evidence_weights(), wait
             )
             off = ~np.eye(player.n_arms, dtype=bool)
             np.testing.assert_allclose(np.exp(eprocess.log_evidence[off]), expected[off], rtol=1e-9)
@@ -43,20 +42,16 @@ def test_the_evidence_is_the_product_of_its_bets(law, window):
             looks.append(expected.max())
 
     play_beside(policy, delays.parse(law), 260, check)
-    assert max(looks) > 3
+    assert max(looks) > 2
 
 
 @pytest.mark.long
 @pytest.mark.interpreted
-@pytest.mark.parametrize("winner_exists", [False, True])
 @pytest.mark.parametrize(
     "law", ["geometric:0.05", "never:0.4,(uniform:1,45)", "constant:1", "zipf:1.2,300"]
 )
-def test_where_the_law_is_told_the_evidence_is_the_likelihood_of_all_that_is_heard(
-    law, winner_exists
-):
-    policy = duelay.Decide(delay=law, winner_exists=winner_exists)
-    leaders, looks = [], []
+def test_where_the_law_is_told_the_evidence_is_the_likelihood_of_all_that_is_heard(law):
+    policy, looks = duelay.Decide(delay=law), []
 
     def check(t, history, pair, player):
         eprocess = player._ledger.assumed
@@ -69,12 +64,10 @@ def test_where_the_law_is_told_the_evidence_is_the_likelihood_of_all_that_is_hea
                 eprocess.window,
                 GAPS,
                 evidence_weights(),
-                leaders if winner_exists else None,
             )
             off = ~np.eye(4, dtype=bool)
             np.testing.assert_allclose(np.exp(eprocess.log_evidence[off]), expected[off], rtol=1e-9)
             looks.append(expected.max())
-        leaders.append(int(eprocess.leader[0]))
 
     play_beside(policy, delays.parse(law), 130, check)
     assert looks and max(looks) > 1.5
@@ -138,24 +131,6 @@ def test_a_told_law_that_never_or_at_once_answers_is_played(law):
     assert player._ledger.assumed.n_open.max() <= 2
 
 
-def test_where_a_winner_exists_only_bettors_on_the_leader_take_part():
-    leaders, rejected = [], []
-
-    def check(t, history, pair, player):
-        eprocess = player._ledger.assumed
-        if t % 53 == 0:
-            expected, _, _ = naive.eprocess(history, t, 4, None, GAPS, evidence_weights(), leaders)
-            off = ~np.eye(4, dtype=bool)
-            np.testing.assert_allclose(np.exp(eprocess.log_evidence[off]), expected[off], rtol=1e-9)
-            product = np.where(off, 0.05 + 0.95 * expected, 1.0).prod(axis=0)
-            assert (np.exp(eprocess.against) >= product * (1 - 1e-9)).all()  # the largest so far
-            rejected.append(int((eprocess.against >= math.log(1 / 0.05)).sum()))
-        leaders.append(int(eprocess.leader[0]))
-
-    play_beside(duelay.Decide(winner_exists=True), delays.Geometric(0.3), 600, check)
-    assert rejected[0] == 0 and rejected[-1] == 3
-
-
 @pytest.mark.parametrize("mu", [0.5, 0.35])
 @pytest.mark.parametrize("kappa", [0.0, 0.4, 1.0])
 def test_a_bet_is_fair_at_one_half_whatever_the_law(kappa, mu):
@@ -165,11 +140,9 @@ def test_a_bet_is_fair_at_one_half_whatever_the_law(kappa, mu):
     one = list(itertools.product((True, False), (True, False), law))
     for paths in itertools.product(one, repeat=2):
         chance = 1.0
-        eprocess = start_eprocess(0.05, 2, 2)  # W = 2, the window
+        eprocess = start_eprocess(0.05, 2, 2, first_wait=2)
         eprocess.refit[0] = 99  # kappa stays
         eprocess.kappa[0] = kappa
-        eprocess.silent_won[:] = np.log1p(2 * kappa * GAPS)
-        eprocess.silent_lost[:] = np.log1p(-2 * kappa * GAPS)
         ledger = open_ledger(eprocess, 2, "coin")
         for t in range(1, 7):
             for born, (zero_first, won, delay) in enumerate(paths, start=1):
@@ -204,35 +177,88 @@ def test_a_conversion_after_the_silence_was_settled_changes_no_evidence():
     np.testing.assert_array_equal(eprocess.log_evidence, before)
 
 
-def test_nobody_looks_before_all_news_of_a_tick_is_booked():
-    """60 conversions of one arm and then 60 of the other, in one tick: no evidence at all."""
+@pytest.mark.parametrize("by_arm", [False, True])
+def test_answers_told_line_by_line_are_booked_in_the_order_of_asking(by_arm):
+    """A file of answers sorted by arm, with a look after each line."""
+    rng = np.random.default_rng(0)
+    duels = [(0, 1) if rng.random() < 0.5 else (1, 0) for _ in range(400)]
+    heard = [number for number in range(1, 401) if rng.random() < 0.5]
+    found = []
+    for order in (heard, sorted(heard, key=lambda number: duels[number - 1])):
+        eprocess = start_eprocess(0.05, None, 2, by_clock=True, first_wait=100.0)
+        ledger = open_ledger(eprocess, 2, "coin")
+        clock_to(ledger, 0.0)
+        for number, pair in enumerate(duels, start=1):
+            record(ledger, *pair, number)
+        for n, number in enumerate(order, start=1):
+            clock_to(ledger, 50.0 + 50.0 * n / len(order))
+            hear(ledger, *duels[number - 1], number, 401)
+            age_to(ledger, 401)
+        assert eprocess.wins.sum() == (len(heard) if by_arm else eprocess.wins.sum())
+        found.append(eprocess.best.copy())
+    np.testing.assert_array_equal(*found)
+
+
+def test_duels_asked_before_enough_is_heard_are_no_bets_unless_a_wait_is_given():
+    for wait, n_wins in ((None, 0), (5, 5)):
+        eprocess = start_eprocess(0.05, None, 2, first_wait=wait)
+        ledger = open_ledger(eprocess, 2, "coin")
+        for t in range(1, 10):
+            record(ledger, 0, 1, t)
+        for born in range(1, 10):
+            hear(ledger, 0, 1, born, 10)
+        for t in range(10, 40):
+            age_to(ledger, t)
+        assert eprocess.n[0, 1] >= 5  # for the choice of pairs they count
+        assert eprocess.wins[0, 1] == n_wins and eprocess.n_heard[0] == 9
+
+
+def test_an_answer_is_late_for_the_evidence_by_the_time_of_its_event():
+    for at, is_counted in ((107.0, True), (108.5, False)):
+        eprocess = start_eprocess(0.05, None, 2, by_clock=True, first_wait=8.0)
+        ledger = open_ledger(eprocess, 2, "coin")
+        clock_to(ledger, 100.0)
+        record(ledger, 0, 1, 1)
+        clock_to(ledger, 200.0)
+        clock_to(ledger, at)  # told at 200, of an earlier event
+        hear(ledger, 0, 1, 1, 2)
+        assert eprocess.now[0] == 200.0 and eprocess.delays[0] == at - 100.0
+        age_to(ledger, 2)
+        assert eprocess.wins[0, 1] == is_counted
+
+
+def test_late_conversions_count_in_the_waiting_time():
     eprocess = start_eprocess(0.05, None, 2)
     ledger = open_ledger(eprocess, 2, "coin")
-    for t in range(1, 121):
+    for t in range(1, 200):
         age_to(ledger, t)
-        record(ledger, *((0, 1) if t <= 60 else (1, 0)), t)
-    for born in range(1, 121):
-        hear(ledger, *((0, 1) if born <= 60 else (1, 0)), born, 121)
-    age_to(ledger, 121)
-    assert eprocess.best.max() == 0.0 and eprocess.winner[0] == NOBODY
+        record(ledger, 0, 1, t)
+        if t < 100:
+            hear(ledger, 0, 1, t, t + 1)
+    waits = patience(eprocess)
+    assert waits < 10
+    hear(ledger, 0, 1, 100, 200)  # at age 100
+    assert eprocess.n_heard[0] == 100 and eprocess.delays[0] == 99 + 100
+    assert eprocess.wins[0, 1] < 99 and patience(eprocess) > 1.5 * waits
 
 
 def test_votes_bet_on_either_outcome_and_ties_on_none():
-    ledger = duelay.Decide().start(2, feedback="votes")._ledger
+    ledger = duelay.Decide(wait=3).start(2, feedback="votes")._ledger
     eprocess = ledger.assumed
     for t, first_won in enumerate((1.0, 1.0, 0.0, 0.5), start=1):
         age_to(ledger, t)
         record(ledger, 0, 1, t)
         hear_vote(ledger, 0, 1, first_won, t, t + 1)
-    age_to(ledger, 5)
+    for t in range(5, 8):
+        age_to(ledger, t)
     product = (1 + 2 * GAPS) ** 2 * (1 - 2 * GAPS)
     assert math.exp(eprocess.log_evidence[0, 1]) == pytest.approx(
         (evidence_weights() * product).sum()
     )
     assert eprocess.wins.tolist() == [[0.0, 2.5], [1.5, 0.0]]
-    for t in range(6, 200):  # silence is no answer, and tells nothing
-        age_to(ledger, t)
+    for t in range(8, 200):  # silence is no answer, and tells nothing
         record(ledger, 0, 1, t)
+        age_to(ledger, t + 1)
     assert eprocess.lead[0, 1] == 1.0
 
 
@@ -244,11 +270,6 @@ def test_the_weight_of_a_gap_is_the_stretch_around_it_on_a_bell():
     np.testing.assert_allclose(evidence_weights(), weight / weight.sum(), rtol=1e-12)
 
 
-def test_a_winner_needs_k_over_the_error_and_one_over_it_where_one_exists():
-    assert start_eprocess(0.1, None, 4).level == pytest.approx(math.log(40))
-    assert start_eprocess(0.1, None, 4, winner_exists=True).level == pytest.approx(math.log(10))
-
-
 @pytest.mark.interpreted
 @pytest.mark.parametrize("window, longest", [(None, 65536), (12, 12), (70_000, 65536)])
 def test_no_silence_is_waited_for_longer_than_the_window(window, longest):
@@ -257,13 +278,13 @@ def test_no_silence_is_waited_for_longer_than_the_window(window, longest):
 
 
 @pytest.mark.interpreted
-def test_silence_is_settled_at_four_mean_delays_and_later_while_little_is_heard():
+def test_silence_is_settled_at_three_mean_delays_and_later_while_little_is_heard():
     eprocess = start_eprocess(0.05, 500, 2)
     for n, total, age in (
         (0, 0, 500),
         (9, 90, 500),
-        (10, 105, 127),
-        (40, 403, 61),
+        (10, 105, 95),
+        (40, 403, 46),
         (20, 9999, 500),
     ):
         eprocess.n_heard[0], eprocess.delays[0] = n, total
@@ -274,18 +295,19 @@ def test_silence_is_settled_at_four_mean_delays_and_later_while_little_is_heard(
 
 
 @pytest.mark.interpreted
-def test_the_share_that_answers_is_guessed_low_while_little_is_known():
-    assert answered_share(0, 0) == 0.0
-    assert answered_share(3, 10) == pytest.approx(0.3)
+def test_the_share_that_answers_is_guessed_as_three_quarters_of_ten_duels_more():
+    assert answered_share(0, 0) == 0.75
+    assert answered_share(3, 10) == pytest.approx(13.5 / 20)
     assert answered_share(200, 390) == 1.0
+    assert start_eprocess(0.05, None, 2).kappa[0] == pytest.approx(0.75 / 1.25)
 
 
 @pytest.mark.interpreted
 def test_an_open_duel_is_worth_what_it_will_tell():
     eprocess = start_eprocess(0.05, None, 2)
-    assert worth(eprocess) == 0.1  # before anything is known
+    assert worth(eprocess) == pytest.approx(0.375 + 0.625 * 0.6**2)  # before anything is known
     eprocess.answered[0], eprocess.matured[0], eprocess.kappa[0] = 30, 90, 0.4
-    assert worth(eprocess) == pytest.approx(0.3 + 0.7 * 0.4**2)
+    assert worth(eprocess) == pytest.approx(0.3375 + 0.6625 * 0.4**2)
     assert worth(eprocess._replace(is_vote=True)) == 1.0
     for never, told in ((0.2, 0.8 / 1.2), (0.95, 0.1)):
         law = delays.Never(never, delays.Constant(3))
@@ -297,10 +319,8 @@ def test_kappa_is_fixed_anew_after_every_20th_part_more():
     eprocess = start_eprocess(0.05, None, 2)
     eprocess.answered[0], eprocess.matured[0] = 30, 110
     fix_kappa(eprocess)
-    kappa = 0.5 / 1.5
-    assert eprocess.kappa[0] == pytest.approx(kappa) and eprocess.refit[0] == 116
-    np.testing.assert_allclose(np.exp(eprocess.silent_won), 1 + 2 * kappa * GAPS)
-    np.testing.assert_allclose(np.exp(eprocess.silent_lost), 1 - 2 * kappa * GAPS)
+    share = 67.5 / 120
+    assert eprocess.kappa[0] == pytest.approx(share / (2 - share)) and eprocess.refit[0] == 116
 
 
 @pytest.mark.interpreted
@@ -328,42 +348,40 @@ def test_a_silence_leads_by_kappa_and_counts_its_square():
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("winner_exists", [False, True])
-def test_a_vote_after_the_window_is_a_bet_unless_it_matters_who_led(winner_exists):
-    eprocess = start_eprocess(0.05, 3, 2, winner_exists=winner_exists)._replace(is_vote=True)
+def test_a_vote_after_its_age_counts_for_the_choice_of_pairs_alone():
+    eprocess = start_eprocess(0.05, None, 2, first_wait=3)._replace(is_vote=True)
     ledger = open_ledger(eprocess, 2, "coin")
     record(ledger, 0, 1, 1)
     for t in range(2, 7):
         age_to(ledger, t)
     assert not eprocess.n_open.any() and not eprocess.n.any()
     vote(eprocess, 0, 1, 0.0, 1, 6)
-    assert (
-        eprocess.lead[1, 0]
-        == eprocess.n[0, 1]
-        == eprocess.wins[1, 0]
-        == (0 if winner_exists else 1)
-    )
-    assert eprocess.n_heard[0] == 0 and not eprocess.n_open.any()
+    age_to(ledger, 7)
+    assert eprocess.lead[1, 0] == eprocess.n[0, 1] == 1 and not eprocess.wins.any()
+    assert eprocess.n_heard[0] == 1 and not eprocess.n_open.any()
 
 
 @pytest.mark.interpreted
 def test_votes_close_their_duels_and_a_tie_counts_without_a_lead():
-    eprocess = start_eprocess(0.05, None, 3, winner_exists=True)._replace(is_vote=True)
+    eprocess = start_eprocess(0.05, None, 3, first_wait=9)._replace(is_vote=True)
     ledger = open_ledger(eprocess, 3, "coin")
-    for t, (pair, led) in enumerate([((0, 1), 0), ((1, 0), 0), ((0, 2), 2), ((1, 1), 1)], start=1):
-        eprocess.leader[0] = led
+    for t, pair in enumerate([(0, 1), (1, 0), (0, 2), (1, 1)], start=1):
         record(ledger, *pair, t)
     assert eprocess.n_open.sum() == 6
     for born, pair, first_won in ((1, (0, 1), 1.0), (2, (1, 0), 0.0), (3, (0, 2), 0.5)):
         vote(eprocess, *pair, first_won, born, 6)
     vote(eprocess, 1, 1, 1.0, 4, 6)
     assert not eprocess.n_open.any() and (eprocess.n_heard[0], eprocess.delays[0]) == (3, 5 + 4 + 3)
-    assert eprocess.wins.tolist() == [[0, 2, 0.5], [0, 0, 0], [0.5, 0, 0]]
     assert eprocess.lead.tolist() == [[0, 2, 0], [-2, 0, 0], [0, 0, 0]]
     assert eprocess.n.tolist() == [[0, 2, 1], [2, 0, 0], [1, 0, 0]]
-    np.testing.assert_allclose(eprocess.wealth[0, 1], 2 * np.log1p(2 * GAPS))
-    assert not eprocess.wealth[1].any() and not eprocess.wealth[2].any()  # nobody else led
     assert np.argwhere(eprocess.is_touched).tolist() == [[0, 1], [0, 2]]
+    assert not eprocess.wealth.any()  # none is booked yet
+    for t in range(6, 15):
+        age_to(ledger, t)
+    assert eprocess.wins.tolist() == [[0, 2, 0.5], [0, 0, 0], [0.5, 0, 0]]
+    np.testing.assert_allclose(eprocess.wealth[0, 1], 2 * np.log1p(2 * GAPS))
+    np.testing.assert_allclose(eprocess.wealth[1, 0], 2 * np.log1p(-2 * GAPS))
+    assert not eprocess.wealth[:, 2].any()
 
 
 def test_the_path_keeps_the_past_in_little_room():

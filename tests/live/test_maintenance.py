@@ -54,7 +54,11 @@ CHANGES = [
     ("UPDATE experiments SET heard = heard + 1", "answers are counted"),
     ("UPDATE pairs SET late = late + 1", "late of"),
     ("UPDATE duels SET told = NULL, first_won = NULL WHERE told IS NOT NULL", "answers of"),
-    ("UPDATE duels SET odds = odds * 0.9 WHERE settled_by = 2", "evidence at gap"),
+    ("UPDATE duels SET odds = odds * 0.9 WHERE settled_by = 2", "lead of"),
+    ("UPDATE duels SET stake = stake * 0.9", "evidence at gap"),
+    ("UPDATE duels SET settled_by = 1 WHERE settled_by = 2 AND stake > 0", "evidence at gap"),
+    ("UPDATE experiments SET matured = matured - 20", "evidence at gap"),
+    ("UPDATE pairs SET wins = wins + 1 WHERE first = 0 AND second = 1", "wins of 'a' over 'b' is"),
     ("DELETE FROM duels WHERE number = 5", "duel 5 is missing"),
     ("UPDATE pairs SET best = best + 20", "the most that the evidence of 'a' over 'b' ever was is"),
     ("UPDATE pairs SET best = log_evidence - 1", "is above the most that it ever was"),
@@ -107,13 +111,15 @@ def test_a_recount_notices_wealth(store):
 def test_forgetting_keeps_all_that_was_told(store):
     hours = Hours()
     experiment = play(store, hours)
-    before, standing = book_of(experiment), experiment.standing()
     hours.pass_by(3600)
+    settle(experiment)
+    before, standing = book_of(experiment), experiment.standing()
     experiment._writer.submit(_forget("45m"))
     after = book_of(experiment)
     assert after.head["forgotten"] > 40 and experiment.history().n == 80 - after.head["forgotten"]
     assert verify(store) == ()
-    for name in ("plays", "conversions", "answers", "repeats", "wins"):
+    assert before.eprocess.wins.any()
+    for name in ("plays", "conversions", "answers", "repeats", "wins", "lead", "n"):
         assert (after.array(name) == before.array(name)).all()
     assert experiment.standing().conversions.sum() == standing.conversions.sum()
     browser(experiment, hours, 30, TIED, seed=1, units=lambda k: f"v{k}")
@@ -131,15 +137,15 @@ def _count_wrongly(name):
     return compaction, "_count", count
 
 
-def _forget_evidence(eprocess, news, moment, right=compaction.add_evidence):
-    return right(eprocess, [], moment)
+def _forget_evidence(eprocess, rows):
+    """Add nothing."""
 
 
 MISTAKES = [
     *((_count_wrongly(name), f"{name} of 'a' over 'b' is") for name in COUNTS),
     (_count_wrongly("given"), "given of 'a' over 'b' is"),
-    ((compaction, "add_evidence", _forget_evidence), "n of 'a' over 'b' is"),
-    ((compaction, "fill_silent", lambda eprocess, odds: None), "evidence at gap 0.01 of"),
+    ((compaction, "count_answers", _forget_evidence), "n of 'a' over 'b' is"),
+    ((compaction, "book_duels", _forget_evidence), "evidence at gap 0.01 of"),
     ((DelayHistogram, "bucket", lambda self, row: 0), "answered in age bucket 0 is"),
     ((DelayHistogram, "add", lambda self, row: None), "asked in age bucket 0 is"),
 ]
@@ -257,6 +263,79 @@ def test_a_store_of_the_first_schema_opens(tmp_path):
     assert standing.plays.sum() == 200 and standing.arms == ("a", "b", "c", "d")
     assert experiment.ask().id is not None and verify(store) == ()
     assert Experiment.open(store, "votes").standing().tick == 60
+
+
+def _to_schema_three(store):
+    """Take away what the fourth migration makes, and spoil the evidence that it computes."""
+    with store.writing() as connection:
+        for column in ("wait", "stake"):
+            connection.execute(text(f"ALTER TABLE duels DROP COLUMN {column}"))
+        for column in ("lag", "held", "earlier"):
+            connection.execute(text(f"ALTER TABLE experiments DROP COLUMN {column}"))
+        connection.execute(text("ALTER TABLE duels ADD COLUMN settled BIGINT"))
+        connection.execute(text("UPDATE duels SET settled_by = 1, odds = 0.5"))
+        connection.execute(text(
+            "UPDATE experiments SET matured = asked, n_matured = 0, n_answered = 0, n_heard = 0, "
+            "delays = 0, kappa = 0.1, refit = 0"
+        ))  # fmt: skip
+        connection.execute(text(
+            "UPDATE pairs SET wins = 0, lead = 0, n = 0, n_open = 0, best = 9, log_evidence = 9"
+        ))  # fmt: skip
+        connection.execute(text(f"UPDATE {VERSIONS} SET version_num = '0003'"))
+
+
+@pytest.mark.parametrize("feedback", ["conversions", "votes"])
+def test_the_evidence_of_an_earlier_schema_is_computed_anew(store, feedback):
+    """From the rows alone, as if W_s and the stakes had been written when duels were asked."""
+    hours = Hours()
+    experiment = Experiment.create(
+        store, "x", ["a", "b", "c"], clock=hours, window="1h", freshness=1e9, feedback=feedback
+    )
+    browser(experiment, hours, 200, TIED, every=20.0, votes=feedback == "votes",
+            before=lambda: settle(experiment))  # fmt: skip
+    settle(experiment)
+    before = book_of(experiment)
+    assert before.eprocess.wealth.any() and before.eprocess.n_open.any()
+    with experiment.store.reading() as connection:
+        duels = connection.execute(select(schema.duels).order_by(schema.duels.c.number)).all()
+    _to_schema_three(experiment.store)
+    with Store(store).writing() as connection:
+        connection.execute(text("UPDATE experiments SET winner = 1, declared = 150"))
+    Store(store).migrate()
+    after = book_of(experiment)
+    for name in ("wealth", "wins", "seen", "lead", "n", "n_open", "log_evidence"):
+        np.testing.assert_allclose(
+            getattr(after.eprocess, name), getattr(before.eprocess, name), atol=1e-9
+        )
+    for name in ("kappa", "refit", "n_matured", "n_answered", "n_heard", "delays", "matured"):
+        assert after.head[name] == pytest.approx(before.head[name]), name
+    assert (after.eprocess.best >= before.eprocess.best - 1e-9).all()
+    assert after.eprocess.best.max() < 9.0
+    with experiment.store.reading() as connection:
+        found = connection.execute(select(schema.duels).order_by(schema.duels.c.number)).all()
+    for one, other in zip(found, duels, strict=True):
+        assert one.wait == other.wait and one.settled_by == other.settled_by
+        assert one.stake == pytest.approx(other.stake) and one.odds == pytest.approx(other.odds)
+    assert after.head["earlier"] == after.head["asked"]
+    assert experiment.standing().winner == 1 and verify(store) == ()
+
+
+def test_duels_that_are_forgotten_keep_their_evidence_in_a_migration(store):
+    hours = Hours()
+    experiment = play(store, hours, n=300)
+    hours.pass_by(3600)
+    experiment._writer.submit(_forget("65m"))
+    before = book_of(experiment)
+    assert 0 < before.head["forgotten"] < 300
+    with experiment.store.reading() as connection:
+        folded = connection.execute(select(schema.folded_pairs)).mappings().all()
+    _to_schema_three(experiment.store)
+    Store(store).migrate()
+    assert verify(store) == ()
+    after = book_of(experiment)
+    with experiment.store.reading() as connection:
+        assert connection.execute(select(schema.folded_pairs)).mappings().all() == folded
+    assert after.eprocess.lead.any() and after.eprocess.wealth.any()
 
 
 def test_a_store_of_a_later_version_is_refused(store):

@@ -44,12 +44,11 @@ class Rows:
         comes = (rng.random(n) < mu) & (rng.random(n) >= never)
         self.is_told = comes & (self.asked + delay <= self.now) & (delay <= window * MICRO)
         self.told = self.asked + delay
-        wait = round(4.0 * mean * MICRO)
+        wait = self.wait = round(4.0 * mean * MICRO)
         self.n_matured = int((self.asked <= self.now - wait).sum())
         self.is_settled = self.is_told | (np.arange(n) < self.n_matured)
         late = self.is_told & (delay > wait)  # silence had settled it
         self.is_silent = self.is_settled & (~self.is_told | late)
-        self.settled = np.where(self.is_silent, self.asked + wait, self.told)
         self.n_closed = int((self.asked < self.now - round(window * MICRO)).sum())
         order = np.argsort(np.where(self.is_told, self.told, np.iinfo(np.int64).max), kind="stable")
         self.place = np.zeros(n, dtype=np.int64)
@@ -73,7 +72,7 @@ def fill(store, name="million", n=1_000_000, k=6, arms=None, **more):
         raw = connection.connection.driver_connection
         raw.executemany(
             "insert into duels (id, experiment, number, first, second, asked, enters, told, place,"
-            " first_won, settled_by, settled, odds) values (?,?,?,?,?,?,1,?,?,?,?,?,?)",
+            " first_won, settled_by, odds, wait, stake) values (?,?,?,?,?,?,1,?,?,?,?,?,?,?)",
             _values(rows, made._writer.id),
         )
         upsert(connection, schema.pairs, _pairs(rows, made._writer.id))
@@ -91,13 +90,14 @@ def fill(store, name="million", n=1_000_000, k=6, arms=None, **more):
 def _values(rows, id):
     columns = [part.tolist() for part in (
         rows.first, rows.second, rows.asked, rows.is_told, rows.told, rows.place, rows.is_settled,
-        rows.is_silent, rows.settled)]  # fmt: skip
+        rows.is_silent)]  # fmt: skip
     for number, row in enumerate(zip(*columns, strict=True), start=1):
-        first, second, asked, is_told, told, place, is_settled, is_silent, settled = row
+        first, second, asked, is_told, told, place, is_settled, is_silent = row
         answer = (told, place, 1.0) if is_told else (None, None, None)
-        how = (None, None, None)
+        how = (None, None)
         if is_settled:
-            how = (2 if is_silent else 1, settled, KAPPA if is_silent else 1.0)
+            how = (2, KAPPA) if is_silent else (1, 1.0)
+        how = (*how, rows.wait, KAPPA)
         yield (f"{id:08x}{number:024x}", id, number, first, second, asked, *answer, *how)
 
 
@@ -107,9 +107,10 @@ def _pairs(rows, id):
     heard = rows.counts(rows.is_told)
     answered = rows.counts(rows.is_settled & ~rows.is_silent)
     silent = rows.counts(rows.is_silent)
+    booked = rows.counts(rows.is_settled & ~rows.is_silent & (number < rows.n_matured))
     for_first = answered + KAPPA * silent.T  # in favour of i: its conversions, silence of (j, i)
     wealth = (
-        answered[:, :, None] * np.log1p(2 * GAPS) + answered.T[:, :, None] * np.log1p(-2 * GAPS)
+        booked[:, :, None] * np.log1p(2 * GAPS) + booked.T[:, :, None] * np.log1p(-2 * GAPS)
         + silent.T[:, :, None] * np.log1p(2 * KAPPA * GAPS)
         + silent[:, :, None] * np.log1p(-2 * KAPPA * GAPS)
     )  # fmt: skip
@@ -120,7 +121,7 @@ def _pairs(rows, id):
         "conversions": heard,
         "answers": heard,
         "given": heard.astype(float),
-        "wins": answered.astype(float),
+        "wins": booked.astype(float),
         "lead": for_first - for_first.T,
         "n": answered + answered.T + KAPPA**2 * (silent + silent.T),
         "closed": rows.counts(closed),
@@ -130,7 +131,7 @@ def _pairs(rows, id):
         "n_open": open_ + open_.T,
         "log_evidence": evidence,
         "best": np.maximum(evidence, 0.0),
-        "seen": answered.astype(float),
+        "seen": booked.astype(float),
     }
     zeros = dict.fromkeys(("late", "repeats", "repeated_answers", "repeated_conversions"), 0)
     return [

@@ -185,7 +185,9 @@ def test_the_evidence_ends_with_that_of_now_and_has_the_line_of_a_declaration(bu
     view, evidence = build_experiment(busy), busy.standing().evidence
     for number, arm in enumerate(ARMS):
         assert line_of(view.evidence, arm)[-1] == pytest.approx(math.exp(evidence.arm[number]))
-    assert line_of(view.evidence, "declared") == pytest.approx([4 / ERROR] * len(view.evidence.x))
+    assert line_of(view.evidence, "declared") == pytest.approx(
+        [4 / (0.9 * ERROR)] * len(view.evidence.x)
+    )
     assert view.evidence.x[-1] == view.now and len(view.evidence.x) <= 130
 
 
@@ -210,6 +212,14 @@ def test_the_evidence_steps_where_an_arm_comes_or_goes_and_says_who(busy, hours)
     assert line_of(chart, "red")[step] < line_of(chart, "red")[step - 1]
 
 
+def settled_at(row):
+    """When a duel was answered in time, or silent at its age; None if it still is open."""
+    if row["settled_by"] is None:
+        return None
+    wait = 7200 * MICRO if row["wait"] is None else row["wait"]
+    return row["told"] if row["settled_by"] == 1 else row["asked"] + wait
+
+
 def test_chances_end_with_those_of_now_and_were_about_those_of_what_had_been_settled(busy):
     view, standing, rows = (
         build_experiment(busy),
@@ -225,7 +235,7 @@ def test_chances_end_with_those_of_now_and_were_about_those_of_what_had_been_set
     for place in range(len(chart.x) // 2, len(chart.x) - 1):
         lead, n = np.zeros((3, 3)), np.zeros((3, 3))
         for r in rows:
-            if r["settled"] is None or r["settled"] > chart.x[place] * MICRO or not r["enters"]:
+            if settled_at(r) is None or settled_at(r) > chart.x[place] * MICRO or not r["enters"]:
                 continue
             is_answer = r["settled_by"] == 1
             i, j = (r["first"], r["second"])[:: 1 if is_answer else -1]
@@ -305,7 +315,7 @@ def test_a_corrected_pair_over_time_weighs_what_was_settled_and_ends_with_the_es
     for place in range(len(chart.x) // 2, len(chart.x) - 1):
         lead = n = 0.0
         for r in rows:
-            is_settled = r["settled"] is not None and r["settled"] <= chart.x[place] * MICRO
+            is_settled = settled_at(r) is not None and settled_at(r) <= chart.x[place] * MICRO
             if {r["first"], r["second"]} == {leader, rival} and is_settled and r["enters"]:
                 is_first = (r["first"] == leader) == (r["settled_by"] == 1)
                 lead += r["odds"] if is_first else -r["odds"]

@@ -108,10 +108,10 @@ def test_without_a_clock_there_is_no_time():
 def test_time_that_runs_backwards_is_the_latest_known_and_is_counted():
     player = duelay.Decide().start(3, seed=0, clock="wall")
     duels = [player.ask(at=now) for now in (100.0, 90.0, 110.0)]
-    player.tell(duels[0], at=105.0)
+    player.tell(duels[0], at=105.0)  # evidence goes by the time of the event
     history = player.history()
     assert history.at.tolist() == [100.0, 100.0, 110.0]
-    assert history.delay[0] == 10.0 and player.standing().backwards == 2
+    assert history.delay[0] == 5.0 and player.standing().backwards == 2
     for _ in range(8):
         player.ask(at=1.0)
     assert "a time before the latest one known was given 10 times" in player.standing().warnings[-1]

@@ -23,7 +23,7 @@ POLICIES = {
     "saves regret": duelay.RMED(order="alternate"),
 }
 KEPT = (
-    "wealth", "best", "against", "kappa", "wins", "n", "lead", "path", "level", "winner_exists",
+    "wealth", "best", "kappa", "wins", "n", "lead", "path", "level", "winner_exists",
     "has_changed", "winner", "matured", "answered", "n_open",
 )  # fmt: skip
 STEPS = st.lists(
@@ -117,18 +117,20 @@ class Program:
             2 if self.policy.winner_exists and self.has_changed else 1
         )
         if eprocess.winner_exists:
-            assert eprocess.level == pytest.approx(math.log(1 / error))
+            level = math.exp(eprocess.level)
+            assert 1 / level + 2 / (level * (level - 1)) == pytest.approx(error)
             return
         more = {arm: n * (n + 1) if n else 1 for arm, n in self.joined.items()}
         for i, one in enumerate(player.arms):
-            own = (k0 + 1) / error * more[one]
+            own = (k0 + 1) / (0.9 * error) * more[one]  # of three first arms
             owes = any(
                 other not in self.present and eprocess.best[i, j] < math.log(own)
                 for j, other in enumerate(player.arms)
                 if j != i
             )
             for j, other in enumerate(player.arms):
-                want = own * ((k0 + 1) * more[other] if owes else 1)
+                over = (k0 + 1) ** 2 / (0.1 * error) * more[one] * more[other]
+                want = over if owes else own
                 assert needed(eprocess, i, j) == pytest.approx(math.log(want))
 
 

@@ -175,18 +175,18 @@ def log(n=300, *, at=None, order="coin", chosen_by="", feedback="conversions", a
         (duelay.Decide(), {"chosen_by": "decide"}, "proved"),
         (duelay.Decide(), {"chosen_by": "decide:error=0.1"}, "proved"),
         (duelay.Decide(winner_exists=True), {"chosen_by": "decide"}, "proved"),
-        (duelay.Decide(window=9), {"chosen_by": "decide"}, "measured"),  # it settles sooner
-        (duelay.Decide(), {"chosen_by": "decide:delay=geometric:0.1"}, "measured"),
+        (duelay.Decide(window=9), {"chosen_by": "decide"}, "proved"),
+        (duelay.Decide(), {"chosen_by": "decide:delay=geometric:0.1"}, "proved"),
         (duelay.Decide(), {"chosen_by": "decide", "order": "alternate"}, "measured"),
-        (duelay.Decide(), {"chosen_by": "decider"}, "measured"),
-        (duelay.Decide(), {"chosen_by": "double-thompson"}, "measured"),
-        (duelay.Decide(), {"chosen_by": "merge of decide"}, "measured"),
-        (duelay.Decide(), {"chosen_by": "decide then rmed"}, "measured"),
+        (duelay.Decide(), {"chosen_by": "decider"}, "proved"),
+        (duelay.Decide(), {"chosen_by": "double-thompson"}, "proved"),
+        (duelay.Decide(), {"chosen_by": "merge of decide"}, "proved"),
+        (duelay.Decide(), {"chosen_by": "decide then rmed"}, "proved"),
         (duelay.Decide(), {}, "measured"),
         (duelay.Decide(), {"order": None, "chosen_by": "decide"}, "none"),
         (duelay.Decide(), {"order": "champion", "chosen_by": "rucb"}, "none"),
         (duelay.Decide(delay="geometric:0.1"), {"order": None}, "proved"),
-        (duelay.DoubleThompson(), {"chosen_by": "rmed"}, "measured"),
+        (duelay.DoubleThompson(), {"chosen_by": "rmed"}, "proved"),
         (duelay.DoubleThompson(), {}, "measured"),
         (duelay.DoubleThompson(), {"order": None}, "none"),
         (duelay.RUCBDelay(delay="geometric:0.1"), {"order": None}, "proved"),
@@ -290,8 +290,8 @@ def test_in_ticks_the_room_for_arms_that_joined_is_kept_from_the_start():
     assert again(player).standing().joined.tolist() == [0, 0, 0, 1]
     found = again(player, duelay.Decide())
     eprocess = found._ledger.assumed
-    assert eprocess.has_changed and eprocess.level == pytest.approx(math.log(4 / 0.05))
-    assert needed(eprocess, 3, 0) == pytest.approx(math.log(8 / 0.05))
+    assert eprocess.has_changed and eprocess.level == pytest.approx(math.log(4 / 0.045))
+    assert needed(eprocess, 3, 0) == pytest.approx(math.log(8 / 0.045))
     assert_same_standing(again(found).standing(), found.standing())
 
 
@@ -345,17 +345,6 @@ def test_turns_go_on_where_the_history_ends():
             pair = frozenset((duel.first, duel.second))
             assert last[pair] != duel.first
             last[pair] = duel.first
-
-
-def test_where_a_winner_is_taken_for_granted_the_arm_of_smaller_number_has_led():
-    history = log(chosen_by="decide")
-    eprocess = duelay.Decide(winner_exists=True).start(ARMS).replay(history)._ledger.assumed
-    low = np.minimum(history.first, history.second)
-    for number in range(int(eprocess.oldest[0]), history.n + 1):
-        state = int(eprocess.state[number % eprocess.state.size])
-        if state in (1, 2):
-            assert (history.first, history.second)[state - 1][number - 1] == low[number - 1]
-    assert eprocess.wealth[2, 0].any() == 0 and eprocess.wealth[0, 2].any()
 
 
 def test_an_answer_at_the_time_of_its_own_question_is_heard():
@@ -438,11 +427,11 @@ def aged(player, now):
     return ledger
 
 
-def test_merged_evidence_is_measured_and_of_both():
+def test_merged_evidence_is_proved_and_of_both():
     players = [by_clock(duelay.Decide(), seed=seed, n=200) for seed in (1, 2)]
     merged = History.merge(*(player.history() for player in players))
     standing = duelay.Decide().start(ARMS, clock="wall").replay(merged).standing()
-    assert standing.guarantee.kind == "measured" and standing.tick == 400
+    assert standing.guarantee.kind == "proved" and standing.tick == 400
     assert standing.conversions.sum() == sum(p.standing().conversions.sum() for p in players)
 
 

@@ -39,6 +39,18 @@ def settled(n_arms, counts, still_open=()):
     return ledger, len(duels) + 1
 
 
+def declaring():
+    """A ledger in which arm 1 has been declared."""
+    eprocess = start_eprocess(0.05, None, 2, first_wait=1)
+    ledger = open_ledger(eprocess, 2, "coin")
+    for t in range(1, 201):
+        age_to(ledger, t)
+        record(ledger, 1, 0, t)
+        hear(ledger, 1, 0, t, t + 1)
+    age_to(ledger, 201)
+    return ledger, 201
+
+
 def test_the_leader_has_the_least_against_it():
     counts = {(0, 1): 30, (1, 0): 10, (1, 2): 25, (2, 1): 15, (2, 0): 14, (0, 2): 12}
     ledger, _ = settled(3, counts)
@@ -136,29 +148,12 @@ def test_of_several_that_are_alike_any_leads_and_any_is_the_rival():
 
 
 @pytest.mark.interpreted
-def test_where_a_winner_exists_an_arm_that_is_rejected_leads_no_more():
-    eprocess = start_eprocess(0.05, None, 3, winner_exists=True)
-    eprocess.doubts[:] = [0.0, 3.0, 5.0]
-    assert find_leader(eprocess, Middle()) == 0
-    eprocess.against[0] = eprocess.level
-    assert find_leader(eprocess, Middle()) == 1
-    assert find_leader(eprocess._replace(winner_exists=False), Middle()) == 0
-
-
-@pytest.mark.interpreted
 def test_nothing_is_calm_before_a_declaration_and_all_is_after_it():
     rule = DecideRule(0)
     ledger, t = settled(2, {(1, 0): 20, (0, 1): 19})
     assert declared(rule, ledger) < 0 and calm_until(rule, ledger, 1, t) == t
-    ledger, t = settled(2, {(1, 0): 200})
+    ledger, t = declaring()
     assert calm_until(rule, ledger, 1, t) == FOREVER
-
-
-@pytest.mark.interpreted
-def test_the_leader_is_written_down_for_the_bets():
-    ledger, t = settled(3, {(0, 1): 2, (2, 0): 9, (2, 1): 9})
-    leader, rival = select(DecideRule(0), ledger, t, np.random.default_rng(0))
-    assert leader == 2 == ledger.assumed.leader[0] and rival in (0, 1)
 
 
 def test_the_choice_does_not_look_at_the_order_of_an_open_duel():
@@ -173,7 +168,7 @@ def test_the_choice_does_not_look_at_the_order_of_an_open_duel():
 
 
 def test_whoever_is_declared_duels_itself_from_then_on():
-    ledger, t = settled(2, {(1, 0): 200})
+    ledger, t = declaring()
     rule = DecideRule(0)
     assert declared(rule, ledger) == 1
     assert tuple(select(rule, ledger, t, np.random.default_rng(0))) == (1, 1)
@@ -215,3 +210,20 @@ def test_an_order_other_than_the_coin_is_refused():
             duelay.Decide(error=error)
     with pytest.raises(ValueError, match="corrects_position"):
         duelay.Decide().start(2, feedback="votes", corrects_position=True)
+
+
+@pytest.mark.parametrize("wait", [0, -3, 2.5, True, "soon"])
+def test_a_first_wait_is_a_number_of_ticks_or_a_duration(wait):
+    with pytest.raises(ValueError, match="wait"):
+        duelay.Decide(wait=wait)
+
+
+def test_a_first_wait_fits_the_clock_and_needs_no_law():
+    assert duelay.policies.parse("decide:wait=200") == duelay.Decide(wait=200)
+    assert duelay.policies.parse("decide:wait=2h") == duelay.Decide(wait="2h")
+    with pytest.raises(ValueError, match="wait"):
+        duelay.Decide(wait=200).start(2, clock="wall")
+    with pytest.raises(ValueError, match="wait"):
+        duelay.Decide(wait="2h").start(2)
+    with pytest.raises(ValueError, match="wait"):
+        duelay.Decide(wait=200, delay="geometric:0.1")

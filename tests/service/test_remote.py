@@ -128,6 +128,10 @@ def test_one_script_says_the_same_of_all_three(face, url):
     assert experiment.tell(duels[4], "first") == "counted"
     assert experiment.standing().status == "paused"
     experiment.resume()
+    experiment.hold_booking()
+    assert experiment.standing().booking == "held"
+    experiment.release_booking()
+    assert experiment.standing().booking == "running"
     experiment.add_arm("pink")
     experiment.retire_arm("red")
     standing = face("open", "100 % - ü").standing()

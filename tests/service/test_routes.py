@@ -72,6 +72,20 @@ def test_a_standing_has_counts_and_estimates_from_the_store(client, hours):
     assert found["error"] == 0.05 and found["winner"] is None and found["leader"] in arms
     assert set(found["estimates"]) == {"mean", "lower", "upper"}
     assert found["estimates"]["mean"][0][0] in (None, 0.5)
+    assert 0.0 <= found["estimates"]["mean"][0][1] <= 1.0
+    lower, upper = found["estimates"]["lower"][0][1], found["estimates"]["upper"][0][1]
+    assert lower is upper is None, "no duel is booked yet"
+
+
+def test_intervals_are_of_the_duels_that_are_booked(client, hours):
+    made = {"name": "quick", "arms": ["red", "green"], "policy": "decide:wait=1m"}
+    assert client.post("/experiments", json=made).status_code == 201
+    given = [client.post("/experiments/quick/duels").json() for _ in range(6)]
+    for duel in given[:3]:
+        client.put(f"/duels/{duel['id']}/conversion")
+    hours.pass_by(60)
+    client.post("/experiments/quick/duels")
+    found = client.get("/experiments/quick").json()
     lower, upper = found["estimates"]["lower"][0][1], found["estimates"]["upper"][0][1]
     assert 0.0 <= lower <= found["estimates"]["mean"][0][1] <= upper <= 1.0
 
@@ -142,6 +156,7 @@ GOOD = {"name": "more", "arms": ["a", "b"]}
     ({"window": "often"}, "window"),
     ({"window": 14}, "window: input should be a valid string"),
     ({"forget_after": "1d"}, "forget_after must be at least the window"),
+    ({"lag": "soon"}, "lag"),
     ({"forget_after": "999999999999999d"}, "forget_after must be at most"),
     ({"feedback": "likes"}, "feedback: input should be 'conversions' or 'votes'"),
     ({"error": 0}, "error: input should be greater than 0"),
@@ -159,6 +174,15 @@ def test_an_experiment_that_is_not_right_is_422_and_says_why(shared, changed, wo
                        headers={"Content-Type": "application/json"})  # fmt: skip
     assert is_refused(made, 422, words)
     assert Experiment.names(store_of(shared)) == ("buttons",)
+
+
+def test_booking_is_held_and_released(client):
+    assert client.get("/experiments/buttons").json()["booking"] == "running"
+    held = client.patch("/experiments/buttons", json={"booking": "held"}).json()
+    assert held["booking"] == "held" and any("booking is held" in each for each in held["warnings"])
+    assert ask(client).status_code == 200
+    released = client.patch("/experiments/buttons", json={"booking": "running"}).json()
+    assert released["booking"] == "running" and not released["warnings"]
 
 
 def test_it_is_paused_and_resumed_and_answers_are_heard_meanwhile(client):

@@ -13,7 +13,7 @@ from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.service import webhooks
 from duelay.service.webhooks import WebhookSender
-from live.hours import Hours
+from live.hours import Hours, settle
 from service.served import wait_until
 from service.webhook_receiver import Receiver, is_signed
 
@@ -100,12 +100,16 @@ def vote_for(experiment, arm, n):
 def test_a_winner_that_is_declared_and_withdrawn_is_told_in_order_and_signed(
     opened, receiver, watch, world
 ):
-    experiment = Experiment.create(opened, "buttons", ARMS, feedback="votes", clock=world)
+    experiment = Experiment.create(
+        opened, "buttons", ARMS, feedback="votes", clock=world, policy="decide:wait=1m"
+    )
     made, watcher = hook(experiment, receiver), watch(opened, clock=world)
     one_round(watcher)
     assert receiver.received == []
     while experiment.standing().winner is None:
         vote_for(experiment, "red", 20)
+        world.pass_by(60)
+        settle(experiment)
     one_round(watcher)
     experiment.add_arm("pink")
     one_round(watcher)
@@ -127,25 +131,25 @@ def test_a_winner_that_is_declared_and_withdrawn_is_told_in_order_and_signed(
     experiment.close()
 
 
-def test_an_alarm_is_told_once(local, receiver, watch):
+def test_an_alarm_is_told_once(local, receiver, watch, world):
     """Wins of one arm are told at once and those of the other late, which no guarantee allows."""
-    hours = Hours()
     experiment = Experiment.create(
-        local, "buttons", ["red", "green"], feedback="votes", share=1.0, clock=hours
+        local, "buttons", ["red", "green"], feedback="votes", share=1.0, clock=world
     )
     for _ in range(4):
         duels = [experiment.ask() for _ in range(50)]
         winners = [("red", "green")[n % 2] for n in range(50)]
         for arm in ("red", "green"):
-            hours.pass_by(600.0)
+            world.pass_by(600.0)
             experiment.tell_all([(duel, winner) for duel, winner in zip(duels, winners, strict=True)
                                  if winner == arm])  # fmt: skip
     names = [alarm.name for alarm in experiment.standing().alarms]
     assert "delay by winner" in names
     hook(experiment, receiver)
-    watcher = watch(local)
+    experiment.ask()  # or its traffic would be silent, too
+    watcher = watch(local, clock=world)
     one_round(watcher)
-    one_round(watch(local))
+    one_round(watch(local, clock=world))
     watcher._looked.clear()
     one_round(watcher)
     assert sorted(receiver.told) == sorted(("alarm", name) for name in names)

@@ -237,3 +237,35 @@ def upkeep_command(
     for each, n in folded.items():
         did = f"{n:,} {'duel' if n == 1 else 'duels'} folded" if n else "no duel is that old"
         click.echo(f"{each}: {did}")
+
+
+@click.command("hold", cls=StoreCommand)
+@store_argument
+@name_argument(required=True)
+@import_option
+def hold_command(store: str, name: str, modules: tuple[str, ...]) -> None:
+    """Enter no duels into the evidence of a live experiment, until `duelay release`.
+
+    Use it while answers cannot be told, for example in an outage: hold, tell what has waited, and
+    release. STORE may be the address of a service.
+    """
+    _set_booking(store, name, modules, is_held=True)
+
+
+@click.command("release", cls=StoreCommand)
+@store_argument
+@name_argument(required=True)
+@import_option
+def release_command(store: str, name: str, modules: tuple[str, ...]) -> None:
+    """Go on entering duels into the evidence of a live experiment, after `duelay hold`."""
+    _set_booking(store, name, modules, is_held=False)
+
+
+def _set_booking(store: str, name: str, modules: tuple[str, ...], *, is_held: bool) -> None:
+    import_modules(modules)
+    live = find_live()
+    opened = live.connect(store, key_of_caller()) if is_service(store) else live.Store(store)
+    with closing(opened):
+        experiment = opened.open(name) if is_service(store) else live.Experiment.open(opened, name)
+        (experiment.hold_booking if is_held else experiment.release_booking)()
+    click.echo(f"{name}: booking is {'held' if is_held else 'running'}")

@@ -38,7 +38,6 @@ from duelay.estimates.repeated_answers import (
 from duelay.estimates.result import Estimate
 from duelay.inference.evidence import replay
 from duelay.inference.guarantee import Guarantee, Past, find_guarantee
-from duelay.ledger.evidence.eprocess import start_eprocess
 from duelay.logs.history import History
 
 _LEVEL = 0.05  # of all tests of assumptions together
@@ -205,10 +204,8 @@ def _by_votes_less_bonus(log: _Log) -> _Estimated:
 def _by_answers(log: _Log) -> _Estimated:
     """Estimate from the answers alone, in an order that is even, or looks so; or without any."""
     history = log.history
-    by_clock = history.at is not None
-    eprocess = start_eprocess(0.05, None, history.n_arms, by_clock=by_clock)
-    past = Past(history.n, log.order, history.chosen_by, True)
-    guarantee = find_guarantee(eprocess, history.feedback, log.order, past)
+    past = Past(history.n, log.order, history.chosen_by)
+    guarantee = find_guarantee(None, history.feedback, log.order, past)
     if history.order is None and log.order is not None:
         # Bets are made duel by duel: an order that is even only at the end is not fair on the way.
         guarantee = Guarantee("measured", guarantee.words + _SEEMS, has_evidence=False)

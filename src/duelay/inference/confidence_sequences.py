@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay.delays import ByPair, Law
+from duelay.inference.evidence import replay_bets
 from duelay.ledger import Ledger
 from duelay.ledger.delay_models.continuous_time import ByClock
 from duelay.ledger.delay_models.geometric import AssumedGeometric
@@ -43,36 +44,36 @@ def shares(joined: NDArray[np.int64], *, has_room: bool) -> Floats:
     return np.where(n == 0, own, room / (late * (late + 1.0) * (first + late - 1.0)))
 
 
+def rests_on_law(assumed: Any) -> bool:
+    """Whether a ledger is told the delay law, so that silence counts at every age."""
+    if isinstance(assumed, EProcess):
+        return assumed.told.is_told
+    if isinstance(assumed, ByClock):
+        return not assumed.learns
+    return isinstance(assumed, AssumedGeometric | AssumedTable)
+
+
 def at_all_times(
     ledger: Ledger,
     history: History,
     error: float,
     delay: Any = None,
     share: Floats | None = None,
+    booked: Floats | None = None,
 ) -> tuple[Floats, Floats]:
     """Return the ends of the intervals that fit what a ledger is told and assumes.
 
-    `delay` is the law that is told, which by the clock the ledger does not keep. `share` is the
-    part of the error that each pair may use, (K, K); all pairs have the same where it is left out.
-
-    Where a law is told, they are from conversions and silence; else from conversions, or votes,
-    alone. Answers told after the last duel was asked are left out, as in
-    `duelay.inference.evidence.replay`.
+    Where a law is told, they are from conversions and silence; else from the conversions, or votes,
+    that are booked: from `booked`, the wins of i over j, (K, K), or those of a replay. `delay` is
+    the law that is told, which by the clock the ledger does not keep. `share` is the part of the
+    error that each pair may use, (K, K); all pairs have the same where it is left out.
     """
     assumed = ledger.assumed
-    if isinstance(assumed, EProcess) and not assumed.told.is_told:
-        return of_shares(assumed.seen, error, share)
-    is_told = isinstance(assumed, EProcess) or (isinstance(assumed, ByClock) and not assumed.learns)
-    if is_told and history.at is not None:
-        return of_censored(history, delay, error, share)
-    if isinstance(assumed, AssumedGeometric | AssumedTable | EProcess):
-        return of_censored(history, assumed, error, share)
-    seen, k = _is_seen(history), history.n_arms
-    wins = np.zeros((k, k))
-    first, second, won = history.first[seen], history.second[seen], history.first_won[seen]
-    np.add.at(wins, (first, second), won)
-    np.add.at(wins, (second, first), 1.0 - won)
-    return of_shares(wins, error, share)
+    if not rests_on_law(assumed):
+        wins = replay_bets(history, error).seen if booked is None else booked
+        return of_shares(wins, error, share)
+    is_in_time = isinstance(assumed, EProcess | ByClock) and history.at is not None
+    return of_censored(history, delay if is_in_time else assumed, error, share)
 
 
 def _ages_seen(history: History) -> NDArray[Any]:

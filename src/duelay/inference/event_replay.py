@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from duelay._core.arrays import Floats, Integers
 from duelay._core.jit.background import border_of
 from duelay._core.jit.decorators import kernel
-from duelay.ledger.delay_models.base import set_leader, teach
+from duelay.ledger.delay_models.base import teach
 from duelay.ledger.ledger import Ledger, age_to, clock_to, hear, hear_away, hear_vote, record
 
 if TYPE_CHECKING:
@@ -92,10 +92,6 @@ class _Events:
         self.duel = np.empty(size, dtype=np.int64)
         self.duel[places] = queue
         self.duel[self.kind == ASKED] = np.arange(history.n)
-        self.leader = np.minimum(history.first, history.second)  # where the history does not say
-        if history.first_led is not None:
-            led = np.where(history.first_led == 0, history.second, history.first)
-            self.leader = np.where(np.isnan(history.first_led), self.leader, led)
 
     def replay(self, ledger: Ledger, start: int, stop: int) -> None:
         """Enter the events from number `start` until before `stop`."""
@@ -119,7 +115,6 @@ class _Events:
                 np.nan_to_num(history.first_won[duel]),
                 np.where(is_asked, history.asked[duel], self.answered[duel]),
                 np.where(is_asked, asked, asked + 1),  # an answer is heard at the next ask
-                self.leader[duel],
             )
             n_asked = int(asked[-1])
 
@@ -138,7 +133,6 @@ def replay_events(
     first_won: Floats,
     at: Floats,
     tick: Integers,
-    leader: Integers,
 ) -> None:
     """Enter duels and answers, sorted by time, into a ledger.
 
@@ -152,14 +146,12 @@ def replay_events(
     first_won : what an answer gives the first arm: 1, 0 or 1/2.
     at : the time of the event, for ledgers that go by the clock.
     tick : of the duel, or at which the answer is heard.
-    leader : the arm that led before the duel.
     """
     for row in range(kind.size):
         clock_to(ledger, at[row])
         if kind[row] == ASKED:
             if ages:
                 age_to(ledger, tick[row])
-            set_leader(ledger.assumed, leader[row])
             record(ledger, first[row], second[row], number[row])
             if effect[row] == TEACHES:
                 teach(ledger.assumed, number[row])

@@ -101,10 +101,16 @@ def evidence_of(eprocess: EProcess) -> Evidence:
 
 
 def _is_out(eprocess: EProcess, wanted: Floats) -> NDArray[np.bool_]:
-    """(K,): arms that are not the winner, each at the level of a declaration."""
-    if eprocess.winner_exists:
-        return np.asarray(eprocess.against >= eprocess.level)
-    is_passed = eprocess.best >= wanted
+    """(K,): arms that are not the winner; each of the others may say so wrongly for its share.
+
+    With K arms the winner is passed at (K - 1) / error with probability `error` at most. Where arms
+    may join, the shares are those of `late`.
+    """
+    first = int((eprocess.joined == 0).sum())
+    others = first + 1 if eprocess.by_clock or eprocess.has_changed else first - 1
+    own = eprocess.joined.astype(np.float64)
+    enough = math.log(others / eprocess.error) + np.log(np.where(own > 0, own * (own + 1.0), 1.0))
+    is_passed = eprocess.best >= np.maximum(wanted, enough[:, None])
     return np.asarray(is_passed[eprocess.present].any(axis=0) | ~eprocess.present)
 
 
@@ -117,13 +123,8 @@ def _needed(eprocess: EProcess) -> Floats:
 
 def _lacks(eprocess: EProcess, wanted: Floats) -> Floats:
     """(K, K): what is missing to `_needed`, for opponents that are present and not passed."""
-    if eprocess.winner_exists:
-        lacks = np.maximum(eprocess.level - eprocess.log_evidence, 0.0)
-    else:
-        lacks = np.where(
-            eprocess.best < wanted, np.maximum(wanted - eprocess.log_evidence, 0.0), 0.0
-        )
-        lacks[:, ~eprocess.present] = 0.0
+    lacks = np.where(eprocess.best < wanted, np.maximum(wanted - eprocess.log_evidence, 0.0), 0.0)
+    lacks[:, ~eprocess.present] = 0.0
     np.fill_diagonal(lacks, 0.0)
     return lacks
 
@@ -147,7 +148,19 @@ def replay(
     *,
     is_whole: bool = False,
 ) -> Evidence:
-    """Compute the evidence of a history, with a look at every tick, as a policy that decides does.
+    """Compute the evidence of a history, as `replay_bets` does."""
+    return evidence_of(replay_bets(history, error, joined, present, is_whole=is_whole))
+
+
+def replay_bets(
+    history: History,
+    error: float,
+    joined: NDArray[np.int64] | None = None,
+    present: NDArray[np.bool_] | None = None,
+    *,
+    is_whole: bool = False,
+) -> EProcess:
+    """Bet on a history, with a look at every tick, as a policy that decides does.
 
     Parameters
     ----------
@@ -155,8 +168,7 @@ def replay(
     error : the error of a declaration.
     joined, present : (K,), the arms that joined later, and those that are not retired.
     is_whole : whether the history has all answers up to its time, which is then the last look.
-        Otherwise answers after the last duel do not count, since a partial batch of answers may
-        favour one arm.
+        Otherwise answers after the last duel do not count.
     """
     eprocess = start_eprocess(
         error, history.window, history.n_arms, by_clock=history.at is not None
@@ -170,4 +182,5 @@ def replay(
     if is_whole and history.now is not None:
         clock_to(ledger, history.now)
         age_to(ledger, history.n + 1)
-    return evidence_of(ledger.assumed)
+    bets: EProcess = ledger.assumed
+    return bets

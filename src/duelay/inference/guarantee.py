@@ -10,8 +10,7 @@ from duelay.ledger.delay_models.tabulated import AssumedTable
 from duelay.ledger.display_order import weaker
 from duelay.ledger.evidence.eprocess import EProcess
 
-# `python -m benchmarks decide` measures it: false declarations of policies by coin and in turns,
-# two arms tied.
+# `python -m benchmarks decide` measures it: false declarations of policies, two arms tied.
 MEASURED = "at most 2.2 % false where 5 % were allowed"
 
 DESIGN = "design"  # `chosen_by` of pairs that were chosen without regard to answers
@@ -24,19 +23,6 @@ class Past(NamedTuple):
     n: int
     order: str | None
     chosen_by: str  # the text of a policy; empty if it is not known
-    has_window: bool  # whether the history's window is the player's own
-
-    @property
-    def is_blind(self) -> bool:
-        """Whether no pair was chosen by looking at the order of a duel that was not settled.
-
-        This is true of `Decide`, unless it is told a law: then it looks at every silence. It is
-        also true of "design": pairs that were fixed or drawn by lot before anything was heard.
-        """
-        policies = self.chosen_by.split(_THEN)
-        is_decide = all(f"{p}:".startswith("decide:") and "delay=" not in p or p == DESIGN
-                        for p in policies)  # fmt: skip
-        return is_decide and self.has_window
 
     def order_until(self, tick: int, order: str | None) -> str | None:
         """Return the order of all duels up to a tick; `order` is that of the player's own duels."""
@@ -75,9 +61,10 @@ class Guarantee(NamedTuple):
 
 NONE = Guarantee("none", "nobody says how the duels were chosen", has_evidence=False)
 _TOLD = Guarantee("proved", "the delay law being as it was told", has_evidence=False)
-_MEASURED = Guarantee(
+_BY_COIN = "the coin; whether an answer counts must not depend on who won"
+_IN_TURNS = Guarantee(
     "measured",
-    f"measured, not proved ({MEASURED}): the pairs may depend on the order of open duels",
+    f"measured, not proved ({MEASURED}): with turns instead of a coin, the next order is known",
 )
 
 
@@ -105,8 +92,7 @@ def find_guarantee(
             f"measured with policies of duelay, not proved ({MEASURED}): nobody says how the pairs "
             "that were replayed were chosen",
         )
-    is_fair = feedback == "votes" or (past.is_blind and order == "coin")
-    return found if is_fair else _MEASURED
+    return _IN_TURNS if feedback != "votes" and order == "alternate" else found
 
 
 def _of_policy(assumed: Any, feedback: str, order: str | None) -> Guarantee:
@@ -130,12 +116,10 @@ def _of_policy(assumed: Any, feedback: str, order: str | None) -> Guarantee:
             "proved", words + (", if one arm beats all others" * assumed.winner_exists)
         )
     if isinstance(assumed, EProcess):
-        words = "the coin, and delays that do not depend on who won"
-        return Guarantee(
-            "proved", words + (", if one arm beats all others" * assumed.winner_exists)
-        )
+        words = _BY_COIN + ", if one arm beats all others" * assumed.winner_exists
+        return Guarantee("proved", words)
     if order in ("coin", "alternate"):
-        return _MEASURED
+        return Guarantee("proved", _BY_COIN) if order == "coin" else _IN_TURNS
     if order is None:
         return Guarantee(
             "none",

@@ -78,10 +78,7 @@ def leader_of(
     is_shown = (ledger.plays.sum(axis=0) + ledger.plays.sum(axis=1)) > 0
     if isinstance(ledger.assumed, EProcess):
         eprocess = ledger.assumed
-        is_rejected = ~eprocess.present | (
-            eprocess.winner_exists & (eprocess.against >= eprocess.level)
-        )
-        doubts = np.where(is_rejected, np.inf, eprocess.doubts)
+        doubts = np.where(eprocess.present, eprocess.doubts, np.inf)
         if eprocess.winner[0] != NOBODY:
             return int(eprocess.winner[0])
         won = eprocess.lead.sum(axis=1)  # breaks ties

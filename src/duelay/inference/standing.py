@@ -16,7 +16,7 @@ from duelay.assumptions.finding import Finding
 from duelay.delays.delay import Delay
 from duelay.errors import InvalidValueError
 from duelay.inference.borda_scores import Scores
-from duelay.inference.evidence import Evidence, evidence_of, replay
+from duelay.inference.evidence import Evidence, evidence_of
 from duelay.inference.forecast import DuelsLeft
 from duelay.inference.guarantee import NONE, Guarantee
 from duelay.inference.leader import beaten, rank_arms
@@ -119,6 +119,8 @@ class Standing:
         Hoeffding's intervals, which hold for this look alone.
     eprocess : EProcess or None
         The evidence process of a policy that decides.
+    replayed : EProcess or None
+        For any other policy, the evidence process of `Decide` on the same duels.
     history : History or None
         All duels so far; None with counts.
     law : Law, ByPair or None
@@ -156,6 +158,7 @@ class Standing:
     counted: NDArray[np.float64] | None = None
     one_look: tuple[Any, Any] | None = None
     eprocess: EProcess | None = None
+    replayed: EProcess | None = None
     history: History | None = None
     law: Delay | None = None
 
@@ -168,13 +171,12 @@ class Standing:
     def evidence(self) -> Evidence | None:
         """The evidence for each arm, now and over time; None if there is no guarantee.
 
-        A policy that decides keeps it. For any other policy the history is replayed.
+        A policy that decides keeps it. For any other policy the history was replayed.
         """
         if not self.guarantee.has_evidence or self.scores is not None or self.history is None:
             return None
-        if self.eprocess is not None:
-            return evidence_of(self.eprocess)
-        return replay(self.history, self.error, self.joined, self.present)
+        bets = self.eprocess if self.eprocess is not None else self.replayed
+        return None if bets is None else evidence_of(bets)
 
     @property
     def winner(self) -> int | None:

@@ -14,7 +14,8 @@ from duelay.delays.delay import check as check_delay
 from duelay.delays.ticks_or_clock import WAYS
 from duelay.inference.arm_set import ArmSet, restrict_history
 from duelay.inference.borda_scores import Scores, score_bounds
-from duelay.inference.confidence_sequences import at_all_times, shares
+from duelay.inference.confidence_sequences import at_all_times, rests_on_law, shares
+from duelay.inference.evidence import replay_bets
 from duelay.inference.guarantee import Guarantee, Past, find_guarantee
 from duelay.inference.leader import intervals, leader_of
 from duelay.inference.player_clock import Clock
@@ -64,7 +65,10 @@ def build_standing(player: PlayerSnapshot, confidence: float | None) -> Standing
     guarantee = find_guarantee(ledger.assumed, player.feedback, player.order, player.past)
     one_look = intervals(estimates, confidence)
     lower, upper = one_look
+    bets = ledger.assumed if is_deciding else None
     if guarantee.holds and history is not None:
+        if not is_deciding and not rests_on_law(ledger.assumed):
+            bets = replay_bets(history, 1.0 - confidence, arm_set.joined, arm_set.present)
         heard = restrict_history(history, arm_set) if arm_set.has_changed else history
         share = shares(arm_set.joined, has_room=clock is not None)
         lower, upper = at_all_times(
@@ -73,6 +77,7 @@ def build_standing(player: PlayerSnapshot, confidence: float | None) -> Standing
             1.0 - confidence,
             player.policy.delay,
             share[np.ix_(arm_set.shown, arm_set.shown)],
+            None if bets is None else bets.seen[np.ix_(arm_set.shown, arm_set.shown)],
         )
     plays, conversions = ledger.plays, ledger.conversions
     if len(arm_set.shown) < len(arm_set.place) and history is not None:
@@ -115,6 +120,7 @@ def build_standing(player: PlayerSnapshot, confidence: float | None) -> Standing
         counted=arm_set.spread(estimates.expected**2 / np.maximum(estimates.n, 1.0), 0.0),
         one_look=(arm_set.spread(one_look[0], -math.inf), arm_set.spread(one_look[1], math.inf)),
         eprocess=ledger.assumed if is_deciding else None,
+        replayed=None if is_deciding else bets,
         history=history,
         law=_find_known_law(player, guarantee),
     )

@@ -6,18 +6,22 @@ changed.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from duelay.ledger.evidence.eprocess import EProcess
-from duelay.ledger.evidence.stopping import NOBODY
+from duelay.ledger.evidence.stopping import (
+    FOR_EVIDENCE,
+    NOBODY,
+    log_threshold,
+    log_threshold_over_present,
+)
 from duelay.ledger.ledger import Ledger
 
 _PAIR, _ARM = (0, 1), (0,)
 _AXES_BY_ARM = {  # the axes of each array that have one entry per arm
-    "joined": _ARM, "present": _ARM, "against": _ARM, "doubts": _ARM, "path": (1,), "wealth": _PAIR,
+    "joined": _ARM, "present": _ARM, "doubts": _ARM, "path": (1,), "wealth": _PAIR,
     "log_evidence": _PAIR, "best": _PAIR, "wins": _PAIR, "seen": _PAIR, "lead": _PAIR, "n": _PAIR,
     "doubt": _PAIR, "n_open": _PAIR, "is_touched": _PAIR,
 }  # fmt: skip
@@ -66,9 +70,13 @@ def reopen(eprocess: EProcess, error: float) -> EProcess:
     k, first = len(eprocess.joined), int((eprocess.joined == 0).sum())
     eprocess.winner[0] = NOBODY
     high, low = np.tril_indices(k, -1)  # all at once: a kernel takes its arguments apart each time
-    eprocess.is_touched[:] = False
-    eprocess.is_touched[low, high] = True
+    eprocess.is_touched[:] = 0
+    eprocess.is_touched[low, high] = FOR_EVIDENCE
     eprocess.touched[: high.size] = low * k + high
     eprocess.n_touched[0] = high.size
-    level = math.log((first + 1) / error)
-    return eprocess._replace(winner_exists=False, level=level, has_changed=True)
+    return eprocess._replace(
+        winner_exists=False,
+        has_changed=True,
+        level=log_threshold(first, error, may_join=True),
+        level_over_present=log_threshold_over_present(first, error),
+    )

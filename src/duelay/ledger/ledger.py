@@ -14,6 +14,7 @@ Self-duels enter `plays` and `conversions` only: they say nothing about preferen
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -253,8 +254,11 @@ def for_votes(ledger: Ledger, *, corrects_position: bool = False) -> Ledger:
                 "first place to both arms alike",
                 argument="corrects_position",
             )
-        told = ledger.assumed.told._replace(is_told=False)
-        return ledger._replace(assumed=ledger.assumed._replace(is_vote=True, told=told))
+        eprocess, told = ledger.assumed, ledger.assumed.told
+        if told.is_told:  # of no use: W is not the one of the law
+            longest = math.inf if eprocess.by_clock else eprocess.state.size - 1.0
+            eprocess = eprocess._replace(told=told._replace(is_told=False), window=longest)
+        return ledger._replace(assumed=eprocess._replace(is_vote=True))
     return ledger._replace(assumed=start_votes(corrects_position, len(ledger.plays)))
 
 

@@ -1,4 +1,4 @@
-"""Change a live experiment: pause or resume it, add and retire arms, in one transaction."""
+"""Change a live experiment in one transaction: its status, its booking, and its arms."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from duelay.problems import check_arms
 def make_change(
     *,
     status: str | None = None,
+    booking: str | None = None,
     add_arms: Sequence[str] = (),
     retire_arms: Sequence[str] = (),
     max_arms: int | None = None,
@@ -31,6 +32,8 @@ def make_change(
     ----------
     status : str, optional
         ``"running"`` or ``"paused"``; None leaves it as it is.
+    booking : str, optional
+        ``"running"`` or ``"held"``; None leaves it as it is.
     add_arms : sequence of str
         New names, or the names of retired arms, which come back.
     retire_arms : sequence of str
@@ -47,6 +50,10 @@ def make_change(
             kind = "paused" if status == "paused" else "resumed"
             note(connection, state.settings.id, kind, "", f"it was {kind}", moment)
             state.head["status"] = status
+        if booking is not None and (booking == "held") != (state.head["held"] is not None):
+            kind = "held" if booking == "held" else "released"
+            note(connection, state.settings.id, kind, "", f"its booking was {kind}", moment)
+            state.head["held"] = moment if booking == "held" else None
         for arm in joining:
             if arm not in state.arms:
                 row = {"experiment": state.settings.id, "number": len(state.arms), "name": arm}

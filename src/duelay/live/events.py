@@ -9,7 +9,8 @@ from sqlalchemy import Connection, insert, select
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 
-KINDS = ("declared", "withdrawn", "alarm", "silent", "paused", "resumed")
+KINDS = ("declared", "withdrawn", "alarm", "silent", "paused", "resumed",
+         "held", "released")  # fmt: skip
 
 
 def note(

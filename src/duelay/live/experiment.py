@@ -19,6 +19,7 @@ from duelay._core import checks, timestamps
 from duelay._core.feedback import check_feedback
 from duelay.delays.ticks_or_clock import in_time
 from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
+from duelay.ledger.evidence.silence import FIRST_KAPPA
 from duelay.live.changes import make_change
 from duelay.live.clock import check_clock, wall
 from duelay.live.export import read_history, write_history
@@ -101,6 +102,7 @@ class Experiment:
         self_duels: bool = False,
         share: float = 0.0,
         forget_after: Any = None,
+        lag: Any = None,
         clock: Callable[[], float] | str | None = None,
         **opened: Any,
     ) -> Experiment:
@@ -134,6 +136,9 @@ class Experiment:
             The share of asks that still get a duel once a winner is declared.
         forget_after : Duration, timedelta or str, optional
             The age from which the rows of closed duels are folded into the counters.
+        lag : Duration, timedelta or str, optional
+            How long after an answer came it may be told, such as ``"1d"`` for answers that come as
+            a file every night. Each duel enters the evidence so much later.
         clock : callable or str, optional
             The clock of the experiment, in the place of that of the store: ``"1000x"`` goes a
             thousand times as fast as the world from now on, in all processes. A function that
@@ -158,6 +163,7 @@ class Experiment:
             length = None if length is None else check_length("window", length)
         forget = None if forget_after is None else check_length("forget_after", forget_after)
         check_forgetting(forget, length)
+        late = None if lag is None else check_length("lag", lag)
         row = {
             "name": name,
             "goal": goal,
@@ -168,7 +174,9 @@ class Experiment:
             "self_duels": self_duels,
             "share": checks.number("share", share, least=0, most=1),
             "forget_after": None if forget is None else round(float(forget) * MICRO),
+            "lag": 0 if late is None else round(float(late) * MICRO),
             "status": "running",
+            "kappa": FIRST_KAPPA,
             "stride": 1,
         }
         row["clock"] = noted = check_clock(clock)
@@ -340,7 +348,7 @@ class Experiment:
             it out for conversions.
         at : float or datetime, optional
             The time at which the answer came, if that was before now: seconds since the epoch or an
-            aware datetime.
+            aware datetime. The age at this time decides whether the answer counts as evidence.
 
         Returns
         -------
@@ -359,9 +367,8 @@ class Experiment:
     def tell_all(self, answers: Iterable[Any]) -> list[str]:
         """Record several answers as the news of one moment.
 
-        Use it for answers that come as a file, once a night. A part of a file can favour one arm,
-        for example if the file is sorted by winner, so no winner is declared until all answers are
-        recorded.
+        Use it for answers that come as a file, once a night: it is one transaction. No duel enters
+        the evidence and no winner is declared until all answers are recorded.
 
         Parameters
         ----------
@@ -493,6 +500,12 @@ class Experiment:
         with self.reading() as (_, head):
             return str(head["status"])
 
+    @property
+    def booking(self) -> str:
+        """``"running"`` or ``"held"``."""
+        with self.reading() as (_, head):
+            return "running" if head["held"] is None else "held"
+
     # For the page, the service and other programs that read tables of the store or group requests.
 
     @property
@@ -563,7 +576,7 @@ class Experiment:
         self._writer.submit(Batch(requests))
 
     def settle(self) -> None:
-        """Settle duels that are due, and evaluate the evidence."""
+        """Book and close duels that are due, and evaluate the evidence."""
         self.submit(Settle())
 
     def settle_due(self) -> bool:
@@ -583,6 +596,19 @@ class Experiment:
     def resume(self) -> None:
         """Go on after a pause."""
         self.submit(make_change(status="running"))
+
+    def hold_booking(self) -> None:
+        """Enter no duels into the evidence until `release_booking` is called.
+
+        Use it when answers cannot be told for a while: hold, tell what has waited in any order, and
+        release. Until then an answer without a time of its own counts as if it had come when the
+        hold began. Do not decide by who is ahead when to hold or to release.
+        """
+        self.submit(make_change(booking="held"))
+
+    def release_booking(self) -> None:
+        """Go on entering duels into the evidence."""
+        self.submit(make_change(booking="running"))
 
     def add_arm(self, name: str) -> None:
         """Add an arm, or bring a retired arm back with its earlier duels.

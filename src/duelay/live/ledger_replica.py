@@ -120,7 +120,7 @@ class LedgerReplica:
         t, now = state.head["asked"] + 1, moment / MICRO
         ticks = np.full(kind.size, t)
         replay_events(
-            self._ledger, state.settings.is_vote, False, kind, what, number, i, j, won, at, ticks, i
+            self._ledger, state.settings.is_vote, False, kind, what, number, i, j, won, at, ticks
         )
         clock_to(self._ledger, now)
         age_to(self._ledger, t)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import sqlite3
@@ -14,17 +15,20 @@ from typing import Any
 from sqlalchemy import select
 
 from duelay._core import checks
+from duelay._core.duration import Duration
 from duelay._core.jit.background import COMPILER
 from duelay.errors import InvalidValueError, StoreError, UnknownExperimentError
 from duelay.live.experiment import Experiment
 from duelay.live.storage import schema
 from duelay.live.storage.store import Store, open_store
+from duelay.live.validation import WINDOW
 from duelay.live.writes.compaction import compact_due
 from duelay.live.writes.requests import Operation
 from duelay.live.writes.settlement import is_at_rest
 from duelay.precompilation import FEW, sizes
 from duelay.recommendation import GOALS
 
+_A_MOMENT = 1.7e9  # seconds since the epoch, at which an experiment that warms up begins
 _PAGES_PER_STEP = 2000  # of a backup, between two reports of progress
 
 
@@ -200,8 +204,13 @@ def warm_up(n_arms: int = FEW) -> None:
         for goal in GOALS:
             for n in sizes(n_arms):
                 store = f"{folder}/warm.db"
-                experiment = Experiment.create(store, f"{goal} {n}", n, goal=goal)
+                now = [_A_MOMENT]
+                experiment = Experiment.create(
+                    store, f"{goal} {n}", n, goal=goal, clock=functools.partial(now.__getitem__, 0)
+                )
                 experiment.tell(experiment.ask())
+                now[0] += 2 * float(Duration(WINDOW))  # the duel is due, whatever its age W
+                experiment.settle()
                 experiment.standing()
                 experiment.close()
     COMPILER.wait()

@@ -52,6 +52,8 @@ class LiveStanding(Standing):
         The time after which a silent duel is closed.
     now : float
         The latest known time, in seconds since the epoch.
+    booking : str
+        ``"running"``, or ``"held"`` while no duels enter the evidence.
     read : callable or None
         A function that returns the latest duels.
     """
@@ -63,6 +65,7 @@ class LiveStanding(Standing):
     policy: str = ""
     window: Duration | None = None
     now: float = 0.0
+    booking: str = "running"
     read: Callable[[int], History] | None = None
 
     @property
@@ -118,7 +121,15 @@ class LiveStanding(Standing):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about what is wrong or not yet known; empty when all is well."""
-        return (*super().warnings, *self._repeats())
+        return (*super().warnings, *self._hold(), *self._repeats())
+
+    def _hold(self) -> tuple[str, ...]:
+        if self.booking != "held":
+            return ()
+        return (
+            "booking is held: answers are recorded, but no duel enters the evidence until "
+            "release_booking()",
+        )
 
     def _repeats(self) -> tuple[str, ...]:
         n = 0 if self.repeats is None else int(self.repeats.sum())
@@ -196,6 +207,7 @@ class StandingReport:
     needed: float | None
     warnings: list[str]
     alarms: list[ReportedAlarm]
+    booking: Literal["running", "held"]  # held: no duels enter the evidence
 
     @classmethod
     def of(cls, given: LiveStanding) -> StandingReport:
@@ -229,6 +241,7 @@ class StandingReport:
             needed=None if evidence is None else _finite(evidence.level),
             warnings=list(given.warnings),
             alarms=[ReportedAlarm(alarm.name, str(alarm)) for alarm in given.alarms],
+            booking="held" if given.booking == "held" else "running",
         )
 
     @classmethod
@@ -306,6 +319,7 @@ def stand(
         policy=settings.policy,
         window=settings.window,
         now=state.head["moment"] / MICRO,
+        booking="running" if state.head["held"] is None else "held",
         repeats=state.array("repeats"),
         read=read,
     )

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, delete, select
 
+from duelay import text
 from duelay._core.duration import Duration
 from duelay.ledger import Ledger, open_ledger
 from duelay.ledger.arms import change_arm, reopen
 from duelay.ledger.evidence.batch import doubt_anew, look_now, touch_all
 from duelay.ledger.evidence.eprocess import PATH, EProcess, start_eprocess
-from duelay.ledger.evidence.silence import fill_silent
 from duelay.ledger.evidence.stopping import NOBODY, needed
 from duelay.live.storage import schema, statements
 from duelay.live.storage.schema import MICRO
@@ -69,6 +69,7 @@ class Settings:
     self_duels: bool
     share: float
     forget_after: Duration | None
+    lag: int  # microseconds
     created: int
 
     @property
@@ -151,7 +152,6 @@ class ExperimentState:
         for name, column in _SCALARS.items():
             getattr(self.eprocess, name)[0] = head[column]
         self.eprocess.winner[0] = NOBODY if head["winner"] is None else head["winner"]
-        fill_silent(self.eprocess, head["kappa"])
 
     def _read_pairs(self, connection: Connection) -> None:
         pairs = schema.pairs
@@ -339,8 +339,17 @@ def read_settings(head: Any) -> Settings:
 def start_evidence(settings: Settings, n_arms: int) -> EProcess:
     """Return the evidence before the first duel."""
     window = None if settings.window is None else float(settings.window)
-    eprocess = start_eprocess(settings.error, window, n_arms, by_clock=True)
+    eprocess = start_eprocess(
+        settings.error, window, n_arms, by_clock=True, first_wait=_first_wait(settings.policy)
+    )
     return eprocess._replace(is_vote=settings.is_vote)
+
+
+def _first_wait(policy: str) -> Any:
+    """Return how long an answer may take before delays are known, where a policy says it."""
+    if not policy.startswith("decide"):
+        return None
+    return getattr(text.parse("policy", policy), "wait", None)
 
 
 def _start(settings: Settings, arms: tuple[str, ...], changes: tuple[Change, ...]) -> Ledger:

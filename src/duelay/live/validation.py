@@ -60,6 +60,8 @@ def find_policy(
             f"policy {policy} is told a law, and then bets on every silence at every moment, which "
             "many processes cannot share: leave the law out"
         )
+    if isinstance(policy, Decide):
+        policy.ledger(2, by_clock=True)  # refuses a `wait` in ticks
     if isinstance(policy, Decide) and policy.winner_exists:
         raise InvalidValueError(
             f"policy {policy} takes a winner for granted, which an arm that joins would end: leave "

@@ -78,6 +78,8 @@ EVENTS = {
     "retired": "Arm retired",
     "paused": "Paused",
     "resumed": "Resumed",
+    "held": "Booking held",
+    "released": "Booking released",
 }
 VERDICTS = {
     "off": "alarm",

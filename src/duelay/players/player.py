@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._core import checks, forks
+from duelay._core import checks, forks, timestamps
 from duelay._core.feedback import OUTCOMES, check_correction, check_feedback
 from duelay._version import __version__
 from duelay.delays.curve import Curve
@@ -48,9 +48,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from duelay.policies.policy import Policy
-
-
-_FIRST, _SECOND = 1, 2  # who led a duel
 
 
 class Duel(NamedTuple):
@@ -135,7 +132,6 @@ class Player:
         self._told = bytearray()  # of every duel, 0 silent, 1 the second won, 2 a tie, 3 the first
         self._heard: Any = array("d" if clock else "q")  # its tick or time, 0 and nan for silence
         self._asked = array("d")  # by the clock: when it was asked
-        self._led = bytearray()  # who led each duel, _FIRST or _SECOND, if the evidence needs it
         self._counted = 0  # conversions told by number alone
         self._late = 0  # answers told after their window
         self._past: Past | None = None  # how its replayed duels came about
@@ -165,11 +161,6 @@ class Player:
     def tick(self) -> int:
         """The number of duels asked so far."""
         return len(self._pairs)
-
-    @property
-    def _keeps_leaders(self) -> bool:
-        """Whether the evidence rests on who led each duel, as where a winner exists."""
-        return bool(getattr(self.policy, "winner_exists", False))
 
     def ask(self, at: Any = None) -> Duel:
         """Choose the next duel.
@@ -204,9 +195,6 @@ class Player:
             self._heard.append(0 if now is None else math.nan)
             if now is not None:
                 self._asked.append(now)
-            if self._keeps_leaders:
-                led = int(self._ledger.assumed.leader[0])
-                self._led.append(_SECOND if led == second else _FIRST)
             return Duel(t - 1, first, second)
 
     def tell(self, duel: Duel | int, winner: str | int | None = None, at: Any = None) -> str:
@@ -220,7 +208,8 @@ class Player:
             For votes ``"first"``, ``"second"``, ``"tie"`` or the number of the arm, which counts as
             a tie in a self-duel. Leave it out for conversions: only wins of the first arm are told.
         at : float or datetime, optional
-            The time at which the answer came, for a player with ``clock="wall"``; as in `ask`.
+            The time at which the answer came, for a player with ``clock="wall"``; as in `ask`. For
+            a policy that decides, a time before the latest one known stays the time of the answer.
 
         Returns
         -------
@@ -248,7 +237,9 @@ class Player:
             if self._told[number]:
                 return "repeated"
             now = self._now(at)
-            if self._is_late(number):
+            if now is not None and isinstance(self._ledger.assumed, EProcess):
+                now = self._event_time(number, at, now)
+            if self._is_late(number, now):
                 self._late += 1
                 return "late"
             if now is not None:
@@ -422,7 +413,6 @@ class Player:
         told = np.array(self._told, dtype=np.float64)
         heard = told > 0
         by_clock = self._clock is not None
-        led = np.array(self._led, dtype=np.float64)
         asked = np.array(self._asked) if by_clock else np.arange(1.0, len(tick) + 1.0)
         return History(
             n_arms=self.n_arms,
@@ -439,7 +429,6 @@ class Player:
             chosen_by=self._chosen_by(),
             changes=self._arm_set.changes,
             declared=self._declared(),
-            first_led=np.where(led > 0, led == _FIRST, np.nan) if len(led) else None,
         )
 
     def replay(self, history: History) -> Player:
@@ -468,10 +457,8 @@ class Player:
         Notes
         -----
         The guarantee is that of the weaker part. It is "none" if no delay law is given and neither
-        a coin nor turns decided the order of the history. For `Decide` it is "proved" only if
-        `Decide` without a law also chose the history (`History.chosen_by`), and else "measured".
-        If the history does not say which arm led a duel, ``Decide(winner_exists=True)`` uses the
-        arm with the smaller number, which is known before the coin is tossed, as the proof needs.
+        a coin nor turns decided the order of the history, and "measured" where turns did, or if the
+        history does not say who has chosen its pairs (`History.chosen_by`).
         """
         with self._lock:
             by_clock = self._clock is not None
@@ -511,9 +498,6 @@ class Player:
         else:
             self._heard = array("d", history.answered.tobytes())
             self._asked = array("d", history.asked.tobytes())
-        if self._keeps_leaders:
-            led = np.zeros(history.n) if history.first_led is None else 2 - history.first_led
-            self._led = bytearray(np.nan_to_num(led).astype(np.uint8))
 
     def learned_law(self) -> Empirical | Curve:
         """Return the delay law that was learned so far, for ``delay="learn"``.
@@ -544,9 +528,16 @@ class Player:
         )
 
     def _error(self) -> float:
-        """Return the error of a policy that decides; twice, if a winner was taken for granted."""
-        is_doubled = self._keeps_leaders and self._arm_set.has_changed
-        return float(self.policy.error) * (2.0 if is_doubled else 1.0)  # type: ignore[attr-defined]
+        """Return the error of a policy that decides; more, where arms changed unexpectedly.
+
+        Its threshold left no room for changes in ticks, or where a winner was taken for granted.
+        """
+        share = 1.0
+        if self._arm_set.has_changed and self.policy.winner_exists:  # type: ignore[attr-defined]
+            share = 2.0
+        elif self._arm_set.has_changed and self._clock is None:
+            share = 1.1
+        return float(self.policy.error) * share  # type: ignore[attr-defined]
 
     def _order(self) -> str | None:
         """Return the order in which arms are shown; None if a user's policy does not say."""
@@ -613,15 +604,21 @@ class Player:
             )
         return None
 
-    def _is_late(self, number: int) -> bool:
-        """Whether a duel's window has closed: by the clock now, in ticks at the next ask."""
+    def _event_time(self, number: int, at: Any, now: float) -> float:
+        """Return when an answer came: `at`, although later times are known already."""
+        if at is None:
+            return now
+        return min(max(timestamps.seconds("at", at), self._asked[number]), now)
+
+    def _is_late(self, number: int, now: float | None) -> bool:
+        """Whether a duel's window has closed: by the clock `now`, in ticks at the next ask."""
         window = self.policy.window
         if window is None:
             return False
-        if self._clock is None:
+        if now is None:
             return bool(self.tick - number > window)
         longest = in_time(self.policy)
-        return longest is not None and self._clock.now - self._asked[number] > longest
+        return longest is not None and now - self._asked[number] > longest
 
     def _first_open(self) -> int:
         """Return the number of the first duel whose window is still open."""
@@ -646,7 +643,6 @@ class Player:
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
             state = {**self.__dict__, "_pairs": self._pairs[:], "_told": self._told[:]}
-            state["_led"] = self._led[:]
             state = {**state, "_asked": self._asked[:], "_clock": copy.copy(self._clock)}
             state = {**state, "_heard": self._heard[:], "_ledger": copy.deepcopy(self._ledger)}
             state = {**state, "_rule": copy.deepcopy(self._rule), "_rng": copy.deepcopy(self._rng)}

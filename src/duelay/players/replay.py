@@ -28,7 +28,7 @@ def fit_history(history: History, arms: tuple[str, ...], window: Any) -> tuple[H
     Arms are found by name. Answers after the window become silence. Also return where the duels
     come from, and the number of late answers.
     """
-    past = Past(history.n, history.order, history.chosen_by, history.window == window)
+    past = Past(history.n, history.order, history.chosen_by)
     history = _renumber(history, arms)
     is_late = history.answered - history.asked > (np.inf if window is None else window)
     history = dataclasses.replace(

@@ -17,11 +17,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from duelay._core import checks
-from duelay._core.duration import Duration
+from duelay._core.duration import Duration, is_duration
 from duelay._core.jit.decorators import kernel
 from duelay.delays.delay import Delay
 from duelay.delays.delay import check as check_delay
-from duelay.delays.ticks_or_clock import WAYS, in_ticks, in_time
+from duelay.delays.ticks_or_clock import WAYS, in_ticks, in_time, is_in_time, refuse_time
 from duelay.errors import InvalidValueError
 from duelay.ledger.delay_models.base import FOREVER
 from duelay.ledger.evidence.eprocess import start_eprocess
@@ -61,6 +61,11 @@ class Decide(CompiledPolicy):
         takes fewer duels; where there is none, it still names one.
     self_duels : bool
         Whether the two arms of a duel may be the same; see `DoubleThompson`.
+    wait : int or Duration, optional
+        How long an answer may take to count as evidence, until `Decide` knows the delays from ten
+        conversions: a number of ticks, or a duration by the clock. Without it, duels that are asked
+        before then choose pairs but are no evidence. State it where many duels are asked before
+        anything is heard.
 
     Examples
     --------
@@ -80,6 +85,7 @@ class Decide(CompiledPolicy):
     error: float = 0.05
     winner_exists: bool = False
     self_duels: bool = True
+    wait: int | Duration | None = None
 
     def __post_init__(self) -> None:
         if self.delay is not None:
@@ -93,6 +99,8 @@ class Decide(CompiledPolicy):
         object.__setattr__(self, "error", checks.number("error", self.error, above=0, below=1))
         checks.yes_or_no("winner_exists", self.winner_exists)
         checks.yes_or_no("self_duels", self.self_duels)
+        if self.wait is not None:
+            object.__setattr__(self, "wait", self._first_wait())
 
     def _known_law(self) -> Delay:
         if self.delay in WAYS:
@@ -102,9 +110,26 @@ class Decide(CompiledPolicy):
             )
         return check_delay(self.delay)
 
+    def _first_wait(self) -> int | Duration:
+        if self.delay is not None:
+            raise InvalidValueError(
+                "wait must be left out where a law is told, which says how long to wait, got "
+                f"{self.wait!r}"
+            )
+        if is_duration(self.wait):
+            return checks.duration("wait", self.wait)
+        return checks.whole("wait", self.wait, least=1)
+
     def ledger(self, n_arms: int, *, by_clock: bool = False) -> Ledger:
         """Return an empty ledger that bets."""
         law = None if self.delay is None else check_delay(self.delay, n_arms)
+        if not by_clock:
+            refuse_time("wait", self.wait)
+        elif self.wait is not None and not is_in_time(self.wait):
+            raise InvalidValueError(
+                f"wait {self.wait} is in ticks, and there is a clock: write a duration, such as "
+                "wait='2h'"
+            )
         eprocess = start_eprocess(
             self.error,
             in_time(self) if by_clock else in_ticks(self.window),
@@ -112,6 +137,7 @@ class Decide(CompiledPolicy):
             winner_exists=self.winner_exists,
             delay=law,
             by_clock=by_clock,
+            first_wait=self.wait,
         )
         return open_ledger(eprocess, n_arms, self.order, self_duels=self.self_duels)
 
@@ -132,20 +158,17 @@ def _select(rule: DecideRule, ledger: Ledger, t: int, rng: np.random.Generator) 
     if eprocess.winner[0] != NOBODY:
         return eprocess.winner[0], eprocess.winner[0]
     leader = find_leader(eprocess, rng)
-    eprocess.leader[0] = leader
     return leader, find_rival(eprocess, leader, rng)
 
 
 @kernel
 def find_leader(eprocess: Any, rng: np.random.Generator) -> int:
-    """Return the arm with the least doubts; of several, any. A rejected arm leads no more."""
+    """Return the arm with the least doubts; of several, any."""
     leader, least, n_ties = 0, math.inf, 0
     for i in range(eprocess.doubts.size):
         doubts = eprocess.doubts[i]
         if not eprocess.present[i]:
             continue
-        if eprocess.winner_exists and eprocess.against[i] >= eprocess.level:
-            doubts = 1e300
         if doubts < least:
             leader, least, n_ties = i, doubts, 1
         elif doubts == least:

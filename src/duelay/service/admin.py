@@ -33,6 +33,6 @@ async def make(context: ServiceContext, key: Key, body: models.NewExperiment) ->
 async def apply_change(
     context: ServiceContext, experiment: Experiment, body: models.ExperimentChange
 ) -> None:
-    """Pause, resume, let arms come or go; if a part cannot be done, nothing is changed."""
+    """Make the changes; if a part cannot be done, nothing is changed."""
     change = make_change(**body.model_dump(), max_arms=models.MOST_ARMS)
     await context.registry.call(experiment.submit, change)

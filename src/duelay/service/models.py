@@ -53,12 +53,18 @@ class NewExperiment(_Body):
     self_duels: bool = False
     share: float = Field(default=0.0, ge=0, le=1)
     forget_after: Length | None = None
+    lag: Length | None = Field(
+        default=None, description="how long after it came an answer may be told", examples=["1d"]
+    )
 
 
 class ExperimentChange(_Body):
-    """What is to be changed: the status, or arms that come or go."""
+    """What is to be changed: the status, the booking, or arms that come or go."""
 
     status: Literal["running", "paused"] | None = None
+    booking: Literal["running", "held"] | None = Field(
+        default=None, description="held: no duels enter the evidence"
+    )
     add_arms: list[Word] = Field(default=[], max_length=MOST_ARMS)
     retire_arms: list[Word] = Field(default=[], max_length=MOST_ARMS)
 

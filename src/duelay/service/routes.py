@@ -102,7 +102,7 @@ async def standing(name: str, context: Here, key: Reader) -> Any:
 @ROUTES.patch("/experiments/{name}", response_model=StandingReport, responses=_refused(404),
            tags=["experiments"])  # fmt: skip
 async def change(name: str, body: models.ExperimentChange, context: Here, key: Keeper) -> Any:
-    """Pause, resume, let arms come or go."""
+    """Pause, resume, hold or release booking, let arms come or go."""
     experiment, _ = await context.registry.open(name)
     await admin.apply_change(context, experiment, body)
     return await context.registry.call(_report, experiment)

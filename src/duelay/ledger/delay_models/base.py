@@ -46,11 +46,6 @@ def set_clock(assumed: Any, now: float) -> None:
 
 
 @generic
-def set_leader(assumed: Any, arm: int) -> None:
-    """Note which arm leads the next duel, if no rule chooses that duel; only bets need it."""
-
-
-@generic
 def enter(assumed: Any, i: int, j: int, t: int) -> None:
     """Note that i and j duel at tick t."""
     raise TypeError(f"no ledger keeps {type(assumed).__name__}")

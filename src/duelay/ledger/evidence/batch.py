@@ -1,12 +1,24 @@
 """Update the evidence from duels that are stored in a database.
 
 Open duels are rows of a store here, and not of the rings of `duelay.ledger.evidence.eprocess`. A
-settled duel changes the evidence in the same way. The existence of a winner is not assumed, so that
-the leader of a duel does not matter.
+store that books duels as that module does needs
+
+- of each duel, written when it is asked: `wait`, W_s, and `stake`, kappa_s (NO_STAKE for a duel
+  that is no bet), as `stake_now` returns them;
+- of each experiment: the number of the last duel that is booked, and the sums `matured`,
+  `answered`, `n_heard`, `delays`, with `kappa` and `refit`;
+- of each ordered pair: `wealth`, `best`, `wins` (of booked duels), and `lead`, `n`, `n_open` (of
+  all that is heard, by which pairs are chosen).
+
+An answer goes to `count_news` when it is told. In the order of asking, `book_rows` takes the duels
+whose age has reached `wait`; a duel without a stake waits as long as `wait` returns now. What it
+says of a duel is in the row: whether it was answered by age `wait`, and how. An answer after that
+age is late for the evidence, also where the duel is not booked yet.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,40 +27,69 @@ from numpy.typing import NDArray
 from duelay._core.arrays import Floats, Integers
 from duelay._core.jit.background import border, border_of
 from duelay._core.jit.decorators import entry
-from duelay.ledger.evidence.eprocess import bet_on_answer, mature, settle_answer, settle_silence
-from duelay.ledger.evidence.silence import patience
-from duelay.ledger.evidence.stopping import NOBODY, doubt, look, touch
+from duelay.ledger.evidence.booking import (
+    NO_STAKE,
+    book_answer,
+    book_silence,
+    count_answer,
+    count_silence,
+    hear_delay,
+    leave_open,
+    mature,
+)
+from duelay.ledger.evidence.silence import MIN_CONVERSIONS, patience
+from duelay.ledger.evidence.stopping import FOR_EVIDENCE, doubt, look, touch
 
-# A duel is answered; it is silent at age W; it was answered, and reaches age W; a vote after W.
-ANSWERED, SILENT, MATURED, AFTERWARDS = 1, 2, 3, 4
 
-
-@border_of(lambda eprocess, kind, *rest: kind.size)
+@border_of(lambda eprocess, first, *rest: first.size)
 @entry
-def settle(
-    eprocess: Any,
-    kind: NDArray[np.int8],
-    first: Integers,
-    second: Integers,
-    first_won: Floats,
-    delay: Floats,
-    odds: Floats,
-) -> None:
-    """Settle duels one after the other; write the odds of each: 1, or kappa for a silence."""
-    for row in range(kind.size):
+def count_news(
+    eprocess: Any, first: Integers, second: Integers, first_won: Floats, delay: Floats,
+    is_in_time: NDArray[np.bool_],
+) -> None:  # fmt: skip
+    """Count answers of two arms for the choice of pairs; of late conversions, the delay alone.
+
+    `is_in_time` says whether the duel is not booked, and the answer came by its age W_s.
+    """
+    for row in range(first.size):
         i, j = first[row], second[row]
-        if kind[row] == ANSWERED:
-            odds[row] = 1.0
-            settle_answer(eprocess, i, j, first_won[row], NOBODY, delay[row])
-        elif kind[row] == SILENT:
-            odds[row] = 0.0 if eprocess.is_vote else eprocess.kappa[0]
-            settle_silence(eprocess, i, j, NOBODY)
-            mature(eprocess, False)
-        elif kind[row] == MATURED:
-            mature(eprocess, True)
-        else:
-            odds[row] = 1.0
-            bet_on_answer(eprocess, i, j, first_won[row], NOBODY)
+        hear_delay(eprocess, delay[row])
+        if is_in_time[row]:
+            leave_open(eprocess.n_open, i, j, -1)
+        if is_in_time[row] or eprocess.is_vote:
+            count_answer(eprocess, i, j, first_won[row])
+
+
+@border_of(lambda eprocess, first, *rest: first.size)
+@entry
+def book_rows(
+    eprocess: Any, first: Integers, second: Integers, is_answered: NDArray[np.bool_],
+    first_won: Floats, stake: Floats, odds: Floats,
+) -> None:  # fmt: skip
+    """Book duels of two arms in the order of asking: answered by their age W_s, or silent.
+
+    `odds` are what each silence weighs in the choice of pairs. Where they are nan, the weight of
+    now is taken, and written down.
+    """
+    for row in range(first.size):
+        i, j = first[row], second[row]
+        if not is_answered[row]:
+            leave_open(eprocess.n_open, i, j, -1)
+            if math.isnan(odds[row]):
+                odds[row] = 0.0 if eprocess.is_vote else eprocess.kappa[0]
+            count_silence(eprocess, i, j, odds[row])
+            book_silence(eprocess, i, j, stake[row])
+        elif stake[row] != NO_STAKE:
+            book_answer(eprocess, i, j, first_won[row])
+        mature(eprocess, is_answered[row])
+
+
+@border
+@entry
+def stake_now(eprocess: Any) -> tuple[float, float]:
+    """Return W_s and kappa_s of a duel that is asked now."""
+    has_wait = eprocess.n_heard[0] >= MIN_CONVERSIONS or eprocess.first_wait > 0.0
+    return float(patience(eprocess)), float(eprocess.kappa[0]) if has_wait else NO_STAKE
 
 
 @border
@@ -64,7 +105,7 @@ def touch_all(eprocess: Any, first: Integers, second: Integers) -> None:
     """Note that there is news of pairs; a self-duel has no pair."""
     for row in range(first.size):
         if first[row] != second[row]:
-            touch(eprocess, first[row], second[row])
+            touch(eprocess, first[row], second[row], FOR_EVIDENCE)
 
 
 @border_of(lambda eprocess: int(eprocess.n_touched[0]))

@@ -1,29 +1,32 @@
 """Bets on the coin: evidence that needs to know nothing about the delays.
 
-A fair coin decides who of i and j is shown first, and the delay does not depend on who won. Then
-each conversion heard on the pair is i's with probability mu_ij, whatever the delay law. And a duel
-that is still silent at an age W, fixed before, had i second with probability
-(1 - F mu_ji) / (2 - F), F = tau(W): one half where the two are equal, more where i is better. So
-at mu_ij = 1/2 bets on conversions are fair, and so are bets on silence. The evidence of i over j is
-what a bettor on i has made of 1:
+A fair coin decides who of i and j is shown first, and the delay does not depend on who won. When a
+duel is asked, it gets an age W_s and a stake kappa_s. Once it has reached age W_s, it is *booked*:
+as a conversion if it was heard by that age, otherwise as a silence. Duels are booked in the order
+in which they were asked. With F = tau(W_s), a conversion is i's with probability mu_ij, and after
+a silence i was second with probability (1 - F mu_ji) / (2 - F): one half where the two are equal,
+more where i is better. So at mu_ij = 1/2 bets on both are fair. The evidence of i over j is what a
+bettor on i has made of 1:
 
     E_ij = sum over g of weight_g times the product of
-           1 + 2 g for a conversion of i,            1 - 2 g for one of j,
-           1 + 2 kappa g for silence with i second,  1 - 2 kappa g with i first,
+           1 + 2 g for a conversion of i,              1 - 2 g for one of j,
+           1 + 2 kappa_s g for silence with i second,  1 - 2 kappa_s g with i first,
 
-with kappa = F^ / (2 - F^) and F^ an estimate of F, fixed before. Where mu_ij <= 1/2, E_ij is a
-non-negative supermartingale. So it ever reaches 1 / error with probability `error` at most (Ville's
-inequality); docs/theory.md has the proof.
+with kappa_s = F^ / (2 - F^) and F^ an estimate of F. W_s and kappa_s may depend on everything that
+is known when the duel is asked. Where mu_ij <= 1/2, E_ij is a non-negative supermartingale over the
+booked duels. So it ever reaches L with probability 1 / L at most (Ville's inequality), however the
+pairs are chosen; docs/theory.md has the proof. An answer after age W_s is late for the evidence,
+even if the duel is not booked yet. A duel that is asked before ten conversions have been heard has
+no W_s, unless a first one is given: it is no bet.
 
-A duel is settled once: by its conversion, or by silence at age W. The order of a
-duel is not read before it is settled: a choice that read it would reveal the coin. The
-evidence is not read before all answers of a tick are recorded.
+Pairs are chosen by everything that is heard: a conversion counts at once, a silence when its duel
+is booked (`lead`, `n`, `doubt`).
 
 With votes there is no silence to bet on. A vote for i counts 1 + 2 g, a vote for j 1 - 2 g, a tie
 1. Several votes of one visitor count once: with x their mean for i, 1 + 2 g (2 x - 1).
 
-Where a delay law is told, silence is a bet at every age, and no coin is needed: see
-`duelay.ledger.evidence.known_law`.
+Where a delay law is told, silence is a bet at every age, and no coin is needed. A conversion is
+then a bet at once: see `duelay.ledger.evidence.known_law`.
 """
 
 from __future__ import annotations
@@ -45,10 +48,21 @@ from duelay.ledger.delay_models.base import (
     evidence,
     expected,
     set_clock,
-    set_leader,
     settles,
     vote,
     widen_rings,
+)
+from duelay.ledger.evidence.booking import (
+    NO_STAKE,
+    bet,
+    book_answer,
+    book_silence,
+    count_answer,
+    count_silence,
+    hear_delay,
+    leave_open,
+    mature,
+    weigh_pair,
 )
 from duelay.ledger.evidence.known_law import (
     KnownLawEvidence,
@@ -58,14 +72,25 @@ from duelay.ledger.evidence.known_law import (
     start_known_law,
     start_known_law_in_time,
 )
-from duelay.ledger.evidence.silence import fill_silent, fix_kappa, patience
-from duelay.ledger.evidence.stopping import NOBODY, look, touch
+from duelay.ledger.evidence.silence import (
+    FIRST_KAPPA,
+    MIN_CONVERSIONS,
+    fill_silent,
+    patience,
+)
+from duelay.ledger.evidence.stopping import (
+    NOBODY,
+    log_threshold,
+    log_threshold_over_present,
+    look,
+)
 
 GAPS = np.array([0.01, 0.02, 0.035, 0.055, 0.08, 0.11, 0.15, 0.2, 0.27, 0.35, 0.45])
 _SCALE = 0.1  # of the weight of a gap, exp(-g^2 / (2 * 0.1^2))
 _MAX_WAIT = 1 << 16  # ticks: W is at most this
-_NONE, _FIRST_LED, _SECOND_LED, _CONVERTED = 0, 1, 2, 3
-ROOM = 1024  # places for unsettled duels at the start, where time is in seconds
+# A slot of the rings: empty or booked as nothing, an open duel, one answered in time, one booked.
+_NONE, _OPEN, _ANSWERED, _BOOKED = 0, 1, 2, 3
+ROOM = 8192  # places for duels that are not booked at the start, where time is in seconds
 PATH = 256  # moments of the past that are kept, at the most
 
 
@@ -75,10 +100,14 @@ class EProcess(NamedTuple):
     by_clock: bool  # whether time is in seconds; else it is in ticks, a duel each
     window: float  # W is at most this
     now: Floats  # (1,): the time
+    event: Floats  # (1,): by the clock, the time of the news that is being told
     told: KnownLawEvidence  # what silence is worth by age, where a law is told
     is_vote: bool  # whether both outcomes are told
     winner_exists: bool  # whether a Condorcet winner is taken for granted
-    level: float  # log of the evidence that the first arms need
+    error: float  # of a declaration
+    first_wait: float  # W before conversions have been heard; 0 for none
+    level: float  # log L, the evidence that the first arms need
+    level_over_present: float  # the same, for an arm that has not passed every retired arm
     joined: Integers  # (K,): 0 for the first arms, n for the n-th that joined later
     present: NDArray[np.bool_]  # (K,): whether an arm has not been retired
     has_changed: bool  # whether an arm has ever come or gone
@@ -86,34 +115,36 @@ class EProcess(NamedTuple):
     log_weight: Floats  # (G,): of each g
     won: Floats  # (G,): log (1 + 2 g)
     lost: Floats  # (G,): log (1 - 2 g)
-    silent_won: Floats  # (G,): log (1 + 2 kappa g)
+    silent_won: Floats  # (G,): log (1 + 2 kappa g), of the latest silence that was booked
     silent_lost: Floats  # (G,): log (1 - 2 kappa g)
-    kappa: Floats  # (1,): what a silence is worth, in conversions
+    silent_kappa: Floats  # (1,): its kappa
+    kappa: Floats  # (1,): what the silence of a new duel is worth, in conversions
     refit: Integers  # (1,): the number of matured duels at which kappa is fixed anew
     wealth: Floats  # (K, K, G): log of what a bettor on i over j has made, by g
     log_evidence: Floats  # (K, K): log E_ij at the last look
     best: Floats  # (K, K): the largest log E_ij at any look
-    against: Floats  # (K,): where a winner exists: the most log evidence that j is not the winner
-    wins: Floats  # (K, K): conversions of i over j in bets, a tied vote as one half
+    wins: Floats  # (K, K): booked conversions of i over j, a tied vote as one half
     seen: Floats  # (K, K): `wins` at the last look
-    lead: Floats  # (K, K): conversions of i less those of j, a silence counting kappa
-    n: Floats  # (K, K): all that is settled, in conversions: a silence counts kappa^2
+    lead: Floats  # (K, K): conversions heard of i less those of j, a silence counting kappa
+    n: Floats  # (K, K): all that is heard, in conversions: a silence counts kappa^2
     doubt: Floats  # (K, K): N d(mu^, 1/2) where j seems to beat i, else 0
     doubts: Floats  # (K,): the sum of `doubt` over the opponents j
-    n_open: Integers  # (K, K): duels of i and j that are not settled, in either order
+    n_open: Integers  # (K, K): duels of i and j neither heard nor booked, in either order
     touched: Integers  # (K * K,): the pairs with news since the last look
     n_touched: Integers  # (1,)
-    is_touched: NDArray[np.bool_]  # (K, K)
+    is_touched: NDArray[np.int8]  # (K, K): 0, FOR_CHOICE or FOR_EVIDENCE, i below j
     born: Floats  # (R,): when each duel was asked, by its number modulo R; numbers are from 1 on
     first: NDArray[np.int32]  # (R,): its arms
     second: NDArray[np.int32]  # (R,)
-    state: NDArray[np.int8]  # (R,): whether it is open, and who led
-    oldest: Integers  # (1,): the oldest duel that has not reached age W
-    matured: Integers  # (1,): duels of two arms that have reached age W ...
-    answered: Integers  # (1,): ... and those of them that had converted by then
-    n_heard: Integers  # (1,): conversions in bets
+    state: NDArray[np.int8]  # (R,): whether it is open, answered or booked
+    wait: Floats  # (R,): W_s
+    stake: Floats  # (R,): kappa_s; NO_STAKE for a duel that is no bet
+    first_won: Floats  # (R,): of an answered one: 1 for its first arm, 0 for the second
+    oldest: Integers  # (1,): the oldest duel that is not booked
+    matured: Integers  # (1,): duels of two arms that are booked ...
+    answered: Integers  # (1,): ... and those of them that were answered in time
+    n_heard: Integers  # (1,): answers of two arms, late ones as well
     delays: Floats  # (1,): the sum of their delays
-    leader: Integers  # (1,): who leads the duel of this tick, for a rule to write
     winner: Integers  # (1,): who is declared
     declared: Integers  # (1,): how many duels had been asked when the winner was declared
     looked: Integers  # (1,): the duels asked at the last look
@@ -137,12 +168,11 @@ def start_eprocess(
     winner_exists: bool = False,
     delay: Delay | None = None,
     by_clock: bool = False,
+    first_wait: float | None = None,
 ) -> EProcess:
-    """Return the state before the first duel; `delay` is the law, where it is told.
+    """Return the state before the first duel.
 
-    A winner is declared once its evidence over each opponent has reached K / error; by the clock,
-    where arms may join, (K + 1) / error (`duelay.ledger.evidence.stopping`). Where a winner exists,
-    an arm is rejected once all evidence against it together has reached 1 / error.
+    `delay` is the law, where it is told; `first_wait` is W before conversions have been heard.
     """
     longest = float(_MAX_WAIT if window is None else min(int(window), _MAX_WAIT))
     if by_clock:
@@ -151,18 +181,22 @@ def start_eprocess(
         told = start_known_law_in_time(delay, longest, n_arms, GAPS)
     else:
         told = start_known_law(delay, 1 if by_clock else int(longest), n_arms, GAPS)
+    size = ROOM - 1 if by_clock else int(longest)
     if told.is_told:
         longest = last_age(told)
-    size = ROOM - 1 if by_clock else int(longest)
     pairs, one = (n_arms, n_arms), np.zeros(1, dtype=np.int64)
     return EProcess(
         by_clock=by_clock,
         window=longest,
         now=np.full(1, -math.inf),
+        event=np.full(1, -math.inf),
         told=told,
         is_vote=False,
         winner_exists=winner_exists,
-        level=math.log((1 if winner_exists else n_arms + by_clock) / error),
+        error=error,
+        first_wait=0.0 if first_wait is None else min(float(first_wait), longest),
+        level=log_threshold(n_arms, error, winner_exists=winner_exists, may_join=by_clock),
+        level_over_present=log_threshold_over_present(n_arms, error),
         joined=np.zeros(n_arms, dtype=np.int64),
         present=np.ones(n_arms, dtype=np.bool_),
         has_changed=False,
@@ -172,12 +206,12 @@ def start_eprocess(
         lost=np.log1p(-2 * GAPS),
         silent_won=np.zeros_like(GAPS),
         silent_lost=np.zeros_like(GAPS),
-        kappa=np.zeros(1),
+        silent_kappa=np.zeros(1),
+        kappa=np.full(1, FIRST_KAPPA),
         refit=one.copy(),
         wealth=np.zeros((*pairs, GAPS.size)),
         log_evidence=np.zeros(pairs),
         best=np.zeros(pairs),
-        against=np.zeros(n_arms),
         wins=np.zeros(pairs),
         seen=np.zeros(pairs),
         lead=np.zeros(pairs),
@@ -187,17 +221,19 @@ def start_eprocess(
         n_open=np.zeros(pairs, dtype=np.int64),
         touched=np.zeros(n_arms * n_arms, dtype=np.int64),
         n_touched=one.copy(),
-        is_touched=np.zeros(pairs, dtype=np.bool_),
+        is_touched=np.zeros(pairs, dtype=np.int8),
         born=np.zeros(size + 1),
         first=np.zeros(size + 1, dtype=np.int32),
         second=np.zeros(size + 1, dtype=np.int32),
         state=np.zeros(size + 1, dtype=np.int8),
+        wait=np.zeros(size + 1),
+        stake=np.zeros(size + 1),
+        first_won=np.zeros(size + 1),
         oldest=one + 1,
         matured=one.copy(),
         answered=one.copy(),
         n_heard=one.copy(),
         delays=np.zeros(1),
-        leader=one.copy(),
         winner=one + NOBODY,
         declared=one.copy(),
         looked=one.copy(),
@@ -209,62 +245,27 @@ def start_eprocess(
 
 
 @kernel
-def bet(
-    eprocess: Any, i: int, j: int, size: float, won: Floats, lost: Floats, led: int, sign: float
-) -> None:
-    """Settle a bet of `size` in favour of i over j; `led` is the arm that led the duel.
-
-    Bettors on either arm take part. Where a winner exists, only those on the arm that led do.
-    `sign` is 1, or -1 to take a bet back.
-    """
-    for place in range(eprocess.gaps.size):
-        if not eprocess.winner_exists or led == i:
-            eprocess.wealth[i, j, place] += sign * won[place]
-        if not eprocess.winner_exists or led == j:
-            eprocess.wealth[j, i, place] += sign * lost[place]
-    eprocess.lead[i, j] += sign * size
-    eprocess.lead[j, i] -= sign * size
-    eprocess.n[i, j] += sign * size * size
-    eprocess.n[j, i] += sign * size * size
-    touch(eprocess, i, j)
-
-
-@kernel
-def bet_on_mean(eprocess: Any, i: int, j: int, size: float, led: int) -> None:
-    """Settle a tie (size 0), or a mean of several votes: a smaller bet, and still one answer."""
-    for place in range(eprocess.gaps.size):
-        if not eprocess.winner_exists or led == i:
-            eprocess.wealth[i, j, place] += math.log1p(2.0 * size * eprocess.gaps[place])
-        if not eprocess.winner_exists or led == j:
-            eprocess.wealth[j, i, place] += math.log1p(-2.0 * size * eprocess.gaps[place])
-    eprocess.lead[i, j] += size
-    eprocess.lead[j, i] -= size
-    eprocess.n[i, j] += 1.0
-    eprocess.n[j, i] += 1.0
-    touch(eprocess, i, j)
-
-
-@kernel
 def bet_on_silence(eprocess: Any, slot: int, age: float, sign: float) -> None:
     """Bet, or take back, what the silence of a duel is worth at an age under the law told."""
     told, i, j = eprocess.told, eprocess.first[slot], eprocess.second[slot]
-    row, led = told.law[i, j], leader_of(i, j, eprocess.state[slot])
+    row = told.law[i, j]
     if eprocess.by_clock:
         kappa = kappa_at(told, row, age)
         fill_silent(eprocess, kappa)
-        bet(eprocess, j, i, kappa, eprocess.silent_won, eprocess.silent_lost, led, sign)
+        bet(eprocess, j, i, eprocess.silent_won, eprocess.silent_lost, sign)
     else:
         tick = int(age)
-        kappa, won, lost = told.kappa[row, tick], told.won[row, tick], told.lost[row, tick]
-        bet(eprocess, j, i, kappa, won, lost, led, sign)
+        kappa = told.kappa[row, tick]
+        bet(eprocess, j, i, told.won[row, tick], told.lost[row, tick], sign)
+    weigh_pair(eprocess, j, i, sign * kappa, sign * kappa * kappa)
 
 
 @kernel
 def refresh(eprocess: Any, t: int) -> None:
     """Bring the silence of every duel open before tick t up to now, under the law told."""
     for number in range(eprocess.oldest[0], t):
-        if is_open(eprocess.oldest[0], eprocess.state, number):
-            slot = number % eprocess.state.size
+        slot = number % eprocess.state.size
+        if eprocess.state[slot] == _OPEN:
             born = eprocess.born[slot]
             bet_on_silence(eprocess, slot, age_booked(eprocess.told, born), -1.0)
             bet_on_silence(eprocess, slot, eprocess.now[0] - born, 1.0)
@@ -272,71 +273,72 @@ def refresh(eprocess: Any, t: int) -> None:
 
 
 @kernel
-def bet_on_answer(eprocess: Any, i: int, j: int, first_won: float, led: int) -> None:
-    """Bet on the answer to a duel of i, first, and j: 1 for i, 0 for j, between them a mean."""
-    eprocess.wins[i, j] += first_won
-    eprocess.wins[j, i] += 1.0 - first_won
-    if first_won == 1.0:
-        bet(eprocess, i, j, 1.0, eprocess.won, eprocess.lost, led, 1.0)
-    elif first_won == 0.0:
-        bet(eprocess, j, i, 1.0, eprocess.won, eprocess.lost, led, 1.0)
-    else:
-        bet_on_mean(eprocess, i, j, 2.0 * first_won - 1.0, led)
+def is_waiting(state: int) -> bool:
+    """Whether a duel of two arms is not booked."""
+    return state in (_OPEN, _ANSWERED)
 
 
 @kernel
-def settle_answer(eprocess: Any, i: int, j: int, first_won: float, led: int, delay: float) -> None:
-    """Settle an open duel of i, first, and j by its answer, which took `delay`."""
-    eprocess.n_heard[0] += 1
-    eprocess.delays[0] += delay
-    leave_open(eprocess.n_open, i, j, -1)
-    bet_on_answer(eprocess, i, j, first_won, led)
-
-
-@kernel
-def settle_silence(eprocess: Any, i: int, j: int, led: int) -> None:
-    """Settle an open duel of i, first, and j by its silence at age W, which speaks for j."""
-    leave_open(eprocess.n_open, i, j, -1)
-    if not eprocess.is_vote:
-        bet(eprocess, j, i, eprocess.kappa[0], eprocess.silent_won, eprocess.silent_lost, led, 1.0)
-
-
-@kernel
-def mature(eprocess: Any, is_answered: bool) -> None:
-    """Count a duel of two arms that has reached age W; now and then, fix kappa anew."""
-    eprocess.matured[0] += 1
-    eprocess.answered[0] += int(is_answered)
-    if eprocess.matured[0] >= eprocess.refit[0]:
-        fix_kappa(eprocess)
-
-
-@kernel
-def leave_open(n_open: Integers, i: int, j: int, n: int) -> None:
-    """Count n more open duels of the pair."""
-    n_open[i, j] += n
-    n_open[j, i] += n
-
-
-@kernel
-def is_open(oldest: int, state: NDArray[np.int8], born: int) -> bool:
-    """Whether the duel with number `born` is not settled yet."""
-    if born < oldest:
-        return False
-    return bool(state[born % state.size] in (_FIRST_LED, _SECOND_LED))
-
-
-@kernel
-def leader_of(i: int, j: int, state: int) -> Any:
-    """Who led an open duel of i, first, and j."""
-    return i if state == _FIRST_LED else j
+def is_kept(eprocess: Any, born: int, t: int) -> bool:
+    """Whether the rings still have the duel with number `born`; t - 1 have been asked."""
+    return bool(t - born <= eprocess.state.size)
 
 
 @kernel
 def delay_of(eprocess: Any, born: int, t: int) -> float:
-    """How long an open duel's answer took."""
+    """How long a duel's answer took, which is heard at tick t."""
     if eprocess.by_clock:
-        return float(eprocess.now[0] - eprocess.born[born % eprocess.state.size])
+        return float(eprocess.event[0] - eprocess.born[born % eprocess.state.size])
     return float(t - born)
+
+
+@kernel
+def is_in_time(eprocess: Any, slot: int, delay: float) -> bool:
+    """Whether an open duel's answer counts as evidence: it came by age W_s."""
+    if eprocess.told.is_told:
+        return bool(delay <= last_age(eprocess.told))
+    return bool(eprocess.stake[slot] == NO_STAKE or delay <= eprocess.wait[slot])
+
+
+@kernel
+def settle_told(eprocess: Any, t: int) -> None:
+    """Make the silences of duels that have reached age W final, under the law told."""
+    told, last = eprocess.told, eprocess.now[0] - last_age(eprocess.told)
+    while eprocess.oldest[0] < t:
+        slot = eprocess.oldest[0] % eprocess.state.size
+        if eprocess.born[slot] > last:
+            break
+        if eprocess.state[slot] == _OPEN:  # silence speaks for the second
+            leave_open(eprocess.n_open, eprocess.first[slot], eprocess.second[slot], -1)
+            bet_on_silence(eprocess, slot, age_booked(told, eprocess.born[slot]), -1.0)
+            bet_on_silence(eprocess, slot, last_age(told), 1.0)
+        if is_waiting(eprocess.state[slot]):
+            mature(eprocess, eprocess.state[slot] == _ANSWERED)
+            eprocess.state[slot] = _BOOKED
+        eprocess.oldest[0] += 1
+
+
+@kernel
+def book_due(eprocess: Any, t: int) -> None:
+    """Book the duels that have reached age W_s, in the order in which they were asked."""
+    usual = patience(eprocess)  # what duels without a stake wait for: they are no bets
+    while eprocess.oldest[0] < t:
+        slot = eprocess.oldest[0] % eprocess.state.size
+        state, stake = eprocess.state[slot], eprocess.stake[slot]
+        if is_waiting(state):
+            wait = usual if stake == NO_STAKE else eprocess.wait[slot]
+            if eprocess.now[0] - eprocess.born[slot] < wait:
+                break
+            i, j = eprocess.first[slot], eprocess.second[slot]
+            if state == _OPEN:
+                leave_open(eprocess.n_open, i, j, -1)
+                count_silence(eprocess, i, j, eprocess.kappa[0])
+                book_silence(eprocess, i, j, stake)
+            elif stake != NO_STAKE:
+                book_answer(eprocess, i, j, eprocess.first_won[slot])
+            mature(eprocess, state == _ANSWERED)
+            eprocess.state[slot] = _BOOKED
+        eprocess.oldest[0] += 1
 
 
 def with_room(eprocess: EProcess, t: int) -> EProcess:
@@ -344,20 +346,16 @@ def with_room(eprocess: EProcess, t: int) -> EProcess:
     size = eprocess.state.size
     if not eprocess.by_clock or t - int(eprocess.oldest[0]) < size:
         return eprocess
-    names = ("born", "first", "second", "state")
+    names = ("born", "first", "second", "state", "wait", "stake", "first_won")
     rings = {name: getattr(eprocess, name) for name in names}
     return eprocess._replace(**widen_rings(rings, int(eprocess.oldest[0]), t))
 
 
 @set_clock.register(EProcess)
 def _set_clock(assumed: EProcess, now: float) -> None:
-    if assumed.by_clock and now > assumed.now[0]:
-        assumed.now[0] = now
-
-
-@set_leader.register(EProcess)
-def _set_leader(assumed: EProcess, arm: int) -> None:
-    assumed.leader[0] = arm
+    if assumed.by_clock:
+        assumed.event[0] = now
+        assumed.now[0] = max(now, assumed.now[0])
 
 
 @enter.register(EProcess)
@@ -368,63 +366,58 @@ def _enter(assumed: EProcess, i: int, j: int, t: int) -> None:
     assumed.second[slot] = j
     assumed.state[slot] = _NONE
     if i != j:
-        assumed.state[slot] = _SECOND_LED if assumed.leader[0] == j else _FIRST_LED
+        assumed.state[slot] = _OPEN
+        has_wait = assumed.n_heard[0] >= MIN_CONVERSIONS or assumed.first_wait > 0.0
+        assumed.wait[slot] = patience(assumed)
+        assumed.stake[slot] = assumed.kappa[0] if has_wait else NO_STAKE
         leave_open(assumed.n_open, i, j, 1)
 
 
 @convert.register(EProcess)
 def _convert(assumed: EProcess, born: int, t: int) -> None:
-    if not is_open(assumed.oldest[0], assumed.state, born):
-        return  # a self-duel, or settled by its silence: it stays in the ledger alone
     slot = born % assumed.state.size
+    if not is_kept(assumed, born, t) or assumed.state[slot] == _NONE:
+        return  # long ago, or a self-duel: it stays in the ledger alone
+    delay = delay_of(assumed, born, t)
+    hear_delay(assumed, delay)
+    if assumed.state[slot] != _OPEN or not is_in_time(assumed, slot, delay):
+        return
     i, j = assumed.first[slot], assumed.second[slot]
-    led = leader_of(i, j, assumed.state[slot])
     if assumed.told.is_told:
         bet_on_silence(assumed, slot, age_booked(assumed.told, assumed.born[slot]), -1.0)
-    assumed.state[slot] = _CONVERTED
-    settle_answer(assumed, i, j, 1.0, led, delay_of(assumed, born, t))
+        book_answer(assumed, i, j, 1.0)
+    assumed.state[slot] = _ANSWERED
+    assumed.first_won[slot] = 1.0
+    leave_open(assumed.n_open, i, j, -1)
+    count_answer(assumed, i, j, 1.0)
 
 
 @vote.register(EProcess)
 def _vote(assumed: EProcess, i: int, j: int, first_won: float, born: int, t: int) -> None:
     if i == j:
         return
-    if is_open(assumed.oldest[0], assumed.state, born):
-        slot = born % assumed.state.size
-        led = leader_of(i, j, assumed.state[slot])
-        assumed.state[slot] = _CONVERTED
-        settle_answer(assumed, i, j, first_won, led, delay_of(assumed, born, t))
-    elif not assumed.winner_exists:  # where one exists, the leader matters, and it is forgotten
-        bet_on_answer(assumed, i, j, first_won, NOBODY)
+    count_answer(assumed, i, j, first_won)
+    if not is_kept(assumed, born, t):
+        return
+    slot, delay = born % assumed.state.size, delay_of(assumed, born, t)
+    hear_delay(assumed, delay)
+    if assumed.state[slot] == _OPEN and is_in_time(assumed, slot, delay):
+        assumed.state[slot] = _ANSWERED
+        assumed.first_won[slot] = first_won
+        leave_open(assumed.n_open, i, j, -1)
 
 
 @advance.register(EProcess)
 def _advance(assumed: EProcess, t: int) -> None:
     if not assumed.by_clock:
         assumed.now[0] = t
-    told, last = assumed.told, assumed.now[0] - patience(assumed)
-    while assumed.oldest[0] < t:
-        slot = assumed.oldest[0] % assumed.state.size
-        if assumed.born[slot] > last:
-            break
-        state = assumed.state[slot]
-        if state in (_FIRST_LED, _SECOND_LED):
-            i, j = assumed.first[slot], assumed.second[slot]
-            led = leader_of(i, j, state)
-            if told.is_told:  # silence speaks for the second
-                leave_open(assumed.n_open, i, j, -1)
-                bet_on_silence(assumed, slot, age_booked(told, assumed.born[slot]), -1.0)
-                bet_on_silence(assumed, slot, last_age(told), 1.0)
-            else:
-                settle_silence(assumed, i, j, led)
-        if state != _NONE:
-            mature(assumed, state == _CONVERTED)
-        assumed.state[slot] = _NONE
-        assumed.oldest[0] += 1
-    if told.is_told:
-        if assumed.now[0] < told.fresh[0] + told.period:
+    if assumed.told.is_told:
+        settle_told(assumed, t)
+        if assumed.now[0] < assumed.told.fresh[0] + assumed.told.period:
             return  # nobody looks before all silences are booked up to the same moment
         refresh(assumed, t)
+    else:
+        book_due(assumed, t)
     look(assumed, t)
 
 

@@ -8,16 +8,23 @@ from typing import Any
 from duelay._core.jit.background import border
 from duelay._core.jit.decorators import kernel
 
-_MIN_CONVERSIONS = 10  # conversions heard; before, W is the whole window
+MIN_CONVERSIONS = 10  # heard; before, W is the first one that is given, or the whole window
+MULTIPLE = 3.0  # W, in mean delays
+FIRST_KAPPA = 0.6  # before duels are booked: F^ = 3/4
 
 
 @kernel
 def patience(eprocess: Any) -> Any:
-    """W: four times the mean delay heard, and somewhat longer while little is heard."""
+    """W: a multiple of the mean delay heard so far, and somewhat more while little is heard.
+
+    Late answers count in the mean. Otherwise a short W would keep itself short.
+    """
     n = eprocess.n_heard[0]
-    if n < _MIN_CONVERSIONS or eprocess.told.is_told:
+    if eprocess.told.is_told:
         return eprocess.window
-    w = 4.0 * eprocess.delays[0] / n * (1.0 + 2.0 * _MIN_CONVERSIONS / n)
+    if n < MIN_CONVERSIONS:
+        return eprocess.first_wait if eprocess.first_wait > 0.0 else eprocess.window
+    w = MULTIPLE * eprocess.delays[0] / n * (1.0 + 2.0 * MIN_CONVERSIONS / n)
     if not eprocess.by_clock:
         w = math.floor(w) + 1.0
     return min(w, eprocess.window)
@@ -25,8 +32,8 @@ def patience(eprocess: Any) -> Any:
 
 @kernel
 def answered_share(answered: int, matured: int) -> float:
-    """F^ = 2 answered / (matured + 10): the share of answers that come by age W."""
-    return float(min(1.0, 2.0 * answered / (matured + 10.0)))
+    """F^ = (2 answered + 7.5) / (matured + 10): the share of answers that come by age W."""
+    return float(min(1.0, (2.0 * answered + 7.5) / (matured + 10.0)))
 
 
 @kernel
@@ -42,18 +49,17 @@ def worth(eprocess: Any) -> float:
 
 @kernel
 def fix_kappa(eprocess: Any) -> None:
-    """kappa = F^ / (2 - F^), for later silences; fixed anew when the matured grow by a 20th."""
+    """kappa = F^ / (2 - F^), for later duels; fixed anew when the booked ones grow by a 20th."""
     share = answered_share(eprocess.answered[0], eprocess.matured[0])
-    kappa = share / (2.0 - share)
-    eprocess.kappa[0] = kappa
+    eprocess.kappa[0] = share / (2.0 - share)
     eprocess.refit[0] = eprocess.matured[0] + eprocess.matured[0] // 20 + 1
-    fill_silent(eprocess, kappa)
 
 
 @border
 @kernel
 def fill_silent(eprocess: Any, kappa: float) -> None:
-    """Let a silence be worth kappa, for bettors on either side."""
+    """Let the silence that is booked be worth kappa, for bettors on either side."""
+    eprocess.silent_kappa[0] = kappa
     for place in range(eprocess.gaps.size):
         eprocess.silent_won[place] = math.log1p(2.0 * kappa * eprocess.gaps[place])
         eprocess.silent_lost[place] = math.log1p(-2.0 * kappa * eprocess.gaps[place])

@@ -1,15 +1,20 @@
 """Looking at bets: the evidence of every pair, who is declared, and how it came to that.
 
-Everything here happens at the end of a tick, when all its news is booked: see
+Everything here happens at a look, when all that is due has been booked: see
 `duelay.ledger.evidence.eprocess`.
 
-**Arms that come and go.** Let K0 be the number of the first arms. By the clock they need
-L = (K0 + 1) / error, and the n-th arm to join needs L n (n + 1): the shares of `error` that each
-may use add up to `error` at most. An arm *passes* another once it has had this much evidence over
-it. An arm that has passed every retired arm must pass every arm present. An arm that has not may
-lead only because a better one was retired. It needs more over those present: K0 + 1 times as much
-over one of the first arms, (K0 + 1) n (n + 1) times over the n-th to join. docs/theory.md has the
-proof.
+**The threshold.** An arm is declared once its evidence over every other arm has reached L. Bets on
+different opponents are bets on different duels. So an arm that does not beat d of the others is
+declared with probability L^-d at most. At most 2 m + 1 arms do not beat m or fewer others. Hence a
+declaration is wrong with probability 3 / L + 2 / (L (L - 1)) at most, for any number of arms. With
+a winner, which beats all others, it is 1 / L + 2 / (L (L - 1)). `log_threshold` solves this for L.
+
+**Arms that come and go.** By the clock an arm may join. Then the first arms need the L of
+4 / L + 2 / (L (L - 1)) = 0.9 error, and the n-th arm to join needs L n (n + 1). An arm *passes*
+another once it has had this much evidence over it. An arm that has passed every retired arm must
+pass every arm present. An arm that has not may lead only because a better one was retired. It needs
+(K0 + 1)^2 / (0.1 error) over every arm present, K0 being the number of the first arms; times
+n (n + 1) for each of the two that joined as the n-th. docs/theory.md has the proofs.
 """
 
 from __future__ import annotations
@@ -22,17 +27,43 @@ from duelay._core.jit.background import border_of
 from duelay._core.jit.decorators import kernel
 
 NOBODY = -1
-_CASH = 0.05  # where a winner exists: the share of a bettor's money that stays out of the bets
+FOR_CHOICE, FOR_EVIDENCE = 1, 2  # what the news of a pair changes: doubts alone, or bets as well
+_FIRST_WAY = 0.9  # the share of `error` of arms that have passed all retired ones
+
+
+def log_threshold(
+    n_arms: int, error: float, *, winner_exists: bool = False, may_join: bool = False
+) -> float:
+    """Return log L, for the first `n_arms` arms; `may_join` leaves room for arms that join.
+
+    It solves alone / L + 2 / (L (L - 1)) = error. `alone` counts the arms that may fail to beat one
+    arm only, and the shares of others; with few arms the second term is not needed.
+    """
+    alone, several = float(min(n_arms, 3)), 2.0 if n_arms > 3 else 0.0
+    if winner_exists:
+        alone, several = 1.0, 2.0 if n_arms > 2 else 0.0
+    elif may_join:
+        alone, error = alone + 1.0, _FIRST_WAY * error
+    middle = alone + error
+    return math.log(
+        (middle + math.sqrt(middle**2 - 4.0 * error * (alone - several))) / (2.0 * error)
+    )
+
+
+def log_threshold_over_present(n_first: int, error: float) -> float:
+    """Return the log evidence over each arm present for an arm that a retired one may beat."""
+    return math.log((n_first + 1) ** 2 / ((1.0 - _FIRST_WAY) * error))
 
 
 @kernel
-def touch(eprocess: Any, i: int, j: int) -> None:
-    """Note that there is news of the pair."""
+def touch(eprocess: Any, i: int, j: int, kind: int) -> None:
+    """Note that there is news of the pair, FOR_CHOICE or FOR_EVIDENCE."""
     low, high = min(i, j), max(i, j)
-    if not eprocess.is_touched[low, high]:
-        eprocess.is_touched[low, high] = True
+    if eprocess.is_touched[low, high] == 0:
         eprocess.touched[eprocess.n_touched[0]] = low * eprocess.doubts.size + high
         eprocess.n_touched[0] += 1
+    if kind > eprocess.is_touched[low, high]:
+        eprocess.is_touched[low, high] = kind
 
 
 @kernel
@@ -90,19 +121,14 @@ def look(eprocess: Any, t: int) -> None:
     k, was_open = eprocess.doubts.size, eprocess.winner[0] == NOBODY
     for place in range(eprocess.n_touched[0]):
         low, high = eprocess.touched[place] // k, eprocess.touched[place] % k
-        eprocess.is_touched[low, high] = False
+        kind = eprocess.is_touched[low, high]
+        eprocess.is_touched[low, high] = 0
         for turn in range(2):
             i, j = (low, high) if turn == 0 else (high, low)
-            eprocess.log_evidence[i, j] = mix(eprocess.log_weight, eprocess.wealth[i, j])
-            eprocess.seen[i, j] = eprocess.wins[i, j]
             doubt(eprocess, i, j)
-    for place in range(eprocess.n_touched[0]):
-        low, high = eprocess.touched[place] // k, eprocess.touched[place] % k
-        for turn in range(2):
-            i, j = (low, high) if turn == 0 else (high, low)
-            if eprocess.winner_exists:
-                reject(eprocess, j, t)
-            else:
+            if kind == FOR_EVIDENCE:
+                eprocess.log_evidence[i, j] = mix(eprocess.log_weight, eprocess.wealth[i, j])
+                eprocess.seen[i, j] = eprocess.wins[i, j]
                 eprocess.best[i, j] = max(eprocess.best[i, j], eprocess.log_evidence[i, j])
                 if eprocess.best[i, j] >= eprocess.level and passes_all(eprocess, i):
                     declare(eprocess, i, t)
@@ -125,31 +151,6 @@ def doubt(eprocess: Any, i: int, j: int) -> None:
 
 
 @kernel
-def reject(eprocess: Any, j: int, t: int) -> None:
-    """Note the evidence that j is not the winner; if one arm alone is not rejected, declare it.
-
-    The evidence is the product over k of (0.05 + 0.95 E_kj), each E_kj from the duels that k led.
-    """
-    k = eprocess.doubts.size
-    total = 0.0
-    for i in range(k):
-        if i != j:
-            gain = eprocess.log_evidence[i, j] + math.log(1.0 - _CASH)
-            cash = math.log(_CASH)
-            most = max(gain, cash)
-            total += most + math.log(math.exp(gain - most) + math.exp(cash - most))
-    if total > eprocess.against[j]:
-        eprocess.against[j] = total
-        n_left, left = 0, NOBODY
-        for i in range(k):
-            if eprocess.against[i] < eprocess.level:
-                n_left += 1
-                left = i
-        if n_left == 1:
-            declare(eprocess, left, t)
-
-
-@kernel
 def declare(eprocess: Any, i: int, t: int) -> None:
     """Declare i the winner at tick t, unless an arm is declared already."""
     if eprocess.winner[0] == NOBODY:
@@ -159,9 +160,7 @@ def declare(eprocess: Any, i: int, t: int) -> None:
 
 @kernel
 def is_passed(eprocess: Any, i: int, j: int) -> bool:
-    """Whether i has passed j; where a winner exists, whether j is rejected."""
-    if eprocess.winner_exists:
-        return bool(eprocess.against[j] >= eprocess.level)
+    """Whether i has had enough evidence over j."""
     return bool(eprocess.best[i, j] >= needed(eprocess, i, j))
 
 
@@ -176,29 +175,28 @@ def needed(eprocess: Any, i: int, j: int) -> float:
     """Return the log evidence over j that i needs: more if it has not passed all retired arms."""
     if not eprocess.has_changed:
         return float(eprocess.level)
-    return needed_of(eprocess, i, j, owed(eprocess, i))
+    return needed_of(eprocess, i, j, lacks_retired(eprocess, i))
 
 
 @kernel
-def owed(eprocess: Any, i: int) -> float:
-    """Return log (K0 + 1), what i needs more, if i has not passed all retired arms; else -1."""
+def lacks_retired(eprocess: Any, i: int) -> bool:
+    """Whether i has not passed some retired arm."""
     if not eprocess.has_changed:
-        return -1.0
+        return False
     level = eprocess.level + late(eprocess.joined[i])
-    first, owes = 0, False
     for other in range(eprocess.joined.size):
-        first += int(eprocess.joined[other] == 0)
-        owes = owes or (
-            other != i and not eprocess.present[other] and eprocess.best[i, other] < level
-        )
-    return math.log(first + 1.0) if owes else -1.0
+        if other != i and not eprocess.present[other] and eprocess.best[i, other] < level:
+            return True
+    return False
 
 
 @kernel
-def needed_of(eprocess: Any, i: int, j: int, owes: float) -> float:
-    """Return the log evidence over j that i needs; `owes` is what `owed` returns for i."""
-    level = eprocess.level + late(eprocess.joined[i])
-    return float(level + (owes + late(eprocess.joined[j]) if owes >= 0.0 else 0.0))
+def needed_of(eprocess: Any, i: int, j: int, lacks: bool) -> float:
+    """Return the log evidence over j that i needs; `lacks` is `lacks_retired` of i."""
+    own = late(eprocess.joined[i])
+    if lacks:
+        return float(eprocess.level_over_present + own + late(eprocess.joined[j]))
+    return float(eprocess.level + own)
 
 
 @border_of(lambda eprocess, wanted: wanted.size // 200)
@@ -206,9 +204,9 @@ def needed_of(eprocess: Any, i: int, j: int, owes: float) -> float:
 def need_all(eprocess: Any, wanted: Floats) -> None:
     """Write down the log evidence that each arm needs over each other; infinite over itself."""
     for i in range(eprocess.joined.size):
-        owes = owed(eprocess, i)
+        lacks = lacks_retired(eprocess, i)
         for j in range(eprocess.joined.size):
-            wanted[i, j] = math.inf if i == j else needed_of(eprocess, i, j, owes)
+            wanted[i, j] = math.inf if i == j else needed_of(eprocess, i, j, lacks)
 
 
 @kernel
@@ -226,19 +224,15 @@ def passes_all(eprocess: Any, i: int) -> bool:
 def arm_evidence(eprocess: Any, i: int) -> float:
     """The log evidence of arm i: the least, over the opponents present, of its best log E_ij.
 
-    What i needs over an opponent beyond the level is subtracted. The best is never below 0. Where a
-    winner exists, it is the least evidence that an opponent is not the winner.
+    What i needs over an opponent beyond the level is subtracted. The best is never below 0.
     """
-    least, owes = math.inf, owed(eprocess, i)
+    least, lacks = math.inf, lacks_retired(eprocess, i)
     for j in range(eprocess.doubts.size):
         if least == 0.0 and not eprocess.has_changed:
             break
-        if j != i and eprocess.winner_exists:
-            least = min(least, eprocess.against[j])
-        elif j != i and eprocess.present[j]:
-            least = min(
-                least, eprocess.best[i, j] - (needed_of(eprocess, i, j, owes) - eprocess.level)
-            )
+        if j != i and eprocess.present[j]:
+            more = needed_of(eprocess, i, j, lacks) - eprocess.level
+            least = min(least, eprocess.best[i, j] - more)
     return least
 
 

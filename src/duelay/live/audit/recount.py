@@ -3,9 +3,10 @@
 Only the audit uses it. The writer counts with code of its own, so that the audit finds a mistake in
 either.
 
-What settled a duel, and at which odds, is in its row. So what the bets have come to is a sum over
-rows: log (1 + 2 x g) for the arm that an answer or a silence spoke for, and log (1 - 2 x g) for
-the other one, x being the odds.
+What became of a duel, and its stake, are in its row. So what the bets have come to is a sum over
+the rows of booked duels: log (1 + 2 x g) for the arm that an answer or a silence spoke for, and
+log (1 - 2 x g) for the other one. For an answer x is 1, for a silence it is the stake. Pairs are
+chosen by similar sums over all that is heard, in which x of a silence are its odds.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ COUNTS = ("plays", "conversions", "answers", "late", "repeats", "repeated_answer
           "repeated_conversions")  # fmt: skip
 SUMS = ("given", "wins", "lead", "n")
 CLOSED = ("closed", "closed_conversions", "closed_answers", "closed_given", "n_open")
-_BY_SILENCE = 2
+_BY_ANSWER, _BY_SILENCE = 1, 2
 _MAX_ROWS_PER_READ = 10_000
 
 
@@ -45,7 +46,7 @@ class Recount:
         self.closed: dict[str, NDArray[Any]] = {name: np.zeros((k, k)) for name in CLOSED}
         window = state.settings.window
         self.ages = learned_ages(None if window is None else float(window))
-        self.steps: dict[tuple[int, int], list[tuple[int, float]]] = {}  # of each ordered pair
+        self.steps: dict[tuple[int, int], list[float]] = {}  # of each ordered pair
         self.asked = np.zeros(len(self.ages), dtype=np.int64)
         self.answered = np.zeros(len(self.ages), dtype=np.int64)
 
@@ -103,36 +104,42 @@ class Recount:
             self.closed["closed_given"][i, j] += row["first_won"]
 
     def _bet(self, row: Any) -> None:
-        i, j, by, odds = row["first"], row["second"], row["settled_by"], row["odds"]
+        i, j, by = row["first"], row["second"], row["settled_by"]
+        is_booked, is_vote = (
+            row["number"] <= self.state.head["matured"],
+            self.state.settings.is_vote,
+        )
         if by is None:
             self.closed["n_open"][i, j] += 1
             self.closed["n_open"][j, i] += 1
-            return
-        is_silent = by == _BY_SILENCE
         won = 0.5 if row["first_won"] is None else row["first_won"]
-        size = -odds if is_silent else 2.0 * won - 1.0  # in favour of the first
-        counted = odds * odds if is_silent else 1.0
-        if is_silent and self.state.settings.is_vote:
-            return  # where votes are told, silence counts for nobody
-        both = ((i, j, size), (j, i, -size))
-        for one, other, x in both:
+        size = 2.0 * won - 1.0  # in favour of the first
+        is_silent = by == _BY_SILENCE
+        if by == _BY_ANSWER or (is_vote and row["told"] is not None):
+            self._weigh(i, j, size, 1.0)
+        elif is_silent and not is_vote:
+            self._weigh(i, j, -row["odds"], row["odds"] ** 2)
+        if not is_booked or row["stake"] is None or by is None or (is_silent and is_vote):
+            return
+        for one, other, x in ((i, j, 1.0), (j, i, -1.0)):
+            x *= -row["stake"] if is_silent else size
             self.wealth[one, other] += np.log1p(2.0 * x * GAPS)
-            self.steps.setdefault((one, other), []).append((row["settled"], x))
-            self.pairs["lead"][one, other] += x
-            self.pairs["n"][one, other] += counted
+            self.steps.setdefault((one, other), []).append(x)
         if not is_silent:
             self.pairs["wins"][i, j] += won
             self.pairs["wins"][j, i] += 1.0 - won
 
+    def _weigh(self, i: int, j: int, size: float, weight: float) -> None:
+        """Count news where pairs are chosen: `size` for i over j."""
+        for one, other, x in ((i, j, size), (j, i, -size)):
+            self.pairs["lead"][one, other] += x
+            self.pairs["n"][one, other] += weight
 
-def most_evidence(steps: list[tuple[int, float]]) -> float:
-    """Return the log of the highest evidence that a bettor can have had at any look.
 
-    Of one moment, the bets that it won come first: a look may have come before those that it lost.
-    """
-    settled, size = (np.array(part) for part in zip(*steps, strict=True))
-    order = np.lexsort((-size, settled))
-    wealth = np.cumsum(np.log1p(2.0 * size[order][:, None] * GAPS), axis=0)
+def most_evidence(steps: list[float]) -> float:
+    """Return the log of the highest evidence that a bettor has had; bets in the order of asking."""
+    size = np.array(steps)
+    wealth = np.cumsum(np.log1p(2.0 * size[:, None] * GAPS), axis=0)
     return max(0.0, float(np.logaddexp.reduce(np.log(evidence_weights()) + wealth, axis=1).max()))
 
 

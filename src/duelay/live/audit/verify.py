@@ -144,7 +144,9 @@ def _check_highest(state: ExperimentState, recount: Recount) -> Iterator[str]:
             yield f"the evidence of {pair} is above the most that it ever was"
         if state.array("passed")[i, j] and best < eprocess.level:
             yield f"{pair} has passed, and its evidence was never enough for it"
-    if state.winner is not None and not passes_all(eprocess, state.winner):
+    # What an earlier version declared stays, though the evidence has been computed anew.
+    is_own = not state.head["earlier"] or state.head["declared"] > state.head["earlier"]
+    if state.winner is not None and is_own and not passes_all(eprocess, state.winner):
         yield f"{state.arms[state.winner]!r} is declared, and its evidence is not enough for it"
 
 

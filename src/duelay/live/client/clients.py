@@ -134,6 +134,14 @@ class RemoteExperiment(Calls):
         """Go on after a pause."""
         self._service._do(self._change(status="running"))
 
+    def hold_booking(self) -> None:
+        """Enter no duels into the evidence for a while, as `Experiment.hold_booking` does."""
+        self._service._do(self._change(booking="held"))
+
+    def release_booking(self) -> None:
+        """Go on entering duels into the evidence."""
+        self._service._do(self._change(booking="running"))
+
     def add_arm(self, name: str) -> None:
         """Let an arm join, or come back."""
         self._service._do(self._change(add_arms=[name]))
@@ -261,6 +269,14 @@ class AsyncExperiment(Calls):
     async def resume(self) -> None:
         """Go on after a pause."""
         await self._service._do(self._change(status="running"))
+
+    async def hold_booking(self) -> None:
+        """Enter no duels into the evidence for a while, as `Experiment.hold_booking` does."""
+        await self._service._do(self._change(booking="held"))
+
+    async def release_booking(self) -> None:
+        """Go on entering duels into the evidence."""
+        await self._service._do(self._change(booking="running"))
 
     async def add_arm(self, name: str) -> None:
         """Let an arm join, or come back."""

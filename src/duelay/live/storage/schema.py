@@ -67,6 +67,8 @@ experiments = Table(
     Column("self_duels", Boolean, nullable=False),
     Column("share", Double, nullable=False),  # of asks that get a duel once a winner is declared
     _time("forget_after"),
+    # How much later than due duels are booked: answers may be told as long after they came.
+    Column("lag", BigInteger, nullable=False, server_default=text("0")),
     _time("created", nullable=False),
     # NULL for the clock of the store; "given" for a function of the programs; or "1000x".
     Column("clock", String(32)),
@@ -79,7 +81,7 @@ experiments = Table(
     _sum("furthest"),  # ... and by how many seconds, at the most
     _count("version"),  # of the counters and the evidence: one more at each change
     _count("changes"),  # arms that came or went
-    _count("matured"),  # the number of the last duel that has reached age W
+    _count("matured"),  # the number of the last duel that is booked
     _count("closed"),  # the number of the last duel whose window has closed
     _count("forgotten"),  # the number of the last duel whose row is gone
     _time("settled", nullable=False),  # when duels were last settled and the evidence looked at
@@ -99,6 +101,9 @@ experiments = Table(
     Column("width", BigInteger, nullable=False, server_default=text(str(MINUTE))),
     # Arms with a number below this have their rows of `pair_times` at this width already.
     Column("swept", Integer, nullable=False, server_default=text("0")),
+    _time("held"),  # since when booking is held; NULL while it is not
+    # How many duels were asked before their `wait` and `stake` were kept.
+    Column("earlier", BigInteger, nullable=False, server_default=text("0")),
 )
 
 arms = Table(
@@ -137,9 +142,11 @@ duels = Table(
     Column("place", BigInteger),  # of the answer: 1, 2, ... in the order in which they were told
     Column("first_won", Double),  # 1, 0, or 1/2 for a tie
     _time("late"),  # when it was first answered after the window
-    Column("settled_by", SmallInteger),  # 1 its answer, 2 its silence
-    _time("settled"),
-    Column("odds", Double),  # 1 for an answer, kappa for a silence
+    # W_s and kappa_s, fixed when it was asked; NULL for a duel that is no bet.
+    Column("wait", BigInteger),
+    Column("stake", Double),
+    Column("settled_by", SmallInteger),  # 1 an answer by age `wait`, 2 silence, when it is booked
+    Column("odds", Double),  # in the choice of pairs: 1 for an answer, kappa for a silence
     Index("duels_by_number", "experiment", "number", unique=True),
     sqlite_with_rowid=False,
 )
@@ -168,9 +175,10 @@ def _of_pair() -> list[Column[Any]]:
         _count("repeated_answers"),
         _count("repeated_conversions"),
         _sum("given"),  # wins of the first in the answers that enter; a tie is 1/2
-        # Sums over settled duels, of a bettor on `first` over `second`; x is as in `audit.recount`.
+        # Sums over booked duels, of a bettor on `first` over `second`; x is as in `audit.recount`.
         Column("wealth", LargeBinary, nullable=False),  # log (1 + 2 x g), for each g
         _sum("wins"),
+        # Sums over all that is heard, by which pairs are chosen.
         _sum("lead"),
         _sum("n"),
     ]
@@ -184,7 +192,7 @@ pairs = Table(
     _count("closed_conversions"),  # ... and those of them that converted
     _count("closed_answers"),
     _sum("closed_given"),
-    _count("n_open"),  # duels that enter and are not settled, in either order
+    _count("n_open"),  # duels that enter, not booked and not answered in time, in either order
     _sum("log_evidence"),  # at the last look
     _sum("best"),  # the most that it ever was at a look
     _sum("seen"),  # `wins` at the last look

@@ -26,7 +26,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from duelay.live.storage.schema import duels, experiments
 
 _FIXED = {"id", "name", "goal", "policy", "feedback", "window", "error", "self_duels", "share",
-          "forget_after", "created", "clock"}  # fmt: skip
+          "forget_after", "lag", "created", "earlier", "clock"}  # fmt: skip
 CHANGING = tuple(column.name for column in experiments.c if column.name not in _FIXED)
 
 MAX_VALUES = 1000  # that a statement looks up
@@ -46,7 +46,8 @@ WRITE_HEAD = (
     .where(experiments.c.id == bindparam("b_id"))
     .values({name: bindparam(name) for name in CHANGING})
 )
-_ASKED = ("id", "experiment", "number", "first", "second", "asked", "unit", "key", "enters")
+_ASKED = ("id", "experiment", "number", "first", "second", "asked", "unit", "key", "enters",
+          "wait", "stake")  # fmt: skip
 INSERT_DUELS = insert(duels).values({name: bindparam(name) for name in _ASKED})
 
 

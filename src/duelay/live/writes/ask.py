@@ -7,11 +7,16 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
+from duelay.ledger.evidence.batch import stake_now
+from duelay.ledger.evidence.booking import NO_STAKE
 from duelay.live.selection import PairSelector
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema, statements
+from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import find_rows
 from duelay.live.writes.requests import Ask, LiveDuel
+
+_NO_BET = {"wait": None, "stake": None}
 
 
 def assign_duels(
@@ -34,6 +39,7 @@ def assign_duels(
         kept = {row["id"]: row for row in found}
     new: list[dict[str, Any]] = []
     pairs = iter(selector.choose(state, len(asks)))
+    bet = _bet_now(state)
     for ask in asks:
         again = kept.get(ask.id) or asked.by_key.get(ask.key or "")
         if again is None and ask.unit is not None:
@@ -44,7 +50,7 @@ def assign_duels(
         if state.winner is not None and not selector.goes_on(state.settings.share):
             ask.result = show_winner(state)
             continue
-        row = _record(state, next(pairs), ask, asked.had, moment)
+        row = _record(state, next(pairs), ask, asked.had, moment, bet)
         new.append(row)
         ask.result = _shown(state, row)
         if ask.key is not None:
@@ -111,12 +117,21 @@ def _is_open(state: ExperimentState, row: Any, moment: int) -> bool:
     return bool(is_there and (window is None or moment - row["asked"] <= window))
 
 
+def _bet_now(state: ExperimentState) -> dict[str, Any]:
+    """Return `wait` and `stake` of duels that are asked now."""
+    wait, stake = stake_now(state.eprocess)
+    if stake == NO_STAKE:
+        return _NO_BET
+    return {"wait": round(wait * MICRO), "stake": stake}
+
+
 def _record(
     state: ExperimentState,
     pair: tuple[int, int],
     ask: Ask,
     had: set[tuple[str, int, int]],
     moment: int,
+    bet: dict[str, Any],
 ) -> dict[str, Any]:
     """Count a duel that was chosen, and return its row."""
     first, second = pair
@@ -143,6 +158,7 @@ def _record(
         "unit": ask.unit,
         "key": ask.key,
         "enters": enters,
+        **(bet if enters and first != second else _NO_BET),
     }
     state.time_buckets.ask(row)
     return row

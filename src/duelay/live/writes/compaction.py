@@ -15,18 +15,14 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, delete, insert, select
 
 from duelay._core.duration import Duration
-from duelay.ledger.evidence.batch import AFTERWARDS, SILENT
-from duelay.ledger.evidence.eprocess import EProcess
-from duelay.ledger.evidence.silence import fill_silent
 from duelay.live.state import ExperimentState, start_evidence, to_bytes
 from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import duels_after, find_rows, upsert
-from duelay.live.writes.settlement import BY_ANSWER, BY_SILENCE, add_evidence
+from duelay.live.writes.settlement import book_duels, count_answers
 
 _MAX_DUELS_PER_TRANSACTION = 1000
-_NEVER = np.iinfo(np.int64).max
 
 
 def compact_due(
@@ -34,7 +30,7 @@ def compact_due(
 ) -> int:
     """Fold duels that are old enough into the sums, up to 1000 of them; return how many.
 
-    A duel is folded only when its window has closed, and when it has been settled.
+    A duel is folded only when its window has closed, and when it has been booked.
     """
     after = after or state.settings.forget_after
     if after is None:
@@ -76,7 +72,9 @@ def _add_to_pairs(
     """Add the counts and the evidence of duels to `folded_pairs`."""
     experiment, folded = state.settings.id, schema.folded_pairs
     eprocess = start_evidence(state.settings, len(state.arms))
-    _add_evidence(eprocess, rows)
+    own = [row for row in rows if row["enters"] and row["first"] != row["second"]]
+    count_answers(eprocess, [row for row in own if row["told"] is not None])
+    book_duels(eprocess, own)
     sums = _count(rows, len(state.arms)) | {
         name: getattr(eprocess, name) for name in ("wins", "lead", "n", "wealth")
     }
@@ -119,18 +117,6 @@ def _count(rows: Sequence[dict[str, Any]], n_arms: int) -> dict[str, NDArray[Any
         found[name] = np.zeros((n_arms, n_arms), dtype=values.dtype)
         np.add.at(found[name], (first, second), values)
     return found
-
-
-def _add_evidence(eprocess: EProcess, rows: Sequence[dict[str, Any]]) -> None:
-    """Settle duels in an empty state, at the odds at which they were settled before."""
-    eprocess.refit[0] = _NEVER  # the value of a silence is in its row, and is not estimated again
-    answered = [row for row in rows if row["settled_by"] == BY_ANSWER]
-    add_evidence(eprocess, [(AFTERWARDS, row) for row in answered], 0)
-    silent = [row for row in rows if row["settled_by"] == BY_SILENCE]
-    for odds in sorted({row["odds"] for row in silent}):
-        eprocess.kappa[0] = odds
-        fill_silent(eprocess, odds)
-        add_evidence(eprocess, [(SILENT, row) for row in silent if row["odds"] == odds], 0)
 
 
 def _add_to_ages(

@@ -1,37 +1,34 @@
-"""Settle duels: by their answers, by silence at age W, and at the end of their window.
+"""Book duels when they have reached their age W_s, and close them at the end of their window.
 
-One process at a time does it, while it holds the row of the experiment. In a transaction, due duels
-are settled after the answers, so that a look at the evidence includes all news of the moment.
+One process at a time does it, while it holds the row of the experiment. Duels are booked in the
+order in which they were asked, after the answers of the transaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection
 
-from duelay.ledger.evidence.batch import (
-    AFTERWARDS,
-    ANSWERED,
-    MATURED,
-    SILENT,
-    settle,
-    wait,
-)
+from duelay._core.arrays import Booleans, Floats, Integers
+from duelay.ledger.evidence.batch import book_rows, count_news, wait
+from duelay.ledger.evidence.booking import NO_STAKE
 from duelay.ledger.evidence.eprocess import EProcess
-from duelay.live.state import ExperimentState, read_settings, start_evidence
+from duelay.live.state import ExperimentState, Settings, read_settings, start_evidence
 from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
 
 BY_ANSWER, BY_SILENCE = 1, 2  # in the column `settled_by`
 _MAX_DUELS_PER_READ = 2000
-_NEEDED = ("id", "number", "first", "second", "asked", "enters", "told", "first_won",
-           "settled_by")  # fmt: skip
+_NEEDED = ("id", "number", "first", "second", "asked", "enters", "told", "first_won", "wait",
+           "stake", "settled_by", "odds")  # fmt: skip
 
-News = Sequence[tuple[int, dict[str, Any]]]  # what happened to duels, and their rows
+Rows = Sequence[dict[str, Any]]
+Test = Callable[[dict[str, Any]], bool]  # whether a duel is due
 
 
 def settle_and_look(
@@ -42,11 +39,12 @@ def settle_and_look(
     *,
     is_written: bool = True,
 ) -> None:
-    """Settle all duels that are due at a moment, and look at the evidence.
+    """Book and close all duels that are due at a moment, and look at the evidence.
 
     Without `is_written` the state alone changes, for somebody who reads.
     """
-    _settle_silent(connection, state, moment, is_written=is_written)
+    if state.head["held"] is None:
+        _book_due(connection, state, moment, is_written=is_written)
     _close_due(connection, state, ages, moment)
     state.look_at_evidence(moment)
     state.head["settled"] = moment
@@ -65,46 +63,66 @@ def read_settled(connection: Connection, head: Any, moment: int) -> ExperimentSt
 def is_at_rest(head: Any) -> bool:
     """Whether there is nothing to settle before somebody asks or tells, by the experiment's row."""
     is_closed = head["window"] is None or head["closed"] == head["asked"]
-    return bool(
-        is_closed and head["matured"] == head["asked"] and head["moment"] <= head["settled"]
-    )
+    is_booked = head["held"] is not None or head["matured"] == head["asked"]
+    return bool(is_closed and is_booked and head["moment"] <= head["settled"])
 
 
 def is_due(connection: Connection, head: Any, moment: int) -> bool:
-    """Whether to settle at a moment would change anything: news to look at, or silent duels."""
+    """Whether to settle at a moment would change anything: news to look at, or duels that wait."""
     if is_at_rest(head):
         return False
     if head["moment"] > head["settled"]:
         return True
     settings = read_settings(head)
-    eprocess = start_evidence(settings, 2)
-    eprocess.n_heard[0], eprocess.delays[0] = head["n_heard"], head["delays"]
-    ends = {"matured": moment - wait(eprocess) * MICRO}
+    tests = {}
+    if head["held"] is None:
+        eprocess = start_evidence(settings, 2)
+        eprocess.n_heard[0], eprocess.delays[0] = head["n_heard"], head["delays"]
+        tests["matured"] = _test_of_booking(eprocess, settings, moment)
     if settings.window_in_micro is not None:
-        ends["closed"] = moment - settings.window_in_micro - 1
-    for pointer, last in ends.items():
-        found = statements.run(
-            connection,
-            statements.duels_after("asked"),
-            {"experiment": settings.id, "after": head[pointer], "n": 1},
-        ).first()
-        if found is not None and found[0] <= last:
+        tests["closed"] = _test_of_closing(settings.window_in_micro, moment)
+    for pointer, is_row_due in tests.items():
+        rows = _read_rows(connection, settings, head[pointer], 1)
+        if rows and is_row_due(rows[0]):
             return True
     return False
 
 
-def _settle_silent(
+def _book_due(
     connection: Connection, state: ExperimentState, moment: int, *, is_written: bool
 ) -> None:
-    """Let duels reach age W: those that are still silent are settled by their silence."""
-    longest = wait(state.eprocess)
-    for rows in _rows_until(connection, state, "matured", moment - longest * MICRO):
-        due = [row for row in rows if row["enters"] and row["first"] != row["second"]]
-        news = [(SILENT if row["settled_by"] is None else MATURED, row) for row in due]
-        settle_duels(state, news, moment)
-        silent = [row for kind, row in news if kind == SILENT]
+    """Book the duels that have reached age W_s, in the order in which they were asked."""
+    is_due = _test_of_booking(state.eprocess, state.settings, moment)
+    for rows in _next_rows(connection, state, "matured", is_due):
+        due = [row for row in rows if _enters(row)]
+        book_duels(state.eprocess, due)
+        for row in due:
+            state.touch(row["first"], row["second"])
+        silent = [row for row in due if row["settled_by"] == BY_SILENCE]
         if silent and is_written:
-            change_duels(connection, silent, ("settled_by", "settled", "odds"))
+            change_duels(connection, silent, ("settled_by", "odds"))
+
+
+def _test_of_booking(eprocess: EProcess, settings: Settings, moment: int) -> Test:
+    """Return what tells whether a duel is due at a moment; one that does not enter never waits."""
+    usual = wait(eprocess) * MICRO
+
+    def is_due(row: dict[str, Any]) -> bool:
+        own = usual if row["stake"] is None else row["wait"]
+        return not _enters(row) or moment - row["asked"] >= own + settings.lag
+
+    return is_due
+
+
+def _test_of_closing(window: int, moment: int) -> Test:
+    """Return what tells whether the window of a duel, in microseconds, has passed at a moment."""
+    last = moment - window - 1
+    return lambda row: bool(row["asked"] <= last)
+
+
+def _enters(row: dict[str, Any]) -> bool:
+    """Whether a duel is one of two arms, and its unit had not had them before."""
+    return bool(row["enters"] and row["first"] != row["second"])
 
 
 def _close_due(
@@ -113,28 +131,26 @@ def _close_due(
     """Close the duels whose window has passed."""
     window = state.settings.window_in_micro
     if window is not None:
-        for rows in _rows_until(connection, state, "closed", moment - window - 1):
+        is_due = _test_of_closing(window, moment)
+        for rows in _next_rows(connection, state, "closed", is_due):
             for row in rows:
                 ages.close(state, row)
 
 
-def _rows_until(
-    connection: Connection, state: ExperimentState, pointer: str, last: float
-) -> Iterator[Sequence[dict[str, Any]]]:
-    """Give the duels after a pointer that were asked until `last`, and move the pointer.
+def _next_rows(
+    connection: Connection,
+    state: ExperimentState,
+    pointer: str,
+    is_due: Test,
+) -> Iterator[Rows]:
+    """Give the duels after a pointer until the first that is not due, and move the pointer.
 
-    A pointer is a column of the experiment with the number of a duel. Later duels have later times:
-    all duels after one that is too young are too young as well.
+    A pointer is a column of the experiment with the number of a duel.
     """
     n = 1  # mostly nothing is due: reading one duel shows that
-    while last > 0:
-        found = statements.run(
-            connection,
-            statements.duels_after(*_NEEDED),
-            {"experiment": state.settings.id, "after": state.head[pointer], "n": n},
-        )
-        read = [dict(zip(_NEEDED, row, strict=True)) for row in found]
-        rows = [row for row in read if row["asked"] <= last]
+    while True:
+        read = _read_rows(connection, state.settings, state.head[pointer], n)
+        rows = list(itertools.takewhile(is_due, read))
         if rows:
             state.head[pointer] = rows[-1]["number"]
             yield rows
@@ -143,28 +159,54 @@ def _rows_until(
         n = min(n * 50, _MAX_DUELS_PER_READ)
 
 
-def settle_duels(state: ExperimentState, news: News, moment: int) -> None:
-    """Settle duels in this order, and fill in what settled each, when, and at which odds."""
-    for (kind, row), odds in zip(news, add_evidence(state.eprocess, news, moment), strict=True):
-        if odds == odds:  # not nan: it is settled now
-            by = BY_ANSWER if kind in (ANSWERED, AFTERWARDS) else BY_SILENCE
-            row |= {"settled_by": by, "settled": moment, "odds": odds}
-            state.touch(row["first"], row["second"])
+def _read_rows(
+    connection: Connection, settings: Settings, after: int, n: int
+) -> list[dict[str, Any]]:
+    """Read the next duels after a number, n at most."""
+    found = statements.run(
+        connection,
+        statements.duels_after(*_NEEDED),
+        {"experiment": settings.id, "after": after, "n": n},
+    )
+    return [dict(zip(_NEEDED, row, strict=True)) for row in found]
 
 
-def add_evidence(eprocess: EProcess, news: News, moment: int) -> list[float]:
-    """Add the evidence of duels in this order; return the odds of each, nan if it has none."""
-    rows = [row for _, row in news]
+def count_answers(eprocess: EProcess, rows: Rows) -> None:
+    """Count answers to duels of two arms, in this order, where pairs are chosen."""
+    if rows:
+        delay = np.array([row["told"] - row["asked"] for row in rows]) / MICRO
+        count_news(eprocess, *_arms(rows), _first_won(rows), delay, _is_answered(rows))
+
+
+def book_duels(eprocess: EProcess, rows: Rows) -> None:
+    """Book duels of two arms, in the order in which they were asked.
+
+    Where a silence has no odds yet, it is written what it is worth now.
+    """
     if not rows:
-        return []
-    kind = np.array([kind for kind, _ in news], dtype=np.int8)
+        return
+    is_answered = _is_answered(rows)
+    stake = np.array([NO_STAKE if row["stake"] is None else row["stake"] for row in rows])
+    odds = np.array([np.nan if row["odds"] is None else row["odds"] for row in rows])
+    book_rows(eprocess, *_arms(rows), is_answered, _first_won(rows), stake, odds)
+    for row, has_answer, kappa in zip(rows, is_answered.tolist(), odds.tolist(), strict=True):
+        if not has_answer:
+            row |= {"settled_by": BY_SILENCE, "odds": kappa}
+
+
+def _arms(rows: Rows) -> tuple[Integers, Integers]:
     first, second = (np.array([row[name] for row in rows], dtype=np.int64)
                      for name in ("first", "second"))  # fmt: skip
-    won = np.array([row["first_won"] or 0.0 for row in rows])
-    delay = np.array([(row["told"] or moment) - row["asked"] for row in rows]) / MICRO
-    odds = np.full(len(rows), np.nan)
-    settle(eprocess, kind, first, second, won, delay, odds)
-    return odds.tolist()
+    return first, second
+
+
+def _first_won(rows: Rows) -> Floats:
+    return np.array([row["first_won"] or 0.0 for row in rows])
+
+
+def _is_answered(rows: Rows) -> Booleans:
+    """Of each duel, whether it was answered by its age W_s."""
+    return np.array([row["settled_by"] == BY_ANSWER for row in rows], dtype=np.bool_)
 
 
 def change_duels(

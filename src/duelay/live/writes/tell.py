@@ -1,4 +1,9 @@
-"""Record the answers of a group: write them to their duels, count them, and settle these duels."""
+"""Record the answers of a group: write them to their duels, and count them.
+
+An answer counts as evidence if it came by the age W_s of its duel, and if the duel is not booked
+yet. Without a time of its own it came when it was told: then it may be told `lag` later, and while
+booking is held it counts as told when the hold began.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,6 @@ from sqlalchemy import Connection, select
 from duelay._core.duration import in_brief
 from duelay._core.feedback import OUTCOMES
 from duelay.errors import InvalidValueError, UnknownDuelError
-from duelay.ledger.evidence.batch import AFTERWARDS, ANSWERED
 from duelay.live.clock import GIVEN, MAX_DIFFERENCE
 from duelay.live.state import ExperimentState
 from duelay.live.storage import statements
@@ -18,7 +22,7 @@ from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO, duels
 from duelay.live.storage.statements import find_rows
 from duelay.live.writes.requests import Tell
-from duelay.live.writes.settlement import change_duels, settle_duels
+from duelay.live.writes.settlement import BY_ANSWER, change_duels, count_answers
 
 _MAX_CLOCK_DIFFERENCE = MICRO  # microseconds, between two machines
 
@@ -30,7 +34,7 @@ def record_answers(
     tells: Sequence[Tell],
     moment: int,
 ) -> None:
-    """Write answers to their duels, count them, and settle the duels that they settle."""
+    """Write answers to their duels, and count them."""
     if not tells:
         return
     experiment = state.settings.id
@@ -38,7 +42,7 @@ def record_answers(
         row["id"]: dict(row)
         for row in find_rows(connection, select(duels), duels.c.id, {tell.id for tell in tells})
     }
-    told, late, settled = [], [], []
+    told, late, news = [], [], []
     # Who tells has a clock of its own, and may differ so much from that of the database.
     is_other = "shared_time" in state.head and state.head["clock"] != GIVEN
     most = round(MAX_DIFFERENCE * MICRO) if is_other else _MAX_CLOCK_DIFFERENCE
@@ -79,19 +83,31 @@ def record_answers(
         told.append(row)
         _count_answer(state, ages, row)
         if row["enters"] and row["first"] != row["second"]:
-            if row["settled_by"] is None:
-                settled.append((ANSWERED, row))
-            elif state.settings.is_vote:
-                settled.append((AFTERWARDS, row))
-    settle_duels(state, settled, moment)
+            if _is_in_time(state, row, has_time=tell.at is not None):
+                row |= {"settled_by": BY_ANSWER, "odds": 1.0}
+            news.append(row)
+    count_answers(state.eprocess, news)
     if told:
         for row in told:
             state.head["heard"] += 1
             row["place"] = state.head["heard"]
-        columns = ("told", "place", "first_won", "settled_by", "settled", "odds")
+        columns = ("told", "place", "first_won", "settled_by", "odds")
         change_duels(connection, told, columns)
     if late:
         statements.run(connection, statements.write_duels("late"), late)
+
+
+def _is_in_time(state: ExperimentState, row: dict[str, Any], *, has_time: bool) -> bool:
+    """Whether an answer that was told now counts as evidence."""
+    if row["number"] <= state.head["matured"]:
+        return False
+    if row["stake"] is None:  # no bet: it counts where pairs are chosen
+        return True
+    if has_time:
+        return bool(row["told"] - row["asked"] <= row["wait"])
+    held = state.head["held"]
+    come = row["told"] if held is None else min(row["told"], held)
+    return bool(come - row["asked"] <= row["wait"] + state.settings.lag)
 
 
 def _count_answer(state: ExperimentState, ages: DelayHistogram, row: dict[str, Any]) -> None:
