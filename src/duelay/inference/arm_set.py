@@ -99,6 +99,11 @@ def check_retiring(name: Any, arms: Sequence[str], arm_set: ArmSet) -> bool:
 
 def refuse_changes(policy: Policy) -> None:
     """Raise ValueError for a policy whose arms cannot change."""
+    if getattr(policy, "margin", None) is not None:
+        raise InvalidValueError(
+            f"the arms of {policy} cannot change: its threshold leaves no error for that, as one "
+            "without a margin does"
+        )
     if not policy.goes_by_clock or policy.delay == "learn-from-self-duels":
         raise InvalidValueError(
             f"the arms of {policy} cannot change: its rounds or its law rest on them"

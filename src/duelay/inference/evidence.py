@@ -12,6 +12,7 @@ from duelay.inference.event_replay import book
 from duelay.ledger import age_to, clock_to, open_ledger, with_room
 from duelay.ledger.arms import reopen
 from duelay.ledger.evidence.eprocess import EProcess, start_eprocess
+from duelay.ledger.evidence.margin import VERDICTS
 from duelay.ledger.evidence.stopping import NOBODY, all_evidence, need_all
 from duelay.logs.history import History
 
@@ -21,13 +22,16 @@ Floats = NDArray[np.float64]
 class Evidence(NamedTuple):
     """The evidence of all pairs (`duelay.ledger.evidence.eprocess`); logarithms are natural."""
 
-    winner: int | None  # who is declared
-    declared: int | None  # the duels asked by then
+    winner: int | None  # who is declared the winner
+    verdict: str  # "running", "winner", or with a margin "good_enough" or "equivalent" ...
+    best: int | None  # ... of this arm; None while it is running
+    declared: int | None  # the duels asked by the end
     level: float  # log of the evidence at which an arm is declared
     log_evidence: Floats  # (K, K): log E_ij now
     arm: Floats  # (K,): the log evidence of each arm: the least, over opponents, of its best so far
     tick: NDArray[np.int64]  # (n,): moments of the past: the duels asked by then ...
     path: Floats  # (n, K): ... and the log evidence of each arm
+    beats: NDArray[np.bool_]  # (K, K): whether i has had enough evidence over j
     is_out: NDArray[np.bool_]  # (K,): whether there is enough evidence that another arm is better
     lacks: Floats  # (K, K): the log evidence that i still needs over j, 0 if none or j is retired
     lead: Floats  # (K, K): conversions of i less those of j, a silence counting kappa
@@ -35,6 +39,7 @@ class Evidence(NamedTuple):
     n_open: NDArray[np.int64]  # (K, K): duels of the pair that are not settled
     worth: float  # what a duel tells, in conversions, hoping that most are answered
     winner_exists: bool
+    margin: float | None  # epsilon
 
     def __repr__(self) -> str:
         arms = ", ".join(f"{value:.3g}" for value in np.exp(self.arm))
@@ -46,18 +51,24 @@ class Evidence(NamedTuple):
 
 def evidence_of(eprocess: EProcess) -> Evidence:
     """Return the evidence of bets, as it is now."""
-    n, winner = int(eprocess.path_size[0]), int(eprocess.winner[0])
+    n, best = int(eprocess.path_size[0]), int(eprocess.winner[0])
+    verdict = VERDICTS[int(eprocess.verdict[0])]
+    if not eprocess.margin:  # a store keeps the winner alone
+        verdict = "running" if best == NOBODY else "winner"
     wanted = _needed(eprocess)
     arm = np.zeros(len(eprocess.doubts))
     all_evidence(eprocess, arm)
     return Evidence(
-        winner=None if winner == NOBODY else winner,
-        declared=None if winner == NOBODY else int(eprocess.declared[0]),
+        winner=best if verdict == "winner" else None,
+        verdict=verdict,
+        best=None if best == NOBODY else best,
+        declared=None if best == NOBODY else int(eprocess.declared[0]),
         level=eprocess.level,
         log_evidence=eprocess.log_evidence.copy(),
         arm=arm,
         tick=np.append(eprocess.path_tick[:n], eprocess.looked),
         path=np.concatenate([eprocess.path[:n], arm[None]]),
+        beats=np.asarray(eprocess.best >= wanted),
         is_out=_is_out(eprocess, wanted),
         lacks=_lacks(eprocess, wanted),
         lead=eprocess.lead.copy(),
@@ -65,6 +76,7 @@ def evidence_of(eprocess: EProcess) -> Evidence:
         n_open=eprocess.n_open.copy(),
         worth=_hoped_worth(eprocess),
         winner_exists=eprocess.winner_exists,
+        margin=eprocess.margin or None,
     )
 
 
@@ -91,7 +103,10 @@ def _needed(eprocess: EProcess) -> Floats:
 
 def _lacks(eprocess: EProcess, wanted: Floats) -> Floats:
     """(K, K): what is missing to `_needed`, for opponents that are present and not passed."""
-    lacks = np.where(eprocess.best < wanted, np.maximum(wanted - eprocess.log_evidence, 0.0), 0.0)
+    best, now = eprocess.best, eprocess.log_evidence
+    if eprocess.margin:
+        best, now = eprocess.best_bar, eprocess.log_bar
+    lacks = np.where(best < wanted, np.maximum(wanted - now, 0.0), 0.0)
     lacks[:, ~eprocess.present] = 0.0
     np.fill_diagonal(lacks, 0.0)
     return lacks

@@ -88,7 +88,14 @@ def opinions(
     if evidence is not None and evidence.winner_exists:
         chances /= max(chances.sum(), 1.0 / len(gaps))
     loss = np.maximum(-gaps[:, np.flatnonzero(who == leader)[0]], 0.0).max(axis=1).mean()
-    left = None if evidence is None else _duels_left(evidence, who, gaps, is_winner)
+    left = None
+    if (
+        evidence is not None and evidence.margin is not None
+    ):  # which also ends where nothing differs
+        is_near = np.asarray(((gaps > -evidence.margin) | is_own).all(axis=2))
+        left = _duels_left(evidence, who, gaps + evidence.margin, is_near)
+    elif evidence is not None:
+        left = _duels_left(evidence, who, gaps, is_winner)
     return Posterior(chances, float(loss), left)
 
 
@@ -150,7 +157,7 @@ def _duels_left(
 
     Each draw has its own winner; draws without one would never end, and are left out.
     """
-    if evidence.winner is not None:
+    if evidence.verdict != "running":
         return DuelsLeft(0, 0, 0)
     draws, winner = np.nonzero(is_winner)
     if len(draws) < max(_ENDS * len(gaps), _LEAST_ENDS):

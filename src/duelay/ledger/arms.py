@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from duelay.ledger.evidence.eprocess import EProcess
+from duelay.ledger.evidence.margin import RUNNING
 from duelay.ledger.evidence.stopping import (
     FOR_EVIDENCE,
     NOBODY,
@@ -24,7 +25,8 @@ _PAIR, _ARM = (0, 1), (0,)
 _AXES_BY_ARM = {  # the axes of each array that have one entry per arm
     "joined": _ARM, "present": _ARM, "doubts": _ARM, "path": (1,), "wealth": _PAIR,
     "log_evidence": _PAIR, "best": _PAIR, "wins": _PAIR, "seen": _PAIR, "lead": _PAIR, "n": _PAIR,
-    "doubt": _PAIR, "n_open": _PAIR, "is_touched": _PAIR,
+    "tie_wealth": _PAIR, "log_bar": _PAIR, "best_bar": _PAIR, "doubt": _PAIR, "n_open": _PAIR,
+    "is_touched": _PAIR,
 }  # fmt: skip
 
 
@@ -69,7 +71,7 @@ def with_arm(eprocess: EProcess, error: float) -> EProcess:
 def reopen(eprocess: EProcess, error: float) -> EProcess:
     """Return the bets without a declared winner, and mark all pairs for the next look."""
     k, first = len(eprocess.joined), int((eprocess.joined == 0).sum())
-    eprocess.winner[0] = NOBODY
+    eprocess.winner[0], eprocess.verdict[0] = NOBODY, RUNNING
     eprocess.n_touched[0] = 0
     eprocess.is_touched[:] = 0
     for i in range(k):

@@ -59,6 +59,10 @@ def find_policy(
             f"policy {policy} is told a law, and then bets on every silence at every moment, which "
             "many processes cannot share: leave the law out"
         )
+    if isinstance(policy, Decide) and policy.margin is not None:
+        raise InvalidValueError(
+            f"policy {policy} has a margin, which a live experiment does not know: leave it out"
+        )
     if isinstance(policy, Decide) and policy.winner_exists:
         raise InvalidValueError(
             f"policy {policy} takes a winner for granted, which an arm that joins would end: leave "

@@ -14,6 +14,7 @@ from duelay.inference.guarantee import Past
 from duelay.ledger import Ledger, with_room
 from duelay.ledger.arms import reopen
 from duelay.ledger.display_order import keep_turns
+from duelay.ledger.evidence.margin import WINNER
 from duelay.logs.arm_changes import late_comers
 from duelay.logs.history import History
 from duelay.logs.merge import places
@@ -54,6 +55,7 @@ def book_deciding(ledger: Ledger, history: History, policy: Policy) -> Ledger:
     )
     keep_turns(ledger.order, history.first, history.second)
     if history.declared is not None and history.declared.policy == str(policy):
+        ledger.assumed.verdict[0] = WINNER
         ledger.assumed.winner[0] = arms.index(history.declared.arm)
         ledger.assumed.declared[0] = history.declared.tick
     return ledger

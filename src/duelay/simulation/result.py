@@ -48,7 +48,7 @@ class Result:
     plays : (runs, K, K), duels by first and second.
     pairs : (checkpoints, K, K), plays by then, all runs together; with ``Setting(pairs=True)``.
     seconds : time spent in the loop by all runs together, without compilation.
-    stopped : (runs,), duels until a winner was declared; horizon + 1 if none was.
+    stopped : (runs,), duels until a verdict, such as a declared winner; horizon + 1 if none was.
     nobody : (runs,), with `stop`, whether `Decide` was sure that no arm beats all others.
     paths : with `stop` and `Decide`, how the evidence grew in each run.
     """
@@ -135,15 +135,31 @@ class Result:
 
     @property
     def is_declared(self) -> NDArray[np.bool_]:
-        """(runs,): whether a winner was declared; with `stop` alone."""
+        """(runs,): whether a run ended with a verdict; with `stop` alone."""
         if self.stopped is None:
             return np.zeros(self.runs, dtype=np.bool_)
         return np.asarray(self.stopped <= self.horizon)
 
     @property
     def is_wrong(self) -> NDArray[np.bool_]:
-        """(runs,): whether an arm was declared that is not the winner."""
-        return np.asarray(self.is_declared & ~np.isin(self.leader, self._winners))
+        """(runs,): whether the verdict is false: an arm was declared that is not the winner.
+
+        With a margin, also whether an arm is called good enough or equivalent and is not.
+        """
+        wrong = np.asarray(self.is_declared & ~np.isin(self.leader, self._winners))
+        for run, path in enumerate(self.paths):
+            if path.margin is not None and path.verdict in ("good_enough", "equivalent"):
+                wrong[run] = _is_false(path, self.problem.matrix)
+        return wrong
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """(runs,): the verdict of each run, as in `Standing.verdict`; or ``"undecided"``."""
+        if self.paths:
+            return tuple(
+                "undecided" if path.verdict == "running" else path.verdict for path in self.paths
+            )
+        return tuple("winner" if is_declared else "undecided" for is_declared in self.is_declared)
 
     @property
     def _winners(self) -> tuple[int, ...]:
@@ -208,6 +224,18 @@ class Result:
             f"horizon={self.horizon}, runs={self.runs}{how}: "
             f"regret {self.final.mean():.1f}{spread})"
         )
+
+
+def _is_false(path: Evidence, matrix: NDArray[np.float64]) -> bool:
+    """Whether an arm that is called good enough or equivalent is not."""
+    assert path.best is not None and path.margin is not None
+    ahead = np.delete(matrix[path.best], path.best) - 0.5
+    beats = np.delete(path.beats[path.best], path.best)
+    margin = path.margin - 1e-9  # 0.5 - 0.4 is below 0.1
+    is_beaten = bool((ahead <= -margin).any())
+    if path.verdict == "good_enough":
+        return is_beaten
+    return is_beaten or bool(((ahead >= margin) & ~beats | (ahead <= 0) & beats).any())
 
 
 def spread(values: NDArray[Any]) -> NDArray[np.float64]:

@@ -73,6 +73,7 @@ from duelay.ledger.evidence.known_law import (
     start_known_law,
     start_known_law_in_time,
 )
+from duelay.ledger.evidence.margin import bet_on_ties, log_levels
 from duelay.ledger.evidence.silence import MIN_CONVERSIONS, fill_silent, patience
 from duelay.ledger.evidence.stopping import (
     NOBODY,
@@ -119,6 +120,15 @@ class EProcess(NamedTuple):
     wealth: Floats  # (K, K, G): log of what a bettor on i over j has made, by g
     log_evidence: Floats  # (K, K): log E_ij at the last look
     best: Floats  # (K, K): the largest log E_ij at any look
+    margin: float  # epsilon, with which arms are much alike; 0 for none
+    is_two_sided: bool  # whether the experiment ends once arms are equivalent
+    level_back: float  # log of what Ebar_ji must reach for that
+    tie_wealth: Floats  # (K, K, 2): log of what a tie bettor on i over j has made, by h
+    tie_kappa: Floats  # (1,): the stake of the latest booked duel ...
+    tie_odds: Floats  # (4, 2): ... and what a tie bettor makes of it: converted with the own arm
+    # first, with the other, silent with the own, with the other
+    log_bar: Floats  # (K, K): log Ebar_ij at the last look
+    best_bar: Floats  # (K, K): the largest at any look
     wins: Floats  # (K, K): booked conversions of i over j, a tied vote as one half
     seen: Floats  # (K, K): `wins` at the last look
     lead: Floats  # (K, K): conversions heard of i less those of j, a silence counting kappa
@@ -141,7 +151,8 @@ class EProcess(NamedTuple):
     answered: Integers  # (1,): ... and those of them that were answered in time
     n_heard: Integers  # (1,): answers of two arms, late ones as well
     delays: Floats  # (1,): the sum of their delays
-    winner: Integers  # (1,): who is declared
+    winner: Integers  # (1,): the arm with which the experiment ended
+    verdict: Integers  # (1,): what is said of it: `duelay.ledger.evidence.margin` has the words
     declared: Integers  # (1,): how many duels had been asked when the winner was declared
     looked: Integers  # (1,): the duels asked at the last look
     path: Floats  # (PATH, K): each arm's log evidence in the past
@@ -165,11 +176,18 @@ def start_eprocess(
     delay: Delay | None = None,
     by_clock: bool = False,
     first_wait: float | None = None,
+    margin: float | None = None,
+    end: str = "equivalent",
 ) -> EProcess:
     """Return the state before the first duel.
 
-    `delay` is the law, where it is told; `first_wait` is W before conversions have been heard.
+    `delay` is the law, where it is told; `first_wait` is W before conversions have been heard. With
+    a `margin`, `end` is GOOD_ENOUGH or EQUIVALENT, in words.
     """
+    level = log_threshold(n_arms, error, winner_exists=winner_exists, may_join=by_clock)
+    level_back, is_two_sided = level, margin is not None and end == "equivalent"
+    if margin is not None:
+        level, level_back = log_levels(n_arms, error, two_sided=is_two_sided)
     longest = float(_MAX_WAIT if window is None else min(int(window), _MAX_WAIT))
     if by_clock:
         longest = math.inf if window is None else float(window)
@@ -191,7 +209,7 @@ def start_eprocess(
         winner_exists=winner_exists,
         error=error,
         first_wait=0.0 if first_wait is None else min(float(first_wait), longest),
-        level=log_threshold(n_arms, error, winner_exists=winner_exists, may_join=by_clock),
+        level=level,
         level_over_present=log_threshold_over_present(n_arms, error),
         joined=np.zeros(n_arms, dtype=np.int64),
         present=np.ones(n_arms, dtype=np.bool_),
@@ -208,6 +226,14 @@ def start_eprocess(
         wealth=np.zeros((*pairs, GAPS.size)),
         log_evidence=np.zeros(pairs),
         best=np.zeros(pairs),
+        margin=0.0 if margin is None else margin,
+        is_two_sided=is_two_sided,
+        level_back=level_back,
+        tie_wealth=np.zeros((*pairs, 2)),
+        tie_kappa=np.full(1, -1.0),
+        tie_odds=np.zeros((4, 2)),
+        log_bar=np.zeros(pairs),
+        best_bar=np.zeros(pairs),
         wins=np.zeros(pairs),
         seen=np.zeros(pairs),
         lead=np.zeros(pairs),
@@ -231,6 +257,7 @@ def start_eprocess(
         n_heard=one.copy(),
         delays=np.zeros(1),
         winner=one + NOBODY,
+        verdict=one.copy(),
         declared=one.copy(),
         looked=one.copy(),
         path=np.zeros((PATH, n_arms)),
@@ -332,6 +359,8 @@ def book_due(eprocess: Any, t: int) -> None:
                 book_silence(eprocess, i, j, stake)
             elif stake != NO_STAKE:
                 book_answer(eprocess, i, j, eprocess.first_won[slot])
+            if eprocess.margin > 0.0 and stake != NO_STAKE:
+                bet_on_ties(eprocess, i, j, state == _ANSWERED, eprocess.first_won[slot], stake)
             mature(eprocess, state == _ANSWERED)
             eprocess.state[slot] = _BOOKED
         eprocess.oldest[0] += 1
