@@ -79,8 +79,8 @@ def check_joining(name: Any, arms: Sequence[str], arm_set: ArmSet, *, is_full: b
     if is_full:
         raise InvalidValueError(
             "add_arm needs a player that goes by the clock where the policy decides: in ticks "
-            "its threshold, K / error, leaves nothing of `error` to an arm that joins; start "
-            'it with clock="wall", where it is (K + 1) / error'
+            "its threshold leaves nothing of `error` to an arm that joins; start it with "
+            'clock="wall", where it does'
         )
     return True
 

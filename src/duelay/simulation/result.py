@@ -328,8 +328,8 @@ def write_paths(
 ) -> None:
     """Write how the evidence grew as a table, a row for each run, tick and arm (`PATHS`).
 
-    It has some 250 ticks of a run, and the last. An arm is declared once its evidence reaches
-    K / error, or 1 / error if a winner is known to exist. The parameters are those of `write_csv`.
+    It has some 250 ticks of a run, and the last. An arm is declared once its evidence reaches the
+    threshold (docs/theory.md). The parameters are those of `write_csv`.
     """
     _write(PATHS, _paths, results, path, labels)
 
