@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from duelay.inference.event_replay import book
 from duelay.ledger import age_to, clock_to, open_ledger, with_room
 from duelay.ledger.arms import reopen
-from duelay.ledger.evidence.eprocess import EProcess, start_eprocess
+from duelay.ledger.evidence.eprocess import ANSWERED, EProcess, start_eprocess
 from duelay.ledger.evidence.margin import VERDICTS
-from duelay.ledger.evidence.stopping import NOBODY, all_evidence, need_all
+from duelay.ledger.evidence.stopping import NOBODY, all_evidence, error_at, need_all
 from duelay.logs.history import History
 
 Floats = NDArray[np.float64]
@@ -29,6 +29,7 @@ class Evidence(NamedTuple):
     level: float  # log of the evidence at which an arm is declared
     log_evidence: Floats  # (K, K): log E_ij now
     arm: Floats  # (K,): the log evidence of each arm: the least, over opponents, of its best so far
+    p_value: Floats  # (K,): the error at which each arm would be declared; valid at any time
     tick: NDArray[np.int64]  # (n,): moments of the past: the duels asked by then ...
     path: Floats  # (n, K): ... and the log evidence of each arm
     beats: NDArray[np.bool_]  # (K, K): whether i has had enough evidence over j
@@ -36,7 +37,8 @@ class Evidence(NamedTuple):
     lacks: Floats  # (K, K): the log evidence that i still needs over j, 0 if none or j is retired
     lead: Floats  # (K, K): conversions of i less those of j, a silence counting kappa
     n: Floats  # (K, K): all that is settled, in conversions: a silence counts kappa^2
-    n_open: NDArray[np.int64]  # (K, K): duels of the pair that are not settled
+    n_open: NDArray[np.int64]  # (K, K): duels of the pair that are neither heard nor booked
+    n_waiting: NDArray[np.int64]  # (K, K): the same, and those that are heard and not yet booked
     worth: float  # what a duel tells, in conversions, hoping that most are answered
     winner_exists: bool
     margin: float | None  # epsilon
@@ -66,6 +68,7 @@ def evidence_of(eprocess: EProcess) -> Evidence:
         level=eprocess.level,
         log_evidence=eprocess.log_evidence.copy(),
         arm=arm,
+        p_value=np.array([_p_value(eprocess, value) for value in arm]),
         tick=np.append(eprocess.path_tick[:n], eprocess.looked),
         path=np.concatenate([eprocess.path[:n], arm[None]]),
         beats=np.asarray(eprocess.best >= wanted),
@@ -74,9 +77,23 @@ def evidence_of(eprocess: EProcess) -> Evidence:
         lead=eprocess.lead.copy(),
         n=eprocess.n.copy(),
         n_open=eprocess.n_open.copy(),
+        n_waiting=eprocess.n_open + _answered_early(eprocess),
         worth=_hoped_worth(eprocess),
         winner_exists=eprocess.winner_exists,
         margin=eprocess.margin or None,
+    )
+
+
+def _p_value(eprocess: EProcess, log_evidence: float) -> float:
+    """The error at which an arm with this evidence would be declared: with a margin, K / E."""
+    if eprocess.margin:
+        share = math.exp(eprocess.level) * eprocess.error  # K, or 2 K if the end is two-sided
+        return min(1.0, share * math.exp(-log_evidence))
+    return error_at(
+        log_evidence,
+        int((eprocess.joined == 0).sum()),
+        winner_exists=eprocess.winner_exists,
+        may_join=eprocess.has_changed or (eprocess.by_clock and not eprocess.winner_exists),
     )
 
 
@@ -110,6 +127,16 @@ def _lacks(eprocess: EProcess, wanted: Floats) -> Floats:
     lacks[:, ~eprocess.present] = 0.0
     np.fill_diagonal(lacks, 0.0)
     return lacks
+
+
+def _answered_early(eprocess: EProcess) -> NDArray[np.int64]:
+    """(K, K): duels of each pair that are answered and not yet booked."""
+    found = np.zeros(eprocess.n_open.shape, dtype=np.int64)
+    if not eprocess.told.is_told:
+        slots = np.arange(eprocess.oldest[0], eprocess.looked[0] + 1) % eprocess.state.size
+        slots = slots[eprocess.state[slots] == ANSWERED]
+        np.add.at(found, (eprocess.first[slots], eprocess.second[slots]), 1)
+    return np.asarray(found + found.T)
 
 
 def _hoped_worth(eprocess: EProcess) -> float:

@@ -86,7 +86,7 @@ GAPS = np.array([0.01, 0.02, 0.035, 0.055, 0.08, 0.11, 0.15, 0.2, 0.27, 0.35, 0.
 _SCALE = 0.1  # of the weight of a gap, exp(-g^2 / (2 * 0.1^2))
 _MAX_WAIT = 1 << 16  # ticks: W is at most this
 # A slot of the rings: empty or booked as nothing, an open duel, one answered in time, one booked.
-_NONE, _OPEN, _ANSWERED, _BOOKED = 0, 1, 2, 3
+NONE, OPEN, ANSWERED, BOOKED = 0, 1, 2, 3
 ROOM = 8192  # places for duels that are not booked at the start, where time is in seconds
 PATH = 256  # moments of the past that are kept, at the most
 
@@ -288,7 +288,7 @@ def refresh(eprocess: Any, t: int) -> None:
     """Bring the silence of every duel open before tick t up to now, under the law told."""
     for number in range(eprocess.oldest[0], t):
         slot = number % eprocess.state.size
-        if eprocess.state[slot] == _OPEN:
+        if eprocess.state[slot] == OPEN:
             born = eprocess.born[slot]
             bet_on_silence(eprocess, slot, age_booked(eprocess.told, born), -1.0)
             bet_on_silence(eprocess, slot, eprocess.now[0] - born, 1.0)
@@ -298,7 +298,7 @@ def refresh(eprocess: Any, t: int) -> None:
 @kernel
 def is_waiting(state: int) -> bool:
     """Whether a duel of two arms is not booked."""
-    return state in (_OPEN, _ANSWERED)
+    return state in (OPEN, ANSWERED)
 
 
 @kernel
@@ -331,13 +331,13 @@ def settle_told(eprocess: Any, t: int) -> None:
         slot = eprocess.oldest[0] % eprocess.state.size
         if eprocess.born[slot] > last:
             break
-        if eprocess.state[slot] == _OPEN:  # silence speaks for the second
+        if eprocess.state[slot] == OPEN:  # silence speaks for the second
             leave_open(eprocess.n_open, eprocess.first[slot], eprocess.second[slot], -1)
             bet_on_silence(eprocess, slot, age_booked(told, eprocess.born[slot]), -1.0)
             bet_on_silence(eprocess, slot, last_age(told), 1.0)
         if is_waiting(eprocess.state[slot]):
-            mature(eprocess, eprocess.state[slot] == _ANSWERED)
-            eprocess.state[slot] = _BOOKED
+            mature(eprocess, eprocess.state[slot] == ANSWERED)
+            eprocess.state[slot] = BOOKED
         eprocess.oldest[0] += 1
 
 
@@ -353,16 +353,16 @@ def book_due(eprocess: Any, t: int) -> None:
             if eprocess.now[0] - eprocess.born[slot] < wait:
                 break
             i, j = eprocess.first[slot], eprocess.second[slot]
-            if state == _OPEN:
+            if state == OPEN:
                 leave_open(eprocess.n_open, i, j, -1)
                 count_silence(eprocess, i, j, eprocess.kappa[0])
                 book_silence(eprocess, i, j, stake)
             elif stake != NO_STAKE:
                 book_answer(eprocess, i, j, eprocess.first_won[slot])
             if eprocess.margin > 0.0 and stake != NO_STAKE:
-                bet_on_ties(eprocess, i, j, state == _ANSWERED, eprocess.first_won[slot], stake)
-            mature(eprocess, state == _ANSWERED)
-            eprocess.state[slot] = _BOOKED
+                bet_on_ties(eprocess, i, j, state == ANSWERED, eprocess.first_won[slot], stake)
+            mature(eprocess, state == ANSWERED)
+            eprocess.state[slot] = BOOKED
         eprocess.oldest[0] += 1
 
 
@@ -389,9 +389,9 @@ def _enter(assumed: EProcess, i: int, j: int, t: int) -> None:
     assumed.born[slot] = assumed.now[0]
     assumed.first[slot] = i
     assumed.second[slot] = j
-    assumed.state[slot] = _NONE
+    assumed.state[slot] = NONE
     if i != j:
-        assumed.state[slot] = _OPEN
+        assumed.state[slot] = OPEN
         has_wait = assumed.n_heard[0] >= MIN_CONVERSIONS or assumed.first_wait > 0.0
         assumed.wait[slot] = patience(assumed)
         assumed.stake[slot] = assumed.kappa[0] if has_wait else NO_STAKE
@@ -401,17 +401,17 @@ def _enter(assumed: EProcess, i: int, j: int, t: int) -> None:
 @convert.register(EProcess)
 def _convert(assumed: EProcess, born: int, t: int) -> None:
     slot = born % assumed.state.size
-    if not is_kept(assumed, born, t) or assumed.state[slot] == _NONE:
+    if not is_kept(assumed, born, t) or assumed.state[slot] == NONE:
         return  # long ago, or a self-duel: it stays in the ledger alone
     delay = delay_of(assumed, born, t)
     hear_delay(assumed, delay)
-    if assumed.state[slot] != _OPEN or not is_in_time(assumed, slot, delay):
+    if assumed.state[slot] != OPEN or not is_in_time(assumed, slot, delay):
         return
     i, j = assumed.first[slot], assumed.second[slot]
     if assumed.told.is_told:
         bet_on_silence(assumed, slot, age_booked(assumed.told, assumed.born[slot]), -1.0)
         book_answer(assumed, i, j, 1.0)
-    assumed.state[slot] = _ANSWERED
+    assumed.state[slot] = ANSWERED
     assumed.first_won[slot] = 1.0
     leave_open(assumed.n_open, i, j, -1)
     count_answer(assumed, i, j, 1.0)
@@ -426,8 +426,8 @@ def _vote(assumed: EProcess, i: int, j: int, first_won: float, born: int, t: int
         return
     slot, delay = born % assumed.state.size, delay_of(assumed, born, t)
     hear_delay(assumed, delay)
-    if assumed.state[slot] == _OPEN and is_in_time(assumed, slot, delay):
-        assumed.state[slot] = _ANSWERED
+    if assumed.state[slot] == OPEN and is_in_time(assumed, slot, delay):
+        assumed.state[slot] = ANSWERED
         assumed.first_won[slot] = first_won
         leave_open(assumed.n_open, i, j, -1)
 

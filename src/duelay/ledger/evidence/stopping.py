@@ -40,15 +40,31 @@ def log_threshold(
     It solves alone / L + 2 / (L (L - 1)) = error. `alone` counts the arms that may fail to beat one
     arm only, and the shares of others; with few arms the second term is not needed.
     """
-    alone, several = float(min(n_arms, 3)), 2.0 if n_arms > 3 else 0.0
-    if winner_exists:
-        alone, several = 1.0, 2.0 if n_arms > 2 else 0.0
-    elif may_join:
-        alone, error = alone + 1.0, _FIRST_WAY * error
+    alone, several, share = _losers(n_arms, winner_exists=winner_exists, may_join=may_join)
+    error *= share
     middle = alone + error
     return math.log(
         (middle + math.sqrt(middle**2 - 4.0 * error * (alone - several))) / (2.0 * error)
     )
+
+
+def error_at(
+    log_evidence: float, n_arms: int, *, winner_exists: bool = False, may_join: bool = False
+) -> float:
+    """Return the error at which this evidence would just be enough: an any-time p-value."""
+    alone, several, share = _losers(n_arms, winner_exists=winner_exists, may_join=may_join)
+    rest = math.exp(-log_evidence)
+    if rest >= 1.0:
+        return 1.0
+    return min(1.0, (alone * rest + several * rest * rest / (1.0 - rest)) / share)
+
+
+def _losers(n_arms: int, *, winner_exists: bool, may_join: bool) -> tuple[float, float, float]:
+    """Return `alone`, the numerator of the second term, and the share of the error of both."""
+    if winner_exists:
+        return 1.0, 2.0 if n_arms > 2 else 0.0, 1.0
+    alone, several = float(min(n_arms, 3)), 2.0 if n_arms > 3 else 0.0
+    return (alone + 1.0, several, _FIRST_WAY) if may_join else (alone, several, 1.0)
 
 
 def log_threshold_over_present(n_first: int, error: float) -> float:
