@@ -16,7 +16,7 @@ from duelay.assumptions import Finding
 from duelay.inference.alarms import find_alarms
 from duelay.inference.confidence_sequences import of_shares, shares
 from duelay.inference.evidence import Evidence, evidence_of
-from duelay.inference.guarantee import find_guarantee
+from duelay.inference.guarantee import Guarantee, find_guarantee
 from duelay.inference.leader import intervals, leader_of
 from duelay.inference.standing import Standing
 from duelay.live.state import ExperimentState
@@ -117,6 +117,12 @@ def stand(
     confidence = checks.number("confidence", confidence, above=0, below=1)
     estimates = ledger.estimates()
     is_deciding = isinstance(policy, Decide)
+    guarantee = find_guarantee(eprocess if is_deciding else None, settings.feedback, "coin")
+    if not is_deciding and not settings.is_vote:  # a store settles in the order of hearing
+        guarantee = Guarantee(
+            "measured",
+            "measured, not proved: the pairs may depend on the order of open duels",
+        )
     share = shares(eprocess.joined, has_room=True)
     lower, upper = of_shares(eprocess.seen, 1.0 - confidence, share)
     k = len(state.arms)
@@ -142,7 +148,7 @@ def stand(
         late=int(state.array("late").sum()),
         backwards=state.head["backwards"],
         backwards_by=state.head["furthest"],
-        guarantee=find_guarantee(eprocess if is_deciding else None, settings.feedback, "coin"),
+        guarantee=guarantee,
         policy_error=settings.error,
         counted=estimates.n,
         one_look=intervals(estimates, confidence),
