@@ -453,6 +453,39 @@ def eprocess(history, t, n_arms, window, gaps, weights, first_wait=None):
     return np.einsum("g,gij->ij", weights, wealth), wins, n_open
 
 
+def tie_odds(phi, m0, m1):
+    """q / p of (converted, silent) x (own arm first, other first), and alpha, by bisection."""
+
+    def balance(alpha):
+        silent = [(w, w1) for w, w1 in ((m0, m1), (1 - m0, 1 - m1))]
+        return phi / alpha - sum(w * (1 - phi * w1) / (1 - alpha * w) for w, w1 in silent)
+
+    low, high = 1e-9, 1.0
+    while high - low > 1e-14:
+        middle = (low + high) / 2
+        low, high = (middle, high) if balance(middle) > 0 else (low, middle)
+    p = [low * m0, low * (1 - m0), 1 - low * m0, 1 - low * (1 - m0)]
+    q = [phi * m1, phi * (1 - m1), 1 - phi * m1, 1 - phi * (1 - m1)]
+    return [b / a for a, b in zip(p, q, strict=True)], low
+
+
+def tie_evidence(history, t, n_arms, margin, gaps, weights, first_wait=None):
+    """Ebar_ij of conversions at the look of tick t: half E_ij, half the mean of two tie bettors."""
+    plain = eprocess(history, t, n_arms, None, gaps, weights, first_wait)[0]
+    made = np.ones((2, n_arms, n_arms))
+    m0 = 0.5 - margin
+    for s, is_answered, stake in booked(history, t, None, first_wait)[0]:
+        if stake is None:
+            continue
+        i, j = history[s - 1].first, history[s - 1].second
+        for place, h in enumerate((margin, 2 * margin)):
+            odds, _ = tie_odds(2 * stake / (1 + stake), m0, m0 + h)
+            own = 0 if is_answered else 2
+            made[place, i, j] *= odds[own]
+            made[place, j, i] *= odds[own + 1]
+    return 0.5 * plain + 0.25 * made.sum(axis=0)
+
+
 def wrong_by_count(losses):
     """The bound on a wrong declaration at threshold L: the sum of L^-d of the arms not winning.
 

@@ -244,7 +244,8 @@ def test_chances_are_those_of_the_posterior():
     evidence = played(duelay.Decide(), ticks=80).standing().evidence
     lead, n = evidence.lead[:2, :2], evidence.n[:2, :2]
     two = evidence._replace(lead=lead, n=n, lacks=np.ones((2, 2)), winner=None,
-                            n_open=np.zeros((2, 2), dtype=int))  # fmt: skip
+                            log_evidence=np.zeros((2, 2)), verdict="running",
+                            n_waiting=np.zeros((2, 2), dtype=int))  # fmt: skip
     precision = 4 * n[0, 1] + 0.15**-2
     expected = 0.5 * math.erfc(-2 * lead[0, 1] / precision * math.sqrt(precision / 2))
     posterior = draw_posterior(lead, n, 0, two, np.ones(len(lead), dtype=bool))
@@ -335,3 +336,12 @@ def test_before_anything_is_heard_nobody_leads_in_the_table():
     assert "leads" not in str(player.standing()).partition("no arm leads yet")[2]
     player.ask()
     assert "leads" not in str(player.standing()).partition("no arm leads yet")[2]
+
+
+@pytest.mark.parametrize("policy", [duelay.Decide(), duelay.Decide(winner_exists=True),
+                                    duelay.Decide(margin=0.1)], ids=str)  # fmt: skip
+def test_a_p_value_is_the_error_at_which_an_arm_would_be_declared(policy):
+    early = played(policy, ticks=60).standing().evidence
+    assert (early.p_value <= 1).all() and (early.p_value > 0.05).all()
+    late = played(policy, ticks=900).standing()
+    assert late.winner == 0 and late.evidence.p_value[0] <= 0.05 < late.evidence.p_value[1:].min()

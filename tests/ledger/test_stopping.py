@@ -16,6 +16,7 @@ from duelay.ledger.evidence.stopping import (
     all_evidence,
     arm_evidence,
     divergence,
+    error_at,
     is_passed,
     log_threshold,
     look,
@@ -167,6 +168,10 @@ def test_the_threshold_does_not_grow_with_the_number_of_arms():
     assert certain == pytest.approx([20, 21.91, 21.91], abs=0.01)
     joining = [math.exp(log_threshold(k, 0.05, may_join=True)) for k in (2, 3, 4, 300)]
     assert joining == pytest.approx([66.67, 88.89, 89.39, 89.39], abs=0.01)
+    for told in ({}, {"winner_exists": True}, {"may_join": True}):
+        for k in (2, 3, 4, 9):
+            assert error_at(log_threshold(k, 0.07, **told), k, **told) == pytest.approx(0.07)
+    assert error_at(0.0, 4) == error_at(-1.0, 4) == error_at(0.5, 4) == 1.0
     for error in (0.001, 0.3):
         level = math.exp(log_threshold(9, error))
         assert 3 / level + 2 / (level * (level - 1)) == pytest.approx(error)

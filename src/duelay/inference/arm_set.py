@@ -79,8 +79,8 @@ def check_joining(name: Any, arms: Sequence[str], arm_set: ArmSet, *, is_full: b
     if is_full:
         raise InvalidValueError(
             "add_arm needs a player that goes by the clock where the policy decides: in ticks "
-            "its threshold, K / error, leaves nothing of `error` to an arm that joins; start "
-            'it with clock="wall", where it is (K + 1) / error'
+            "its threshold leaves nothing of `error` to an arm that joins; start it with "
+            'clock="wall", where it does'
         )
     return True
 
@@ -99,6 +99,11 @@ def check_retiring(name: Any, arms: Sequence[str], arm_set: ArmSet) -> bool:
 
 def refuse_changes(policy: Policy) -> None:
     """Raise ValueError for a policy whose arms cannot change."""
+    if getattr(policy, "margin", None) is not None:
+        raise InvalidValueError(
+            f"the arms of {policy} cannot change: its threshold leaves no error for that, as one "
+            "without a margin does"
+        )
     if not policy.goes_by_clock or policy.delay == "learn-from-self-duels":
         raise InvalidValueError(
             f"the arms of {policy} cannot change: its rounds or its law rest on them"

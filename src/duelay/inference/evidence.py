@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from duelay.inference.event_replay import book
 from duelay.ledger import age_to, clock_to, open_ledger, with_room
 from duelay.ledger.arms import reopen
-from duelay.ledger.evidence.eprocess import EProcess, start_eprocess
-from duelay.ledger.evidence.stopping import NOBODY, all_evidence, need_all
+from duelay.ledger.evidence.eprocess import ANSWERED, EProcess, start_eprocess
+from duelay.ledger.evidence.margin import VERDICTS
+from duelay.ledger.evidence.stopping import NOBODY, all_evidence, error_at, need_all
 from duelay.logs.history import History
 
 Floats = NDArray[np.float64]
@@ -25,18 +26,26 @@ class Evidence(NamedTuple):
     ----------
     winner : int or None
         The arm that is declared the winner.
+    verdict : str
+        ``"running"``, ``"winner"``, or with a margin ``"good_enough"`` or ``"equivalent"``.
+    best : int or None
+        The arm of the verdict; None while it is running.
     declared : int or None
-        The number of duels that had been asked when it was declared.
+        The number of duels that had been asked at the end.
     level : float
         The logarithm of the evidence at which an arm is declared.
     log_evidence : ndarray of float
         (K, K), log E_ij now.
     arm : ndarray of float
         (K,), the log evidence of each arm: the least, over opponents, of its largest value so far.
+    p_value : ndarray of float
+        (K,), the error at which each arm would be declared; valid at any time.
     tick : ndarray of int
         (n,), past moments, as numbers of duels asked by then.
     path : ndarray of float
         (n, K), the log evidence of each arm at these moments.
+    beats : ndarray of bool
+        (K, K), whether i has had enough evidence over j.
     is_out : ndarray of bool
         (K,), whether there is enough evidence that another arm is better.
     lacks : ndarray of float
@@ -46,27 +55,37 @@ class Evidence(NamedTuple):
     n : ndarray of float
         (K, K), the settled duels in conversions, where a silence counts kappa^2.
     n_open : ndarray of int
-        (K, K), the duels of the pair that are not settled.
+        (K, K), the duels of the pair that are neither heard nor booked.
+    n_waiting : ndarray of int
+        (K, K), the same, and those that are heard and not yet booked.
     worth : float
         The information of a duel in conversions, if most duels are answered.
     winner_exists : bool
         Whether the policy takes the existence of a Condorcet winner for granted.
+    margin : float or None
+        Epsilon, the largest difference that does not matter.
     """
 
     winner: int | None
+    verdict: str
+    best: int | None
     declared: int | None
     level: float
     log_evidence: Floats
     arm: Floats
+    p_value: Floats
     tick: NDArray[np.int64]
     path: Floats
+    beats: NDArray[np.bool_]
     is_out: NDArray[np.bool_]
     lacks: Floats
     lead: Floats
     n: Floats
     n_open: NDArray[np.int64]
+    n_waiting: NDArray[np.int64]
     worth: float
     winner_exists: bool
+    margin: float | None
 
     def __repr__(self) -> str:
         arms = ", ".join(f"{value:.3g}" for value in np.exp(self.arm))
@@ -78,25 +97,47 @@ class Evidence(NamedTuple):
 
 def evidence_of(eprocess: EProcess) -> Evidence:
     """Return the evidence of bets, as it is now."""
-    n, winner = int(eprocess.path_size[0]), int(eprocess.winner[0])
+    n, best = int(eprocess.path_size[0]), int(eprocess.winner[0])
+    verdict = VERDICTS[int(eprocess.verdict[0])]
+    if not eprocess.margin:  # a store keeps the winner alone
+        verdict = "running" if best == NOBODY else "winner"
     wanted = _needed(eprocess)
     arm = np.zeros(len(eprocess.doubts))
     all_evidence(eprocess, arm)
     return Evidence(
-        winner=None if winner == NOBODY else winner,
-        declared=None if winner == NOBODY else int(eprocess.declared[0]),
+        winner=best if verdict == "winner" else None,
+        verdict=verdict,
+        best=None if best == NOBODY else best,
+        declared=None if best == NOBODY else int(eprocess.declared[0]),
         level=eprocess.level,
         log_evidence=eprocess.log_evidence.copy(),
         arm=arm,
+        p_value=np.array([_p_value(eprocess, value) for value in arm]),
         tick=np.append(eprocess.path_tick[:n], eprocess.looked),
         path=np.concatenate([eprocess.path[:n], arm[None]]),
+        beats=np.asarray(eprocess.best >= wanted),
         is_out=_is_out(eprocess, wanted),
         lacks=_lacks(eprocess, wanted),
         lead=eprocess.lead.copy(),
         n=eprocess.n.copy(),
         n_open=eprocess.n_open.copy(),
+        n_waiting=eprocess.n_open + _answered_early(eprocess),
         worth=_hoped_worth(eprocess),
         winner_exists=eprocess.winner_exists,
+        margin=eprocess.margin or None,
+    )
+
+
+def _p_value(eprocess: EProcess, log_evidence: float) -> float:
+    """The error at which an arm with this evidence would be declared: with a margin, K / E."""
+    if eprocess.margin:
+        share = math.exp(eprocess.level) * eprocess.error  # K, or 2 K if the end is two-sided
+        return min(1.0, share * math.exp(-log_evidence))
+    return error_at(
+        log_evidence,
+        int((eprocess.joined == 0).sum()),
+        winner_exists=eprocess.winner_exists,
+        may_join=eprocess.has_changed or (eprocess.by_clock and not eprocess.winner_exists),
     )
 
 
@@ -123,10 +164,23 @@ def _needed(eprocess: EProcess) -> Floats:
 
 def _lacks(eprocess: EProcess, wanted: Floats) -> Floats:
     """(K, K): what is missing to `_needed`, for opponents that are present and not passed."""
-    lacks = np.where(eprocess.best < wanted, np.maximum(wanted - eprocess.log_evidence, 0.0), 0.0)
+    best, now = eprocess.best, eprocess.log_evidence
+    if eprocess.margin:
+        best, now = eprocess.best_bar, eprocess.log_bar
+    lacks = np.where(best < wanted, np.maximum(wanted - now, 0.0), 0.0)
     lacks[:, ~eprocess.present] = 0.0
     np.fill_diagonal(lacks, 0.0)
     return lacks
+
+
+def _answered_early(eprocess: EProcess) -> NDArray[np.int64]:
+    """(K, K): duels of each pair that are answered and not yet booked."""
+    found = np.zeros(eprocess.n_open.shape, dtype=np.int64)
+    if not eprocess.told.is_told:
+        slots = np.arange(eprocess.oldest[0], eprocess.looked[0] + 1) % eprocess.state.size
+        slots = slots[eprocess.state[slots] == ANSWERED]
+        np.add.at(found, (eprocess.first[slots], eprocess.second[slots]), 1)
+    return np.asarray(found + found.T)
 
 
 def _hoped_worth(eprocess: EProcess) -> float:

@@ -64,7 +64,12 @@ def draw_posterior(
     if evidence is not None and evidence.winner_exists:
         chances /= max(chances.sum(), 1.0 / len(gaps))
     loss = np.maximum(-gaps[:, np.flatnonzero(who == leader)[0]], 0.0).max(axis=1).mean()
-    left = None if evidence is None else forecast_duels(evidence, who, gaps, is_winner)
+    left = None
+    if evidence is not None and evidence.margin is not None:  # also ends where nothing differs
+        is_near = np.asarray(((gaps > -evidence.margin) | is_own).all(axis=2))
+        left = forecast_duels(evidence, who, gaps + evidence.margin, is_near)
+    elif evidence is not None:
+        left = forecast_duels(evidence, who, gaps, is_winner)
     return Posterior(chances, float(loss), left)
 
 

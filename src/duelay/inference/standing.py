@@ -190,6 +190,18 @@ class Standing:
         return self.leader if is_clear else None  # by the intervals, where the law is told
 
     @property
+    def verdict(self) -> str:
+        """What the evidence says, with the error of the guarantee.
+
+        ``"running"``; ``"winner"``, an arm beats all others; with a margin ``"good_enough"``, no
+        arm beats the leader by the margin or more; or ``"equivalent"``, the leader differs by less
+        than the margin from every arm that it is not known to beat.
+        """
+        if self.evidence is not None and self.evidence.verdict != "running":
+            return self.evidence.verdict
+        return "running" if self.winner is None else "winner"
+
+    @property
     def candidates(self) -> NDArray[np.bool_]:
         """(K,): arms that may still be the winner.
 
@@ -207,11 +219,11 @@ class Standing:
 
     @property
     def is_sure(self) -> bool:
-        """Whether a winner is declared; for Borda's winner, whether one score is the best."""
+        """Whether there is a verdict; for Borda's winner, whether one score is the best."""
         if self.scores is not None:
             others = np.arange(len(self.arms)) != self.leader
             return not bool(self.scores.is_candidate[others].any())
-        return self.winner is not None
+        return self.verdict != "running"
 
     @functools.cached_property
     def _posterior(self) -> Posterior:
@@ -324,6 +336,13 @@ class Standing:
         if self.winner is not None and evidence is not None:
             when = f"declared after {evidence.declared:,} duels"
             return f"{self.arms[self.winner]} wins: {when} ({wrong})"
+        if evidence is not None and evidence.margin is not None and self.is_sure:
+            best = self.arms[self.leader]
+            says = f"no arm beats {best} by {evidence.margin:g} or more"
+            if self.verdict == "equivalent":
+                says = f"{best} differs by less than {evidence.margin:g} from each arm that it is "
+                says += "not known to beat"
+            return f"{says}: found after {evidence.declared:,} duels ({wrong})"
         if evidence is not None and evidence.is_out.all():
             return f"no arm beats all others, after {duels}: each has lost to another ({wrong})"
         sure = f"not yet sure at {100 * (1 - self.error):g} %{measured}"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from duelay.ledger.evidence.eprocess import EProcess
+from duelay.ledger.evidence.margin import RUNNING
 from duelay.ledger.evidence.stopping import (
     FOR_EVIDENCE,
     NOBODY,
@@ -23,7 +24,8 @@ _PAIR, _ARM = (0, 1), (0,)
 _AXES_BY_ARM = {  # the axes of each array that have one entry per arm
     "joined": _ARM, "present": _ARM, "doubts": _ARM, "path": (1,), "wealth": _PAIR,
     "log_evidence": _PAIR, "best": _PAIR, "wins": _PAIR, "seen": _PAIR, "lead": _PAIR, "n": _PAIR,
-    "doubt": _PAIR, "n_open": _PAIR, "is_touched": _PAIR,
+    "tie_wealth": _PAIR, "log_bar": _PAIR, "best_bar": _PAIR, "doubt": _PAIR, "n_open": _PAIR,
+    "is_touched": _PAIR,
 }  # fmt: skip
 
 
@@ -68,7 +70,7 @@ def with_arm(eprocess: EProcess, error: float) -> EProcess:
 def reopen(eprocess: EProcess, error: float) -> EProcess:
     """Return the bets without a declared winner, and mark all pairs for the next look."""
     k, first = len(eprocess.joined), int((eprocess.joined == 0).sum())
-    eprocess.winner[0] = NOBODY
+    eprocess.winner[0], eprocess.verdict[0] = NOBODY, RUNNING
     high, low = np.tril_indices(k, -1)  # all at once: a kernel takes its arguments apart each time
     eprocess.is_touched[:] = 0
     eprocess.is_touched[low, high] = FOR_EVIDENCE

@@ -62,6 +62,10 @@ def find_policy(
         )
     if isinstance(policy, Decide):
         policy.ledger(2, by_clock=True)  # refuses a `wait` in ticks
+    if isinstance(policy, Decide) and policy.margin is not None:
+        raise InvalidValueError(
+            f"policy {policy} has a margin, which a live experiment does not know: leave it out"
+        )
     if isinstance(policy, Decide) and policy.winner_exists:
         raise InvalidValueError(
             f"policy {policy} takes a winner for granted, which an arm that joins would end: leave "

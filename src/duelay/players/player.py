@@ -37,7 +37,7 @@ from duelay.ledger.delay_models.continuous_time import ByClock, learned_curve
 from duelay.ledger.delay_models.kaplan_meier import LearnedLaw
 from duelay.ledger.display_order import ORDERS
 from duelay.ledger.evidence.eprocess import EProcess
-from duelay.ledger.evidence.stopping import NOBODY
+from duelay.ledger.evidence.margin import WINNER
 from duelay.ledger.ledger import Ledger, clock_to, for_votes, hear, hear_away, hear_vote, with_room
 from duelay.logs.arm_changes import Change, Declaration
 from duelay.logs.history import History
@@ -553,7 +553,7 @@ class Player:
     def _declared(self) -> Declaration | None:
         """Return whom a policy that decides has declared; None for any other."""
         eprocess = self._ledger.assumed
-        if not isinstance(eprocess, EProcess) or eprocess.winner[0] == NOBODY:
+        if not isinstance(eprocess, EProcess) or eprocess.verdict[0] != WINNER:
             return None
         return Declaration(
             self.arms[int(eprocess.winner[0])], int(eprocess.declared[0]), str(self.policy)

@@ -13,6 +13,7 @@ from duelay.inference.event_replay import book
 from duelay.inference.guarantee import Past
 from duelay.ledger.arms import reopen
 from duelay.ledger.display_order import keep_turns
+from duelay.ledger.evidence.margin import WINNER
 from duelay.ledger.ledger import Ledger, with_room
 from duelay.logs.arm_changes import late_comers
 from duelay.logs.history import History
@@ -54,6 +55,7 @@ def book_deciding(ledger: Ledger, history: History, policy: Policy) -> Ledger:
     )
     keep_turns(ledger.order, history.first, history.second)
     if history.declared is not None and history.declared.policy == str(policy):
+        ledger.assumed.verdict[0] = WINNER
         ledger.assumed.winner[0] = arms.index(history.declared.arm)
         ledger.assumed.declared[0] = history.declared.tick
     return ledger

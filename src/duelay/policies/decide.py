@@ -6,6 +6,9 @@ those that it has not passed yet. 2 N g^2 is the expected log evidence of N duel
 includes open duels, each weighted by the information that it is expected to give. The gap g is
 drawn from its posterior, so that near ties are also compared. Leader and rival depend on settled
 duels and on the number of open duels, never on the order of an open duel.
+
+With a margin, the leader is the arm that lacks the least evidence of being good enough
+(`duelay.ledger.evidence.margin`), and its rival the one with the fewest duels.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from duelay.delays.ticks_or_clock import WAYS, in_ticks, in_time, is_in_time, re
 from duelay.errors import InvalidValueError
 from duelay.ledger.delay_models.base import FOREVER
 from duelay.ledger.evidence.eprocess import start_eprocess
+from duelay.ledger.evidence.margin import ENDS, is_done, missing_to_tie
 from duelay.ledger.evidence.silence import worth
 from duelay.ledger.evidence.stopping import NOBODY, is_passed
 from duelay.ledger.ledger import Ledger, open_ledger
@@ -66,6 +70,13 @@ class Decide(CompiledPolicy):
         conversions: a number of ticks, or a duration by the clock. Without it, duels that are asked
         before then choose pairs but are no evidence. State it where many duels are asked before
         anything is heard.
+    margin : float, optional
+        Epsilon, the largest difference from 1/2 that does not matter, such as 0.05. The experiment
+        then also ends when nothing differs by more. None, the default, for no such end.
+    end : str
+        With a margin, what ends the experiment if no arm wins: ``"equivalent"``, once an arm is
+        shown to differ by less than the margin from every arm that it is not known to beat; or
+        ``"good_enough"``, once no arm beats it by the margin or more, which takes fewer duels.
 
     Examples
     --------
@@ -86,6 +97,8 @@ class Decide(CompiledPolicy):
     winner_exists: bool = False
     self_duels: bool = True
     wait: int | Duration | None = None
+    margin: float | None = None
+    end: str = "equivalent"
 
     def __post_init__(self) -> None:
         if self.delay is not None:
@@ -101,6 +114,9 @@ class Decide(CompiledPolicy):
         checks.yes_or_no("self_duels", self.self_duels)
         if self.wait is not None:
             object.__setattr__(self, "wait", self._first_wait())
+        checks.one_of("end", self.end, ENDS)
+        if self.margin is not None:
+            object.__setattr__(self, "margin", self._margin())
 
     def _known_law(self) -> Delay:
         if self.delay in WAYS:
@@ -120,6 +136,14 @@ class Decide(CompiledPolicy):
             return checks.duration("wait", self.wait)
         return checks.whole("wait", self.wait, least=1)
 
+    def _margin(self) -> float:
+        if self.delay is not None or self.winner_exists:
+            raise InvalidValueError(
+                "margin must be left out where a law is told or a winner is taken for granted, got "
+                f"{self.margin!r}"
+            )
+        return checks.number("margin", self.margin, above=0, below=0.5)
+
     def ledger(self, n_arms: int, *, by_clock: bool = False) -> Ledger:
         """Return an empty ledger that bets."""
         law = None if self.delay is None else check_delay(self.delay, n_arms)
@@ -138,6 +162,8 @@ class Decide(CompiledPolicy):
             delay=law,
             by_clock=by_clock,
             first_wait=self.wait,
+            margin=self.margin,
+            end=self.end,
         )
         return open_ledger(eprocess, n_arms, self.order, self_duels=self.self_duels)
 
@@ -157,8 +183,45 @@ def _select(rule: DecideRule, ledger: Ledger, t: int, rng: np.random.Generator) 
     eprocess = ledger.assumed
     if eprocess.winner[0] != NOBODY:
         return eprocess.winner[0], eprocess.winner[0]
+    if eprocess.margin > 0.0:
+        leader = find_near_leader(eprocess, rng)
+        return leader, find_near_rival(eprocess, ledger.plays, leader, rng)
     leader = find_leader(eprocess, rng)
     return leader, find_rival(eprocess, leader, rng)
+
+
+@kernel
+def find_near_leader(eprocess: Any, rng: np.random.Generator) -> int:
+    """Return the arm that lacks the least evidence of being good enough; of several, any."""
+    leader, least, n_ties = 0, math.inf, 0
+    for i in range(eprocess.doubts.size):
+        missing = missing_to_tie(eprocess, i)
+        if missing < least:
+            leader, least, n_ties = i, missing, 1
+        elif missing == least:
+            n_ties += 1
+            if rng.random() * n_ties < 1.0:
+                leader = i
+    return leader
+
+
+@kernel
+def find_near_rival(eprocess: Any, plays: Any, leader: int, rng: np.random.Generator) -> int:
+    """Return, of the opponents that are not settled, the one with the fewest duels."""
+    rival, fewest, n_ties = leader, FOREVER, 0
+    for j in range(eprocess.doubts.size):
+        if j == leader:
+            continue
+        if rival == leader:
+            rival = j  # where all are settled
+        n = plays[leader, j] + plays[j, leader]
+        if is_done(eprocess, leader, j) or n > fewest:
+            continue
+        n_ties = 1 if n < fewest else n_ties + 1
+        fewest = n
+        if n_ties == 1 or rng.random() * n_ties < 1.0:
+            rival = j
+    return rival
 
 
 @kernel

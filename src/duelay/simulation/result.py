@@ -57,7 +57,7 @@ class Result:
     seconds : float
         Time spent in the loop by all runs together, without compilation.
     stopped : ndarray of int, optional
-        (runs,), duels until a winner was declared; horizon + 1 if none was.
+        (runs,), duels until a verdict, such as a declared winner; horizon + 1 if none was.
     nobody : ndarray of bool, optional
         (runs,), with `stop`, whether `Decide` was sure that no arm beats all others.
     paths : tuple of Evidence
@@ -143,15 +143,31 @@ class Result:
 
     @property
     def is_declared(self) -> NDArray[np.bool_]:
-        """(runs,): whether a winner was declared; with `stop` alone."""
+        """(runs,): whether a run ended with a verdict; with `stop` alone."""
         if self.stopped is None:
             return np.zeros(self.runs, dtype=np.bool_)
         return np.asarray(self.stopped <= self.horizon)
 
     @property
     def is_wrong(self) -> NDArray[np.bool_]:
-        """(runs,): whether an arm was declared that is not the winner."""
-        return np.asarray(self.is_declared & ~np.isin(self.leader, self._winners))
+        """(runs,): whether the verdict is false: an arm was declared that is not the winner.
+
+        With a margin, also whether an arm is called good enough or equivalent and is not.
+        """
+        wrong = np.asarray(self.is_declared & ~np.isin(self.leader, self._winners))
+        for run, path in enumerate(self.paths):
+            if path.margin is not None and path.verdict in ("good_enough", "equivalent"):
+                wrong[run] = _is_false(path, self.problem.matrix)
+        return wrong
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """(runs,): the verdict of each run, as in `Standing.verdict`; or ``"undecided"``."""
+        if self.paths:
+            return tuple(
+                "undecided" if path.verdict == "running" else path.verdict for path in self.paths
+            )
+        return tuple("winner" if is_declared else "undecided" for is_declared in self.is_declared)
 
     @property
     def _winners(self) -> tuple[int, ...]:
@@ -214,6 +230,18 @@ class Result:
             f"horizon={self.horizon}, runs={self.runs}{how}: "
             f"regret {self.final.mean():.1f}{spread})"
         )
+
+
+def _is_false(path: Evidence, matrix: NDArray[np.float64]) -> bool:
+    """Whether an arm that is called good enough or equivalent is not."""
+    assert path.best is not None and path.margin is not None
+    ahead = np.delete(matrix[path.best], path.best) - 0.5
+    beats = np.delete(path.beats[path.best], path.best)
+    margin = path.margin - 1e-9  # 0.5 - 0.4 is below 0.1
+    is_beaten = bool((ahead <= -margin).any())
+    if path.verdict == "good_enough":
+        return is_beaten
+    return is_beaten or bool(((ahead >= margin) & ~beats | (ahead <= 0) & beats).any())
 
 
 def spread(values: NDArray[Any]) -> NDArray[np.float64]:
@@ -309,8 +337,8 @@ def write_paths(
 ) -> None:
     """Write how the evidence grew as a table, a row for each run, tick and arm (`PATHS`).
 
-    It has some 250 ticks of a run, and the last. An arm is declared once its evidence reaches
-    K / error, or 1 / error if a winner is known to exist. The parameters are those of `write_csv`.
+    It has some 250 ticks of a run, and the last. An arm is declared once its evidence reaches the
+    threshold (docs/theory.md). The parameters are those of `write_csv`.
     """
     _write(PATHS, _paths, results, path, labels)
 

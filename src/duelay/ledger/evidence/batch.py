@@ -7,7 +7,8 @@ store that books duels as that module does needs
   that is no bet), as `stake_now` returns them;
 - of each experiment: the number of the last duel that is booked, and the sums `matured`,
   `answered`, `n_heard`, `delays`, with `kappa` and `refit`;
-- of each ordered pair: `wealth`, `best`, `wins` (of booked duels), and `lead`, `n`, `n_open` (of
+- of each ordered pair: `wealth`, `best`, `wins` (of booked duels), with a margin `tie_wealth` and
+  `best_bar`, and `lead`, `n`, `n_open` (of
   all that is heard, by which pairs are chosen).
 
 An answer goes to `count_news` when it is told. In the order of asking, `book_rows` takes the duels
@@ -37,6 +38,7 @@ from duelay.ledger.evidence.booking import (
     leave_open,
     mature,
 )
+from duelay.ledger.evidence.margin import bet_on_ties
 from duelay.ledger.evidence.silence import MIN_CONVERSIONS, patience
 from duelay.ledger.evidence.stopping import FOR_EVIDENCE, doubt, look, touch
 
@@ -81,6 +83,8 @@ def book_rows(
             book_silence(eprocess, i, j, stake[row])
         elif stake[row] != NO_STAKE:
             book_answer(eprocess, i, j, first_won[row])
+        if eprocess.margin > 0.0 and stake[row] != NO_STAKE:
+            bet_on_ties(eprocess, i, j, is_answered[row], first_won[row], stake[row])
         mature(eprocess, is_answered[row])
 
 

@@ -72,6 +72,7 @@ from duelay.ledger.evidence.known_law import (
     start_known_law,
     start_known_law_in_time,
 )
+from duelay.ledger.evidence.margin import bet_on_ties, log_levels
 from duelay.ledger.evidence.silence import (
     FIRST_KAPPA,
     MIN_CONVERSIONS,
@@ -89,7 +90,7 @@ GAPS = np.array([0.01, 0.02, 0.035, 0.055, 0.08, 0.11, 0.15, 0.2, 0.27, 0.35, 0.
 _SCALE = 0.1  # of the weight of a gap, exp(-g^2 / (2 * 0.1^2))
 _MAX_WAIT = 1 << 16  # ticks: W is at most this
 # A slot of the rings: empty or booked as nothing, an open duel, one answered in time, one booked.
-_NONE, _OPEN, _ANSWERED, _BOOKED = 0, 1, 2, 3
+NONE, OPEN, ANSWERED, BOOKED = 0, 1, 2, 3
 ROOM = 8192  # places for duels that are not booked at the start, where time is in seconds
 PATH = 256  # moments of the past that are kept, at the most
 
@@ -123,6 +124,15 @@ class EProcess(NamedTuple):
     wealth: Floats  # (K, K, G): log of what a bettor on i over j has made, by g
     log_evidence: Floats  # (K, K): log E_ij at the last look
     best: Floats  # (K, K): the largest log E_ij at any look
+    margin: float  # epsilon, with which arms are much alike; 0 for none
+    is_two_sided: bool  # whether the experiment ends once arms are equivalent
+    level_back: float  # log of what Ebar_ji must reach for that
+    tie_wealth: Floats  # (K, K, 2): log of what a tie bettor on i over j has made, by h
+    tie_kappa: Floats  # (1,): the stake of the latest booked duel ...
+    tie_odds: Floats  # (4, 2): ... and what a tie bettor makes of it: converted with the own arm
+    # first, with the other, silent with the own, with the other
+    log_bar: Floats  # (K, K): log Ebar_ij at the last look
+    best_bar: Floats  # (K, K): the largest at any look
     wins: Floats  # (K, K): booked conversions of i over j, a tied vote as one half
     seen: Floats  # (K, K): `wins` at the last look
     lead: Floats  # (K, K): conversions heard of i less those of j, a silence counting kappa
@@ -145,7 +155,8 @@ class EProcess(NamedTuple):
     answered: Integers  # (1,): ... and those of them that were answered in time
     n_heard: Integers  # (1,): answers of two arms, late ones as well
     delays: Floats  # (1,): the sum of their delays
-    winner: Integers  # (1,): who is declared
+    winner: Integers  # (1,): the arm with which the experiment ended
+    verdict: Integers  # (1,): what is said of it: `duelay.ledger.evidence.margin` has the words
     declared: Integers  # (1,): how many duels had been asked when the winner was declared
     looked: Integers  # (1,): the duels asked at the last look
     path: Floats  # (PATH, K): each arm's log evidence in the past
@@ -169,11 +180,18 @@ def start_eprocess(
     delay: Delay | None = None,
     by_clock: bool = False,
     first_wait: float | None = None,
+    margin: float | None = None,
+    end: str = "equivalent",
 ) -> EProcess:
     """Return the state before the first duel.
 
-    `delay` is the law, where it is told; `first_wait` is W before conversions have been heard.
+    `delay` is the law, where it is told; `first_wait` is W before conversions have been heard. With
+    a `margin`, `end` is GOOD_ENOUGH or EQUIVALENT, in words.
     """
+    level = log_threshold(n_arms, error, winner_exists=winner_exists, may_join=by_clock)
+    level_back, is_two_sided = level, margin is not None and end == "equivalent"
+    if margin is not None:
+        level, level_back = log_levels(n_arms, error, two_sided=is_two_sided)
     longest = float(_MAX_WAIT if window is None else min(int(window), _MAX_WAIT))
     if by_clock:
         longest = math.inf if window is None else float(window)
@@ -195,7 +213,7 @@ def start_eprocess(
         winner_exists=winner_exists,
         error=error,
         first_wait=0.0 if first_wait is None else min(float(first_wait), longest),
-        level=log_threshold(n_arms, error, winner_exists=winner_exists, may_join=by_clock),
+        level=level,
         level_over_present=log_threshold_over_present(n_arms, error),
         joined=np.zeros(n_arms, dtype=np.int64),
         present=np.ones(n_arms, dtype=np.bool_),
@@ -212,6 +230,14 @@ def start_eprocess(
         wealth=np.zeros((*pairs, GAPS.size)),
         log_evidence=np.zeros(pairs),
         best=np.zeros(pairs),
+        margin=0.0 if margin is None else margin,
+        is_two_sided=is_two_sided,
+        level_back=level_back,
+        tie_wealth=np.zeros((*pairs, 2)),
+        tie_kappa=np.full(1, -1.0),
+        tie_odds=np.zeros((4, 2)),
+        log_bar=np.zeros(pairs),
+        best_bar=np.zeros(pairs),
         wins=np.zeros(pairs),
         seen=np.zeros(pairs),
         lead=np.zeros(pairs),
@@ -235,6 +261,7 @@ def start_eprocess(
         n_heard=one.copy(),
         delays=np.zeros(1),
         winner=one + NOBODY,
+        verdict=one.copy(),
         declared=one.copy(),
         looked=one.copy(),
         path=np.zeros((PATH, n_arms)),
@@ -265,7 +292,7 @@ def refresh(eprocess: Any, t: int) -> None:
     """Bring the silence of every duel open before tick t up to now, under the law told."""
     for number in range(eprocess.oldest[0], t):
         slot = number % eprocess.state.size
-        if eprocess.state[slot] == _OPEN:
+        if eprocess.state[slot] == OPEN:
             born = eprocess.born[slot]
             bet_on_silence(eprocess, slot, age_booked(eprocess.told, born), -1.0)
             bet_on_silence(eprocess, slot, eprocess.now[0] - born, 1.0)
@@ -275,7 +302,7 @@ def refresh(eprocess: Any, t: int) -> None:
 @kernel
 def is_waiting(state: int) -> bool:
     """Whether a duel of two arms is not booked."""
-    return state in (_OPEN, _ANSWERED)
+    return state in (OPEN, ANSWERED)
 
 
 @kernel
@@ -308,13 +335,13 @@ def settle_told(eprocess: Any, t: int) -> None:
         slot = eprocess.oldest[0] % eprocess.state.size
         if eprocess.born[slot] > last:
             break
-        if eprocess.state[slot] == _OPEN:  # silence speaks for the second
+        if eprocess.state[slot] == OPEN:  # silence speaks for the second
             leave_open(eprocess.n_open, eprocess.first[slot], eprocess.second[slot], -1)
             bet_on_silence(eprocess, slot, age_booked(told, eprocess.born[slot]), -1.0)
             bet_on_silence(eprocess, slot, last_age(told), 1.0)
         if is_waiting(eprocess.state[slot]):
-            mature(eprocess, eprocess.state[slot] == _ANSWERED)
-            eprocess.state[slot] = _BOOKED
+            mature(eprocess, eprocess.state[slot] == ANSWERED)
+            eprocess.state[slot] = BOOKED
         eprocess.oldest[0] += 1
 
 
@@ -330,14 +357,16 @@ def book_due(eprocess: Any, t: int) -> None:
             if eprocess.now[0] - eprocess.born[slot] < wait:
                 break
             i, j = eprocess.first[slot], eprocess.second[slot]
-            if state == _OPEN:
+            if state == OPEN:
                 leave_open(eprocess.n_open, i, j, -1)
                 count_silence(eprocess, i, j, eprocess.kappa[0])
                 book_silence(eprocess, i, j, stake)
             elif stake != NO_STAKE:
                 book_answer(eprocess, i, j, eprocess.first_won[slot])
-            mature(eprocess, state == _ANSWERED)
-            eprocess.state[slot] = _BOOKED
+            if eprocess.margin > 0.0 and stake != NO_STAKE:
+                bet_on_ties(eprocess, i, j, state == ANSWERED, eprocess.first_won[slot], stake)
+            mature(eprocess, state == ANSWERED)
+            eprocess.state[slot] = BOOKED
         eprocess.oldest[0] += 1
 
 
@@ -364,9 +393,9 @@ def _enter(assumed: EProcess, i: int, j: int, t: int) -> None:
     assumed.born[slot] = assumed.now[0]
     assumed.first[slot] = i
     assumed.second[slot] = j
-    assumed.state[slot] = _NONE
+    assumed.state[slot] = NONE
     if i != j:
-        assumed.state[slot] = _OPEN
+        assumed.state[slot] = OPEN
         has_wait = assumed.n_heard[0] >= MIN_CONVERSIONS or assumed.first_wait > 0.0
         assumed.wait[slot] = patience(assumed)
         assumed.stake[slot] = assumed.kappa[0] if has_wait else NO_STAKE
@@ -376,17 +405,17 @@ def _enter(assumed: EProcess, i: int, j: int, t: int) -> None:
 @convert.register(EProcess)
 def _convert(assumed: EProcess, born: int, t: int) -> None:
     slot = born % assumed.state.size
-    if not is_kept(assumed, born, t) or assumed.state[slot] == _NONE:
+    if not is_kept(assumed, born, t) or assumed.state[slot] == NONE:
         return  # long ago, or a self-duel: it stays in the ledger alone
     delay = delay_of(assumed, born, t)
     hear_delay(assumed, delay)
-    if assumed.state[slot] != _OPEN or not is_in_time(assumed, slot, delay):
+    if assumed.state[slot] != OPEN or not is_in_time(assumed, slot, delay):
         return
     i, j = assumed.first[slot], assumed.second[slot]
     if assumed.told.is_told:
         bet_on_silence(assumed, slot, age_booked(assumed.told, assumed.born[slot]), -1.0)
         book_answer(assumed, i, j, 1.0)
-    assumed.state[slot] = _ANSWERED
+    assumed.state[slot] = ANSWERED
     assumed.first_won[slot] = 1.0
     leave_open(assumed.n_open, i, j, -1)
     count_answer(assumed, i, j, 1.0)
@@ -401,8 +430,8 @@ def _vote(assumed: EProcess, i: int, j: int, first_won: float, born: int, t: int
         return
     slot, delay = born % assumed.state.size, delay_of(assumed, born, t)
     hear_delay(assumed, delay)
-    if assumed.state[slot] == _OPEN and is_in_time(assumed, slot, delay):
-        assumed.state[slot] = _ANSWERED
+    if assumed.state[slot] == OPEN and is_in_time(assumed, slot, delay):
+        assumed.state[slot] = ANSWERED
         assumed.first_won[slot] = first_won
         leave_open(assumed.n_open, i, j, -1)
 

@@ -25,6 +25,7 @@ from typing import Any
 from duelay._core.arrays import Floats
 from duelay._core.jit.background import border_of
 from duelay._core.jit.decorators import kernel
+from duelay.ledger.evidence.margin import RUNNING, WINNER, find_verdict, is_done, look_at_tie
 
 NOBODY = -1
 FOR_CHOICE, FOR_EVIDENCE = 1, 2  # what the news of a pair changes: doubts alone, or bets as well
@@ -39,15 +40,31 @@ def log_threshold(
     It solves alone / L + 2 / (L (L - 1)) = error. `alone` counts the arms that may fail to beat one
     arm only, and the shares of others; with few arms the second term is not needed.
     """
-    alone, several = float(min(n_arms, 3)), 2.0 if n_arms > 3 else 0.0
-    if winner_exists:
-        alone, several = 1.0, 2.0 if n_arms > 2 else 0.0
-    elif may_join:
-        alone, error = alone + 1.0, _FIRST_WAY * error
+    alone, several, share = _losers(n_arms, winner_exists=winner_exists, may_join=may_join)
+    error *= share
     middle = alone + error
     return math.log(
         (middle + math.sqrt(middle**2 - 4.0 * error * (alone - several))) / (2.0 * error)
     )
+
+
+def error_at(
+    log_evidence: float, n_arms: int, *, winner_exists: bool = False, may_join: bool = False
+) -> float:
+    """Return the error at which this evidence would just be enough: an any-time p-value."""
+    alone, several, share = _losers(n_arms, winner_exists=winner_exists, may_join=may_join)
+    rest = math.exp(-log_evidence)
+    if rest >= 1.0:
+        return 1.0
+    return min(1.0, (alone * rest + several * rest * rest / (1.0 - rest)) / share)
+
+
+def _losers(n_arms: int, *, winner_exists: bool, may_join: bool) -> tuple[float, float, float]:
+    """Return `alone`, the numerator of the second term, and the share of the error of both."""
+    if winner_exists:
+        return 1.0, 2.0 if n_arms > 2 else 0.0, 1.0
+    alone, several = float(min(n_arms, 3)), 2.0 if n_arms > 3 else 0.0
+    return (alone + 1.0, several, _FIRST_WAY) if may_join else (alone, several, 1.0)
 
 
 def log_threshold_over_present(n_first: int, error: float) -> float:
@@ -130,8 +147,13 @@ def look(eprocess: Any, t: int) -> None:
                 eprocess.log_evidence[i, j] = mix(eprocess.log_weight, eprocess.wealth[i, j])
                 eprocess.seen[i, j] = eprocess.wins[i, j]
                 eprocess.best[i, j] = max(eprocess.best[i, j], eprocess.log_evidence[i, j])
-                if eprocess.best[i, j] >= eprocess.level and passes_all(eprocess, i):
-                    declare(eprocess, i, t)
+                if eprocess.margin > 0.0:
+                    look_at_tie(eprocess, i, j)
+                elif eprocess.best[i, j] >= eprocess.level and passes_all(eprocess, i):
+                    declare(eprocess, i, t, WINNER)
+        if eprocess.margin > 0.0 and kind == FOR_EVIDENCE:
+            declare(eprocess, low, t, find_verdict(eprocess, low))
+            declare(eprocess, high, t, find_verdict(eprocess, high))
     eprocess.n_touched[0] = 0
     eprocess.looked[0] = t - 1
     size, stride = eprocess.path_size[0], eprocess.stride[0]
@@ -151,16 +173,21 @@ def doubt(eprocess: Any, i: int, j: int) -> None:
 
 
 @kernel
-def declare(eprocess: Any, i: int, t: int) -> None:
-    """Declare i the winner at tick t, unless an arm is declared already."""
-    if eprocess.winner[0] == NOBODY:
+def declare(eprocess: Any, i: int, t: int, verdict: int) -> None:
+    """Say the verdict on i at tick t, unless something is said already; it may become WINNER."""
+    if verdict != RUNNING and eprocess.winner[0] == NOBODY:
         eprocess.winner[0] = i
         eprocess.declared[0] = t - 1
+        eprocess.verdict[0] = verdict
+    elif verdict == WINNER and eprocess.winner[0] == i:
+        eprocess.verdict[0] = WINNER
 
 
 @kernel
 def is_passed(eprocess: Any, i: int, j: int) -> bool:
     """Whether i has had enough evidence over j."""
+    if eprocess.margin > 0.0:
+        return bool(is_done(eprocess, i, j))
     return bool(eprocess.best[i, j] >= needed(eprocess, i, j))
 
 
@@ -224,15 +251,17 @@ def passes_all(eprocess: Any, i: int) -> bool:
 def arm_evidence(eprocess: Any, i: int) -> float:
     """The log evidence of arm i: the least, over the opponents present, of its best log E_ij.
 
-    What i needs over an opponent beyond the level is subtracted. The best is never below 0.
+    What i needs over an opponent beyond the level is subtracted. The best is never below 0. With a
+    margin it is the evidence that i is good enough.
     """
     least, lacks = math.inf, lacks_retired(eprocess, i)
+    best = eprocess.best_bar if eprocess.margin > 0.0 else eprocess.best
     for j in range(eprocess.doubts.size):
         if least == 0.0 and not eprocess.has_changed:
             break
         if j != i and eprocess.present[j]:
             more = needed_of(eprocess, i, j, lacks) - eprocess.level
-            least = min(least, eprocess.best[i, j] - more)
+            least = min(least, best[i, j] - more)
     return least
 
 
