@@ -220,8 +220,8 @@ def test_the_path_keeps_the_moment_of_the_declaration_for_ever(declared, every):
     for t in range(1, 20_000, every):
         if t >= declared:
             eprocess.best[1] = 2.0 * eprocess.level
-            touch(eprocess, 0, 1)
-            touch(eprocess, 1, 2)
+            touch(eprocess, 0, 1, FOR_EVIDENCE)
+            touch(eprocess, 1, 2, FOR_EVIDENCE)
             eprocess.wealth[1] = 2.0 * eprocess.level
         look(eprocess, t)
         if eprocess.winner[0] == 1:
@@ -237,8 +237,8 @@ def test_a_declaration_at_a_tick_that_is_kept_already_takes_its_place():
     eprocess = start_eprocess(0.05, None, 3)
     look(eprocess, 1)
     eprocess.wealth[1] = 2.0 * eprocess.level
-    touch(eprocess, 0, 1)
-    touch(eprocess, 1, 2)
+    touch(eprocess, 0, 1, FOR_EVIDENCE)
+    touch(eprocess, 1, 2, FOR_EVIDENCE)
     look(eprocess, 1)
     assert eprocess.path_tick[: eprocess.path_size[0]].tolist() == [0]
     assert eprocess.path[0, 1] >= eprocess.level

@@ -191,7 +191,8 @@ class Store:
 
         Parameters
         ----------
-        connection : to the store.
+        connection : Connection
+            A connection to the store.
         """
         if self.is_sqlite:
             return None
