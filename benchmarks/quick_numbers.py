@@ -22,12 +22,14 @@ import numpy as np
 
 import duelay
 import pages
-from duelay import datasets, delays, ledger, theory
+from bayes_optimal import bayes_optimal_regret
+from duelay import datasets, delays, ledger
 from duelay.experiments.statistics import late_share
 from duelay.simulation import streams
 from duelay.simulation.loops.recorder import new_recorder
 from duelay.simulation.loops.ticks import run_ticks
 from duelay.simulation.world import make_world, with_empty_queue
+from finite_horizon import finite_lower_bound
 
 ABOVE = "the command above"
 LAW = delays.Geometric(0.01)
@@ -178,7 +180,7 @@ def limits() -> list[pages.Part]:
     (measured,) = pages.kept("recommended")["parts"]
     rows = []
     for dataset, regret, *_ in measured["rows"][:-1]:
-        bound = theory.finite_lower_bound(datasets.load(dataset), 200_000)
+        bound = finite_lower_bound(datasets.load(dataset), 200_000)
         rows.append(
             [dataset, f"{int(bound)}", regret, f"{float(regret) / bound:.0f} times as much"]
         )
@@ -190,8 +192,8 @@ def two_arm_limits() -> list[pages.Part]:
     """Two arms: the bound, the best policy, and ours."""
     horizon, runs, gaps = 5000, 400, (0.05, 0.1, 0.2)
     both = [[duelay.Problem([[0.5, 0.5 + g], [0.5 - g, 0.5]]) for g in (d, -d)] for d in gaps]
-    bounds = [theory.finite_lower_bound(one, horizon) for one, _ in both]
-    best = [theory.bayes_optimal_regret(problems, horizon) for problems in [*both, sum(both, [])]]
+    bounds = [finite_lower_bound(one, horizon) for one, _ in both]
+    best = [bayes_optimal_regret(problems, horizon) for problems in [*both, sum(both, [])]]
     policy, law = duelay.recommend().policy, delays.Constant(1)
     ours = np.array([
         duelay.simulate(one, policy, delay=law, horizon=horizon, runs=runs, seed=7).final

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 __all__ = [
     "AccessDeniedError",
+    "ClockError",
     "DuelayError",
     "InvalidTypeError",
     "InvalidValueError",
@@ -73,6 +74,10 @@ class AccessDeniedError(DuelayError, PermissionError):
 
 class StoreError(DuelayError, RuntimeError):
     """A database could not be read or written. The call may be repeated: nothing counts twice."""
+
+
+class ClockError(StoreError):
+    """A process has a wrong clock, and must not write. Nothing was written; call again."""
 
 
 class WorkFailedError(DuelayError, RuntimeError):

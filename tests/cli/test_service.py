@@ -76,11 +76,17 @@ def test_serve_says_what_it_does_and_hides_a_password(command, path, monkeypatch
 
     served = []
     monkeypatch.setattr(service, "serve", lambda *words, **more: served.append((words, more)))
-    status, _, said = command("serve", "--store", path, "--port", 8123, "--log-level", "warning")
+    status, _, said = command("serve", "--store", path, "--port", 8123, "--log-level", "warning",
+                              "--import", "mine")  # fmt: skip
     assert status == 0
     assert f"serving sqlite:///{path} at http://127.0.0.1:8123, see /docs" in said
     assert "there is no key: it listens on this machine alone" in said
-    assert served == [((str(path), "127.0.0.1", 8123, 1), {"log_level": "WARNING"})]
+    assert served == [
+        (
+            (str(path), "127.0.0.1", 8123, 1),
+            {"log_level": "WARNING", "modules": ("mine",), "private_webhooks": False},
+        )
+    ]
     status, _, said = command("serve", "--store", path, "--host", "0.0.0.0")
     assert status == 2 and "as long as there is no key" in said and "serving" not in said
     command("key", "create", path)

@@ -206,3 +206,34 @@ def test_the_path_is_what_the_evidence_was_at_the_moments_that_are_kept(every):
         assert eprocess.stride[0] == stride
         assert eprocess.path_tick[: eprocess.path_size[0]].tolist() == kept
     np.testing.assert_array_equal(eprocess.path[: len(kept)], [past[tick] for tick in kept])
+
+
+@pytest.mark.parametrize("declared", [1, 300, 640, 5000])
+@pytest.mark.parametrize("every", [1, 7])
+def test_the_path_keeps_the_moment_of_the_declaration_for_ever(declared, every):
+    eprocess = start_eprocess(0.05, None, 3)
+    for t in range(1, 20_000, every):
+        if t >= declared:
+            eprocess.best[1] = 2.0 * eprocess.level
+            touch(eprocess, 0, 1)
+            touch(eprocess, 1, 2)
+            eprocess.wealth[1] = 2.0 * eprocess.level
+        look(eprocess, t)
+        if eprocess.winner[0] == 1:
+            kept = eprocess.path_tick[: eprocess.path_size[0]].tolist()
+            assert kept == sorted(set(kept)) and len(kept) <= PATH
+            place = kept.index(eprocess.declared[0])
+            assert eprocess.path[place, 1] >= eprocess.level
+            assert (eprocess.path[:place, 1] < eprocess.level).all()
+    assert eprocess.winner[0] == 1 and eprocess.stride[0] > 1
+
+
+def test_a_declaration_at_a_tick_that_is_kept_already_takes_its_place():
+    eprocess = start_eprocess(0.05, None, 3)
+    look(eprocess, 1)
+    eprocess.wealth[1] = 2.0 * eprocess.level
+    touch(eprocess, 0, 1)
+    touch(eprocess, 1, 2)
+    look(eprocess, 1)
+    assert eprocess.path_tick[: eprocess.path_size[0]].tolist() == [0]
+    assert eprocess.path[0, 1] >= eprocess.level

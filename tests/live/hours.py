@@ -60,8 +60,8 @@ def book_of(experiment):
         return experiment._writer.read_state(connection)
 
 
-def to_schema_three(store):
-    """Take away what the fourth migration makes, and spoil the evidence that it computes."""
+def to_schema_four(store):
+    """Take away what the fifth migration makes, and spoil the evidence that it computes."""
     with store.writing() as connection:
         for column in ("wait", "stake"):
             connection.execute(text(f"ALTER TABLE duels DROP COLUMN {column}"))
@@ -76,4 +76,4 @@ def to_schema_three(store):
         connection.execute(text(
             "UPDATE pairs SET wins = 0, lead = 0, n = 0, n_open = 0, best = 9, log_evidence = 9"
         ))  # fmt: skip
-        connection.execute(text(f"UPDATE {VERSIONS} SET version_num = '0003'"))
+        connection.execute(text(f"UPDATE {VERSIONS} SET version_num = '0004'"))

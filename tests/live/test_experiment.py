@@ -370,17 +370,6 @@ def test_many_repeats_are_warned_of(store, hours):
     assert any("had had the pair before" in words for words in experiment.standing().warnings)
 
 
-def test_a_clock_that_is_behind_is_said_and_time_stands(store, hours):
-    experiment = Experiment.create(store, "x", ARMS, clock=hours)
-    experiment.ask()
-    behind = Experiment.open(store, "x", clock=Hours(hours.now - 60))
-    with pytest.warns(UserWarning, match="1m behind"):
-        duel = behind.ask()
-    experiment.tell(duel)
-    assert experiment.history().at.tolist() == [hours.now, hours.now]
-    assert experiment.standing().backwards == 1
-
-
 @pytest.mark.parametrize("goal", ["decide", "regret"])
 @pytest.mark.parametrize("n_arms", [2, 30])
 def test_odd_sizes(store, hours, goal, n_arms):

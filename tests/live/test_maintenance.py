@@ -27,7 +27,7 @@ from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.store import VERSIONS, _head
 from duelay.live.writes import compaction
 from duelay.live.writes.requests import Operation
-from live.hours import Hours, book_of, browser, settle, to_schema_three
+from live.hours import Hours, book_of, browser, settle, to_schema_four
 
 TIED = np.full((3, 3), 0.5)
 FIRST = Path(__file__).parent / "stores" / "first.sql"
@@ -279,7 +279,7 @@ def test_the_evidence_of_an_earlier_schema_is_computed_anew(store, feedback):
     assert before.eprocess.wealth.any() and before.eprocess.n_open.any()
     with experiment.store.reading() as connection:
         duels = connection.execute(select(schema.duels).order_by(schema.duels.c.number)).all()
-    to_schema_three(experiment.store)
+    to_schema_four(experiment.store)
     with Store(store).writing() as connection:
         connection.execute(text("UPDATE experiments SET winner = 1, declared = 150"))
     Store(store).migrate()
@@ -310,7 +310,7 @@ def test_duels_that_are_forgotten_keep_their_evidence_in_a_migration(store):
     assert 0 < before.head["forgotten"] < 300
     with experiment.store.reading() as connection:
         folded = connection.execute(select(schema.folded_pairs)).mappings().all()
-    to_schema_three(experiment.store)
+    to_schema_four(experiment.store)
     Store(store).migrate()
     assert verify(store) == ()
     after = book_of(experiment)

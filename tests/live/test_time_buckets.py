@@ -20,7 +20,7 @@ from duelay.live.storage.time_buckets import MAX_BUCKETS, TimeBuckets, merge, wi
 from duelay.live.storage.time_series import asked_since, read_pairs, read_shown, read_totals
 from duelay.live.writes.compaction import compact_due
 from duelay.live.writes.requests import Operation
-from live.hours import Hours, book_of, browser, settle, to_schema_three
+from live.hours import Hours, book_of, browser, settle, to_schema_four
 
 TIED = np.full((3, 3), 0.5)
 MINUTE, DAY, YEAR = 60.0, 86_400.0, 365.25 * 86_400.0
@@ -314,11 +314,12 @@ def test_merging_one_experiment_leaves_another(store):
 
 def undo(store):
     """Make a store one of the second schema."""
-    to_schema_three(Store(store))
+    to_schema_four(Store(store))
     with Store(store).writing() as connection:
         for words in ("DROP TABLE times", "DROP TABLE pair_times",
                       "ALTER TABLE experiments DROP COLUMN width",
                       "ALTER TABLE experiments DROP COLUMN swept",
+                      "ALTER TABLE experiments DROP COLUMN clock",
                       "UPDATE duelay_version SET version_num = '0002'"):  # fmt: skip
             connection.execute(text(words))
 
@@ -337,7 +338,7 @@ def test_a_migration_counts_what_is_there(store, every):
     undo(store)
     assert Store(store).migrate()[0] == "0002"
     assert tables(store) == before and verify(store) == ()
-    assert Experiment.open(store, "x", clock=hours).ask().id is not None and verify(store) == ()
+    assert Experiment.open(store, "x").ask().id is not None and verify(store) == ()
 
 
 def tables(store):

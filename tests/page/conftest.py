@@ -1,13 +1,10 @@
 """What tests of the page share: a store with experiments of all kinds, served, and a browser."""
 
-import itertools
-
 import pytest
 
 import page.browsers as browsers
 from conftest import UNSEEN
 from duelay.live import Experiment
-from duelay.page import incremental
 from duelay.service.keys import create_key
 from live.hours import Hours
 from page.million import START, fill
@@ -16,14 +13,6 @@ from page.sample import ARABIC, LONG, MARKUP
 NOW = START + 30 * 86_400.0
 IMAGE = "<img src=x onerror=alert(1)>"
 COLOURS = ["green", "blue", "red", "yellow", "violet"]
-
-
-@pytest.fixture(autouse=True)
-def settling():
-    """Silence is settled at each look, and not once a second of the machine that tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(incremental, "_passed", itertools.count(0, 1000).__next__)
-        yield
 
 
 @pytest.fixture(scope="module")

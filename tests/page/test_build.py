@@ -39,12 +39,6 @@ def make(url, hours, arms=ARMS, **more):
     return Experiment.create(url, "x", arms, clock=hours, **{"window": "2h"} | more)
 
 
-def fresh(experiment):
-    """See it, whenever it was settled last."""
-    incremental.reader_of(experiment).settled = -1e18
-    return build_experiment(experiment)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def coins():
     """Coins that fall alike in every run: what is compared with a twin here is one experiment."""
@@ -77,6 +71,15 @@ def busy(template, tmp_path, hours):
     return Experiment.open(f"sqlite:///{tmp_path}/duels.db", "x", clock=hours)
 
 
+def ask_and_answer(experiment, hours, n):
+    """Ask n times whatever is declared; every second duel is answered."""
+    for k in range(n):
+        hours.pass_by(10.0)
+        duel = experiment.ask()
+        if k % 2:
+            experiment.tell(duel.id)
+
+
 def charts_of(view):
     return [
         chart
@@ -107,7 +110,7 @@ def ends_of(chart):
 
 
 def test_arms_and_cells_count_what_the_log_has(busy):
-    view, rows = fresh(busy), numbers_of(busy)
+    view, rows = build_experiment(busy), numbers_of(busy)
     assert view.standing.duels == len(rows) and view.heard == sum(
         r["told"] is not None for r in rows
     )
@@ -137,7 +140,7 @@ def test_arms_and_cells_count_what_the_log_has(busy):
 
 
 def test_the_matrix_is_by_rank_and_shades_by_the_mean_and_how_sure_it_is(busy):
-    view, standing = fresh(busy), busy.standing().without_alarms()
+    view, standing = build_experiment(busy), busy.standing().without_alarms()
     assert view.standing.leader == view.arms[0].name == standing.arms[standing.leader]
     for i, row in enumerate(view.matrix):
         for j, cell in enumerate(row):
@@ -152,7 +155,7 @@ def test_the_matrix_is_by_rank_and_shades_by_the_mean_and_how_sure_it_is(busy):
 
 
 def test_colours_and_marks_are_those_of_the_arm(busy):
-    view = fresh(busy)
+    view = build_experiment(busy)
     for chart in (view.evidence, view.allocation, view.chances):
         for line in chart.lines:
             if line.role == "arm":
@@ -165,7 +168,7 @@ def test_colours_and_marks_are_those_of_the_arm(busy):
 
 
 def test_allocation_is_the_share_of_places_among_ten_duels_at_least(busy):
-    view, rows = fresh(busy), numbers_of(busy)
+    view, rows = build_experiment(busy), numbers_of(busy)
     chart = view.allocation
     for place, (start, end) in enumerate(itertools.pairwise(chart.x)):
         until = math.inf if place == len(chart.x) - 2 else end
@@ -179,7 +182,7 @@ def test_allocation_is_the_share_of_places_among_ten_duels_at_least(busy):
 
 
 def test_the_evidence_ends_with_that_of_now_and_has_the_line_of_a_declaration(busy):
-    view, evidence = fresh(busy), busy.standing().evidence
+    view, evidence = build_experiment(busy), busy.standing().evidence
     for number, arm in enumerate(ARMS):
         assert line_of(view.evidence, arm)[-1] == pytest.approx(math.exp(evidence.arm[number]))
     assert line_of(view.evidence, "declared") == pytest.approx(
@@ -189,7 +192,7 @@ def test_the_evidence_ends_with_that_of_now_and_has_the_line_of_a_declaration(bu
 
 
 def test_the_evidence_steps_where_an_arm_comes_or_goes_and_says_who(busy, hours):
-    before = fresh(busy).evidence
+    before = build_experiment(busy).evidence
     assert before.is_stepped and before.marks == ()
     hours.pass_by(60)
     at = hours.now
@@ -198,7 +201,7 @@ def test_the_evidence_steps_where_an_arm_comes_or_goes_and_says_who(busy, hours)
     hours.pass_by(60)
     busy.retire_arm("blue")
     browser(busy, hours, 20, np.full((4, 4), 0.5))
-    chart = fresh(busy).evidence
+    chart = build_experiment(busy).evidence
     (joined, said), (retired, other) = chart.marks
     assert (said, other) == ("new joined", "blue retired")
     assert joined == pytest.approx(at, abs=1e-3) and {joined, retired} <= set(chart.x)
@@ -218,7 +221,11 @@ def settled_at(row):
 
 
 def test_chances_end_with_those_of_now_and_were_about_those_of_what_had_been_settled(busy):
-    view, standing, rows = fresh(busy), busy.standing().without_alarms(), numbers_of(busy)
+    view, standing, rows = (
+        build_experiment(busy),
+        busy.standing().without_alarms(),
+        numbers_of(busy),
+    )
     chart = view.chances
     assert view.chance_of_none == pytest.approx(1 - sum(arm.chance for arm in view.arms))
     assert chart.is_opinion and 3 < len(chart.x) <= 41
@@ -249,11 +256,11 @@ def test_past_chances_are_computed_once(busy, hours, monkeypatch):
         return draw_posterior(*args)
 
     monkeypatch.setattr("duelay.page.charts.series.draw_posterior", count)
-    first = fresh(busy).chances
+    first = build_experiment(busy).chances
     n = len(calls)
     hours.pass_by(61.0)
     browser(busy, hours, 3, MU)
-    again = fresh(busy).chances
+    again = build_experiment(busy).chances
     assert n == len(first.x) - 1 and len(calls) <= n + 3
     assert len(set(first.x) & set(again.x)) >= len(first.x) - 1
 
@@ -261,7 +268,7 @@ def test_past_chances_are_computed_once(busy, hours, monkeypatch):
 def test_pending_by_age_adds_up_to_the_silent_duels_that_are_open(url, hours):
     experiment = make(url, hours, window="1d")
     browser(experiment, hours, 200, MU)
-    view = fresh(experiment)
+    view = build_experiment(experiment)
     values = view.pending_ages.lines[0].values
     assert view.pending_ages.x_kind == "age" and sum(values) == view.pending
     silent = [view.now - r["asked"] / MICRO for r in numbers_of(experiment) if r["told"] is None]
@@ -270,7 +277,7 @@ def test_pending_by_age_adds_up_to_the_silent_duels_that_are_open(url, hours):
 
 
 def test_of_duels_that_are_closed_none_is_pending(busy):
-    view = fresh(busy)
+    view = build_experiment(busy)
     rows = numbers_of(busy)
     waits = sum(r["told"] is None and view.now * MICRO - r["asked"] <= 7200 * MICRO for r in rows)
     assert sum(view.pending_ages.lines[0].values) == pytest.approx(waits, abs=12)
@@ -281,7 +288,7 @@ def test_of_duels_that_are_closed_none_is_pending(busy):
 
 
 def test_a_naive_pair_over_time_is_what_a_reader_of_the_log_would_have_seen(busy):
-    fresh(busy)
+    build_experiment(busy)
     pair, rows = build_pair(busy, 0, 2), numbers_of(busy)
     chart = pair.over_time
     for place, end in enumerate(chart.x):
@@ -300,7 +307,7 @@ def test_a_naive_pair_over_time_is_what_a_reader_of_the_log_would_have_seen(busy
 
 
 def test_a_corrected_pair_over_time_weighs_what_was_settled_and_ends_with_the_estimate(busy):
-    view, rows = fresh(busy), numbers_of(busy)
+    view, rows = build_experiment(busy), numbers_of(busy)
     leader, rival = view.arms[0].number, view.arms[1].number  # they meet most
     pair = build_pair(busy, leader, rival)
     chart = pair.over_time
@@ -318,7 +325,7 @@ def test_a_corrected_pair_over_time_weighs_what_was_settled_and_ends_with_the_es
 
 
 def test_a_pair_has_its_counts_in_either_order_and_says_how_the_two_compare(busy):
-    fresh(busy)
+    build_experiment(busy)
     pair, other = build_pair(busy, 0, 2), build_pair(busy, 2, 0)
     rows = numbers_of(busy)
     assert pair.plays == tuple(sum((r["first"], r["second"]) == key for r in rows)
@@ -339,7 +346,7 @@ def test_naive_is_far_off_where_answers_are_late_and_one_order_was_shown_more(ur
     """Silence speaks for the second: who was shown second more often seems to win."""
     experiment = make(url, hours, arms=["a", "b"], window="30d")
     browser(experiment, hours, 150, np.array([[0.5, 0.5], [0.5, 0.5]]), mean=1e6)
-    fresh(experiment)
+    build_experiment(experiment)
     pair = build_pair(experiment, 0, 1)
     n = sum(pair.plays)
     assert pair.naive == pytest.approx(
@@ -368,68 +375,83 @@ def test_without_duels_nothing_is_known(url, hours):
 def test_where_nothing_is_heard_it_waits_and_then_something_is_off(url, hours):
     experiment = make(url, hours)
     browser(experiment, hours, 40, MU, never=1.0)
-    view = fresh(experiment)
+    view = build_experiment(experiment)
     assert view.advice.kind == "wait" and view.standing.leader is None and view.chances is None
     check_charts(view)
     assert build_pair(experiment, 0, 1).corrected is None
     hours.pass_by(3 * 3600.0)
-    view = fresh(experiment)
+    view = build_experiment(experiment)
     assert view.pending == 0 and view.advice.kind == "off"
 
 
 def test_silence_counts_as_time_passes_though_nobody_asks(url, hours):
     experiment = make(url, hours)
     browser(experiment, hours, 150, MU)
-    assert fresh(experiment).pending > 0
+    assert build_experiment(experiment).pending > 0
     hours.pass_by(5 * 3600.0)
-    view = fresh(experiment)
+    view = build_experiment(experiment)
     assert view.pending == 0 and view.pending_ages is None
     assert all(cell.mean is not None for row in view.matrix for cell in row if cell)
 
 
-def test_it_is_settled_at_most_once_a_second_and_not_where_nothing_is_open(url, hours, monkeypatch):
+def test_what_is_due_is_shown_and_is_not_written(url, hours, monkeypatch):
     experiment = make(url, hours)
     browser(experiment, hours, 20, MU)
-    calls, passed = [], Hours(50.0)
-    monkeypatch.setattr(incremental, "_passed", passed)
-    with monkeypatch.context() as patch:
-        patch.setattr(experiment._writer, "submit", lambda act: calls.append(act))
-        for seconds, n in ((0.0, 1), (0.5, 1), (0.4, 1), (0.2, 2), (0.9, 2)):
-            passed.pass_by(seconds)
-            hours.pass_by(2.0)
-            build_experiment(experiment)
-            assert len(calls) == n
     hours.pass_by(9 * 3600.0)
-    fresh(experiment)
-    monkeypatch.setattr(experiment._writer, "submit", lambda act: calls.append(act))
-    hours.pass_by(2.0)
-    fresh(experiment)
-    assert len(calls) == 2
+    with monkeypatch.context() as patch:
+        patch.setattr(experiment._writer, "submit", None)
+        shown = build_experiment(experiment)
+        listed = build_list(experiment.store, clock=hours)
+    assert shown.pending == listed[0].pending == 0
+    experiment.settle()
+    settled = build_experiment(experiment)
+    assert (settled.matrix, settled.arms) == (shown.matrix, shown.arms)
+    assert settled.evidence == shown.evidence
 
 
 def test_a_declared_winner_means_stop(url, hours):
     experiment = make(url, hours)
     browser(experiment, hours, 2000, CLEAR)
-    view = fresh(experiment)
+    view = build_experiment(experiment)
     assert view.standing.winner == view.arms[0].name == "red" and view.arms[0].is_winner
     assert view.advice.kind == "stop" and view.standing.winner in view.advice.words
     assert view.standing.status == "running" and view.share == 0.0
     assert view.events[0].kind == "declared" and view.arms[0].evidence == 1.0
     assert max(line_of(view.evidence, "red")) >= line_of(view.evidence, "declared")[0]
     check_charts(view)
-    assert view.standing.winner in view.weighed
+    assert view.standing.winner in view.weighed and "50 %" in view.weighed
     experiment.add_arm("late <b>")
-    view = fresh(experiment)
+    view = build_experiment(experiment)
     assert view.standing.winner is None and {"withdrawn", "joined"} <= {
         event.kind for event in view.events
     }
     assert view.advice.kind != "stop" and "late <b>" in [arm.name for arm in view.arms]
 
 
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_the_evidence_crosses_the_line_of_a_declaration_when_it_was_declared(url, hours, share):
+    """Also after more duels than there are points in the chart, and duels after the winner."""
+    experiment = make(url, hours, share=share)
+    browser(experiment, hours, 900, np.full((3, 3), 0.5))
+    while experiment.standing().winner is None:
+        browser(experiment, hours, 100, CLEAR)
+    if share:
+        ask_and_answer(experiment, hours, 600)
+    hours.pass_by(30 * 86_400.0)
+    chart, at = build_experiment(experiment).evidence, next(
+        each.at for each in build_experiment(experiment).events if each.kind == "declared"
+    )  # fmt: skip
+    level = line_of(chart, "declared")[0]
+    crossed = [x for x, value in zip(chart.x, line_of(chart, "red"), strict=True) if value >= level]
+    assert crossed[0] == pytest.approx(at, abs=1e-3) and len(chart.x) <= 131
+    with experiment.reading() as (_, head):
+        assert head["stride"] > 1
+
+
 def test_a_pair_of_the_winner_has_its_evidence_and_is_never_unclear(url, hours):
     experiment = make(url, hours, arms=["a", "b"])
     browser(experiment, hours, 2000, np.array([[0.5, 0.75], [0.25, 0.5]]), never=0.0)
-    assert fresh(experiment).standing.winner == "a"
+    assert build_experiment(experiment).standing.winner == "a"
     best = math.exp(experiment.standing().without_alarms().eprocess.best[0, 1])
     for pair in (build_pair(experiment, 0, 1), build_pair(experiment, 1, 0)):
         assert f"{best:,.0f} times" in pair.words
@@ -438,7 +460,7 @@ def test_a_pair_of_the_winner_has_its_evidence_and_is_never_unclear(url, hours):
 def test_retired_arms_come_last(busy):
     busy.retire_arm("red")
     busy.add_arm("new")
-    view = fresh(busy)
+    view = build_experiment(busy)
     assert [arm.is_present for arm in view.arms] == [True, True, True, False]
     assert view.arms[-1].name == "red" and view.arms[-1].chance is None
     assert view.arms[-1].evidence is None and view.standing.leader != "red"
@@ -453,7 +475,7 @@ def test_retired_arms_come_last(busy):
 def test_votes_are_counted_as_they_stand(url, hours):
     experiment = make(url, hours, feedback="votes")
     browser(experiment, hours, 300, MU, votes=True)
-    view = fresh(experiment)
+    view = build_experiment(experiment)
     assert view.standing.feedback == "votes" and view.heard > 200
     check_charts(view)
     rows = [r for r in numbers_of(experiment) if {r["first"], r["second"]} == {0, 1}]
@@ -488,8 +510,8 @@ def test_pausing_and_resuming_are_among_what_happened_once(busy):
     busy.pause()
     busy.pause()
     busy.resume()
-    assert [event.kind for event in fresh(busy).events][:2] == ["resumed", "paused"]
-    assert len(fresh(busy).events) == 2
+    assert [event.kind for event in build_experiment(busy).events][:2] == ["resumed", "paused"]
+    assert len(build_experiment(busy).events) == 2
 
 
 def test_answers_that_came_late_are_found_in_the_log(busy, hours):
@@ -503,25 +525,25 @@ def test_answers_that_came_late_are_found_in_the_log(busy, hours):
 
 def test_a_paused_one_says_so(busy):
     busy.pause()
-    view = fresh(busy)
+    view = build_experiment(busy)
     assert view.standing.status == "paused" and view.advice.kind == "paused"
 
 
 def test_to_save_regret_nothing_needs_stopping(url, hours):
     experiment = make(url, hours, goal="regret")
     browser(experiment, hours, 120, MU)
-    view = fresh(experiment)
+    view = build_experiment(experiment)
     assert view.goal == "regret" and view.advice.kind == "go-on"
     assert view.advice.duels == ""
     check_charts(view)
 
 
 def test_duels_that_are_forgotten_still_count(busy, hours):
-    before = fresh(busy)
+    before = build_experiment(busy)
     hours.pass_by(10 * 86_400.0)
-    fresh(busy)
-    forget(busy.store, "2d")
-    view = fresh(busy)
+    build_experiment(busy)
+    forget(busy.store, "2d", clock=hours)
+    view = build_experiment(busy)
     assert (
         view.standing.duels == before.standing.duels
         and view.heard == before.heard
@@ -552,7 +574,7 @@ def test_names_stay_as_they_are(url, hours):
     arms = ["<script>alert(1)</script>", "مرحبا", "n" * 200, "{{ 7 * 7 }}"]
     experiment = make(url, hours, arms=arms)
     browser(experiment, hours, 60, np.full((4, 4), 0.5))
-    view = fresh(experiment)
+    view = build_experiment(experiment)
     assert {arm.name for arm in view.arms} == set(arms)
     assert {line.name for line in view.allocation.lines} == set(arms)
     assert build_list(experiment.store, clock=hours)[0].leader in arms
@@ -561,7 +583,7 @@ def test_names_stay_as_they_are(url, hours):
 def test_both_kinds_of_stores_show_the_same(store, hours):
     experiment = Experiment.create(store, "x", ARMS, clock=hours, window="1h")
     browser(experiment, hours, 60, MU)
-    view = fresh(experiment)
+    view = build_experiment(experiment)
     check_charts(view)
     assert view.standing.duels == 60 and build_pair(experiment, 0, 1).over_time is not None
     assert build_list(experiment.store, clock=hours)[0].today == 60
@@ -572,27 +594,27 @@ def test_both_kinds_of_stores_show_the_same(store, hours):
 
 
 def test_the_version_changes_with_what_is_shown_and_else_the_view_is_the_same(busy, hours):
-    view = fresh(busy)
-    assert fresh(busy) is view
+    view = build_experiment(busy)
+    assert build_experiment(busy) is view
     duel = busy.ask()
-    seen = {view.version, fresh(busy).version}
+    seen = {view.version, build_experiment(busy).version}
     busy.tell(duel.id)
-    seen.add(fresh(busy).version)
+    seen.add(build_experiment(busy).version)
     busy.pause()
-    seen.add(fresh(busy).version)
+    seen.add(build_experiment(busy).version)
     diagnose(busy)
-    seen.add(fresh(busy).version)
+    seen.add(build_experiment(busy).version)
     hours.pass_by(61.0)
-    seen.add(fresh(busy).version)
+    seen.add(build_experiment(busy).version)
     assert len(seen) == 6
 
 
 def test_what_another_process_wrote_is_seen(busy, hours):
-    fresh(busy)
+    build_experiment(busy)
     other = Experiment.open(busy.store.url.render_as_string(hide_password=False), "x", clock=hours)
     other.tell(other.ask().id)
     hours.pass_by(2.0)  # evidence may be a second old
-    view = fresh(busy)
+    view = build_experiment(busy)
     assert view.standing.duels == len(numbers_of(busy))
     twin = busy.standing().without_alarms()
     for row in view.matrix:
@@ -604,7 +626,7 @@ def test_what_another_process_wrote_is_seen(busy, hours):
 
 
 def test_it_says_how_long_to_go_on(busy):
-    view = fresh(busy)
+    view = build_experiment(busy)
     left = busy.standing().without_alarms().duels_left
     assert view.advice.kind == "go-on" and view.advice.duels == str(left)
     assert view.advice.duels in view.advice.words and "at this traffic" in view.advice.words
@@ -612,9 +634,9 @@ def test_it_says_how_long_to_go_on(busy):
 
 def test_where_no_duels_come_it_says_no_time(busy, hours):
     hours.pass_by(400.0)
-    assert "at this traffic" in fresh(busy).advice.words
+    assert "at this traffic" in build_experiment(busy).advice.words
     hours.pass_by(500.0)
-    advice = fresh(busy).advice
+    advice = build_experiment(busy).advice
     assert advice.kind == "go-on" and "traffic" not in advice.words
 
 
@@ -644,18 +666,18 @@ def test_the_time_left_is_about_a_range_or_an_upper_end(left, gap, words):
 def test_alarms_that_were_noted_or_found_are_what_is_off(busy):
     with busy.store.writing() as connection:
         note(connection, busy._writer.id, "alarm", "share by arm", "share by arm: so.", 1)
-    assert fresh(busy).advice.kind == "go-on"  # a remark
+    assert build_experiment(busy).advice.kind == "go-on"  # a remark
     with busy.store.writing() as connection:
         note(
             connection, busy._writer.id, "alarm", "order balance", "order balance: it is uneven", 2
         )
-    view = fresh(busy)
+    view = build_experiment(busy)
     assert view.advice.kind == "off" and "uneven" in view.advice.words
     assert "doubtful: order balance" in view.standing.headline
     assert build_list(busy.store, clock=busy._writer.clock)[0].alarms == ("order balance",)
     checked = diagnose(busy)  # finds nothing, and is later
     assert not any(test.is_alarm for test in checked.tests)
-    view = fresh(busy)
+    view = build_experiment(busy)
     assert view.advice.kind == "go-on" and "doubtful" not in view.standing.headline
 
 
@@ -663,32 +685,32 @@ def test_traffic_that_fell_silent_is_off_until_a_duel_comes(busy, hours):
     last = numbers_of(busy)[-1]["asked"]
     with busy.store.writing() as connection:
         note(connection, busy._writer.id, "silent", str(last), "no duel has been asked for 2h", 1)
-    view = fresh(busy)
+    view = build_experiment(busy)
     assert view.advice.kind == "off"
     hours.pass_by(1.0)
     busy.ask()
-    assert fresh(busy).advice.kind == "go-on"
+    assert build_experiment(busy).advice.kind == "go-on"
 
 
 def test_a_circle_is_off(url, hours):
     experiment = make(url, hours)
     circle = np.array([[0.5, 0.95, 0.05], [0.05, 0.5, 0.95], [0.95, 0.05, 0.5]])
     browser(experiment, hours, 600, circle, never=0.0)
-    view = fresh(experiment)
+    view = build_experiment(experiment)
     assert view.standing.winner is None and view.advice.kind == "off"
 
 
 def test_answers_after_the_window_are_off_and_time_is_by_the_clock(url, hours):
     experiment = make(url, hours, window="1m")
     browser(experiment, hours, 100, MU, mean=300.0)
-    view = fresh(experiment)
+    view = build_experiment(experiment)
     assert view.standing.late > 10 and view.advice.kind == "off"
 
 
 def test_beside_late_votes_all_that_were_heard_are_said(url, hours):
     experiment = make(url, hours, window="3m", feedback="votes")
     browser(experiment, hours, 100, MU, mean=300.0, votes=True)
-    view = fresh(experiment)
+    view = build_experiment(experiment)
     assert view.standing.late > 10 and view.advice.kind == "off"
     assert str(view.heard) in view.advice.words
 
@@ -697,7 +719,7 @@ def test_units_that_come_again_are_off(url, hours):
     experiment = make(url, hours, window="10m")
     browser(experiment, hours, 200, MU, units=lambda k: f"unit {k % 5}", every=300.0,
           mean=60.0)  # fmt: skip
-    view = fresh(experiment)
+    view = build_experiment(experiment)
     assert view.advice.kind == "off"
     assert view.standing.warnings and view.standing.warnings[0] in view.advice.words
 

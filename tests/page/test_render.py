@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from duelay.page import render, view_models
+from duelay.page import formats, render, view_models
 from page import sample
 from page.html_page import Page
 
@@ -253,3 +253,38 @@ def test_the_table_of_arms_counts_wins_as_first_and_of_votes_all_answers():
 def test_texts_of_the_page_need_no_connection_to_elsewhere():
     for text in (render.experiment_page(*sample.busy(), EDITOR), render.STATIC["page.css"].text):
         assert not re.search(r"(?:src|href)=\"(?:https?:)?//|url\(|@import", text)
+
+
+def test_beside_a_verdict_stands_why_intervals_do_not_contradict_it_and_they_are_on_request():
+    for viewer in (READER, STATIC):
+        view, checked = sample.declared()
+        text = render.experiment_page(view, checked, viewer)
+        assert text.count(view.weighed) == 1
+        assert text.index('id="headline"') < text.index(view.weighed) < text.index('id="arms"')
+        arm = next(each for each in view.arms if each.mean is not None)
+        shown = str(formats.span(arm.lower, arm.upper))
+        details = text[text.index('<details id="intervals"') :].partition("</details>")
+        assert shown in details[0]
+        before, _, after = text.partition('<details id="intervals"')
+        matrix = after[after.index('id="matrix"') : after.index('<p class="key"')]
+        assert 'class="whisker' not in before and "interval" not in matrix
+        text = render.experiment_page(*sample.busy(), viewer)
+        assert 'id="intervals"' not in text and 'id="verdict-words"' not in text
+
+
+def test_what_is_pending_bounds_what_is_still_to_come():
+    view, checked = sample.busy()
+    checked = replace(checked, still=(90.0, 106.0, 130.0))
+    for pending, shown in ((0, None), (50, "50"), (412, "106")):
+        text = render.experiment_page(replace(view, pending=pending), checked, READER)
+        found = re.search(r'id="fact-still"><dt>Still to come</dt><dd>(\S+)', text)
+        assert (found and found[1]) == shown
+
+
+def test_a_warning_is_printed_once():
+    view, checked = sample.busy()
+    report = replace(view.standing, warnings=("the law is odd", "and so is time"))
+    off = view_models.Advice("off", "Something is off: the law is odd.")
+    view = replace(view, standing=report, advice=off)
+    text = render.experiment_page(view, checked, READER)
+    assert text.count("the law is odd") == 1 and text.count("and so is time") == 1

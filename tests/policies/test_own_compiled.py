@@ -296,7 +296,7 @@ def misspell(rule, ledger, t, rng):
 
 @duelay.rules.kernel
 def root(t):
-    return math.sqroot(t)  # (there)
+    return math.sqroot(t)
 
 
 class Rootless(NamedTuple):
@@ -305,7 +305,7 @@ class Rootless(NamedTuple):
 
 @select.register(Rootless)
 def find_root(rule, ledger, t, rng):
-    return int(root(t)), 1
+    return int(root(t)), 1  # (found)
 
 
 class Halves(NamedTuple):
@@ -419,15 +419,15 @@ def call_plain(rule, ledger, t, rng):
 @select.register(Differs)
 def differ(rule, ledger, t, rng):
     if t < 3:
-        return 0  # (single branch)
-    return 0, 1
+        return 0
+    return 0, 1  # (two arms)
 
 
 @duelay.rules.kernel
 def unlike(t):
     if t < 3:
-        return 0  # (unlike)
-    return 0, 1
+        return 0
+    return 0, 1  # (pair)
 
 
 @select.register(DiffersWithin)
@@ -444,46 +444,30 @@ def holding(kind, make=np.zeros):
 @pytest.mark.parametrize(
     ("make", "mark", "why"),
     [
-        (holding(Holds), "held", r"Holds has no field candidat \(did you mean candidates\?\)$"),
-        (
-            holding(HoldsWithin),
-            "held within",
-            r"HoldsWithin has no field candidats \(did you mean candidates\?\)$",
-        ),
-        (
-            holding(AsksLedger),
-            "ledger",
-            r"Ledger has no field playes \(did you mean plays\?\)$",
-        ),
-        (holding(AsksArray), "array", "array has no argmaxx, or none that can be compiled; set"),
+        (holding(Holds), "held", "'candidat'"),
+        (holding(HoldsWithin), "held within", "'candidats'"),
+        (holding(AsksLedger), "ledger", "'playes' of type Ledger"),
+        (holding(AsksArray), "array", "'argmaxx' of type array"),
         (
             holding(ReadsAny, lambda n_arms: list(range(n_arms))),
             "read",
-            "its field candidates is a list, and must be a number, an array of numbers or a Named",
+            "the rule must be a NamedTuple of numbers and arrays",
         ),
-        (holding(CallsPlain), "called", "plain .*duelay.rules.kernel"),
-        (
-            holding(Differs),
-            "single branch",
-            "select .*return first, second$",
-        ),
-        (
-            holding(DiffersWithin),
-            "unlike",
-            ".*same kind",
-        ),
-        (Misspelt, "here", ".*leest_asked"),
-        (Rootless, "there", "math has no sqroot"),
-        (Draws, "drawn", r"of a Generator's methods .*: int\(rng.random\(\) \* n\) draws one of n"),
-        (Halves, "halved", "select .*two arms"),
-        (Triples, "tripled", "select .*two arms"),
+        (holding(CallsPlain), "called", "'plain'.*duelay.rules.kernel"),
+        (holding(Differs), "two arms", "return type"),
+        (holding(DiffersWithin), "pair", "return type"),
+        (Misspelt, "here", "'leest_asked'"),
+        (Rootless, "found", "'math' has no attribute 'sqroot'"),
+        (Draws, "drawn", "'choice'"),
+        (Halves, "halved", "select.* two arms"),
+        (Triples, "tripled", "select.* two arms"),
     ],
 )
 def test_the_line_that_cannot_be_compiled_is_named(make, mark, why):
-    name, place = type(make(3)).__name__, line_of(mark)
-    if mark == "unlike":
-        place = f"{place} or {place + 1}"
-    message = rf"{name} .*\(\S+\.py, line {place}\): {why}"
+    name, place = type(make(3)).__name__, str(line_of(mark))
+    if why == "return type":
+        place = f"({line_of(mark) - 1}|{place})"  # Numba may name either
+    message = rf"{name} .*\(\S+\.py, line {place}\): .*{why}"
     with pytest.raises(TypeError, match=message):
         Of(make).start(3, seed=0).ask()
     problem = duelay.datasets.load("mslr")
@@ -522,9 +506,9 @@ class Few(NamedTuple):
     n_arms: int
 
 
-@select.register(Few)  # (few)
+@select.register(Few)
 def take_three(rule, ledger, t):
-    return 0, 1
+    return 0, 1  # (few)
 
 
 class Farther(NamedTuple):
@@ -574,23 +558,28 @@ def test_an_arm_that_is_not_there_is_refused_with_the_rule_and_its_lines(do):
 
 @pytest.mark.compiled
 @pytest.mark.skipif(duelay._core.jit.private_numba.IS_PLAIN, reason="Numba's own words stand")
-@pytest.mark.parametrize(("make", "mark"), [(Single, "single"), (Absent, "absent")])
+@pytest.mark.parametrize(
+    ("make", "mark"),
+    [
+        (Single, "single"),
+        (Absent, "absent"),
+        (Few, "few"),
+        (lambda n_arms: Arrays(np.zeros(2, dtype=np.int64)), "filled"),
+    ],
+)
 @pytest.mark.parametrize("do", [ask_thrice, simulate_three])
-def test_a_rule_that_does_not_return_two_arms_is_told_so_and_not_of_floats(do, make, mark):
-    message = rf"{make.__name__} .*\(\S+, line {line_of(mark)}\): select .*return first, second$"
-    with pytest.raises(TypeError, match=message):
+def test_a_rule_that_does_not_choose_two_arms_is_named_with_its_line(do, make, mark):
+    name, place = type(make(3)).__name__, line_of(mark)
+    with pytest.raises(TypeError, match=rf"{name} .*\(\S+, line {place}\): .*select\(rule, ledger"):
         do(Of(make))
-    with pytest.raises(TypeError, match=rf"line {line_of('filled')}\): .*: return first, second$"):
-        do(Of(lambda n_arms: Arrays(np.zeros(2, dtype=np.int64))))
 
 
 @pytest.mark.compiled
 @pytest.mark.skipif(duelay._core.jit.private_numba.IS_PLAIN, reason="Numba's own words stand")
 @pytest.mark.parametrize("value", [{0: 1}, {0}, object()])
 @pytest.mark.parametrize("do", [ask_thrice, simulate_three])
-def test_a_field_that_no_compiler_takes_is_named(do, value):
-    message = rf"ReadsAny .*field candidates is a {type(value).__name__}"
-    with pytest.raises(TypeError, match=message):
+def test_a_field_that_no_compiler_takes_is_refused(do, value):
+    with pytest.raises(TypeError, match="ReadsAny .* NamedTuple of numbers and arrays"):
         do(Of(lambda n_arms: ReadsAny(value)))
 
 
@@ -608,15 +597,6 @@ def return_at_first(rule, ledger, t, rng):
 def test_a_branch_that_returns_nothing_is_refused_when_it_is_taken(do):
     with pytest.raises(ValueError, match="Returns .*0 to 2$"):
         do(Of(lambda n_arms: Returns(2)))
-
-
-@pytest.mark.compiled
-@pytest.mark.skipif(duelay._core.jit.private_numba.IS_PLAIN, reason="Numba's own words stand")
-@pytest.mark.parametrize("do", [ask_thrice, simulate_three])
-def test_a_rule_that_lacks_an_argument_is_told_so(do):
-    message = rf"Few .*\(\S+, line {line_of('few')}\): select .*\(rule, ledger, t, rng\)$"
-    with pytest.raises(TypeError, match=message):
-        do(Of(Few))
 
 
 @pytest.mark.interpreted
@@ -659,8 +639,7 @@ def test_what_is_wrong_is_found_in_coloured_words_too():
         "\x1b[1mUnknown attribute \x1b[1m'arms' of type\x1b[0m Halves(int64 x 1)\x1b[0m\n"
         '\x1b[1mFile "mine.py", line 7:\x1b[0m'
     )
-    message = r"Halves .*\(mine.py, line 7\): .*arms \(did .* n_"
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises(TypeError, match=r"Halves .*\(mine.py, line 7\): Unknown attribute 'arms'"):
         refuse(Halves(3), Exception(words))
 
 

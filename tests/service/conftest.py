@@ -34,7 +34,9 @@ def serving():
 
         def start(store, **said):
             client = TestClient(
-                make_app(store, **said), "http://localhost", raise_server_exceptions=False
+                make_app(store, **{"webhooks_to": "loopback"} | said),
+                "http://localhost",
+                raise_server_exceptions=False,
             )
             return stack.enter_context(client)
 

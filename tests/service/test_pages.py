@@ -148,7 +148,7 @@ def test_an_experiment_that_is_not_there_is_404_with_those_that_are(browser):
     assert browser.post("/e/button/do", what="pause").status_code == 404
 
 
-def test_an_experiment_that_another_server_deleted_is_404(browser, made):
+def test_an_experiment_that_another_server_deleted_is_404(browser, made, hours):
     assert browser.get("/e/buttons").status_code == 200
     experiment = Experiment.open(made, "buttons")
     experiment.delete()
@@ -156,7 +156,7 @@ def test_an_experiment_that_another_server_deleted_is_404(browser, made):
     room_of(browser).view_cache.forget("buttons")
     for _ in range(2):
         assert browser.get("/e/buttons").status_code == 404
-    with Experiment.create(made, "buttons", ["x", "y"]):
+    with Experiment.create(made, "buttons", ["x", "y"], clock=hours):
         assert browser.get("/e/buttons").status_code == 200
 
 
@@ -387,7 +387,7 @@ def test_views_that_are_kept_are_few(monkeypatch):
     asyncio.run(look())
 
 
-def test_polling_does_not_stall_asks(made, monkeypatch):
+def test_polling_does_not_stall_asks(made, monkeypatch, hours):
     """However slow a view is, and however many look, duels are asked all the same."""
     real, begun, goes_on = build.build_experiment, [], threading.Event()
 
@@ -399,10 +399,10 @@ def test_polling_does_not_stall_asks(made, monkeypatch):
     monkeypatch.setattr("duelay.service.app.warm_up", lambda: None)
     monkeypatch.setattr(build, "build_experiment", slow)
     for n in range(12):
-        Experiment.create(made, f"other-{n}", ARMS).close()
+        Experiment.create(made, f"other-{n}", ARMS, clock=hours).close()
 
     async def run():
-        app = make_app(made)
+        app = make_app(made, clock=hours)
         async with (
             app.router.lifespan_context(app),
             httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=HERE) as client,
@@ -476,6 +476,30 @@ def test_what_is_wrong_with_a_new_one_is_said_and_what_was_typed_is_kept(
     assert Experiment.names(made) == ("buttons",)
 
 
+def test_all_that_is_wrong_with_a_new_one_is_said_at_once(browser):
+    given = {"name": "a/b", "arms": "same\nsame", "window": "soon", "goal": "fun"}
+    text = browser.post("/new", **given).text
+    said = text[text.index('id="problem"') :].partition("</p>")[0]
+    assert said.count("<br>") == 3
+    for name in given:
+        assert name in said
+
+
+def test_where_people_look_they_get_a_page_whatever_is_wrong(browser):
+    assert sent_to(browser.get("/new")).startswith("/")
+    token = browser.token()
+    for answered, status in (
+        (browser.post("/new", token=token, name="x" * 1_100_000), 413),
+        (browser.post("/new", token="", name="x"), 403),
+        (browser.client.post("/new", json={}, headers={"Accept": "text/html"}), 422),
+        (browser.client.put("/new", headers={"Accept": "text/html"}), 405),
+        (browser.client.post("/", headers={"Accept": "text/html"}), 405),
+    ):
+        assert answered.status_code == status
+        assert answered.headers["content-type"].startswith("text/html"), status
+    assert list(browser.client.put("/new").json()) == ["error"]  # a program
+
+
 def test_an_experiment_is_paused_resumed_and_its_arms_come_and_go(browser, made):
     def do(**fields):
         assert sent_to(browser.post("/e/buttons/do", **fields)) == "/e/buttons"
@@ -534,14 +558,14 @@ def test_two_arms_stay(browser):
 
 
 @pytest.fixture
-def keyed(made, serve):
+def keyed(made, serve, hours):
     """Signs in with a key that is made for it."""
-    Experiment.create(made, "veiled", ARMS).close()
+    Experiment.create(made, "veiled", ARMS, clock=hours).close()
     started = []
 
     def sign_in(*scopes, experiments=None):
         key = create_key(made, "mine", scopes, experiments)
-        started[:] = started or [serve(made)]
+        started[:] = started or [serve(made, clock=hours)]
         browser = Browser(started[0])
         room_of(browser).keys.forget()
         assert sent_to(browser.sign_in(key)) == "/"

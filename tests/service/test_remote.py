@@ -110,7 +110,7 @@ def test_one_script_says_the_same_of_all_three(face, url):
         (ValueError, "winner must be 'first'", lambda: experiment.tell(duels[4])),
         (ValueError, "winner must be 'first'", lambda: experiment.tell_all([(duels[4], "nobody")])),
         (ValueError, "at must not lie in", lambda: experiment.tell(duels[4], "tie", 1e12)),
-        (ValueError, "duel must be what ask", lambda: experiment.tell(3, "tie")),
+        (ValueError, "duel must be one that was asked", lambda: experiment.tell(3, "tie")),
         (ValueError, "unit must be a text", lambda: experiment.ask(unit="  ")),
         (ValueError, "unit must have at most 200", lambda: experiment.ask(unit="u" * 201)),
         (ValueError, "key must be a text", lambda: experiment.ask(key=1.5)),

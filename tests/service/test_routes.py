@@ -53,6 +53,7 @@ def test_an_experiment_is_made_listed_read_and_deleted(client):
     gone = client.delete("/experiments/two models")
     assert (gone.status_code, gone.content) == (204, b"")
     assert is_refused(client.get("/experiments/two models"), 404, "there is no such experiment")
+    assert is_refused(client.get("/experiments/butons"), 404, "mean buttons.*there are: buttons")
     assert is_refused(client.delete("/experiments/two models"), 404, "there is no such")
     assert Experiment.names(store_of(client)) == ("buttons",)
 
@@ -190,7 +191,8 @@ def test_it_is_paused_and_resumed_and_answers_are_heard_meanwhile(client):
         "paused"
     )
     assert is_refused(ask(client), 409, "'buttons' is paused")
-    assert is_refused(ask(client, count=3), 409, "'buttons' is paused")
+    assert is_refused(ask(client, count=3), 409, "'buttons' is paused.*PATCH")
+    assert "resume()" not in ask(client).text
     assert client.put(f"/duels/{duel['id']}/conversion").json()["status"] == "counted"
     assert client.patch("/experiments/buttons", json={"status": "running"}).status_code == 200
     assert ask(client).status_code == 200
@@ -527,7 +529,34 @@ def test_a_fault_is_500_says_where_to_look_and_shows_nothing(client, monkeypatch
     assert "/secret/place" in caplog.text
 
 
-def test_a_store_that_is_away_is_503_and_is_not_named(serve, tmp_path):
+@pytest.mark.parametrize("kind", [ValueError, LookupError, TypeError, ArithmeticError])
+def test_an_error_that_is_not_of_the_library_is_a_fault_wherever_it_happens(
+    client, monkeypatch, caplog, kind
+):
+    def fail(*_, **__):
+        raise kind("/secret/place")
+
+    duel = ask(client).json()
+    for where, method, path, body in (
+        ("duelay.live.writes.tell._outcome", "PUT", f"/duels/{duel['id']}/conversion", {}),
+        ("duelay.live.writes.tell._outcome", "POST", "/experiments/buttons/answers",
+         {"answers": [{"id": duel["id"]}]}),
+        ("duelay.live.changes.check_arms", "PATCH", "/experiments/buttons", {"add_arms": ["c"]}),
+        ("duelay.live.writes.writer.assign_duels", "POST", "/experiments/buttons/duels", {}),
+        ("duelay.live.experiment.find_policy", "POST", "/experiments",
+         {"name": "c", "arms": ["a", "b"]}),
+    ):  # fmt: skip
+        caplog.clear()
+        with monkeypatch.context() as patch, caplog.at_level(logging.ERROR, "duelay.service"):
+            patch.setattr(where, fail)
+            answered = client.request(method, path, json=body, headers={"X-Request-ID": "mine"})
+        assert is_refused(answered, 500, "under mine"), path
+        (record,) = caplog.records
+        assert record.exc_info and record.fields["request"] == "mine" and "/secret" in caplog.text
+    assert client.put(f"/duels/{duel['id']}/conversion").json()["status"] == "counted"
+
+
+def test_a_store_that_is_away_is_503_and_is_not_named(serve, tmp_path, caplog):
     from sqlalchemy import event
     from sqlalchemy.exc import OperationalError
 
@@ -544,8 +573,11 @@ def test_a_store_that_is_away_is_503_and_is_not_named(serve, tmp_path):
              ("POST", "/experiments/buttons/duels"), ("PUT", f"/duels/{duel['id']}/conversion"),
              ("DELETE", "/experiments/buttons"), ("GET", "/experiments/buttons/log")]  # fmt: skip
     for method, path in calls:
-        response = client.request(method, path)
+        caplog.clear()
+        response = client.request(method, path, headers={"X-Request-ID": "mine"})
         assert is_refused(response, 503, "^the store does not answer")
+        (record,) = caplog.records  # the operator is told why
+        assert record.fields["request"] == "mine" and "gone" in record.getMessage(), path
         assert response.headers["retry-after"] == "1" and str(tmp_path) not in response.text
     assert client.get("/metrics").status_code == 200
     is_gone = False
@@ -567,9 +599,9 @@ def test_no_error_names_the_store(client, tmp_path):
 
 
 def test_an_experiment_that_another_server_deleted_and_made_again_is_found_again(
-    serve, client, tmp_path
+    serve, client, tmp_path, hours
 ):
-    other = serve(f"sqlite:///{tmp_path}/duels.db")
+    other = serve(f"sqlite:///{tmp_path}/duels.db", clock=hours)
     old = ask(other).json()
     client.delete("/experiments/buttons")
     client.post("/experiments", json={"name": "secret", "arms": ["x", "y"]})
@@ -579,6 +611,31 @@ def test_an_experiment_that_another_server_deleted_and_made_again_is_found_again
     assert set(ask(other).json().values()) & {"a", "b", "c"}
     assert is_refused(other.put(f"/duels/{old['id']}/conversion"), 404, "no duel")
     assert verify(store_of(client)) == ()
+
+
+def test_valid_answers_count_after_another_server_deleted_and_made_an_experiment_again(
+    serve, client, tmp_path, hours
+):
+    """A client takes 404 for final: the answer would be lost."""
+    other = serve(f"sqlite:///{tmp_path}/duels.db", clock=hours)
+    old = ask(other).json()
+    client.delete("/experiments/buttons")
+    hours.pass_by(1.0)
+    client.post("/experiments", json={"name": "buttons", "arms": ["a", "b", "c"]})
+    first, second = ask(client).json(), ask(client).json()
+    told = other.put(f"/duels/{first['id']}/conversion")
+    assert (told.status_code, told.json()["status"]) == (200, "counted")
+    client.delete("/experiments/buttons")
+    hours.pass_by(1.0)
+    client.post("/experiments", json={"name": "buttons", "arms": ["a", "b", "c"]})
+    third = ask(client).json()
+    answers = {"answers": [{"id": each["id"]} for each in (third, second)]}
+    found = other.post("/experiments/buttons/answers", json=answers).json()["answers"]
+    assert [each.get("status") for each in found] == ["counted", None]
+    assert is_refused(other.put(f"/duels/{old['id']}/conversion"), 404, "no duel")
+    client.delete("/experiments/buttons")
+    assert is_refused(other.put(f"/duels/{third['id']}/conversion"), 404, "")
+    assert is_refused(ask(other), 404, "no such experiment")
 
 
 # Health, numbers, logs.
@@ -695,6 +752,30 @@ def test_a_change_that_cannot_be_changes_nothing(client):
         assert is_refused(client.patch("/experiments/buttons", json=change), 422, words)
     after = client.get("/experiments/buttons").json()
     assert (after["arms"], after["status"]) == (before["arms"], "running")
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"add_arms": ["blue", "tie"]}, "tie"),
+    ({"add_arms": ["blue", "x\0"]}, "NUL"),
+    ({"add_arms": ["blue", " "]}, "name"),
+    ({"add_arms": ["blue"], "retire_arms": ["red", "green"]}, "two arms must stay"),
+    ({"add_arms": ["blue"], "retire_arms": ["pink"]}, "pink"),
+    ({"add_arms": [f"arm {n}" for n in range(999)]}, "1,000"),
+])  # fmt: skip
+def test_a_refused_change_leaves_status_arms_and_winner_as_they_were(client, hours, change, words):
+    client.post(
+        "/experiments", json={"name": "poll", "arms": ["red", "green"], "feedback": "votes"}
+    )
+    while not (duel := ask(client, "poll").json())["settled"]:
+        hours.pass_by(5)
+        client.put(f"/duels/{duel['id']}/vote", json={"winner": "red"})
+    before = client.get("/experiments/poll").json()
+    sent = client.patch("/experiments/poll", json={"status": "paused", **change})
+    assert is_refused(sent, 422, words)
+    after = client.get("/experiments/poll").json()
+    for name in ("winner", "status", "arms", "present", "duels"):
+        assert after[name] == before[name], name
+    assert after["winner"] == "red" and after["status"] == "running"
 
 
 def test_the_metrics_count_duels_and_what_is_pending_as_the_standing_does(client, hours):

@@ -197,6 +197,14 @@ def test_with_a_key_it_listens_for_others_and_needs_it(url, tmp_path):
     assert "there is no key" not in server.log and key not in server.log
 
 
+def test_a_port_that_is_taken_is_a_sentence(url):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run("serve", "--store", url, "--port", str(port))
+    assert done.returncode == 1 and f"port {port}" in done.stderr and "--port" in done.stderr
+    assert not any(line.startswith("{") for line in done.stderr.splitlines())
+
+
 def test_a_short_secret_is_a_sentence(url):
     done = run("serve", "--store", url, "--port", str(free_port()), DUELAY_SECRET="short")
     assert done.returncode == 2 and "DUELAY_SECRET must have at least 16" in done.stderr

@@ -53,7 +53,7 @@ def watch(world):
     made = []
 
     def make(store, **said):
-        made.append(WebhookSender(store, now=world, passed=world, **said))
+        made.append(WebhookSender(store, now=world, passed=world, webhooks_to="loopback", **said))
         return made[-1]
 
     yield make
@@ -63,9 +63,12 @@ def watch(world):
 
 def one_round(watcher):
     if watcher.takes_lease():
+        watcher.settle()
         watcher.deliver()
+        watcher.wait()
         watcher.notice()
         watcher.deliver()
+        watcher.wait()
 
 
 def hook(experiment, receiver, path=""):
@@ -360,3 +363,18 @@ def test_two_servers_tell_each_event_once(url, serve, receiver, monkeypatch):
     headers, body = receiver.received[0]
     assert is_signed(made["secret"], headers["Duelay-Signature"], body, time.time(), 86_400)
     assert clients[1].get("/experiments/v/webhooks").json()["webhooks"][0]["trouble"] is None
+
+
+@pytest.mark.parametrize("ahead", [86_400.0, 60.0])
+def test_events_are_sent_at_once_when_a_clock_that_was_ahead_is_set_right(
+    local, receiver, watch, world, ahead
+):
+    experiment = Experiment.create(local, "buttons", ARMS)
+    hook(experiment, receiver)
+    experiment.pause()
+    receiver.answers = [500]
+    world.now += ahead
+    one_round(watch(local))
+    world.now -= ahead
+    one_round(watch(local))
+    assert [each["event"] for each in receiver.bodies] == ["paused", "paused"]

@@ -390,10 +390,6 @@ OF_A_HORIZON = {
         problem, horizon=horizon, mean_delay=math.inf
     ),
     "asymptotic_lower_bound": theory.asymptotic_lower_bound,
-    "finite_lower_bound": theory.finite_lower_bound,
-    "bayes_optimal_regret": lambda problem, horizon: theory.bayes_optimal_regret(
-        [problem], horizon
-    ),
     "minimax_lower_bound": lambda problem, horizon: theory.minimax_lower_bound(6, horizon),
     "mrr_schedule": lambda problem, horizon: theory.mrr_schedule(horizon, 9.0),
 }

@@ -21,11 +21,6 @@ def share_by_pair(history: History, *, level: float = 0.05) -> Finding:
     level : float
         The p-value below which the finding is an alarm.
 
-    Returns
-    -------
-    Finding
-        Its p-value is nan if the history has too little data for the test.
-
     Notes
     -----
     With i first a share mu_ij tau(A) is heard by age A, with j first (1 - mu_ij) tau(A). Their sum

@@ -40,11 +40,6 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
     level : float
         The p-value below which the finding is an alarm.
 
-    Returns
-    -------
-    Finding
-        Its p-value is nan if the history has too little data for the test.
-
     Notes
     -----
     Within each pair, the ranks of the delays are compared between the wins of one arm and of the
@@ -89,11 +84,6 @@ def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
         The duels and their answers.
     level : float
         The p-value below which the finding is an alarm.
-
-    Returns
-    -------
-    Finding
-        Its p-value is nan if the history has too little data for the test.
 
     Notes
     -----
@@ -148,11 +138,6 @@ def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
     level : float
         The p-value below which the finding is an alarm.
 
-    Returns
-    -------
-    Finding
-        Its p-value is nan if the history has too little data for the test.
-
     Notes
     -----
     There are two causes. If the wins of one arm are reported less often, its evidence is too small,
@@ -202,11 +187,6 @@ def law_drift(history: History, *, level: float = 0.05) -> Finding:
         The duels and their answers.
     level : float
         The p-value below which the finding is an alarm.
-
-    Returns
-    -------
-    Finding
-        Its p-value is nan if the history has too little data for the test.
 
     Notes
     -----

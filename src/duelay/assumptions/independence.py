@@ -24,11 +24,6 @@ def independence(history: History, *, level: float = 0.05) -> Finding:
     level : float
         The p-value below which the finding is an alarm.
 
-    Returns
-    -------
-    Finding
-        Its p-value is nan if the history has too little data for the test.
-
     Notes
     -----
     This happens if a visitor of fixed taste answers the same pair repeatedly, so that five answers

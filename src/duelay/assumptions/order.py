@@ -25,11 +25,6 @@ def order_balance(history: History, *, level: float = 0.05) -> Finding:
     level : float
         The p-value below which the finding is an alarm.
 
-    Returns
-    -------
-    Finding
-        Its p-value is nan if the history has too little data for the test.
-
     Notes
     -----
     An arm's lead is how often it was first, less how often second; self-duels are left out. All
@@ -112,11 +107,6 @@ def position_effect(history: History, *, level: float = 0.05) -> Finding:
         The duels and their answers.
     level : float
         The p-value below which the finding is an alarm.
-
-    Returns
-    -------
-    Finding
-        Its p-value is nan if the history has too little data for the test.
 
     Notes
     -----

@@ -24,11 +24,6 @@ def preference_drift(history: History, *, level: float = 0.05) -> Finding:
     level : float
         The p-value below which the finding is an alarm.
 
-    Returns
-    -------
-    Finding
-        Its p-value is nan if the history has too little data for the test.
-
     Notes
     -----
     An arm's gain is its late wins less its early ones, within each ordered pair, added up over

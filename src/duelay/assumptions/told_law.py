@@ -32,11 +32,6 @@ def told_law(history: History, delay: Delay | str, *, level: float = 0.05) -> Fi
     level : float
         The p-value below which the finding is an alarm.
 
-    Returns
-    -------
-    Finding
-        Its p-value is nan if the history has too little data for the test.
-
     Notes
     -----
     The ages are cut into four parts by the law. Where the order is a coin's or alternates, and for

@@ -9,36 +9,8 @@ from typing import Any
 import click
 
 from duelay import __version__
+from duelay.cli import experiments, listings, logs, recommend, service, simulate, stores, warm_up
 from duelay.cli.common import EPILOG, complain, complain_of_usage
-from duelay.cli.experiments import reproduce_command, run_command
-from duelay.cli.listings import (
-    datasets_command,
-    delays_command,
-    policies_command,
-    traffic_command,
-)
-from duelay.cli.logs import check_command, estimate_command
-from duelay.cli.recommend import recommend_command
-from duelay.cli.service import (
-    ask_command,
-    demo_live_command,
-    key_command,
-    serve_command,
-    tell_command,
-)
-from duelay.cli.simulate import simulate_command
-from duelay.cli.stores import (
-    backup_command,
-    export_command,
-    hold_command,
-    migrate_command,
-    release_command,
-    report_command,
-    standing_command,
-    upkeep_command,
-    verify_command,
-)
-from duelay.cli.warm_up import warm_up_command
 from duelay.errors import MissingExtraError
 
 
@@ -73,31 +45,7 @@ def main() -> None:
     """Find the best of K arms from duels whose answers come late, or never."""
 
 
-for command in (
-    simulate_command,
-    run_command,
-    reproduce_command,
-    check_command,
-    estimate_command,
-    serve_command,
-    demo_live_command,
-    key_command,
-    ask_command,
-    tell_command,
-    recommend_command,
-    datasets_command,
-    policies_command,
-    delays_command,
-    traffic_command,
-    standing_command,
-    report_command,
-    export_command,
-    verify_command,
-    migrate_command,
-    backup_command,
-    upkeep_command,
-    hold_command,
-    release_command,
-    warm_up_command,
-):
-    main.add_command(command)
+for module in (simulate, experiments, logs, service, recommend, listings, stores, warm_up):
+    for name, command in vars(module).items():
+        if name.endswith("_command"):
+            main.add_command(command)

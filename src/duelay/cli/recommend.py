@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from duelay import delays
 from duelay._core import checks
-from duelay._core.duration import Duration
 from duelay._core.feedback import FEEDBACKS
 from duelay.cli.common import EPILOG, Command, Whole, Window, feedback_option, wrapped
 from duelay.errors import InvalidValueError
@@ -37,12 +38,11 @@ def recommend_command(
     mean_delay: float | None,
     order_given: bool,
     arms: int | None,
-    window: int | Duration | None,
-    target: str,
     feedback: str,
     goal: str,
     error: float | None,
     two_arms: bool,
+    **told: Any,
 ) -> None:
     """Recommend a policy, with the reason."""
     if delay is not None and checks.is_number(delay):
@@ -67,12 +67,11 @@ def recommend_command(
         mean_delay if delay is None else delays.check(delay),
         order_free=not order_given,
         n_arms=arms,
-        window=window,
-        target=target,
         feedback=feedback,
         self_duels=not two_arms,
         goal=goal,
         error=error,
+        **told,
     )
     click.echo(f"{advice.policy}\n")
     click.echo(wrapped("", advice.reason))

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from duelay._core import timestamps
-from duelay.cli.common import Whole
+from duelay.cli.common import Whole, import_option
 from duelay.cli.stores import (
     StoreCommand,
     find_live,
@@ -43,9 +43,21 @@ def find_service() -> Any:
     "--log-level", default="INFO", show_default=True,
     type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False),
 )  # fmt: skip
+@click.option(
+    "--private-webhooks", is_flag=True,
+    help="Let webhooks lead to private networks, and to this machine.",
+)  # fmt: skip
+@import_option
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 def serve_command(
-    store: str, host: str, port: int, workers: int, log_level: str, opens: bool
+    store: str,
+    host: str,
+    port: int,
+    workers: int,
+    log_level: str,
+    private_webhooks: bool,
+    modules: tuple[str, ...],
+    opens: bool,
 ) -> None:
     """Serve the live experiments of a store over HTTP, until Ctrl-C.
 
@@ -65,7 +77,8 @@ def serve_command(
         click.echo("duelay: there is no key: it listens on this machine alone", err=True)
     if opens:
         service.server.open_page(host, port)
-    service.serve(store, host, port, workers, log_level=log_level.upper())
+    service.serve(store, host, port, workers, log_level=log_level.upper(), modules=modules,
+                  private_webhooks=private_webhooks)  # fmt: skip
 
 
 @click.group("key")
@@ -84,7 +97,7 @@ def key_command() -> None:
     "--experiment", "experiments", multiple=True,
     help="An experiment that the key is for; may be given several times.  [default: all]",
 )  # fmt: skip
-def create_key_command(
+def create_key(
     store: str, name: str, scopes: tuple[str, ...], experiments: tuple[str, ...]
 ) -> None:
     """Make a key, and print it: it is shown this once."""
@@ -94,7 +107,7 @@ def create_key_command(
 
 @key_command.command("list", cls=StoreCommand)
 @store_argument
-def list_keys_command(store: str) -> None:
+def list_keys(store: str) -> None:
     """List the keys of a store, without their secrets."""
     rows = [
         [key.id, key.name, ", ".join(key.scopes),
@@ -112,7 +125,7 @@ def list_keys_command(store: str) -> None:
 @key_command.command("revoke", cls=StoreCommand)
 @store_argument
 @click.argument("id", metavar="ID")
-def revoke_key_command(store: str, id: str) -> None:
+def revoke_key(store: str, id: str) -> None:
     """Let a key be good for nothing; servers know it after two seconds."""
     find_service().keys.revoke_key(store, id)
     click.echo("revoked")

@@ -101,23 +101,13 @@ def simulate_command(
     dataset: str,
     policy_forms: tuple[str, ...],
     delay: str,
-    horizon: int,
-    runs: int,
-    seed: int,
-    workers: int | None,
-    checkpoints: int,
     out: Path | None,
     band: str,
-    target: str,
-    feedback: str,
-    corrects_position: bool,
-    stale: int,
-    batch: int,
-    stop: float | None,
     traffic: str | None,
     in_ticks: bool,
     modules: tuple[str, ...],
     quiet: bool,
+    **told: Any,
 ) -> None:
     """Simulate policies on a problem and compare their regret.
 
@@ -129,16 +119,9 @@ def simulate_command(
     import_modules(modules)
     if in_ticks and traffic is None:
         raise InvalidValueError("--in-ticks needs --traffic: without it all is in ticks anyway")
-    setting = Setting(
-        target=target,
-        feedback=feedback,
-        corrects_position=corrects_position,
-        stale=stale,
-        batch=batch,
-        stop=stop,
-        traffic=traffic,
-        by_clock=not in_ticks,
-    )
+    names = ("target", "feedback", "corrects_position", "stale", "batch", "stop")
+    settings = {name: told.pop(name) for name in names}
+    setting = Setting(**settings, traffic=traffic, by_clock=not in_ticks)
     problem = datasets.find(dataset)
     law = delays.check(delay, problem.n_arms)
     check_units(law, setting)
@@ -163,22 +146,19 @@ def simulate_command(
         setting,
         quiet=quiet,
         delay=law,
-        horizon=horizon,
-        runs=runs,
-        seed=seed,
-        workers=workers,
-        checkpoints=checkpoints,
+        **told,
     )
-    has_winner = target != "condorcet" or problem.has_winner
-    names = [problem.arms[arm] for arm in problem.winners(target)] if has_winner else ["none"]
-    winners = ", ".join(names)
+    winners = "none"
+    if setting.target != "condorcet" or problem.has_winner:
+        winners = ", ".join(problem.arms[arm] for arm in problem.winners(setting.target))
     click.echo(f"{problem.name}: {problem.n_arms} arms, winner {winners}")
     how = f", {setting}" if str(setting) else ""
-    click.echo(f"delay {law}, {horizon} duels a run, runs: {runs}, seed {seed}{how}\n")
+    runs = f"{told['horizon']} duels a run, runs: {told['runs']}, seed {told['seed']}"
+    click.echo(f"delay {law}, {runs}{how}\n")
     click.echo(compared.table())
     if out is not None:
         compared.write(out, band)
-        more = "stops.csv, stops.png, stops.svg, evidence.csv, " if stop is not None else ""
+        more = "stops.csv, stops.png, stops.svg, evidence.csv, " if setting.stop is not None else ""
         click.echo(f"\nwrote {more}regret.csv, regret.png and regret.svg to {out}")
     if compared.missing:
         done = f"{len(compared.results)} of {len(chosen)} policies"

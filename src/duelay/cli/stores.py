@@ -208,24 +208,32 @@ def backup_command(store: str, path: Path) -> None:
 @name_argument(required=False)
 @click.option(
     "--forget-after",
-    required=True,
     metavar="TIME",
-    help="The age from which duels are folded, such as 90d. Open duels are kept.",
+    help="Also fold duels that are older than this, such as 90d, and whose window is closed.",
 )
 @import_option
 def upkeep_command(
-    store: str, name: str | None, forget_after: str, modules: tuple[str, ...]
+    store: str, name: str | None, forget_after: str | None, modules: tuple[str, ...]
 ) -> None:
-    """Fold the rows of old duels into the counters, of one experiment or of all.
+    """Settle what is due in one experiment or in all, and fold old duels into the counters.
 
-    Counts, evidence, the delay law and the pairs of each unit are kept. A later answer to a folded
-    duel is refused as unknown, and an export lacks the duel.
+    Any ask and any tell settles silence, and so does `duelay serve`. Where nobody does, a winner is
+    declared by this command. Counts, evidence, the delay law and the pairs of each unit are kept. A
+    later answer to a folded duel is refused as unknown, and an export lacks the duel.
     """
     import_modules(modules)
     live = find_live()
     with closing(live.Store(store)) as opened:
         with _bar(desc="folding", unit=" duels", unit_scale=True) as bar:
-            folded = live.forget(opened, forget_after, name, progress=_counting(bar))
+            names = live.Experiment.names(opened) if name is None else (name,)
+            folded: dict[str, int] = {}
+            for each in names:
+                if forget_after is None:
+                    live.Experiment.open(opened, each).settle()
+                else:
+                    folded |= live.forget(opened, forget_after, each, progress=_counting(bar))
+    if forget_after is None:
+        click.echo(f"settled: {', '.join(names) or 'there is no experiment'}")
     for each, n in folded.items():
         did = f"{n:,} {'duel' if n == 1 else 'duels'} folded" if n else "no duel is that old"
         click.echo(f"{each}: {did}")

@@ -215,11 +215,6 @@ class Law(ABC):
         ----------
         first, second : int
             The indices of the two arms.
-
-        Returns
-        -------
-        Law
-            The law of the pair.
         """
         return self
 

@@ -113,10 +113,6 @@ def fit(log: Any, family: str | None = None) -> Law:
         never answers; ``"curve"`` for the Kaplan-Meier curve; None for the best family, or the
         curve if the distance of every family from it is more than chance explains.
 
-    Returns
-    -------
-    Law
-
     Raises
     ------
     ValueError

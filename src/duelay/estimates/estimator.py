@@ -91,10 +91,6 @@ def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any
     reading : object
         Arguments of `History.read`, such as `columns`, `zone` or `order`.
 
-    Returns
-    -------
-    Estimate
-
     Raises
     ------
     ValueError

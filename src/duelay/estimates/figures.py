@@ -57,21 +57,13 @@ def draw_leader(axes: Axes, estimate: Estimate) -> None:
     """Draw how often the leader beats every other arm, corrected and naively."""
     leader = estimate.leader
     others = [int(arm) for arm in estimate.ranking if arm != leader][:_MAX_ARMS]
-    places = np.arange(len(others))
     mean, naive = estimate.mean[leader, others], estimate.naive[leader, others]
     lower = np.clip(estimate.lower[leader, others], 0.0, 1.0)
     upper = np.clip(estimate.upper[leader, others], 0.0, 1.0)
     known = ~np.isnan(mean)
-    colours = ["#0072B2" if low > 0.5 else "#D55E00" if high < 0.5 else "#999999"
-               for low, high in zip(lower[known], upper[known], strict=True)]  # fmt: skip
-    axes.axvline(0.5, color="#999999", linewidth=1, linestyle="--")
-    axes.hlines(places[known], lower[known], upper[known], colors=colours, linewidth=2)
-    axes.scatter(mean[known], places[known], c=colours, s=28, zorder=3, label="estimate")
-    axes.scatter(naive, places, marker="x", c="#000000", s=24, zorder=3, label="naive")
-    for place in places[~known]:
-        axes.text(0.5, place, " unheard", va="center", fontsize="small", alpha=0.7)
-    axes.set_yticks(places, [_name(estimate.arms[arm]) for arm in others])
-    axes.set_ylim(len(others) - 0.5, -0.5)
+    names = [_name(estimate.arms[arm]) for arm in others]
+    plots.draw_intervals(axes, names, mean, lower, upper, label="estimate")
+    axes.scatter(naive, range(len(others)), marker="x", c="#000000", s=24, zorder=3, label="naive")
     ends = [0.45, 0.55, *lower[known], *upper[known], *naive[~np.isnan(naive)]]
     axes.set_xlim(max(min(ends) - 0.03, 0.0), min(max(ends) + 0.03, 1.0))
     left_out = len(estimate.arms) - 1 - len(others)
@@ -79,7 +71,7 @@ def draw_leader(axes: Axes, estimate: Estimate) -> None:
     axes.set_title("the leader against the others" + f", {left_out} left out" * (left_out > 0),
                    fontsize="medium", pad=22)  # fmt: skip
     _legend_above(axes)
-    axes.spines[["top", "right"]].set_visible(False)
+    figure_style.frame(axes, grid=False)
 
 
 def draw_preferences(axes: Axes, estimate: Estimate) -> None:
@@ -125,8 +117,7 @@ def draw_delays(axes: Axes, estimate: Estimate) -> None:
         words += f": {found.fits[0].name} fits best" if found.fits[0].fits else ": no law fits"
     axes.set_title(words, fontsize="medium")
     axes.legend(frameon=False, fontsize="small")
-    axes.grid(alpha=0.25, linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
+    figure_style.frame(axes)
 
 
 def draw_evidence(axes: Axes, estimate: Estimate) -> None:
@@ -157,7 +148,7 @@ def draw_traffic(axes: Axes, estimate: Estimate) -> None:
     axes.set_ylabel("in each of 60 spans")
     axes.set_title("traffic (times are UTC)", fontsize="medium", pad=22)
     _legend_above(axes)
-    axes.spines[["top", "right"]].set_visible(False)
+    figure_style.frame(axes, grid=False)
 
 
 def _legend_above(axes: Axes) -> None:

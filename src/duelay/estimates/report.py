@@ -18,6 +18,7 @@ from duelay._core.files import write_whole
 from duelay._version import __version__
 from duelay.inference.leader import beaten
 from duelay.show.html_report import page
+from duelay.show.text_table import markdown as _lay
 
 if TYPE_CHECKING:
     from duelay.estimates.result import Estimate
@@ -64,13 +65,11 @@ def tables(estimate: Estimate) -> dict[str, Table]:
         found["delays"] = _delays(estimate)
         if estimate.delays.fits:
             found["laws"] = _laws(estimate)
+    fields = {"test": "name", "is_alarm": "is_alarm", "p": "p_value",
+              "statistic": "statistic", "n": "n", "sentence": "sentence"}  # fmt: skip
     found["assumptions"] = {
-        "test": [f.name for f in estimate.findings],
-        "is_alarm": [f.is_alarm for f in estimate.findings],
-        "p": [f.p_value for f in estimate.findings],
-        "statistic": [f.statistic for f in estimate.findings],
-        "n": [f.n for f in estimate.findings],
-        "sentence": [f.sentence for f in estimate.findings],
+        column: [getattr(finding, field) for finding in estimate.findings]
+        for column, field in fields.items()
     }
     return found
 
@@ -306,11 +305,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return "" if not math.isfinite(value) else f"{value:.3f}".rstrip("0").rstrip(".")
     return f"{value:,}" if isinstance(value, int) else in_markdown(str(value))
-
-
-def _lay(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _write_table(content: Table, path: Path) -> list[Path]:

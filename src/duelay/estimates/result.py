@@ -321,11 +321,6 @@ class Estimate:
         ----------
         folder : str or Path
             The folder, which is made if it does not exist.
-
-        Returns
-        -------
-        list of Path
-            The files that were written.
         """
         from duelay.estimates import report
 

@@ -1,15 +1,18 @@
 """The paper's claims about its experiments, each with a verdict computed from the results.
 
 A verdict is "holds", "holds under this reading" (with the readings under which it does) or "does
-not hold". Nothing here is written by hand but the claim and the explanation of its readings.
+not hold". Only the texts in claims.toml are written by hand.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any
 
 import numpy as np
 
@@ -95,6 +98,19 @@ def caveat(grid: Grid) -> str:
     return " ".join(sentences)
 
 
+@functools.cache
+def _texts() -> dict[str, dict[str, Any]]:
+    table = resources.files(__package__) / "claims.toml"
+    return tomllib.loads(table.read_text(encoding="utf-8"))
+
+
+def _claim(
+    name: str, columns: list[str], rows: list[list[str]], outcomes: dict[str, bool]
+) -> Claim:
+    """Return the claim of this name in claims.toml, with its verdict."""
+    return Claim(**_texts()[name], columns=columns, rows=rows).judge(outcomes)
+
+
 def _datasets(results: Results) -> dict[str, Callable[[str], Result]]:
     """Every dataset, both variants of car and sushi among them: label of a policy -> result."""
     return {
@@ -154,19 +170,12 @@ def rucb_delay_is_best(results: Results) -> Claim:
         return elsewhere and any(gains["tennis", r].high < 0 for r in both)
 
     outcomes = _by_reading(holds)
-    return Claim(
-        "RUCB-Delay has the least regret everywhere but on tennis",
-        "Across all datasets except for Tennis, RUCB-Delay outperforms RR-DB-Delay and "
-        "MRR-DB-Delay.",
-        "How much more regret than RUCB-Delay each rival has (mean difference with its 95 % "
-        "interval). True where every interval lies above 0, and on tennis one lies below.",
+    return _claim(
+        "rucb_delay_is_best",
         ["dataset", "RUCB-Delay", *(f"{rival} minus it" for rival in rivals)],
         rows,
-        "MRR-DB-Delay's constants, the treatment of the car data and the selection of sushi are "
-        "not given in the paper, so all are tried: the appendix's n_m or the brief form with "
-        "(0.5, 0.1, 0.1), pairs once or in both orders, all 60 people or the 52 consistent ones, "
-        "and two selections of sixteen kinds of sushi.",
-    ).judge(outcomes)
+        outcomes,
+    )
 
 
 def rr_db_is_slightly_ahead(results: Results) -> Claim:
@@ -182,17 +191,12 @@ def rr_db_is_slightly_ahead(results: Results) -> Claim:
         return times.low > 1 and times.value < 1.5
 
     outcomes = _by_reading(holds)
-    return Claim(
-        "RR-DB-Delay is slightly ahead of MRR-DB-Delay on average",
-        "Upon comparing the average performance of RR-DB-Delay and MRR-DB-Delay, we observe a "
-        "slight superiority of RR-DB-Delay.",
-        "MRR-DB-Delay's regret, averaged over the six datasets, as a multiple of RR-DB-Delay's. "
-        "True where the interval lies above 1 and the multiple is below 1.5.",
+    return _claim(
+        "rr_db_is_slightly_ahead",
         ["MRR-DB-Delay", "datasets", "multiple of RR-DB-Delay's regret"],
         rows,
-        "The appendix's n_m is long: 893 duels a pair in the first round alone at T = 200,000. The "
-        "paper's brief form has constants that it does not give; (0.5, 0.1, 0.1) are ours.",
-    ).judge(outcomes)
+        outcomes,
+    )
 
 
 def rucb_fails(results: Results) -> Claim:
@@ -208,18 +212,7 @@ def rucb_fails(results: Results) -> Claim:
         f"RUCB {counting}": all(shares[name, counting].low > 0.25 for name in get)
         for counting in COUNTINGS
     }
-    return Claim(
-        "RUCB fails to converge on every dataset",
-        "The baseline method, RUCB, becomes futile and fails to converge across all datasets.",
-        "The share of the regret that falls into the second half of the horizon: one half for a "
-        "straight line, little where regret levels off. True where it is above 1/4 on every "
-        "dataset.",
-        ["dataset", *COUNTINGS],
-        rows,
-        '"Update this count as soon as delayed feedback is received" has three readings: the false '
-        "loss is withdrawn when the conversion comes (corrected), or it stays and the win is added "
-        "(append-only), or silence is never counted at all (conversions).",
-    ).judge(outcomes)
+    return _claim("rucb_fails", ["dataset", *COUNTINGS], rows, outcomes)
 
 
 def window_has_no_effect(results: Results) -> Claim:
@@ -232,16 +225,9 @@ def window_has_no_effect(results: Results) -> Claim:
             times = statistics.ratio(short, long)
             good = good and times.low > 0.9 and times.high < 1.1
             rows.append([problem.name, label, str(times)])
-    return Claim(
-        "The window of 1000 has practically no effect",
-        "Introducing the windowing parameter in this experiment is expected to have practically no "
-        "impact on regret performance.",
-        "The regret with a window of 1000 as a multiple of that with 10,000. True where every "
-        "interval lies within 10 % of 1.",
-        ["dataset", "policy", "multiple"],
-        rows,
-        "By age 1000 all but 4 in 100,000 of the conversions have come (the paper says 1 in 1000).",
-    ).judge({"both policies": good})
+    return _claim(
+        "window_has_no_effect", ["dataset", "policy", "multiple"], rows, {"both policies": good}
+    )
 
 
 def slower_at_first(results: Results) -> Claim:
@@ -265,17 +251,12 @@ def slower_at_first(results: Results) -> Claim:
             ahead[name, rival] for name in _selections()[selection] for rival in (RR_DB, mrr)
         )
     )
-    return Claim(
-        "RUCB-Delay's regret grows more slowly at first",
-        "The regret increases more slowly in the early stages compared to RR-DB-Delay and "
-        "MRR-DB-Delay.",
-        "How much more regret than RUCB-Delay each rival has after a twentieth of the horizon. "
-        "True where every interval of both rivals lies above 0.",
+    return _claim(
+        "slower_at_first",
         ["dataset", "RUCB-Delay", *(f"{rival} minus it" for rival in rivals)],
         rows,
-        "MRR-DB-Delay plays one pair after the other, those of the first arms first. With the "
-        "appendix's long rounds its early regret says mostly how the arms are numbered.",
-    ).judge(outcomes)
+        outcomes,
+    )
 
 
 def _small_gaps(problem: Problem) -> int:
@@ -312,19 +293,12 @@ def more_with_small_gaps(results: Results) -> Claim:
             row.append(str(found))
         rows.append(row)
     outcomes = _by_reading(lambda mrr, selection: grows[selection, RR_DB] and grows[selection, mrr])
-    return Claim(
-        "The difference grows with the number of arms with small gaps",
-        "For datasets with many arms having small gaps, these arms tend to be eliminated later. As "
-        "a result, comparably large differences in regret performance may arise.",
-        "Spearman's correlation, over the six datasets, between the number of losers with a gap "
-        "below 0.1 and the difference in regret to RUCB-Delay. True where it is above 1/2, with an "
-        "interval above 0, for both rivals. The interval is over runs; the datasets are what they "
-        "are.",
+    return _claim(
+        "more_with_small_gaps",
         ["dataset", "small gaps", *(f"{rival} minus RUCB-Delay" for rival in rivals)],
         rows,
-        "Six datasets differ in more than their small gaps: in the number of arms, above all, and "
-        "the sushi data have sixteen arms and hardly a small gap.",
-    ).judge(outcomes)
+        outcomes,
+    )
 
 
 def exponents(results: Results) -> Claim:
@@ -347,17 +321,12 @@ def exponents(results: Results) -> Claim:
     }
     blank = [""] * (len(closest) + 1)
     rows += [[part, *blank[:-1], "yes" if true else "no"] for part, true in parts.items()]
-    return Claim(
-        "Regret grows with the inverse of the smallest gap, for RUCB-Delay with its square",
-        "MRR-DB-Delay is advantageous in terms of the order of Delta_min, as it only depends on "
-        "Delta_min^-1, whereas RUCB-Delay relies on Delta_min^-2.",
-        "Five arms; one rival comes closer to the winner, the others stay at 0.2. The slope of log "
-        "regret over log(1 / gap). True where every part of the claim is.",
+    return _claim(
+        "exponents",
         ["policy", *(f"gap {gap:g}" for gap in closest), "exponent"],
         rows,
-        "The claim is about upper bounds. What is measured is regret at one horizon: where a bound "
-        "is loose, its exponent does not show.",
-    ).judge({"all parts": all(parts.values())})
+        {"all parts": all(parts.values())},
+    )
 
 
 def without_delay(results: Results) -> Claim:
@@ -376,16 +345,12 @@ def without_delay(results: Results) -> Claim:
                 "every run, to the last bit" if same[-1] else "no",
             ]
         )
-    return Claim(
-        "Without delay RUCB-Delay is RUCB",
-        "In the absence of delay, when tau_1 = 1, our algorithm RUCB-Delay recovers the optimal "
-        "regret bound in the standard stochastic dueling bandit problem.",
-        "Both policies with the same seeds and a delay of one tick. True where the regret of every "
-        "run at every checkpoint, and every count of duels, is the same.",
+    return _claim(
+        "without_delay",
         ["dataset", "RUCB-Delay", "RUCB", "the same"],
         rows,
-        "With tau_1 = 1 the delay-corrected counts are the plain ones.",
-    ).judge({"all datasets": all(same)})
+        {"all datasets": all(same)},
+    )
 
 
 CLAIMS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,6 @@ from duelay.experiments import sweep
 from duelay.experiments.results import Results
 from duelay.experiments.spec import Grid, Specification, slug
 from duelay.experiments.statistics import converged_at, has_converged
-from duelay.problems import Problem
 from duelay.show import figure_style, plots
 from duelay.simulation import Result
 
@@ -101,13 +100,11 @@ def regret(results: Results, grid: Grid, law: str) -> Any:
     All others leave it at the top.
     """
     figure, panels = _panels(grid)
-    for axes, problem in zip(panels, grid.problems, strict=True):
-        panel = results.panel(grid, problem.name, law)
+    for axes, _, panel in _each(results, grid, law, panels):
         plots.draw_regret(axes, list(panel.values()), list(panel), band=results.spec.band)
         right, top = _extent(list(panel.values()))
         axes.set_xlim(0, right)
         axes.set_ylim(0, top or 1.0)  # nothing to regret: every arm is a winner
-        axes.set_title(_title(problem), fontsize="medium")
     _name_regret(results, grid, panels, "duels")
     figure_style.one_legend(figure, panels[0])
     return figure
@@ -116,8 +113,7 @@ def regret(results: Results, grid: Grid, law: str) -> Any:
 def log_clock(results: Results, grid: Grid, law: str) -> Any:
     """Draw mean regret over log t, beside the asymptotic lower bound."""
     figure, panels = _panels(grid)
-    for axes, problem in zip(panels, grid.problems, strict=True):
-        panel = results.panel(grid, problem.name, law)
+    for axes, problem, panel in _each(results, grid, law, panels):
         plots.draw_regret(axes, list(panel.values()), list(panel), band=results.spec.band)
         t = next(iter(panel.values())).t
         rate = theory.asymptotic_lower_bound(problem, 2) / math.log(2)  # in proportion to log t
@@ -127,7 +123,6 @@ def log_clock(results: Results, grid: Grid, law: str) -> Any:
         if len(t) > 1:
             axes.set_xlim(t[0], t[-1])
         axes.set_ylim(0, _extent(list(panel.values()))[1])
-        axes.set_title(_title(problem), fontsize="medium")
     _name_regret(results, grid, panels, "duels, logarithmic")
     figure_style.one_legend(figure, panels[0])
     return figure
@@ -137,9 +132,8 @@ def pairs(results: Results, grid: Grid, law: str) -> Any:
     """Draw the shares of the duels that the first policy spends on each pair, over time."""
     label = grid.policies[0].label
     figure, panels = _panels(grid)
-    for axes, problem in zip(panels, grid.problems, strict=True):
-        result = results.panel(grid, problem.name, law)[label]
-        t, shares = pair_shares(result)
+    for axes, _, panel in _each(results, grid, law, panels):
+        t, shares = pair_shares(panel[label])
         rivals = shares.shape[1] - 2
         tones = [figure_style.tone(place / max(1, rivals - 1)) for place in range(rivals)]
         axes.stackplot(t, *shares.T, colors=["#222222", *tones, "#d9d9d9"], linewidth=0)
@@ -147,7 +141,6 @@ def pairs(results: Results, grid: Grid, law: str) -> Any:
             axes.set_xlim(t[0], t[-1])
         axes.set_xscale("log")
         axes.set_ylim(0, 1)
-        axes.set_title(_title(problem), fontsize="medium")
     figure_style.name_axes(panels, min(3, len(panels)), "duels, logarithmic", "share of the duels")
     figure_style.key(
         figure,
@@ -181,10 +174,6 @@ def pair_shares(result: Result) -> tuple[Any, Any]:
     return result.t, recent / recent.sum(axis=1, keepdims=True)
 
 
-def _title(problem: Problem) -> str:
-    return in_figure(f"{problem.name} (K = {problem.n_arms})")
-
-
 def _name_regret(results: Results, grid: Grid, panels: list[Any], x: str) -> None:
     words = plots.BAND_WORDS[results.spec.band] if grid.runs > 1 else "one run"
     figure_style.name_axes(panels, min(3, len(panels)), x, f"regret ({words})")
@@ -193,8 +182,14 @@ def _name_regret(results: Results, grid: Grid, panels: list[Any], x: str) -> Non
 def _panels(grid: Grid) -> tuple[Any, list[Any]]:
     n = len(grid.problems)
     columns = min(3, n)
-    rows = math.ceil(n / columns)
-    return figure_style.panels(rows, columns, n, grid.title)
+    return figure_style.panels(math.ceil(n / columns), columns, n, grid.title)
+
+
+def _each(results: Results, grid: Grid, law: str, panels: list[Any]) -> Iterator[Any]:
+    """Yield each panel with its problem and the results in it by label, and name it."""
+    for axes, problem in zip(panels, grid.problems, strict=True):
+        yield axes, problem, results.panel(grid, problem.name, law)
+        axes.set_title(in_figure(f"{problem.name} (K = {problem.n_arms})"), fontsize="medium")
 
 
 def _extent(several: list[Result]) -> tuple[float, float]:
@@ -217,16 +212,11 @@ def _extent(several: list[Result]) -> tuple[float, float]:
 
 def stops(results: Results, grid: Grid, law: str) -> Any:
     """Draw the share of runs that have declared a winner by then; a panel a problem."""
-    columns = min(3, len(grid.problems))
-    figure, shown = figure_style.panels(
-        math.ceil(len(grid.problems) / columns), columns, len(grid.problems), grid.title
-    )
-    for axes, problem in zip(shown, grid.problems, strict=True):
-        panel = results.panel(grid, problem.name, law)
+    figure, panels = _panels(grid)
+    for axes, _, panel in _each(results, grid, law, panels):
         plots.draw_stops(axes, list(panel.values()), list(panel))
-        axes.set_title(in_figure(problem.name), fontsize="medium")
-    figure_style.name_axes(shown, columns, "duels", "share of runs declared")
-    figure_style.one_legend(figure, shown[0])
+    figure_style.name_axes(panels, min(3, len(panels)), "duels", "share of runs declared")
+    figure_style.one_legend(figure, panels[0])
     return figure
 
 

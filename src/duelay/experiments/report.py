@@ -18,6 +18,7 @@ from duelay.experiments.spec import Grid
 from duelay.experiments.statistics import late_share
 from duelay.policies import MRRDBDelay, RUCBDelay
 from duelay.show.html_report import page
+from duelay.show.text_table import markdown as _table
 from duelay.simulation import Result
 from duelay.simulation.result import longest, until_declared
 
@@ -185,34 +186,25 @@ def _bounds(results: Results, grid: Grid) -> str:
     rows = []
     for problem in grid.problems:
         given: dict[str, Any] = {"delay": law, "window": window, "horizon": grid.horizon}
-        rows.append(
-            [
-                _text(problem.name),
-                _measured(results, grid, problem.name, rucb),
-                _number(theory.high_probability_bound(problem, **given, delta=0.05, alpha=alpha)),
-                _number(theory.expected_bound(problem, **given, alpha=alpha)),
-                _measured(results, grid, problem.name, mrr),
-                _number(theory.mrr_bound(problem, horizon=grid.horizon, mean_delay=mean)),
-                _number(theory.asymptotic_lower_bound(problem, grid.horizon)),
-                _number(theory.minimax_lower_bound(problem.n_arms, grid.horizon, heard)),
-                _number(grid.horizon * float(problem.gaps.max())),
-            ]
-        )
-    columns = [
-        "dataset",
-        f"{_text(rucb or 'RUCB-Delay')} measured",
-        "Theorem 1 (delta 0.05)",
-        "Theorem 2",
-        f"{_text(mrr or 'MRR-DB-Delay')} measured",
-        "Theorem 3",
-        "asymptotic lower bound",
-        "minimax lower bound",
-        "trivial bound",
-    ]
+        first_bound = theory.high_probability_bound(problem, **given, delta=0.05, alpha=alpha)
+        third_bound = theory.mrr_bound(problem, horizon=grid.horizon, mean_delay=mean)
+        hardest = theory.minimax_lower_bound(problem.n_arms, grid.horizon, heard)
+        rows.append({
+            "dataset": _text(problem.name),
+            f"{_text(rucb or 'RUCB-Delay')} measured": _measured(
+                results, grid, problem.name, rucb),
+            "Theorem 1 (delta 0.05)": _number(first_bound),
+            "Theorem 2": _number(theory.expected_bound(problem, **given, alpha=alpha)),
+            f"{_text(mrr or 'MRR-DB-Delay')} measured": _measured(results, grid, problem.name, mrr),
+            "Theorem 3": _number(third_bound),
+            "asymptotic lower bound": _number(theory.asymptotic_lower_bound(problem, grid.horizon)),
+            "minimax lower bound": _number(hardest),
+            "trivial bound": _number(grid.horizon * float(problem.gaps.max())),
+        })  # fmt: skip
     return (
         f"## The theorems beside the measurements\n\n{_text(grid.title)}, delay {_code(str(law))}:"
         "\n\n"
-        + _table(columns, rows)
+        + _table(list(rows[0]), [list(row.values()) for row in rows])
         + f"\n\nTheorems 1 and 2 for alpha = {alpha:g} and a window of {window}; Theorem 2 is "
         "infinite at alpha = 1. Where the law depends on the pair: its largest mean, its slowest "
         "pair. The asymptotic lower bound is Komiyama et al.'s, without delay, times log T; the "
@@ -231,8 +223,3 @@ def _number(value: float) -> str:
     if math.isinf(value):
         return "infinite"
     return f"{value:,.0f}" if abs(value) < 1e6 else f"{value:.1e}"
-
-
-def _table(columns: list[str], rows: list[list[str]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

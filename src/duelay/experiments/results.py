@@ -88,10 +88,6 @@ def load(spec: Specification, folder: str | Path) -> Results:
         The specification.
     folder : str or Path
         The folder to which `run` has written the results. All cells must be there.
-
-    Returns
-    -------
-    The results.
     """
     folder = Path(folder)
     by_key = {}

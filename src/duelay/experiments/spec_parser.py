@@ -47,24 +47,14 @@ _SHARED: dict[str, Any] = {
     "seed": 0,
     "checkpoints": 100,
     "block": 10,
-    "target": "condorcet",
-    "feedback": "conversions",
-    "corrects_position": False,
-    "stale": 0,
-    "batch": 1,
-    "stop": None,
-    "traffic": None,
-    "by_clock": True,
+    **{name: getattr(Setting, name) for name in ABOUT},
 }
 _TOP = ("name", "title", "import", "claims", "band", "sweep", "grid", *_SHARED)
 _GRID = ("name", "title", *_SHARED)
 _CLAIMS = ("none", "paper")
 _SWEEPS = ("delays", "problems", "grids")
-BUILT_IN = (
-    "paper", "ablation", "arms", "batches", "by-pair", "datasets", "decide", "decide-arms",
-    "decide-delays", "decide-traffic", "gap", "mean-delay", "misspecified", "never", "position",
-    "position-votes", "stale", "tails", "traffic", "votes", "window", "winners",
-)  # fmt: skip
+_STUDIES = (path.name for path in (resources.files(__package__) / "studies").iterdir())
+BUILT_IN = ("paper", *sorted(name[:-5] for name in _STUDIES if name.endswith(".toml")))
 
 
 @accept_old_names(is_checked="checked")
@@ -77,10 +67,6 @@ def built_in(name: str, *, checked: bool = True) -> Specification:
         ``"paper"``, or a study such as ``"mean-delay"``.
     checked : bool
         False leaves out the claims of the paper.
-
-    Returns
-    -------
-    The specification.
     """
     folder = resources.files(__package__)
     if name != "paper":
@@ -99,10 +85,6 @@ def read(path: str | Path) -> Specification:
     path : str or Path
         The path of the file, or a name that `built_in` knows. CSV files and modules that the file
         names are looked for in its folder.
-
-    Returns
-    -------
-    The specification.
 
     Raises
     ------
@@ -136,10 +118,6 @@ def parse(source: str, file: str, folder: Path) -> Specification:
         The name of its file, for messages.
     folder : Path
         The folder in which CSV files and modules are looked for.
-
-    Returns
-    -------
-    The specification.
 
     Raises
     ------

@@ -120,15 +120,9 @@ def slope(results: list[Result], x: list[float]) -> Interval:
 
 def rank_correlation(x: Floats, y: Floats) -> Floats:
     """Spearman's correlation along the last axis; 0 where one side does not vary."""
-    x, y = _ranks(x), _ranks(y)
-    x = x - x.mean(axis=-1, keepdims=True)
-    y = y - y.mean(axis=-1, keepdims=True)
+    from scipy.stats import rankdata
+
+    x, y = (ranks - ranks.mean(axis=-1, keepdims=True) for ranks in (
+        rankdata(x, axis=-1), rankdata(y, axis=-1)))  # fmt: skip
     scale = np.sqrt((x**2).sum(axis=-1) * (y**2).sum(axis=-1))
     return np.asarray((x * y).sum(axis=-1) / np.where(scale > 0, scale, np.inf))
-
-
-def _ranks(x: Floats) -> Floats:
-    """Ranks along the last axis, ties shared."""
-    less = (x[..., None, :] < x[..., :, None]).sum(axis=-1)
-    equal = (x[..., None, :] == x[..., :, None]).sum(axis=-1)
-    return np.asarray(less + (equal - 1) / 2)

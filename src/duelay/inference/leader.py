@@ -71,13 +71,18 @@ def active_of(policy: Policy, rule: Any, n_arms: int) -> NDArray[np.bool_]:
 def leader_of(
     ledger: Ledger, active: NDArray[np.bool_], policy: Policy, estimates: Estimates | None = None
 ) -> int:
-    """Return the active arm that leads, as the policy sees it; with bets, a declared winner."""
+    """Return the active arm that leads, as the policy sees it; with bets, a declared winner.
+
+    An arm without duels does not lead as long as another one may.
+    """
+    is_shown = (ledger.plays.sum(axis=0) + ledger.plays.sum(axis=1)) > 0
     if isinstance(ledger.assumed, EProcess):
         eprocess = ledger.assumed
         doubts = np.where(eprocess.present, eprocess.doubts, np.inf)
         if eprocess.winner[0] != NOBODY:
             return int(eprocess.winner[0])
-        return int(np.lexsort((-eprocess.lead.sum(axis=1), doubts))[0])  # ties: who has won more
+        won = eprocess.lead.sum(axis=1)  # breaks ties
+        return int(np.lexsort((-won, doubts, ~(is_shown & eprocess.present)))[0])
     estimates = ledger.estimates() if estimates is None else estimates
     scores = scores_of(estimates) if policy.target == "borda" else policy.leads_by(estimates)
     if np.shape([] if scores is None else scores) not in ((0,), (len(active),)):
@@ -85,7 +90,8 @@ def leader_of(
             f"leads_by must return a number for each of the {len(active)} arms, or None, got "
             f"{scores!r} from {type(policy).__name__}"
         )
-    return find_leader(estimates.mean, active, scores)
+    may_lead = active & is_shown
+    return find_leader(estimates.mean, may_lead if may_lead.any() else active, scores)
 
 
 def intervals(

@@ -16,7 +16,6 @@ from duelay.ledger.evidence.stopping import (
     NOBODY,
     log_threshold,
     log_threshold_over_present,
-    touch,
 )
 from duelay.ledger.ledger import Ledger
 
@@ -70,11 +69,11 @@ def reopen(eprocess: EProcess, error: float) -> EProcess:
     """Return the bets without a declared winner, and mark all pairs for the next look."""
     k, first = len(eprocess.joined), int((eprocess.joined == 0).sum())
     eprocess.winner[0] = NOBODY
-    eprocess.n_touched[0] = 0
+    high, low = np.tril_indices(k, -1)  # all at once: a kernel takes its arguments apart each time
     eprocess.is_touched[:] = 0
-    for i in range(k):
-        for j in range(i):
-            touch(eprocess, i, j, FOR_EVIDENCE)
+    eprocess.is_touched[low, high] = FOR_EVIDENCE
+    eprocess.touched[: high.size] = low * k + high
+    eprocess.n_touched[0] = high.size
     return eprocess._replace(
         winner_exists=False,
         has_changed=True,

@@ -12,6 +12,7 @@ from duelay._core.extras import need
 need("live experiments", ["sqlalchemy", "alembic"], "live")
 
 from duelay.errors import (  # noqa: E402
+    ClockError,
     PausedError,
     StoreError,
     UnknownDuelError,
@@ -26,6 +27,7 @@ from duelay.live.storage.store import Store  # noqa: E402
 from duelay.live.writes.requests import LiveDuel  # noqa: E402
 
 __all__ = [
+    "ClockError",
     "Experiment",
     "LiveDuel",
     "LiveStanding",

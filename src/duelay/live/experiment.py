@@ -7,7 +7,7 @@ has the store. What `ask` and `tell` have returned is on the disk.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +20,17 @@ from duelay._core.feedback import check_feedback
 from duelay.delays.ticks_or_clock import in_time
 from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
 from duelay.ledger.evidence.silence import FIRST_KAPPA
-from duelay.live.events import note
+from duelay.live.changes import make_change
+from duelay.live.clock import check_clock, wall
 from duelay.live.export import read_history, write_history
 from duelay.live.standing import LiveStanding, stand
-from duelay.live.state import ExperimentState, read_arms
+from duelay.live.state import read_arms
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store, open_store
 from duelay.live.validation import (
     ERROR,
+    MIN_ERROR,
     WINDOW,
     check_arm,
     check_forgetting,
@@ -39,7 +41,8 @@ from duelay.live.validation import (
     find_policy,
 )
 from duelay.live.writes.group_commit import Batch, Request
-from duelay.live.writes.requests import Ask, LiveDuel, Operation, Settle, Tell
+from duelay.live.writes.requests import Ask, LiveDuel, Settle, Tell
+from duelay.live.writes.settlement import is_due, read_settled
 from duelay.live.writes.writer import Writer, unknown_experiment
 from duelay.logs.history import History
 from duelay.policies import Decide
@@ -100,6 +103,7 @@ class Experiment:
         share: float = 0.0,
         forget_after: Any = None,
         lag: Any = None,
+        clock: Callable[[], float] | str | None = None,
         **opened: Any,
     ) -> Experiment:
         """Make an experiment, and the store where there is none yet.
@@ -135,6 +139,10 @@ class Experiment:
         lag : Duration, timedelta or str, optional
             How long after an answer came it may be told, such as ``"1d"`` for answers that come as
             a file every night. Each duel enters the evidence so much later.
+        clock : callable or str, optional
+            The clock of the experiment, in the place of that of the store: ``"1000x"`` goes a
+            thousand times as fast as the world from now on, in all processes. A function that
+            returns seconds since the epoch must be given to `open`, too.
         opened : object
             The keywords of `open`.
         """
@@ -144,12 +152,13 @@ class Experiment:
         if check_feedback(feedback, counts="each answer must say of which duel it is") == "votes":
             check_votes(arms)
         length = None if window is None else check_length("window", window)
-        error = checks.number("error", error, above=0, below=1)
+        error = checks.number("error", error, least=MIN_ERROR, below=1)
         checks.yes_or_no("self_duels", self_duels)
         chosen = find_policy(policy, goal, length, error, feedback, self_duels=self_duels)
         if policy is not None:
             goal = "decide" if isinstance(chosen, Decide) else "regret"
             error = chosen.error if isinstance(chosen, Decide) else error
+            checks.number("error", error, least=MIN_ERROR, below=1)
             length = in_time(chosen)
             length = None if length is None else check_length("window", length)
         forget = None if forget_after is None else check_length("forget_after", forget_after)
@@ -170,12 +179,15 @@ class Experiment:
             "kappa": FIRST_KAPPA,
             "stride": 1,
         }
-        writer = Writer(store, 0, name, chosen, **opened)
-        writer.created = round(writer.clock() * MICRO)
-        row["created"] = row["moment"] = row["settled"] = writer.created
+        row["clock"] = noted = check_clock(clock)
+        writer = Writer(store, 0, name, chosen, clock=clock, noted=noted, **opened)
         store.need(makes=True)
         try:
             with store.explained(), store.writing() as connection:
+                shared, begun = store.read_time(connection), wall()
+                writer.clock.created = writer.clock.of_creation(shared, begun)
+                writer.created = round(writer.clock.created * MICRO)
+                row["created"] = row["moment"] = row["settled"] = writer.created
                 writer.id = connection.execute(
                     insert(schema.experiments).returning(schema.experiments.c.id), row
                 ).scalar_one()
@@ -205,8 +217,8 @@ class Experiment:
             The name of the experiment.
         **opened : object
             `freshness`, the largest age in seconds of the evidence by which a pair is chosen;
-            `patience`, the seconds that a call waits for a store that is busy or away; `clock`, a
-            function that returns seconds since the epoch, for tests.
+            `patience`, the seconds that a call waits for a store that is busy or away; `clock`, the
+            function with which the experiment was made, and without which it can only be read.
 
         Returns
         -------
@@ -222,21 +234,20 @@ class Experiment:
         """
         store = open_store(store)
         store.need()
+        table = schema.experiments
         with store.reading() as connection:
-            rows = connection.execute(
-                select(
-                    *(
-                        schema.experiments.c[column]
-                        for column in ("id", "name", "policy", "created")
-                    )
-                )  # fmt: skip
-            ).all()
-        found = {row.name: row for row in rows}
-        if name not in found:
-            raise unknown_experiment(store, name, tuple(found))
-        policy = text.parse("policy", found[name].policy)
-        row = found[name]
-        return cls(Writer(store, row.id, name, policy, created=row.created, **opened))
+            row = connection.execute(
+                select(table.c.id, table.c.policy, table.c.created, table.c.clock).where(
+                    table.c.name == name
+                )
+            ).first()
+        if row is None:
+            raise unknown_experiment(store, name, cls.names(store))
+        policy, made = (
+            text.parse("policy", row.policy),
+            {"created": row.created, "noted": row.clock},
+        )
+        return cls(Writer(store, row.id, name, policy, **made, **opened))
 
     @classmethod
     def names(cls, store: Store | str | Path) -> tuple[str, ...]:
@@ -406,10 +417,10 @@ class Experiment:
         id = duel.id if isinstance(duel, LiveDuel) else duel
         if not isinstance(id, str) or not id.isascii() or not 0 < len(id) <= 40 or "\0" in id:
             shown = duel if len(repr(duel)) < 100 else f"{repr(duel)[:100]}..."
-            raise InvalidValueError(f"duel must be what ask() returned, or its id, got {shown!r}")
+            raise InvalidValueError(f"duel must be one that was asked, or its id, got {shown!r}")
         moment = None
         if at is not None:
-            seconds, now = timestamps.seconds("at", at), self.now()
+            seconds, now = timestamps.seconds("at", at), self._writer.clock.latest()
             if seconds > now + _SLACK:
                 raise InvalidValueError(
                     f"at must not lie in the future, got {at!r}, {seconds - now:,.1f} seconds from "
@@ -423,7 +434,8 @@ class Experiment:
     def standing(self, confidence: float | None = None) -> LiveStanding:
         """Return the estimates, the leader and the declared winner, from what is in the store now.
 
-        It writes: duels that are due are settled first.
+        Silence that is due now is included, and nothing is written: the next `ask`, `tell` or
+        `settle` writes it.
 
         Parameters
         ----------
@@ -435,9 +447,10 @@ class Experiment:
         LiveStanding
             The standing.
         """
-        self.settle()
-        with self.store.reading() as connection:
-            return stand(self._writer.read_state(connection), self.policy, self.latest, confidence)
+        with self.reading() as (connection, head):
+            state = read_settled(connection, head, self._writer.read_time(connection, head))
+            self._writer.has_shown_winner |= state.head["winner"] != head["winner"]
+            return stand(state, self.policy, self.latest, confidence)
 
     def history(self) -> History:
         """Return every duel that is kept, and its answer, for `duelay.assumptions`."""
@@ -566,24 +579,23 @@ class Experiment:
         """Book and close duels that are due, and evaluate the evidence."""
         self.submit(Settle())
 
+    def settle_due(self) -> bool:
+        """Settle as above, unless it would change nothing; return whether it did."""
+        with self.reading() as (connection, head):
+            is_wanted = is_due(connection, head, self._writer.read_time(connection, head))
+        if is_wanted:
+            self.settle()
+        return is_wanted
+
     # Changing.
 
     def pause(self) -> None:
         """Ask no more; answers are still heard."""
-        self._set_status("paused")
+        self.submit(make_change(status="paused"))
 
     def resume(self) -> None:
         """Go on after a pause."""
-        self._set_status("running")
-
-    def _set_status(self, status: str) -> None:
-        def do(connection: Connection, state: ExperimentState, moment: int) -> None:
-            if state.head["status"] != status:
-                kind = "paused" if status == "paused" else "resumed"
-                note(connection, state.settings.id, kind, "", f"it was {kind}", moment)
-            state.head["status"] = status
-
-        self.submit(Operation(do))
+        self.submit(make_change(status="running"))
 
     def hold_booking(self) -> None:
         """Enter no duels into the evidence until `release_booking` is called.
@@ -592,22 +604,11 @@ class Experiment:
         release. Until then an answer without a time of its own counts as if it had come when the
         hold began. Do not decide by who is ahead when to hold or to release.
         """
-        self._set_booking("held")
+        self.submit(make_change(booking="held"))
 
     def release_booking(self) -> None:
         """Go on entering duels into the evidence."""
-        self._set_booking("running")
-
-    def _set_booking(self, booking: str) -> None:
-        is_held = booking == "held"
-
-        def do(connection: Connection, state: ExperimentState, moment: int) -> None:
-            if (state.head["held"] is not None) != is_held:
-                kind = "held" if is_held else "released"
-                note(connection, state.settings.id, kind, "", f"its booking was {kind}", moment)
-                state.head["held"] = moment if is_held else None
-
-        self.submit(Operation(do))
+        self.submit(make_change(booking="running"))
 
     def add_arm(self, name: str) -> None:
         """Add an arm, or bring a retired arm back with its earlier duels.
@@ -619,20 +620,7 @@ class Experiment:
         name : str
             A new name, or the name of a retired arm.
         """
-        name = check_arm(name)
-
-        def do(connection: Connection, state: ExperimentState, moment: int) -> None:
-            if state.settings.is_vote:
-                check_votes([name])
-            if name not in state.arms:
-                check_arms((*state.arms, name))
-                row = {"experiment": state.settings.id, "number": len(state.arms), "name": name}
-                connection.execute(insert(schema.arms), row)
-            elif state.present[state.arms.index(name)]:
-                return
-            _change(connection, state, name, "joined", moment)
-
-        self.submit(Operation(do))
+        self.submit(make_change(add_arms=[name]))
 
     def retire_arm(self, name: str) -> None:
         """Stop asking an arm; answers to its open duels still count. At least two arms must remain.
@@ -649,22 +637,7 @@ class Experiment:
         InvalidValueError
             If there is no such arm, or only two are left.
         """
-
-        def do(connection: Connection, state: ExperimentState, moment: int) -> None:
-            there = [
-                arm for arm, is_there in zip(state.arms, state.present, strict=True) if is_there
-            ]
-            if name not in state.arms:
-                raise InvalidValueError(
-                    f"name must be that of an arm, {there} are there, got {name!r}"
-                )
-            if name not in there:
-                return
-            if len(there) == 2:
-                raise InvalidValueError(f"two arms must stay, and {there} are all that is left")
-            _change(connection, state, name, "retired", moment)
-
-        self.submit(Operation(do))
+        self.submit(make_change(retire_arms=[name]))
 
     def delete(self) -> None:
         """Remove the experiment and all its duels from the store, for ever."""
@@ -685,19 +658,3 @@ class Experiment:
 
     def __repr__(self) -> str:
         return f"Experiment({self.store.name!r}, {self.name!r}, {self.policy})"
-
-
-def _change(
-    connection: Connection, state: ExperimentState, arm: str, kind: str, moment: int
-) -> None:
-    """Let an arm come or go."""
-    state.change(arm, kind, moment)
-    row = {
-        "experiment": state.settings.id,
-        "place": len(state.changes) - 1,
-        "arm": state.arms.index(arm),
-        "kind": kind,
-        "tick": state.head["asked"],
-        "at": moment,
-    }
-    connection.execute(insert(schema.changes), row)

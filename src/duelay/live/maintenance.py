@@ -12,15 +12,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import select
+
 from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay._core.jit.background import COMPILER
-from duelay.errors import InvalidValueError, StoreError
+from duelay.errors import InvalidValueError, StoreError, UnknownExperimentError
 from duelay.live.experiment import Experiment
+from duelay.live.storage import schema
 from duelay.live.storage.store import Store, open_store
 from duelay.live.validation import WINDOW
 from duelay.live.writes.compaction import compact_due
-from duelay.live.writes.requests import Operation, Settle
+from duelay.live.writes.requests import Operation
+from duelay.live.writes.settlement import is_at_rest
 from duelay.precompilation import FEW, sizes
 from duelay.recommendation import GOALS
 
@@ -113,11 +117,41 @@ def _dump_postgres(store: Store, draft: Path) -> None:
         raise StoreError(f"pg_dump failed, nothing is left of the backup: {done.stderr.strip()}")
 
 
+class Upkeep:
+    """Settles what is due in the experiments of a store that nobody asks or tells.
+
+    `opened` is what `Experiment.open` takes.
+    """
+
+    def __init__(self, store: Store | str | Path, **opened: Any) -> None:
+        self.store, self._opened = open_store(store), opened
+        self._open: dict[str, Experiment] = {}
+
+    def settle(self) -> dict[str, str]:
+        """Settle each experiment where something is due; return why some could not be, by name."""
+        troubles = {}
+        with self.store.reading() as connection:
+            heads = connection.execute(select(schema.experiments)).mappings().all()
+        for gone in self._open.keys() - {head["name"] for head in heads}:
+            del self._open[gone]
+        for name in (head["name"] for head in heads if not is_at_rest(head)):
+            try:
+                if name not in self._open:
+                    self._open[name] = Experiment.open(self.store, name, **self._opened)
+                self._open[name].settle_due()
+            except UnknownExperimentError:  # deleted, and maybe made anew under its name
+                self._open.pop(name, None)
+            except (ValueError, StoreError) as error:
+                troubles[name] = str(error)
+        return troubles
+
+
 def forget(
     store: Store | str | Path,
     after: Any,
     name: str | None = None,
     progress: Callable[[int], None] = lambda n: None,
+    **opened: Any,
 ) -> dict[str, int]:
     """Fold closed duels into the counters, and delete their rows.
 
@@ -133,6 +167,8 @@ def forget(
         The name of an experiment; None for all.
     progress : callable
         A function that is called with the number of duels of an experiment that are folded.
+    **opened : object
+        The keywords of `Experiment.open`.
 
     Returns
     -------
@@ -142,8 +178,8 @@ def forget(
     store, after = open_store(store), checks.duration("forget_after", after)
     found = {}
     for each in Experiment.names(store) if name is None else (name,):
-        experiment, n, total = Experiment.open(store, each), 1, 0
-        experiment._writer.submit(Settle())  # what is due is closed first
+        experiment, n, total = Experiment.open(store, each, **opened), 1, 0
+        experiment.settle()  # what is due is closed first
         while n:
             n = experiment._writer.submit(
                 Operation(

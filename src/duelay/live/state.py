@@ -130,7 +130,7 @@ class ExperimentState:
         """Read the state of an experiment."""
         experiment = head["id"]
         arms = read_arms(connection, experiment)
-        state = cls(_settings(head), head, arms, read_changes(connection, experiment, arms))
+        state = cls(read_settings(head), head, arms, read_changes(connection, experiment, arms))
         state._read_path(connection)
         state._read_pairs(connection)
         state._take_head(head)
@@ -229,6 +229,8 @@ class ExperimentState:
         winner = self.winner
         if winner != self.head["winner"]:
             self.head |= {"winner": winner, "declared_at": None if winner is None else moment}
+            # The declaration may have replaced the latest moment of the path: write it again.
+            self._written = min(self._written, int(eprocess.path_size[0]) - 1)
 
     def change(self, arm: str, kind: str, moment: int) -> None:
         """Add, bring back or retire an arm; a declaration is withdrawn."""
@@ -325,7 +327,8 @@ def to_bytes(values: NDArray[np.float64]) -> bytes:
     return np.asarray(values, dtype="<f8").tobytes()
 
 
-def _settings(head: Any) -> Settings:
+def read_settings(head: Any) -> Settings:
+    """Return what `create` was told, from the row of an experiment."""
     values = {field.name: head[field.name] for field in dataclasses.fields(Settings)}
     for name in ("window", "forget_after"):
         length = values[name]

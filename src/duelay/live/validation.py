@@ -17,6 +17,7 @@ from duelay.policies.policy import Policy
 from duelay.recommendation import recommend
 
 WINDOW, ERROR = "14d", 0.05  # where nothing else is said
+MIN_ERROR = 1e-12  # of a declaration: nobody has the duels for less
 LONGEST = 200  # characters of a name, a unit or a key
 _MAX_LENGTH = Duration("36500d")
 

@@ -250,10 +250,6 @@ class History:
         skip_bad : bool
             Whether to leave out bad rows, each with a sentence in `skipped`.
 
-        Returns
-        -------
-        History
-
         Raises
         ------
         ValueError
@@ -286,11 +282,6 @@ class History:
             The path of the file.
         **told : object
             Further arguments of `read`.
-
-        Returns
-        -------
-        History
-            The duels and their answers.
         """
         return cls.read(path, **told)
 
@@ -314,11 +305,6 @@ class History:
             The path of the file.
         **told : object
             Further arguments of `read`.
-
-        Returns
-        -------
-        History
-            The duels and their answers.
         """
         return cls.read(path, **told)
 

@@ -6,18 +6,22 @@ the rows of the duels is in `duelay.page.diagnostics` and `duelay.page.duel_log`
 
 from __future__ import annotations
 
+import functools
+import logging
 import math
 import weakref
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sqlalchemy import select
 
-from duelay.errors import UnknownExperimentError
+from duelay.errors import DuelayError, StoreError, UnknownExperimentError
 from duelay.inference.alarms import REMARKS
 from duelay.inference.leader import rank_arms
 from duelay.live import Experiment
 from duelay.live.standing import StandingReport
+from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store
 from duelay.live.storage.time_series import Totals, asked_since, read_totals
@@ -40,7 +44,7 @@ _MAX_SPARKLINE_POINTS = 40
 _MAX_EVENTS = 50
 
 
-def build_experiment(experiment: Experiment, *, settles: bool = True) -> view_models.ExperimentView:
+def build_experiment(experiment: Experiment) -> view_models.ExperimentView:
     """Return the page of an experiment, without its diagnostics.
 
     Alarms of the latest call of `duelay.page.diagnostics.diagnose` appear in the headline and in
@@ -49,13 +53,12 @@ def build_experiment(experiment: Experiment, *, settles: bool = True) -> view_mo
     Parameters
     ----------
     experiment : the experiment to show.
-    settles : settle silence that is due first. That writes to the store, at most once a second.
 
     Returns
     -------
     The same object as before, as long as the experiment has not changed.
     """
-    with look(experiment, settles=settles) as seen:
+    with look(experiment) as seen:
         kept = seen.reader.view
         if kept is None or kept.version != seen.version:
             seen.reader.view = kept = _build_view(seen)
@@ -69,7 +72,7 @@ def build_pair(experiment: Experiment, i: int, j: int) -> view_models.PairView:
     ------
     LookupError : if the experiment has no such pair of different arms.
     """
-    with look(experiment, settles=False) as seen:
+    with look(experiment) as seen:
         k = len(seen.state.arms)
         if i == j or not 0 <= i < k or not 0 <= j < k:
             raise LookupError(f"no pair of arms {i} and {j}: they are two of 0 to {k - 1}")
@@ -77,6 +80,7 @@ def build_pair(experiment: Experiment, i: int, j: int) -> view_models.PairView:
 
 
 _OPENED: weakref.WeakKeyDictionary[Store, dict[str, Experiment]] = weakref.WeakKeyDictionary()
+_LOG = logging.getLogger("duelay.page")
 
 
 def build_list(
@@ -84,25 +88,53 @@ def build_list(
 ) -> list[view_models.ListEntry]:
     """Return the list of the experiments of a store.
 
+    Of an experiment that cannot be read, the entry says why.
+
     Parameters
     ----------
-    store : the store to read.
-    names : the experiments to list; all of them by default.
-    **opened : arguments of `Experiment.open`.
+    store : Store
+        The store to read.
+    names : sequence of str, optional
+        The experiments to list; all of them by default.
+    opened : object
+        The keywords of `Experiment.open`.
     """
-    there = _OPENED.setdefault(store, {})
-    every = Experiment.names(store)
+    there, table = _OPENED.setdefault(store, {}), schema.experiments
+    store.need()
+    with store.reading() as connection:
+        rows = connection.execute(
+            select(table.c.id, table.c.name, table.c.created).order_by(table.c.id)
+        ).all()
+    every = [row.name for row in rows]
     for gone in there.keys() - set(every):
         there.pop(gone, None)
+    forget_others(store, {(row.id, row.created) for row in rows})
     found = []
     for name in every if names is None else names:
         try:
             found.append(_open_and_list(store, there, name, opened))
         except UnknownExperimentError:  # deleted just now
             continue
-    if names is None:
-        forget_others(store, {(each.id, each.created) for each in list(there.values())})
+        except StoreError:
+            raise
+        except Exception as error:  # one experiment must not hide the others
+            found.append(_build_entry_of_unreadable(name, error))
     return found
+
+
+@functools.lru_cache(maxsize=1000)
+def _log_once(name: str, reason: str) -> None:
+    """Log why an experiment cannot be read: once, as lists are built every second."""
+    _LOG.error("the experiment %r cannot be read: %s", name, reason, exc_info=True)
+
+
+def _build_entry_of_unreadable(name: str, error: Exception) -> view_models.ListEntry:
+    _log_once(name, f"{type(error).__name__}: {error}")
+    known = str(error) if isinstance(error, DuelayError) else "the log of the server says why"
+    return view_models.ListEntry(
+        name=name, status="", leader=None, winner=None, sure=None, words="", duels_by_time=(),
+        duels=0, today=0, pending=0, alarms=(), problem=f"It cannot be shown: {known}",
+    )  # fmt: skip
 
 
 def _open_and_list(
@@ -229,11 +261,13 @@ def _describe_guarantee(seen: ExperimentSnapshot) -> str:
 def _explain_intervals(seen: ExperimentSnapshot) -> str:
     """Return why intervals may contain one half though a winner is declared; empty if none is."""
     standing = seen.standing
-    if not standing.weighed or standing.winner is None:
+    if standing.winner is None:
         return ""
+    basis = " and use conversions alone, without what silence tells" if standing.weighed else ""
     return (
-        f"{standing.arms[standing.winner]} is {standing.weighed}: these are wider, and may "
-        "still contain 50 %."
+        f"{standing.arms[standing.winner]} is declared by its evidence over each other arm, which "
+        f"reached the threshold. The intervals hold for all pairs at once{basis}. So they are "
+        "wider: one that contains 50 % does not speak against the declaration."
     )
 
 

@@ -49,7 +49,7 @@ def read_log(
     duels = schema.duels
     with experiment.reading() as (connection, head):
         arms = read_arms(connection, head["id"])
-        now = max(round(experiment.now() * MICRO), head["moment"])
+        now = experiment.writer.read_time(connection, head)
         end = head["asked"] + 1 if before is None else min(before, head["asked"] + 1)
         start = max(end - _MAX_DUELS_PER_CALL, head["forgotten"] + 1)
         closes = None if head["window"] is None else now - head["window"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,17 +12,16 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from duelay.assumptions import Finding
-from duelay.errors import StoreError
 from duelay.live import Experiment
 from duelay.live.standing import LiveStanding, stand
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store
+from duelay.live.writes.settlement import is_due, read_settled
 from duelay.page import view_models
 
-_EVERY = 1.0  # seconds: silence is settled at most so often
-_passed = time.monotonic
+_EVERY = 1.0  # seconds: what was settled less long ago is shown as it is
 _EVENTS = 50  # how many of the latest are shown
 _MINUTE = 60.0  # seconds: the page says times to the minute, so it changes as often
 
@@ -34,7 +32,6 @@ class Reader:
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     state: ExperimentState | None = None
-    settled: float = -1e18  # when silence was last settled, by `_passed`
     standing: tuple[Any, LiveStanding] | None = None  # and the state of the store that it is of
     view: view_models.ExperimentView | None = None
     listed: tuple[str, view_models.ListEntry] | None = None  # and the version that it is of
@@ -99,16 +96,15 @@ class ExperimentSnapshot:
         return (
             f"{self.id}.{self.state.settings.created:x}.{head['version']}.{head['asked']}."
             f"{head['heard']}.{head['changes']}.{head['status'][0]}.{last}.{seen:.0f}."
+            f"{head['matured']}.{head['closed']}.{head['winner']}."
             f"{self.now // _MINUTE:.0f}"
         )
 
 
 @contextlib.contextmanager
-def look(experiment: Experiment, *, settles: bool = True) -> Iterator[ExperimentSnapshot]:
-    """Give an experiment as it is now; with `settles`, silence that is due is settled first."""
+def look(experiment: Experiment) -> Iterator[ExperimentSnapshot]:
+    """Give an experiment as it is now, with the silence that is due; nothing is written."""
     reader = reader_of(experiment)
-    if settles:
-        _settle(experiment, reader)
     with reader.lock, experiment.reading() as (connection, head):
         state = reader.state
         if state is None:
@@ -119,31 +115,17 @@ def look(experiment: Experiment, *, settles: bool = True) -> Iterator[Experiment
         state.eprocess.n_touched[0] = 0
         state.eprocess.is_touched[:] = False
         reader.state = state
-        now = max(experiment.now(), head["moment"] / MICRO)
+        moment = experiment.writer.read_time(connection, head)
+        if moment - head["settled"] >= _EVERY * MICRO and is_due(connection, head, moment):
+            state = read_settled(connection, head, moment)  # until somebody writes it
+        now = moment / MICRO
         events = _read_events(connection, experiment.id)
         alarms = _alarms(reader.checked, events)
-        place = (dict(head), [(alarm.name, alarm.sentence) for alarm in alarms])
+        place = (dict(state.head), [(alarm.name, alarm.sentence) for alarm in alarms])
         if reader.standing is None or reader.standing[0] != place:
             standing = stand(state, experiment.policy, experiment.latest)
             reader.standing = (place, standing.with_alarms(alarms))
         yield ExperimentSnapshot(connection, state, reader, reader.standing[1], events, now)
-
-
-def _settle(experiment: Experiment, reader: Reader) -> None:
-    """Settle silence that is due, at most once a second; skip it where no duel is open."""
-    now = _passed()
-    with reader.lock:
-        if now - reader.settled < _EVERY:
-            return
-        reader.settled = now
-    with experiment.reading() as (_, head):
-        asked, last = head["asked"], head["settled"]
-        is_over = head["matured"] == asked and (head["window"] is None or head["closed"] == asked)
-    if is_over or experiment.now() * MICRO - last < _EVERY * MICRO:
-        return
-    # A store that cannot be written to can still be shown.
-    with contextlib.suppress(StoreError):
-        experiment.settle()
 
 
 def _read_events(connection: Connection, experiment: int) -> tuple[Any, ...]:

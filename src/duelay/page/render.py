@@ -148,24 +148,42 @@ def list_page(
     viewer: Viewer,
     problem: str = "",
     said: Mapping[str, str] | None = None,
+    shown: view_models.ListFilter | None = None,
 ) -> str:
     """Write the list of experiments, with the form for a new one.
 
-    `problem` says what is wrong with the values of the form, `said`.
+    `problem` says what is wrong with the values of the form, `said`, a sentence on each line.
+    `shown` says which experiments were asked for; all of them by default.
     """
+    shown = shown or view_models.ListFilter(n_found=len(listed), n_all=len(listed))
     return _render(
-        "list.html", viewer, listed=listed, problem=problem, said=said or {}, polls=_at(viewer)
-    )
+        "list.html", viewer, listed=listed, problem=problem, said=said or {}, shown=shown,
+        polls=_at(viewer) + list_query(shown, shown.page), query=list_query,
+    )  # fmt: skip
 
 
-def list_version(listed: Sequence[view_models.ListEntry]) -> str:
+def list_query(shown: view_models.ListFilter, page: int) -> str:
+    """Return the query of the address of a page of the list; empty for the first page of all."""
+    asked = {"search": shown.search, "status": shown.status, "page": str(page) if page > 1 else ""}
+    said = urllib.parse.urlencode({name: value for name, value in asked.items() if value})
+    return f"?{said}" if said else ""
+
+
+def list_version(
+    listed: Sequence[view_models.ListEntry], shown: view_models.ListFilter | None = None
+) -> str:
     """Return a text that changes with anything in the list."""
-    return hashlib.sha256(repr(list(listed)).encode("utf-8", "replace")).hexdigest()[:16]
+    return hashlib.sha256(repr((*listed, shown)).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def list_part(listed: Sequence[view_models.ListEntry], viewer: Viewer) -> str:
+def list_part(
+    listed: Sequence[view_models.ListEntry],
+    viewer: Viewer,
+    shown: view_models.ListFilter | None = None,
+) -> str:
     """Write the live part of the list."""
-    return _render("list_part.html", viewer, listed=listed)
+    shown = shown or view_models.ListFilter(n_found=len(listed), n_all=len(listed))
+    return _render("list_part.html", viewer, listed=listed, shown=shown, query=list_query)
 
 
 def experiment_page(
@@ -281,6 +299,11 @@ def _escape(value: Any) -> Any:
     return escape(value) if value.isprintable() else Markup(in_html(value))
 
 
+def _bounded(values: Sequence[float], most: float) -> tuple[float, ...]:
+    """Return numbers that are at most `most`: they are older than it."""
+    return tuple(min(value, most) for value in values)
+
+
 def _sentence(said: str, name: str | None) -> str:
     """Return a text with a capital at its beginning, unless it begins with a name."""
     is_name = name is not None and said.startswith(name)
@@ -333,6 +356,7 @@ def _make() -> Environment:
         VERDICTS=VERDICTS,
         draw=drawing.draw,
         area_class=drawing.area_class,
+        bounded=_bounded,
         draw_bar=drawing.draw_bar,
         write_curl=snippets.write_curl,
         write_python=snippets.write_python,

@@ -202,3 +202,16 @@ class ListEntry:
     today: int
     pending: int
     alarms: tuple[str, ...]  # names of tests that alarm, as far as is known
+    problem: str = ""  # why nothing else is known of it
+
+
+@dataclass(frozen=True)
+class ListFilter:
+    """Which experiments the list shows, and how many there are."""
+
+    search: str = ""  # a part of their names
+    status: str = ""  # "running", "paused", "declared"; empty for all
+    page: int = 1
+    n_pages: int = 1
+    n_found: int = 0  # on all pages
+    n_all: int = 0  # whatever their names and statuses are

@@ -32,10 +32,6 @@ def arithmetic(n_arms: int, step: float) -> Problem:
     step : float
         The gap of two neighbouring arms. Arm 0 wins if it is positive.
 
-    Returns
-    -------
-    The problem, named ``"arithmetic"``.
-
     Examples
     --------
     >>> arithmetic(3, 0.1).gaps
@@ -53,10 +49,6 @@ def bradley_terry(strengths: ArrayLike) -> Problem:
     ----------
     strengths : array_like
         K positive numbers. The strongest arm wins.
-
-    Returns
-    -------
-    The problem, named ``"bradley-terry"``.
 
     Examples
     --------
@@ -81,10 +73,6 @@ def close_rival(n_arms: int, close: float, far: float) -> Problem:
         The gap of arm 1 to the winner, arm 0.
     far : float
         The gap of the other arms. All arms but the winner are equal among themselves.
-
-    Returns
-    -------
-    The problem, with its `close` in its name.
     """
     n_arms = _count(n_arms)
     matrix = np.full((n_arms, n_arms), 0.5)
@@ -129,10 +117,6 @@ def leader(n_arms: int, best: float) -> Problem:
         The number of arms, K.
     best : float
         The strength of arm 0.
-
-    Returns
-    -------
-    The problem.
     """
     n_arms = _count(n_arms)
     return bradley_terry([best, *np.linspace(1.0, 0.5, n_arms - 1)])
@@ -153,10 +137,6 @@ def mslr_like(n_arms: int, seed: int = 0, *, has_winner: bool = True) -> Problem
         The seed of the draws.
     has_winner : bool
         Whether the problem has a Condorcet winner.
-
-    Returns
-    -------
-    The problem, named ``"mslr-like"``.
 
     Raises
     ------
@@ -188,10 +168,6 @@ def no_winner(n_arms: int, seed: int = 0) -> Problem:
         The number of arms, K.
     seed : int
         The seed of the draws.
-
-    Returns
-    -------
-    The problem, named ``"no-winner"``.
     """
     problem = mslr_like(n_arms, seed, has_winner=False)
     problem.name = "no-winner"
@@ -215,10 +191,6 @@ def generate(form: str) -> Problem:
     ----------
     form : ``arithmetic:K,step``, ``close-rival:K,close,far``, ``cyclic:K,gap``, ``leader:K,best``,
         ``mslr-like:K,seed`` or ``no-winner:K,seed``.
-
-    Returns
-    -------
-    The problem, named by its form.
 
     Raises
     ------

@@ -214,10 +214,6 @@ class Problem:
         name : str, optional
             The name of the problem; None takes the name of the file.
 
-        Returns
-        -------
-        The problem.
-
         Raises
         ------
         ValueError
@@ -259,10 +255,6 @@ class Problem:
         ----------
         ax : matplotlib.axes.Axes, optional
             The axes to draw on; None makes a figure.
-
-        Returns
-        -------
-        The axes.
         """
         from duelay.show import plots
 

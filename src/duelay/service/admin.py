@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from duelay.live import Experiment, LiveStanding
+from duelay.errors import InvalidValueError
+from duelay.live import Experiment
+from duelay.live.changes import make_change
 from duelay.service import models
 from duelay.service.context import ServiceContext
 from duelay.service.errors import RefusedError
@@ -22,37 +24,15 @@ async def make(context: ServiceContext, key: Key, body: models.NewExperiment) ->
         return await context.registry.call(
             lambda: Experiment.create(context.store, **said, **context.opened)
         )
-    except ValueError:
+    except InvalidValueError:
         if body.name in await context.registry.call(Experiment.names, context.store):
             raise taken from None  # somebody else was quicker
         raise
 
 
-async def change(
+async def apply_change(
     context: ServiceContext, experiment: Experiment, body: models.ExperimentChange
 ) -> None:
     """Make the changes; if a part cannot be done, nothing is changed."""
-
-    def do() -> None:
-        _check_arms(experiment.standing(), body)
-        if body.status is not None:
-            (experiment.pause if body.status == "paused" else experiment.resume)()
-        if body.booking is not None:
-            hold, release = experiment.hold_booking, experiment.release_booking
-            (hold if body.booking == "held" else release)()
-        for arm in body.add_arms:
-            experiment.add_arm(arm)
-        for arm in body.retire_arms:
-            experiment.retire_arm(arm)
-
-    await context.registry.call(do)
-
-
-def _check_arms(standing: LiveStanding, body: models.ExperimentChange) -> None:
-    known = {*standing.arms, *body.add_arms}
-    there = {arm for arm, is_there in zip(standing.arms, standing.present, strict=True) if is_there}
-    for arm in body.retire_arms:
-        if arm not in known:
-            raise RefusedError(422, f"retire_arms: there is no arm {arm!r}")
-    if len((there | set(body.add_arms)) - set(body.retire_arms)) < 2:
-        raise RefusedError(422, "retire_arms: two arms must stay")
+    change = make_change(**body.model_dump(), max_arms=models.MOST_ARMS)
+    await context.registry.call(experiment.submit, change)

@@ -32,6 +32,7 @@ def make_app(
     store: Store | str,
     *,
     needs_key: bool = False,
+    webhooks_to: str = "public",
     **opened: Any,
 ) -> FastAPI:
     """Return the application for a store.
@@ -42,6 +43,9 @@ def make_app(
         The store, or its address.
     needs_key : bool
         Whether callers need a key even if the store has none yet.
+    webhooks_to : str
+        Where webhooks may lead: to ``"public"`` addresses, also to those of this machine
+        (``"loopback"``), or also to private networks (``"private"``).
     **opened : object
         The keywords of `Experiment.open`.
 
@@ -52,9 +56,9 @@ def make_app(
     """
     store = open_store(store)
     context = ServiceContext(
-        store, ExperimentRegistry(store, **opened), KeyStore(store), needs_key, opened
+        store, ExperimentRegistry(store, **opened), KeyStore(store), needs_key, opened, webhooks_to
     )
-    webhook_sender = WebhookSender(store, **opened)
+    webhook_sender = WebhookSender(store, webhooks_to=webhooks_to, **opened)
 
     @contextlib.asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -78,7 +82,7 @@ def make_app(
         **_telemetry(),
     )
     app.state.context = context
-    app.add_middleware(RequestMiddleware, metrics=context.metrics)
+    app.add_middleware(RequestMiddleware, metrics=context.metrics, to_people=to_people)
     errors.install(app, to_people)
     app.include_router(ROUTES)
     app.router.routes[:0] = shortcuts()

@@ -188,7 +188,12 @@ def check_nearby(request: Request) -> None:
 
 
 async def caller(request: Request, authorization: Given = None) -> Key:
-    """Find out who calls."""
+    """Find out who calls; errors name only what this key is for."""
+    request.scope["key"] = key = await _find_caller(request, authorization)
+    return key
+
+
+async def _find_caller(request: Request, authorization: str | None) -> Key:
     context: ServiceContext = request.app.state.context
     if not context.keys.is_fresh:
         await context.registry.call(context.keys.read)

@@ -26,6 +26,7 @@ class ServiceContext:
     keys: KeyStore
     needs_key: bool
     opened: dict[str, Any]  # what `Experiment.open` takes
+    webhooks_to: str = "public"  # where webhooks may lead
     metrics: Metrics = field(default_factory=Metrics)
     sessions: Sessions = field(default_factory=Sessions)
     checks: Checks = field(default_factory=Checks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -10,19 +11,27 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
+from duelay._core import checks
 from duelay.errors import (
+    ClockError,
     DuelayError,
+    InvalidTypeError,
+    InvalidValueError,
     PausedError,
     StoreError,
     UnknownDuelError,
     UnknownExperimentError,
 )
+from duelay.live import Experiment
 
 _SENTENCES = {
     400: "the body: it is not JSON",
     404: "there is nothing here: /docs shows what there is",
     405: "this address does not take this method: /docs shows what there is",
 }
+UNKNOWN_FIELD = "unknown_field"  # the type of an error of a body
+_LOG = logging.getLogger("duelay.service")
+_MOST_NAMES = 10  # of experiments, where there is no such one
 _LONGEST = 300  # characters of a sentence, which may repeat what was sent
 
 
@@ -49,10 +58,14 @@ def refusal_of(error: BaseException) -> RefusedError | None:
     if isinstance(error, UnknownDuelError):
         return RefusedError(404, str(error))
     if isinstance(error, PausedError):
-        return RefusedError(409, str(error))
+        is_paused = str(error).partition(":")[0]
+        goes_on = 'PATCH it with {"status": "running"}, or show what you would without it'
+        return RefusedError(409, f"{is_paused}: {goes_on}")
+    if isinstance(error, ClockError):
+        return RefusedError(503, str(error), Retry_After="1")
     if isinstance(error, StoreError):
         return RefusedError(503, "the store does not answer: try again", Retry_After="1")
-    if isinstance(error, ValueError):
+    if isinstance(error, InvalidValueError | InvalidTypeError):
         return RefusedError(422, str(error))
     return None
 
@@ -70,16 +83,20 @@ def install(app: FastAPI, to_people: Callable[[Request], Any]) -> None:
         return found
 
     async def known(request: Request, error: Exception) -> Response:
+        refusal = refusal_of(error)
         if isinstance(error, UnknownExperimentError) and "name" in request.path_params:
             # Another server may have deleted it, and made another one of that name.
             request.app.state.context.registry.forget(request.path_params["name"])
-        refusal = refusal_of(error)
-        assert refusal is not None
+            refusal = await _unknown_experiment(request)
+        if refusal is None:
+            raise error  # the middleware logs it, and answers with 500
+        cause = error.__cause__ if isinstance(error, RefusedError) else error
+        if refusal.status >= 500 and cause is not None:
+            fields = {"request": request.scope.get("id"), "path": request.url.path}
+            _LOG.warning("%s: %s", type(cause).__name__, cause, extra={"fields": fields})
         return say(request, refusal.status, refusal.sentence, refusal.headers)
 
-    for kind in (RefusedError, UnknownDuelError, UnknownExperimentError, PausedError, StoreError,
-                 ValueError):  # fmt: skip
-        app.add_exception_handler(kind, known)
+    app.add_exception_handler(DuelayError, known)
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
@@ -90,12 +107,24 @@ def install(app: FastAPI, to_people: Callable[[Request], Any]) -> None:
         headers = dict(error.headers or {})
         status = 422 if error.status_code == 400 else error.status_code  # a body of no encoding
         sentence = _SENTENCES.get(error.status_code, error.detail)
-        if status == 404 and (say_to := to_people(request)) is not None:
-            return say_to(404, "There is nothing at this address.", headers)  # type: ignore[no-any-return]
+        words = {404: "There is nothing at this address.", 405: "This address takes no such form."}
+        if status in words and (say_to := to_people(request)) is not None:
+            return say_to(status, words[status], headers)  # type: ignore[no-any-return]
         return say(request, status, sentence, headers)
 
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)
+
+
+async def _unknown_experiment(request: Request) -> RefusedError:
+    """Return the error for an experiment that is not there; it names those that the key is for."""
+    context, key = request.app.state.context, request.scope.get("key")
+    there = await context.registry.call(Experiment.names, context.store)
+    names = [name for name in there if key is not None and key.covers(name)]
+    asked = request.path_params["name"]
+    shown = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
+    near = checks.nearest(asked, names)
+    return RefusedError(404, f"there is no such experiment{near}; there are: {shown or 'none'}")
 
 
 def in_words(errors: Any) -> str:
@@ -104,6 +133,8 @@ def in_words(errors: Any) -> str:
     if first["type"] == "json_invalid":
         return "the body: it is not JSON"
     where = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
+    if first["type"] == UNKNOWN_FIELD:
+        return ".".join([*where, str(first["msg"])])
     name = ".".join(where) or "the body"
     words = first["msg"].removeprefix("Value error, ")
     if first["type"] == "too_short":

@@ -8,10 +8,11 @@ import re
 import secrets
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from duelay.service.errors import answer
@@ -32,8 +33,8 @@ class TooLargeError(HTTPException):
 class RequestMiddleware:
     """Limits, ids, times and logs."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self.app, self.metrics = app, metrics
+    def __init__(self, app: ASGIApp, metrics: Metrics, to_people: Callable[[Request], Any]) -> None:
+        self.app, self.metrics, self._to_people = app, metrics, to_people
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
@@ -42,7 +43,7 @@ class RequestMiddleware:
             return
         headers = dict(scope["headers"])
         given = headers.get(b"x-request-id", b"").decode("latin-1")
-        id = given if _ID.fullmatch(given) else secrets.token_hex(8)
+        id = scope["id"] = given if _ID.fullmatch(given) else secrets.token_hex(8)
         start, status, size, is_begun = time.perf_counter(), 500, 0, False
 
         async def limited() -> Message:
@@ -66,7 +67,8 @@ class RequestMiddleware:
                 raise TooLargeError
             await self.app(scope, limited, marked)
         except TooLargeError as error:  # by its header; without one, the application answers
-            await answer(error.status_code, error.detail)(scope, receive, marked)
+            say = scope.get("say") or self._to_people(Request(scope)) or answer
+            await say(error.status_code, error.detail)(scope, receive, marked)
         except ClientDisconnect:
             status = 499  # as other servers log it: the client has gone away
         except Exception:

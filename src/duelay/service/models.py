@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
 
+from duelay._core.checks import nearest
 from duelay.live.storage.schema import MICRO
+from duelay.service.errors import UNKNOWN_FIELD
 
+_MAX_SHOWN = 40  # characters of an unknown field
 MOST_ARMS = 1000
 MOST_DUELS = 100  # that one question may ask for
 MOST_ANSWERS = 10_000
@@ -21,6 +25,19 @@ Length = Annotated[str, StringConstraints(min_length=2, max_length=40)]
 
 class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown(cls, given: Any) -> Any:
+        """Stop at the first unknown field: to list thousands of them takes seconds."""
+        for name in given if isinstance(given, dict) else ():
+            if name not in cls.model_fields:
+                shown, near = name[:_MAX_SHOWN], nearest(name[:_MAX_SHOWN], cls.model_fields)
+                raise PydanticCustomError(
+                    UNKNOWN_FIELD, "{field}: extra inputs are not permitted{near}",
+                    {"field": shown, "near": near},
+                )  # fmt: skip
+        return given
 
 
 class NewExperiment(_Body):
@@ -87,7 +104,7 @@ class Answer(_Body):
 class Answers(_Body):
     """Answers that are the news of one moment."""
 
-    answers: list[Answer] = Field(max_length=MOST_ANSWERS)
+    answers: Annotated[list[Answer], FailFast()] = Field(max_length=MOST_ANSWERS)
 
 
 class NewWebhook(_Body):

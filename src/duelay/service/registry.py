@@ -6,14 +6,16 @@ import asyncio
 import contextlib
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from duelay.errors import InvalidValueError, UnknownExperimentError
 from duelay.live import Experiment
 from duelay.live.storage.store import Store
 from duelay.live.writes.group_commit import Batch, Request
 from duelay.live.writes.writer import Writer
+from duelay.service.errors import RefusedError
 
 R = TypeVar("R")
 _MAX_DUELS = 100_000  # ids of duels whose experiment is known without asking the store
@@ -23,8 +25,10 @@ _THREADS = 8
 class WriteQueue:
     """Lets the tasks of an event loop write to one experiment, in the same groups as threads."""
 
-    def __init__(self, writer: Writer) -> None:
-        self.writer = writer
+    def __init__(
+        self, writer: Writer, reopen: Callable[[], Awaitable[WriteQueue]] | None = None
+    ) -> None:
+        self.writer, self._reopen = writer, reopen
         self._waiting: set[asyncio.Future[None]] = set()
 
     @property
@@ -51,7 +55,12 @@ class WriteQueue:
         if self.writer.enqueue(batch):
             go_on()
         await asyncio.shield(done)  # what is enqueued is written, though its client has gone away
-        batch.outcome()
+        try:
+            batch.outcome()
+        except UnknownExperimentError:  # another worker may have made it anew under its name
+            if self._reopen is None:
+                raise
+            await (await self._reopen()).submit(*requests)
 
     async def finish(self) -> None:
         """Wait until all that was asked for is written."""
@@ -75,10 +84,23 @@ class ExperimentRegistry:
     async def open(self, name: str) -> tuple[Experiment, WriteQueue]:
         """Return an experiment, and the queue of what is written to it."""
         if name not in self._open:
-            experiment = await self.call(lambda: Experiment.open(self.store, name, **self._opened))
+            experiment = await self.call(self._read, name)
             # Another request may have opened it meanwhile.
-            self._open.setdefault(name, (experiment, WriteQueue(experiment.writer)))
+            queue = WriteQueue(experiment.writer, lambda: self._reopen(name, experiment))
+            self._open.setdefault(name, (experiment, queue))
         return self._open[name]
+
+    async def _reopen(self, name: str, deleted: Experiment) -> WriteQueue:
+        """Return the queue of the experiment that now has the name of one that is deleted."""
+        if name in self._open and self._open[name][0] is deleted:
+            self.forget(name)
+        return (await self.open(name))[1]
+
+    def _read(self, name: str) -> Experiment:
+        try:
+            return Experiment.open(self.store, name, **self._opened)
+        except InvalidValueError as error:  # its policy may be in a module that is not imported
+            raise RefusedError(503, f"the experiment cannot be opened: {error}") from error
 
     def forget(self, name: str) -> None:
         """Forget an experiment that is deleted."""

@@ -8,37 +8,38 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Annotated, Any, TypeVar
+from collections import Counter
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel, ValidationError
-from sqlalchemy import select
 from starlette.routing import Route
 
-from duelay.errors import StoreError, UnknownDuelError
+from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
 from duelay.live import Experiment
 from duelay.live.client.protocol import INVALID, UNKNOWN_DUEL
 from duelay.live.standing import StandingReport, pending_of
 from duelay.live.state import read_arms
-from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import duels_after
-from duelay.live.storage.store import Store
 from duelay.live.validation import LONGEST, check_word
 from duelay.live.writes.requests import Ask, LiveDuel, Tell
 from duelay.page.incremental import known_alarms
 from duelay.service import admin, models
 from duelay.service.auth import Caller, Keeper, Maker, Reader, Teller, check_key, check_nearby
 from duelay.service.context import Here, ServiceContext, check_warm
-from duelay.service.errors import RefusedError
+from duelay.service.delivery import check_url
+from duelay.service.errors import RefusedError, refusal_of
+from duelay.service.experiment_list import find_experiments, read_summaries
 from duelay.service.keys import Key
+from duelay.service.large_json import LargeJsonResponse, LargeJsonRoute, parse
 from duelay.service.registry import ExperimentRegistry
 from duelay.service.webhooks import add_hook, list_hooks, remove_hook
 
 B = TypeVar("B", bound=BaseModel)
-ROUTES = APIRouter()
+ROUTES = APIRouter(route_class=LargeJsonRoute)
 _MAX_ROWS_PER_ANSWER = 10_000  # of the log, in one answer
 _WORDS = {
     401: "no key, or a wrong one",
@@ -63,15 +64,31 @@ def _refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
 async def create(body: models.NewExperiment, context: Here, key: Maker) -> Any:
     """Make an experiment."""
     experiment = await admin.make(context, key, body)
-    return JSONResponse(await context.registry.call(_report, experiment), 201)
+    return await context.registry.call(_report, experiment, 201)
 
 
 @ROUTES.get("/experiments", response_model=models.Experiments, responses=_refused(),
          tags=["experiments"])  # fmt: skip
-async def listed(context: Here, key: Caller) -> Any:
-    """List the experiments."""
-    rows = await context.registry.call(_heads, context.store)
-    return JSONResponse({"experiments": [row for row in rows if key.covers(row["name"])]})
+async def listed(
+    context: Here,
+    key: Caller,
+    search: Annotated[str, Query(max_length=LONGEST)] = "",
+    status: Annotated[Literal["running", "paused", "declared"] | None, Query()] = None,
+    offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
+    limit: Annotated[int | None, Query(ge=1, le=_MAX_ROWS_PER_ANSWER)] = None,
+) -> Any:
+    """List the experiments, in the order in which they were made.
+
+    `search` is a part of the name. One with a winner is `declared`, and neither running nor paused.
+    """
+
+    def read() -> Response:
+        found = find_experiments(
+            context.store, key, search=search, status=status or "", offset=offset, limit=limit
+        )
+        return LargeJsonResponse({"experiments": read_summaries(context.store, found.names)})
+
+    return await context.registry.call(read)
 
 
 @ROUTES.get("/experiments/{name}", response_model=StandingReport, responses=_refused(404),
@@ -79,7 +96,7 @@ async def listed(context: Here, key: Caller) -> Any:
 async def standing(name: str, context: Here, key: Reader) -> Any:
     """Where an experiment stands: who leads, who is declared, counts and estimates."""
     experiment, _ = await context.registry.open(name)
-    return JSONResponse(await context.registry.call(_report, experiment))
+    return await context.registry.call(_report, experiment)
 
 
 @ROUTES.patch("/experiments/{name}", response_model=StandingReport, responses=_refused(404),
@@ -87,8 +104,8 @@ async def standing(name: str, context: Here, key: Reader) -> Any:
 async def change(name: str, body: models.ExperimentChange, context: Here, key: Keeper) -> Any:
     """Pause, resume, hold or release booking, let arms come or go."""
     experiment, _ = await context.registry.open(name)
-    await admin.change(context, experiment, body)
-    return JSONResponse(await context.registry.call(_report, experiment))
+    await admin.apply_change(context, experiment, body)
+    return await context.registry.call(_report, experiment)
 
 
 @ROUTES.delete("/experiments/{name}", status_code=204, responses=_refused(404),
@@ -124,7 +141,8 @@ async def _read(request: Request, kind: type[B]) -> B:
     if not request.headers.get("content-type", "").startswith("application/json"):
         raise RefusedError(422, "the body: it must be JSON, with its Content-Type")
     try:
-        return kind.model_validate_json(body)
+        found: B = await parse(body, kind.model_validate_json)
+        return found
     except ValidationError as error:
         raise RequestValidationError(error.errors(include_url=False)) from None
 
@@ -204,17 +222,11 @@ async def tell_all(name: str, body: models.Answers, context: Here, key: Teller) 
     is "unknown_duel" or "invalid".
     """
     experiment, write_queue = await context.registry.open(name)
-    tells = [_tell_or_error(experiment, each) for each in body.answers]
+    tells = await context.registry.call(
+        lambda: [_tell_or_error(experiment, each) for each in body.answers]
+    )
     await write_queue.submit(*(tell for tell in tells if isinstance(tell, Tell)))
-    found = []
-    for each, tell in zip(body.answers, tells, strict=True):
-        error = tell.error if isinstance(tell, Tell) else tell
-        status = tell.result if isinstance(tell, Tell) and error is None else "refused"
-        context.metrics.tells.labels(status).inc()
-        code = UNKNOWN_DUEL if isinstance(error, UnknownDuelError) else INVALID
-        said = {"status": status} if error is None else {"error": str(error), "code": code}
-        found.append({"id": each.id, **said})
-    return JSONResponse({"answers": found})
+    return await context.registry.call(_tell_results, context, body.answers, tells)
 
 
 @ROUTES.get("/experiments/{name}/log", response_model=models.Log, responses=_refused(404),
@@ -228,9 +240,7 @@ async def log(
 ) -> Any:
     """Duels in the order in which they were asked, some at a time; give `next` as `after`."""
     experiment, _ = await context.registry.open(name)
-    rows = await context.registry.call(_rows, experiment, after, limit)
-    last = rows[-1]["number"] if len(rows) == limit else None
-    return JSONResponse({"duels": rows, "next": last})
+    return await context.registry.call(_log, experiment, after, limit)
 
 
 @ROUTES.get("/experiments/{name}/webhooks", response_model=models.Webhooks,
@@ -246,6 +256,7 @@ async def webhooks(name: str, context: Here, key: Keeper) -> Any:
 async def add_webhook(name: str, body: models.NewWebhook, context: Here, key: Keeper) -> Any:
     """Tell an address of events: declared, withdrawn, alarm, silent. Its secret signs them."""
     _check_text("url", body.url)
+    check_url(body.url, context.webhooks_to)
     experiment, _ = await context.registry.open(name)
     return JSONResponse(await context.registry.call(add_hook, experiment, body.url), 201)
 
@@ -267,8 +278,8 @@ async def health(context: Here) -> Any:
     check_warm(context)
     try:
         await asyncio.wait_for(context.registry.call(context.store.need), 5.0)
-    except (StoreError, TimeoutError):
-        raise RefusedError(503, "the store does not answer", Retry_After="1") from None
+    except (StoreError, TimeoutError) as error:
+        raise RefusedError(503, "the store does not answer", Retry_After="1") from error
     return JSONResponse({"status": "ok"})
 
 
@@ -288,10 +299,29 @@ async def numbers(context: Here, request: Request) -> Response:
     return Response(context.metrics.text(), media_type="text/plain; version=0.0.4")
 
 
-def _tell_or_error(experiment: Experiment, answer: models.Answer) -> Tell | ValueError:
+def _tell_results(
+    context: ServiceContext, answers: list[models.Answer], tells: list[Tell | InvalidValueError]
+) -> Response:
+    found: list[dict[str, Any]] = []
+    statuses: Counter[str] = Counter()
+    for each, tell in zip(answers, tells, strict=True):
+        error = tell.error if isinstance(tell, Tell) else tell
+        if error is not None and refusal_of(error) is None:
+            raise error
+        status = str(tell.result) if isinstance(tell, Tell) and error is None else "refused"
+        statuses[status] += 1
+        code = UNKNOWN_DUEL if isinstance(error, UnknownDuelError) else INVALID
+        said = {"status": status} if error is None else {"error": str(error), "code": code}
+        found.append({"id": each.id, **said})
+    for status, n in statuses.items():
+        context.metrics.tells.labels(status).inc(n)
+    return LargeJsonResponse({"answers": found})
+
+
+def _tell_or_error(experiment: Experiment, answer: models.Answer) -> Tell | InvalidValueError:
     try:
         return experiment.make_tell(answer.id, answer.winner, answer.at)
-    except ValueError as error:
+    except InvalidValueError as error:
         return error
 
 
@@ -327,33 +357,13 @@ def _duel(registry: ExperimentRegistry, name: str, found: LiveDuel) -> dict[str,
     return found._asdict()
 
 
-def _report(experiment: Experiment) -> dict[str, Any]:
+def _report(experiment: Experiment, status: int = 200) -> Response:
     """Return the standing with alarms found before; to run the tests takes too long for a call."""
     standing = experiment.standing().with_alarms(known_alarms(experiment))
-    return StandingReport.of(standing).to_json()
+    return LargeJsonResponse(StandingReport.of(standing).to_json(), status)
 
 
-def _heads(store: Store) -> list[dict[str, Any]]:
-    table = schema.experiments
-    with store.reading() as connection:
-        rows = connection.execute(select(table).order_by(table.c.id)).mappings().all()
-        names = {row["id"]: read_arms(connection, row["id"]) for row in rows}
-    return [
-        {
-            "name": row["name"],
-            "goal": row["goal"],
-            "status": row["status"],
-            "arms": list(names[row["id"]]),
-            "duels": row["asked"],
-            "answers": row["heard"],
-            "winner": None if row["winner"] is None else names[row["id"]][row["winner"]],
-            "created_at": row["created"] / MICRO,
-        }
-        for row in rows
-    ]
-
-
-def _rows(experiment: Experiment, after: int, limit: int) -> list[dict[str, Any]]:
+def _log(experiment: Experiment, after: int, limit: int) -> Response:
     columns = ("number", "id", "first", "second", "asked", "told", "late", "first_won", "unit",
                "enters")  # fmt: skip
     with experiment.reading() as (connection, head):
@@ -362,4 +372,6 @@ def _rows(experiment: Experiment, after: int, limit: int) -> list[dict[str, Any]
             duels_after(*columns),
             {"experiment": head["id"], "after": after, "n": limit},
         ).mappings()
-        return [models.log_row(row, arms) for row in rows]
+        found = [models.log_row(row, arms) for row in rows]
+    last = found[-1]["number"] if len(found) == limit else None
+    return LargeJsonResponse({"duels": found, "next": last})

@@ -14,6 +14,8 @@ import tempfile
 import threading
 import time
 import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -21,6 +23,7 @@ from fastapi import FastAPI
 
 from duelay._core import checks
 from duelay._core.patience import at_least
+from duelay._core.user_modules import bring_in
 from duelay.errors import InvalidValueError
 from duelay.live.storage.store import Store, open_store
 from duelay.service.app import make_app
@@ -30,6 +33,8 @@ from duelay.service.middleware import log_lines
 
 _STORE = "DUELAY_STORE"
 _QUIET = "DUELAY_LOG_LEVEL"
+_WEBHOOKS = "DUELAY_WEBHOOKS"
+_MODULES = "DUELAY_IMPORT"  # names of modules, with commas between them
 # Seconds that a thread has the interpreter while another waits: with the usual five milliseconds
 # the thread that commits would hold up all requests.
 TURN = 0.0005
@@ -39,7 +44,8 @@ _OPENS = at_least(60.0)  # seconds for which a browser waits to be opened
 
 def serve(
     store: Store | str, host: str = "127.0.0.1", port: int = 8000, workers: int = 1,
-    *, log_level: str = "INFO",
+    *, log_level: str = "INFO", modules: Sequence[str] = (),
+    private_webhooks: bool = False,
 ) -> None:  # fmt: skip
     """Serve a store until the process is stopped; every acknowledged answer is committed.
 
@@ -55,6 +61,11 @@ def serve(
         The number of processes.
     log_level : str
         The least severe level that is logged.
+    modules : sequence of str
+        The names of modules with policies of your own, which each process imports.
+    private_webhooks : bool
+        Whether webhooks may lead to private networks. To this machine they may also if `host` is
+        its own.
 
     Raises
     ------
@@ -62,6 +73,8 @@ def serve(
         If an argument cannot be used.
     StoreError
         If the store cannot be opened.
+    OSError
+        If another program listens at the port.
     """
     store = open_store(store)
     store.need(makes=True)
@@ -69,8 +82,14 @@ def serve(
     if checks.whole("port", port) > 65535:
         raise InvalidValueError(f"port must be at most 65535, got {port}")
     check_host(store, host)
+    _check_port(host, port)
     os.environ[_STORE] = store.url.render_as_string(hide_password=False)
     os.environ[_QUIET] = log_level
+    os.environ[_MODULES] = ",".join(modules)
+    os.environ[_WEBHOOKS] = (
+        "private" if private_webhooks else "loopback" if _is_loopback(host) else "public"
+    )
+    _import_modules()
     Sessions()  # refuses a secret that is too short here, once, and not in each worker
     with contextlib.ExitStack() as stack:
         if SECRET not in os.environ:  # one for all workers, as long as they run
@@ -92,6 +111,21 @@ def serve(
             timeout_graceful_shutdown=_SHUTDOWN,
             **_worker_answers(),
         )
+
+
+def _check_port(host: str, port: int) -> None:
+    """Raise an error if the server could not listen."""
+    kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(kind, socket.SOCK_STREAM) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((host, port))
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else str(error)
+            raise OSError(
+                f"the service cannot listen at {host}, port {port}: {why}. Stop what listens "
+                "there, or take another port with --port"
+            ) from None
 
 
 def _worker_answers() -> dict[str, Any]:
@@ -139,7 +173,14 @@ def application() -> FastAPI:
     """Return the application of a worker."""
     sys.setswitchinterval(TURN)
     log_lines(os.environ.get(_QUIET, "INFO"))
-    return make_app(os.environ[_STORE])
+    _import_modules()
+    return make_app(os.environ[_STORE], webhooks_to=os.environ.get(_WEBHOOKS, "public"))
+
+
+def _import_modules() -> None:
+    """Import the modules of the user, from the current folder or the search path."""
+    for name in filter(None, os.environ.get(_MODULES, "").split(",")):
+        bring_in(name, [Path()])
 
 
 def _is_loopback(host: Any) -> bool:

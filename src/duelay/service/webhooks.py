@@ -6,6 +6,7 @@ events. An event is sent until the address answers with a 2xx, so at least once,
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import json
@@ -14,28 +15,28 @@ import math
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-import httpx
 from sqlalchemy import delete, insert, or_, select, update
 
 from duelay._core.duration import in_brief
-from duelay._core.patience import at_least
-from duelay.errors import StoreError
+from duelay.errors import InvalidValueError, StoreError
 from duelay.live import Experiment
 from duelay.live.events import note, read_events
+from duelay.live.maintenance import Upkeep
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import insert_missing
 from duelay.live.storage.store import Store
+from duelay.service.delivery import TIMEOUT, Deliverer
 
 _NAME = "watcher"  # of the lease, also in servers of earlier versions
 _EVERY = 1.0  # seconds between two rounds
 _LEASE = 15.0  # seconds for which a server has the lease
 _ALARMS = 60.0  # seconds between two looks at the tests of assumptions of an experiment
 _LONGEST = 3600.0  # seconds between two tries of a webhook, at the most
-_TIMEOUT = at_least(10.0)  # seconds that an address has to answer
 _QUIET = 600.0  # seconds without a duel, at the least, that are silence ...
 _GAPS = 20  # ... and as many times the usual gap between two duels
 _RECENT = 100  # duels that the usual gap is taken from
@@ -89,6 +90,11 @@ def remove_hook(experiment: Experiment, id: str) -> bool:
     return bool(done.rowcount)
 
 
+def _wait(tries: int) -> float:
+    """Return the seconds between a try and the next one, after so many that failed."""
+    return min(2.0 ** min(tries, 60), _LONGEST)
+
+
 class WebhookSender:
     """A thread that sends the events of a store."""
 
@@ -98,20 +104,23 @@ class WebhookSender:
         *,
         every: float = _EVERY,
         quiet: float = _QUIET,
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float] | None = None,
         passed: Callable[[], float] = time.monotonic,
+        webhooks_to: str = "public",
         **opened: Any,
     ) -> None:
         self.store, self._every, self._quiet = store, every, quiet
-        self._now, self._passed = now, passed  # the world's: `opened` may have another clock
-        self._opened = opened  # what `Experiment.open` takes: a look settles silence by its clock
+        # The world's time: `opened`, which `Experiment.open` takes, may have another clock.
+        self._now, self._passed = store.now if now is None else now, passed
+        self._opened = opened
+        self._upkeep, self._troubles = Upkeep(store, **opened), dict[str, str]()
         self._me = secrets.token_hex(8)
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         # When an experiment was looked at, and at how many duels and answers. A new experiment may
         # have the name or the id of one that was deleted, but was not created at the same moment.
         self._looked: dict[tuple[int, int], tuple[float, int, int]] = {}
-        self._client = httpx.Client(timeout=_TIMEOUT, follow_redirects=False)
+        self._deliverer = Deliverer(webhooks_to)
 
     def start(self) -> None:
         """Begin."""
@@ -122,13 +131,14 @@ class WebhookSender:
         """End, after what is being done."""
         self._stop.set()
         if self._thread is not None:
-            self._thread.join(_TIMEOUT + 5.0)
-        self._client.close()
+            self._thread.join(TIMEOUT + 5.0)
+        self._deliverer.stop(TIMEOUT + 5.0)
 
     def _run(self) -> None:
         while not self._stop.wait(self._every):
             try:
                 if self.takes_lease():
+                    self.settle()
                     self.deliver()
                     self.notice()
             except StoreError as error:
@@ -142,63 +152,97 @@ class WebhookSender:
         length = round(_LEASE * MICRO)
         with self.store.reading() as connection:
             row = connection.execute(select(leases).where(leases.c.name == _NAME)).first()
-        if row is not None and row.until > now + (length // 2 if row.holder == self._me else 0):
+        # A lease that ends later than one from now on is of a clock that was ahead.
+        least = now + (length // 2 if row is not None and row.holder == self._me else 0)
+        if row is not None and least < row.until <= now + length:
             return bool(row.holder == self._me)
         with self.store.explained(), self.store.writing() as connection:
             insert_missing(connection, leases, {"name": _NAME, "holder": "", "until": 0})
             done = connection.execute(
                 update(leases)
                 .where(
-                    leases.c.name == _NAME, or_(leases.c.holder == self._me, leases.c.until <= now)
+                    leases.c.name == _NAME,
+                    or_(
+                        leases.c.holder == self._me,
+                        leases.c.until <= now,
+                        leases.c.until > now + length,
+                    ),
                 )
                 .values(holder=self._me, until=now + length)
             )
         return bool(done.rowcount)
 
+    def settle(self) -> None:
+        """Settle what is due in all experiments; say once what stands in the way."""
+        troubles = self._upkeep.settle()
+        for name, words in troubles.items():
+            if self._troubles.get(name) != words:
+                _LOG.warning("%s: %s", name, words)
+        self._troubles = troubles
+
     # Webhooks.
 
     def deliver(self) -> None:
-        """Tell each webhook that is due of its next events."""
+        """Begin to tell each webhook that is due of its next events; a slow one delays no other."""
         hooks, now = schema.webhooks, round(self._now() * MICRO)
         with self.store.reading() as connection:
-            due = connection.execute(select(hooks).where(hooks.c.due <= now)).mappings().all()
+            every = connection.execute(select(hooks)).mappings().all()
+            # One that waits for longer than it ever should is of a clock that was ahead.
+            due = [hook for hook in every
+                   if not now < hook["due"] <= now + _wait(hook["tries"]) * MICRO]  # fmt: skip
             waiting: list[Any] = [(hook, read_events(connection, hook["experiment"], hook["sent"]))
                        for hook in due]  # fmt: skip
             names = dict(
                 connection.execute(select(schema.experiments.c.id, schema.experiments.c.name)).all()
             )
         for hook, events in waiting:
-            for event in events:
-                is_over = self._stop.is_set() or not self.takes_lease()
-                if is_over or not self._tell(hook, event, names):
-                    break
-                hook = {**hook, "tries": 0}
+            if events:
+                self._deliverer.start(hook["id"], partial(self._tell_all, hook, events, names))
 
-    def _tell(self, hook: Any, event: Any, names: dict[int, str]) -> bool:
-        """Tell a webhook of an event; return whether it took it."""
+    def wait(self) -> None:
+        """Wait until what `deliver` has begun has ended."""
+        self._deliverer.wait()
+
+    async def _tell_all(self, hook: Any, events: Sequence[Any], names: dict[int, str]) -> None:
+        """Tell a webhook of events, in their order, until it does not take one."""
+        tries = hook["tries"]
+        try:
+            for event in events:
+                if self._stop.is_set() or not await asyncio.to_thread(self.takes_lease):
+                    return
+                trouble = await self._tell(hook, event, names)
+                await asyncio.to_thread(self._note_delivery, hook["id"], event, tries, trouble)
+                if trouble:
+                    return
+                tries = 0
+        except StoreError as error:
+            _LOG.warning("%s", error)
+        except Exception:
+            _LOG.exception("a fault while sending events")
+
+    async def _tell(self, hook: Any, event: Any, names: dict[int, str]) -> str:
+        """Tell a webhook of an event; return what is wrong, empty where it has taken it."""
         body = json.dumps({
             "id": event["id"], "event": event["kind"], "experiment": names[event["experiment"]],
             "about": event["about"], "words": event["words"], "at": event["at"] / MICRO,
         }).encode()  # fmt: skip
-        at, trouble = int(self._now()), ""
+        at = int(self._now())
         signature = f"t={at},v1={sign(hook['secret'], at, body)}"
         headers = {"Content-Type": "application/json", "Duelay-Signature": signature}
-        try:
-            answer = self._client.post(hook["url"], content=body, headers=headers)
-            trouble = "" if answer.is_success else f"it answered {answer.status_code}"
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            trouble = f"{type(error).__name__}: {error}"
-        tries = hook["tries"] + 1 if trouble else 0
-        wait = min(2.0**tries, _LONGEST) if trouble else 0.0
+        return await self._deliverer.post(hook["url"], body, headers)
+
+    def _note_delivery(self, id: str, event: Any, tries: int, trouble: str) -> None:
+        """Write down whether a webhook has taken an event, and when to try again."""
+        tries = tries + 1 if trouble else 0
+        wait = _wait(tries) if trouble else 0.0
         values = {"tries": tries, "trouble": trouble[:500] or None,
                   "due": round((self._now() + wait) * MICRO)}  # fmt: skip
         if not trouble:
             values["sent"] = event["id"]
         with self.store.explained(), self.store.writing() as connection:
             connection.execute(
-                update(schema.webhooks).where(schema.webhooks.c.id == hook["id"]).values(values)
+                update(schema.webhooks).where(schema.webhooks.c.id == id).values(values)
             )
-        return not trouble
 
     # Alarms and silence: no ask and no tell notices them.
 
@@ -212,12 +256,18 @@ class WebhookSender:
                 )
             ).mappings().all()  # fmt: skip
         for head in heads:
-            self._notice_silence(head)
-            which, news = (head["id"], head["created"]), (head["asked"], head["heard"])
-            at, *seen = self._looked.get(which, (-math.inf, -1, -1))
-            if self._passed() - at >= _ALARMS and news != tuple(seen):
-                self._looked[which] = (self._passed(), *news)
-                self._notice_alarms(head)
+            try:
+                self._notice(head)
+            except InvalidValueError as error:  # such as a policy that is not imported here
+                _LOG.warning("the experiment %r cannot be opened: %s", head["name"], error)
+
+    def _notice(self, head: Any) -> None:
+        self._notice_silence(head)
+        which, news = (head["id"], head["created"]), (head["asked"], head["heard"])
+        at, *seen = self._looked.get(which, (-math.inf, -1, -1))
+        if self._passed() - at >= _ALARMS and news != tuple(seen):
+            self._looked[which] = (self._passed(), *news)
+            self._notice_alarms(head)
 
     def _notice_alarms(self, head: Any) -> None:
         standing = Experiment.open(self.store, head["name"], **self._opened).standing()

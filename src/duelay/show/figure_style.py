@@ -58,9 +58,15 @@ def panels(rows: int, columns: int, n: int, title: str) -> tuple[Figure, list[Ax
         axes.set_visible(False)
     for axes in grid[:n]:
         axes.tick_params(labelsize="small")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(alpha=0.25, linewidth=0.6)
+        frame(axes)
     return figure, list(grid[:n])
+
+
+def frame(axes: Axes, *, grid: bool = True) -> None:
+    """Leave out the spines at the top and to the right; draw a faint grid."""
+    axes.spines[["top", "right"]].set_visible(False)
+    if grid:
+        axes.grid(alpha=0.25, linewidth=0.6)
 
 
 def name_axes(shown: Sequence[Axes], columns: int, x: str, y: str) -> None:

@@ -16,6 +16,7 @@ from duelay.show.figure_style import (
     COLOURS,
     arm_name,
     check,
+    frame,
     new_axes,
     one_legend,
     short,
@@ -53,10 +54,6 @@ def regret_figure(
         A label for each result; None takes the policies.
     band : str
         ``"sd"`` for one standard deviation, ``"mean"`` for a 95 % interval of the mean.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     figure_class = check()
     if not results:
@@ -109,8 +106,7 @@ def draw_regret(
     axes.xaxis.set_major_formatter(lambda value, _: tick_words(value))
     axes.yaxis.set_major_formatter(lambda value, _: tick_words(value))
     axes.locator_params(axis="both", nbins=5)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25, linewidth=0.6)
+    frame(axes)
 
 
 def stops_figure(results: Sequence[Result], labels: Sequence[str]) -> Figure:
@@ -157,7 +153,7 @@ def draw_stops(axes: Axes, results: Sequence[Result], labels: Sequence[str]) -> 
     axes.xaxis.set_major_formatter(lambda value, _: tick_words(value))
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     axes.locator_params(axis="x", nbins=5)
-    axes.spines[["top", "right"]].set_visible(False)
+    frame(axes, grid=False)
 
 
 def draw_result(axes: Axes | None, result: Result, band: str = "sd") -> Axes:
@@ -171,11 +167,6 @@ def draw_result(axes: Axes | None, result: Result, band: str = "sd") -> Axes:
         The result of a simulation.
     band : str
         The kind of band; see `regret_figure`.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
     """
     axes = new_axes(6.0, 3.8) if axes is None else axes
     draw_regret(axes, [result], band=band)
@@ -193,11 +184,6 @@ def draw_problem(axes: Axes | None, problem: Problem) -> Axes:
         The axes to draw on; None makes a figure.
     problem : Problem
         The preferences.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
     """
     winner = problem.winner if problem.has_winner else None
     axes = draw_matrix(axes, problem.matrix, problem.arms, winner)
@@ -266,7 +252,7 @@ def draw_evidence(axes: Axes | None, standing: Standing) -> Axes:
     axes.legend(handles[::-1], labels[::-1], fontsize="small", frameon=False, loc="upper left",
                 bbox_to_anchor=(1.0, 1.0))  # fmt: skip
     axes.set_title("\n".join(_headline(standing)), fontsize="medium")
-    axes.spines[["top", "right"]].set_visible(False)
+    frame(axes, grid=False)
     return axes
 
 
@@ -294,22 +280,12 @@ def draw_standing(axes: Axes | None, standing: Standing) -> Axes:
     rows = rows[:_MAX_NAMED_ARMS]
     line = rows[0].lower if is_borda else 0.5
     axes = new_axes(6.0, 2.1 + 0.28 * len(rows)) if axes is None else axes
-    heard = [(place, row) for place, row in enumerate(rows) if not np.isnan(row.mean)]
-    places = [place for place, _ in heard]
-    colours = ["#0072B2" if row.lower > 0.5 else "#D55E00" if row.upper < 0.5 else "#999999"
-               for _, row in heard]  # fmt: skip
-    if is_borda:
-        colours = ["#0072B2" if standing.candidates[row.arm] else "#D55E00" for _, row in heard]
-    lower, upper = [row.lower for _, row in heard], [row.upper for _, row in heard]
-    axes.axvline(line, color="#999999", linewidth=1, linestyle="--")
-    axes.hlines(places, lower, upper, colors=colours, linewidth=2)
-    axes.scatter([row.mean for _, row in heard], places, c=colours, s=28, zorder=3)
-    for place, row in enumerate(rows):
-        if np.isnan(row.mean):
-            axes.text(0.5, place, " unheard", va="center", fontsize="small", alpha=0.7)
-    axes.set_yticks(range(len(rows)), [arm_name(standing.arms[row.arm]) for row in rows])
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_xlim(min(0.0, *lower, 1.0), max(1.0, *upper, 0.0))
+    mean, lower, upper = np.array([row[1:4] for row in rows]).reshape(-1, 3).T
+    names = [arm_name(standing.arms[row.arm]) for row in rows]
+    candidates = [standing.candidates[row.arm] for row in rows] if is_borda else None
+    draw_intervals(axes, names, mean, lower, upper, line=line, candidates=candidates)
+    is_heard = ~np.isnan(mean)
+    axes.set_xlim(min(0.0, *lower[is_heard], 1.0), max(1.0, *upper[is_heard], 0.0))
     leader = arm_name(standing.arms[standing.leader]) if standing.is_heard else "the leader"
     beats = f"how often {leader} beats it"
     measured = "Borda score: how often it beats another one" if is_borda else beats
@@ -318,8 +294,37 @@ def draw_standing(axes: Axes | None, standing: Standing) -> Axes:
     title = _headline(standing)
     title += [f"{left_out} more arms are left out"] if left_out else []
     axes.set_title("\n".join(title), fontsize="medium")
-    axes.spines[["top", "right"]].set_visible(False)
+    frame(axes, grid=False)
     return axes
+
+
+def draw_intervals(
+    axes: Axes,
+    names: Sequence[str],
+    mean: Any,
+    lower: Any,
+    upper: Any,
+    *,
+    line: float = 0.5,
+    candidates: Sequence[bool] | None = None,
+    label: str | None = None,
+) -> None:
+    """Draw an estimate and its interval for each name; one of nan is unheard.
+
+    An interval above 1/2 is blue, one below orange; with `candidates`, theirs are blue.
+    """
+    colours = np.where(lower > 0.5, "#0072B2", np.where(upper < 0.5, "#D55E00", "#999999"))
+    if candidates is not None:
+        colours = np.where(candidates, "#0072B2", "#D55E00")
+    places, is_heard = np.arange(len(names)), ~np.isnan(mean)
+    axes.axvline(line, color="#999999", linewidth=1, linestyle="--")
+    axes.hlines(places[is_heard], lower[is_heard], upper[is_heard], colors=colours[is_heard],
+                linewidth=2)  # fmt: skip
+    axes.scatter(mean[is_heard], places[is_heard], c=colours[is_heard], s=28, zorder=3, label=label)
+    for place in places[~is_heard]:
+        axes.text(0.5, place, " unheard", va="center", fontsize="small", alpha=0.7)
+    axes.set_yticks(places, names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
 
 
 def _bars(standing: Standing) -> str:
@@ -374,8 +379,7 @@ def draw_delay(axes: Axes | None, laws: Sequence[Law]) -> Axes:
         axes.set_xscale("log")
     left = (reach.first / reach.size if in_time else 0.5) if reach.is_log else 0
     axes.set_xlim(left, reach.last / reach.size)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25, linewidth=0.6)
+    frame(axes)
     if len(shown) <= 6:
         axes.legend(frameon=False, fontsize="small")
     return axes
@@ -392,8 +396,7 @@ def draw_traffic(axes: Axes | None, traffic: Traffic) -> Axes:
     axes.set_ylabel("duels so far")
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25, linewidth=0.6)
+    frame(axes)
     return axes
 
 

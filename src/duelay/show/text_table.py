@@ -1,4 +1,4 @@
-"""Plain text tables for standings and the command line."""
+"""Tables in plain text and in Markdown."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: Collectio
         return "  ".join(cells).rstrip()
 
     return "\n".join(lay(line) for line in lines)
+
+
+def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown; the cells are escaped already."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _width(text: str) -> int:

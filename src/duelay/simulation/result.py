@@ -110,10 +110,6 @@ class Result:
         kind : str
             ``"sd"`` for one standard deviation of the runs; ``"mean"`` for half of a 95 % interval
             of their mean.
-
-        Returns
-        -------
-        The half widths, (checkpoints,).
         """
         checks.one_of("band", kind, BANDS)
         return self.std if kind == "sd" and self.runs > 1 else half_width(self.regret)
@@ -194,10 +190,6 @@ class Result:
             The axes to draw on; None makes a figure.
         band : str
             The kind of band, see `band`.
-
-        Returns
-        -------
-        The axes.
         """
         from duelay.show import plots
 

@@ -76,10 +76,6 @@ def streams(seed: int, run: int) -> tuple[np.random.Generator, np.random.Generat
         The seed of the simulation.
     run : int
         The number of the run, from 0.
-
-    Returns
-    -------
-    The generators, made from seed and run alone.
     """
     world, policy = np.random.SeedSequence(seed, spawn_key=(run,)).spawn(2)
     return np.random.default_rng(world), np.random.default_rng(policy)

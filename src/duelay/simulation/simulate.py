@@ -76,10 +76,6 @@ def simulate(
     setting : Setting
         The regret's target, how answers arrive, and how runs are executed: a `Setting`.
 
-    Returns
-    -------
-    A `Result`: regret at the checkpoints, plays and leader of each run.
-
     Raises
     ------
     ValueError

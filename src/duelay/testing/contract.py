@@ -55,11 +55,6 @@ def live_duels(
         The seed, and which of its runs to play.
     setting : Setting
         How the run is played, as in `duelay.simulate`.
-
-    Returns
-    -------
-    list of tuple of int
-        The arms of each duel, `first` and `second`.
     """
     job = Job(problem, policy, delay, horizon, np.array([horizon]), setting, seed)
     return _one_by_one(PlayerRun(job, run), horizon)
@@ -92,11 +87,6 @@ def compiled_duels(
         The number of the run, from 0.
     setting : Setting
         How answers arrive.
-
-    Returns
-    -------
-    list of tuple of int
-        The first arm and the second of each duel.
     """
     job = Job(problem, policy, delay, horizon, np.array([horizon]), setting, seed)
     return _one_by_one(CompiledRun(job, run), horizon)
@@ -174,15 +164,15 @@ class PolicyContract:
             for duel in duels:
                 player.tell(duel)
 
-    def _play(self, player: Any, n: int, late: int = 7, turned: bool = False) -> list[Any]:
-        """Ask n duels; the smaller arm wins, and conversions are told every `late` asks."""
+    def _play(self, player: Any, n: int, turned: bool = False) -> list[Any]:
+        """Ask n duels; the smaller arm wins, and conversions are told every seven asks."""
         duels, waiting = [], []
         for _ in range(n):
             duel = player.ask()
             duels.append(duel)
             if duel.first < duel.second:
                 waiting.append(duel)
-            if len(duels) % late == 0:
+            if len(duels) % 7 == 0:
                 self._tell(player, waiting[::-1] if turned else waiting)
                 waiting = []
         return duels

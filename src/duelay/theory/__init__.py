@@ -1,6 +1,5 @@
 """The paper's bounds as functions, and more: lower bounds on the regret of any policy."""
 
-from duelay.theory.bayes_optimal import bayes_optimal_regret
 from duelay.theory.bounds import (
     burn_in,
     coin_mean,
@@ -11,7 +10,6 @@ from duelay.theory.bounds import (
     mrr_bound,
     radius,
 )
-from duelay.theory.finite_horizon import finite_lower_bound
 from duelay.theory.lower_bounds import (
     asymptotic_lower_bound,
     information,
@@ -24,14 +22,12 @@ from duelay.theory.sample_size import declaration_lower_bound, fixed_sample
 
 __all__ = [
     "asymptotic_lower_bound",
-    "bayes_optimal_regret",
     "burn_in",
     "coin_mean",
     "comparisons_bound",
     "coverage",
     "declaration_lower_bound",
     "expected_bound",
-    "finite_lower_bound",
     "fixed_sample",
     "high_probability_bound",
     "information",

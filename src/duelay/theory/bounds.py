@@ -342,10 +342,6 @@ def coin_mean(mu: float, tau: float) -> float:
         P(i beats j).
     tau : float
         The share of conversions that have arrived by now.
-
-    Returns
-    -------
-    The expected estimate.
     """
     checks.number("mu", mu, least=0, most=1)
     checks.number("tau", tau, least=0, most=1)

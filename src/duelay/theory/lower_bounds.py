@@ -56,10 +56,6 @@ def lower_bound_instances(n_arms: int, gap: float, k: int = 1) -> tuple[Problem,
         At most 1/8.
     k : int
         The winner of the second problem, any arm but 0.
-
-    Returns
-    -------
-    The two problems.
     """
     n_arms = checks.whole("n_arms", n_arms, least=2)
     gap = checks.number("gap", gap, above=0, most=1 / 8)
@@ -129,10 +125,6 @@ def information(mu: float, tau_window: float = 1.0, order: str = "champion") -> 
     order : str
         ``"champion"`` for the better order, the larger of d(mu tau_M, tau_M / 2) and d((1 - mu)
         tau_M, tau_M / 2); ``"coin"`` for their mean.
-
-    Returns
-    -------
-    The information in nats.
     """
     checks.number("mu", mu, least=0, most=1)
     checks.number("tau_window", tau_window, least=0, most=1)

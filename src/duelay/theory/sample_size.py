@@ -54,10 +54,6 @@ def fixed_sample(problem: Problem, error: float = 0.05, power: float = 0.95) -> 
         The probability of a wrong winner.
     power : float
         The probability that the winner is found.
-
-    Returns
-    -------
-    The number of duels of all pairs together.
     """
     check_problem(problem)
     error = checks.number("error", error, above=0, below=1)

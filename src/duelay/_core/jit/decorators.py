@@ -71,10 +71,6 @@ def kernel(function: F) -> F:
     ----------
     function
         A function of numbers, arrays and NamedTuples of these, that makes no new array.
-
-    Returns
-    -------
-    The compiled function.
     """
     compiled = _compile(function, {**_OPTIONS, **private_numba.FOR_PYTHON})
     if private_numba.COMPILES_PARTS and not is_outside(function):

@@ -7,7 +7,6 @@ the globals that they read. A process finds the kernel on disk only if all of th
 
 from __future__ import annotations
 
-import dis
 import hashlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -89,13 +88,9 @@ def _reached(part: Any) -> Iterator[tuple[str, list[Any]]]:
             yield f"{function.__name__} {_title(body)}", [body] if is_outside(body) else []
         yield "", [cls for cls in part.__mro__ if cls is not part and is_outside(cls)]
         return
-    steps = list(_steps(part.__code__))
-    if any(step.opname == "IMPORT_NAME" for step in steps):
-        raise NotKeptError(f"{_title(part)} has an import within")
-    read = {step.argval for step in steps if step.opname == "LOAD_GLOBAL"}
-    names = {step.argval for step in steps if isinstance(step.argval, str)}  # attributes, too
+    names = _names(part.__code__)
     cells = zip(part.__code__.co_freevars, part.__closure__ or (), strict=True)
-    values = {name: part.__globals__[name] for name in read if name in part.__globals__}
+    values = {name: part.__globals__[name] for name in names & part.__globals__.keys()}
     values |= {name: cell.cell_contents for name, cell in cells}
     for name, value in values.items():
         for path, inner in _through_modules(name, value, names, ()):
@@ -106,12 +101,10 @@ def _title(part: Any) -> str:
     return f"{part.__module__}.{part.__qualname__}"
 
 
-def _steps(code: CodeType) -> Iterator[dis.Instruction]:
-    """Yield the bytecode of a function and of the functions within it."""
-    yield from dis.get_instructions(code)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _steps(constant)
+def _names(code: CodeType) -> set[str]:
+    """Return the globals and attributes that a function, or one within it, reads by name."""
+    within = (_names(part) for part in code.co_consts if isinstance(part, CodeType))
+    return set(code.co_names).union(*within)
 
 
 def _through_modules(

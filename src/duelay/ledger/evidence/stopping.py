@@ -118,7 +118,7 @@ def weigh(n: float, lead: float) -> float:
 @kernel
 def look(eprocess: Any, t: int) -> None:
     """Look at the evidence at tick t, when all its news is booked; declare a winner if there is."""
-    k = eprocess.doubts.size
+    k, was_open = eprocess.doubts.size, eprocess.winner[0] == NOBODY
     for place in range(eprocess.n_touched[0]):
         low, high = eprocess.touched[place] // k, eprocess.touched[place] % k
         kind = eprocess.is_touched[low, high]
@@ -135,7 +135,8 @@ def look(eprocess: Any, t: int) -> None:
     eprocess.n_touched[0] = 0
     eprocess.looked[0] = t - 1
     size, stride = eprocess.path_size[0], eprocess.stride[0]
-    if size == 0 or (t - 1) // stride > eprocess.path_tick[size - 1] // stride:
+    is_declared_now = was_open and eprocess.winner[0] != NOBODY
+    if is_declared_now or size == 0 or (t - 1) // stride > eprocess.path_tick[size - 1] // stride:
         keep_path(eprocess, t)
 
 
@@ -245,14 +246,22 @@ def all_evidence(eprocess: Any, arm: Floats) -> None:
 
 @kernel
 def keep_path(eprocess: Any, t: int) -> None:
-    """Write down each arm's evidence; when there is no room, drop every second moment."""
+    """Write down each arm's evidence; when there is no room, drop every second moment.
+
+    The moment of the declaration is kept for ever. One of the same tick is replaced.
+    """
     size = eprocess.path_size[0]
+    if size > 0 and eprocess.path_tick[size - 1] == t - 1:
+        size -= 1
     if size == eprocess.path_tick.size:
         size //= 2
         for place in range(size):
-            eprocess.path_tick[place] = eprocess.path_tick[2 * place]
+            kept = 2 * place
+            if eprocess.winner[0] != NOBODY:
+                kept += int(eprocess.path_tick[kept + 1] == eprocess.declared[0])
+            eprocess.path_tick[place] = eprocess.path_tick[kept]
             for i in range(eprocess.doubts.size):
-                eprocess.path[place, i] = eprocess.path[2 * place, i]
+                eprocess.path[place, i] = eprocess.path[kept, i]
         eprocess.stride[0] *= 2
     eprocess.path_tick[size] = t - 1
     for i in range(eprocess.doubts.size):

@@ -116,7 +116,7 @@ class Calls:
     def _tell(self, duel: LiveDuel | str, winner: str | None, at: Any) -> Call:
         id = duel.id if isinstance(duel, LiveDuel) else duel
         if not isinstance(id, str) or not id:
-            raise InvalidValueError(f"duel must be what ask() returned, or its id, got {duel!r}")
+            raise InvalidValueError(f"duel must be one that was asked, or its id, got {duel!r}")
         body: dict[str, Any] = {} if at is None else {"at": timestamps.seconds("at", at)}
         kind = "conversion" if winner is None else "vote"
         body |= {} if winner is None else {"winner": winner}

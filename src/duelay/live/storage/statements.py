@@ -7,20 +7,40 @@ to the driver. SQLAlchemy would convert each row; texts, numbers and bytes need 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import (
+    Connection,
+    String,
+    bindparam,
+    func,
+    insert,
+    literal_column,
+    select,
+    true,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from duelay.live.storage.schema import duels, experiments
 
 _FIXED = {"id", "name", "goal", "policy", "feedback", "window", "error", "self_duels", "share",
-          "forget_after", "lag", "created", "earlier"}  # fmt: skip
+          "forget_after", "lag", "created", "clock", "earlier"}  # fmt: skip
 CHANGING = tuple(column.name for column in experiments.c if column.name not in _FIXED)
 
+MAX_VALUES = 1000  # that a statement looks up
 HEAD = select(experiments).where(experiments.c.id == bindparam("experiment"))
 HEAD_TO_WRITE = HEAD.with_for_update()
+DATABASE_TIME = "extract(epoch FROM clock_timestamp())"  # of PostgreSQL; SQLite has no clock
+# Also limits what the server does of a transaction, should its client have given up meanwhile.
+HEAD_AND_TIME = HEAD.add_columns(
+    literal_column(f"CAST({DATABASE_TIME} AS double precision)").label("shared_time"),
+    *(
+        func.set_config(name, bindparam("limit", type_=String), true())
+        for name in ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
+    ),
+).with_for_update(of=experiments)
 WRITE_HEAD = (
     update(experiments)
     .where(experiments.c.id == bindparam("b_id"))
@@ -29,7 +49,6 @@ WRITE_HEAD = (
 _ASKED = ("id", "experiment", "number", "first", "second", "asked", "unit", "key", "enters",
           "wait", "stake")  # fmt: skip
 INSERT_DUELS = insert(duels).values({name: bindparam(name) for name in _ASKED})
-DUELS_BY_ID = select(duels).where(duels.c.id.in_(bindparam("ids", expanding=True)))
 
 
 @functools.cache
@@ -48,6 +67,19 @@ def write_duels(*names: str) -> Any:
     """Update columns of duels, each found by `b_id`."""
     values: dict[str, Any] = {name: bindparam(name) for name in names}
     return update(duels).where(duels.c.id == bindparam("b_id")).values(values)
+
+
+def find_rows(
+    connection: Connection, query: Any, column: Any, values: Iterable[Any]
+) -> Iterator[Any]:
+    """Give the rows of a query whose column has one of some values, as mappings.
+
+    The values are looked up in parts, as databases limit the parameters of a statement.
+    """
+    every = list(values)
+    for start in range(0, len(every), MAX_VALUES):
+        part = every[start : start + MAX_VALUES]
+        yield from connection.execute(query.where(column.in_(part))).mappings().all()
 
 
 def run(connection: Connection, statement: Any, rows: Any) -> Any:

@@ -8,6 +8,7 @@ done: SQLite has a write-ahead log and `synchronous=FULL`.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import math
 import os
@@ -25,12 +26,15 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, func, select
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidatePoolError, SQLAlchemyError
 
 from duelay._core import forks
 from duelay._core.extras import need
 from duelay._core.patience import at_least
 from duelay.errors import InvalidValueError, StoreError
+from duelay.live.clock import wall
+from duelay.live.storage.statements import DATABASE_TIME
+from duelay.live.storage.watchdog import Watchdog
 
 _HERE = Path(__file__).parents[1]
 _SUCH_AS = "'sqlite:///duels.db' or 'postgresql+psycopg://user@host/name'"
@@ -40,6 +44,13 @@ _LOCK = 0x6475656C6179  # of PostgreSQL, held while tables are made
 _PAUSE = 0.002  # seconds between two tries to write, at the most
 _PATIENCE = at_least(30.0)  # seconds that a file which somebody else is writing to is waited for
 _CONNECTS = at_least(10.0)  # seconds for which a connection to PostgreSQL is waited for
+# Of PostgreSQL: a canceled statement, a lock that is not to be had, a primary that is read-only;
+# and classes of errors: of the connection, of transactions that meet, of resources, of the system.
+_TEMPORARY = {"57014", "57P01", "57P02", "57P03", "55P03", "25006", "25P03"}
+_TEMPORARY_CLASSES = {"08", "40", "53", "58"}
+_LEAST = 1.0  # seconds that a transaction has, however little patience there is
+_WATCHDOG = Watchdog()
+_UNTIL = contextvars.ContextVar("_UNTIL", default=math.inf)  # when the patience of a call ends
 _BUSY = ("database is locked", "database table is locked", "database is busy")
 
 
@@ -82,7 +93,7 @@ class Store:
             with self._lock:  # another thread may be making it
                 engine = self._engine or _make_engine(self.url)
                 if self._engine is None:
-                    self._engine, self._file = engine, None
+                    self._engine = engine
                     weakref.finalize(self, _let_go, engine, os.getpid())
         return engine
 
@@ -116,7 +127,8 @@ class Store:
         Parameters
         ----------
         patience : float
-            The seconds to wait for another process that writes to SQLite.
+            The seconds to wait for another process that writes to SQLite, and for all that
+            PostgreSQL does.
         """
         self._check_file()
         if self._is_torn:
@@ -124,9 +136,9 @@ class Store:
                 f"this process was forked while a thread was writing to {self.name}, and cannot "
                 "write to it: fork before threads write, or start processes by spawn"
             )
-        with self._lock, self.engine.connect() as connection:
+        until = time.monotonic() + patience
+        with self._takes_turn(patience), self._connected_until(until) as connection:
             connection = connection.execution_options(writes=True)
-            until = time.monotonic() + patience
             while True:
                 try:
                     transaction = connection.begin()
@@ -138,9 +150,60 @@ class Store:
             with transaction:
                 yield connection
 
+    @contextlib.contextmanager
+    def _takes_turn(self, patience: float) -> Iterator[None]:
+        """Let one thread of this process write at a time."""
+        if not self._lock.acquire(timeout=max(patience, _LEAST)):
+            raise StoreError(
+                f"another thread of this process has been writing to {self.name} for long, and "
+                "nothing of this was kept: call again"
+            )
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    @contextlib.contextmanager
+    def _connected_until(self, until: float) -> Iterator[Connection]:
+        """Give a connection; to PostgreSQL it is cut at that time, whatever the server does."""
+        token = _UNTIL.set(until)
+        try:
+            connection = self.engine.connect()
+        finally:
+            _UNTIL.reset(token)
+        with connection:
+            if self.is_sqlite:
+                yield connection
+                return
+            own: Any = connection.connection.dbapi_connection
+            with _WATCHDOG.watching(own.fileno(), max(until, time.monotonic() + _LEAST)):
+                yield connection
+
+    def now(self) -> float:
+        """Return the time in seconds since the epoch: that of the database, if it has a clock."""
+        if self.is_sqlite:
+            return wall()
+        with self.reading() as connection:
+            return float(self.read_time(connection) or 0.0)
+
+    def read_time(self, connection: Connection) -> float | None:
+        """Return the time of the database, in seconds since the epoch; None where it has none.
+
+        Parameters
+        ----------
+        connection : to the store.
+        """
+        if self.is_sqlite:
+            return None
+        return float(connection.exec_driver_sql(f"SELECT {DATABASE_TIME}").scalar_one())
+
     def _check_file(self) -> None:
-        """Raise if the file was removed or replaced: writes to the open one would be lost."""
-        if self.path is None or self._engine is None:
+        """Raise if the file was removed or replaced since it was opened.
+
+        A new file beside the write-ahead log of the old one is not to be touched: SQLite would
+        write the log into it.
+        """
+        if self.path is None:
             return
         try:
             found = os.stat(self.path)
@@ -152,11 +215,10 @@ class Store:
             ) from None
         here = (found.st_dev, found.st_ino)
         if self._file is not None and here != self._file:
-            self._engine.dispose()
-            self._engine = None
             raise StoreError(
                 f"the file {self.path} was replaced while it was open, and nothing of this was "
-                "kept: call again, and it is the new one"
+                f"kept: stop all programs that use it, remove {self.path}-wal and "
+                f"{self.path}-shm, which belong to the earlier file, and start them again"
             )
         self._file = here
 
@@ -280,12 +342,19 @@ def is_busy(error: SQLAlchemyError) -> bool:
     return any(words in str(error).lower() for words in _BUSY)
 
 
-def is_away(error: SQLAlchemyError) -> bool:
-    """Whether the database has gone away, and may come back."""
-    return isinstance(error, DBAPIError) and (
-        error.connection_invalidated or type(error.orig).__name__ in ("OperationalError",
-                                                                     "AdminShutdown")
-    ) and not isinstance(error.orig, sqlite3.Error)  # fmt: skip
+def is_temporary(error: SQLAlchemyError) -> bool:
+    """Whether the same call may succeed in a while: the database is busy, away or starting."""
+    if not isinstance(error, DBAPIError):
+        return False
+    if error.connection_invalidated:
+        return True
+    if isinstance(error.orig, sqlite3.Error):
+        return is_busy(error)
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return state in _TEMPORARY or state[:2] in _TEMPORARY_CLASSES
+    is_connecting = error.statement is None
+    return is_connecting and type(error.orig).__name__ == "OperationalError"
 
 
 def _check_url(url: Any) -> URL:
@@ -322,13 +391,7 @@ def _let_go(engine: Engine, pid: int) -> None:
 def _make_engine(url: URL) -> Engine:
     if url.get_backend_name() != "sqlite":
         need("stores in PostgreSQL", ["psycopg"], "postgres")
-        return create_engine(
-            url,
-            pool_pre_ping=True,
-            pool_size=5,
-            max_overflow=20,
-            connect_args={"connect_timeout": math.ceil(_CONNECTS)},
-        )
+        return _make_postgresql(url)
     folder = Path(str(url.database)).parent
     if not folder.is_dir():
         raise StoreError(f"there is no folder {folder} for the store: make it, or name another one")
@@ -353,6 +416,39 @@ def _make_engine(url: URL) -> Engine:
     def _begin(connection: Connection) -> None:
         writes = connection.get_execution_options().get("writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _make_postgresql(url: URL) -> Engine:
+    silence = math.ceil(_PATIENCE)  # seconds without a word, after which a connection is lost
+    engine = create_engine(
+        url,
+        pool_size=5,
+        max_overflow=20,
+        connect_args={
+            "keepalives_idle": silence // 2,
+            "keepalives_interval": max(silence // 6, 1),
+            "keepalives_count": 3,
+            "tcp_user_timeout": 1000 * silence,
+        },
+    )
+
+    @event.listens_for(engine, "do_connect")
+    def _limit(_: Any, __: Any, ___: Any, words: dict[str, Any]) -> None:
+        left = min(_UNTIL.get() - time.monotonic(), _CONNECTS)
+        words.setdefault("connect_timeout", max(math.ceil(left), 2))  # 2 is the least it takes
+
+    @event.listens_for(engine, "checkout")
+    def _check(connection: Any, _: Any, __: Any) -> None:
+        """See that a connection works; a server that is frozen may have others that do."""
+        now = time.monotonic()
+        wait = max(min((_UNTIL.get() - now) / 2.0, _CONNECTS), _LEAST / 2.0)
+        try:
+            with _WATCHDOG.watching(connection.fileno(), now + wait):
+                engine.dialect.do_ping(connection)
+        except engine.dialect.dbapi.Error as error:  # type: ignore[union-attr]
+            raise InvalidatePoolError from error
 
     return engine
 

@@ -13,6 +13,7 @@ from duelay.live.selection import PairSelector
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema, statements
 from duelay.live.storage.schema import MICRO
+from duelay.live.storage.statements import find_rows
 from duelay.live.writes.requests import Ask, LiveDuel
 
 _NO_BET = {"wait": None, "stake": None}
@@ -33,8 +34,9 @@ def assign_duels(
     asked = _find_asked(connection, state, asks, moment)
     kept: dict[str, Any] = {}
     if is_retry:
-        found = connection.execute(statements.DUELS_BY_ID, {"ids": [ask.id for ask in asks]})
-        kept = {row["id"]: row for row in found.mappings()}
+        duels = schema.duels
+        found = find_rows(connection, select(duels), duels.c.id, [ask.id for ask in asks])
+        kept = {row["id"]: row for row in found}
     new: list[dict[str, Any]] = []
     pairs = iter(selector.choose(state, len(asks)))
     bet = _bet_now(state)
@@ -46,7 +48,7 @@ def assign_duels(
             ask.result = _shown(state, again)
             continue
         if state.winner is not None and not selector.goes_on(state.settings.share):
-            ask.result = LiveDuel(None, None, None, True, state.arms[state.winner])
+            ask.result = show_winner(state)
             continue
         row = _record(state, next(pairs), ask, asked.had, moment, bet)
         new.append(row)
@@ -57,6 +59,12 @@ def assign_duels(
             asked.open_of[ask.unit] = row
     if new:
         statements.run(connection, statements.INSERT_DUELS, new)
+
+
+def show_winner(state: ExperimentState) -> LiveDuel:
+    """Return what an ask gets once a winner is declared: the winner alone."""
+    assert state.winner is not None
+    return LiveDuel(None, None, None, True, state.arms[state.winner])
 
 
 class _Asked(NamedTuple):
@@ -74,38 +82,31 @@ def _find_asked(
     duels, experiment = schema.duels, state.settings.id
     keys = {ask.key for ask in asks if ask.key is not None}
     units = {ask.unit for ask in asks if ask.unit is not None}
+    own = select(duels).where(duels.c.experiment == experiment)
     by_key: dict[str, Any] = {}
     open_of: dict[str, Any] = {}
     had: set[tuple[str, int, int]] = set()
     if keys:
-        found = connection.execute(
-            select(duels).where(duels.c.experiment == experiment, duels.c.key.in_(keys))
-        ).mappings()
+        found = find_rows(connection, own, duels.c.key, keys)
         by_key = {row["key"]: row for row in found}
     if units:
-        pairs = connection.execute(
+        latest = (
             select(duels.c.unit, duels.c.first, duels.c.second,
                    func.max(duels.c.number).label("number"))
-            .where(duels.c.experiment == experiment, duels.c.unit.in_(units))
+            .where(duels.c.experiment == experiment)
             .group_by(duels.c.unit, duels.c.first, duels.c.second)
-        ).all()  # fmt: skip
-        had = {(row.unit, min(row.first, row.second), max(row.first, row.second)) for row in pairs}
+        )  # fmt: skip
         last: dict[str, int] = {}
-        for row in pairs:
-            last[row.unit] = max(row.number, last.get(row.unit, 0))
-        rows = connection.execute(
-            select(duels).where(
-                duels.c.experiment == experiment,
-                duels.c.number.in_(last.values()),
-                duels.c.told.is_(None),
-            )
-        ).mappings()
+        for row in find_rows(connection, latest, duels.c.unit, units):
+            had.add((row["unit"], *sorted((row["first"], row["second"]))))
+            last[row["unit"]] = max(row["number"], last.get(row["unit"], 0))
+        is_open = own.where(duels.c.told.is_(None))
+        rows = find_rows(connection, is_open, duels.c.number, last.values())
         open_of = {row["unit"]: row for row in rows if _is_open(state, row, moment)}
         seen = schema.seen_units
-        gone = connection.execute(
-            select(seen).where(seen.c.experiment == experiment, seen.c.unit.in_(units))
-        )
-        had |= {(row.unit, row.low, row.high) for row in gone}
+        folded = select(seen).where(seen.c.experiment == experiment)
+        gone = find_rows(connection, folded, seen.c.unit, units)
+        had |= {(row["unit"], row["low"], row["high"]) for row in gone}
     return _Asked(by_key, open_of, had)
 
 

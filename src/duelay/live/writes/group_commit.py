@@ -16,7 +16,7 @@ from typing import Any
 
 from duelay._core import forks
 
-MAX_GROUP = 500  # requests
+MAX_GROUP = 500  # requests in a transaction, those of a batch counted one by one
 
 
 class Request:
@@ -93,7 +93,8 @@ class Committer:
         group: list[Request] = []
         try:
             with self._lock:
-                group, self._queue = self._queue[: self._most], self._queue[self._most :]
+                n = self._count_group()
+                group, self._queue = self._queue[:n], self._queue[n:]
             self._commit_group([part for each in group for part in _parts(each)])
         except BaseException as error:
             for each in group:
@@ -107,6 +108,18 @@ class Committer:
                 each.notify()
             with self._lock:  # only now: who asks again at once is in the next group
                 self._hand_over()
+
+    def _count_group(self) -> int:
+        """Return how many waiting requests are written next: one, and more that are not too many.
+
+        The caller holds the lock.
+        """
+        parts = 0
+        for n, request in enumerate(self._queue):
+            parts += len(_parts(request))
+            if n and parts > self._most:
+                return n
+        return len(self._queue)
 
     def _hand_over(self) -> None:
         """Let the first waiting request lead. The caller holds the lock."""

@@ -17,7 +17,7 @@ from duelay._core.arrays import Booleans, Floats, Integers
 from duelay.ledger.evidence.batch import book_rows, count_news, wait
 from duelay.ledger.evidence.booking import NO_STAKE
 from duelay.ledger.evidence.eprocess import EProcess
-from duelay.live.state import ExperimentState
+from duelay.live.state import ExperimentState, Settings, read_settings, start_evidence
 from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
@@ -28,35 +28,80 @@ _NEEDED = ("id", "number", "first", "second", "asked", "enters", "told", "first_
            "stake", "settled_by", "odds")  # fmt: skip
 
 Rows = Sequence[dict[str, Any]]
+Test = Callable[[dict[str, Any]], bool]
 
 
 def settle_and_look(
-    connection: Connection, state: ExperimentState, ages: DelayHistogram, moment: int
+    connection: Connection,
+    state: ExperimentState,
+    ages: DelayHistogram,
+    moment: int,
+    *,
+    is_written: bool = True,
 ) -> None:
-    """Book and close all duels that are due at a moment, and look at the evidence."""
+    """Book and close all duels that are due at a moment, and look at the evidence.
+
+    Without `is_written` the state alone changes, for somebody who reads.
+    """
     if state.head["held"] is None:
-        _book_due(connection, state, moment)
+        _book_due(connection, state, moment, is_written=is_written)
     _close_due(connection, state, ages, moment)
     state.look_at_evidence(moment)
     state.head["settled"] = moment
 
 
-def _book_due(connection: Connection, state: ExperimentState, moment: int) -> None:
-    """Book the duels that have reached age W_s, in the order in which they were asked."""
-    usual, lag = wait(state.eprocess) * MICRO, state.settings.lag
+def read_settled(connection: Connection, head: Any, moment: int) -> ExperimentState:
+    """Return the state as it would be once settled at a moment; nothing is written."""
+    state = ExperimentState.load(connection, head)
+    settle_and_look(
+        connection, state, DelayHistogram(state.settings.window), moment, is_written=False
+    )
+    state.head["moment"] = moment
+    return state
 
-    def is_due(row: dict[str, Any]) -> bool:
+
+def is_at_rest(head: Any) -> bool:
+    """Whether there is nothing to settle before somebody asks or tells, by the experiment's row."""
+    is_closed = head["window"] is None or head["closed"] == head["asked"]
+    return bool(
+        is_closed and head["matured"] == head["asked"] and head["moment"] <= head["settled"]
+    )
+
+
+def is_due(connection: Connection, head: Any, moment: int) -> bool:
+    """Whether to settle at a moment would change anything: news to look at, or duels to book."""
+    if is_at_rest(head):
+        return False
+    if head["moment"] > head["settled"]:
+        return True
+    settings = read_settings(head)
+    eprocess = start_evidence(settings, 2)
+    eprocess.n_heard[0], eprocess.delays[0] = head["n_heard"], head["delays"]
+    tests = {"closed": _closes(settings, moment)}
+    if head["held"] is None:
+        tests["matured"] = _matures(settings, eprocess, moment)
+    return any(
+        test(row)
+        for pointer, test in tests.items()
+        for row in _read_next(connection, settings.id, head[pointer], 1)
+    )
+
+
+def _matures(settings: Settings, eprocess: EProcess, moment: int) -> Test:
+    """Return a test whether a duel is to be booked, once all before it are."""
+    usual = wait(eprocess) * MICRO  # what a duel without a stake waits for
+
+    def test(row: dict[str, Any]) -> bool:
         own = usual if row["stake"] is None else row["wait"]
-        return not _enters(row) or moment - row["asked"] >= own + lag
+        return not _enters(row) or moment - row["asked"] >= own + settings.lag
 
-    for rows in _next_rows(connection, state, "matured", is_due):
-        due = [row for row in rows if _enters(row)]
-        book_duels(state.eprocess, due)
-        for row in due:
-            state.touch(row["first"], row["second"])
-        silent = [row for row in due if row["settled_by"] == BY_SILENCE]
-        if silent:
-            change_duels(connection, silent, ("settled_by", "odds"))
+    return test
+
+
+def _closes(settings: Settings, moment: int) -> Test:
+    """Return a test whether the window of a duel has passed."""
+    window = settings.window_in_micro
+    return lambda row: window is not None and moment - row["asked"] > window
 
 
 def _enters(row: dict[str, Any]) -> bool:
@@ -64,43 +109,57 @@ def _enters(row: dict[str, Any]) -> bool:
     return bool(row["enters"] and row["first"] != row["second"])
 
 
+def _book_due(
+    connection: Connection, state: ExperimentState, moment: int, *, is_written: bool
+) -> None:
+    """Book the duels that have reached age W_s, in the order in which they were asked."""
+    test = _matures(state.settings, state.eprocess, moment)
+    for rows in _next_rows(connection, state, "matured", test):
+        due = [row for row in rows if _enters(row)]
+        book_duels(state.eprocess, due)
+        for row in due:
+            state.touch(row["first"], row["second"])
+        silent = [row for row in due if row["settled_by"] == BY_SILENCE]
+        if silent and is_written:
+            change_duels(connection, silent, ("settled_by", "odds"))
+
+
 def _close_due(
     connection: Connection, state: ExperimentState, ages: DelayHistogram, moment: int
 ) -> None:
     """Close the duels whose window has passed."""
-    window = state.settings.window_in_micro
-    if window is not None:
-        last = moment - window - 1
-        for rows in _next_rows(connection, state, "closed", lambda row: row["asked"] <= last):
-            for row in rows:
-                ages.close(state, row)
+    for rows in _next_rows(connection, state, "closed", _closes(state.settings, moment)):
+        for row in rows:
+            ages.close(state, row)
 
 
 def _next_rows(
-    connection: Connection,
-    state: ExperimentState,
-    pointer: str,
-    is_due: Callable[[dict[str, Any]], bool],
+    connection: Connection, state: ExperimentState, pointer: str, test: Test
 ) -> Iterator[Rows]:
-    """Give the duels after a pointer until the first that is not due, and move the pointer.
+    """Give the duels after a pointer until the first that fails a test, and move the pointer.
 
     A pointer is a column of the experiment with the number of a duel.
     """
     n = 1  # mostly nothing is due: reading one duel shows that
     while True:
-        found = statements.run(
-            connection,
-            statements.duels_after(*_NEEDED),
-            {"experiment": state.settings.id, "after": state.head[pointer], "n": n},
-        )
-        read = [dict(zip(_NEEDED, row, strict=True)) for row in found]
-        rows = list(itertools.takewhile(is_due, read))
+        read = _read_next(connection, state.settings.id, state.head[pointer], n)
+        rows = list(itertools.takewhile(test, read))
         if rows:
             state.head[pointer] = rows[-1]["number"]
             yield rows
         if len(rows) < n:
             return
         n = min(n * 50, _MAX_DUELS_PER_READ)
+
+
+def _read_next(connection: Connection, experiment: int, after: int, n: int) -> Rows:
+    """Return the next n duels after a number."""
+    found = statements.run(
+        connection,
+        statements.duels_after(*_NEEDED),
+        {"experiment": experiment, "after": after, "n": n},
+    )
+    return [dict(zip(_NEEDED, row, strict=True)) for row in found]
 
 
 def count_answers(eprocess: EProcess, rows: Rows) -> None:

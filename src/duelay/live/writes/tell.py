@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from duelay._core.duration import in_brief
 from duelay._core.feedback import OUTCOMES
 from duelay.errors import InvalidValueError, UnknownDuelError
+from duelay.live.clock import GIVEN, MAX_DIFFERENCE
 from duelay.live.state import ExperimentState
 from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
-from duelay.live.storage.schema import MICRO
+from duelay.live.storage.schema import MICRO, duels
+from duelay.live.storage.statements import find_rows
 from duelay.live.writes.requests import Tell
 from duelay.live.writes.settlement import BY_ANSWER, change_duels, count_answers
 
@@ -38,11 +40,12 @@ def record_answers(
     experiment = state.settings.id
     rows = {
         row["id"]: dict(row)
-        for row in connection.execute(
-            statements.DUELS_BY_ID, {"ids": list({tell.id for tell in tells})}
-        ).mappings()
+        for row in find_rows(connection, select(duels), duels.c.id, {tell.id for tell in tells})
     }
     told, late, news = [], [], []
+    # Who tells has a clock of its own, and may differ so much from that of the database.
+    is_other = "shared_time" in state.head and state.head["clock"] != GIVEN
+    most = round(MAX_DIFFERENCE * MICRO) if is_other else _MAX_CLOCK_DIFFERENCE
     for tell in tells:
         row = rows.get(tell.id)
         if row is None or row["experiment"] != experiment:
@@ -50,12 +53,12 @@ def record_answers(
             continue
         try:
             first_won = _outcome(state, row, tell.winner)
-        except ValueError as error:
+        except InvalidValueError as error:
             tell.error = error
             continue
-        if tell.at is not None and tell.at < row["asked"] - _MAX_CLOCK_DIFFERENCE:
+        if tell.at is not None and tell.at < row["asked"] - most:
             early = in_brief((row["asked"] - tell.at) / MICRO)
-            tell.error = ValueError(
+            tell.error = InvalidValueError(
                 f"at must not be before the duel was asked, got a time {early} before: it is "
                 "seconds since the epoch"
             )

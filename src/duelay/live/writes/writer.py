@@ -9,27 +9,25 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from duelay._core import checks
-from duelay._core.duration import in_brief
 from duelay._core.patience import at_least
-from duelay.errors import InvalidValueError, PausedError, StoreError, UnknownExperimentError
-from duelay.live.clock import SteadyClock
+from duelay.errors import DuelayError, PausedError, StoreError, UnknownExperimentError
+from duelay.live.clock import ExperimentClock, wall
 from duelay.live.events import note_winner
 from duelay.live.selection import PairSelector
 from duelay.live.state import ExperimentState
 from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
-from duelay.live.storage.store import Store, is_away, is_busy
-from duelay.live.writes.ask import assign_duels
+from duelay.live.storage.store import Store, is_temporary
+from duelay.live.writes.ask import assign_duels, show_winner
 from duelay.live.writes.compaction import compact_due
 from duelay.live.writes.group_commit import MAX_GROUP, Committer, Request
 from duelay.live.writes.requests import Ask, Operation, Settle, Tell
@@ -39,6 +37,7 @@ from duelay.policies.policy import Policy
 
 FRESH = 1.0  # seconds: a pair is chosen by evidence that may be as old as this
 PATIENCE = at_least(30.0)  # seconds that a call waits for a store that is busy or away
+_MAX_PATIENCE = 86_400.0  # seconds, as databases and locks do not take infinity
 _PAUSE = 0.25  # seconds between two tries
 _MAX_SIZES = 10_000  # sizes of commits that are kept, as they may never be read
 
@@ -64,22 +63,20 @@ class Writer(Committer):
         created: int | None = None,
         freshness: float = FRESH,
         patience: float = PATIENCE,
-        clock: Callable[[], float] | None = None,
+        clock: Callable[[], float] | str | None = None,
+        noted: str | None = None,
         group: int = MAX_GROUP,
     ) -> None:
         super().__init__(self._commit, checks.whole("group", group))
         self.store, self.id, self.name, self.policy = store, id, name, policy
-        if clock is not None and not callable(clock):
-            raise InvalidValueError(
-                f"clock must be a function that returns seconds since the epoch, got {clock!r}"
-            )
         self.created = created
-        self.clock = SteadyClock() if clock is None else clock
+        begins = 0.0 if created is None else created / MICRO
+        self.clock = ExperimentClock(noted, clock, begins, is_shared=not store.is_sqlite)
         self.sizes: deque[int] = deque(maxlen=_MAX_SIZES)  # asks and answers in the latest commits
         self._fresh = round(checks.number("freshness", freshness, least=0) * MICRO)
-        self._patience = checks.number("patience", patience, least=0)
+        self._patience = min(checks.number("patience", patience, least=0), _MAX_PATIENCE)
         self.state: ExperimentState | None = None
-        self._has_warned = False
+        self.has_shown_winner = False  # to a reader, before it was written: the next call does that
         self._begin()
 
     def _begin(self) -> None:
@@ -89,8 +86,13 @@ class Writer(Committer):
 
     def read_head(self, connection: Connection, *, to_write: bool = False) -> Any:
         """Return the experiment's row; where it is to be written, hold it."""
-        query = statements.HEAD_TO_WRITE if to_write else statements.HEAD
-        row = statements.run(connection, query, {"experiment": self.id}).mappings().first()
+        query = statements.HEAD
+        if to_write:
+            sqlite = self.store.is_sqlite
+            query = statements.HEAD_TO_WRITE if sqlite else statements.HEAD_AND_TIME
+        limit = round(1000 * max(self._patience, 1.0))  # milliseconds
+        values = {"experiment": self.id, "limit": f"{limit}ms"}
+        row = statements.run(connection, query, values).mappings().first()
         # SQLite may give the id of a deleted experiment to the next one.
         if row is None or (row["name"], row["created"]) != (self.name, self.created):
             raise UnknownExperimentError(
@@ -102,6 +104,12 @@ class Writer(Committer):
         """Return the state as the store has it, for a caller that only reads."""
         return ExperimentState.load(connection, self.read_head(connection))
 
+    def read_time(self, connection: Connection, head: Any) -> int:
+        """Return the time for a caller that only reads, in microseconds; none before the latest."""
+        shared = self.store.read_time(connection)
+        latest = int(head["moment"])
+        return max(round(self.clock.shown(latest / MICRO, shared) * MICRO), latest)
+
     def _commit(self, group: list[Request]) -> None:
         """Write a group; try again where the store is busy or away."""
         if n := sum(isinstance(request, Ask | Tell) for request in group):
@@ -109,12 +117,11 @@ class Writer(Committer):
         until, is_retry = time.monotonic() + self._patience, False
         while True:
             try:
-                self._write(group, is_retry=is_retry)
+                self._write(group, until - time.monotonic(), is_retry=is_retry)
                 return
             except SQLAlchemyError as error:
                 self._begin()  # state and ledger may have changes that were not kept
-                waits = isinstance(error, DBAPIError) and (is_busy(error) or is_away(error))
-                if not waits or time.monotonic() + _PAUSE > until:
+                if not is_temporary(error) or time.monotonic() + _PAUSE > until:
                     raise StoreError(self.store.explain(error)) from error
                 is_retry = True
                 time.sleep(_PAUSE)
@@ -122,15 +129,16 @@ class Writer(Committer):
                 self._begin()
                 raise
 
-    def _write(self, group: list[Request], *, is_retry: bool) -> None:
+    def _write(self, group: list[Request], patience: float, *, is_retry: bool) -> None:
         if self._pid != os.getpid():
             self._begin()
-        with self.store.writing(self._patience) as connection:
+        with self.store.writing(patience) as connection:
+            begun = wall()
             head = self.read_head(connection, to_write=True)
             state = ExperimentState.load(connection, head) if self.state is None else self.state
             state = state.renew(connection, head)
             ages = DelayHistogram(state.settings.window)
-            moment = self._moment(state)
+            moment = self._moment(state, head.get("shared_time"), begun)
             state.widen_time_buckets(connection, moment)
             for request in group:
                 request.error = None
@@ -139,7 +147,7 @@ class Writer(Committer):
             for request in group:
                 if isinstance(request, Operation):
                     self._operate(request, connection, state, moment)
-            is_wanted = any(isinstance(request, Settle) for request in group)
+            is_wanted = self.has_shown_winner or any(isinstance(each, Settle) for each in group)
             if is_wanted or moment - head["settled"] >= self._fresh:
                 settle_and_look(connection, state, ages, moment)
                 compact_due(connection, state, moment)
@@ -149,14 +157,14 @@ class Writer(Committer):
             self._ask(connection, state, asks, moment, is_retry=is_retry)
             ages.save(connection, self.id)
             state.save(connection, moment)
-        self.state = state
+        self.state, self.has_shown_winner = state, False
 
     def _operate(
         self, act: Operation, connection: Connection, state: ExperimentState, moment: int
     ) -> None:
         try:
             act.result = act.do(connection, state, moment)
-        except (ValueError, LookupError) as error:  # raised before anything is written
+        except DuelayError as error:  # raised before anything is written
             act.error = error
 
     def _ask(
@@ -170,6 +178,9 @@ class Writer(Committer):
     ) -> None:
         if state.head["status"] == "paused":
             for ask in asks:
+                if state.winner is not None:
+                    ask.result = show_winner(state)
+                    continue
                 ask.error = PausedError(
                     f"the experiment {self.name!r} is paused: resume() it, or show what you "
                     "would without it"
@@ -182,18 +193,12 @@ class Writer(Committer):
                 replica.read(connection, state, moment)
         assign_duels(connection, state, self._selector, asks, moment, is_retry=is_retry)
 
-    def _moment(self, state: ExperimentState) -> int:
+    def _moment(self, state: ExperimentState, shared: float | None, begun: float) -> int:
         """Return the time of a transaction: never before the latest one known."""
-        now = round(self.clock() * MICRO)
-        behind = (state.head["moment"] - now) / MICRO
+        latest = int(state.head["moment"])
+        now = round(self.clock.of_write(latest / MICRO, shared, begun) * MICRO)
+        behind = (latest - now) / MICRO
         if behind > 1.0:
             state.head["backwards"] += 1
             state.head["furthest"] = max(state.head["furthest"], behind)
-            if not self._has_warned:
-                warnings.warn(
-                    f"the clock of this process is {in_brief(behind)} behind the latest time of "
-                    "the store, which is taken instead: set the clocks of all machines that use it",
-                    stacklevel=8,
-                )
-        self._has_warned = behind > 1.0
-        return max(now, int(state.head["moment"]))
+        return max(now, latest)

@@ -56,11 +56,13 @@ def make_evidence_chart(look: ExperimentSnapshot, arms: Sequence[int]) -> Chart 
     keep = np.append(np.diff(x) > 0, True)  # of one moment, the last
     x, path = x[keep], path[keep]
     stride = math.ceil(len(x) / _MAX_POINTS_PER_LINE)
-    place = np.arange(len(x) - 1, -1, -stride)[::-1]
+    declared_at = look.state.head["declared_at"] or -MICRO
+    is_declaration = np.flatnonzero(x == declared_at / MICRO)
+    place = np.union1d(np.arange(len(x) - 1, -1, -stride), is_declaration)
     if len(place) < 2:
         return None
-    x, path = _with_changes(look, x[place], np.exp(path[place]))
     level = math.exp(evidence.level)
+    x, path = _with_changes(look, x[place], np.exp(path[place]))
     lines = [_line(look, arm, path[:, arm]) for arm in arms]
     lines.append(Line("declared", (level,) * len(x), "level"))
     return Chart(

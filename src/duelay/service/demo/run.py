@@ -124,7 +124,7 @@ def demonstrate(
         begin = math.floor((time.time() - 60.0 * minutes * SPEED) / _DAY) * _DAY - 0.9 * _DAY
         opened: dict[str, Any] = {"clock": FastClock(begin), "freshness": _FRESH}
         url = f"sqlite:///{folder}/duels.db"
-        app = make_app(url, **opened)
+        app = make_app(url, webhooks_to="loopback", **opened)
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False,
             timeout_graceful_shutdown=_SHUTDOWN,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import gzip
+import math
+import re
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,12 +19,15 @@ from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from duelay.errors import UnknownExperimentError
+from duelay.errors import InvalidValueError, UnknownExperimentError
 from duelay.live import Experiment
+from duelay.live.validation import check_length, check_name
 from duelay.page import build, duel_log, render, view_models
+from duelay.problems import check_arms
 from duelay.service import admin, models
 from duelay.service.auth import safe_next
 from duelay.service.errors import RefusedError, cut, in_words, refusal_of
+from duelay.service.experiment_list import STATUSES, FoundExperiments, find_experiments
 from duelay.service.keys import ANYBODY, create_key, list_keys, revoke_key
 from duelay.service.web.browser import (
     GUARDED,
@@ -36,6 +41,8 @@ from duelay.service.web.browser import (
 Handler = Callable[[BrowserRequest], Awaitable[Response]]
 PAGES: list[Route] = []
 _ROWS = 100  # of the log, in one page
+_MAX_ENTRIES = 25  # experiments on one page of the list
+_MAX_SEARCH = 200  # characters
 _DELAY = 0.5  # seconds that a wrong key waits
 _sleep = asyncio.sleep
 _FOR_EVER = "public, max-age=31536000, immutable"
@@ -72,11 +79,17 @@ def _page(path: str, method: str = "GET", *, is_open: bool = False) -> Callable[
 @_page("/")
 async def listing(browser: BrowserRequest) -> Response:
     """All experiments."""
-    listed = await _listed(browser)
-    if _is_seen(browser, render.list_version(listed)):
+    listed, shown = await _listed(browser)
+    if _is_seen(browser, render.list_version(listed, shown)):
         return browser.keep(Response(status_code=204))
     write = render.list_part if browser.is_part else render.list_page
-    return await browser.show(lambda: write(listed, browser.viewer()))
+    return await browser.show(lambda: write(listed, browser.viewer(), shown=shown))
+
+
+@_page("/new")
+async def new_form(browser: BrowserRequest) -> Response:
+    """Lead to the form, which is on the list."""
+    return browser.go(f"{browser.base}/#new")
 
 
 @_page("/new", "POST")
@@ -90,22 +103,46 @@ async def new(browser: BrowserRequest) -> Response:
     try:
         body = models.NewExperiment(**given)
         await admin.make(browser.context, browser.key, body)
-    except (ValidationError, RefusedError, ValueError) as error:
+    except (ValidationError, RefusedError, InvalidValueError) as error:
         status, words = _wrong(error)
-        listed = await _listed(browser)
+        if status == 422:
+            words = "\n".join(_all_wrong(given)) or words
+        listed, shown = await _listed(browser)
         return await browser.show(
-            lambda: render.list_page(listed, browser.viewer(), problem=words, said=said), status
+            lambda: render.list_page(listed, browser.viewer(), words, said, shown), status
         )
     browser.context.view_cache.forget(body.name)
     return browser.go(_address(browser, body.name))
 
 
-async def _listed(browser: BrowserRequest) -> list[view_models.ListEntry]:
+async def _listed(
+    browser: BrowserRequest,
+) -> tuple[list[view_models.ListEntry], view_models.ListFilter]:
+    """Return a page of the list; only what is on it is read."""
     context = browser.context
+    is_get = browser.request.method == "GET"  # a form has fields of the same names
+    asked = {name: browser.said(name) if is_get else "" for name in ("search", "status", "page")}
+    search = asked["search"][:_MAX_SEARCH]
+    status = asked["status"] if asked["status"] in STATUSES else ""
+    page = int(asked["page"]) if re.fullmatch("[1-9][0-9]{0,5}", asked["page"]) else 1
+
+    def find() -> FoundExperiments:
+        return find_experiments(
+            context.store, browser.key, search=search, status=status,
+            offset=(page - 1) * _MAX_ENTRIES, limit=_MAX_ENTRIES,
+        )  # fmt: skip
+
+    place = ("find", browser.key.experiments, search, status, page)
+    found = await context.view_cache.get("", place, find)
     listed = await context.view_cache.get(
-        "", ("list",), lambda: build.build_list(context.store, **context.opened)
+        "",
+        ("list", found.names),
+        lambda: build.build_list(context.store, found.names, **context.opened),
     )
-    return [each for each in listed if browser.key.covers(each.name)]
+    n_pages = max(math.ceil(found.n_found / _MAX_ENTRIES), 1)
+    return listed, view_models.ListFilter(
+        search, status, page, max(n_pages, page), found.n_found, found.n_all
+    )
 
 
 # An experiment.
@@ -210,8 +247,8 @@ async def do(browser: BrowserRequest) -> Response:
             raise RefusedError(422, f"what: one of {', '.join(changes)}")
         if what == "add" and any(each.name == arm for each in await _present(browser)):
             raise RefusedError(409, f"There is an arm {arm!r} already: nothing has changed.")
-        await admin.change(browser.context, there, models.ExperimentChange(**changes[what]))
-    except (ValidationError, RefusedError, ValueError) as error:
+        await admin.apply_change(browser.context, there, models.ExperimentChange(**changes[what]))
+    except (ValidationError, RefusedError, InvalidValueError) as error:
         status, words = _wrong(error)
         view, checked = await _seen(browser)
         return await browser.show(
@@ -267,7 +304,7 @@ async def make_key(browser: BrowserRequest) -> Response:
         made = await context.registry.call(
             create_key, context.store, browser.said("name"), scopes, names or None
         )
-    except ValueError as error:
+    except InvalidValueError as error:
         return await _keys(browser, problem=str(error))
     context.keys.forget()
     there = await context.registry.call(Experiment.names, context.store)
@@ -387,6 +424,27 @@ def _wrong(error: Exception) -> tuple[int, str]:
     refusal = refusal_of(error)
     assert refusal is not None
     return refusal.status, refusal.sentence
+
+
+def _all_wrong(given: dict[str, Any]) -> list[str]:
+    """Return everything that is wrong with the form of a new experiment, field by field."""
+    found: dict[Any, str] = {}
+    try:
+        models.NewExperiment(**given)
+    except ValidationError as error:
+        for each in error.errors(include_url=False):
+            found.setdefault(each["loc"][0], _typed([each]))
+    for name, check in (
+        ("name", lambda: check_name(given.get("name", ""))),
+        ("arms", lambda: check_arms(given["arms"])),
+        ("window", lambda: given["window"] and check_length("window", given["window"])),
+    ):
+        if name not in found:
+            try:
+                check()
+            except InvalidValueError as error:
+                found[name] = str(error)
+    return list(found.values())
 
 
 def _typed(errors: Any) -> str:

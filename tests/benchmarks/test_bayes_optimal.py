@@ -3,9 +3,10 @@ import itertools
 import numpy as np
 import pytest
 
+import bayes_optimal
 import duelay
+from bayes_optimal import bayes_optimal_regret
 from duelay import Problem, delays, theory
-from duelay.theory import bayes_optimal
 
 THREE = np.array([[0.5, 0.7, 0.9], [0.3, 0.5, 0.6], [0.1, 0.4, 0.5]])
 
@@ -52,7 +53,7 @@ def slow(problems, weights, horizon):
 )
 def test_two_arms_are_as_by_trying_everything(problems, weights, horizon):
     prior = np.array(weights) / sum(weights)
-    told = theory.bayes_optimal_regret(problems, horizon, weights=weights)
+    told = bayes_optimal_regret(problems, horizon, weights=weights)
     assert told == pytest.approx(slow(problems, prior, horizon), abs=1e-12)
 
 
@@ -60,13 +61,13 @@ def test_two_arms_are_as_by_trying_everything(problems, weights, horizon):
 @pytest.mark.parametrize("horizon", [1, 2, 4])
 def test_three_arms_are_as_by_trying_everything(horizon):
     problems = renamed(THREE)
-    told = theory.bayes_optimal_regret(problems, horizon)
+    told = bayes_optimal_regret(problems, horizon)
     assert told == pytest.approx(slow(problems, [1 / 6] * 6, horizon), abs=1e-12)
 
 
 def test_who_knows_the_problem_has_no_regret():
-    assert theory.bayes_optimal_regret([Problem(THREE)], 50) == 0
-    assert theory.bayes_optimal_regret(two(0.1), 50, weights=[3, 0]) == 0
+    assert bayes_optimal_regret([Problem(THREE)], 50) == 0
+    assert bayes_optimal_regret(two(0.1), 50, weights=[3, 0]) == 0
 
 
 @pytest.mark.long
@@ -75,19 +76,19 @@ def test_two_arms_cost_what_walds_test_costs():
     for gap, horizon in ((0.1, 3000), (0.2, 3000)):
         d = theory.kl(0.5 + gap, 0.5 - gap)
         wald = gap / 2 * (np.log(2 * horizon * d) + 1) / d
-        assert theory.bayes_optimal_regret(two(gap), horizon) == pytest.approx(wald, rel=0.02)
+        assert bayes_optimal_regret(two(gap), horizon) == pytest.approx(wald, rel=0.02)
 
 
 def test_not_to_know_the_gap_costs_more():
-    known = [theory.bayes_optimal_regret(two(gap), 500) for gap in (0.1, 0.3)]
-    assert theory.bayes_optimal_regret(two(0.1) + two(0.3), 500) > 1.1 * np.mean(known)
+    known = [bayes_optimal_regret(two(gap), 500) for gap in (0.1, 0.3)]
+    assert bayes_optimal_regret(two(0.1) + two(0.3), 500) > 1.1 * np.mean(known)
 
 
 @pytest.mark.compiled
 def test_no_policy_has_less():
     """Four standard errors, 400 runs of each problem."""
     problems, horizon = two(0.1) + two(0.3), 500
-    least = theory.bayes_optimal_regret(problems, horizon)
+    least = bayes_optimal_regret(problems, horizon)
     for policy in (duelay.recommend().policy, duelay.RMED(), duelay.RUCB()):
         final = np.array(
             [
@@ -104,24 +105,22 @@ def test_no_policy_has_less():
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: theory.bayes_optimal_regret([], 5), "problems"),
+        (lambda: bayes_optimal_regret([], 5), "problems"),
         (
-            lambda: theory.bayes_optimal_regret([*two(0.1), Problem(THREE)], 5),
+            lambda: bayes_optimal_regret([*two(0.1), Problem(THREE)], 5),
             "problems",
         ),
         (
-            lambda: theory.bayes_optimal_regret(
-                [Problem([[0.5, 0.6], [0.4, 0.5]], first_bonus=0.1)], 5
-            ),
+            lambda: bayes_optimal_regret([Problem([[0.5, 0.6], [0.4, 0.5]], first_bonus=0.1)], 5),
             "problems",
         ),
         (
-            lambda: theory.bayes_optimal_regret(two(0.1), 5, weights=[1]),
+            lambda: bayes_optimal_regret(two(0.1), 5, weights=[1]),
             "weights",
         ),
-        (lambda: theory.bayes_optimal_regret(two(0.1), 5, weights=[1, -1]), "weights"),
-        (lambda: theory.bayes_optimal_regret(two(0.1), 5, weights=[0, 0]), "must not all be 0"),
-        (lambda: theory.bayes_optimal_regret(two(0.1), 0), "horizon"),
+        (lambda: bayes_optimal_regret(two(0.1), 5, weights=[1, -1]), "weights"),
+        (lambda: bayes_optimal_regret(two(0.1), 5, weights=[0, 0]), "must not all be 0"),
+        (lambda: bayes_optimal_regret(two(0.1), 0), "horizon"),
     ],
 )
 def test_what_it_does_not_cover_is_refused(make, message):
@@ -132,7 +131,7 @@ def test_what_it_does_not_cover_is_refused(make, message):
 def test_too_many_states_are_refused(monkeypatch):
     monkeypatch.setattr(bayes_optimal, "_MAX_STATES", 1000)
     with pytest.raises(ValueError, match="horizon must be less than 30 for these 3 arms"):
-        theory.bayes_optimal_regret(renamed(THREE), 30)
+        bayes_optimal_regret(renamed(THREE), 30)
 
 
 @pytest.mark.parametrize("largest", [bayes_optimal._MAX_RANK, 0], ids=["ranks", "rows"])
@@ -154,7 +153,7 @@ def test_what_is_far_too_large_is_refused_before_any_state_is_listed(monkeypatch
     monkeypatch.delattr(bayes_optimal, "_one_more")
     problems = renamed(duelay.problems.arithmetic(n_arms, 0.1).matrix)
     with pytest.raises(ValueError, match=f"horizon must be less than {horizon} for these {n_arms}"):
-        theory.bayes_optimal_regret(problems, horizon)
+        bayes_optimal_regret(problems, horizon)
 
 
 @pytest.mark.parametrize("matrix", [THREE, duelay.problems.arithmetic(3, 0.02).matrix])
@@ -170,7 +169,7 @@ def test_a_sample_refuses_nothing_that_can_be_done(monkeypatch, matrix):
     is_refused = []
     for horizon in range(5, 30):
         try:
-            theory.bayes_optimal_regret(renamed(matrix), horizon)
+            bayes_optimal_regret(renamed(matrix), horizon)
             is_refused.append(False)
         except ValueError:
             is_refused.append(True)
@@ -180,4 +179,4 @@ def test_a_sample_refuses_nothing_that_can_be_done(monkeypatch, matrix):
 
 def test_who_knows_the_winner_of_many_arms_draws_no_sample_of_states():
     known = [p for p in renamed(duelay.problems.arithmetic(5, 0.1).matrix) if p.winner == 0]
-    assert theory.bayes_optimal_regret(known, 10**6) == 0
+    assert bayes_optimal_regret(known, 10**6) == 0

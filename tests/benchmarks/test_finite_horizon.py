@@ -7,8 +7,10 @@ import pytest
 from scipy.optimize import minimize
 
 import duelay
+import finite_horizon
+from bayes_optimal import bayes_optimal_regret
 from duelay import Problem, delays, theory
-from duelay.theory import finite_horizon
+from finite_horizon import finite_lower_bound
 
 THREE = np.array([[0.5, 0.7, 0.9], [0.3, 0.5, 0.6], [0.1, 0.4, 0.5]])
 SIX = duelay.datasets.load("six-rankers")
@@ -57,21 +59,21 @@ def by_minimizer(problem, horizon, tau=1.0):
 @pytest.mark.parametrize("horizon, tau", [(1, 1.0), (10, 1.0), (30, 1.0), (30, 0.5)])
 @pytest.mark.parametrize("problem", [two(0.1), two(0.3), Problem(THREE)], ids=["1", "3", "three"])
 def test_the_bound_is_the_value_of_its_program(problem, horizon, tau):
-    told = theory.finite_lower_bound(problem, horizon, tau_window=tau)
+    told = finite_lower_bound(problem, horizon, tau_window=tau)
     assert told == pytest.approx(by_minimizer(problem, horizon, tau), rel=5e-3)
 
 
 @pytest.mark.parametrize("horizon", [1, 3, 6, 10])
 @pytest.mark.parametrize("problem", [two(0.05), two(0.3), Problem(THREE)], ids=["1", "3", "three"])
 def test_the_bound_is_below_the_best_policys_regret(problem, horizon):
-    least = theory.bayes_optimal_regret(renamed(problem), horizon)
-    assert 0.65 * least < theory.finite_lower_bound(problem, horizon) <= least
+    least = bayes_optimal_regret(renamed(problem), horizon)
+    assert 0.65 * least < finite_lower_bound(problem, horizon) <= least
 
 
 @pytest.mark.long
 def test_with_two_arms_and_many_duels_it_is_nearly_reached():
-    least = theory.bayes_optimal_regret(renamed(two(0.2)), 5000)
-    assert 0.98 * least < theory.finite_lower_bound(two(0.2), 5000) <= least
+    least = bayes_optimal_regret(renamed(two(0.2)), 5000)
+    assert 0.98 * least < finite_lower_bound(two(0.2), 5000) <= least
 
 
 @pytest.mark.compiled
@@ -80,26 +82,26 @@ def test_policies_that_know_no_names_have_more(policy):
     """At a horizon where both have less than the asymptotic bound."""
     result = duelay.simulate(SIX, policy, delay=delays.Constant(1), horizon=2000, runs=100, seed=1)
     asymptotic = theory.asymptotic_lower_bound(SIX, 2000)
-    assert theory.finite_lower_bound(SIX, 2000) < result.final.mean() < asymptotic
+    assert finite_lower_bound(SIX, 2000) < result.final.mean() < asymptotic
 
 
 def test_it_grows_like_the_logarithm_of_the_horizon():
     """Two arms: by g / (2 d) times log 10 from one power of ten to the next, d told by a duel."""
-    bounds = [theory.finite_lower_bound(two(0.2), 10.0**power) for power in (5, 6, 7)]
+    bounds = [finite_lower_bound(two(0.2), 10.0**power) for power in (5, 6, 7)]
     step = 0.1 / theory.kl(0.7, 0.3) * math.log(10)
     assert np.diff(bounds) == pytest.approx([step, step], rel=0.01)
 
 
 def test_silence_makes_it_larger_and_no_answer_at_all_is_guessing():
     problem = Problem(THREE)
-    bounds = [theory.finite_lower_bound(problem, 900, tau_window=tau) for tau in (1.0, 0.5, 0.1)]
+    bounds = [finite_lower_bound(problem, 900, tau_window=tau) for tau in (1.0, 0.5, 0.1)]
     assert bounds == sorted(bounds) and bounds[2] > 2 * bounds[0]
-    guessing = theory.finite_lower_bound(problem, 900, tau_window=0)
+    guessing = finite_lower_bound(problem, 900, tau_window=0)
     assert 0.97 * 900 * problem.gaps.mean() < guessing <= 900 * problem.gaps.mean()
 
 
 def test_the_bonus_of_the_first_is_part_of_what_a_duel_tells():
-    plain, helped = (theory.finite_lower_bound(two(0.1, first_bonus=b), 1000) for b in (0, 0.3))
+    plain, helped = (finite_lower_bound(two(0.1, first_bonus=b), 1000) for b in (0, 0.3))
     assert helped < plain  # d(0.7, 0.9) is more than d(0.4, 0.6)
 
 
@@ -107,15 +109,15 @@ def test_the_bonus_of_the_first_is_part_of_what_a_duel_tells():
 def test_names_of_the_arms_do_not_change_it():
     order = [3, 5, 0, 1, 4, 2]
     other = Problem(SIX.matrix[np.ix_(order, order)])
-    assert theory.finite_lower_bound(other, 10_000) == pytest.approx(
-        theory.finite_lower_bound(SIX, 10_000), rel=5e-3
+    assert finite_lower_bound(other, 10_000) == pytest.approx(
+        finite_lower_bound(SIX, 10_000), rel=5e-3
     )
 
 
 def test_a_search_finds_nearly_what_trying_all_names_does(monkeypatch):
-    every = theory.finite_lower_bound(SIX, 10_000)
+    every = finite_lower_bound(SIX, 10_000)
     monkeypatch.setattr(finite_horizon, "_MAX_ARMS_ENUMERATED", 2)
-    assert theory.finite_lower_bound(SIX, 10_000) == pytest.approx(every, rel=5e-3)
+    assert finite_lower_bound(SIX, 10_000) == pytest.approx(every, rel=5e-3)
 
 
 @pytest.mark.parametrize("name", ["arithmetic", "tennis"])  # in the second, some are certain
@@ -140,16 +142,16 @@ def test_a_search_ends_where_no_swap_is_harder_to_tell(name):
 
 
 def test_who_waits_at_a_terminal_sees_how_far_it_is(monkeypatch, capsys):
-    theory.finite_lower_bound(SIX, 1000)
+    finite_lower_bound(SIX, 1000)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     with monkeypatch.context() as patch:
         patch.setattr("tqdm.std.time", lambda: 0.0)  # as if it took no time at all
-        theory.finite_lower_bound(SIX, 1000)
+        finite_lower_bound(SIX, 1000)
         assert capsys.readouterr().err == ""  # what is quick says nothing
     seconds = itertools.count()
     monkeypatch.setattr("tqdm.std.time", lambda: float(next(seconds)))
-    theory.finite_lower_bound(SIX, 1000)
+    finite_lower_bound(SIX, 1000)
     assert "finite lower bound" in capsys.readouterr().err
 
 
@@ -157,22 +159,22 @@ def test_who_waits_at_a_terminal_sees_how_far_it_is(monkeypatch, capsys):
 def test_outcomes_that_are_certain_leave_a_bound():
     tennis = duelay.datasets.load("tennis")
     assert (tennis.matrix == 0).any()
-    assert 0 < theory.finite_lower_bound(tennis, 10_000) < 144
-    assert theory.finite_lower_bound(two(0.5), 100) == 0  # one duel may tell all
+    assert 0 < finite_lower_bound(tennis, 10_000) < 144
+    assert finite_lower_bound(two(0.5), 100) == 0  # one duel may tell all
 
 
 def test_what_it_does_not_cover_is_refused():
     with pytest.raises(ValueError, match="horizon"):
-        theory.finite_lower_bound(SIX, 0)
+        finite_lower_bound(SIX, 0)
     with pytest.raises(ValueError, match="tau_window"):
-        theory.finite_lower_bound(SIX, 10, tau_window=2)
+        finite_lower_bound(SIX, 10, tau_window=2)
     with pytest.raises(duelay.NoWinnerError):
-        theory.finite_lower_bound(duelay.problems.cyclic(3, 0.1), 10)
+        finite_lower_bound(duelay.problems.cyclic(3, 0.1), 10)
 
 
 def test_beyond_a_hundred_million_duels_it_does_not_fall():
     problem = two(0.04)
-    bounds = [theory.finite_lower_bound(problem, horizon) for horizon in (1e7, 1e8, 1e9, 1e12)]
+    bounds = [finite_lower_bound(problem, horizon) for horizon in (1e7, 1e8, 1e9, 1e12)]
     assert bounds == sorted(bounds) and bounds[0] > 5
 
 
@@ -181,9 +183,9 @@ def test_beyond_a_hundred_million_duels_it_does_not_fall():
 )
 def test_what_is_no_problem_is_refused(problem):
     with pytest.raises(ValueError, match=r"must be a duelay\.Problem"):
-        theory.finite_lower_bound(problem, 100)
+        finite_lower_bound(problem, 100)
     for problems in (problem, [problem]):
         with pytest.raises(ValueError, match=r"must be a list of duelay\.Problem"):
-            theory.bayes_optimal_regret(problems, 100)
+            bayes_optimal_regret(problems, 100)
     with pytest.raises(ValueError, match=r"must be a list of duelay\.Problem"):
-        theory.bayes_optimal_regret(duelay.datasets.load("sushi"), 100)
+        bayes_optimal_regret(duelay.datasets.load("sushi"), 100)
