@@ -3,7 +3,9 @@
 import heapq
 
 import numpy as np
+from sqlalchemy import text
 
+from duelay.live.storage.store import VERSIONS
 from duelay.live.writes.requests import Settle
 
 
@@ -56,3 +58,22 @@ def book_of(experiment):
     """What the store has of it."""
     with experiment.store.reading() as connection:
         return experiment._writer.read_state(connection)
+
+
+def to_schema_four(store):
+    """Take away what the fifth migration makes, and spoil the evidence that it computes."""
+    with store.writing() as connection:
+        for column in ("wait", "stake"):
+            connection.execute(text(f"ALTER TABLE duels DROP COLUMN {column}"))
+        for column in ("lag", "held", "earlier"):
+            connection.execute(text(f"ALTER TABLE experiments DROP COLUMN {column}"))
+        connection.execute(text("ALTER TABLE duels ADD COLUMN settled BIGINT"))
+        connection.execute(text("UPDATE duels SET settled_by = 1, odds = 0.5"))
+        connection.execute(text(
+            "UPDATE experiments SET matured = asked, n_matured = 0, n_answered = 0, n_heard = 0, "
+            "delays = 0, kappa = 0.1, refit = 0"
+        ))  # fmt: skip
+        connection.execute(text(
+            "UPDATE pairs SET wins = 0, lead = 0, n = 0, n_open = 0, best = 9, log_evidence = 9"
+        ))  # fmt: skip
+        connection.execute(text(f"UPDATE {VERSIONS} SET version_num = '0004'"))

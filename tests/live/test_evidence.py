@@ -269,6 +269,7 @@ def test_a_unit_is_heard_once_on_a_pair(store):
         hours.pass_by(1)
         assert experiment.tell(experiment.ask(unit="same")) == "counted"
     hours.pass_by(30)
+    settle(experiment)
     standing, state = experiment.standing(), book_of(experiment)
     assert standing.plays.sum() == standing.conversions.sum() == 5
     assert standing.repeats.sum() == 4 and state.eprocess.wins.sum() == 1

@@ -27,7 +27,7 @@ from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.store import VERSIONS, _head
 from duelay.live.writes import compaction
 from duelay.live.writes.requests import Operation
-from live.hours import Hours, book_of, browser, settle
+from live.hours import Hours, book_of, browser, settle, to_schema_four
 
 TIED = np.full((3, 3), 0.5)
 FIRST = Path(__file__).parent / "stores" / "first.sql"
@@ -265,25 +265,6 @@ def test_a_store_of_the_first_schema_opens(tmp_path):
     assert Experiment.open(store, "votes").standing().tick == 60
 
 
-def _to_schema_three(store):
-    """Take away what the fourth migration makes, and spoil the evidence that it computes."""
-    with store.writing() as connection:
-        for column in ("wait", "stake"):
-            connection.execute(text(f"ALTER TABLE duels DROP COLUMN {column}"))
-        for column in ("lag", "held", "earlier"):
-            connection.execute(text(f"ALTER TABLE experiments DROP COLUMN {column}"))
-        connection.execute(text("ALTER TABLE duels ADD COLUMN settled BIGINT"))
-        connection.execute(text("UPDATE duels SET settled_by = 1, odds = 0.5"))
-        connection.execute(text(
-            "UPDATE experiments SET matured = asked, n_matured = 0, n_answered = 0, n_heard = 0, "
-            "delays = 0, kappa = 0.1, refit = 0"
-        ))  # fmt: skip
-        connection.execute(text(
-            "UPDATE pairs SET wins = 0, lead = 0, n = 0, n_open = 0, best = 9, log_evidence = 9"
-        ))  # fmt: skip
-        connection.execute(text(f"UPDATE {VERSIONS} SET version_num = '0003'"))
-
-
 @pytest.mark.parametrize("feedback", ["conversions", "votes"])
 def test_the_evidence_of_an_earlier_schema_is_computed_anew(store, feedback):
     """From the rows alone, as if W_s and the stakes had been written when duels were asked."""
@@ -298,7 +279,7 @@ def test_the_evidence_of_an_earlier_schema_is_computed_anew(store, feedback):
     assert before.eprocess.wealth.any() and before.eprocess.n_open.any()
     with experiment.store.reading() as connection:
         duels = connection.execute(select(schema.duels).order_by(schema.duels.c.number)).all()
-    _to_schema_three(experiment.store)
+    to_schema_four(experiment.store)
     with Store(store).writing() as connection:
         connection.execute(text("UPDATE experiments SET winner = 1, declared = 150"))
     Store(store).migrate()
@@ -329,7 +310,7 @@ def test_duels_that_are_forgotten_keep_their_evidence_in_a_migration(store):
     assert 0 < before.head["forgotten"] < 300
     with experiment.store.reading() as connection:
         folded = connection.execute(select(schema.folded_pairs)).mappings().all()
-    _to_schema_three(experiment.store)
+    to_schema_four(experiment.store)
     Store(store).migrate()
     assert verify(store) == ()
     after = book_of(experiment)

@@ -20,7 +20,7 @@ from duelay.live.storage.time_buckets import MAX_BUCKETS, TimeBuckets, merge, wi
 from duelay.live.storage.time_series import asked_since, read_pairs, read_shown, read_totals
 from duelay.live.writes.compaction import compact_due
 from duelay.live.writes.requests import Operation
-from live.hours import Hours, book_of, browser, settle
+from live.hours import Hours, book_of, browser, settle, to_schema_four
 
 TIED = np.full((3, 3), 0.5)
 MINUTE, DAY, YEAR = 60.0, 86_400.0, 365.25 * 86_400.0
@@ -314,6 +314,7 @@ def test_merging_one_experiment_leaves_another(store):
 
 def undo(store):
     """Make a store one of the second schema."""
+    to_schema_four(Store(store))
     with Store(store).writing() as connection:
         for words in ("DROP TABLE times", "DROP TABLE pair_times",
                       "ALTER TABLE experiments DROP COLUMN width",

@@ -1,4 +1,4 @@
-"""Change a live experiment in one transaction: its status, its booking, and its arms."""
+"""Change a live experiment: its status, its booking and its arms, in one transaction."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make_change(
     status : str, optional
         ``"running"`` or ``"paused"``; None leaves it as it is.
     booking : str, optional
-        ``"running"`` or ``"held"``; None leaves it as it is.
+        ``"running"``, or ``"held"`` if no duel is to enter the evidence; None leaves it as it is.
     add_arms : sequence of str
         New names, or the names of retired arms, which come back.
     retire_arms : sequence of str
@@ -50,10 +50,11 @@ def make_change(
             kind = "paused" if status == "paused" else "resumed"
             note(connection, state.settings.id, kind, "", f"it was {kind}", moment)
             state.head["status"] = status
-        if booking is not None and (booking == "held") != (state.head["held"] is not None):
-            kind = "held" if booking == "held" else "released"
+        is_held = state.head["held"] is not None
+        if booking is not None and is_held != (booking == "held"):
+            kind = "released" if is_held else "held"
             note(connection, state.settings.id, kind, "", f"its booking was {kind}", moment)
-            state.head["held"] = moment if booking == "held" else None
+            state.head["held"] = None if is_held else moment
         for arm in joining:
             if arm not in state.arms:
                 row = {"experiment": state.settings.id, "number": len(state.arms), "name": arm}

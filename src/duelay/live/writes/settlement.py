@@ -28,7 +28,7 @@ _NEEDED = ("id", "number", "first", "second", "asked", "enters", "told", "first_
            "stake", "settled_by", "odds")  # fmt: skip
 
 Rows = Sequence[dict[str, Any]]
-Test = Callable[[dict[str, Any]], bool]  # whether a duel is due
+Test = Callable[[dict[str, Any]], bool]
 
 
 def settle_and_look(
@@ -63,37 +63,58 @@ def read_settled(connection: Connection, head: Any, moment: int) -> ExperimentSt
 def is_at_rest(head: Any) -> bool:
     """Whether there is nothing to settle before somebody asks or tells, by the experiment's row."""
     is_closed = head["window"] is None or head["closed"] == head["asked"]
-    is_booked = head["held"] is not None or head["matured"] == head["asked"]
-    return bool(is_closed and is_booked and head["moment"] <= head["settled"])
+    return bool(
+        is_closed and head["matured"] == head["asked"] and head["moment"] <= head["settled"]
+    )
 
 
 def is_due(connection: Connection, head: Any, moment: int) -> bool:
-    """Whether to settle at a moment would change anything: news to look at, or duels that wait."""
+    """Whether to settle at a moment would change anything: news to look at, or duels to book."""
     if is_at_rest(head):
         return False
     if head["moment"] > head["settled"]:
         return True
     settings = read_settings(head)
-    tests = {}
+    eprocess = start_evidence(settings, 2)
+    eprocess.n_heard[0], eprocess.delays[0] = head["n_heard"], head["delays"]
+    tests = {"closed": _closes(settings, moment)}
     if head["held"] is None:
-        eprocess = start_evidence(settings, 2)
-        eprocess.n_heard[0], eprocess.delays[0] = head["n_heard"], head["delays"]
-        tests["matured"] = _test_of_booking(eprocess, settings, moment)
-    if settings.window_in_micro is not None:
-        tests["closed"] = _test_of_closing(settings.window_in_micro, moment)
-    for pointer, is_row_due in tests.items():
-        rows = _read_rows(connection, settings, head[pointer], 1)
-        if rows and is_row_due(rows[0]):
-            return True
-    return False
+        tests["matured"] = _matures(settings, eprocess, moment)
+    return any(
+        test(row)
+        for pointer, test in tests.items()
+        for row in _read_next(connection, settings.id, head[pointer], 1)
+    )
+
+
+def _matures(settings: Settings, eprocess: EProcess, moment: int) -> Test:
+    """Return a test whether a duel is to be booked, once all before it are."""
+    usual = wait(eprocess) * MICRO  # what a duel without a stake waits for
+
+    def test(row: dict[str, Any]) -> bool:
+        own = usual if row["stake"] is None else row["wait"]
+        return not _enters(row) or moment - row["asked"] >= own + settings.lag
+
+    return test
+
+
+def _closes(settings: Settings, moment: int) -> Test:
+    """Return a test whether the window of a duel has passed."""
+    window = settings.window_in_micro
+    return lambda row: window is not None and moment - row["asked"] > window
+
+
+def _enters(row: dict[str, Any]) -> bool:
+    """Whether a duel is one of two arms, and its unit had not had them before."""
+    return bool(row["enters"] and row["first"] != row["second"])
 
 
 def _book_due(
     connection: Connection, state: ExperimentState, moment: int, *, is_written: bool
 ) -> None:
     """Book the duels that have reached age W_s, in the order in which they were asked."""
-    is_due = _test_of_booking(state.eprocess, state.settings, moment)
-    for rows in _next_rows(connection, state, "matured", is_due):
+    test = _matures(state.settings, state.eprocess, moment)
+    for rows in _next_rows(connection, state, "matured", test):
         due = [row for row in rows if _enters(row)]
         book_duels(state.eprocess, due)
         for row in due:
@@ -103,54 +124,26 @@ def _book_due(
             change_duels(connection, silent, ("settled_by", "odds"))
 
 
-def _test_of_booking(eprocess: EProcess, settings: Settings, moment: int) -> Test:
-    """Return what tells whether a duel is due at a moment; one that does not enter never waits."""
-    usual = wait(eprocess) * MICRO
-
-    def is_due(row: dict[str, Any]) -> bool:
-        own = usual if row["stake"] is None else row["wait"]
-        return not _enters(row) or moment - row["asked"] >= own + settings.lag
-
-    return is_due
-
-
-def _test_of_closing(window: int, moment: int) -> Test:
-    """Return what tells whether the window of a duel, in microseconds, has passed at a moment."""
-    last = moment - window - 1
-    return lambda row: bool(row["asked"] <= last)
-
-
-def _enters(row: dict[str, Any]) -> bool:
-    """Whether a duel is one of two arms, and its unit had not had them before."""
-    return bool(row["enters"] and row["first"] != row["second"])
-
-
 def _close_due(
     connection: Connection, state: ExperimentState, ages: DelayHistogram, moment: int
 ) -> None:
     """Close the duels whose window has passed."""
-    window = state.settings.window_in_micro
-    if window is not None:
-        is_due = _test_of_closing(window, moment)
-        for rows in _next_rows(connection, state, "closed", is_due):
-            for row in rows:
-                ages.close(state, row)
+    for rows in _next_rows(connection, state, "closed", _closes(state.settings, moment)):
+        for row in rows:
+            ages.close(state, row)
 
 
 def _next_rows(
-    connection: Connection,
-    state: ExperimentState,
-    pointer: str,
-    is_due: Test,
+    connection: Connection, state: ExperimentState, pointer: str, test: Test
 ) -> Iterator[Rows]:
-    """Give the duels after a pointer until the first that is not due, and move the pointer.
+    """Give the duels after a pointer until the first that fails a test, and move the pointer.
 
     A pointer is a column of the experiment with the number of a duel.
     """
     n = 1  # mostly nothing is due: reading one duel shows that
     while True:
-        read = _read_rows(connection, state.settings, state.head[pointer], n)
-        rows = list(itertools.takewhile(is_due, read))
+        read = _read_next(connection, state.settings.id, state.head[pointer], n)
+        rows = list(itertools.takewhile(test, read))
         if rows:
             state.head[pointer] = rows[-1]["number"]
             yield rows
@@ -159,14 +152,12 @@ def _next_rows(
         n = min(n * 50, _MAX_DUELS_PER_READ)
 
 
-def _read_rows(
-    connection: Connection, settings: Settings, after: int, n: int
-) -> list[dict[str, Any]]:
-    """Read the next duels after a number, n at most."""
+def _read_next(connection: Connection, experiment: int, after: int, n: int) -> Rows:
+    """Return the next n duels after a number."""
     found = statements.run(
         connection,
         statements.duels_after(*_NEEDED),
-        {"experiment": settings.id, "after": after, "n": n},
+        {"experiment": experiment, "after": after, "n": n},
     )
     return [dict(zip(_NEEDED, row, strict=True)) for row in found]
 
