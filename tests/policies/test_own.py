@@ -618,7 +618,7 @@ def test_a_policy_says_who_leads():
         by: tuple[float, ...] = (0.0, 1.0, 2.0)
 
         def choose(self, n_arms):
-            return 0, 1
+            return 1, 2
 
         def leads_by(self, estimates):
             return self.by
