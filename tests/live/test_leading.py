@@ -8,6 +8,7 @@ import pytest
 import duelay
 from duelay.live import Experiment, PausedError, Store
 from duelay.page.build import build_experiment, build_list
+from live.hours import Hours
 
 
 @pytest.mark.parametrize("arms", [["old", "new"], ["new", "old"]])
@@ -68,12 +69,16 @@ def test_an_arm_that_a_player_never_showed_does_not_lead(policy):
 
 
 def test_who_asks_a_paused_experiment_is_shown_its_winner(store):
-    experiment = Experiment.create(store, "x", ["a", "b"], feedback="votes", share=0.9)
+    hours = Hours()
+    experiment = Experiment.create(
+        store, "x", ["a", "b"], feedback="votes", share=0.9, policy="decide:wait=1h", clock=hours
+    )
     with pytest.raises(PausedError):
         experiment.pause()
         experiment.ask()
     experiment.resume()
     experiment.tell_all([(experiment.ask(), "a") for _ in range(100)])
+    hours.pass_by(3601)
     experiment.settle()
     experiment.pause()
     assert experiment.ask("ann", "key") == (None, None, None, True, "a")
