@@ -172,6 +172,8 @@ def test_a_server_imports_the_modules_that_it_is_told_of(tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own_policies.py").write_text(POLICY.format(n=1))
     monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(server, "log_lines", lambda *_: None)  # both are of the whole process
+    monkeypatch.setattr(sys, "setswitchinterval", lambda *_: None)
     served = []
     monkeypatch.setattr(server.uvicorn, "run", lambda *_, **__: served.append(server.application()))
     server.serve(url, modules=["own_policies"])

@@ -186,7 +186,10 @@ class ExperimentClock:
             now = self._to_experiment(self._own.follow())  # it was behind, and has been set right
             behind = (moment - now) / self._speed
         if behind > MAX_DIFFERENCE:
-            raise _wrong(-behind, "the latest time of the store")
+            until = timestamps.iso(moment)
+            raise _wrong(-behind, f"the latest time of the store, {until} (if the clock is right, "
+                         "one that was ahead has written there, and calls succeed after that time)"
+                         )  # fmt: skip
         return now
 
     def _to_experiment(self, time: float) -> float:

@@ -59,8 +59,9 @@ def refusal_of(error: BaseException) -> RefusedError | None:
         return RefusedError(404, str(error))
     if isinstance(error, PausedError):
         is_paused = str(error).partition(":")[0]
-        goes_on = 'PATCH it with {"status": "running"}, or show what you would without it'
-        return RefusedError(409, f"{is_paused}: {goes_on}")
+        return RefusedError(
+            409, f"{is_paused}: PATCH its status to running, or show what you would without it"
+        )
     if isinstance(error, ClockError):
         return RefusedError(503, str(error), Retry_After="1")
     if isinstance(error, StoreError):
@@ -87,7 +88,10 @@ def install(app: FastAPI, to_people: Callable[[Request], Any]) -> None:
         if isinstance(error, UnknownExperimentError) and "name" in request.path_params:
             # Another server may have deleted it, and made another one of that name.
             request.app.state.context.registry.forget(request.path_params["name"])
-            refusal = await _unknown_experiment(request)
+            try:
+                refusal = await _unknown_experiment(request)
+            except StoreError as away:
+                error, refusal = away, refusal_of(away)
         if refusal is None:
             raise error  # the middleware logs it, and answers with 500
         cause = error.__cause__ if isinstance(error, RefusedError) else error

@@ -49,6 +49,8 @@ WRITE_HEAD = (
 _ASKED = ("id", "experiment", "number", "first", "second", "asked", "unit", "key", "enters",
           "wait", "stake")  # fmt: skip
 INSERT_DUELS = insert(duels).values({name: bindparam(name) for name in _ASKED})
+VALUES: Any = bindparam("values", expanding=True)
+DUELS_BY_ID = select(duels).where(duels.c.id.in_(VALUES))
 
 
 @functools.cache
@@ -69,17 +71,15 @@ def write_duels(*names: str) -> Any:
     return update(duels).where(duels.c.id == bindparam("b_id")).values(values)
 
 
-def find_rows(
-    connection: Connection, query: Any, column: Any, values: Iterable[Any]
-) -> Iterator[Any]:
-    """Give the rows of a query whose column has one of some values, as mappings.
+def find_rows(connection: Connection, query: Any, values: Iterable[Any]) -> Iterator[Any]:
+    """Give the rows of a query with `in_(VALUES)`, as mappings.
 
     The values are looked up in parts, as databases limit the parameters of a statement.
     """
     every = list(values)
     for start in range(0, len(every), MAX_VALUES):
         part = every[start : start + MAX_VALUES]
-        yield from connection.execute(query.where(column.in_(part))).mappings().all()
+        yield from connection.execute(query, {"values": part}).mappings().all()
 
 
 def run(connection: Connection, statement: Any, rows: Any) -> Any:

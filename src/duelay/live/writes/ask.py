@@ -13,7 +13,7 @@ from duelay.live.selection import PairSelector
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema, statements
 from duelay.live.storage.schema import MICRO
-from duelay.live.storage.statements import find_rows
+from duelay.live.storage.statements import VALUES, find_rows
 from duelay.live.writes.requests import Ask, LiveDuel
 
 _NO_BET = {"wait": None, "stake": None}
@@ -34,8 +34,7 @@ def assign_duels(
     asked = _find_asked(connection, state, asks, moment)
     kept: dict[str, Any] = {}
     if is_retry:
-        duels = schema.duels
-        found = find_rows(connection, select(duels), duels.c.id, [ask.id for ask in asks])
+        found = find_rows(connection, statements.DUELS_BY_ID, [ask.id for ask in asks])
         kept = {row["id"]: row for row in found}
     new: list[dict[str, Any]] = []
     pairs = iter(selector.choose(state, len(asks)))
@@ -82,30 +81,32 @@ def _find_asked(
     duels, experiment = schema.duels, state.settings.id
     keys = {ask.key for ask in asks if ask.key is not None}
     units = {ask.unit for ask in asks if ask.unit is not None}
-    own = select(duels).where(duels.c.experiment == experiment)
     by_key: dict[str, Any] = {}
     open_of: dict[str, Any] = {}
     had: set[tuple[str, int, int]] = set()
+    if not keys and not units:
+        return _Asked(by_key, open_of, had)
+    own = select(duels).where(duels.c.experiment == experiment)
     if keys:
-        found = find_rows(connection, own, duels.c.key, keys)
+        found = find_rows(connection, own.where(duels.c.key.in_(VALUES)), keys)
         by_key = {row["key"]: row for row in found}
     if units:
         latest = (
             select(duels.c.unit, duels.c.first, duels.c.second,
                    func.max(duels.c.number).label("number"))
-            .where(duels.c.experiment == experiment)
+            .where(duels.c.experiment == experiment, duels.c.unit.in_(VALUES))
             .group_by(duels.c.unit, duels.c.first, duels.c.second)
         )  # fmt: skip
         last: dict[str, int] = {}
-        for row in find_rows(connection, latest, duels.c.unit, units):
+        for row in find_rows(connection, latest, units):
             had.add((row["unit"], *sorted((row["first"], row["second"]))))
             last[row["unit"]] = max(row["number"], last.get(row["unit"], 0))
-        is_open = own.where(duels.c.told.is_(None))
-        rows = find_rows(connection, is_open, duels.c.number, last.values())
+        is_open = own.where(duels.c.told.is_(None), duels.c.number.in_(VALUES))
+        rows = find_rows(connection, is_open, last.values())
         open_of = {row["unit"]: row for row in rows if _is_open(state, row, moment)}
         seen = schema.seen_units
-        folded = select(seen).where(seen.c.experiment == experiment)
-        gone = find_rows(connection, folded, seen.c.unit, units)
+        folded = select(seen).where(seen.c.experiment == experiment, seen.c.unit.in_(VALUES))
+        gone = find_rows(connection, folded, units)
         had |= {(row["unit"], row["low"], row["high"]) for row in gone}
     return _Asked(by_key, open_of, had)
 

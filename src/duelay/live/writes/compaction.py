@@ -19,7 +19,7 @@ from duelay.live.state import ExperimentState, start_evidence, to_bytes
 from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
-from duelay.live.storage.statements import duels_after, find_rows, upsert
+from duelay.live.storage.statements import VALUES, duels_after, find_rows, upsert
 from duelay.live.writes.settlement import book_duels, count_answers
 
 _MAX_DUELS_PER_TRANSACTION = 1000
@@ -139,8 +139,8 @@ def _keep_units(
            for row in rows if row["unit"] is not None}  # fmt: skip
     if had:
         units = {unit for unit, _, _ in had}
-        own = select(seen).where(seen.c.experiment == experiment)
-        there = find_rows(connection, own, seen.c.unit, units)
+        own = select(seen).where(seen.c.experiment == experiment, seen.c.unit.in_(VALUES))
+        there = find_rows(connection, own, units)
         had -= {(row["unit"], row["low"], row["high"]) for row in there}
     if had:
         connection.execute(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from duelay._core.duration import in_brief
 from duelay._core.feedback import OUTCOMES
@@ -19,7 +19,7 @@ from duelay.live.clock import GIVEN, MAX_DIFFERENCE
 from duelay.live.state import ExperimentState
 from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
-from duelay.live.storage.schema import MICRO, duels
+from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import find_rows
 from duelay.live.writes.requests import Tell
 from duelay.live.writes.settlement import BY_ANSWER, change_duels, count_answers
@@ -40,7 +40,7 @@ def record_answers(
     experiment = state.settings.id
     rows = {
         row["id"]: dict(row)
-        for row in find_rows(connection, select(duels), duels.c.id, {tell.id for tell in tells})
+        for row in find_rows(connection, statements.DUELS_BY_ID, {tell.id for tell in tells})
     }
     told, late, news = [], [], []
     # Who tells has a clock of its own, and may differ so much from that of the database.
