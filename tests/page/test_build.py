@@ -523,6 +523,13 @@ def test_answers_that_came_late_are_found_in_the_log(busy, hours):
     assert all(each.late is not None and each.outcome == "silent" for each in found)
 
 
+def test_one_whose_booking_is_held_says_so(busy):
+    busy.hold_booking()
+    view = fresh(busy)
+    assert view.advice.kind == "wait" and view.advice.words.startswith("Booking is held: ")
+    assert view.standing.booking == "held" and build_experiment(busy).events[0].kind == "held"
+
+
 def test_a_paused_one_says_so(busy):
     busy.pause()
     view = build_experiment(busy)

@@ -121,15 +121,7 @@ class LiveStanding(Standing):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about what is wrong or not yet known; empty when all is well."""
-        return (*super().warnings, *self._hold(), *self._repeats())
-
-    def _hold(self) -> tuple[str, ...]:
-        if self.booking != "held":
-            return ()
-        return (
-            "booking is held: answers are recorded, but no duel enters the evidence until "
-            "release_booking()",
-        )
+        return (*super().warnings, *self._repeats())
 
     def _repeats(self) -> tuple[str, ...]:
         n = 0 if self.repeats is None else int(self.repeats.sum())
@@ -143,7 +135,8 @@ class LiveStanding(Standing):
     @property
     def headline(self) -> str:
         """Who leads or has won, and how sure that is, in a sentence."""
-        return super().headline + ("; paused" if self.status == "paused" else "")
+        held = "; booking is held, no duel enters the evidence" if self.booking == "held" else ""
+        return super().headline + held + ("; paused" if self.status == "paused" else "")
 
 
 Matrix = list[list[float | None]]  # None where JSON has no number: nan and infinities

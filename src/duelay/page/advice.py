@@ -43,6 +43,12 @@ def advise(look: ExperimentSnapshot, today: int, totals: Totals) -> Advice:
             "paused",
             "Paused: no duels are asked, but answers still count. Resume the experiment to go on.",
         )
+    if standing.booking == "held":
+        return Advice(
+            "wait",
+            "Booking is held: answers are recorded, but no duel enters the evidence. Release it to "
+            "go on.",
+        )
     if head["asked"] == 0:
         return Advice("wait", "No duel has been asked yet: paste the code into your program.")
     if not standing.is_heard:
