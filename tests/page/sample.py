@@ -237,6 +237,7 @@ def standing(names, **said):
         "needed": None,
         "warnings": [],
         "alarms": [],
+        "booking": "running",
         **dict.fromkeys(("plays", "conversions", "pending", "repeats", "evidence"), []),
     }
     return StandingReport(**{**given, **said})

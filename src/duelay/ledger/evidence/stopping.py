@@ -69,7 +69,7 @@ def _losers(n_arms: int, *, winner_exists: bool, may_join: bool) -> tuple[float,
 
 def log_threshold_over_present(n_first: int, error: float) -> float:
     """Return the log evidence over each arm present for an arm that a retired one may beat."""
-    return math.log((n_first + 1) ** 2 / ((1.0 - _FIRST_WAY) * error))
+    return 2.0 * math.log(n_first + 1) - math.log(1.0 - _FIRST_WAY) - math.log(error)
 
 
 @kernel
