@@ -22,7 +22,7 @@ from duelay import delays, theory
 from duelay.ledger import age_to, hear, record
 from duelay.ledger.delay_models.base import advance, convert, enter
 from duelay.ledger.evidence.eprocess import start_eprocess
-from duelay.ledger.evidence.stopping import NOBODY
+from duelay.ledger.evidence.winner_threshold import NOBODY
 from duelay.policies.turn import pick
 from duelay.simulation import streams
 from duelay.simulation.world import NO_ENTRY, duel, make_world, take_due, with_empty_queue

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from duelay._core.jit.decorators import kernel
 from duelay.ledger.delay_models.base import evidence
-from duelay.ledger.evidence.stopping import divergence
+from duelay.ledger.evidence.winner_threshold import divergence
 from duelay.policies.borda import BordaRule
 from duelay.policies.decide import DecideRule
 from duelay.policies.double_thompson.many_arms import ManyArmsRule

@@ -9,7 +9,7 @@ from duelay._core.jit.decorators import kernel
 from duelay.ledger.arms import reopen, with_arm
 from duelay.ledger.delay_models.base import advance, convert, enter
 from duelay.ledger.evidence.eprocess import start_eprocess
-from duelay.ledger.evidence.stopping import NOBODY, log_threshold, needed, passes_all
+from duelay.ledger.evidence.winner_threshold import NOBODY, log_threshold, needed, passes_all
 from duelay.policies.decide import find_leader, find_rival
 
 ERROR = 0.05

@@ -18,7 +18,7 @@ from duelay.ledger.evidence.batch import (
 from duelay.ledger.evidence.booking import NO_STAKE, count_answer, leave_open
 from duelay.ledger.evidence.eprocess import start_eprocess
 from duelay.ledger.evidence.silence import patience
-from duelay.ledger.evidence.stopping import weigh
+from duelay.ledger.evidence.winner_threshold import weigh
 
 SAME = (
     "silent_won", "silent_lost", "kappa", "refit", "wealth", "log_evidence", "best", "wins", "seen",

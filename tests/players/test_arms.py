@@ -7,7 +7,7 @@ import pytest
 
 import duelay
 from duelay import delays
-from duelay.ledger.evidence.stopping import needed
+from duelay.ledger.evidence.winner_threshold import needed
 
 STRENGTH = {"a": 4.0, "b": 2.0, "c": 1.0, "d": 6.0}
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import duelay
 from duelay import History
 from duelay.ledger.evidence.eprocess import EProcess
-from duelay.ledger.evidence.stopping import needed
+from duelay.ledger.evidence.winner_threshold import needed
 
 EPOCH = 1.7e9
 NAMES = ("a", "b", "c", "d", "e", "f")

@@ -13,7 +13,7 @@ import duelay
 from duelay import History, delays
 from duelay._core.jit.background import COMPILER
 from duelay.ledger import age_to, clock_to
-from duelay.ledger.evidence.stopping import needed
+from duelay.ledger.evidence.winner_threshold import needed
 from helpers import calls
 
 MU = np.array([[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])

@@ -9,7 +9,7 @@ import naive
 from duelay import delays
 from duelay.ledger import age_to, assume, for_votes, hear_vote, open_ledger, record
 from duelay.ledger.delay_models.base import FOREVER
-from duelay.ledger.evidence.stopping import divergence
+from duelay.ledger.evidence.winner_threshold import divergence
 from duelay.policies.pair_statistics import is_beaten, stays_unbeaten, upper_bound, wins_and_count
 from duelay.policies.rr_db_delay import loses, rr_db_rule
 from duelay.policies.rucb import find_rivals, has_witness, rucb_rule

@@ -13,7 +13,7 @@ from duelay.ledger import age_to, clock_to, open_ledger, with_room
 from duelay.ledger.arms import reopen
 from duelay.ledger.evidence.eprocess import ANSWERED, EProcess, start_eprocess
 from duelay.ledger.evidence.margin import VERDICTS
-from duelay.ledger.evidence.stopping import NOBODY, all_evidence, error_at, need_all
+from duelay.ledger.evidence.winner_threshold import NOBODY, all_evidence, error_at, need_all
 from duelay.logs.history import History
 
 Floats = NDArray[np.float64]

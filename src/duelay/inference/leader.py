@@ -12,7 +12,7 @@ from duelay._core import checks
 from duelay.errors import InvalidValueError
 from duelay.inference.borda_scores import scores_of
 from duelay.ledger.evidence.eprocess import EProcess
-from duelay.ledger.evidence.stopping import NOBODY
+from duelay.ledger.evidence.winner_threshold import NOBODY
 from duelay.ledger.ledger import Estimates, Ledger
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Add or retire an arm in the ledger of a policy that decides.
 
-`duelay.ledger.evidence.stopping` gives the threshold that an arm needs once the set of arms has
+`duelay.ledger.evidence.winner_threshold` gives the threshold that an arm needs once the set of arms has
 changed.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from duelay.ledger.evidence.eprocess import EProcess
 from duelay.ledger.evidence.margin import RUNNING
-from duelay.ledger.evidence.stopping import (
+from duelay.ledger.evidence.winner_threshold import (
     FOR_EVIDENCE,
     NOBODY,
     log_threshold,

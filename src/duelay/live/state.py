@@ -22,7 +22,7 @@ from duelay.ledger import Ledger, open_ledger
 from duelay.ledger.arms import change_arm, reopen
 from duelay.ledger.evidence.batch import doubt_anew, look_now, touch_all
 from duelay.ledger.evidence.eprocess import PATH, EProcess, start_eprocess
-from duelay.ledger.evidence.stopping import NOBODY, needed
+from duelay.ledger.evidence.winner_threshold import NOBODY, needed
 from duelay.live.storage import schema, statements
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.time_buckets import TimeBuckets, merge, wide_enough

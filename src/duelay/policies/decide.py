@@ -30,7 +30,7 @@ from duelay.ledger.delay_models.base import FOREVER
 from duelay.ledger.evidence.eprocess import start_eprocess
 from duelay.ledger.evidence.margin import ENDS, is_done, missing_to_tie
 from duelay.ledger.evidence.silence import worth
-from duelay.ledger.evidence.stopping import NOBODY, is_passed
+from duelay.ledger.evidence.winner_threshold import NOBODY, is_passed
 from duelay.ledger.ledger import Ledger, open_ledger
 from duelay.policies.policy import CompiledPolicy
 from duelay.policies.turn import calm_until, declared, select

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit.decorators import kernel
-from duelay.ledger.evidence.stopping import divergence
+from duelay.ledger.evidence.winner_threshold import divergence
 from duelay.ledger.ledger import Ledger
 from duelay.policies.pair_statistics import wins_and_count
 from duelay.policies.policy import AnyLedgerPolicy

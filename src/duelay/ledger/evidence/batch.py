@@ -40,7 +40,7 @@ from duelay.ledger.evidence.booking import (
 )
 from duelay.ledger.evidence.margin import bet_on_ties
 from duelay.ledger.evidence.silence import MIN_CONVERSIONS, patience
-from duelay.ledger.evidence.stopping import FOR_EVIDENCE, doubt, look, touch
+from duelay.ledger.evidence.winner_threshold import FOR_EVIDENCE, doubt, look, touch
 
 
 @border_of(lambda eprocess, first, *rest: first.size)

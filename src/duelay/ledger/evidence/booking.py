@@ -12,7 +12,7 @@ from typing import Any
 from duelay._core.arrays import Floats, Integers
 from duelay._core.jit.decorators import kernel
 from duelay.ledger.evidence.silence import fill_silent, fix_kappa
-from duelay.ledger.evidence.stopping import FOR_CHOICE, FOR_EVIDENCE, touch
+from duelay.ledger.evidence.winner_threshold import FOR_CHOICE, FOR_EVIDENCE, touch
 
 NO_STAKE = -1.0  # of a duel that is no bet, as no W_s was known when it was asked
 

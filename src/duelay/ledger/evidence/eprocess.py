@@ -79,7 +79,7 @@ from duelay.ledger.evidence.silence import (
     fill_silent,
     patience,
 )
-from duelay.ledger.evidence.stopping import (
+from duelay.ledger.evidence.winner_threshold import (
     NOBODY,
     log_threshold,
     log_threshold_over_present,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, func, select
 
-from duelay.ledger.evidence.stopping import passes_all
+from duelay.ledger.evidence.winner_threshold import passes_all
 from duelay.live.audit.recount import CLOSED, COUNTS, SUMS, Recount, duel_rows, most_evidence
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from duelay._core.jit.decorators import kernel
 from duelay.ledger.delay_models.base import epoch, is_deaf, is_settled
-from duelay.ledger.evidence.stopping import divergence
+from duelay.ledger.evidence.winner_threshold import divergence
 from duelay.ledger.ledger import Ledger
 from duelay.policies.double_thompson.beta_posterior import (
     beats_for_certain,

@@ -9,7 +9,7 @@ import naive
 from duelay.ledger import age_to, hear, open_ledger, record
 from duelay.ledger.arms import reopen
 from duelay.ledger.evidence.eprocess import PATH, start_eprocess
-from duelay.ledger.evidence.stopping import (
+from duelay.ledger.evidence.winner_threshold import (
     FOR_CHOICE,
     FOR_EVIDENCE,
     NOBODY,
