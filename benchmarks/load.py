@@ -57,7 +57,7 @@ def bare() -> FastAPI:
                     })  # fmt: skip
             told = [each for kind, each, _ in group if kind == "tell"]
             if told:
-                found = find_rows(connection, DUELS_BY_ID, told)
+                found = list(find_rows(connection, DUELS_BY_ID, told))
                 now = time.time_ns() // 1000
                 connection.execute(
                     write_duels("told", "first_won"),

@@ -1,9 +1,9 @@
 """The arms of a player, which may join and be retired while it plays.
 
 An arm keeps its number for ever. A policy that decides keeps all arms in its ledger and stops
-asking those that are retired (`duelay.ledger.evidence.winner_threshold`). The ledger and the rule of any
-other policy hold only the arms that are present. When an arm joins or is retired, they are made
-anew, and all duels between two present arms are entered again. All other duels still teach the
+asking those that are retired (`duelay.ledger.evidence.winner_threshold`). The ledger and the rule
+of any other policy hold only the arms that are present. When an arm joins or is retired, they are
+made anew, and all duels between two present arms are entered again. All other duels still teach the
 delay law.
 """
 

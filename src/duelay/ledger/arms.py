@@ -1,7 +1,7 @@
 """Add or retire an arm in the ledger of a policy that decides.
 
-`duelay.ledger.evidence.winner_threshold` gives the threshold that an arm needs once the set of arms has
-changed.
+`duelay.ledger.evidence.winner_threshold` gives the threshold that an arm needs once the set of arms
+has changed.
 """
 
 from __future__ import annotations

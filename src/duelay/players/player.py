@@ -259,8 +259,8 @@ class Player:
         """Add an arm, or let a retired arm come back with its past duels.
 
         The evidence of the other arms stays. The guarantee of a policy that decides stays valid,
-        since its threshold rises (`duelay.ledger.evidence.winner_threshold`). Nothing happens if the arm is
-        present, so that a program may repeat the call when it restarts.
+        since its threshold rises (`duelay.ledger.evidence.winner_threshold`). Nothing happens if
+        the arm is present, so that a program may repeat the call when it restarts.
 
         Parameters
         ----------

@@ -191,8 +191,13 @@ class Store:
 
         Parameters
         ----------
-        connection : Connection
+        connection : sqlalchemy.Connection
             A connection to the store.
+
+        Returns
+        -------
+        float or None
+            The time.
         """
         if self.is_sqlite:
             return None
