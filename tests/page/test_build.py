@@ -525,7 +525,7 @@ def test_answers_that_came_late_are_found_in_the_log(busy, hours):
 
 def test_one_whose_booking_is_held_says_so(busy):
     busy.hold_booking()
-    view = fresh(busy)
+    view = build_experiment(busy)
     assert view.advice.kind == "wait" and view.advice.words.startswith("Booking is held: ")
     assert view.standing.booking == "held" and build_experiment(busy).events[0].kind == "held"
 
