@@ -30,7 +30,7 @@ from sqlalchemy import insert
 import pages
 from duelay.live import Experiment, Store
 from duelay.live.storage import schema
-from duelay.live.storage.statements import DUELS_BY_ID, write_duels
+from duelay.live.storage.statements import DUELS_BY_ID, find_rows, write_duels
 from duelay.live.writes.requests import make_id
 
 CLIENTS = 32
@@ -57,7 +57,7 @@ def bare() -> FastAPI:
                     })  # fmt: skip
             told = [each for kind, each, _ in group if kind == "tell"]
             if told:
-                found = connection.execute(DUELS_BY_ID, {"ids": told}).mappings().all()
+                found = list(find_rows(connection, DUELS_BY_ID, told))
                 now = time.time_ns() // 1000
                 connection.execute(
                     write_duels("told", "first_won"),

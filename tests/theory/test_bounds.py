@@ -66,7 +66,7 @@ def test_a_ledger_by_coin_shows_the_shrunken_mean():
     result = duelay.simulate(problem, Blind(), delay=law, horizon=n, runs=1, seed=1)
     assert result.plays.sum() == n
     from duelay.simulation import streams
-    from duelay.simulation.loops.plain_python import play
+    from duelay.simulation.loops.plain_python import play_player
     from duelay.simulation.loops.recorder import new_recorder
     from duelay.simulation.world import make_world
 
@@ -79,7 +79,7 @@ def test_a_ledger_by_coin_shows_the_shrunken_mean():
             new_recorder(problem.gaps, np.array([n])),
             np.zeros((2, 2), dtype=np.int64),
         )
-        play(player, False, world, recorder, plays, n, world_rng, [])
+        play_player(player, False, world, recorder, plays, n, world_rng, [])
         means.append(player.standing().mean[0, 1])
     # The standing is of tick n + 1 before its conversions are told: ages n .. 1, heard by then - 1.
     ages = np.arange(n)

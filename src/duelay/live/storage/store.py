@@ -191,7 +191,13 @@ class Store:
 
         Parameters
         ----------
-        connection : to the store.
+        connection : sqlalchemy.Connection
+            A connection to the store.
+
+        Returns
+        -------
+        float or None
+            The time.
         """
         if self.is_sqlite:
             return None
