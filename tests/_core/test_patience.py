@@ -31,8 +31,8 @@ PROGRAM = """
 from duelay.live import connect
 from duelay.live.storage import store
 from duelay.live.writes import writer
-from duelay.service import server, webhooks
-print(connect.__kwdefaults__["patience"], writer.PATIENCE, store._PATIENCE, webhooks._TIMEOUT,
+from duelay.service import delivery, server
+print(connect.__kwdefaults__["patience"], writer.PATIENCE, store._PATIENCE, delivery.TIMEOUT,
       server._SHUTDOWN)
 """
 
