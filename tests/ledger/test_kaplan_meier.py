@@ -250,7 +250,7 @@ def test_the_standing_says_that_the_law_is_not_learned_yet():
         if tick % 2:
             player.tell(duel)
     standing = player.standing()
-    assert standing.is_learning and "measured, not proved" in standing.headline
+    assert standing.is_learning and standing.guarantee.kind == "proved"  # by the coin
     assert standing.warnings[0].startswith("the delay law is not learned yet")
     for tick in range(3000):
         duel = player.ask()

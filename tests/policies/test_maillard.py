@@ -29,7 +29,7 @@ from duelay.policies.maillard import (
 from duelay.policies.turn import calm_until, pass_over, select
 from duelay.problems import arithmetic
 from duelay.simulation import streams
-from duelay.simulation.loops import ticks as loop
+from duelay.simulation.loops.ticks import run_ticks
 from duelay.simulation.loops.recorder import new_recorder
 from duelay.simulation.world import make_world
 
@@ -462,7 +462,7 @@ def after_losses(policy, problem, opponents, losses, horizon, seed=0):
             record(ledger, 0, j, t)
     recorder = new_recorder(problem.gaps, np.array([horizon - 1000, horizon]))
     recorder.tick[0] = losses
-    loop.run(rule, ledger, False, world, recorder, horizon, world_rng, policy_rng)
+    run_ticks(rule, ledger, False, world, recorder, horizon, world_rng, policy_rng)
     return (recorder.regret[1] - recorder.regret[0]) / 1000 / np.sort(problem.gaps)[1]
 
 

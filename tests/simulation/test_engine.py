@@ -239,7 +239,7 @@ def test_counts_credit_the_pair_in_play():
 @pytest.mark.parametrize("law", [delays.Geometric(0.05), delays.Constant(30)], ids=str)
 def test_the_leader_is_the_one_that_a_player_would_name(law):
     """As of the tick after the horizon, when the last conversions have aged."""
-    from duelay.simulation.loops.plain_python import play
+    from duelay.simulation.loops.plain_python import play_player
 
     problem = bradley_terry([1.0, 1.1, 0.95, 1.05])
     for policy in (
@@ -256,7 +256,7 @@ def test_the_leader_is_the_one_that_a_player_would_name(law):
                 new_recorder(problem.gaps, np.array([37])),
                 np.zeros((4, 4), dtype=np.int64),
             )
-            play(player, False, world, recorder, plays, 37, world_rng, [])
+            play_player(player, False, world, recorder, plays, 37, world_rng, [])
             assert plays.sum() == 37
             assert player.standing().leader == result.leader[run]
 
