@@ -29,8 +29,8 @@ from duelay.policies.maillard import (
 from duelay.policies.turn import calm_until, pass_over, select
 from duelay.problems import arithmetic
 from duelay.simulation import streams
-from duelay.simulation.loops.ticks import run_ticks
 from duelay.simulation.loops.recorder import new_recorder
+from duelay.simulation.loops.ticks import run_ticks
 from duelay.simulation.world import make_world
 
 LAWS = [None, delays.Geometric(0.1), delays.Never(0.4, delays.Uniform(1, 30))]
