@@ -45,6 +45,7 @@ def main() -> None:
     """Find the best of K arms from duels whose answers come late, or never."""
 
 
+# Each function `NAME_command` of these modules is a command.
 for module in (simulate, experiments, logs, service, recommend, listings, stores, warm_up):
     for name, command in vars(module).items():
         if name.endswith("_command"):

@@ -78,7 +78,8 @@ class Ledger(NamedTuple):
     news : ndarray of int
         (K,), how often duels of an arm with other arms were asked or answered.
     assumed : NamedTuple
-        One of the types of `duelay.ledger.delay_models.base`.
+        A delay model (`duelay.ledger.delay_models`), `Votes`, or the `EProcess` of a policy that
+        decides.
     order : NamedTuple
         One of the types of `duelay.ledger.display_order`, which decides the arm that is shown
         first.

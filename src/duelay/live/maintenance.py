@@ -181,7 +181,7 @@ def forget(
         experiment, n, total = Experiment.open(store, each, **opened), 1, 0
         experiment.settle()  # what is due is closed first
         while n:
-            n = experiment._writer.submit(
+            n = experiment.submit(
                 Operation(
                     lambda connection, state, moment: compact_due(connection, state, moment, after)
                 )

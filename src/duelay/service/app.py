@@ -64,7 +64,7 @@ def make_app(
     async def life(app: FastAPI) -> AsyncIterator[None]:
         await context.registry.call(lambda: store.need(makes=True))
         context.warm = asyncio.create_task(context.registry.call(_warm_up))
-        webhook_sender.start()
+        webhook_sender.start()  # it also books duels of experiments without calls
         yield
         await context.registry.call(webhook_sender.stop)
         await context.registry.call(context.checks.close)

@@ -51,7 +51,10 @@ def unknown_experiment(store: Store, name: str, names: Sequence[str]) -> Unknown
 
 
 class Writer(Committer):
-    """Writes the requests of a process to one experiment."""
+    """Writes the requests of a process to one experiment.
+
+    `submit`, `enqueue` and `lead` are those of `Committer`, which calls `_commit` with each group.
+    """
 
     def __init__(
         self,
