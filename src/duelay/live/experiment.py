@@ -330,7 +330,7 @@ class Experiment:
         Raises
         ------
         PausedError
-            If the experiment is paused.
+            If the experiment is paused and no winner is declared.
         """
         request = Ask(check_word("unit", unit), check_word("key", key))
         duel: LiveDuel = self.submit(request)
@@ -625,7 +625,8 @@ class Experiment:
     def retire_arm(self, name: str) -> None:
         """Stop asking an arm; answers to its open duels still count. At least two arms must remain.
 
-        A declaration is withdrawn. For an arm that is retired already, nothing changes.
+        A declaration is withdrawn, and made again where the evidence over the arms that remain
+        suffices. For an arm that is retired already, nothing changes.
 
         Parameters
         ----------
