@@ -57,6 +57,8 @@ def test_the_estimate_of_an_export_agrees_with_the_experiment(declared, tmp_path
     assert np.flatnonzero(found.candidates).tolist() == [b]
     assert d not in found.ranking and found.chances[d] == 0.0 and found.retired == ("d",)
     assert "retired, and left out of the ranking: d" in str(found)
+    beats = [row["beats"] for row in found.as_data()["ranking_table"]]
+    assert beats[0] == 2 and sum(beats) == 3  # of the two others that are there
     assert "Retired, and left out of the ranking: d." in report.compose(found, set())
     data = json.loads(json.dumps(found.as_data()))
     assert (data["winner"], data["candidates"], data["retired"]) == ("b", ["b"], ["d"])

@@ -289,7 +289,7 @@ class Estimate:
             naive = self.naive[self.leader, arm]
             plain = "" if arm == self.leader or math.isnan(naive) else f"{naive:.3f}"
             duels = int(self.counts.duels[arm].sum() + self.counts.duels[:, arm].sum())
-            beats = f"{beaten(self.mean)[arm]:g}"
+            beats = f"{beaten(self.mean[:, self.history.present])[arm]:g}"
             rows.append([str(place), self.arms[arm], share, plain, beats, f"{duels:,}"])
         columns = ["", "arm", "leader beats it", "naively", "beats", "duels"]
         words = [self.headline, table(columns, rows, left=(1, 2)), f"delays: {self.delay_words}"]
