@@ -253,6 +253,12 @@ def more_silent(seed, n=1100):
     return heard_of(first, second, won, rng.geometric(0.05, size=n))
 
 
+def test_a_drift_is_told_by_what_has_changed():
+    quieter, slow = law_drift(more_silent(0, n=4000)), law_drift(slower(0, n=4000))
+    assert quieter.is_alarm and "the share heard went from" in quieter.sentence
+    assert slow.is_alarm and "the median delay went from" in slow.sentence
+
+
 def changed_mind(seed, n=1100, votes=False):
     rng = np.random.default_rng(seed)
     first, second = two_at_random(rng, n, 2)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 
 import pytest
 
@@ -28,6 +29,19 @@ def test_a_duel_is_asked_as_a_line_of_json_and_told(command, path):
     assert json.loads(command("ask", path, "buttons", "--unit", "ann")[1]) == duel
     assert command("tell", path, duel["id"]) == (0, "counted\n", "")
     assert command("tell", path, duel["id"]) == (0, "repeated\n", "")
+
+
+def test_a_name_is_shown_as_it_is_written(command, path):
+    Experiment.create(path, "Knöpfe", ["grün", "süß"]).close()
+    assert "ü" in command("ask", path, "Knöpfe")[1]
+
+
+def test_a_service_says_that_it_serves_only_where_it_can_listen(command, path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        status, shown, complaints = command("serve", "--store", path, "--port",
+                                            taken.getsockname()[1])  # fmt: skip
+    assert status == 1 and "cannot listen" in complaints
+    assert "serving" not in shown + complaints
 
 
 def test_a_vote_names_the_winner(command, path):

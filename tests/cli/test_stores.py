@@ -205,7 +205,7 @@ def test_upkeep_folds_what_is_old_and_says_of_which_experiment(command, path):
         (["backup", "duels.db", "nowhere/a.db"], 2, "there is no folder nowhere"),
         (["upkeep", "duels.db", "--forget-after", "90"], 2, "--forget-after must be a duration"),
         (["upkeep", "duels.db", "button", "--forget-after", "9d"], 2, "no experiment 'button'"),
-        (["standing", "text.db"], 1, "does not answer (file is not a database)"),
+        (["verify", "text.db"], 1, "is not a store (file is not a database)"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(command, path, monkeypatch, arguments, status, message):

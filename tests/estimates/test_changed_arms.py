@@ -47,7 +47,6 @@ def declared():
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_the_estimate_of_an_export_agrees_with_the_experiment(declared, tmp_path, ending):
-    """Also of a CSV, which does not say how the order was decided."""
     path = tmp_path / f"duels.{ending}"
     getattr(declared, f"to_{ending}")(path)
     found = duelay.estimate(path)
@@ -57,10 +56,18 @@ def test_the_estimate_of_an_export_agrees_with_the_experiment(declared, tmp_path
     assert np.flatnonzero(found.candidates).tolist() == [b]
     assert d not in found.ranking and found.chances[d] == 0.0 and found.retired == ("d",)
     assert "retired, and left out of the ranking: d" in str(found)
+    beats = [row["beats"] for row in found.as_data()["ranking_table"]]
+    assert beats[0] == 2 and sum(beats) == 3  # of the two others that are there
     assert "Retired, and left out of the ranking: d." in report.compose(found, set())
     data = json.loads(json.dumps(found.as_data()))
     assert (data["winner"], data["candidates"], data["retired"]) == ("b", ["b"], ["d"])
     assert [row["arm"] for row in data["ranking_table"]] == [found.arms[k] for k in found.ranking]
+
+
+def test_duels_that_the_store_has_compacted_are_counted(declared):
+    found = duelay.estimate(dataclasses.replace(declared, n_earlier=1000))
+    assert f"declared after {1000 + declared.declared.tick:,} duels" in found.headline
+    assert "1,000 earlier duels are not in the log" in str(found)
 
 
 @pytest.mark.parametrize("order", ["coin", None])

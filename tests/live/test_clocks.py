@@ -198,5 +198,10 @@ def test_a_fast_clock_is_known_to_all_processes(store, machine):
     real = time.time() - begun
     assert ahead.now() - begun >= 1000.0 * real
     assert head_of(experiment)["clock"] == "1000x"
+    with pytest.raises(InvalidValueError, match=r"experiment\.now\(\)"):
+        ahead.tell(duels[1], at=begun - 86_400.0)
+    with pytest.raises(InvalidValueError, match=r"experiment\.now\(\)"):
+        ahead.tell(duels[1], at=ahead.now() + 1e6)
+    assert build_experiment(ahead).speed == "1000"
     assert verify(store) == ()
     experiment.close()

@@ -116,7 +116,9 @@ def test_forgetting_keeps_all_that_was_told(store):
     before, standing = book_of(experiment), experiment.standing()
     experiment._writer.submit(_forget("45m"))
     after = book_of(experiment)
-    assert after.head["forgotten"] > 40 and experiment.history().n == 80 - after.head["forgotten"]
+    history = experiment.history()
+    assert after.head["forgotten"] > 40 and history.n == 80 - after.head["forgotten"]
+    assert history.n_earlier == after.head["forgotten"]
     assert verify(store) == ()
     assert before.eprocess.wins.any()
     for name in ("plays", "conversions", "answers", "repeats", "wins", "lead", "n"):

@@ -14,6 +14,7 @@ import pytest
 import duelay
 from duelay import History, cli
 from duelay._core import timestamps
+from duelay._core.duration import Duration
 
 NAN = math.nan
 START = 1_763_294_400.123456  # 2025-11-16, noon
@@ -69,23 +70,16 @@ def assert_same(found, wanted):
     for name in ("first", "second", "delay", "first_won", "at", "unit", "first_led"):
         np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
     for name in ("n_arms", "arms", "window", "feedback", "order", "now", "chosen_by", "skipped",
-                 "changes", "declared"):  # fmt: skip
+                 "changes", "declared", "n_earlier"):  # fmt: skip
         one, other = getattr(found, name), getattr(wanted, name)
         assert one == other and type(one) is type(other), name
-
-
-def told_of(history):
-    """What a CSV does not say."""
-    return {
-        name: getattr(history, name) for name in ("window", "order", "arms", "now", "chosen_by")
-    }
 
 
 @pytest.mark.parametrize("votes", [False, True])
 def test_by_the_clock_a_csv_and_parquet_give_the_same_history_back(tmp_path, votes):
     history = by_clock(votes=votes)
     history.to_csv(tmp_path / "duels.csv")
-    assert_same(History.from_csv(tmp_path / "duels.csv", **told_of(history)), history)
+    assert_same(History.from_csv(tmp_path / "duels.csv"), history)
     history.to_parquet(tmp_path / "duels.parquet")
     assert_same(History.from_parquet(tmp_path / "duels.parquet"), history)
 
@@ -98,7 +92,7 @@ def test_in_ticks_a_csv_and_parquet_give_the_same_history_back(tmp_path, votes):
     history.to_parquet(tmp_path / "duels.parquet")
     assert_same(History.from_parquet(tmp_path / "duels.parquet"), history)
     history.to_csv(tmp_path / "duels.csv")
-    assert_same(History.from_csv(tmp_path / "duels.csv", **told_of(history)), history)
+    assert_same(History.from_csv(tmp_path / "duels.csv"), history)
 
 
 def come_and_gone():
@@ -111,6 +105,7 @@ def come_and_gone():
         history,
         changes=changes,
         declared=("red", 100, "decide:window=2h"),
+        n_earlier=195,
         first_led=np.resize([1.0, 0.0, NAN], 100),
     )
 
@@ -119,12 +114,50 @@ def test_who_came_and_went_is_the_same_after_a_csv_and_parquet(tmp_path):
     history = come_and_gone()
     assert history.joined.tolist() == [0, 0, 0, 0] and history.present.all()
     history.to_csv(tmp_path / "duels.csv")
-    told = told_of(history)
-    assert_same(History.from_csv(tmp_path / "duels.csv", **told), history)
-    nameless = History.from_csv(tmp_path / "duels.csv", **told | {"arms": ()})
-    assert set(nameless.arms) == set(history.arms) and nameless.changes == history.changes
+    assert_same(History.from_csv(tmp_path / "duels.csv"), history)
     history.to_parquet(tmp_path / "duels.parquet")
     assert_same(History.from_parquet(tmp_path / "duels.parquet"), history)
+
+
+def test_what_a_caller_says_of_a_csv_counts_more_than_what_it_says(tmp_path):
+    history, path = by_clock(100), tmp_path / "duels.csv"
+    history.to_csv(path)
+    told = {"window": "1h", "order": "alternate", "now": history.now + 60.0, "chosen_by": "design",
+            "arms": history.arms[::-1]}  # fmt: skip
+    found = History.from_csv(path, **told)
+    assert {name: getattr(found, name) for name in told} == told | {"window": Duration("1h")}
+    by_clock(100, votes=True).to_csv(path)
+    ticks = History.from_csv(path, columns={"shown_at": None, "answered_at": None})
+    assert ticks.at is None and ticks.window is None
+
+
+def test_a_csv_of_an_earlier_version_says_of_itself_who_came_and_went(tmp_path):
+    history, path = come_and_gone(), tmp_path / "duels.csv"
+    history.to_csv(path)
+    table = pd.read_csv(path)
+    about = json.loads(table["duelay"][0])
+    table["duelay"] = table["duelay"].astype(object)
+    table.loc[0, "duelay"] = json.dumps({name: about[name] for name in ("changes", "declared")})
+    table.to_csv(path, index=False)
+    found = History.from_csv(path)
+    assert set(found.arms) == set(history.arms) and found.changes == history.changes
+    assert found.declared == history.declared
+    assert (found.window, found.order, found.chosen_by, found.n_earlier) == (None, None, "", 0)
+
+
+def test_a_csv_without_duels_is_refused(tmp_path):
+    (tmp_path / "duels.csv").write_text("shown_at,first,second,answered_at,duelay\n")
+    with pytest.raises(ValueError, match="there are no duels in it"):
+        History.from_csv(tmp_path / "duels.csv")
+
+
+@pytest.mark.parametrize("votes", [False, True])
+def test_a_csv_and_parquet_have_the_same_estimate(tmp_path, votes):
+    history = by_clock(400, votes=votes)
+    history.to_csv(tmp_path / "duels.csv")
+    history.to_parquet(tmp_path / "duels.parquet")
+    found = [duelay.estimate(tmp_path / f"duels.{end}").as_data() for end in ("csv", "parquet")]
+    assert json.dumps(found[0]) == json.dumps(found[1])
 
 
 def test_a_csv_in_which_arms_come_and_go_has_still_a_row_a_duel(tmp_path):
@@ -194,7 +227,7 @@ def test_a_players_history_is_the_same_after_a_csv(tmp_path):
             player.tell(duel)
     history = player.history()
     history.to_csv(tmp_path / "duels.csv")
-    assert_same(History.from_csv(tmp_path / "duels.csv", **told_of(history)), history)
+    assert_same(History.from_csv(tmp_path / "duels.csv"), history)
 
 
 def test_a_csv_by_the_clock_reads_like_this(tmp_path):
@@ -203,11 +236,11 @@ def test_a_csv_by_the_clock_reads_like_this(tmp_path):
         feedback="votes", at=[0.25, 60], arms=("old", "new"),
     )  # fmt: skip
     history.to_csv(tmp_path / "duels.csv")
-    assert (tmp_path / "duels.csv").read_text() == (
-        "shown_at,first,second,answered_at,winner\n"
-        "1970-01-01T00:00:00.250000Z,old,new,1970-01-01T00:01:30.750000Z,second\n"
-        "1970-01-01T00:01:00.000000Z,new,old,,\n"
-    )
+    header, first, second = (tmp_path / "duels.csv").read_text().splitlines()
+    assert header == "shown_at,first,second,answered_at,winner,duelay"
+    shown = "1970-01-01T00:00:00.250000Z,old,new,1970-01-01T00:01:30.750000Z,second,"
+    assert first.startswith(shown + '"{""order"": null')
+    assert second == "1970-01-01T00:01:00.000000Z,new,old,,,"
 
 
 def write(path, *rows, header="shown_at,first,second,answered_at"):

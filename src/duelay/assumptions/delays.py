@@ -198,7 +198,7 @@ def law_drift(history: History, *, level: float = 0.05) -> Finding:
     Power above 90 %: the mean delay doubles by half-time, 500 answers.
     """
     name, level = "law drift", check_level(level)
-    _, heard, age = cut(history)
+    old, heard, age = cut(history)
     n = int(heard.sum())
     if n < MIN_SAMPLE:
         return silent(name, n, f"needs {MIN_SAMPLE} answers by old duels, has {n}.")
@@ -210,13 +210,25 @@ def law_drift(history: History, *, level: float = 0.05) -> Finding:
         return silent(name, n, "there is nothing to compare: every delay is the same.")
     words = "No sign of it: answers take as long late as early."
     if p < level:
-        delay, half = history.delay[heard], n // 2
         in_time = history.at is not None
-        early, late = (float(np.median(part)) for part in (delay[:half], delay[half:]))
+        when = scores(time[heard], ranks(history.delay[heard]), (4 * ordered + won)[heard])
+        _, p_when = chi_squared(*when)
+        p_share = math.nan
+        if history.feedback == "votes" or is_even(history):
+            told = scores(time[old], heard[old].astype(np.float64), pairs_of(history)[old])
+            _, p_share = chi_squared(*told)
+        if p_share < p_when or math.isnan(p_when):
+            shares = [float(part.mean()) for part in np.array_split(heard[old], 2)]
+            what = "the share heard went from {:.1%} to {:.1%}".format(*shares).replace("%", " %")
+            of = "duels"
+        else:
+            delay, half = history.delay[heard], n // 2
+            early, late = (float(np.median(part)) for part in (delay[:half], delay[half:]))
+            what = f"the median delay went from {in_words(early, in_time, unit='')} to "
+            what, of = what + in_words(late, in_time), "answers"
         words = (
-            f"The delay law changes: by age {in_words(age, in_time, unit='')} the median delay "
-            f"went from {in_words(early, in_time, unit='')} to {in_words(late, in_time)} from "
-            "the first half of the answers to the second. Assume no fixed law: use the coin with "
+            f"The delay law changes: by age {in_words(age, in_time, unit='')} {what} from the "
+            f"first half of the {of} to the second. Assume no fixed law: use the coin with "
             "delay=None, or fit the law to recent duels."
         )
     return Finding(name, statistic, p, n, p < level, words)

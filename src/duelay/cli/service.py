@@ -69,6 +69,7 @@ def serve_command(
     with closing(live.Store(store)) as opened:
         opened.need(makes=True)
         service.server.check_host(opened, host)
+        service.server.check_port(host, port)
         has_keys = bool(service.keys.list_keys(opened))
     page = service.server.address_of(host, port)
     click.echo(f"duelay: serving {opened.name} at http://{host}:{port}, see /docs", err=True)
@@ -154,7 +155,7 @@ def ask_command(store: str, name: str, unit: str | None, key: str | None) -> Non
     DUELAY_KEY.
     """
     with _opened(store, name) as experiment:
-        click.echo(json.dumps(experiment.ask(unit, key)._asdict()))
+        click.echo(json.dumps(experiment.ask(unit, key)._asdict(), ensure_ascii=False))
 
 
 @click.command("tell", cls=StoreCommand)

@@ -90,7 +90,7 @@ def _ranking(e: Estimate) -> Table:
                   for arm, mine in zip(order, lead, strict=True)],
         "naive": [math.nan if mine else float(e.naive[e.leader, arm])
                   for arm, mine in zip(order, lead, strict=True)],
-        "beats": beaten(e.mean)[order].tolist(),
+        "beats": beaten(e.mean[:, e.history.present])[order].tolist(),
         "may_be_best": e.candidates[order].tolist(),
         "chance_to_be_best": e.chances[order].tolist(),
         "duels": duels[order].astype(int).tolist(),

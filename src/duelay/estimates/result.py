@@ -219,11 +219,12 @@ class Estimate:
         if self.guarantee.kind == "measured":
             often += ", measured, not proved"
         if declared is not None:
+            earlier = self.history.n_earlier
             allowed = _error_of(declared.policy, has_changed=bool(self.history.changes))
             sure = f"declared by {declared.policy}"
             if allowed is not None:
                 sure = f"wrong in at most {100 * allowed:g} % of experiments"
-            words = f"{name} wins: declared after {declared.tick:,} duels ({sure})"
+            words = f"{name} wins: declared after {declared.tick + earlier:,} duels ({sure})"
         elif self.winner is not None:
             words = f"{name} beats all others ({often})"
         elif self.evidence is not None and self.evidence.is_out.all():
@@ -253,6 +254,8 @@ class Estimate:
         found = []
         if any(alarm.name == "preference drift" for alarm in self.alarms):
             found.append(f"the preferences are {_AVERAGES}: preference drift")
+        if earlier := self.history.n_earlier:
+            found.append(f"{earlier:,} earlier duels are not in the log, and not in the estimates")
         if self.retired:
             found.append(f"retired, and left out of the ranking: {', '.join(self.retired)}")
         return tuple(found)
@@ -289,7 +292,7 @@ class Estimate:
             naive = self.naive[self.leader, arm]
             plain = "" if arm == self.leader or math.isnan(naive) else f"{naive:.3f}"
             duels = int(self.counts.duels[arm].sum() + self.counts.duels[:, arm].sum())
-            beats = f"{beaten(self.mean)[arm]:g}"
+            beats = f"{beaten(self.mean[:, self.history.present])[arm]:g}"
             rows.append([str(place), self.arms[arm], share, plain, beats, f"{duels:,}"])
         columns = ["", "arm", "leader beats it", "naively", "beats", "duels"]
         words = [self.headline, table(columns, rows, left=(1, 2)), f"delays: {self.delay_words}"]

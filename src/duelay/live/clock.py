@@ -111,9 +111,17 @@ def check_clock(clock: Any) -> str | None:
     if found is None:
         raise InvalidValueError(
             "clock must be a function that returns seconds since the epoch, or how many times as "
-            f"fast as the world it goes, such as '1000x', got {clock!r}"
+            f"fast as the world it goes, such as '1000x' (at most {_MAX_SPEED:,.0f}), got {clock!r}"
         )
     return f"{checks.number('clock', float(found[1]), above=0, most=_MAX_SPEED):g}x"
+
+
+def meaning_of_at(noted: str | None) -> str:
+    """Return what the time of an answer is; `noted` is what the store says of the clock."""
+    words = "seconds since the epoch"
+    if noted is None:
+        return words
+    return f"{words} by the experiment's own clock, which experiment.now() reads"
 
 
 class ExperimentClock:
@@ -130,7 +138,7 @@ class ExperimentClock:
             raise InvalidValueError(
                 f"clock must be left out, as the experiment goes by that of {own}, got {clock!r}"
             )
-        self.created = created
+        self.created, self.noted = created, noted
         self._speed = float(noted[:-1]) if noted not in (None, GIVEN) else 1.0
         self._is_missing = noted == GIVEN and clock is None
         self._has_shared = is_shared and noted != GIVEN  # the database's clock counts

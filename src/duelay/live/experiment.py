@@ -21,7 +21,7 @@ from duelay.delays.ticks_or_clock import in_time
 from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
 from duelay.ledger.evidence.silence import FIRST_KAPPA
 from duelay.live.changes import make_change
-from duelay.live.clock import check_clock, wall
+from duelay.live.clock import check_clock, meaning_of_at, wall
 from duelay.live.export import read_history, write_history
 from duelay.live.standing import LiveStanding, stand
 from duelay.live.state import read_arms
@@ -330,7 +330,7 @@ class Experiment:
         Raises
         ------
         PausedError
-            If the experiment is paused.
+            If the experiment is paused and no winner is declared.
         """
         request = Ask(check_word("unit", unit), check_word("key", key))
         duel: LiveDuel = self.submit(request)
@@ -424,7 +424,7 @@ class Experiment:
             if seconds > now + _SLACK:
                 raise InvalidValueError(
                     f"at must not lie in the future, got {at!r}, {seconds - now:,.1f} seconds from "
-                    "now: it is seconds since the epoch"
+                    f"now: it is {meaning_of_at(self._writer.clock.noted)}"
                 )
             moment = round(max(seconds, 0.0) * MICRO)  # a time before its duel is refused later
         return Tell(id, winner, moment)
@@ -625,7 +625,8 @@ class Experiment:
     def retire_arm(self, name: str) -> None:
         """Stop asking an arm; answers to its open duels still count. At least two arms must remain.
 
-        A declaration is withdrawn. For an arm that is retired already, nothing changes.
+        A declaration is withdrawn, and made again where the evidence over the arms that remain
+        suffices. For an arm that is retired already, nothing changes.
 
         Parameters
         ----------

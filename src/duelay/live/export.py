@@ -58,6 +58,7 @@ def read_history(
         changes=_changes(state, numbers),
         declared=_declared(state, numbers, after),
         unit=number_units([row.unit for row in rows]) if latest is None else None,
+        n_earlier=head["forgotten"] if latest is None else 0,
     )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -118,25 +117,15 @@ def check_declared(history: History) -> Declaration | None:
     return Declaration(arm, tick, str(policy))
 
 
-def to_text(history: History) -> str:
-    """Return changes and declaration as text; empty where there is nothing to say."""
-    if not history.changes and history.declared is None and history.first_led is None:
-        return ""
-    return json.dumps({"changes": history.changes, "declared": history.declared})
+def describe(history: History) -> dict[str, Any]:
+    """Return changes and declaration as values that JSON has."""
+    return {"changes": history.changes, "declared": history.declared}
 
 
-def from_text(name: str, text: str) -> dict[str, Any]:
-    """Return changes and declaration of a text; the sentence of a refusal has the name."""
-    if not text.strip():
-        return {}
-    try:
-        told = json.loads(text)
-        declared = told["declared"]
-        return {
-            "changes": tuple(Change(*change) for change in told["changes"]),
-            "declared": None if declared is None else Declaration(*declared),
-        }
-    except (ValueError, TypeError, KeyError):
-        raise InvalidValueError(
-            f"{name} must be as History.to_csv writes it, got {text!r}"
-        ) from None
+def read_fields(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a history from `describe`."""
+    declared = told["declared"]
+    return {
+        "changes": tuple(Change(*change) for change in told["changes"]),
+        "declared": None if declared is None else Declaration(*declared),
+    }

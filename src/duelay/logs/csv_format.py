@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import itertools
+import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ from duelay._core import timestamps
 from duelay._core.feedback import OUTCOMES
 from duelay._core.files import write_whole
 from duelay.errors import InvalidValueError
-from duelay.logs import arm_changes
+from duelay.logs import arm_changes, metadata
 from duelay.logs.table import ROWS, Chunk, Table, begins, unreadable
 
 if TYPE_CHECKING:
@@ -52,13 +53,27 @@ def write(history: History, path: Path) -> None:
         columns["unit"], header = history.unit.tolist(), (*header, "unit")
     if history.first_led is not None:
         header, columns[LED] = (*header, LED), [word or "" for word in leaders(history)]
-    if happened := arm_changes.to_text(history):  # in the first row, so that a row is still a duel
-        header, columns[ABOUT] = (*header, ABOUT), [happened, *[""] * history.n][: history.n]
+    about = json.dumps(metadata.describe(history) | arm_changes.describe(history))
+    columns[ABOUT] = [about, *[""] * history.n][: history.n]  # so that a row is still a duel
+    header = (*header, ABOUT)
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(zip(*(columns[name] for name in header), strict=True))
     write_whole(path, lines.getvalue().encode())
+
+
+def read_about(name: str, text: str) -> dict[str, Any]:
+    """Return the fields that the cell of `write` has; the sentence of a refusal has the name."""
+    if not text.strip():
+        return {}
+    try:
+        told = json.loads(text)
+        return metadata.read_fields(told) | arm_changes.read_fields(told)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise InvalidValueError(
+            f"{name} must be as History.to_csv writes it, got {text!r}"
+        ) from None
 
 
 def winners(history: History) -> list[str | None]:

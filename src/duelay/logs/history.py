@@ -78,6 +78,8 @@ class History:
         Evidence that assumes the existence of a winner depends on it.
     numbers : tuple of ndarray of int
         In the result of `merge`, the new numbers of the duels of each history.
+    n_earlier : int
+        The number of earlier duels that are not in the history: the store keeps only their counts.
 
     Raises
     ------
@@ -109,6 +111,7 @@ class History:
     declared: Declaration | None = None
     first_led: NDArray[np.float64] | None = None
     numbers: tuple[NDArray[np.int64], ...] = ()
+    n_earlier: int = 0
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -134,6 +137,7 @@ class History:
             checks.one_of("order", self.order, ORDERS)
         if self.unit is not None:
             set_(self, "unit", _units(self.unit, self.n))
+        set_(self, "n_earlier", checks.whole("n_earlier", self.n_earlier, least=0))
         set_(self, "skipped", tuple(map(str, self.skipped)))
         self._check_times()
         self._check_answers()

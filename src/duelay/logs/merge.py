@@ -83,6 +83,7 @@ def merge(histories: Sequence[History]) -> dict[str, Any]:
         "changes": _changes(everybody, histories, numbers),
         "declared": one.declared if len(histories) == 1 else None,  # of its own evidence alone
         "numbers": numbers,
+        "n_earlier": sum(history.n_earlier for history in histories),
     }
 
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from duelay._core import timestamps
-from duelay._core.duration import Duration
 from duelay._core.feedback import OUTCOMES
 from duelay._core.files import write_whole
 from duelay._version import __version__
 from duelay.errors import MissingExtraError
-from duelay.logs import arm_changes
+from duelay.logs import arm_changes, metadata
 from duelay.logs.csv_format import leaders, read_leaders, winners
 from duelay.logs.table import ROWS, Chunk, Table, unreadable
 
@@ -29,7 +28,7 @@ _KEY = b"duelay"
 def write(history: History, path: Path) -> None:
     """Write a history, nothing left out."""
     pa = _pyarrow("writing")
-    by_clock, window = history.at is not None, history.window
+    by_clock = history.at is not None
     columns = {
         side: pa.DictionaryArray.from_arrays(
             pa.array(getattr(history, side), type=pa.int32()), pa.array(history.arms, pa.string())
@@ -52,15 +51,10 @@ def write(history: History, path: Path) -> None:
     about = {
         "version": __version__,
         "clock": "wall" if by_clock else None,
-        "arms": history.arms,
-        "window": str(window) if isinstance(window, Duration) else window,
         "feedback": history.feedback,
-        "order": history.order,
-        "now": None if history.now is None else timestamps.write(np.array([history.now]))[0],
-        "chosen_by": history.chosen_by,
         "skipped": history.skipped,
-        "happened": arm_changes.to_text(history),
-    }
+        "happened": json.dumps(arm_changes.describe(history)),
+    } | metadata.describe(history)
     table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(about).encode()})
     into = pa.BufferOutputStream()
     pa.parquet.write_table(table, into)
@@ -107,8 +101,8 @@ def read(path: Path) -> dict[str, Any]:
     about = table.schema.metadata[_KEY]
     told = json.loads(about)
     by_clock, is_vote = told["clock"] is not None, told["feedback"] == "votes"
-    fields = {name: told[name] for name in ("window", "feedback", "order", "chosen_by")}
-    fields |= {"arms": tuple(told["arms"]), "n_arms": len(told["arms"])}
+    fields = metadata.read_fields(told)
+    fields |= {"feedback": told["feedback"], "n_arms": len(told["arms"])}
     fields["skipped"] = tuple(told.get("skipped", ()))  # older files have none
     fields["unit"] = table["unit"].to_numpy() if "unit" in table.column_names else None
     for side in ("first", "second"):
@@ -120,7 +114,6 @@ def read(path: Path) -> dict[str, Any]:
         silent = table["answered_at"].is_null().to_numpy()
         fields["at"] = shown / 1e6
         fields["delay"] = np.where(silent, np.nan, (answered - shown) / 1e6)
-        fields["now"] = None if told["now"] is None else timestamps.read("now", told["now"]) / 1e6
     else:
         silent = table["delay"].is_null().to_numpy()
         fields["delay"] = np.where(silent, np.nan, table["delay"].fill_null(0).to_numpy())
@@ -129,7 +122,8 @@ def read(path: Path) -> dict[str, Any]:
         fields["first_won"] = np.array(
             [OUTCOMES.get(word, np.nan) for word in table["winner"].to_pylist()]
         )
-    fields |= arm_changes.from_text(f"{path}: its metadata", told.get("happened", ""))
+    if happened := told.get("happened"):
+        fields |= arm_changes.read_fields(json.loads(happened))
     if "led" in table.column_names:
         fields["first_led"] = read_leaders(table["led"].to_pylist())
     return fields

@@ -15,7 +15,7 @@ from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay._core.feedback import OUTCOMES
 from duelay.errors import InvalidValueError
-from duelay.logs import arm_changes, csv_format, parquet_format
+from duelay.logs import csv_format, parquet_format
 from duelay.logs.cell_conversion import (
     as_numbers,
     as_text,
@@ -54,7 +54,8 @@ def read(
             return _read_own_parquet(Path(source), window=window, arms=arms, now=end)
     table = open_table(source, encoding)
     roles = find_roles(table, columns)
-    duels = _DuelCollector(table, roles, times, arms, end)
+    own = _read_about(table, by_clock="shown_at" in roles)
+    duels = _DuelCollector(table, roles, times, arms, own.pop("arms", ()), end)
     _check_window(window, by_clock=duels.by_clock)
     if now is not None and not duels.by_clock:
         raise InvalidValueError(f"{table.name}: now needs times, and this log counts ticks")
@@ -71,19 +72,29 @@ def read(
     if len(duels.places) < 2:
         alone = next(iter(duels.places))
         raise InvalidValueError(f"{table.name}: there must be two arms, got {alone!r} alone")
-    told = {} if skipped else _read_changes(table)
-    for change in told.get("changes", ()):
+    if skipped:  # the ticks of changes, and the leaders, count rows that are left out
+        own = {name: own[name] for name in own if name not in ("changes", "declared", "first_led")}
+    for change in own.get("changes", ()):
         duels.places.setdefault(change.arm, len(duels.places))
-    fields = duels.fields() | {"skipped": tuple(skipped)} | told
+    window = own.pop("window", None) if window is None else window
+    end = own.pop("now", None) if end is None else end
+    fields = own | duels.fields() | {"skipped": tuple(skipped)}
     return silence_late_answers(fields, window=window, now=end)
 
 
-def _read_changes(table: Table) -> dict[str, Any]:
+def _read_about(table: Table, *, by_clock: bool) -> dict[str, Any]:
     """Return what a CSV that duelay has written says beside its duels; rows are in their order."""
     if csv_format.ABOUT not in table.columns:
         return {}
-    first = next(iter(table.chunks([csv_format.ABOUT]))).columns[csv_format.ABOUT][0]
-    told = arm_changes.from_text(f"{table.name}: {csv_format.ABOUT}", as_text([first]))
+    chunk = next(iter(table.chunks([csv_format.ABOUT])), None)
+    first = [] if chunk is None else chunk.columns[csv_format.ABOUT][:1]
+    if len(first) == 0:
+        return {}
+    told = csv_format.read_about(f"{table.name}: {csv_format.ABOUT}", as_text(first))
+    if isinstance(told.get("window"), Duration) != by_clock:
+        told.pop("window", None)  # the caller reads other columns than were written
+    if not by_clock:
+        told.pop("now", None)
     if told and csv_format.LED in table.columns:
         chunks = [
             as_texts(chunk.columns[csv_format.LED]) for chunk in table.chunks([csv_format.LED])
@@ -169,12 +180,13 @@ class _DuelCollector:
         roles: dict[str, str],
         times: TimeReader,
         arms: tuple[str, ...],
+        own_arms: tuple[str, ...],
         now: float | None,
     ) -> None:
         self.table, self.roles, self.times = table, roles, times
         self.by_clock = "shown_at" in roles
         self.end = math.inf if now is None else round(now * 1e6)
-        self.places = {name: place for place, name in enumerate(arms)}
+        self.places = {name: place for place, name in enumerate(arms or own_arms)}
         self.is_told = bool(arms)
         self.units = UnitNumbers()
         self.has_bad_times = False

@@ -20,6 +20,7 @@ from duelay.errors import DuelayError, StoreError, UnknownExperimentError
 from duelay.inference.alarms import REMARKS
 from duelay.inference.leader import rank_arms
 from duelay.live import Experiment
+from duelay.live.clock import GIVEN
 from duelay.live.standing import StandingReport
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
@@ -224,6 +225,7 @@ def _build_view(seen: ExperimentSnapshot) -> view_models.ExperimentView:
         events=_build_events(seen),
         version=seen.version,
         share=settings.share,
+        speed=(head["clock"] or "").removesuffix("x") if head["clock"] != GIVEN else "",
     )
 
 

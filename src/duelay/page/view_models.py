@@ -166,6 +166,7 @@ class ExperimentView:
     events: tuple[EventView, ...]  # the latest first
     version: str  # changes with anything that is shown
     share: float = 0.0  # of asks that get a duel once a winner is declared
+    speed: str = ""  # "1000": its own clock goes so many times as fast as the world
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def serve(
     if checks.whole("port", port) > 65535:
         raise InvalidValueError(f"port must be at most 65535, got {port}")
     check_host(store, host)
-    _check_port(host, port)
+    check_port(host, port)
     os.environ[_STORE] = store.url.render_as_string(hide_password=False)
     os.environ[_QUIET] = log_level
     os.environ[_MODULES] = ",".join(modules)
@@ -113,7 +113,7 @@ def serve(
         )
 
 
-def _check_port(host: str, port: int) -> None:
+def check_port(host: str, port: int) -> None:
     """Raise an error if the server could not listen."""
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(kind, socket.SOCK_STREAM) as tried:

@@ -214,4 +214,5 @@ def history_of(rows: list[dict[str, Any]], standing: RemoteStanding) -> History:
         now=standing.now if rows else None,
         chosen_by=standing.policy,
         unit=number_units([row["unit"] for row in rows]),
+        n_earlier=rows[0]["number"] - 1 if rows else 0,
     )

@@ -251,6 +251,8 @@ class Store:
         """
         cause = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
         words, does = cause.lower(), "check that it is there and can be written"
+        if "not a database" in words:
+            return f"{self.name} is not a store ({cause}): check the name of the file"
         if "disk is full" in words or "no space left" in words or "disk i/o" in words:
             does = "free some space on its disk"
         elif any(busy in words for busy in _BUSY):
@@ -261,8 +263,6 @@ class Store:
             does = f"run `duelay migrate {self.name}`"
         elif "does not exist" in words or "authentication failed" in words:
             does = "check its address, the database and the user in it"
-        elif "not a database" in words:
-            does = "name another file, this one is no store"
         elif not self.is_sqlite:
             does = "check that the server runs and lets you in"
         kept = "nothing of this was kept"

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from duelay._core.duration import in_brief
 from duelay._core.feedback import OUTCOMES
 from duelay.errors import InvalidValueError, UnknownDuelError
-from duelay.live.clock import GIVEN, MAX_DIFFERENCE
+from duelay.live.clock import GIVEN, MAX_DIFFERENCE, meaning_of_at
 from duelay.live.state import ExperimentState
 from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
@@ -60,7 +60,7 @@ def record_answers(
             early = in_brief((row["asked"] - tell.at) / MICRO)
             tell.error = InvalidValueError(
                 f"at must not be before the duel was asked, got a time {early} before: it is "
-                "seconds since the epoch"
+                + meaning_of_at(state.head["clock"])
             )
             continue
         at = moment if tell.at is None else min(max(tell.at, row["asked"]), moment)
