@@ -83,8 +83,7 @@ def says(best, best_bar, end, error=0.05):
 @pytest.mark.parametrize("end", ["good_enough", "equivalent"])
 def test_each_verdict_needs_its_evidence_over_every_other_arm(k, end):
     none, enough = np.zeros((k, k)), np.zeros((k, k))
-    level = k / 0.05 if k == 2 or end == "good_enough" else 2 * k / 0.05
-    back = k / 0.05 if k == 2 else k * (k - 1) / 0.05
+    level = (k if end == "good_enough" else k * (k - 1)) / 0.05
     enough[0] = math.log(level) + 1e-9
     assert says(enough, enough, end)[1] == [WINNER] + [RUNNING] * (k - 1)
     assert says(none, none, end)[1] == [RUNNING] * k
@@ -95,7 +94,7 @@ def test_each_verdict_needs_its_evidence_over_every_other_arm(k, end):
     assert says(lacking, lacking, end)[1][0] == RUNNING
     if end == "equivalent":
         both = enough.copy()
-        both[1:, 0] = math.log(back) + 1e-9
+        both[1:, 0] = math.log(level) + 1e-9
         found = says(none, both, end)[1]
         assert found[0] == EQUIVALENT
         both[k - 1, 0] -= 1e-6
@@ -103,6 +102,7 @@ def test_each_verdict_needs_its_evidence_over_every_other_arm(k, end):
         won = none.copy()
         won[0, k - 1] = math.log(level)
         assert says(won, both, end)[1][0] == (WINNER if k == 2 else EQUIVALENT)
+        assert says(enough, none, end)[1][0] == WINNER  # it beats all others: nothing else matters
 
 
 def test_equal_arms_end_with_a_verdict_and_a_clear_winner_wins():

@@ -8,6 +8,8 @@ import time
 import weakref
 from typing import Any
 
+from tqdm.std import TqdmDefaultWriteLock
+
 _MAX_WAIT_SECONDS = 5.0  # seconds that a fork waits for threads at work
 _OWNERS: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 _MINE = threading.local()  # the locks that the forking thread has taken, and of which owners
@@ -33,16 +35,27 @@ def _before() -> None:
         if own is not None and own.acquire(timeout=max(0.0, until - time.monotonic())):
             _MINE.taken.append(own)
             _MINE.whole.add(id(owner))
+    # A thread that draws a bar of progress holds this one: a copy of it would never be released.
+    bars = TqdmDefaultWriteLock.th_lock
+    _MINE.bars = bars if bars.acquire(timeout=_MAX_WAIT_SECONDS) else None
 
 
 def _in_parent() -> None:
     for taken in _MINE.taken:
         taken.release()
     _MINE.taken = []
+    _release_bars()
+
+
+def _release_bars() -> None:
+    if _MINE.bars is not None:
+        _MINE.bars.release()
+        _MINE.bars = None
 
 
 def _in_child() -> None:
     _MINE.taken = []
+    _release_bars()
     for reference in _OWNERS.valuerefs():
         owner = reference()
         if owner is not None:

@@ -72,7 +72,7 @@ from duelay.ledger.evidence.known_law import (
     start_known_law,
     start_known_law_in_time,
 )
-from duelay.ledger.evidence.margin import bet_on_ties, log_levels
+from duelay.ledger.evidence.margin import bet_on_ties, log_level
 from duelay.ledger.evidence.silence import (
     FIRST_KAPPA,
     MIN_CONVERSIONS,
@@ -126,7 +126,6 @@ class EProcess(NamedTuple):
     best: Floats  # (K, K): the largest log E_ij at any look
     margin: float  # epsilon, with which arms are much alike; 0 for none
     is_two_sided: bool  # whether the experiment ends once arms are equivalent
-    level_back: float  # log of what Ebar_ji must reach for that
     tie_wealth: Floats  # (K, K, 2): log of what a tie bettor on i over j has made, by h
     tie_kappa: Floats  # (1,): the stake of the latest booked duel ...
     tie_odds: Floats  # (4, 2): ... and what a tie bettor makes of it: converted with the own arm
@@ -189,9 +188,9 @@ def start_eprocess(
     a `margin`, `end` is GOOD_ENOUGH or EQUIVALENT, in words.
     """
     level = log_threshold(n_arms, error, winner_exists=winner_exists, may_join=by_clock)
-    level_back, is_two_sided = level, margin is not None and end == "equivalent"
+    is_two_sided = margin is not None and end == "equivalent"
     if margin is not None:
-        level, level_back = log_levels(n_arms, error, two_sided=is_two_sided)
+        level = log_level(n_arms, error, two_sided=is_two_sided)
     longest = float(_MAX_WAIT if window is None else min(int(window), _MAX_WAIT))
     if by_clock:
         longest = math.inf if window is None else float(window)
@@ -232,7 +231,6 @@ def start_eprocess(
         best=np.zeros(pairs),
         margin=0.0 if margin is None else margin,
         is_two_sided=is_two_sided,
-        level_back=level_back,
         tie_wealth=np.zeros((*pairs, 2)),
         tie_kappa=np.full(1, -1.0),
         tie_odds=np.zeros((4, 2)),

@@ -17,10 +17,10 @@ Then the factor has the mean 1 at mu = m0 for every answered share, and a smalle
 Ebar_ij = (E_ij + T_ij) / 2 is a supermartingale where j beats i by epsilon or more.
 
 With L = K / error, i *wins* once E_ij and Ebar_ij have reached L for all j, and i is *good enough*
-(no arm beats it by epsilon or more) once Ebar_ij has. If an end is two-sided, L is 2 K / error (for
-two arms it stays), and i is *equivalent* once for each j either E_ij has reached L, or Ebar_ij has
-and Ebar_ji has reached K (K - 1) / error: each arm that i is not known to beat differs from it by
-less than epsilon. docs/theory.md has the proof.
+(no arm beats it by epsilon or more) once Ebar_ij has. If an end is two-sided, L is K (K - 1) /
+error, i *wins* once E_ij has reached L for all j, and i is *equivalent* once for each j either E_ij
+has, or both Ebar_ij and Ebar_ji have: each arm that i is not known to beat differs from it by less
+than epsilon. docs/theory.md has the proof.
 """
 
 from __future__ import annotations
@@ -36,11 +36,9 @@ ENDS = ("good_enough", "equivalent")
 _STEPS = 60  # of a bisection for alpha
 
 
-def log_levels(n_arms: int, error: float, *, two_sided: bool) -> tuple[float, float]:
-    """Return log L, and the log of what Ebar_ji must reach for i to be equivalent to j."""
-    if n_arms == 2 or not two_sided:
-        return math.log(n_arms / error), math.log(n_arms / error)
-    return math.log(2 * n_arms / error), math.log(n_arms * (n_arms - 1) / error)
+def log_level(n_arms: int, error: float, *, two_sided: bool) -> float:
+    """Return log L. A two-sided end is a statement on every pair, and L pays for all of them."""
+    return math.log(n_arms * ((n_arms - 1) if two_sided else 1) / error)
 
 
 @kernel
@@ -117,8 +115,9 @@ def look_at_tie(eprocess: Any, i: int, j: int) -> None:
 @kernel
 def has_won(eprocess: Any, i: int, j: int) -> bool:
     """Whether i has shown that it beats j."""
-    level = eprocess.level
-    return bool(eprocess.best[i, j] >= level and eprocess.best_bar[i, j] >= level)
+    if eprocess.best[i, j] < eprocess.level:
+        return False
+    return bool(eprocess.is_two_sided or eprocess.best_bar[i, j] >= eprocess.level)
 
 
 @kernel
@@ -130,7 +129,7 @@ def is_not_beaten(eprocess: Any, i: int, j: int) -> bool:
 @kernel
 def is_alike(eprocess: Any, i: int, j: int) -> bool:
     """Whether i has shown that it beats j, or that the two differ by less than epsilon."""
-    both = is_not_beaten(eprocess, i, j) and eprocess.best_bar[j, i] >= eprocess.level_back
+    both = is_not_beaten(eprocess, i, j) and is_not_beaten(eprocess, j, i)
     return bool(eprocess.best[i, j] >= eprocess.level or both)
 
 
