@@ -5,6 +5,7 @@ import math
 import random
 
 from duelay.live.standing import ReportedEstimates, ReportedGuarantee, StandingReport
+from duelay.live.summary import ArmSummary, Difference, Range, Summary
 from duelay.page import view_models
 
 NOW = 1_794_838_598.0
@@ -214,6 +215,33 @@ def events(*kinds):
     )
 
 
+def summary(names, **said):
+    """Numbers for a manager: the first arm leads, by ever more."""
+    arms = [
+        ArmSummary(name, 1702 - 57 * (i % 27), 880.0 - 31 * (i % 27), 0.52 - 0.01 * (i % 27),
+                   max(0.0, 0.62 - 0.17 * i), None if i == 0 else Range(0.05 * i, -0.02, 0.6))
+        for i, name in enumerate(names)
+    ]  # fmt: skip
+    given = {
+        "state": "leads",
+        "headline": f"{names[0]} leads, and it is not yet sure",
+        "sentences": [
+            f"Of 100 visitors, about 5 more choose {names[0]} than {names[1]} (between 2 fewer and "
+            "60 more).",
+            "Time left at this traffic: about 3 days.",
+        ],
+        "best": names[0],
+        "difference": Difference(names[0], names[1], 0.05, -0.02, 0.6, 0.95),
+        "chance": 0.62,
+        "expected_loss": 0.004,
+        "cost": Range(310.0, 12.0, 702.0),
+        "days_left": [2.0, 4.0],
+        "doubts": [],
+        "arms": arms,
+    }
+    return Summary(**{**given, **said})
+
+
 def standing(names, **said):
     """The report of a standing: its matrices are not shown, but what is made of them."""
     given = {
@@ -238,6 +266,7 @@ def standing(names, **said):
         "warnings": [],
         "alarms": [],
         "booking": "running",
+        "summary": summary(names),
         **dict.fromkeys(("plays", "conversions", "pending", "repeats", "evidence"), []),
     }
     return StandingReport(**{**given, **said})

@@ -11,14 +11,14 @@ import pytest
 from duelay.inference.forecast import DuelsLeft
 from duelay.inference.posterior import draw_posterior
 from duelay.live import Experiment
+from duelay.live.arrivals import format_length, format_range, time_left
 from duelay.live.events import note
 from duelay.live.maintenance import forget
 from duelay.live.selection import PairSelector
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.time_series import read_totals
 from duelay.page import incremental, view_models
-from duelay.page.advice import _time_left, _usual_gap, format_length, format_range
-from duelay.page.build import build_experiment, build_list, build_pair
+from duelay.page.build import _find_gap, build_experiment, build_list, build_pair
 from duelay.page.diagnostics import diagnose
 from duelay.page.duel_log import read_log
 from live.hours import Hours, browser
@@ -651,12 +651,12 @@ def test_a_long_pause_is_no_traffic(busy, hours):
     """700 duels came in some six hours; the time is by these, and not by a day's mean."""
     with incremental.look(busy) as seen:
         totals = read_totals(seen.connection, seen.id)
-        before = _usual_gap(seen, 700, totals)
+        before = _find_gap(seen, 700, totals)
     hours.pass_by(10 * 3600.0)
     browser(busy, hours, 1, MU)
     with incremental.look(busy) as seen:
         totals = read_totals(seen.connection, seen.id)
-        after = _usual_gap(seen, 701, totals)
+        after = _find_gap(seen, 701, totals)
     assert before == pytest.approx(30.0, rel=0.2) and after == pytest.approx(before, rel=0.2)
 
 
@@ -667,7 +667,7 @@ def test_a_long_pause_is_no_traffic(busy, hours):
      ((50, 60, 70), 1.0, "up to 1 minute"), ((0, 0, 0), 1.0, ""), ((1, 2, 3), None, "")],
 )  # fmt: skip
 def test_the_time_left_is_about_a_range_or_an_upper_end(left, gap, words):
-    assert _time_left(DuelsLeft(*left), gap) == words
+    assert time_left(DuelsLeft(*left), gap) == words
 
 
 def test_alarms_that_were_noted_or_found_are_what_is_off(busy):

@@ -15,11 +15,24 @@ FIELDS = [
     "name", "status", "headline", "leader", "winner", "error", "confidence", "guarantee",
     "feedback", "policy", "window", "now", "arms", "present", "duels", "plays", "conversions",
     "pending", "repeats", "late", "estimates", "evidence", "needed", "warnings", "alarms",
-    "booking",
+    "booking", "summary",
 ]  # fmt: skip
 NESTED = {
     "guarantee": ["kind", "words"],
     "estimates": ["mean", "lower", "upper"],
+    "summary": [
+        "state",
+        "headline",
+        "sentences",
+        "best",
+        "difference",
+        "chance",
+        "expected_loss",
+        "cost",
+        "days_left",
+        "doubts",
+        "arms",
+    ],
 }
 
 

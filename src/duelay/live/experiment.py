@@ -20,6 +20,7 @@ from duelay._core.feedback import check_feedback
 from duelay.delays.ticks_or_clock import in_time
 from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
 from duelay.ledger.evidence.silence import FIRST_KAPPA
+from duelay.live.arrivals import read_gap
 from duelay.live.changes import make_change
 from duelay.live.clock import check_clock, meaning_of_at, wall
 from duelay.live.export import read_history, write_history
@@ -448,9 +449,11 @@ class Experiment:
             The standing.
         """
         with self.reading() as (connection, head):
-            state = read_settled(connection, head, self._writer.read_time(connection, head))
+            moment = self._writer.read_time(connection, head)
+            state = read_settled(connection, head, moment)
             self._writer.has_shown_winner |= state.head["winner"] != head["winner"]
-            return stand(state, self.policy, self.latest, confidence)
+            gap = read_gap(connection, state, moment / MICRO)
+            return stand(state, self.policy, self.latest, confidence, gap)
 
     def history(self) -> History:
         """Return every duel that is kept, and its answer, for `duelay.assumptions`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -21,6 +22,7 @@ from duelay.inference.leader import intervals, leader_of
 from duelay.inference.standing import Standing
 from duelay.live.state import ExperimentState
 from duelay.live.storage.schema import MICRO
+from duelay.live.summary import Summary, summarise
 from duelay.logs.history import History
 from duelay.policies import Decide
 from duelay.policies.policy import Policy
@@ -56,6 +58,10 @@ class LiveStanding(Standing):
         ``"running"``, or ``"held"`` while no duels enter the evidence.
     read : callable or None
         A function that returns the latest duels.
+    wins : ndarray of float or None
+        (K, K), the answers that count in which i won over j, in either order; a tie is half a win.
+    seconds_per_duel : float or None
+        The mean time between two duels of the last 24 hours; None if no duels come now.
     """
 
     name: str = ""
@@ -67,6 +73,8 @@ class LiveStanding(Standing):
     now: float = 0.0
     booking: str = "running"
     read: Callable[[int], History] | None = None
+    wins: NDArray[np.float64] | None = None
+    seconds_per_duel: float | None = None
 
     @property
     def evidence(self) -> Evidence | None:
@@ -96,6 +104,29 @@ class LiveStanding(Standing):
             return ()
         declared = None if history.declared is None else history.declared.tick
         return find_alarms(history, None, declared)
+
+    @functools.cached_property
+    def summary(self) -> Summary:
+        """The numbers that a manager asks for, and sentences on them."""
+        return summarise(self)
+
+    def at_traffic(self, seconds_per_duel: float | None) -> LiveStanding:
+        """Return the same standing for another traffic; nothing else is computed again.
+
+        Parameters
+        ----------
+        seconds_per_duel : float or None
+            The mean time between two duels; None if no duels come now.
+
+        Returns
+        -------
+        LiveStanding
+            A copy with this traffic.
+        """
+        found = copy.copy(self)
+        found.__dict__.pop("summary", None)
+        found.__dict__["seconds_per_duel"] = seconds_per_duel
+        return found
 
     def without_alarms(self) -> LiveStanding:
         """Return the same without the tests of assumptions, which go through many duels."""
@@ -201,6 +232,7 @@ class StandingReport:
     warnings: list[str]
     alarms: list[ReportedAlarm]
     booking: Literal["running", "held"]  # held: no duels enter the evidence
+    summary: Summary
 
     @classmethod
     def of(cls, given: LiveStanding) -> StandingReport:
@@ -235,6 +267,7 @@ class StandingReport:
             warnings=list(given.warnings),
             alarms=[ReportedAlarm(alarm.name, str(alarm)) for alarm in given.alarms],
             booking="held" if given.booking == "held" else "running",
+            summary=given.summary,
         )
 
     @classmethod
@@ -243,6 +276,7 @@ class StandingReport:
         said = {field.name: found[field.name] for field in fields(cls)}
         said["guarantee"] = _known(ReportedGuarantee, found["guarantee"])
         said["estimates"] = _known(ReportedEstimates, found["estimates"])
+        said["summary"] = Summary.from_json(found["summary"])
         said["alarms"] = [_known(ReportedAlarm, alarm) for alarm in found["alarms"]]
         return cls(**said)
 
@@ -252,6 +286,7 @@ class StandingReport:
             "guarantee": vars(self.guarantee),
             "estimates": vars(self.estimates),
             "alarms": [vars(alarm) for alarm in self.alarms],
+            "summary": self.summary.to_json(),
         }
 
 
@@ -271,6 +306,7 @@ def stand(
     policy: Policy,
     read: Callable[[int], History],
     confidence: float | None = None,
+    seconds_per_duel: float | None = None,
 ) -> LiveStanding:
     """Return the standing of an experiment, from its state."""
     settings, eprocess, ledger = state.settings, state.eprocess, state.ledger
@@ -315,7 +351,17 @@ def stand(
         booking="running" if state.head["held"] is None else "held",
         repeats=state.array("repeats"),
         read=read,
+        wins=wins_of(state),
+        seconds_per_duel=seconds_per_duel,
     )
+
+
+def wins_of(state: ExperimentState) -> NDArray[np.float64]:
+    """(K, K): answers that enter in which i won over j, in either order; a tie is half a win."""
+    given, answers = state.array("given"), state.array("answers") - state.array("repeated_answers")
+    found = given + (answers - given).T if state.settings.is_vote else given.astype(np.float64)
+    np.fill_diagonal(found, 0.0)
+    return np.asarray(found)
 
 
 def pending_of(state: ExperimentState) -> NDArray[np.int64]:

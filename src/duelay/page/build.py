@@ -20,6 +20,7 @@ from duelay.errors import DuelayError, StoreError, UnknownExperimentError
 from duelay.inference.alarms import REMARKS
 from duelay.inference.leader import rank_arms
 from duelay.live import Experiment
+from duelay.live.arrivals import DAY, usual_gap
 from duelay.live.clock import GIVEN
 from duelay.live.standing import StandingReport
 from duelay.live.storage import schema
@@ -27,7 +28,7 @@ from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store
 from duelay.live.storage.time_series import Totals, asked_since, read_totals
 from duelay.page import view_models
-from duelay.page.advice import DAY, advise
+from duelay.page.advice import advise
 from duelay.page.charts.series import (
     MAX_ARMS_PER_CHART,
     colour_of,
@@ -161,7 +162,7 @@ def _list_cached(experiment: Experiment) -> view_models.ListEntry:
 def _build_list_entry(seen: ExperimentSnapshot) -> view_models.ListEntry:
     standing, head = seen.standing, seen.state.head
     totals, today = read_totals(seen.connection, seen.id), _count_today(seen)
-    advice, evidence = advise(seen, today, totals), standing.evidence
+    advice, evidence = advise(seen, _find_gap(seen, today, totals)), standing.evidence
     status = {"off": "something is off", "stop": "declared", "paused": "paused",
              "wait": "no answers yet" if head["asked"] else "no duels yet"}  # fmt: skip
     sure = None
@@ -194,6 +195,7 @@ def _build_view(seen: ExperimentSnapshot) -> view_models.ExperimentView:
     standing, state = seen.standing, seen.state
     settings, head = state.settings, state.head
     today, totals = _count_today(seen), read_totals(seen.connection, seen.id)
+    gap = _find_gap(seen, today, totals)
     pending = _count_pending(seen)
     repeats = int((state.array("repeats") - state.array("repeated_answers")).sum())
     leader = standing.leader if standing.is_heard else None
@@ -203,11 +205,11 @@ def _build_view(seen: ExperimentSnapshot) -> view_models.ExperimentView:
     present = [arm for arm in shown if standing.present[arm]]
     none = _clip_share(1.0 - float(standing.chances.sum())) if standing.is_heard else None
     return view_models.ExperimentView(
-        standing=StandingReport.of(standing),
+        standing=StandingReport.of(standing.at_traffic(gap)),
         goal=settings.goal,
         created=settings.created / MICRO,
         now=seen.now,
-        advice=advise(seen, today, totals),
+        advice=advise(seen, gap),
         guarantee=_describe_guarantee(seen),
         weighed=_explain_intervals(seen),
         heard=head["heard"],
@@ -231,6 +233,11 @@ def _build_view(seen: ExperimentSnapshot) -> view_models.ExperimentView:
 
 def _count_today(seen: ExperimentSnapshot) -> int:
     return asked_since(seen.connection, seen.id, round((seen.now - DAY) * MICRO))
+
+
+def _find_gap(seen: ExperimentSnapshot, today: int, totals: Totals) -> float | None:
+    created = seen.state.settings.created / MICRO
+    return usual_gap(totals, today, seen.last_asked, created=created, now=seen.now)
 
 
 def _count_pending(seen: ExperimentSnapshot) -> int:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, select
 
 from duelay.assumptions import Finding
 from duelay.live import Experiment
+from duelay.live.arrivals import read_last_asked
 from duelay.live.standing import LiveStanding, stand
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
@@ -79,13 +80,7 @@ class ExperimentSnapshot:
     @property
     def last_asked(self) -> int | None:
         """When the last duel was asked, in microseconds; None where its row is gone."""
-        duels = schema.duels
-        found = self.connection.execute(
-            select(duels.c.asked).where(
-                duels.c.experiment == self.id, duels.c.number == self.state.head["asked"]
-            )
-        ).scalar()
-        return None if found is None else int(found)
+        return read_last_asked(self.connection, self.state)
 
     @property
     def version(self) -> str:
