@@ -236,6 +236,8 @@ def summary(names, **said):
         "expected_loss": 0.004,
         "cost": Range(310.0, 12.0, 702.0),
         "days_left": [2.0, 4.0],
+        "time_left": "about 3 days",
+        "lacks": "",
         "doubts": [],
         "arms": arms,
     }
@@ -331,6 +333,7 @@ def declared():
         arms=arms,
         headline="green is the winner: it beats every other arm",
         winner="green",
+        summary=summary(names, state="winner", headline="green wins", days_left=None, time_left=""),
         weighed="green is declared from more than the intervals are from.",
         advice=view_models.Advice("stop", "Show green to everybody."),
         evidence=evidence(arms, reach=1.3),
@@ -343,12 +346,22 @@ def declared():
 
 
 def off():
+    names = ("blue", "green", "red")
+    unknown = dict.fromkeys(("best", "difference", "chance", "expected_loss", "cost", "days_left"))
     advice = view_models.Advice(
         "off", "Two assumptions of the guarantee do not hold. See the tests below."
     )
     said = experiment(
-        ("blue", "green", "red"),
+        names,
         name="search ranking",
+        summary=summary(
+            names,
+            state="off",
+            headline="Something is off: do not decide yet",
+            time_left="",
+            doubts=["Preferences change over time."],
+            **unknown,
+        ),
         advice=advice,
         warnings=("Preferences change over time: who won so far need not win today.",),
         events=events("alarm", "silent", "withdrawn"),
@@ -377,6 +390,13 @@ def nothing():
     said = experiment(
         arms=arms,
         headline="nothing has been asked yet",
+        summary=summary(
+            names,
+            state="no_answers",
+            headline="No answers yet",
+            lacks="No answer has come.",
+            **dict.fromkeys(("best", "difference", "chance", "expected_loss", "cost", "days_left")),
+        ),
         advice=view_models.Advice("wait", "Ask for the first duel."),
         leader=None,
         chance_of_none=None,
@@ -478,6 +498,7 @@ def listed():
         view_models.ListEntry(
             name, "paused" if words == "paused" else "running", leader, winner, sure, words, counts,
             duels, today, duels // 40, alarms.get(name, ()),
+            headline=f"{leader} {'wins' if winner else 'leads'}" if leader else "No answers yet",
         )
         for name, leader, winner, sure, words, counts, duels, today in rows
     ]  # fmt: skip

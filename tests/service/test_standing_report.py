@@ -20,20 +20,9 @@ FIELDS = [
 NESTED = {
     "guarantee": ["kind", "words"],
     "estimates": ["mean", "lower", "upper"],
-    "summary": [
-        "state",
-        "headline",
-        "sentences",
-        "best",
-        "difference",
-        "chance",
-        "expected_loss",
-        "cost",
-        "days_left",
-        "doubts",
-        "arms",
-    ],
-}
+    "summary": ["state", "headline", "sentences", "best", "difference", "chance", "expected_loss",
+                "cost", "days_left", "time_left", "lacks", "doubts", "arms"],
+}  # fmt: skip
 
 
 @pytest.fixture(params=["conversions", "votes"])

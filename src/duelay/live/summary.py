@@ -25,9 +25,18 @@ MIN_ANSWERS = 20  # of each arm that may still win, before an arm is said to lea
 _MIN_CHANCE = 0.8  # of being the best, from which an arm leads; below it, arms are close
 _MIN_CHANCE_OF_RIVAL = 0.1  # an arm with less is not named among those that are close
 _MAX_CLOSE = 3  # arms that are named
+_ENDS = ("winner", "good_enough", "equivalent", "no_winner", "off")
 
 State = Literal[
-    "no_answers", "too_early", "close", "leads", "no_winner", "winner", "good_enough", "equivalent"
+    "no_answers",
+    "too_early",
+    "close",
+    "leads",
+    "no_winner",
+    "off",
+    "winner",
+    "good_enough",
+    "equivalent",
 ]
 
 
@@ -77,6 +86,8 @@ class Summary:
     expected_loss: float | None  # of showing `best` to everybody from now on, a share of visitors
     cost: Range | None  # visitors so far who would have chosen `best`, less those who would not
     days_left: list[float] | None  # low and high, at this traffic: an opinion
+    time_left: str  # the same in words, or why it is not known; empty where nothing is left
+    lacks: str  # what is needed before an arm is said to lead; empty if nothing is
     doubts: list[str]  # why the numbers may be wrong: alarms of the tests of assumptions
     arms: list[ArmSummary]
 
@@ -112,7 +123,8 @@ def _made(kind: type[Any], found: Mapping[str, Any] | None) -> Any:
 
 def summarise(standing: LiveStanding) -> Summary:
     """Return the summary of a standing."""
-    best, state = standing.leader, _state(standing)
+    doubts = [alarm.sentence for alarm in standing.alarms if alarm.name not in REMARKS]
+    best, state = standing.leader, "off" if doubts else _state(standing)
     is_known = state in ("close", "leads", "winner", "good_enough", "equivalent")
     gap = _gaps(standing, best) if is_known else None
     rival = _rival(standing, best) if is_known else None
@@ -126,12 +138,11 @@ def summarise(standing: LiveStanding) -> Summary:
     loss = 2.0 * standing.loss if is_known else None
     cost = None if gap is None else _cost(standing, gap)
     days = _days_left(standing) if state in ("close", "leads") else None
-    doubts = [str(alarm.sentence) for alarm in standing.alarms if alarm.name not in REMARKS]
     headline = _headline(standing, state)
     name = standing.arms[best]
     sentences = _doubt_words(doubts)
-    if state in ("no_answers", "too_early"):
-        sentences += _early_words(standing)
+    lacks = _early_words(standing) if state in ("no_answers", "too_early") else ""
+    sentences += [lacks] if lacks else []
     if difference is not None:
         sentences.append(_difference_words(difference))
     if chance is not None and state in ("close", "leads"):
@@ -142,8 +153,9 @@ def summarise(standing: LiveStanding) -> Summary:
         )
     if cost is not None:
         sentences.append(_cost_words(cost, standing.tick))
-    if state in ("close", "leads", "too_early", "no_answers"):
-        sentences.append(_days_words(standing, days))
+    time = "" if state in _ENDS else _time_words(standing, days)
+    if time:
+        sentences.append(f"Time left{' at this traffic' if days else ''}: {time}.")
     return Summary(
         state=state,
         headline=headline,
@@ -154,6 +166,8 @@ def summarise(standing: LiveStanding) -> Summary:
         expected_loss=loss,
         cost=cost,
         days_left=days,
+        time_left=time,
+        lacks=lacks,
         doubts=doubts,
         arms=_arms(standing, gap, is_known),
     )
@@ -290,22 +304,22 @@ def percent(share: float) -> str:
     """Return a chance in percent; it is never 0 or 100 %.
 
     >>> percent(0.374), percent(1.0), percent(0.0)
-    ('37 %', 'more than 99 %', 'less than 1 %')
+    ('37 %', 'over 99 %', 'under 1 %')
     """
     if share < 0.01:
-        return "less than 1 %"
-    return "more than 99 %" if share > 0.99 else f"{100 * share:.0f} %"
+        return "under 1 %"
+    return "over 99 %" if share > 0.99 else f"{100 * share:.0f} %"
 
 
 def of_100(share: float) -> str:
     """Return a share of visitors.
 
     >>> of_100(0.123), of_100(0.0034), of_100(0.00001)
-    ('12 of 100', '0.3 of 100', 'fewer than 0.1 of 100')
+    ('12 of 100', '0.3 of 100', 'under 0.1 of 100')
     """
     n = 100 * share
     if n < 0.1:
-        return "fewer than 0.1 of 100"
+        return "under 0.1 of 100"
     return f"{n:.1f} of 100" if n < 0.95 else f"{n:.0f} of 100"
 
 
@@ -323,14 +337,18 @@ def _headline(standing: LiveStanding, state: State) -> str:
         return f"{_close_words(standing)} are close"
     if state == "no_winner":
         return "No arm beats all others"
+    if state == "off":
+        return f"{name} was declared, but something is off" * (standing.winner is not None) or (
+            "Something is off: do not decide yet"
+        )
     return "Too early to say" if state == "too_early" else "No answers yet"
 
 
 def _close_words(standing: LiveStanding) -> str:
-    """Return the names of the arms that may be the best; the most likely comes first."""
+    """Return the names of the arms that may be the best; the leader comes first."""
     chances, best = standing.chances, standing.leader
     order = np.argsort(-np.where(standing.present, chances, -1.0), kind="stable").tolist()
-    near = [arm for arm in order if chances[arm] >= _MIN_CHANCE_OF_RIVAL or arm == best]
+    near = [best, *(arm for arm in order if arm != best and chances[arm] >= _MIN_CHANCE_OF_RIVAL)]
     near = near if len(near) > 1 else [*near, _rival(standing, best)]
     names = [standing.arms[arm] for arm in near[:_MAX_CLOSE] if arm is not None]
     if len(near) > _MAX_CLOSE:
@@ -339,18 +357,16 @@ def _close_words(standing: LiveStanding) -> str:
 
 
 def _doubt_words(doubts: Sequence[str]) -> list[str]:
-    return [f"Something is off: {words}" for words in doubts[:1]]
+    return [f"{words.removesuffix('.')}." for words in doubts]
 
 
-def _early_words(standing: LiveStanding) -> list[str]:
+def _early_words(standing: LiveStanding) -> str:
     if not standing.is_heard:
-        return [f"No answer has come to {_many(standing.tick, 'duel')}."]
+        return f"No answer has come to {_many(standing.tick, 'duel')}."
     answers = np.where(standing.candidates & standing.present, count_answers(standing), np.inf)
     fewest = int(answers.argmin())
-    return [
-        f"{standing.arms[fewest]} has {_many(round(float(answers[fewest])), 'answer')}: each arm "
-        f"needs {MIN_ANSWERS}."
-    ]
+    n = _many(round(float(answers[fewest])), "answer")
+    return f"{standing.arms[fewest]} has {n}: each arm needs {MIN_ANSWERS}."
 
 
 def _difference_words(one: Difference) -> str:
@@ -403,15 +419,14 @@ def _cost_words(cost: Range, duels: int) -> str:
     )
 
 
-def _days_words(standing: LiveStanding, days: list[float] | None) -> str:
+def _time_words(standing: LiveStanding, days: list[float] | None) -> str:
     if standing.status != "running":
-        return "Time left: the experiment is paused."
+        return "the experiment is paused"
     if days is not None and (left := standing.duels_left) is not None:
-        time = time_left(left, standing.seconds_per_duel) or "the open duels may be enough"
-        return f"Time left at this traffic: {time}."
+        return time_left(left, standing.seconds_per_duel) or "the open duels may be enough"
     if standing.seconds_per_duel is None:
-        return "Time left: no duels have been asked lately."
-    return "Time left: too early to say."
+        return "no duels have been asked lately"
+    return "too early to say"
 
 
 def _many(n: int, noun: str) -> str:

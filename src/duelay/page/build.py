@@ -39,6 +39,7 @@ from duelay.page.charts.series import (
     make_pending_chart,
 )
 from duelay.page.formats import times
+from duelay.page.glossary import strength
 from duelay.page.incremental import ExperimentSnapshot, forget_others, look
 
 _MAX_MATRIX_ARMS = 30
@@ -162,19 +163,23 @@ def _list_cached(experiment: Experiment) -> view_models.ListEntry:
 def _build_list_entry(seen: ExperimentSnapshot) -> view_models.ListEntry:
     standing, head = seen.standing, seen.state.head
     totals, today = read_totals(seen.connection, seen.id), _count_today(seen)
-    advice, evidence = advise(seen, _find_gap(seen, today, totals)), standing.evidence
+    gap = _find_gap(seen, today, totals)
+    advice, evidence = advise(seen, gap), standing.evidence
     status = {"off": "something is off", "stop": "declared", "paused": "paused",
              "wait": "no answers yet" if head["asked"] else "no duels yet"}  # fmt: skip
+    summary = standing.at_traffic(gap).summary
+    time = f"{summary.time_left} left" if summary.days_left else ""
     sure = None
-    if evidence is not None and standing.is_heard:
+    if evidence is not None and standing.is_heard and advice.kind != "off":
         sure = _clip_share(evidence.arm[standing.leader] / evidence.level)
     return view_models.ListEntry(
         name=seen.state.settings.name,
         status=head["status"],
+        headline=summary.headline,
         leader=standing.arms[standing.leader] if standing.is_heard else None,
         winner=None if standing.winner is None else standing.arms[standing.winner],
         sure=sure,
-        words=status.get(advice.kind) or advice.duels or "goes on by itself",
+        words=status.get(advice.kind) or time or advice.duels or "goes on by itself",
         duels_by_time=_count_by_time(totals),
         duels=head["asked"],
         today=today,
@@ -436,9 +441,12 @@ def _name_better(
         other = cell.second if winner == cell.first else cell.first
         log = float(eprocess.best[winner, other])
         if log >= eprocess.level:
-            often = times(math.exp(min(log, 700.0)))  # a larger one overflows
+            value, level = (math.exp(min(x, 700.0)) for x in (log, eprocess.level))
             name, rival = arms[winner], arms[other]
-            return f"{name} is declared the winner, with evidence of {often} over {rival}"
+            return (
+                f"{name} is declared the winner, with {strength(value, level)} evidence over "
+                f"{rival} ({times(value)})"
+            )
     if lower > 0.5 or upper < 0.5:
         return f"{arms[cell.first if lower > 0.5 else cell.second]} is better"
     return "which of them is better is not yet clear"

@@ -6,6 +6,7 @@ import datetime
 import math
 
 from duelay._core.duration import in_brief
+from duelay.live.summary import percent
 
 _BIG = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 NONE = "–"
@@ -65,6 +66,15 @@ def share(value: float | None) -> str:
     if 0 < percent < 9.95 or 99 < percent < 100:
         return f"{percent:.1f} %".replace(".0 %", " %")
     return f"{percent:.0f} %"
+
+
+def chance(value: float | None) -> str:
+    """Return an estimated chance in percent; it is never quite 0 or 100 %.
+
+    >>> chance(0.374), chance(1.0), chance(0.0), chance(None)
+    ('37 %', 'over 99 %', 'under 1 %', '–')
+    """
+    return NONE if value is None else percent(value)
 
 
 def span(lower: float | None, upper: float | None) -> str:

@@ -70,7 +70,8 @@ def make_evidence_chart(look: ExperimentSnapshot, arms: Sequence[int]) -> Chart 
         "Evidence",
         "How many times more likely the answers are if the arm beats an opponent than if the two "
         "are equal, for the opponent against which this number is smallest. The first arm to reach "
-        f"the dotted line, {times(level)}, is declared the winner." + _change_words(look),
+        f"the dotted line, {times(level)}, is declared the winner. Evenly spaced lines stand for "
+        "ten times as much as the line below." + _change_words(look),
         tuple(x.tolist()),
         tuple(lines),
         y_kind="evidence",

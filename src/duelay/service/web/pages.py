@@ -229,6 +229,15 @@ async def export(browser: BrowserRequest) -> Response:
     )
 
 
+@_page("/e/{name}/summary.svg")
+async def summary(browser: BrowserRequest) -> Response:
+    """Its summary as a picture, for a slide."""
+    view, _ = await _seen(browser)
+    text = await browser.context.registry.call(lambda: render.summary_picture(view))
+    headers = {**GUARDED, "Cache-Control": "no-store", "Vary": "Cookie"}
+    return browser.keep(Response(text, 200, headers, "image/svg+xml"))
+
+
 @_page("/e/{name}/do", "POST")
 async def do(browser: BrowserRequest) -> Response:
     """Pause, resume, let an arm come or go."""
@@ -385,6 +394,12 @@ async def sign_out(browser: BrowserRequest) -> Response:
 
 
 # Files.
+
+
+@_page("/words", is_open=True)
+async def words(browser: BrowserRequest) -> Response:
+    """The words of the page, explained."""
+    return await browser.show(lambda: render.words_page(browser.viewer()))
 
 
 @_page("/docs", is_open=True)
