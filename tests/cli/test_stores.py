@@ -58,12 +58,13 @@ def edit(path, *statements):
 def test_standing_prints_the_table_of_one_and_a_line_for_each_of_all(command, path):
     status, shown, complaints = command("standing", path, "two models")
     assert (status, complaints) == (0, "")
-    assert shown.startswith("new wins: declared after 20 duels (wrong in at most 5 % of")
+    assert shown.startswith("new wins\n- Of 100 visitors, ")
+    assert "\n\nnew wins: declared after 20 duels (wrong in at most 5 % of" in shown
     assert "arm  leader beats it" in shown
     status, shown, complaints = command("standing", path)
     assert (status, complaints) == (0, "")
     first, second = shown.splitlines()
-    assert first.startswith("buttons: ") and " after 6 duels " in first
+    assert first.startswith("buttons: ") and " after 6 duels" in first
     assert second.startswith("two models: new wins: declared after 20 duels")
 
 

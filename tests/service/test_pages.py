@@ -59,7 +59,7 @@ def checked(browser, name="buttons"):
 # Every view.
 
 VIEWS = ["/", "/e/buttons", "/e/buttons/pair/0/1", "/e/buttons/pair/2/0", "/e/buttons/log",
-         "/e/buttons/log?arm=1&outcome=pending&before=9", "/keys", "/login"]  # fmt: skip
+         "/e/buttons/log?arm=1&outcome=pending&before=9", "/keys", "/words", "/login"]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", VIEWS)
@@ -135,6 +135,15 @@ def test_names_are_text_and_nothing_else(url, serve):
     assert refused.status_code == 422 and "<b>" not in refused.text
     refused = browser.post(f"{at}/do", what="retire", arm="<b>x")
     assert refused.status_code == 422 and "<b>" not in refused.text
+
+
+def test_the_picture_of_the_summary_is_for_whom_may_see_the_experiment(browser):
+    answered = browser.get("/e/buttons/summary.svg")
+    assert answered.status_code == 200 and answered.text.startswith("<svg")
+    assert answered.headers["content-type"].startswith("image/svg+xml")
+    assert answered.headers["content-security-policy"] == POLICY
+    assert answered.headers["cache-control"] == "no-store"
+    assert browser.get("/e/nothing/summary.svg").status_code == 404
 
 
 # What is not there, and what is wrong.

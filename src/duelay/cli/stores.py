@@ -94,16 +94,21 @@ def standing_command(store: str, name: str | None, modules: tuple[str, ...]) -> 
         with live.connect(store, key_of_caller()) as service:
             for each in service.names() if name is None else (name,):
                 found = service.open(each).standing()
-                click.echo(f"{each}: {found.headline}" if name is None else str(found))
+                click.echo(f"{each}: {found.headline}" if name is None else _describe(found))
         return
     with closing(live.Store(store)) as opened:
         if name is not None:
-            click.echo(str(live.Experiment.open(opened, name).standing()))
+            click.echo(_describe(live.Experiment.open(opened, name).standing()))
             return
         for each in live.Experiment.names(opened):
             headline = live.Experiment.open(opened, each).standing().headline
             is_read = sys.stdout.isatty()  # by a person; a program has a line an experiment
             click.echo(wrapped(f"{each}: ", headline) if is_read else f"{each}: {headline}")
+
+
+def _describe(standing: Any) -> str:
+    """Return the summary of a standing, and its table."""
+    return f"{standing.summary.text}\n\n{standing}"
 
 
 @click.command("report", cls=StoreCommand)
@@ -118,7 +123,8 @@ def report_command(store: str, name: str, out: Path, modules: tuple[str, ...]) -
     """Write the page of a live experiment as one file of HTML, for mail and archives.
 
     It is the page that `duelay serve` shows now, with its charts and without forms. The file loads
-    nothing from other addresses.
+    nothing from other addresses. If the name of FILE ends in .svg, it is a picture of the summary
+    instead, for a slide.
     """
     import_modules(modules)
     live = find_live()

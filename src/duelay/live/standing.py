@@ -22,7 +22,7 @@ from duelay.inference.leader import intervals, leader_of
 from duelay.inference.standing import Standing
 from duelay.live.state import ExperimentState
 from duelay.live.storage.schema import MICRO
-from duelay.live.summary import Summary, summarise
+from duelay.live.summary import Summary, is_early, summarise
 from duelay.logs.history import History
 from duelay.policies import Decide
 from duelay.policies.policy import Policy
@@ -162,6 +162,9 @@ class LiveStanding(Standing):
             f"{n:,} of {self.tick:,} duels were of a unit that had had the pair before, and do not "
             "count as evidence: ask more units",
         )
+
+    def _verdict(self, duels: str) -> str:
+        return f"too early to say after {duels}" if is_early(self) else super()._verdict(duels)
 
     @property
     def headline(self) -> str:

@@ -142,6 +142,8 @@ def summarise(standing: LiveStanding) -> Summary:
     name = standing.arms[best]
     sentences = _doubt_words(doubts)
     lacks = _early_words(standing) if state in ("no_answers", "too_early") else ""
+    if state == "off":
+        lacks = "Numbers for a decision are left out until this is mended."
     sentences += [lacks] if lacks else []
     if difference is not None:
         sentences.append(_difference_words(difference))
@@ -153,7 +155,7 @@ def summarise(standing: LiveStanding) -> Summary:
         )
     if cost is not None:
         sentences.append(_cost_words(cost, standing.tick))
-    time = "" if state in _ENDS else _time_words(standing, days)
+    time = "" if state in _ENDS or standing.tick == 0 else _time_words(standing, days)
     if time:
         sentences.append(f"Time left{' at this traffic' if days else ''}: {time}.")
     return Summary(
@@ -362,7 +364,8 @@ def _doubt_words(doubts: Sequence[str]) -> list[str]:
 
 def _early_words(standing: LiveStanding) -> str:
     if not standing.is_heard:
-        return f"No answer has come to {_many(standing.tick, 'duel')}."
+        has_none = f"No answer has come to {_many(standing.tick, 'duel')}."
+        return has_none if standing.tick else "No duel has been asked."
     answers = np.where(standing.candidates & standing.present, count_answers(standing), np.inf)
     fewest = int(answers.argmin())
     n = _many(round(float(answers[fewest])), "answer")

@@ -58,7 +58,7 @@ def draw_slide(report: StandingReport) -> str:
     said = f"{about(report.duels)} duels · {utc(report.now)}"
     if report.guarantee.kind != "none":
         said += f" · a declared winner is wrong in at most {one_in(report.error)} experiments"
-    parts.append(_text(_LEFT, HEIGHT - 28, said, 18, _SOFT, width=_RIGHT - _LEFT - 90))
+    parts.append(_text(_LEFT, HEIGHT - 28, said, 18, _SOFT))
     parts.append(_text(_RIGHT, HEIGHT - 28, "duelay", 18, _SOFT, weight=600, anchor="end"))
     return "\n".join([*parts, "</svg>"])
 

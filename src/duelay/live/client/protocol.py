@@ -55,7 +55,7 @@ class RemoteStanding:
     def __init__(self, report: StandingReport) -> None:
         self.report = report
         self.name, self.status, self.headline = report.name, report.status, report.headline
-        self.booking = report.booking
+        self.booking, self.summary = report.booking, report.summary
         self.arms = tuple(report.arms)
         self.leader = None if report.leader is None else self.arms.index(report.leader)
         self.winner = None if report.winner is None else self.arms.index(report.winner)

@@ -22,7 +22,7 @@ from starlette.routing import Route
 from duelay.errors import InvalidValueError, UnknownExperimentError
 from duelay.live import Experiment
 from duelay.live.validation import check_length, check_name
-from duelay.page import build, duel_log, render, view_models
+from duelay.page import build, diagnostics, duel_log, render, view_models
 from duelay.problems import check_arms
 from duelay.service import admin, models
 from duelay.service.auth import safe_next
@@ -232,7 +232,12 @@ async def export(browser: BrowserRequest) -> Response:
 @_page("/e/{name}/summary.svg")
 async def summary(browser: BrowserRequest) -> Response:
     """Its summary as a picture, for a slide."""
-    view, _ = await _seen(browser)
+    view, checked = await _seen(browser)
+    if checked is None:  # a picture is kept: it must not lack an alarm that is found a second later
+        there = await browser.open(view.standing.name)
+        await browser.context.view_cache.run(lambda: diagnostics.diagnose(there))
+        browser.context.view_cache.forget(view.standing.name)
+        view, _ = await _seen(browser)
     text = await browser.context.registry.call(lambda: render.summary_picture(view))
     headers = {**GUARDED, "Cache-Control": "no-store", "Vary": "Cookie"}
     return browser.keep(Response(text, 200, headers, "image/svg+xml"))
