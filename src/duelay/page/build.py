@@ -162,7 +162,10 @@ def _build_list_entry(seen: ExperimentSnapshot) -> view_models.ListEntry:
     standing, head = seen.standing, seen.state.head
     totals, today = read_totals(seen.connection, seen.id), _count_today(seen)
     advice, evidence = advise(seen, today, totals), standing.evidence
-    status = {"off": "something is off", "stop": "declared", "paused": "paused",
+    stop = "finished" if standing.chosen else "declared"
+    if standing.verdict in ("equivalent", "undecided"):
+        stop = {"equivalent": "no difference", "undecided": "undecided"}[standing.verdict]
+    status = {"off": "something is off", "stop": stop, "paused": "paused",
              "wait": "no answers yet" if head["asked"] else "no duels yet"}  # fmt: skip
     sure = None
     if evidence is not None and standing.is_heard:

@@ -80,6 +80,13 @@ EVENTS = {
     "resumed": "Resumed",
     "held": "Booking held",
     "released": "Booking released",
+    "good_enough": "Good enough",
+    "equivalent": "No difference",
+    "undecided": "Undecided",
+    "finished": "Finished",
+    "reopened": "Reopened",
+    "archived": "Archived",
+    "listed": "On the list again",
 }
 VERDICTS = {
     "off": "alarm",

@@ -43,6 +43,7 @@ PAGES: list[Route] = []
 _ROWS = 100  # of the log, in one page
 _MAX_ENTRIES = 25  # experiments on one page of the list
 _MAX_SEARCH = 200  # characters
+_NUMBERS = ("margin", "budget")  # fields of a new experiment
 _DELAY = 0.5  # seconds that a wrong key waits
 _sleep = asyncio.sleep
 _FOR_EVER = "public, max-age=31536000, immutable"
@@ -96,8 +97,13 @@ async def new_form(browser: BrowserRequest) -> Response:
 async def new(browser: BrowserRequest) -> Response:
     """Make an experiment; if it cannot be, what was typed is still there."""
     browser.need()
-    said = {name: browser.said(name) for name in ("name", "arms", "goal", "window", "feedback")}
+    fields = ("name", "arms", "goal", "window", "feedback", "margin", "end", "budget", "until",
+              "fallback")  # fmt: skip
+    said = {name: browser.said(name) for name in fields}
     given: dict[str, Any] = {name: value for name, value in said.items() if value}
+    given |= {name: _number(value) for name, value in given.items() if name in _NUMBERS}
+    if "margin" not in given:
+        given.pop("end", None)  # the form always has one
     given["arms"] = [arm.strip() for arm in said["arms"].splitlines() if arm.strip()]
     given["window"] = said["window"] or None
     try:
@@ -113,6 +119,14 @@ async def new(browser: BrowserRequest) -> Response:
         )
     browser.context.view_cache.forget(body.name)
     return browser.go(_address(browser, body.name))
+
+
+def _number(text: str) -> Any:
+    """Return a number that was typed; a text that is none is refused later."""
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        return text
 
 
 async def _listed(
@@ -231,7 +245,7 @@ async def export(browser: BrowserRequest) -> Response:
 
 @_page("/e/{name}/do", "POST")
 async def do(browser: BrowserRequest) -> Response:
-    """Pause, resume, let an arm come or go."""
+    """Pause, resume, finish, reopen, let an arm come or go."""
     name = browser.request.path_params["name"]
     there = await browser.open(name)
     browser.need(name)
@@ -239,6 +253,10 @@ async def do(browser: BrowserRequest) -> Response:
     changes: dict[str, dict[str, Any]] = {
         "pause": {"status": "paused"},
         "resume": {"status": "running"},
+        "finish": {"status": "finished", "arm": arm or None},
+        "reopen": {"status": "running"},
+        "archive": {"archived": True},
+        "list": {"archived": False},
         "add": {"add_arms": [arm]},
         "retire": {"retire_arms": [arm]},
     }
