@@ -120,7 +120,7 @@ def _set_status(
 ) -> None:
     """Pause, resume, finish or reopen."""
     head, before = state.head, (state.head["status"], state.head["chosen"])
-    if status is None:
+    if status is None or (status == before[0] == "finished" and arm is None):
         return
     shown = leader_by_bets(state.ledger) if arm is None else state.arms.index(arm)
     head |= {"status": status, "chosen": shown if status == "finished" else None}

@@ -278,17 +278,17 @@ class StandingReport:
     warnings: list[str]
     alarms: list[ReportedAlarm]
     booking: Literal["running", "held"]  # held: no duels enter the evidence
-    verdict: Literal["running", "winner", "good_enough", "equivalent", "undecided"] = "running"
-    verdict_words: str = ""  # the verdict, or while it is running how far arms can differ
-    choice: str | None = None  # the arm that an ask gets alone now
-    margin: float | None = None
-    end: str | None = None
-    budget: int | None = None
-    until: float | None = None
-    fallback: str | None = None
-    archived: bool = False
-    loss: float | None = None  # expected, of choosing the leader now: an opinion
-    p_value: float | None = None  # the error at which there would be a verdict on the leader
+    verdict: Literal["running", "winner", "good_enough", "equivalent", "undecided"]
+    verdict_words: str  # the verdict, or while it is running how far arms can differ
+    choice: str | None  # the arm that an ask gets alone now
+    margin: float | None
+    end: str | None
+    budget: int | None
+    until: float | None
+    fallback: str | None
+    archived: bool
+    loss: float | None  # expected, of choosing the leader now: an opinion
+    p_value: float | None  # the error at which there would be a verdict on the leader
 
     @classmethod
     def of(cls, given: LiveStanding) -> StandingReport:
@@ -343,8 +343,7 @@ class StandingReport:
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> StandingReport:
         """Return the report that a service has sent; fields of later versions are left out."""
-        known = [field.name for field in fields(cls)]
-        said = {name: found[name] for name in known if name in found}
+        said = {field.name: found[field.name] for field in fields(cls)}
         said["guarantee"] = _known(ReportedGuarantee, found["guarantee"])
         said["estimates"] = _known(ReportedEstimates, found["estimates"])
         said["alarms"] = [_known(ReportedAlarm, alarm) for alarm in found["alarms"]]
