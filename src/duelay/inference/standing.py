@@ -242,7 +242,7 @@ class Standing:
         if self.scores is not None:
             others = np.arange(len(self.arms)) != self.leader
             return not bool(self.scores.is_candidate[others].any())
-        return self.verdict != "running"
+        return self.verdict not in ("running", "undecided")
 
     @functools.cached_property
     def _posterior(self) -> Posterior:
