@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sqlalchemy import select
 
 from duelay.inference.posterior import draw_posterior
-from duelay.ledger.evidence.batch import wait
+from duelay.ledger.evidence.stored_duels import wait
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.time_series import PairTimes, Totals, read_pairs, read_shown
@@ -73,8 +73,8 @@ def make_evidence_chart(look: ExperimentSnapshot, arms: Sequence[int]) -> Chart 
     if evidence.margin is not None:
         words = (
             "How much speaks for no arm beating this one by the margin or more, against the "
-            f"opponent for which this number is smallest. At the dotted line, {times(level)}, it is "
-            "enough."
+            f"opponent for which this number is smallest. At the dotted line, {times(level)}, it "
+            "is enough."
         )
     return Chart(
         "evidence",
