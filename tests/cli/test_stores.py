@@ -107,10 +107,10 @@ def test_verify_of_an_experiment_that_is_not_there_is_not_all_well(command, path
 
 def test_migrate_makes_a_store_and_leaves_one_of_this_version_alone(command, path, tmp_path):
     status, shown, _ = command("migrate", path)
-    assert status == 0 and shown.endswith("duels.db is of schema 0005 already\n")
+    assert status == 0 and shown.endswith("duels.db is of schema 0007 already\n")
     new = tmp_path / "new.db"
     status, shown, _ = command("migrate", new)
-    assert status == 0 and shown.endswith("new.db is new, of schema 0005\n")
+    assert status == 0 and shown.endswith("new.db is new, of schema 0007\n")
     assert command("verify", new) == (0, "nothing differs: there is no experiment\n", "")
     assert command("standing", new) == (0, "", "")
 
@@ -298,3 +298,19 @@ def test_verify_knows_a_name_from_python_too(path):
         assert verify(store, "buttons") == ()
         with pytest.raises(LookupError, match="no experiment 'x' in .* there are: buttons, two"):
             verify(store, "x")
+
+
+def test_an_experiment_is_finished_reopened_and_archived(command, path):
+    status, shown, _ = command("finish", path, "two models", "new")
+    assert status == 0 and "new is shown" in shown
+    with Experiment.open(path, "two models") as experiment:
+        assert experiment.ask().winner == "new"
+    assert command("archive", path, "two models")[0] == 0
+    assert "two models:" not in command("standing", path)[1]
+    assert "two models:" in command("standing", path, "--archived")[1]
+    assert command("archive", path, "two models", "--undo")[0] == 0
+    assert command("reopen", path, "two models")[0] == 0
+    with Experiment.open(path, "two models") as experiment:
+        assert experiment.status == "running"
+    status, _, complaints = command("finish", path, "two models", "nobody")
+    assert status == 2 and "arm must be" in complaints

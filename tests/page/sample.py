@@ -268,6 +268,12 @@ def standing(names, **said):
         "warnings": [],
         "alarms": [],
         "booking": "running",
+        "verdict": "running" if said.get("winner") is None else "winner",
+        "verdict_words": "",
+        "archived": False,
+        **dict.fromkeys(
+            ("choice", "margin", "end", "budget", "until", "fallback", "loss", "p_value")
+        ),
         "summary": summary(names),
         **dict.fromkeys(("plays", "conversions", "pending", "repeats", "evidence"), []),
     }

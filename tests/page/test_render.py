@@ -170,7 +170,7 @@ def test_the_headline_is_that_of_the_summary_and_names_stay_as_they_are():
 
 
 def test_once_a_winner_is_declared_the_badge_says_so():
-    view = replace(sample.changed(sample.busy()[0], winner="green"), share=0.05)
+    view = replace(sample.changed(sample.busy()[0], winner="green", verdict="winner"), share=0.05)
     for status, shown in (("running", "declared"), ("paused", "paused")):
         page = render.experiment_page(sample.changed(view, status=status), None, EDITOR)
         assert f'id="status">{shown}<' in page

@@ -127,7 +127,14 @@ def test_one_script_says_the_same_of_all_three(face, url):
         experiment.ask()
     assert experiment.tell(duels[4], "first") == "counted"
     assert experiment.standing().status == "paused"
+    experiment.pause(fallback="green")
+    assert experiment.ask().winner == "green" == experiment.standing().choice
     experiment.resume()
+    experiment.finish("blue")
+    assert experiment.ask().winner == "blue" and experiment.standing().status == "finished"
+    experiment.archive()
+    experiment.reopen()
+    assert experiment.standing().status == experiment.standing().verdict == "running"
     experiment.hold_booking()
     assert experiment.standing().booking == "held"
     experiment.release_booking()

@@ -15,7 +15,8 @@ FIELDS = [
     "name", "status", "headline", "leader", "winner", "error", "confidence", "guarantee",
     "feedback", "policy", "window", "now", "arms", "present", "duels", "plays", "conversions",
     "pending", "repeats", "late", "estimates", "evidence", "needed", "warnings", "alarms",
-    "booking", "summary",
+    "booking", "verdict", "verdict_words", "choice", "margin", "end", "budget", "until", "fallback",
+    "archived", "loss", "p_value", "summary",
 ]  # fmt: skip
 NESTED = {
     "guarantee": ["kind", "words"],

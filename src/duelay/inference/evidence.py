@@ -99,8 +99,6 @@ def evidence_of(eprocess: EProcess) -> Evidence:
     """Return the evidence of bets, as it is now."""
     n, best = int(eprocess.path_size[0]), int(eprocess.winner[0])
     verdict = VERDICTS[int(eprocess.verdict[0])]
-    if not eprocess.margin:  # a store keeps the winner alone
-        verdict = "running" if best == NOBODY else "winner"
     wanted = _needed(eprocess)
     arm = np.zeros(len(eprocess.doubts))
     all_evidence(eprocess, arm)
@@ -131,7 +129,7 @@ def evidence_of(eprocess: EProcess) -> Evidence:
 def _p_value(eprocess: EProcess, log_evidence: float) -> float:
     """The error at which an arm with this evidence would be declared: with a margin, K / E."""
     if eprocess.margin:
-        share = math.exp(eprocess.level) * eprocess.error  # K, or 2 K if the end is two-sided
+        share = math.exp(eprocess.level) * eprocess.error  # what the level is divided by
         return min(1.0, share * math.exp(-log_evidence))
     return error_at(
         log_evidence,

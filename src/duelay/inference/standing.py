@@ -21,6 +21,7 @@ from duelay.inference.forecast import DuelsLeft
 from duelay.inference.guarantee import NONE, Guarantee
 from duelay.inference.leader import beaten, rank_arms
 from duelay.inference.posterior import Posterior, draw_posterior
+from duelay.inference.verdicts import describe_verdict
 from duelay.inference.warnings import find_doubts
 from duelay.ledger.evidence.eprocess import EProcess
 from duelay.logs.history import History
@@ -202,6 +203,24 @@ class Standing:
         return "running" if self.winner is None else "winner"
 
     @property
+    def verdict_words(self) -> str:
+        """The verdict as a sentence without its end; empty while it is running."""
+        if self.verdict == "running":
+            return ""
+        alike, worse = self._alike_and_worse()
+        margin = None if self.evidence is None else self.evidence.margin
+        return describe_verdict(self.verdict, self.arms[self.leader], margin, alike, worse)
+
+    def _alike_and_worse(self) -> tuple[list[str], list[str]]:
+        """Return the arms that the leader is not known to beat, and those that it beats."""
+        others = [arm for arm in range(len(self.arms)) if self.present[arm] and arm != self.leader]
+        beats = None if self.evidence is None else self.evidence.beats[self.leader]
+        names: tuple[list[str], list[str]] = ([], [])
+        for arm in others:
+            names[beats is not None and bool(beats[arm])].append(self.arms[arm])
+        return names
+
+    @property
     def candidates(self) -> NDArray[np.bool_]:
         """(K,): arms that may still be the winner.
 
@@ -223,7 +242,7 @@ class Standing:
         if self.scores is not None:
             others = np.arange(len(self.arms)) != self.leader
             return not bool(self.scores.is_candidate[others].any())
-        return self.verdict != "running"
+        return self.verdict not in ("running", "undecided")
 
     @functools.cached_property
     def _posterior(self) -> Posterior:
@@ -336,13 +355,8 @@ class Standing:
         if self.winner is not None and evidence is not None:
             when = f"declared after {evidence.declared:,} duels"
             return f"{self.arms[self.winner]} wins: {when} ({wrong})"
-        if evidence is not None and evidence.margin is not None and self.is_sure:
-            best = self.arms[self.leader]
-            says = f"no arm beats {best} by {evidence.margin:g} or more"
-            if self.verdict == "equivalent":
-                says = f"{best} differs by less than {evidence.margin:g} from each arm that it is "
-                says += "not known to beat"
-            return f"{says}: found after {evidence.declared:,} duels ({wrong})"
+        if evidence is not None and evidence.verdict != "running":
+            return f"{self.verdict_words}: found after {evidence.declared:,} duels ({wrong})"
         if evidence is not None and evidence.is_out.all():
             return f"no arm beats all others, after {duels}: each has lost to another ({wrong})"
         sure = f"not yet sure at {100 * (1 - self.error):g} %{measured}"

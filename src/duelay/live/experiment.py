@@ -39,6 +39,9 @@ from duelay.live.validation import (
     check_name,
     check_votes,
     check_word,
+    find_arm,
+    find_date,
+    find_margin,
     find_policy,
 )
 from duelay.live.writes.group_commit import Batch, Request
@@ -104,6 +107,11 @@ class Experiment:
         share: float = 0.0,
         forget_after: Any = None,
         lag: Any = None,
+        margin: float | None = None,
+        end: str | None = None,
+        budget: int | None = None,
+        until: Any = None,
+        fallback: str | None = None,
         clock: Callable[[], float] | str | None = None,
         **opened: Any,
     ) -> Experiment:
@@ -140,6 +148,18 @@ class Experiment:
         lag : Duration, timedelta or str, optional
             How long after an answer came it may be told, such as ``"1d"`` for answers that come as
             a file every night. Each duel enters the evidence so much later.
+        margin : float, optional
+            The largest difference that does not matter, in points of preference: 0.05 for 45 to
+            55 %. The experiment then also ends when nothing differs by more.
+        end : str, optional
+            With a margin, what ends it if no arm wins: ``"equivalent"`` (the default) or
+            ``"good_enough"``, as for `duelay.Decide`.
+        budget : int, optional
+            The number of duels after which it stops, whatever is known then.
+        until : datetime, Duration, timedelta, str or float, optional
+            When it stops: a time, or how long after its creation, such as ``"30d"``.
+        fallback : str, optional
+            The arm that `ask` returns while the experiment is paused.
         clock : callable or str, optional
             The clock of the experiment, in the place of that of the store: ``"1000x"`` goes a
             thousand times as fast as the world from now on, in all processes. A function that
@@ -155,7 +175,11 @@ class Experiment:
         length = None if window is None else check_length("window", window)
         error = checks.number("error", error, least=MIN_ERROR, below=1)
         checks.yes_or_no("self_duels", self_duels)
-        chosen = find_policy(policy, goal, length, error, feedback, self_duels=self_duels)
+        margin, ends = find_margin(margin, end, policy)
+        chosen = find_policy(
+            policy, goal, length, error, feedback,
+            self_duels=self_duels, margin=margin, end=ends,
+        )  # fmt: skip
         if policy is not None:
             goal = "decide" if isinstance(chosen, Decide) else "regret"
             error = chosen.error if isinstance(chosen, Decide) else error
@@ -176,6 +200,10 @@ class Experiment:
             "share": checks.number("share", share, least=0, most=1),
             "forget_after": None if forget is None else round(float(forget) * MICRO),
             "lag": 0 if late is None else round(float(late) * MICRO),
+            "margin": margin,
+            "ends": None if margin is None else ends,
+            "budget": None if budget is None else checks.whole("budget", budget, least=1),
+            "fallback": None if fallback is None else find_arm("fallback", fallback, arms),
             "status": "running",
             "kappa": FIRST_KAPPA,
             "stride": 1,
@@ -189,6 +217,7 @@ class Experiment:
                 writer.clock.created = writer.clock.of_creation(shared, begun)
                 writer.created = round(writer.clock.created * MICRO)
                 row["created"] = row["moment"] = row["settled"] = writer.created
+                row["until"] = find_date(until, writer.created)
                 writer.id = connection.execute(
                     insert(schema.experiments).returning(schema.experiments.c.id), row
                 ).scalar_one()
@@ -251,13 +280,15 @@ class Experiment:
         return cls(Writer(store, row.id, name, policy, **made, **opened))
 
     @classmethod
-    def names(cls, store: Store | str | Path) -> tuple[str, ...]:
+    def names(cls, store: Store | str | Path, *, archived: bool = True) -> tuple[str, ...]:
         """Return the names of all experiments in a store.
 
         Parameters
         ----------
         store : Store, str or Path
             The store, or its address.
+        archived : bool
+            Whether those that are archived are among them.
 
         Returns
         -------
@@ -266,11 +297,10 @@ class Experiment:
         """
         store = open_store(store)
         store.need()
+        table = schema.experiments
         with store.reading() as connection:
-            rows = connection.execute(
-                select(schema.experiments.c.name).order_by(schema.experiments.c.id)
-            )
-            return tuple(row.name for row in rows)
+            rows = connection.execute(select(table.c.name, table.c.archived).order_by(table.c.id))
+            return tuple(row.name for row in rows if archived or row.archived is None)
 
     @classmethod
     def name_of(cls, store: Store | str | Path, id: str) -> str:
@@ -310,8 +340,11 @@ class Experiment:
     def ask(self, unit: str | int | None = None, key: str | int | None = None) -> LiveDuel:
         """Return a duel: show its `first` and `second` arm, in this order.
 
-        Once a winner is declared, `settled` is True, and `id`, `first` and `second` are None: show
-        the `winner`. An experiment made with a `share` still gives that share of asks a duel.
+        Once the experiment has ended, `settled` is True, and `id`, `first` and `second` are None:
+        show the `winner`. It is the arm with which the experiment was finished, or that of the
+        verdict: a declared winner, with a margin one that is good enough or equivalent, or the
+        leader when the budget is spent. So is the `fallback` in a pause. An experiment made with a
+        `share` still gives that share of asks a duel after a verdict of the evidence.
 
         Parameters
         ----------
@@ -331,7 +364,7 @@ class Experiment:
         Raises
         ------
         PausedError
-            If the experiment is paused and no winner is declared.
+            If the experiment is paused without a `fallback`, and has not ended.
         """
         request = Ask(check_word("unit", unit), check_word("key", key))
         duel: LiveDuel = self.submit(request)
@@ -451,7 +484,8 @@ class Experiment:
         with self.reading() as (connection, head):
             moment = self._writer.read_time(connection, head)
             state = read_settled(connection, head, moment)
-            self._writer.has_shown_winner |= state.head["winner"] != head["winner"]
+            ends = ("winner", "verdict", "stopped")
+            self._writer.has_shown_winner |= any(state.head[end] != head[end] for end in ends)
             gap = read_gap(connection, state, moment / MICRO)
             return stand(state, self.policy, self.latest, confidence, gap)
 
@@ -499,7 +533,7 @@ class Experiment:
 
     @property
     def status(self) -> str:
-        """``"running"`` or ``"paused"``."""
+        """``"running"``, ``"paused"`` or ``"finished"``."""
         with self.reading() as (_, head):
             return str(head["status"])
 
@@ -592,13 +626,52 @@ class Experiment:
 
     # Changing.
 
-    def pause(self) -> None:
-        """Ask no more; answers are still heard."""
-        self.submit(make_change(status="paused"))
+    def pause(self, fallback: str | None = None) -> None:
+        """Ask no more; answers are still heard.
+
+        Parameters
+        ----------
+        fallback : str, optional
+            The arm that `ask` returns meanwhile. By default that of `create`; if there is none,
+            `ask` raises `PausedError`.
+        """
+        self.submit(make_change(status="paused", fallback=fallback))
 
     def resume(self) -> None:
         """Go on after a pause."""
         self.submit(make_change(status="running"))
+
+    def finish(self, arm: str | None = None) -> None:
+        """End the experiment: `ask` returns one arm from now on, and answers are still heard.
+
+        Parameters
+        ----------
+        arm : str, optional
+            The arm; by default that of the verdict, or the leader before there is one.
+
+        Raises
+        ------
+        InvalidValueError
+            If there is no such arm, or it is retired.
+        """
+        self.submit(make_change(status="finished", arm=arm))
+
+    def reopen(self) -> None:
+        """Go on with an experiment that was finished; its evidence is kept, and errors do not grow.
+
+        A verdict still holds, and a budget that was spent is spent.
+        """
+        self.submit(make_change(status="running"))
+
+    def archive(self, *, archived: bool = True) -> None:
+        """Leave an experiment that is finished out of lists.
+
+        Parameters
+        ----------
+        archived : bool
+            False puts it on the lists again, as does `reopen`.
+        """
+        self.submit(make_change(archived=checks.yes_or_no("archived", archived)))
 
     def hold_booking(self) -> None:
         """Enter no duels into the evidence until `release_booking` is called.

@@ -82,6 +82,6 @@ def _changes(state: ExperimentState, numbers: Any) -> tuple[Change, ...]:
 
 def _declared(state: ExperimentState, numbers: Any, after: int) -> Declaration | None:
     tick = int(state.eprocess.declared[0])
-    if state.winner is None or tick < after:
+    if state.verdict != "winner" or state.winner is None or tick < after:
         return None
     return Declaration(state.arms[state.winner], _tick(numbers, tick), state.settings.policy)

@@ -20,6 +20,8 @@ from duelay.inference.evidence import Evidence, evidence_of
 from duelay.inference.guarantee import find_guarantee
 from duelay.inference.leader import intervals, leader_of
 from duelay.inference.standing import Standing
+from duelay.inference.verdicts import points
+from duelay.ledger.evidence.margin import ENDS
 from duelay.live.state import ExperimentState
 from duelay.live.storage.schema import MICRO
 from duelay.live.summary import Summary, is_early, summarise
@@ -28,6 +30,7 @@ from duelay.policies import Decide
 from duelay.policies.policy import Policy
 
 _MAX_TESTED_DUELS = 100_000  # duels that the tests of assumptions look at
+_MOST_DIFFERENCE = 0.15  # of preference: wider intervals are not worth a sentence
 _MAX_CONFIDENCE = 1.0 - 1e-12  # with a tiny error, 1 - error would round to 1
 
 
@@ -42,7 +45,7 @@ class LiveStanding(Standing):
     name : str
         The name of the experiment.
     status : str
-        ``"running"`` or ``"paused"``.
+        ``"running"``, ``"paused"`` or ``"finished"``.
     answers : ndarray of int or None
         (K, K), the number of answers that were counted, for either winner.
     repeats : ndarray of int or None
@@ -56,6 +59,16 @@ class LiveStanding(Standing):
         The latest known time, in seconds since the epoch.
     booking : str
         ``"running"``, or ``"held"`` while no duels enter the evidence.
+    is_stopped : bool
+        Whether the budget was spent, or the date had come, before there was a verdict.
+    budget : int or None
+        The duels after which it stops.
+    until : float or None
+        When it stops, in seconds since the epoch.
+    fallback, chosen : str or None
+        The arm that is shown in a pause, and the one with which the experiment was finished.
+    is_archived : bool
+        Whether lists leave it out.
     read : callable or None
         A function that returns the latest duels.
     wins : ndarray of float or None
@@ -72,6 +85,12 @@ class LiveStanding(Standing):
     window: Duration | None = None
     now: float = 0.0
     booking: str = "running"
+    is_stopped: bool = False
+    budget: int | None = None
+    until: float | None = None
+    fallback: str | None = None
+    chosen: str | None = None
+    is_archived: bool = False
     read: Callable[[int], History] | None = None
     wins: NDArray[np.float64] | None = None
     seconds_per_duel: float | None = None
@@ -80,6 +99,59 @@ class LiveStanding(Standing):
     def evidence(self) -> Evidence | None:
         """How much speaks for each arm, now and in the past."""
         return None if self.eprocess is None else self._evidence
+
+    @property
+    def verdict(self) -> str:
+        """What is known: ``"running"``, ``"winner"``, ``"good_enough"``, ``"equivalent"``.
+
+        Or ``"undecided"``: the budget is spent, or the date has come. Then the open duels may still
+        give another verdict, once they are booked.
+        """
+        found = super().verdict
+        return "undecided" if found == "running" and self.is_stopped else found
+
+    @property
+    def verdict_words(self) -> str:
+        """The verdict as a sentence without its end; while it is running, how far arms differ."""
+        if self.verdict == "running":
+            return self._differences()
+        if self.verdict != "undecided":
+            return super().verdict_words
+        why = f"after {self.tick:,} duels"
+        if self.budget is not None and self.tick >= self.budget:
+            why = f"within the budget of {self.budget:,} duels"
+        guess = f"undecided {why}: {self.arms[self.leader]} is the best guess, and to choose it "
+        guess += f"loses {points(self.loss)} on average"
+        if self.p_value is not None:
+            guess += f" (p = {self.p_value:.2g})"
+        waiting = 0 if self.evidence is None else int(self.evidence.n_open.sum()) // 2
+        return guess + (f"; {waiting:,} open duels may still decide" if waiting else "")
+
+    @property
+    def p_value(self) -> float | None:
+        """The smallest error at which there would be a verdict on the leader; valid at any time."""
+        return None if self.evidence is None else float(self.evidence.p_value[self.leader])
+
+    @property
+    def choice(self) -> str | None:
+        """The arm that `ask` returns alone now; None if it asks for duels."""
+        if self.chosen is not None:
+            return self.chosen
+        if self.verdict != "running":
+            return self.arms[self.leader]
+        return self.fallback if self.status == "paused" else None
+
+    def _differences(self) -> str:
+        """Say how far the other arms can differ from the leader, once that is known somewhat."""
+        others = self.present & (np.arange(len(self.arms)) != self.leader)
+        ends = np.abs(np.array([self.lower[self.leader], self.upper[self.leader]])[:, others] - 0.5)
+        if not self.is_heard or not ends.size or ends.max() > _MOST_DIFFERENCE:
+            return ""
+        which = "the other arm differs" if others.sum() == 1 else "the other arms differ"
+        return (
+            f"{which} from {self.arms[self.leader]} by at most {points(float(ends.max()))}; to "
+            f"stop now and choose it loses {points(self.loss)} on average"
+        )
 
     @property
     def heard(self) -> int:
@@ -163,14 +235,18 @@ class LiveStanding(Standing):
             "count as evidence: ask more units",
         )
 
-    def _verdict(self, duels: str) -> str:
-        return f"too early to say after {duels}" if is_early(self) else super()._verdict(duels)
-
     @property
     def headline(self) -> str:
         """Who leads or has won, and how sure that is, in a sentence."""
         held = "; booking is held, no duel enters the evidence" if self.booking == "held" else ""
-        return super().headline + held + ("; paused" if self.status == "paused" else "")
+        shown = f" with {self.chosen}, which is shown to everybody" if self.chosen else ""
+        status = "" if self.status == "running" else f"; {self.status}{shown}"
+        return super().headline + held + status
+
+    def _verdict(self, duels: str) -> str:
+        if self.verdict == "undecided":
+            return self.verdict_words
+        return f"too early to say after {duels}" if is_early(self) else super()._verdict(duels)
 
 
 Matrix = list[list[float | None]]  # None where JSON has no number: nan and infinities
@@ -210,7 +286,7 @@ class StandingReport:
     """
 
     name: str
-    status: Literal["running", "paused"]
+    status: Literal["running", "paused", "finished"]
     headline: str
     leader: str | None
     winner: str | None
@@ -235,15 +311,30 @@ class StandingReport:
     warnings: list[str]
     alarms: list[ReportedAlarm]
     booking: Literal["running", "held"]  # held: no duels enter the evidence
+    verdict: Literal["running", "winner", "good_enough", "equivalent", "undecided"]
+    verdict_words: str  # the verdict, or while it is running how far arms can differ
+    choice: str | None  # the arm that an ask gets alone now
+    margin: float | None
+    end: str | None
+    budget: int | None
+    until: float | None
+    fallback: str | None
+    archived: bool
+    loss: float | None  # expected, of choosing the leader now: an opinion
+    p_value: float | None  # the error at which there would be a verdict on the leader
     summary: Summary
 
     @classmethod
     def of(cls, given: LiveStanding) -> StandingReport:
         """Return the report of a standing."""
         evidence, arms, winner = given.evidence, given.arms, given.winner
+        verdict: Any = given.verdict
+        status: Any = given.status
+        eprocess = given.eprocess
+        has_margin = eprocess is not None and eprocess.margin > 0.0
         return cls(
             name=given.name,
-            status="paused" if given.status == "paused" else "running",
+            status=status,
             headline=given.headline,
             leader=arms[given.leader] if given.is_heard else None,
             winner=None if winner is None else arms[winner],
@@ -270,6 +361,17 @@ class StandingReport:
             warnings=list(given.warnings),
             alarms=[ReportedAlarm(alarm.name, str(alarm)) for alarm in given.alarms],
             booking="held" if given.booking == "held" else "running",
+            verdict=verdict,
+            verdict_words=given.verdict_words,
+            choice=given.choice,
+            margin=eprocess.margin if eprocess is not None and has_margin else None,
+            end=ENDS[eprocess.is_two_sided] if eprocess is not None and has_margin else None,
+            budget=given.budget,
+            until=given.until,
+            fallback=given.fallback,
+            archived=given.is_archived,
+            loss=given.loss if given.is_heard else None,
+            p_value=given.p_value,
             summary=given.summary,
         )
 
@@ -353,6 +455,12 @@ def stand(
         now=state.head["moment"] / MICRO,
         booking="running" if state.head["held"] is None else "held",
         repeats=state.array("repeats"),
+        is_stopped=state.head["stopped"] is not None,
+        budget=settings.budget,
+        until=None if settings.until is None else settings.until / MICRO,
+        fallback=_name(state, "fallback"),
+        chosen=_name(state, "chosen"),
+        is_archived=state.head["archived"] is not None,
         read=read,
         wins=wins_of(state),
         seconds_per_duel=seconds_per_duel,
@@ -365,6 +473,11 @@ def wins_of(state: ExperimentState) -> NDArray[np.float64]:
     found = given + (answers - given).T if state.settings.is_vote else given.astype(np.float64)
     np.fill_diagonal(found, 0.0)
     return np.asarray(found)
+
+
+def _name(state: ExperimentState, column: str) -> str | None:
+    arm = state.head[column]
+    return None if arm is None else state.arms[arm]
 
 
 def pending_of(state: ExperimentState) -> NDArray[np.int64]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from duelay.inference.alarms import REMARKS
+from duelay.inference.verdicts import listed
 from duelay.live.arrivals import DAY, time_left
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ MIN_ANSWERS = 20  # of each arm that may still win, before an arm is said to lea
 _MIN_CHANCE = 0.8  # of being the best, from which an arm leads; below it, arms are close
 _MIN_CHANCE_OF_RIVAL = 0.1  # an arm with less is not named among those that are close
 _MAX_CLOSE = 3  # arms that are named
-_ENDS = ("winner", "good_enough", "equivalent", "no_winner", "off")
+_VERDICTS = ("winner", "good_enough", "equivalent")  # of the evidence, with its guarantee
+_ENDS = (*_VERDICTS, "undecided", "no_winner", "off")
+_KNOWN = ("close", "leads", "undecided", *_VERDICTS)  # an arm is best, as far as can be told
 
 State = Literal[
     "no_answers",
@@ -37,6 +40,7 @@ State = Literal[
     "winner",
     "good_enough",
     "equivalent",
+    "undecided",
 ]
 
 
@@ -125,7 +129,7 @@ def summarise(standing: LiveStanding) -> Summary:
     """Return the summary of a standing."""
     doubts = [alarm.sentence for alarm in standing.alarms if alarm.name not in REMARKS]
     best, state = standing.leader, "off" if doubts else _state(standing)
-    is_known = state in ("close", "leads", "winner", "good_enough", "equivalent")
+    is_known = state in _KNOWN
     gap = _gaps(standing, best) if is_known else None
     rival = _rival(standing, best) if is_known else None
     difference = None
@@ -145,11 +149,15 @@ def summarise(standing: LiveStanding) -> Summary:
     if state == "off":
         lacks = "Numbers for a decision are left out until this is mended."
     sentences += [lacks] if lacks else []
+    if state in ("close", "leads", "good_enough", "equivalent", "undecided"):
+        said = standing.verdict_words
+        is_name = any(said.startswith(arm) for arm in standing.arms)
+        sentences += [f"{said if is_name else said[:1].upper() + said[1:]}."] if said else []
     if difference is not None:
         sentences.append(_difference_words(difference))
     if chance is not None and state in ("close", "leads"):
         sentences.append(f"The chance that {name} is the best: {percent(chance)}.")
-    if loss is not None and state != "winner":
+    if loss is not None and state not in ("winner", "equivalent"):
         sentences.append(
             f"Expected loss if you stop now and show {name} to everybody: {of_100(loss)} visitors."
         )
@@ -193,13 +201,11 @@ def is_early(standing: LiveStanding) -> bool:
 
 
 def _state(standing: LiveStanding) -> State:
-    if standing.winner is not None:
-        return "winner"
-    if standing.verdict in ("good_enough", "equivalent"):
-        return "good_enough" if standing.verdict == "good_enough" else "equivalent"
+    verdict, evidence = standing.verdict, standing.evidence
+    if verdict != "running" and (verdict != "undecided" or standing.is_heard):
+        return cast(State, verdict)
     if not standing.is_heard:
         return "no_answers"
-    evidence = standing.evidence
     if evidence is not None and evidence.is_out.all():
         return "no_winner"
     if is_early(standing):
@@ -245,7 +251,7 @@ def _confidence(standing: LiveStanding) -> float:
 
     Intervals and verdict may each be wrong; they are made by different evidence.
     """
-    lost = 1.0 - standing.confidence + (standing.error if standing.is_sure else 0.0)
+    lost = 1.0 - standing.confidence + (standing.error if standing.verdict in _VERDICTS else 0.0)
     return max(1.0 - lost, 0.0)
 
 
@@ -327,12 +333,18 @@ def of_100(share: float) -> str:
 
 def _headline(standing: LiveStanding, state: State) -> str:
     name = standing.arms[standing.leader]
+    if standing.chosen is not None and state != "off":
+        if state == "winner" and standing.chosen == name:
+            return f"{name} wins, and is shown to everybody"
+        return f"Finished: {standing.chosen} is shown to everybody"
     if state == "winner":
         return f"{name} wins"
     if state == "good_enough":
         return f"{name} is good enough"
     if state == "equivalent":
-        return f"{name} and others differ by less than the margin"
+        return f"No difference that matters: {listed([name, *_alike(standing)], 'or')} will do"
+    if state == "undecided":
+        return f"Undecided: {name} is the best guess"
     if state == "leads":
         return f"{name} leads, and it is not yet sure"
     if state == "close":
@@ -346,6 +358,14 @@ def _headline(standing: LiveStanding, state: State) -> str:
     return "Too early to say" if state == "too_early" else "No answers yet"
 
 
+def _alike(standing: LiveStanding) -> list[str]:
+    """Return the other arms that the verdict does not tell from the best one."""
+    assert standing.evidence is not None
+    beats = standing.evidence.beats[standing.leader]
+    return [name for arm, name in enumerate(standing.arms)
+            if standing.present[arm] and arm != standing.leader and not beats[arm]]  # fmt: skip
+
+
 def _close_words(standing: LiveStanding) -> str:
     """Return the names of the arms that may be the best; the leader comes first."""
     chances, best = standing.chances, standing.leader
@@ -353,9 +373,8 @@ def _close_words(standing: LiveStanding) -> str:
     near = [best, *(arm for arm in order if arm != best and chances[arm] >= _MIN_CHANCE_OF_RIVAL)]
     near = near if len(near) > 1 else [*near, _rival(standing, best)]
     names = [standing.arms[arm] for arm in near[:_MAX_CLOSE] if arm is not None]
-    if len(near) > _MAX_CLOSE:
-        return f"{', '.join(names)} and {len(near) - _MAX_CLOSE} more"
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "All arms"
+    more = [f"{len(near) - _MAX_CLOSE} more"] if len(near) > _MAX_CLOSE else []
+    return listed([*names, *more]) if len(names) > 1 else "All arms"
 
 
 def _doubt_words(doubts: Sequence[str]) -> list[str]:
@@ -423,7 +442,9 @@ def _cost_words(cost: Range, duels: int) -> str:
 
 
 def _time_words(standing: LiveStanding, days: list[float] | None) -> str:
-    if standing.status != "running":
+    if standing.status == "finished":
+        return ""
+    if standing.status == "paused":
         return "the experiment is paused"
     if days is not None and (left := standing.duels_left) is not None:
         return time_left(left, standing.seconds_per_duel) or "the open duels may be enough"

@@ -18,9 +18,14 @@ def advise(look: ExperimentSnapshot, gap: float | None) -> Advice:
     standing, head = look.standing, look.state.head
     if wrong := _find_problem(look):
         return Advice("off", wrong)
+    if standing.chosen is not None:
+        return Advice("stop", f"Finished: {standing.chosen} is shown to all visitors.")
     if standing.winner is not None:
         name = standing.arms[standing.winner]
         return Advice("stop", f"Stop: {name} is declared the winner. Show it to all visitors.")
+    if standing.verdict != "running":
+        said, name = standing.verdict_words, standing.arms[standing.leader]
+        return Advice("stop", f"Stop: {said}. {name} is shown to all visitors.")
     if head["status"] == "paused":
         return Advice(
             "paused",
@@ -63,7 +68,7 @@ def _find_problem(look: ExperimentSnapshot) -> str:
         return f"Something is off, {doubts[0].name}: {said}{also}."
     if standing.warnings:
         return f"Something is off: {standing.warnings[0]}."
-    if standing.winner is not None:
+    if standing.verdict != "running" or standing.chosen is not None:
         return ""
     evidence = standing.evidence
     if evidence is not None and standing.is_heard and evidence.is_out.all():

@@ -165,7 +165,10 @@ def _build_list_entry(seen: ExperimentSnapshot) -> view_models.ListEntry:
     totals, today = read_totals(seen.connection, seen.id), _count_today(seen)
     gap = _find_gap(seen, today, totals)
     advice, evidence = advise(seen, gap), standing.evidence
-    status = {"off": "something is off", "stop": "declared", "paused": "paused",
+    stop = "finished" if standing.chosen else "declared"
+    if standing.verdict in ("equivalent", "undecided"):
+        stop = {"equivalent": "no difference", "undecided": "undecided"}[standing.verdict]
+    status = {"off": "something is off", "stop": stop, "paused": "paused",
              "wait": "no answers yet" if head["asked"] else "no duels yet"}  # fmt: skip
     summary = standing.at_traffic(gap).summary
     time = f"{summary.time_left} left" if summary.days_left else ""
@@ -457,7 +460,10 @@ def _build_events(seen: ExperimentSnapshot) -> tuple[view_models.EventView, ...]
     found = [
         view_models.EventView(row["kind"], row["at"] / MICRO, row["words"]) for row in seen.events
     ]
+    noted = {(row["kind"], row["about"], row["at"]) for row in seen.events}
     for change in seen.state.changes:
+        if (change.kind, change.arm, round((change.at or 0.0) * MICRO)) in noted:
+            continue  # changes of earlier versions are not among the events
         words = f"{change.arm} {'joined' if change.kind == 'joined' else 'was retired'}"
         found.append(view_models.EventView(change.kind, float(change.at or 0.0), words))
     found.sort(key=lambda event: -event.at)

@@ -91,7 +91,8 @@ class ExperimentSnapshot:
         return (
             f"{self.id}.{self.state.settings.created:x}.{head['version']}.{head['asked']}."
             f"{head['heard']}.{head['changes']}.{head['status'][0]}.{last}.{seen:.0f}."
-            f"{head['matured']}.{head['closed']}.{head['winner']}."
+            f"{head['matured']}.{head['closed']}.{head['winner']}.{head['verdict']}."
+            f"{head['stopped']}.{head['chosen']}.{head['fallback']}."
             f"{self.now // _MINUTE:.0f}"
         )
 

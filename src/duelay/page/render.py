@@ -22,6 +22,7 @@ from markupsafe import Markup, escape
 from duelay._core.escaping import in_html
 from duelay._core.patience import at_least
 from duelay._version import __version__
+from duelay.inference.verdicts import points
 from duelay.live import summary
 from duelay.page import formats, glossary, slide, snippets, view_models
 from duelay.page.advice import format_window
@@ -83,7 +84,15 @@ EVENTS = {
     "resumed": "Resumed",
     "held": "Booking held",
     "released": "Booking released",
+    "good_enough": "Good enough",
+    "equivalent": "No difference",
+    "undecided": "Undecided",
+    "finished": "Finished",
+    "reopened": "Reopened",
+    "archived": "Archived",
+    "listed": "On the list again",
 }
+STATUSES = {"equivalent": "no difference", "good_enough": "good enough", "undecided": "undecided"}
 VERDICTS = {
     "off": "alarm",
     "remark": "worth a look",
@@ -368,11 +377,13 @@ def _make() -> Environment:
         STATIC=STATIC,
         STYLE=_STYLE,
         MIN_ANSWERS=summary.MIN_ANSWERS,
+        STATUSES=STATUSES,
         VERDICTS=VERDICTS,
         WORDS=glossary.WORDS,
         between=summary.between,
         more_or_fewer=summary.more_or_fewer,
         of_100=summary.of_100,
+        points=points,
         draw=drawing.draw,
         area_class=drawing.area_class,
         bounded=_bounded,

@@ -299,7 +299,7 @@ class Player:
 
     def _change_arms(self, name: str, kind: str) -> None:
         """Let an arm join or be retired; nothing changes if that fails. The caller has the lock."""
-        refuse_changes(self.policy)
+        refuse_changes(self.policy, by_clock=self._clock is not None)
         arms = self.arms if name in self.arms else (*self.arms, name)
         at = None if self._clock is None or self.tick == 0 else self._clock.now
         changes = (*self._arm_set.changes, Change(self.tick, name, kind, at))

@@ -194,6 +194,8 @@ def find_near_leader(eprocess: Any, rng: np.random.Generator) -> int:
     """Return the arm that lacks the least evidence of being good enough; of several, any."""
     leader, least, n_ties = 0, math.inf, 0
     for i in range(eprocess.doubts.size):
+        if not eprocess.present[i]:
+            continue
         missing = missing_to_tie(eprocess, i)
         if missing < least:
             leader, least, n_ties = i, missing, 1
@@ -209,7 +211,7 @@ def find_near_rival(eprocess: Any, plays: Any, leader: int, rng: np.random.Gener
     """Return, of the opponents that are not settled, the one with the fewest duels."""
     rival, fewest, n_ties = leader, FOREVER, 0
     for j in range(eprocess.doubts.size):
-        if j == leader:
+        if j == leader or not eprocess.present[j]:
             continue
         if rival == leader:
             rival = j  # where all are settled

@@ -56,12 +56,32 @@ class NewExperiment(_Body):
     lag: Length | None = Field(
         default=None, description="how long after it came an answer may be told", examples=["1d"]
     )
+    margin: float | None = Field(
+        default=None, gt=0, lt=0.5, description="the largest difference that does not matter",
+        examples=[0.05],
+    )  # fmt: skip
+    end: Literal["good_enough", "equivalent"] | None = Field(
+        default=None, description="with a margin, what ends it if no arm wins"
+    )
+    budget: int | None = Field(
+        default=None, ge=1, le=2**53, description="the duels after which it stops"
+    )
+    until: Length | float | None = Field(
+        default=None, examples=["30d"],
+        description="when it stops: a time, in ISO 8601 or in seconds, or how long from now",
+    )  # fmt: skip
+    fallback: Word | None = Field(default=None, description="the arm that is shown in a pause")
 
 
 class ExperimentChange(_Body):
     """What is to be changed: the status, the booking, or arms that come or go."""
 
-    status: Literal["running", "paused"] | None = None
+    status: Literal["running", "paused", "finished"] | None = None
+    arm: Word | None = Field(
+        default=None, description="with the status finished: the arm to show, instead of the leader"
+    )
+    fallback: Word | None = Field(default=None, description="the arm that is shown in a pause")
+    archived: bool | None = Field(default=None, description="whether lists leave it out")
     booking: Literal["running", "held"] | None = Field(
         default=None, description="held: no duels enter the evidence"
     )
@@ -120,7 +140,7 @@ class ErrorBody(BaseModel):
 
 
 class DuelAnswer(BaseModel):
-    """A duel; or, once a winner is declared, the winner alone."""
+    """A duel; or, once the experiment has ended, one arm alone, which is called the winner."""
 
     id: str | None
     first: str | None

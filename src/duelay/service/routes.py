@@ -73,13 +73,16 @@ async def listed(
     context: Here,
     key: Caller,
     search: Annotated[str, Query(max_length=LONGEST)] = "",
-    status: Annotated[Literal["running", "paused", "declared"] | None, Query()] = None,
+    status: Annotated[
+        Literal["running", "paused", "declared", "finished", "archived"] | None, Query()
+    ] = None,
     offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
     limit: Annotated[int | None, Query(ge=1, le=_MAX_ROWS_PER_ANSWER)] = None,
 ) -> Any:
     """List the experiments, in the order in which they were made.
 
-    `search` is a part of the name. One with a winner is `declared`, and neither running nor paused.
+    `search` is a part of the name. One with a verdict is `declared`, unless it is finished. Those
+    that are archived are listed with the status `archived` alone.
     """
 
     def read() -> Response:
@@ -102,9 +105,9 @@ async def standing(name: str, context: Here, key: Reader) -> Any:
 @ROUTES.patch("/experiments/{name}", response_model=StandingReport, responses=_refused(404),
            tags=["experiments"])  # fmt: skip
 async def change(name: str, body: models.ExperimentChange, context: Here, key: Keeper) -> Any:
-    """Pause, resume, hold or release booking, let arms come or go."""
+    """Pause, resume, finish, reopen, hold or release booking, let arms come or go."""
     experiment, _ = await context.registry.open(name)
-    await admin.apply_change(context, experiment, body)
+    await admin.apply_change(context, experiment, body, key)
     return await context.registry.call(_report, experiment)
 
 
@@ -254,7 +257,7 @@ async def webhooks(name: str, context: Here, key: Keeper) -> Any:
 @ROUTES.post("/experiments/{name}/webhooks", status_code=201, response_model=models.Webhook,
           responses=_refused(404), tags=["webhooks"])  # fmt: skip
 async def add_webhook(name: str, body: models.NewWebhook, context: Here, key: Keeper) -> Any:
-    """Tell an address of events: declared, withdrawn, alarm, silent. Its secret signs them."""
+    """Tell an address of events, such as a verdict or an alarm. Its secret signs them."""
     _check_text("url", body.url)
     check_url(body.url, context.webhooks_to)
     experiment, _ = await context.registry.open(name)

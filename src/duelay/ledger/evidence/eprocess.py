@@ -73,7 +73,7 @@ from duelay.ledger.evidence.known_law import (
     start_known_law,
     start_known_law_in_time,
 )
-from duelay.ledger.evidence.margin import bet_on_ties, log_level
+from duelay.ledger.evidence.margin import bet_on_ties, log_level, log_level_over_present
 from duelay.ledger.evidence.silence import (
     FIRST_KAPPA,
     fill_silent,
@@ -189,8 +189,10 @@ def start_eprocess(
     """
     level = log_threshold(n_arms, error, winner_exists=winner_exists, may_join=by_clock)
     is_two_sided = margin is not None and end == "equivalent"
+    over_present = log_threshold_over_present(n_arms, error)
     if margin is not None:
-        level = log_level(n_arms, error, two_sided=is_two_sided)
+        level = log_level(n_arms, error, two_sided=is_two_sided, may_change=by_clock)
+        over_present = log_level_over_present(n_arms, error, two_sided=is_two_sided)
     longest = float(_MAX_WAIT if window is None else min(int(window), _MAX_WAIT))
     if by_clock:
         longest = math.inf if window is None else float(window)
@@ -213,7 +215,7 @@ def start_eprocess(
         error=error,
         first_wait=0.0 if first_wait is None else min(float(first_wait), longest),
         level=level,
-        level_over_present=log_threshold_over_present(n_arms, error),
+        level_over_present=over_present,
         joined=np.zeros(n_arms, dtype=np.int64),
         present=np.ones(n_arms, dtype=np.bool_),
         has_changed=False,

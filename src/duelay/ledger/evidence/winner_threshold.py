@@ -25,7 +25,15 @@ from typing import Any
 from duelay._core.arrays import Floats
 from duelay._core.jit.background import border_of
 from duelay._core.jit.decorators import kernel
-from duelay.ledger.evidence.margin import RUNNING, WINNER, find_verdict, is_done, look_at_tie
+from duelay.ledger.evidence.margin import (
+    RUNNING,
+    WINNER,
+    find_verdict,
+    is_done,
+    lacks_a_retired,
+    look_at_tie,
+    needed_with_margin,
+)
 
 NOBODY = -1
 FOR_CHOICE, FOR_EVIDENCE = 1, 2  # what the news of a pair changes: doubts alone, or bets as well
@@ -210,6 +218,8 @@ def lacks_retired(eprocess: Any, i: int) -> bool:
     """Whether i has not passed some retired arm."""
     if not eprocess.has_changed:
         return False
+    if eprocess.margin > 0.0:
+        return lacks_a_retired(eprocess, i, False)
     level = eprocess.level + late(eprocess.joined[i])
     for other in range(eprocess.joined.size):
         if other != i and not eprocess.present[other] and eprocess.best[i, other] < level:
@@ -220,6 +230,8 @@ def lacks_retired(eprocess: Any, i: int) -> bool:
 @kernel
 def needed_of(eprocess: Any, i: int, j: int, lacks: bool) -> float:
     """Return the log evidence over j that i needs; `lacks` is `lacks_retired` of i."""
+    if eprocess.margin > 0.0:
+        return needed_with_margin(eprocess, i, j, lacks)
     own = late(eprocess.joined[i])
     if lacks:
         return float(eprocess.level_over_present + own + late(eprocess.joined[j]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import random
 import time
@@ -13,7 +14,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._core import timestamps
+from duelay._core import checks, timestamps
 from duelay._core.duration import Duration
 from duelay.errors import (
     AccessDeniedError,
@@ -56,6 +57,8 @@ class RemoteStanding:
         self.report = report
         self.name, self.status, self.headline = report.name, report.status, report.headline
         self.booking, self.summary = report.booking, report.summary
+        self.verdict, self.verdict_words = report.verdict, report.verdict_words
+        self.choice = report.choice
         self.arms = tuple(report.arms)
         self.leader = None if report.leader is None else self.arms.index(report.leader)
         self.winner = None if report.winner is None else self.arms.index(report.winner)
@@ -100,6 +103,17 @@ def _array(values: Any, missing: float) -> NDArray[np.float64]:
     return found
 
 
+def new_experiment(name: str, arms: Iterable[str], said: dict[str, Any]) -> dict[str, Any]:
+    """Return the body that makes an experiment; lengths and times become texts and seconds."""
+    body = {"name": name, "arms": list(arms), **said}
+    for field, value in said.items():
+        if isinstance(value, datetime.datetime):
+            body[field] = timestamps.seconds(field, value)
+        elif isinstance(value, Duration | datetime.timedelta):
+            body[field] = str(checks.duration(field, value))
+    return body
+
+
 class Calls:
     """What can be asked of an experiment, as requests."""
 
@@ -139,7 +153,8 @@ class Calls:
         )
 
     def _change(self, **changes: Any) -> Call:
-        return Call("PATCH", self._path, changes, read=lambda found: None)
+        said = {name: value for name, value in changes.items() if value is not None}
+        return Call("PATCH", self._path, said, read=lambda found: None)
 
     def _log(self, after: int) -> Call:
         return Call("GET", f"{self._path}/log?after={after}&limit=10000")

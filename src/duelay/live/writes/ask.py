@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from sqlalchemy import Connection, func, select
 from duelay.ledger.evidence.booking import NO_STAKE
 from duelay.ledger.evidence.stored_duels import stake_now
 from duelay.live.selection import PairSelector
-from duelay.live.state import ExperimentState
+from duelay.live.state import ExperimentState, is_spent
 from duelay.live.storage import schema, statements
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import VALUES, find_rows
@@ -39,6 +40,7 @@ def assign_duels(
     new: list[dict[str, Any]] = []
     pairs = iter(selector.choose(state, len(asks)))
     bet = _bet_now(state)
+    goes_on = functools.partial(selector.goes_on, state.settings.share)
     for ask in asks:
         again = kept.get(ask.id) or asked.by_key.get(ask.key or "")
         if again is None and ask.unit is not None:
@@ -46,8 +48,9 @@ def assign_duels(
         if again is not None:
             ask.result = _shown(state, again)
             continue
-        if state.winner is not None and not selector.goes_on(state.settings.share):
-            ask.result = show_winner(state)
+        arm = state.settled_arm(moment)
+        if arm is not None and (is_spent(state.head, moment) or not goes_on()):
+            ask.result = show_arm(state, arm)
             continue
         row = _record(state, next(pairs), ask, asked.had, moment, bet)
         new.append(row)
@@ -60,10 +63,9 @@ def assign_duels(
         statements.run(connection, statements.INSERT_DUELS, new)
 
 
-def show_winner(state: ExperimentState) -> LiveDuel:
-    """Return what an ask gets once a winner is declared: the winner alone."""
-    assert state.winner is not None
-    return LiveDuel(None, None, None, True, state.arms[state.winner])
+def show_arm(state: ExperimentState, arm: int) -> LiveDuel:
+    """Return what an ask gets when an arm is to be shown alone."""
+    return LiveDuel(None, None, None, True, state.arms[arm])
 
 
 class _Asked(NamedTuple):

@@ -78,6 +78,7 @@ def _add_to_pairs(
     sums = _count(rows, len(state.arms)) | {
         name: getattr(eprocess, name) for name in ("wins", "lead", "n", "wealth")
     }
+    sums |= {name: eprocess.tie_wealth[:, :, at] for at, name in enumerate(("tie_near", "tie_far"))}
     rows_before = connection.execute(select(folded).where(folded.c.experiment == experiment))
     for before in rows_before.mappings():
         old = dict(before) | {"wealth": np.frombuffer(before["wealth"], dtype="<f8")}

@@ -180,25 +180,24 @@
   });
 
   const dialog = document.getElementById("confirm");
-  for (const form of all("form[data-confirm]")) {
-    form.addEventListener("submit", (event) => {
-      if (form.dataset.confirmed || !dialog) return;
-      event.preventDefault();
-      const chosen = form.querySelector("[name=arm]")?.value.trim();
-      for (const answer of ["yes", "no"]) {
-        dialog.querySelector(`[value=${answer}]`).textContent = form.dataset[answer];
-      }
-      document.getElementById("confirm-words").textContent =
-        (chosen ? `${chosen}: ` : "") + form.dataset.confirm;
-      dialog.returnValue = "no";
-      dialog.addEventListener("close", () => {
-        if (dialog.returnValue !== "yes") return;
-        form.dataset.confirmed = "yes";
-        form.requestSubmit();
-      }, { once: true });
-      dialog.showModal();
-    });
-  }
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (!form.dataset.confirm || form.dataset.confirmed || !dialog) return;
+    event.preventDefault();
+    const chosen = form.querySelector("[name=arm]")?.value.trim();
+    for (const answer of ["yes", "no"]) {
+      dialog.querySelector(`[value=${answer}]`).textContent = form.dataset[answer];
+    }
+    document.getElementById("confirm-words").textContent =
+      (chosen ? `${chosen}: ` : "") + form.dataset.confirm;
+    dialog.returnValue = "no";
+    dialog.addEventListener("close", () => {
+      if (dialog.returnValue !== "yes") return;
+      form.dataset.confirmed = "yes";
+      form.requestSubmit();
+    }, { once: true });
+    dialog.showModal();
+  });
 
   // Tables that go on to the side
 

@@ -43,6 +43,7 @@ PAGES: list[Route] = []
 _ROWS = 100  # of the log, in one page
 _MAX_ENTRIES = 25  # experiments on one page of the list
 _MAX_SEARCH = 200  # characters
+_NUMBERS = ("margin", "budget")  # fields of a new experiment
 _DELAY = 0.5  # seconds that a wrong key waits
 _sleep = asyncio.sleep
 _FOR_EVER = "public, max-age=31536000, immutable"
@@ -96,8 +97,13 @@ async def new_form(browser: BrowserRequest) -> Response:
 async def new(browser: BrowserRequest) -> Response:
     """Make an experiment; if it cannot be, what was typed is still there."""
     browser.need()
-    said = {name: browser.said(name) for name in ("name", "arms", "goal", "window", "feedback")}
+    fields = ("name", "arms", "goal", "window", "feedback", "margin", "end", "budget", "until",
+              "fallback")  # fmt: skip
+    said = {name: browser.said(name) for name in fields}
     given: dict[str, Any] = {name: value for name, value in said.items() if value}
+    given |= {name: _number(value) for name, value in given.items() if name in _NUMBERS}
+    if "margin" not in given:
+        given.pop("end", None)  # the form always has one
     given["arms"] = [arm.strip() for arm in said["arms"].splitlines() if arm.strip()]
     given["window"] = said["window"] or None
     try:
@@ -113,6 +119,14 @@ async def new(browser: BrowserRequest) -> Response:
         )
     browser.context.view_cache.forget(body.name)
     return browser.go(_address(browser, body.name))
+
+
+def _number(text: str) -> Any:
+    """Return a number that was typed; a text that is none is refused later."""
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        return text
 
 
 async def _listed(
@@ -245,7 +259,7 @@ async def summary(browser: BrowserRequest) -> Response:
 
 @_page("/e/{name}/do", "POST")
 async def do(browser: BrowserRequest) -> Response:
-    """Pause, resume, let an arm come or go."""
+    """Pause, resume, finish, reopen, let an arm come or go."""
     name = browser.request.path_params["name"]
     there = await browser.open(name)
     browser.need(name)
@@ -253,6 +267,10 @@ async def do(browser: BrowserRequest) -> Response:
     changes: dict[str, dict[str, Any]] = {
         "pause": {"status": "paused"},
         "resume": {"status": "running"},
+        "finish": {"status": "finished", "arm": arm or None},
+        "reopen": {"status": "running"},
+        "archive": {"archived": True},
+        "list": {"archived": False},
         "add": {"add_arms": [arm]},
         "retire": {"retire_arms": [arm]},
     }
@@ -261,7 +279,8 @@ async def do(browser: BrowserRequest) -> Response:
             raise RefusedError(422, f"what: one of {', '.join(changes)}")
         if what == "add" and any(each.name == arm for each in await _present(browser)):
             raise RefusedError(409, f"There is an arm {arm!r} already: nothing has changed.")
-        await admin.apply_change(browser.context, there, models.ExperimentChange(**changes[what]))
+        change = models.ExperimentChange(**changes[what])
+        await admin.apply_change(browser.context, there, change, browser.key)
     except (ValidationError, RefusedError, InvalidValueError) as error:
         status, words = _wrong(error)
         view, checked = await _seen(browser)
