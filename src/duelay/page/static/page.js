@@ -166,18 +166,21 @@
 
   // The meaning of a word appears below it; without this it appears at the end of the window.
 
+  let term = null; // the word that was pressed last
   document.addEventListener("click", (event) => {
-    const term = event.target.closest?.("button[popovertarget]");
-    const word = term && document.getElementById(term.getAttribute("popovertarget"));
-    if (!word?.matches?.(":popover-open")) return;
+    term = event.target.closest?.("button[popovertarget]") ?? term;
+  });
+  document.addEventListener("toggle", (event) => {
+    const word = event.target;
+    if (event.newState !== "open" || word.id !== term?.getAttribute("popovertarget")) return;
     const { left, bottom, top } = term.getBoundingClientRect();
-    const isHigh = bottom + word.offsetHeight + 8 < root.clientHeight;
+    const fitsBelow = bottom + word.offsetHeight + 8 < root.clientHeight;
     Object.assign(word.style, {
       inset: "auto",
       left: `${Math.max(8, Math.min(left, root.clientWidth - word.offsetWidth - 8))}px`,
-      top: `${isHigh ? bottom + 6 : Math.max(8, top - word.offsetHeight - 6)}px`,
+      top: `${fitsBelow ? bottom + 6 : Math.max(8, top - word.offsetHeight - 6)}px`,
     });
-  });
+  }, true);
 
   const dialog = document.getElementById("confirm");
   document.addEventListener("submit", (event) => {
