@@ -199,12 +199,12 @@ def test_a_fork_while_a_simulation_compiles_can_compile_in_the_child(tmp_path):
 def test_a_long_history_is_not_interpreted(tmp_path):
     program = """
         from duelay.inference.event_replay import replay_events
-        from duelay.inference.evidence import replay
+        from duelay.inference.evidence import replay_bets
         for n in {few}, {many}:
             told = [1.0] * n
             history = duelay.History(5, [t % 5 for t in range(n)], [(t + 1) % 5 for t in range(n)],
                                      told, told)
-            replay(history, 0.05)
+            replay_bets(history, 0.05)
             assert len(replay_events.compiled.overloads) == (n == {many})
     """
     run(tmp_path, program.format(few=20, many=3500), waits=True)

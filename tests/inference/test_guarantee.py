@@ -9,7 +9,7 @@ import duelay
 import pages
 from duelay import delays
 from duelay.inference import guarantee
-from duelay.inference.evidence import replay
+from duelay.inference.evidence import evidence_of, replay_bets
 from duelay.inference.forecast import DuelsLeft
 from duelay.inference.guarantee import Guarantee
 from duelay.inference.posterior import _draw_gaps, draw_posterior
@@ -212,7 +212,7 @@ def test_a_replay_of_the_history_finds_what_the_player_has_kept():
     for started in ({}, {"feedback": "votes"}):
         player = played(duelay.Decide(), ticks=300, **started)
         kept = player.standing().evidence
-        found = replay(player.history(), 0.05)
+        found = evidence_of(replay_bets(player.history(), 0.05))
         assert (found.winner, found.declared) == (kept.winner, kept.declared)
         np.testing.assert_allclose(found.log_evidence, kept.log_evidence)
         np.testing.assert_allclose(found.path, kept.path)

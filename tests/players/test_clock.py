@@ -259,12 +259,12 @@ def test_a_policy_that_decides_does_so_by_the_clock():
 
 
 def test_replayed_evidence_by_the_clock_is_what_the_player_has_kept():
-    from duelay.inference.evidence import replay
+    from duelay.inference.evidence import evidence_of, replay_bets
 
     for started in ({}, {"feedback": "votes"}):
         player = live(duelay.Decide(), "exponential:5m", bursts(300, np.random.default_rng(1), 30),
                       **started)  # fmt: skip
-        kept, found = player.standing().evidence, replay(player.history(), 0.05)
+        kept, found = player.standing().evidence, evidence_of(replay_bets(player.history(), 0.05))
         np.testing.assert_allclose(found.log_evidence, kept.log_evidence, atol=1e-9)
         assert (found.winner, found.declared) == (kept.winner, kept.declared)
 

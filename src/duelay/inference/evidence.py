@@ -194,18 +194,6 @@ def _hoped_worth(eprocess: EProcess) -> float:
     return 0.5 * share + (1.0 - 0.5 * share) * (share / (2.0 - share)) ** 2
 
 
-def replay(
-    history: History,
-    error: float,
-    joined: NDArray[np.int64] | None = None,
-    present: NDArray[np.bool_] | None = None,
-    *,
-    is_whole: bool = False,
-) -> Evidence:
-    """Compute the evidence of a history, as `replay_bets` does."""
-    return evidence_of(replay_bets(history, error, joined, present, is_whole=is_whole))
-
-
 def replay_bets(
     history: History,
     error: float,
