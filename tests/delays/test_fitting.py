@@ -125,7 +125,7 @@ def test_preferences_and_law_together_are_the_most_likely_ones(seed):
 def test_where_no_pair_was_shown_in_both_orders_the_law_is_refused():
     n = 200
     log = history([0] * n, [1] * n, [5.0] * n, age=[50.0] * n, order="champion")
-    with pytest.raises(ValueError, match="no pair was shown 10 times in each order"):
+    with pytest.raises(ValueError, match="each order"):
         delays.fit(log)
 
 

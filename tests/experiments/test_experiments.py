@@ -336,7 +336,7 @@ def test_a_process_stopped_while_it_takes_hold_can_begin_again(tmp_path, monkeyp
 
     with monkeypatch.context() as context:
         context.setattr(execution, "write_whole", full)
-        with pytest.raises(ValueError, match="cannot work in .*No space left"):
+        with pytest.raises(ValueError, match="No space left"):
             experiments.run(spec(), tmp_path / "out")
     (tmp_path / "out" / "cells").mkdir(exist_ok=True)
     (tmp_path / "out" / ".draft-1-specification.json").write_text("{")
@@ -436,7 +436,7 @@ def test_a_full_disk_keeps_what_was_computed(tmp_path, monkeypatch):
 def test_an_incomplete_folder_cannot_be_loaded(tmp_path):
     with execution.opened(tmp_path / "out", spec()) as folder:
         pass
-    with pytest.raises(ValueError, match="lacks a cell: mslr, rucb-delay"):
+    with pytest.raises(ValueError, match="mslr, rucb-delay"):
         experiments.load(spec(), folder)
 
 
