@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from duelay._core import checks
-from duelay.delays.delay import Delay
-from duelay.delays.delay import check as check_delay
+from duelay.delays.delay import Delay, check_delay
 from duelay.delays.ticks_or_clock import check_clock, refuse_rounds, refuse_time
 from duelay.errors import InvalidValueError
 from duelay.inference.evidence import Evidence
@@ -123,7 +122,7 @@ def simulate(
         if caution is not None:
             warnings.warn(caution, stacklevel=2)
     job = Job(problem, policy, law, horizon, ticks, setting, seed, runs)
-    compile_loop(job)
+    job.run_ticks = compile_loop(job)
     progress = setting.progress
     name = progress if isinstance(progress, str) else None
     is_offered = name is not None or progress is None
@@ -157,8 +156,8 @@ def simulate(
         verdicts=tuple(_verdict(outcome, horizon) for outcome in outcomes),
         beaten=np.stack([_beaten(outcome) for outcome in outcomes]),
         p_value=np.array([_p_value(outcome) for outcome in outcomes]),
-        nobody=np.array([_finds_nobody(outcome.path) for outcome in outcomes]),
-        paths=tuple(outcome.path for outcome in outcomes if outcome.path is not None),
+        nobody=np.array([_finds_nobody(outcome.evidence) for outcome in outcomes]),
+        paths=tuple(outcome.evidence for outcome in outcomes if outcome.evidence is not None),
     )
 
 
@@ -247,22 +246,22 @@ def _verdict(outcome: Outcome, horizon: int) -> str:
     """Return the verdict that ended a run."""
     if outcome.stopped > horizon:
         return "undecided"
-    return "winner" if outcome.path is None else outcome.path.verdict
+    return "winner" if outcome.evidence is None else outcome.evidence.verdict
 
 
 def _beaten(outcome: Outcome) -> NDArray[np.bool_]:
     """(K,): the arms that the arm of the verdict is said to beat."""
-    path = outcome.path
-    if path is None or path.best is None:
+    evidence = outcome.evidence
+    if evidence is None or evidence.best is None:
         return np.zeros(len(outcome.plays), dtype=np.bool_)
-    return np.asarray(path.beats[path.best])
+    return np.asarray(evidence.beats[evidence.best])
 
 
 def _p_value(outcome: Outcome) -> float:
     """Return the any-time p-value of the leader; nan without evidence, 1 without an answer."""
-    if outcome.path is None:
+    if outcome.evidence is None:
         return float("nan")
-    return float(outcome.path.p_value[outcome.leader]) if outcome.leader >= 0 else 1.0
+    return float(outcome.evidence.p_value[outcome.leader]) if outcome.leader >= 0 else 1.0
 
 
 def _finds_nobody(evidence: Evidence | None) -> bool:
