@@ -2,7 +2,7 @@
 
 Writes the tables of docs/studies.md that are about deciding. `declared` has the mean number of
 duels until a winner is declared, 1000 runs each; `tied` the share of false declarations where two
-arms are exactly tied, looked at after every tick, 1000 runs each; `covered` the share of runs in
+arms are exactly tied, looked at after every tick, 2000 runs each; `covered` the share of runs in
 which every interval held at every tick, 1000 runs each; `broken` what happens where an assumption
 does not hold, 50 runs each.
 """
@@ -278,7 +278,7 @@ def main() -> None:
     part = 10 if options.quick else 1
     makers = {
         "declared": lambda: until_declared(1000 // part),
-        "tied": lambda: false_ones(1000 // part, 10_000),
+        "tied": lambda: false_ones(2000 // part, 20_000),
         "covered": lambda: coverage(1000 // part, 10_000),
         "broken": lambda: broken(50 // part, 5000),
     }

@@ -195,11 +195,11 @@ def test_what_is_measured_is_what_the_page_says():
 
 
 def test_nobody_is_declared_more_often_than_promised_on_the_page():
-    """1000 runs each: 5 % and three standard errors."""
+    """2000 runs each: 5 % and three standard errors."""
     for row in pages.kept("decide-tied")["parts"][0]["rows"]:
         for share in row[2:]:
             assert share == "-" or float(share.removesuffix(" %")) < 5 + 3 * math.sqrt(
-                5 * 95 / 1000
+                5 * 95 / 2000
             )
 
 
