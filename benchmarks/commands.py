@@ -39,6 +39,14 @@ COMMANDS = {
         "duels until a winner is declared and error rates, in studies.md",
         "15 minutes",
     ),
+    "margin": Command(
+        ("benchmarks/margin.py",),
+        "duels until arms are found alike, in howto/stopping.md, and false verdicts, in studies.md",
+        "15 minutes",
+    ),
+    "attacks": Command(
+        ("benchmarks/attacks.py",), "attacks on the guarantee, in studies.md", "15 minutes"
+    ),
     "turns": Command(
         ("benchmarks/coin_or_turns.py",), "order by coin or in turns, in choosing.md", "30 minutes"
     ),

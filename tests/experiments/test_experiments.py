@@ -127,6 +127,23 @@ def test_a_changed_specification_keeps_what_has_not_changed(finished, tmp_path, 
     assert "12 of 12 cells were made by other sources of duelay: they are computed again" in said
 
 
+def test_cells_of_an_earlier_release_are_known_and_computed_again(finished, tmp_path, monkeypatch):
+    """They had no verdicts: they are not damaged, but of other sources."""
+    folder = tmp_path / "out"
+    shutil.copytree(finished, folder)
+    early = cells_module._ARRAYS[:8]
+    with monkeypatch.context() as patch:
+        patch.setattr(cells_module, "_OURS", "earlier")
+        patch.setattr(cells_module, "_ARRAYS", early)
+        for cell in cells_of(spec()):
+            write(cell, {name: compute(cell)[name] for name in early}, folder / "cells")
+        assert read(cells_of(spec())[0], folder / "cells")["stopped"].size
+    said = []
+    experiments.run(spec(), folder, workers=1, quiet=True, say=said.append)
+    assert said[0].startswith("12 of 12 cells were made by other sources of duelay")
+    assert fingerprint(folder) == fingerprint(finished)
+
+
 def test_results_of_other_sources_are_not_loaded(finished, monkeypatch):
     monkeypatch.setattr(cells_module, "_OURS", "other")
     with pytest.raises(ValueError, match="other sources"):

@@ -28,7 +28,7 @@ _CAPTIONS = {
     "without delay.",
     "pairs": "What {label} spends its duels on, delay {law}: share of the duels since the "
     "checkpoint before.",
-    "stops": "The share of runs that have declared a winner by then, thin a wrong one, delay "
+    "stops": "The share of runs that have ended with a verdict by then, thin a false one, delay "
     "{law}.",
 }
 _BANDS = {"sd": "mean and standard deviation", "mean": "mean with its 95 % interval"}
@@ -211,11 +211,11 @@ def _extent(several: list[Result]) -> tuple[float, float]:
 
 
 def stops(results: Results, grid: Grid, law: str) -> Any:
-    """Draw the share of runs that have declared a winner by then; a panel a problem."""
+    """Draw the share of runs that have ended with a verdict by then; a panel a problem."""
     figure, panels = _panels(grid)
     for axes, _, panel in _each(results, grid, law, panels):
         plots.draw_stops(axes, list(panel.values()), list(panel))
-    figure_style.name_axes(panels, min(3, len(panels)), "duels", "share of runs declared")
+    figure_style.name_axes(panels, min(3, len(panels)), "duels", "share of runs with a verdict")
     figure_style.one_legend(figure, panels[0])
     return figure
 

@@ -131,7 +131,7 @@ def evidence_of(eprocess: EProcess) -> Evidence:
 def _p_value(eprocess: EProcess, log_evidence: float) -> float:
     """The error at which an arm with this evidence would be declared: with a margin, K / E."""
     if eprocess.margin:
-        share = math.exp(eprocess.level) * eprocess.error  # K, or 2 K if the end is two-sided
+        share = math.exp(eprocess.level) * eprocess.error  # K, or K (K - 1) if the end is two-sided
         return min(1.0, share * math.exp(-log_evidence))
     return error_at(
         log_evidence,

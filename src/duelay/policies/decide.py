@@ -114,6 +114,11 @@ class Decide(CompiledPolicy):
         if self.wait is not None:
             object.__setattr__(self, "wait", self._first_wait())
         checks.one_of("end", self.end, ENDS)
+        if self.margin is None and self.end != "equivalent":
+            raise InvalidValueError(
+                f"end={self.end!r} requires a margin, the difference that does not matter",
+                argument="end",
+            )
         if self.margin is not None:
             object.__setattr__(self, "margin", self._margin())
 
