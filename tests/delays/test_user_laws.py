@@ -69,7 +69,9 @@ def test_a_law_that_is_none_is_refused_with_the_age_and_what_it_says_there(law, 
     "law", [Own("tops out"), Own("tops out", True), Own("table tops out")], ids=str
 )
 def test_a_law_whose_cdf_does_not_end_at_one_minus_never_is_refused(law):
-    with pytest.raises(ValueError, match=r"0\.7 in the end, and never is 0; .* returns 0\.3") as told:
+    with pytest.raises(
+        ValueError, match=r"0\.7 in the end, and never is 0; .* returns 0\.3"
+    ) as told:
         delays.check(law)
     assert told.value.argument == "delay"
 

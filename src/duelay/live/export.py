@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from duelay.logs.unit_numbers import number_units
 
 _ENDINGS = {".csv": History.to_csv, ".parquet": History.to_parquet}
 _COLUMNS = ("number", "first", "second", "asked", "told", "first_won", "unit")
+_MAX_ROWS_PER_READ = 100_000
 
 
 class ExportedSettings(NamedTuple):
@@ -96,12 +97,10 @@ def read_history(
     duels, settings, head = schema.duels, state.settings, state.head
     about = ExportedSettings.of(state)
     after = head["forgotten"] if latest is None else max(head["asked"] - latest, head["forgotten"])
-    query = select(*(duels.c[name] for name in _COLUMNS)).where(
-        duels.c.experiment == settings.id, duels.c.number > after
-    )
+    query = select(*(duels.c[name] for name in _COLUMNS)).where(duels.c.experiment == settings.id)
     if latest is not None:
         query = query.where(duels.c.enters)
-    rows = connection.execute(query.order_by(duels.c.number)).all()
+    rows = list(_read_rows(connection, query.order_by(duels.c.number), after))
     numbers = np.array([row.number for row in rows], dtype=np.int64)
     asked = np.array([row.asked for row in rows], dtype=np.int64)
     told = np.array([row.asked - 1 if row.told is None else row.told for row in rows],
@@ -128,6 +127,15 @@ def read_history(
     )
 
 
+def _read_rows(connection: Connection, query: Any, after: int) -> Iterator[Any]:
+    """Give the duels after a number, some at a time: a statement of all of them may take long."""
+    query, n = query.limit(_MAX_ROWS_PER_READ), _MAX_ROWS_PER_READ
+    while n == _MAX_ROWS_PER_READ:
+        rows = connection.execute(query.where(schema.duels.c.number > after)).all()
+        yield from rows
+        n, after = len(rows), rows[-1].number if rows else after
+
+
 def write_history(history: History, path: Path) -> Path:
     """Write a history in the form that the name's ending says."""
     write = _ENDINGS.get(path.suffix.lower())
@@ -140,4 +148,3 @@ def write_history(history: History, path: Path) -> Path:
 def _tick(numbers: Any, tick: int) -> int:
     """How many of these duels are among the first `tick` of the experiment."""
     return int(np.searchsorted(numbers, tick, side="right"))
-

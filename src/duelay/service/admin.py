@@ -25,9 +25,7 @@ async def make(context: ServiceContext, key: Key, body: models.NewExperiment) ->
     if body.clock is None:
         said["clock"] = context.opened.get("clock", context.clock)
     try:
-        return await context.registry.call(
-            lambda: Experiment.create(context.store, **said)
-        )
+        return await context.registry.call(lambda: Experiment.create(context.store, **said))
     except InvalidValueError:
         if body.name in await context.registry.call(Experiment.names, context.store):
             raise taken from None  # somebody else was quicker

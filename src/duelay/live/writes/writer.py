@@ -77,7 +77,7 @@ class Writer(Committer):
         self.clock = ExperimentClock(noted, clock, begins, is_shared=not store.is_sqlite)
         self.sizes: deque[int] = deque(maxlen=_MAX_SIZES)  # asks and answers in the latest commits
         self._fresh = round(checks.number("freshness", freshness, least=0) * MICRO)
-        self._patience = min(checks.number("patience", patience, least=0), _MAX_PATIENCE)
+        self.patience = min(checks.number("patience", patience, least=0), _MAX_PATIENCE)
         self.state: ExperimentState | None = None
         self.has_shown_winner = False  # to a reader, before it was written: the next call does that
         self._begin()
@@ -93,7 +93,7 @@ class Writer(Committer):
         if to_write:
             sqlite = self.store.is_sqlite
             query = statements.HEAD_TO_WRITE if sqlite else statements.HEAD_AND_TIME
-        limit = round(1000 * max(self._patience, 1.0))  # milliseconds
+        limit = round(1000 * max(self.patience, 1.0))  # milliseconds
         values = {"experiment": self.id, "limit": f"{limit}ms"}
         row = statements.run(connection, query, values).mappings().first()
         # SQLite may give the id of a deleted experiment to the next one.
@@ -117,7 +117,7 @@ class Writer(Committer):
         """Write a group; try again where the store is busy or away."""
         if n := sum(isinstance(request, Ask | Tell) for request in group):
             self.sizes.append(n)
-        until, is_retry = time.monotonic() + self._patience, False
+        until, is_retry = time.monotonic() + self.patience, False
         while True:
             try:
                 self._write(group, until - time.monotonic(), is_retry=is_retry)
