@@ -3,6 +3,9 @@
 In a transaction, answers are recorded first. Then arms are added or retired, due duels are settled,
 the evidence is evaluated, and duels are chosen for those who ask. If the database is busy or away,
 the transaction is tried again for a while; nothing is done twice by that.
+
+As other processes wait for a transaction, it does no long work: the log is first replayed before it
+begins, and where a call would wait for the compiler, it is rolled back, and done again afterwards.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from duelay._core import checks
+from duelay._core.jit.background import CompilationError, refuse_to_wait
 from duelay._core.patience import at_least
 from duelay.errors import DuelayError, PausedError, StoreError, UnknownExperimentError
 from duelay.live.clock import ExperimentClock, wall
@@ -120,6 +124,7 @@ class Writer(Committer):
         until, is_retry = time.monotonic() + self.patience, False
         while True:
             try:
+                self._prepare(group)
                 self._write(group, until - time.monotonic(), is_retry=is_retry)
                 return
             except SQLAlchemyError as error:
@@ -128,14 +133,36 @@ class Writer(Committer):
                     raise StoreError(self.store.explain(error)) from error
                 is_retry = True
                 time.sleep(_PAUSE)
+            except CompilationError as error:  # nothing was kept
+                self._begin()
+                begun = time.monotonic()
+                error.compile()
+                until += time.monotonic() - begun
             except BaseException:
                 self._begin()
                 raise
 
-    def _write(self, group: list[Request], patience: float, *, is_retry: bool) -> None:
+    def _prepare(self, group: list[Request]) -> None:
+        """Replay the log of duels for those who ask, the first time."""
         if self._pid != os.getpid():
             self._begin()
-        with self.store.writing(patience) as connection:
+        replica = self._selector.replica
+        if replica is None or replica.read_at is not None:
+            return
+        if not any(isinstance(request, Ask) for request in group):
+            return
+        try:
+            with self.store.reading(self.patience) as connection:
+                head = self.read_head(connection)
+                state = ExperimentState.load(connection, head)
+                replica.read(connection, state, self.read_time(connection, head))
+        except StoreError as error:
+            if isinstance(error.__cause__, SQLAlchemyError):
+                raise error.__cause__ from None  # it may pass, as any other
+            raise
+
+    def _write(self, group: list[Request], patience: float, *, is_retry: bool) -> None:
+        with refuse_to_wait(), self.store.writing(patience) as connection:
             begun = wall()
             head = self.read_head(connection, to_write=True)
             state = ExperimentState.load(connection, head) if self.state is None else self.state
