@@ -56,7 +56,7 @@ class CompilationError(Exception):
     """A call has to wait for the compiler, in a thread that must not wait now."""
 
     def __init__(self, border: _Border, kind: Any, types: tuple[Any, ...]) -> None:
-        super().__init__(f"{border.__name__} is not compiled yet")
+        super().__init__("a kernel is not compiled yet")
         self._request = border, kind, types
 
     def compile(self) -> None:

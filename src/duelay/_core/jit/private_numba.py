@@ -52,7 +52,7 @@ COMPILER_ERRORS: tuple[Any, ...] = ()
 """What the compiler raises. On the public path its messages are not explained."""
 
 if not IS_PLAIN:
-    from llvmlite.binding import ffi
+    from llvmlite.binding import ffi  # type: ignore[import-untyped]
     from numba.core import errors, event
     from numba.core.caching import FunctionCache
     from numba.core.caching import NullCache as _NullCache

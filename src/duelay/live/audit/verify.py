@@ -161,8 +161,9 @@ def _check_highest(state: ExperimentState, recount: Recount) -> Iterator[str]:
 def _compare_totals(head: Any, recount: Recount) -> Iterator[str]:
     """Say which sums over all booked duels and all answers are wrong.
 
-    Of duels whose rows are folded it is known how many they are and how many were heard, but not how
-    long the answers took; what an earlier version folded was not counted again when it was migrated.
+    Of duels whose rows are folded it is known how many they are and how many were heard, but not
+    how long the answers took. What an earlier version folded was not counted again when it was
+    migrated.
     """
     for name, least in recount.totals.items():
         most = least + recount.folded_totals[name]
