@@ -95,6 +95,11 @@ COMMANDS = {
         "the page of a million duels in a browser, in benchmarks.md",
         "2 minutes",
     ),
+    "list": Command(
+        ("benchmarks/list_cost.py --write",),
+        "the list of many experiments, in howto/service.md",
+        "2 minutes",
+    ),
     "pictures": Command(
         ("docs/pictures/make.py",), "figures of the README and of concepts.md", "5 minutes"
     ),
