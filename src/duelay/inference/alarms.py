@@ -96,8 +96,7 @@ def _tests(history: History, law: Delay | None) -> dict[str, Callable[..., Findi
 
 def _as_it_was(history: History, n: int) -> History:
     """Return what was known after n duels, when the next one was asked."""
-    rows = [name for name in ("first", "second", "first_led", "unit")
-            if getattr(history, name) is not None]  # fmt: skip
+    rows = [name for name in ("first", "second", "unit") if getattr(history, name) is not None]
     cut: dict[str, Any] = {name: getattr(history, name)[:n] for name in rows}
     cut["changes"] = tuple(change for change in history.changes if change.tick <= n)
     cut |= {"declared": None, "numbers": ()}

@@ -21,11 +21,13 @@ from duelay.ledger.delay_models.continuous_time import ByClock
 from duelay.ledger.delay_models.geometric import AssumedGeometric
 from duelay.ledger.delay_models.tabulated import AssumedTable
 from duelay.ledger.evidence.eprocess import EProcess
+from duelay.ledger.evidence.margin import RUNNING, WINNER
 from duelay.logs.history import History
 
 Floats = NDArray[np.float64]
 _STEPS, _ROUGH = 60, 30  # of a bisection, and of one whose result is only about right
 _NODES = np.polynomial.legendre.leggauss(80)  # of an integral around the mode, and their weights
+_ABOVE_HALF = math.nextafter(0.5, 1.0)
 _BELOW = 40.0  # the mode, in log likelihood: the rest is left out, which widens the interval
 
 
@@ -110,6 +112,35 @@ def of_shares(wins: Floats, error: float, share: Floats | None = None) -> tuple[
     mine, theirs, level = wins[known][shown], wins.T[known][shown], least[known][shown]
     lower[known] = _lower_shares(mine, theirs, level)[place]
     return _both_sides(lower, wins + wins.T > 0)
+
+
+def of_margin(eprocess: Any, error: float) -> tuple[Floats, Floats]:
+    """Return the ends of intervals that agree with the verdict of a policy with a margin.
+
+    They are those of `of_shares` at half of the error, cut by what the evidence has proved. At the
+    level L = K (K - 1) / error, E_ij shows mu_ij > 1/2, and Ebar_ij shows mu_ij > 1/2 - epsilon. The
+    conversions alone never exclude 1/2. All intervals hold with probability 1 - error.
+
+    A one-sided end needs less evidence, K / error. What it says of its arm is added, and all of it
+    holds with probability 1 - error - the error of the policy.
+    """
+    k = len(eprocess.best)
+    level = math.log(k * (k - 1) / error)
+    if math.isclose(error, eprocess.error):  # both ends of a comparison are rounded
+        level = min(level, math.log(k * (k - 1) / eprocess.error))
+    is_alike, is_better = eprocess.best_bar >= level, eprocess.best >= level
+    if not eprocess.is_two_sided and eprocess.verdict[0] != RUNNING:
+        is_alike[eprocess.winner[0]] = True
+        is_better[eprocess.winner[0]] |= eprocess.verdict[0] == WINNER
+    proved = np.where(is_alike, 0.5 - eprocess.margin, -np.inf)
+    proved[is_better] = _ABOVE_HALF
+    np.fill_diagonal(proved, -np.inf)
+    lower, _ = of_shares(eprocess.seen, 0.25 * error)  # a ratio of 2 L
+    lower = np.maximum(np.where(is_better, lower, np.minimum(lower, 0.5)), proved)
+    most = 1.0 - proved.T
+    lower = np.where(lower > most, np.maximum(proved, most), lower)
+    known = (eprocess.seen + eprocess.seen.T > 0) | np.isfinite(proved) | np.isfinite(most)
+    return _both_sides(np.maximum(lower, 0.0), known)
 
 
 def _code(*columns: Floats) -> NDArray[np.int64]:
