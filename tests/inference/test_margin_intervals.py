@@ -1,13 +1,15 @@
-"""Intervals of a policy with a margin: they agree with its verdict, and hold as often as they say."""
+"""Intervals of a policy with a margin: they agree with its verdict, and rarely miss."""
 
 import math
 
 import numpy as np
 import pytest
+from scipy.special import betaln
 
 import duelay
+import naive
 from duelay.inference.confidence_sequences import of_margin, of_shares
-from duelay.ledger.evidence.eprocess import start_eprocess
+from duelay.ledger.evidence.eprocess import GAPS, evidence_weights, start_eprocess
 from duelay.ledger.evidence.margin import GOOD_ENOUGH, WINNER
 from duelay.problems import Problem
 
@@ -116,3 +118,32 @@ def test_silence_alone_may_prove_what_an_interval_says():
     lower, upper = of_margin(eprocess, 0.05)
     assert (lower[0, 1], upper[0, 1]) == (0.4, 1.0)
     assert lower[0, 2] == -math.inf and upper[0, 2] == math.inf
+
+
+@pytest.mark.long
+@pytest.mark.interpreted
+@pytest.mark.parametrize("mu", [0.5, 0.47, 0.45])
+def test_the_interval_of_a_pair_misses_at_any_look_as_rarely_as_it_says(mu):
+    """Two arms, 400 experiments of 800 duels, each looked at after every duel."""
+    runs, n, margin, error, share, phi = 400, 800, 0.05, 0.2, 0.8, 0.7
+    rng, level, m0 = np.random.default_rng(0), 2 / error, 0.5 - margin
+    is_first, kappa = rng.random((runs, n)) < 0.5, phi / (2 - phi)
+    won = rng.random((runs, n)) < np.where(is_first, mu, 1 - mu)
+    heard = won & (rng.random((runs, n)) < share)
+    kind = 2 * ~heard + ~is_first  # as in `tie_odds`, for arm 0
+    sizes, evidence, bar = 1 + 2 * np.outer(GAPS, [1.0, -1.0, -kappa, kappa]), [], []
+    for mine in (kind, kind ^ 1):
+        bets = [np.cumprod(row[mine], axis=1) for row in sizes]
+        evidence.append(np.tensordot(evidence_weights(), bets, 1))
+        odds = [np.array(naive.tie_odds(phi, m0, m0 + h)[0]) for h in (margin, 2 * margin)]
+        ties = [np.cumprod(row[mine], axis=1) for row in odds]
+        bar.append(evidence[-1] / 2 + (ties[0] + ties[1]) / 4)
+    wins, losses = np.cumsum(kind == 0, axis=1), np.cumsum(kind == 1, axis=1)
+    ratio = betaln(wins + 0.5, losses + 0.5) - math.log(math.pi)
+    ratio -= wins * math.log(mu) + losses * math.log(1 - mu)
+    is_missed = evidence[0] >= level
+    is_missed |= (mu == 0.5) & (evidence[1] >= level) | (mu <= m0) & (bar[0] >= level)
+    is_missed |= (mu != 0.5) & (ratio >= math.log(2 * level))
+    missed = is_missed.any(axis=1).mean()
+    print(f"misses at {mu}: {100 * missed:.1f} %")
+    assert 0 < missed <= error + 3 * math.sqrt(error * (1 - error) / runs)

@@ -117,8 +117,8 @@ def of_shares(wins: Floats, error: float, share: Floats | None = None) -> tuple[
 def of_margin(eprocess: Any, error: float) -> tuple[Floats, Floats]:
     """Return the ends of intervals that agree with the verdict of a policy with a margin.
 
-    They are those of `of_shares` at half of the error, cut by what the evidence has proved. At the
-    level L = K (K - 1) / error, E_ij shows mu_ij > 1/2, and Ebar_ij shows mu_ij > 1/2 - epsilon. The
+    They are those of `of_shares` at a quarter of the error, cut by what the evidence has proved: at
+    the level L = K (K - 1) / error, E_ij shows mu_ij > 1/2, and Ebar_ij mu_ij > 1/2 - epsilon. The
     conversions alone never exclude 1/2. All intervals hold with probability 1 - error.
 
     A one-sided end needs less evidence, K / error. What it says of its arm is added, and all of it
