@@ -13,7 +13,6 @@ from duelay.ledger import age_to, clock_to, open_ledger, with_room
 from duelay.ledger.arms import reopen
 from duelay.ledger.evidence.eprocess import ANSWERED, OPEN, EProcess, start_eprocess
 from duelay.ledger.evidence.margin import VERDICTS
-from duelay.ledger.evidence.silence import MULTIPLE
 from duelay.ledger.evidence.winner_threshold import NOBODY, all_evidence, error_at, need_all
 from duelay.logs.history import History
 
@@ -189,10 +188,10 @@ def _answered_early(eprocess: EProcess) -> NDArray[np.int64]:
 
 
 def _in_flight(eprocess: EProcess, n_waiting: int) -> int:
-    """How long a new duel will wait, in ticks: a duel is asked at every tick.
+    """How many duels are asked while one waits: in ticks, twice the mean delay.
 
-    Early, long delays have not been heard yet: half of the silent duels are counted as answers that
-    are on their way.
+    That is less than W, since early duels wait less than later ones. Long delays have not been
+    heard at the start: half of the silent duels count as answers that are on their way.
     """
     if eprocess.by_clock or eprocess.told.is_told:
         return n_waiting
@@ -200,8 +199,8 @@ def _in_flight(eprocess: EProcess, n_waiting: int) -> int:
     slots = slots[eprocess.state[slots] == OPEN]
     so_far = float((eprocess.now[0] - eprocess.born[slots]).sum())
     delays = float(eprocess.delays[0]) + (so_far if eprocess.is_vote else 0.5 * so_far)
-    wait = min(MULTIPLE * delays / (eprocess.n_heard[0] + 1), eprocess.window)
-    return max(n_waiting, int(wait))
+    wait = 2.0 * delays / (int(eprocess.n_heard[0]) + 1)
+    return max(n_waiting, int(min(wait, eprocess.window)))
 
 
 def _hoped_worth(eprocess: EProcess) -> float:
