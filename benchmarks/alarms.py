@@ -15,7 +15,7 @@ import numpy as np
 
 import duelay
 import pages
-from duelay import History, delays
+from duelay import History
 from duelay.inference import alarms
 
 COMMAND = "python -m benchmarks alarms"
@@ -91,7 +91,7 @@ def now(history: History, name: str) -> tuple[float, float]:
 
 
 def equal(history: History, name: str) -> tuple[float, float]:
-    """Return both levels where five tests have equal shares, and the k-th stretch 1 / (k (k + 1))."""
+    """Return both levels, with equal shares of tests and 1 / (k (k + 1)) for the k-th stretch."""
     k, half = int(math.log2(history.n / alarms.FEWEST)) + 1, alarms.LEVEL / 2 / 5
     return half / (6.0 * k * (k + 1)), half
 
