@@ -8,7 +8,7 @@ from scipy.special import betaln
 
 import duelay
 import naive
-from duelay.inference.confidence_sequences import of_margin, of_shares
+from duelay.inference.confidence_sequences import _pair_levels, of_margin, of_shares
 from duelay.ledger.evidence.eprocess import GAPS, evidence_weights, start_eprocess
 from duelay.ledger.evidence.margin import GOOD_ENOUGH, WINNER
 from duelay.problems import Problem
@@ -90,6 +90,21 @@ def test_a_verdict_of_one_side_cuts_the_intervals_of_its_arm():
         lower, upper = of_margin(eprocess, 0.05)
         assert (lower[2, [0, 1, 3]] == wanted).all() and lower[0, 1] < 0.4
         assert (upper[[0, 1, 3], 2] == 1.0 - wanted).all()
+
+
+def test_by_the_clock_pairs_of_arms_that_join_have_a_share_of_their_own():
+    """Over all pairs, 2 / L adds up to the error at the most."""
+    for end in ("equivalent", "good_enough"):
+        eprocess = start_eprocess(0.05, None, 3, margin=0.1, end=end, by_clock=True)
+        many = 40
+        joined = np.append(np.zeros(3, dtype=np.int64), np.arange(1, many - 2))
+        level = math.log(3 * 2 / (0.9 * 0.05))  # of a two-sided end, where arms may join
+        eprocess = eprocess._replace(joined=joined, best=np.zeros((many, many)), level=level)
+        for error in (0.05, 0.01):
+            level = _pair_levels(eprocess, error)
+            total = (2.0 * np.exp(-level))[np.triu_indices(many, 1)].sum()
+            assert 0.8 * error < total <= error * (1 + 1e-9)
+            assert level[0, 1] == level[2, 0] < level[0, 3] == level[3, 2] < level[0, 4]
 
 
 def test_conversions_alone_never_exclude_a_half():

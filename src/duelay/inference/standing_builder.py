@@ -70,7 +70,7 @@ def build_standing(player: PlayerSnapshot, confidence: float | None) -> Standing
             bets = replay_bets(history, 1.0 - confidence, arm_set.joined, arm_set.present)
         heard = restrict_history(history, arm_set) if arm_set.has_changed else history
         share = shares(arm_set.joined, has_room=clock is not None)
-        if bets is not None and bets.margin > 0.0:  # the arms of such a policy cannot change
+        if bets is not None and bets.margin > 0.0:
             lower, upper = of_margin(bets, 1.0 - confidence)
         else:
             lower, upper = at_all_times(
