@@ -157,7 +157,7 @@ def _pair_levels(eprocess: Any, error: float) -> Floats:
     n = np.maximum(eprocess.joined[:, None], eprocess.joined[None, :]).astype(np.float64)
     before = np.maximum(np.arange(k)[:, None], np.arange(k))
     late = np.log(2.0 * np.maximum(before, 1) * np.maximum(n * (n + 1.0), 1.0) / (_ROOM * error))
-    return np.where(n > 0, late, first)
+    return np.asarray(np.where(n > 0, late, first))
 
 
 def _code(*columns: Floats) -> NDArray[np.int64]:
