@@ -63,6 +63,16 @@ COMMANDS = {
     "levels": Command(
         ("benchmarks/levels.py",), "false alarm rates of the tests, in assumptions.md", "1 minute"
     ),
+    "alarms": Command(
+        ("benchmarks/alarms.py",),
+        "false alarms of standings and the faults that they name, in assumptions.md",
+        "20 minutes",
+    ),
+    "forecast": Command(
+        ("benchmarks/forecast.py",),
+        "how often duels_left contains the true number, in howto/stopping.md",
+        "5 minutes",
+    ),
     "noon": Command(
         ("benchmarks/noon.py",), "bursts of traffic at noon, in howto/clock.md", "5 minutes"
     ),

@@ -191,6 +191,7 @@ def test_delays_of_a_constant_are_fitted_by_no_family():
     log = history(first, 1 - first, np.full(n, 3600.0), age=np.full(n, 90_000.0), votes=True)
     law = delays.fit(log)
     assert isinstance(law, delays.Curve) and law.cdf(3600.0) == pytest.approx(1.0)
+    assert all(one.never_range is None for one in fitting.estimate_delays(log).fits)
 
 
 @pytest.mark.compiled
