@@ -197,14 +197,14 @@ def _extent(several: list[Result]) -> tuple[float, float]:
 
     They fit the results that converge, except those above `_MAX_REGRET_MULTIPLE` the least regret.
     """
-    settled = [result for result in several if has_converged(result)]
-    least = min((float(result.mean[-1]) for result in settled), default=0.0)
-    settled = [result for result in settled if result.mean[-1] <= _MAX_REGRET_MULTIPLE * least]
-    if not settled:
+    converged = [result for result in several if has_converged(result)]
+    least = min((float(result.mean[-1]) for result in converged), default=0.0)
+    converged = [result for result in converged if result.mean[-1] <= _MAX_REGRET_MULTIPLE * least]
+    if not converged:
         return several[0].horizon, 1.05 * max(float(r.mean[-1] + r.band()[-1]) for r in several)
-    right = min(several[0].horizon, 1.25 * max(converged_at(result) for result in settled))
+    right = min(several[0].horizon, 1.25 * max(converged_at(result) for result in converged))
     top = 0.0
-    for result in settled:
+    for result in converged:
         place = min(int(np.searchsorted(result.t, right)), len(result.t) - 1)
         top = max(top, float(result.mean[place] + result.band()[place]))
     return right, 1.15 * top
