@@ -33,13 +33,18 @@ HERE = "http://127.0.0.1:8000"
 
 
 def fill(url: str, n: int) -> None:
-    """Make an experiment with some duels, and copies of it."""
-    with Experiment.create(url, "test 0000", ["red", "green", "blue"]) as experiment:
+    """Make an experiment with some duels, all of them booked, and copies of it."""
+    arms = ["red", "green", "blue"]
+    with Experiment.create(url, "test 0000", arms, window=None, clock="1000x") as experiment:
         asks = [Ask(None, None) for _ in range(DUELS)]
         experiment.submit_all(asks)
         experiment.tell_all([ask.result.id for ask in asks[::3]])
+        head: dict[str, Any] = {"asked": DUELS, "matured": 0}
+        while head["matured"] < head["asked"]:  # else the server would be busy with it
+            experiment.settle()
+            with experiment.reading() as (_, row):
+                head = dict(row)
         with experiment.store.writing() as connection:
-            head = dict(connection.execute(select(schema.experiments)).mappings().one())
             others = range(head["id"] + 1, head["id"] + n)
             connection.execute(
                 insert(schema.experiments),

@@ -228,7 +228,7 @@ def play_on_arms_that_come_and_go(experiment, hours):
 def test_an_export_has_changes_and_a_declaration_and_estimates_as_the_standing_says(
     url, serve, hours, tmp_path, forgets
 ):
-    later = {"forget_after": "30d"} if forgets else {}
+    later = {"error": 0.3} | ({"forget_after": "30d"} if forgets else {})
     ours = Experiment.create(url, "buttons", ARMS, clock=hours, **later)
     play_on_arms_that_come_and_go(ours, hours)
     served = serve(url, clock=hours)
