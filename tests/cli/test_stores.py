@@ -296,21 +296,21 @@ def test_who_waits_at_a_terminal_sees_how_far_it_is(path, tmp_path, monkeypatch)
 def test_verify_knows_a_name_from_python_too(path):
     with closing(Store(path)) as store:
         assert verify(store, "buttons") == ()
-        with pytest.raises(LookupError, match="no experiment 'x' in .* there are: buttons, two"):
+        with pytest.raises(LookupError, match="'x' .*buttons, two"):
             verify(store, "x")
 
 
 def test_an_experiment_is_finished_reopened_and_archived(command, path):
-    status, shown, _ = command("finish", path, "two models", "new")
-    assert status == 0 and "new is shown" in shown
-    with Experiment.open(path, "two models") as experiment:
-        assert experiment.ask().winner == "new"
-    assert command("archive", path, "two models")[0] == 0
-    assert "two models:" not in command("standing", path)[1]
-    assert "two models:" in command("standing", path, "--archived")[1]
-    assert command("archive", path, "two models", "--undo")[0] == 0
-    assert command("reopen", path, "two models")[0] == 0
-    with Experiment.open(path, "two models") as experiment:
+    status, shown, _ = command("finish", path, "buttons", "green")
+    assert status == 0 and "green is shown" in shown
+    with Experiment.open(path, "buttons") as experiment:
+        assert experiment.ask().winner == "green"
+    assert command("archive", path, "buttons")[0] == 0
+    assert "buttons:" not in command("standing", path)[1]
+    assert "buttons:" in command("standing", path, "--archived")[1]
+    assert command("archive", path, "buttons", "--undo")[0] == 0
+    assert command("reopen", path, "buttons")[0] == 0
+    with Experiment.open(path, "buttons") as experiment:
         assert experiment.status == "running"
-    status, _, complaints = command("finish", path, "two models", "nobody")
+    status, _, complaints = command("finish", path, "buttons", "nobody")
     assert status == 2 and "arm must be" in complaints

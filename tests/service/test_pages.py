@@ -535,6 +535,10 @@ def test_an_experiment_is_paused_resumed_and_its_arms_come_and_go(browser, made)
     assert "blue" in browser.get("/e/buttons").text and do(what="archive")["archived"]
     assert do(what="list")["archived"] is False and do(what="reopen")["status"] == "running"
     assert do(what="finish", arm="")["choice"] in ARMS and do(what="reopen")["choice"] is None
+    assert do(what="hold")["booking"] == "held"
+    assert ">Release booking</button>" in browser.get("/e/buttons").text
+    assert do(what="release")["booking"] == "running"
+    assert ">Hold booking</button>" in browser.get("/e/buttons").text
     assert do(what="add", arm=" pink ")["arms"] == [*ARMS, "pink"]
     assert do(what="retire", arm="red")["present"] == [False, True, True, True]
     assert "pink" in browser.get("/e/buttons").text

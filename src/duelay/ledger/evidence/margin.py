@@ -178,6 +178,22 @@ def holds(eprocess: Any, i: int, wins: bool) -> bool:
 
 
 @kernel
+def is_ahead(eprocess: Any, i: int, j: int) -> bool:
+    """Whether i is named before j where both may be: more evidence, else a count decides."""
+    own, other = eprocess.log_bar[i, j], eprocess.log_bar[j, i]
+    return bool(own > other or (own == other and int(eprocess.wins[i, j]) % 2 == 0))
+
+
+@kernel
+def end_evidence(eprocess: Any, i: int, j: int) -> float:
+    """The log evidence for what ends the experiment of i with j: `is_done` is that it suffices."""
+    if not eprocess.is_two_sided:
+        return float(eprocess.best_bar[i, j])
+    alike = min(eprocess.best_bar[i, j], eprocess.best_bar[j, i])
+    return float(max(eprocess.best[i, j], alike))
+
+
+@kernel
 def is_done(eprocess: Any, i: int, j: int) -> bool:
     """Whether the leader i needs no more duels with j."""
     lacks = lacks_a_retired(eprocess, i, False)

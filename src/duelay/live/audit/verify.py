@@ -103,6 +103,7 @@ def differences(
         yield f"{head['asked']} duels are counted as asked, and {expected} are there"
     if recount.pairs["answers"].sum() != head["heard"]:
         yield f"{head['heard']} answers are counted, and {recount.pairs['answers'].sum()} are there"
+    yield from _compare_totals(head, recount)
     yield from _compare_pairs(state, recount)
     asked, answered = read_ages(connection, schema.ages, head["id"], len(recount.asked))
     for words, kept, counted in (("asked", asked, recount.asked),
@@ -169,6 +170,23 @@ def _is_enough(state: ExperimentState) -> bool:
     if not eprocess.margin:
         return bool(verdict == WINNER and passes_all(eprocess, arm))
     return int(find_verdict(eprocess, arm)) in (verdict, WINNER) and verdict != RUNNING
+
+
+def _compare_totals(head: Any, recount: Recount) -> Iterator[str]:
+    """Say which sums over all booked duels and all answers are wrong.
+
+    Of duels whose rows are folded it is known how many they are and how many were heard, but not
+    how long the answers took. What an earlier version folded was not counted again when it was
+    migrated.
+    """
+    for name, least in recount.totals.items():
+        most = least + recount.folded_totals[name]
+        if name in ("n_matured", "n_heard") and not head["earlier"]:
+            least = most
+        slack = _TOLERANCE * max(least, 1.0)
+        if not least - slack <= head[name] <= most + slack:
+            counted = f"{least:g}" if least == most else f"between {least:g} and {most:g}"
+            yield f"{name} is {head[name]:g}, and {counted} by its duels"
 
 
 def _compare_pairs(state: ExperimentState, recount: Recount) -> Iterator[str]:

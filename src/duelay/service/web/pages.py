@@ -259,7 +259,7 @@ async def summary(browser: BrowserRequest) -> Response:
 
 @_page("/e/{name}/do", "POST")
 async def do(browser: BrowserRequest) -> Response:
-    """Pause, resume, finish, reopen, let an arm come or go."""
+    """Pause, resume, finish, reopen, hold or release booking, let an arm come or go."""
     name = browser.request.path_params["name"]
     there = await browser.open(name)
     browser.need(name)
@@ -271,6 +271,8 @@ async def do(browser: BrowserRequest) -> Response:
         "reopen": {"status": "running"},
         "archive": {"archived": True},
         "list": {"archived": False},
+        "hold": {"booking": "held"},
+        "release": {"booking": "running"},
         "add": {"add_arms": [arm]},
         "retire": {"retire_arms": [arm]},
     }
