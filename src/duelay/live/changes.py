@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import Connection, insert
 
 from duelay.errors import InvalidValueError
 from duelay.live.events import note
+from duelay.live.guardrails import check_guardrails, declare_guardrails
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.validation import check_arm, check_votes
@@ -21,6 +23,7 @@ def make_change(
     booking: str | None = None,
     add_arms: Sequence[str] = (),
     retire_arms: Sequence[str] = (),
+    add_guardrails: Mapping[str, Any] | None = None,
     max_arms: int | None = None,
 ) -> Operation:
     """Return a request for several changes. If one of them cannot be made, none is.
@@ -38,6 +41,8 @@ def make_change(
         New names, or the names of retired arms, which come back.
     retire_arms : sequence of str
         The names of arms.
+    add_guardrails : mapping, optional
+        New guard-rails, as for `Experiment.create`.
     max_arms : int, optional
         The number of arms, retired ones included, that the experiment may have afterwards.
     """
@@ -46,6 +51,12 @@ def make_change(
 
     def do(connection: Connection, state: ExperimentState, moment: int) -> None:
         _check(state, joining, leaving, max_arms)  # all of it, before anything is written
+        if add_guardrails:
+            declare_guardrails(
+                connection, state.settings.id,
+                check_guardrails(add_guardrails, state.settings.window),
+                state.settings.window_in_micro, state.head["asked"],
+            )  # fmt: skip
         if status is not None and status != state.head["status"]:
             kind = "paused" if status == "paused" else "resumed"
             note(connection, state.settings.id, kind, "", f"it was {kind}", moment)

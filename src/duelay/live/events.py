@@ -10,7 +10,7 @@ from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 
 KINDS = ("declared", "withdrawn", "alarm", "silent", "paused", "resumed",
-         "held", "released")  # fmt: skip
+         "held", "released", "guardrail")  # fmt: skip
 
 
 def note(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from duelay.inference.evidence import Evidence, evidence_of
 from duelay.inference.guarantee import find_guarantee
 from duelay.inference.leader import intervals, leader_of
 from duelay.inference.standing import Standing
+from duelay.live.guardrails import ReportedGuardrail, describe_alarm
 from duelay.live.state import ExperimentState
 from duelay.live.storage.schema import MICRO
 from duelay.logs.history import History
@@ -56,6 +57,8 @@ class LiveStanding(Standing):
         ``"running"``, or ``"held"`` while no duels enter the evidence.
     read : callable or None
         A function that returns the latest duels.
+    guardrails : tuple of ReportedGuardrail
+        The rates of other events by arm, and whether an arm is worse than the baseline.
     """
 
     name: str = ""
@@ -67,6 +70,7 @@ class LiveStanding(Standing):
     now: float = 0.0
     booking: str = "running"
     read: Callable[[int], History] | None = None
+    guardrails: tuple[ReportedGuardrail, ...] = ()
 
     @property
     def evidence(self) -> Evidence | None:
@@ -118,10 +122,34 @@ class LiveStanding(Standing):
         found.__dict__["alarms"] = alarms  # where a cached property keeps it
         return found
 
+    def with_guardrails(self, found: tuple[ReportedGuardrail, ...]) -> LiveStanding:
+        """Return the same standing with guard-rails.
+
+        Parameters
+        ----------
+        found : tuple of ReportedGuardrail
+            The guard-rails.
+
+        Returns
+        -------
+        LiveStanding
+            A copy with the guard-rails.
+        """
+        return replace(self, guardrails=found) if found else self
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about what is wrong or not yet known; empty when all is well."""
-        return (*super().warnings, *self._repeats())
+        return (*super().warnings, *self._repeats(), *self._worse())
+
+    def _worse(self) -> tuple[str, ...]:
+        """Return a sentence for each arm that a guard-rail alarms about."""
+        return tuple(
+            describe_alarm(found, arm)
+            for found in self.guardrails
+            for arm in found.arms
+            if arm.alarm
+        )
 
     def _repeats(self) -> tuple[str, ...]:
         n = 0 if self.repeats is None else int(self.repeats.sum())
@@ -201,6 +229,7 @@ class StandingReport:
     warnings: list[str]
     alarms: list[ReportedAlarm]
     booking: Literal["running", "held"]  # held: no duels enter the evidence
+    guardrails: list[ReportedGuardrail] = field(default_factory=list)
 
     @classmethod
     def of(cls, given: LiveStanding) -> StandingReport:
@@ -235,12 +264,15 @@ class StandingReport:
             warnings=list(given.warnings),
             alarms=[ReportedAlarm(alarm.name, str(alarm)) for alarm in given.alarms],
             booking="held" if given.booking == "held" else "running",
+            guardrails=list(given.guardrails),
         )
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> StandingReport:
         """Return the report that a service has sent; fields of later versions are left out."""
-        said = {field.name: found[field.name] for field in fields(cls)}
+        said = {field.name: found[field.name] for field in fields(cls) if field.name in found}
+        rails = [ReportedGuardrail.from_json(each) for each in found.get("guardrails", [])]
+        said["guardrails"] = rails
         said["guarantee"] = _known(ReportedGuarantee, found["guarantee"])
         said["estimates"] = _known(ReportedEstimates, found["estimates"])
         said["alarms"] = [_known(ReportedAlarm, alarm) for alarm in found["alarms"]]
@@ -252,6 +284,7 @@ class StandingReport:
             "guarantee": vars(self.guarantee),
             "estimates": vars(self.estimates),
             "alarms": [vars(alarm) for alarm in self.alarms],
+            "guardrails": [found.to_json() for found in self.guardrails],
         }
 
 

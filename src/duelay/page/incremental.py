@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from sqlalchemy import Connection, select
 
 from duelay.assumptions import Finding
 from duelay.live import Experiment
+from duelay.live.guardrails import read_guardrails
 from duelay.live.standing import LiveStanding, stand
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
@@ -88,6 +90,12 @@ class ExperimentSnapshot:
         return None if found is None else int(found)
 
     @property
+    def _of_guardrails(self) -> str:
+        """A text that changes with the guard-rails; empty without them."""
+        rails = self.standing.guardrails
+        return f"{zlib.crc32(repr(rails).encode()):x}" if rails else ""
+
+    @property
     def version(self) -> str:
         """A text that changes with anything that the page shows."""
         head, checked = self.state.head, self.reader.checked
@@ -96,7 +104,7 @@ class ExperimentSnapshot:
         return (
             f"{self.id}.{self.state.settings.created:x}.{head['version']}.{head['asked']}."
             f"{head['heard']}.{head['changes']}.{head['status'][0]}.{last}.{seen:.0f}."
-            f"{head['matured']}.{head['closed']}.{head['winner']}."
+            f"{head['matured']}.{head['closed']}.{head['winner']}.{self._of_guardrails}."
             f"{self.now // _MINUTE:.0f}"
         )
 
@@ -121,9 +129,11 @@ def look(experiment: Experiment) -> Iterator[ExperimentSnapshot]:
         now = moment / MICRO
         events = _read_events(connection, experiment.id)
         alarms = _alarms(reader.checked, events)
-        place = (dict(state.head), [(alarm.name, alarm.sentence) for alarm in alarms])
+        rails = read_guardrails(connection, state, moment)
+        place = (dict(state.head), rails, [(alarm.name, alarm.sentence) for alarm in alarms])
         if reader.standing is None or reader.standing[0] != place:
             standing = stand(state, experiment.policy, experiment.latest)
+            standing = standing.with_guardrails(rails)
             reader.standing = (place, standing.with_alarms(alarms))
         yield ExperimentSnapshot(connection, state, reader, reader.standing[1], events, now)
 
