@@ -265,6 +265,21 @@ def test_verify_finds_a_wrong_count(store, hours, damage):
     assert any("refund" in words for words in verify(store))
 
 
+def test_events_are_exported_and_printed(store, hours, tmp_path):
+    experiment = make(store, hours)
+    duel = experiment.ask()
+    experiment.tell(duel, metric="refund", arm="second")
+    path = experiment.export_events(tmp_path / "events.csv")
+    assert path.read_text().splitlines() == [
+        "duel,metric,arm,at,late",
+        f"1,refund,{duel.second},{hours.now:.6f},False",
+    ]
+    hours.pass_by(3601)
+    lines = str(of(experiment)).splitlines()
+    assert "refund within 1h, compared with red, at most 2 points allowed" in lines[0]
+    assert len(lines) == 6
+
+
 def test_a_deleted_experiment_takes_its_metrics_along(store, hours):
     experiment = make(store, hours)
     experiment.tell(experiment.ask(), metric="refund", arm="first")

@@ -94,16 +94,21 @@ def standing_command(store: str, name: str | None, modules: tuple[str, ...]) -> 
         with live.connect(store, key_of_caller()) as service:
             for each in service.names() if name is None else (name,):
                 found = service.open(each).standing()
-                click.echo(f"{each}: {found.headline}" if name is None else str(found))
+                click.echo(f"{each}: {found.headline}" if name is None else _in_full(found))
         return
     with closing(live.Store(store)) as opened:
         if name is not None:
-            click.echo(str(live.Experiment.open(opened, name).standing()))
+            click.echo(_in_full(live.Experiment.open(opened, name).standing()))
             return
         for each in live.Experiment.names(opened):
             headline = live.Experiment.open(opened, each).standing().headline
             is_read = sys.stdout.isatty()  # by a person; a program has a line an experiment
             click.echo(wrapped(f"{each}: ", headline) if is_read else f"{each}: {headline}")
+
+
+def _in_full(standing: Any) -> str:
+    """Return a standing and its guard-rails."""
+    return "\n\n".join([str(standing), *map(str, standing.guardrails)])
 
 
 @click.command("report", cls=StoreCommand)

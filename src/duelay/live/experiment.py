@@ -17,6 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from duelay import text
 from duelay._core import checks, timestamps
 from duelay._core.feedback import check_feedback
+from duelay._core.files import write_whole
 from duelay.delays.ticks_or_clock import in_time
 from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
 from duelay.ledger.evidence.silence import FIRST_KAPPA
@@ -27,6 +28,7 @@ from duelay.live.guardrails import (
     check_guardrails,
     declare_guardrails,
     read_guardrails,
+    write_events,
 )
 from duelay.live.standing import LiveStanding, stand
 from duelay.live.state import read_arms
@@ -700,6 +702,28 @@ class Experiment:
             If there is no such arm, or only two are left.
         """
         self.submit(make_change(retire_arms=[name]))
+
+    def export_events(self, path: str | Path) -> Path:
+        """Write the events of guard-rails whose duels are kept as CSV.
+
+        Its columns are `duel` (its number, from 1 in the order of asking), `metric`, `arm`, `at`
+        in seconds since the epoch, and `late`.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, which is replaced.
+
+        Returns
+        -------
+        Path
+            The path.
+        """
+        path = Path(path)
+        with self.store.reading() as connection:
+            arms = read_arms(connection, self.id)
+            write_whole(path, write_events(connection, self.id, arms).encode())
+        return path
 
     def add_guardrail(self, metric: str, bound: float | None = None, within: Any = None) -> None:
         """Count another event of duels from now on; see `create`.

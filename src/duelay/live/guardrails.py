@@ -8,6 +8,8 @@ are all that `duelay.inference.guardrails` needs. The counts are additive, by or
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import json
 from collections.abc import Mapping, Sequence
@@ -20,6 +22,7 @@ from sqlalchemy import Connection, insert, select
 
 from duelay._core import checks
 from duelay._core.duration import Duration, in_brief
+from duelay._core.escaping import in_cell
 from duelay.errors import InvalidValueError
 from duelay.inference.guardrails import arm_shares, difference_interval, rate_interval
 from duelay.live.state import ExperimentState
@@ -27,6 +30,7 @@ from duelay.live.storage import schema, statements
 from duelay.live.storage.schema import MICRO
 from duelay.live.validation import check_length, check_word
 from duelay.logs.arm_changes import joined_of
+from duelay.show.text_table import table
 
 MAX_METRICS = 50  # of an experiment
 _MAX_ROWS = 10_000  # of duels that are read at once
@@ -82,6 +86,25 @@ class ReportedGuardrail:
         """The arms that are worse than the baseline by more than the bound."""
         return [arm.arm for arm in self.arms if arm.alarm]
 
+    def __str__(self) -> str:
+        """Return a table of the arms."""
+        rows = [
+            [
+                arm.arm,
+                f"{arm.duels:,}",
+                f"{arm.events:,}",
+                "-" if arm.rate is None else f"{100 * arm.rate:.3g} %",
+                f"{100 * arm.lower:.3g} to {100 * arm.upper:.3g} %",
+                _in_points(arm),
+                "alarm" if arm.alarm else "",
+            ]
+            for arm in self.arms
+        ]
+        bound = "" if self.bound is None else f", at most {100 * self.bound:.3g} points allowed"
+        head = f"{self.metric} within {self.within}, compared with {self.baseline}{bound}"
+        columns = ["arm", "duels", "events", "rate", "interval", "difference, points", ""]
+        return f"{head}\n{table(columns, rows, left=(0, 6))}"
+
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON has them."""
         return asdict(self)
@@ -93,6 +116,13 @@ class ReportedGuardrail:
         arms = [ReportedMetricArm(**{name: arm[name] for name in names}) for arm in found["arms"]]
         said = {field.name: found[field.name] for field in fields(cls)}
         return cls(**(said | {"arms": arms}))
+
+
+def _in_points(arm: ReportedMetricArm) -> str:
+    if arm.difference is None or arm.difference_lower is None or arm.difference_upper is None:
+        return "-"
+    ends = f"({100 * arm.difference_lower:+.2g} to {100 * arm.difference_upper:+.2g})"
+    return f"{100 * arm.difference:+.2g} {ends}"
 
 
 def check_guardrails(given: Any, window: Duration | None) -> list[Guardrail]:
@@ -304,9 +334,9 @@ def describe_alarm(found: ReportedGuardrail, arm: ReportedMetricArm) -> str:
 
 def read_counts(connection: Connection, experiment: int, n_arms: int) -> dict[int, MetricCounts]:
     """Return the counts of booked duels, by the number of the metric."""
-    table = schema.metric_counts
+    kept = schema.metric_counts
     found: dict[int, MetricCounts] = {}
-    for row in connection.execute(select(table).where(table.c.experiment == experiment)):
+    for row in connection.execute(select(kept).where(kept.c.experiment == experiment)):
         counts = found.setdefault(row.metric, MetricCounts(n_arms))
         for name in MetricCounts.NAMES:
             getattr(counts, name)[row.first, row.second] += getattr(row, name)
@@ -363,3 +393,25 @@ def report_metric(
         )
     within = str(Duration.of(metric.within / MICRO))
     return ReportedGuardrail(metric.name, metric.bound, within, arms[base], rows)
+
+
+def write_events(connection: Connection, experiment: int, arms: Sequence[str]) -> str:
+    """Return the events of duels that are kept, as CSV."""
+    events, duels, metrics = schema.metric_events, schema.duels, schema.metrics
+    rows = connection.execute(
+        select(events, metrics.c.name, duels.c.first, duels.c.second)
+        .join(duels, (duels.c.experiment == events.c.experiment)
+              & (duels.c.number == events.c.number))
+        .join(metrics, (metrics.c.experiment == events.c.experiment)
+              & (metrics.c.number == events.c.metric))
+        .where(events.c.experiment == experiment)
+        .order_by(events.c.number, events.c.metric, events.c.place)
+    )  # fmt: skip
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(("duel", "metric", "arm", "at", "late"))
+    for row in rows:
+        arm = arms[row.second if row.place else row.first]
+        at = f"{row.at / MICRO:.6f}"
+        writer.writerow((row.number, in_cell(row.name), in_cell(arm), at, bool(row.late)))
+    return lines.getvalue()

@@ -80,6 +80,7 @@ EVENTS = {
     "resumed": "Resumed",
     "held": "Booking held",
     "released": "Booking released",
+    "guardrail": "Guard-rail",
 }
 VERDICTS = {
     "off": "alarm",
