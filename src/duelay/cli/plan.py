@@ -67,7 +67,7 @@ def plan_command(
     if out is not None:
         from duelay.show import figure_style  # needs matplotlib: say so before the work, not after
 
-        figure_style.check()
+        figure_style.need_matplotlib()
     planned = plan(
         None if rates is None else rates.split(","),
         by=by.split(","),

@@ -9,7 +9,7 @@ import numpy as np
 
 from duelay._core.duration import DAY
 from duelay.errors import InvalidValueError
-from duelay.show.figure_style import COLOURS, check, frame
+from duelay.show.figure_style import COLOURS, frame, need_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +36,7 @@ def draw_plan(plan: Plan, axes: Sequence[Axes] | None = None) -> list[Axes]:
         One for each world; None makes a figure.
     """
     if axes is None:
-        check()
+        need_matplotlib()
         import matplotlib.pyplot as plt
 
         n = len(plan.worlds)
@@ -65,7 +65,7 @@ def plan_figure(plan: Plan) -> Figure:
         The plan.
     """
     n = len(plan.worlds)
-    figure: Figure = check()(figsize=(4.2 * n, 3.2), layout="constrained")
+    figure: Figure = need_matplotlib()(figsize=(4.2 * n, 3.2), layout="constrained")
     draw_plan(plan, list(figure.subplots(1, n, sharey=True, squeeze=False)[0]))
     return figure
 

@@ -43,16 +43,17 @@ def worth(eprocess: Any) -> float:
         return 1.0
     if eprocess.told.is_told:  # answer and silence together tell kappa(W), if the told law is true
         return float(max(eprocess.told.worth, 0.1))
-    half, kappa = 0.5 * answered_share(eprocess.answered[0], eprocess.matured[0]), eprocess.kappa[0]
+    share = answered_share(eprocess.n_answered[0], eprocess.n_matured[0])
+    half, kappa = 0.5 * share, eprocess.kappa[0]
     return float(max(half + (1.0 - half) * kappa * kappa, 0.1))
 
 
 @kernel
 def fix_kappa(eprocess: Any) -> None:
     """kappa = F^ / (2 - F^), for later duels; fixed anew when the booked ones grow by a 20th."""
-    share = answered_share(eprocess.answered[0], eprocess.matured[0])
+    share = answered_share(eprocess.n_answered[0], eprocess.n_matured[0])
     eprocess.kappa[0] = share / (2.0 - share)
-    eprocess.refit[0] = eprocess.matured[0] + eprocess.matured[0] // 20 + 1
+    eprocess.refit[0] = eprocess.n_matured[0] + eprocess.n_matured[0] // 20 + 1
 
 
 @border
