@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import duelay
-import duelay.planning
-from duelay.planning import Plan, PlannedWorld, RatesProblem
+from duelay.planning import Plan, PlannedWorld, simulated
+from duelay.planning.simulated import RatesProblem
 
 FEW = {"delay": "exponential:1h", "horizon": "2w", "progress": False}
 
@@ -34,10 +34,10 @@ def test_rates_are_the_chance_that_the_visitor_of_the_first_arm_converts():
 
 def test_delays_are_drawn_from_the_law_that_is_stated():
     law = duelay.delays.parse("log-normal:6h,1")
-    drawn = duelay.planning._Tabulated.of(law).sample(20_000, np.random.default_rng(0))
+    drawn = simulated._Tabulated.of(law).sample(20_000, np.random.default_rng(0))
     shares = law.cdf(np.sort(drawn))
     assert np.abs(shares - np.arange(20_000) / 20_000).max() < 1.95 / math.sqrt(20_000)
-    never = duelay.planning._Tabulated.of(duelay.delays.parse("never:0.25,exponential:1h"))
+    never = simulated._Tabulated.of(duelay.delays.parse("never:0.25,exponential:1h"))
     share = np.isinf(never.sample(20_000, np.random.default_rng(0))).mean()
     assert abs(share - 0.25) < 4 * math.sqrt(0.25 * 0.75 / 20_000)
 
@@ -52,7 +52,7 @@ def test_a_plan_counts_the_runs_of_simulate():
         result = duelay.simulate(
             RatesProblem(rates),
             duelay.Decide(margin=margin, window="14d", self_duels=False),
-            delay=duelay.planning._Tabulated.of(duelay.delays.parse("exponential:1h")),
+            delay=simulated._Tabulated.of(duelay.delays.parse("exponential:1h")),
             traffic="poisson:24m", horizon=840, runs=4, seed=2, stop=0.05, checkpoints=1,
             setting=duelay.Setting(progress=False, cautious=False),
         )  # fmt: skip
@@ -97,14 +97,14 @@ def test_the_same_seed_gives_the_same_plan():
 
 def test_a_long_horizon_is_simulated_only_as_far_as_needed(monkeypatch):
     asked = []
-    simulate = duelay.planning.simulate
+    simulate = simulated.simulate
 
     def counted(problem, policy, **options):
         asked.append(options["horizon"])
         return simulate(problem, policy, **options)
 
-    monkeypatch.setattr(duelay.planning, "simulate", counted)
-    monkeypatch.setattr(duelay.planning, "_FIRST_STAGE", 100)
+    monkeypatch.setattr(simulated, "simulate", counted)
+    monkeypatch.setattr(simulated, "_FIRST_STAGE", 100)
     planned = small(visitors_per_day=100, runs=2)
     assert planned.stated.share() == 1.0
     assert asked == [100, 600, 100, 600, 1400]  # the equal arms have no end
@@ -126,7 +126,7 @@ def test_preferences_are_a_gap_a_matrix_or_a_dataset(preferences):
 @pytest.mark.long
 @pytest.mark.kernels
 def test_an_arm_that_joins_later_costs_what_the_experiments_that_still_run_lose_by_it(monkeypatch):
-    monkeypatch.setattr(duelay.planning, "_FIRST_STAGE", 500)  # of 2800
+    monkeypatch.setattr(simulated, "_FIRST_STAGE", 500)  # of 2800
     planned = small((0.3, 0.5, 0.48), add_arm_at="2d", visitors_per_day=200, runs=6)
     ended = planned.without.days <= 2.0
     assert 0 < ended.sum() < 6

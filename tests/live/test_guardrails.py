@@ -1,5 +1,7 @@
 """Guard-rails of a live experiment: other events of a duel, which are counted by arm."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from sqlalchemy import text
@@ -11,7 +13,7 @@ from duelay.live.storage.store import VERSIONS, open_store
 from live.hours import Hours, book_of, browser, settle
 
 ARMS = ["red", "green", "blue"]
-DAY = 86_400
+BEFORE = import_module("duelay.live.migrations.versions.0009_metrics").down_revision
 
 
 @pytest.fixture
@@ -298,7 +300,7 @@ def test_a_store_of_the_schema_before_migrates(store, hours):
     with experiment.store.writing() as connection:
         for table in ("metrics", "metric_events", "metric_counts", "folded_metric_counts"):
             connection.execute(text(f"DROP TABLE {table}"))
-        connection.execute(text(f"UPDATE {VERSIONS} SET version_num = '0005'"))
+        connection.execute(text(f"UPDATE {VERSIONS} SET version_num = '{BEFORE}'"))
     experiment.close()
     again = open_store(store)
     again.migrate()

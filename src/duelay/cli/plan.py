@@ -9,7 +9,7 @@ import click
 
 from duelay.cli.common import EPILOG, Command, Whole, import_modules, import_option
 from duelay.ledger.evidence.margin import ENDS
-from duelay.planning import BY, plan
+from duelay.planning.simulated import BY, plan
 
 
 @click.command("plan", cls=Command, epilog=EPILOG)
