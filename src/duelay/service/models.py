@@ -70,6 +70,10 @@ class NewExperiment(_Body):
         description="other events of a duel: the excess over the baseline that is allowed, or null",
         examples=[{"refund": 0.02}],
     )
+    clock: Length | None = Field(
+        default=None, description="how many times as fast as the world its time goes",
+        examples=["1000x"],
+    )  # fmt: skip
     lag: Length | None = Field(
         default=None, description="how long after it came an answer may be told", examples=["1d"]
     )
@@ -186,6 +190,7 @@ class Log(BaseModel):
 
     duels: list[dict[str, Any]]
     next: int | None
+    experiment: dict[str, Any] | None
 
 
 class Webhook(BaseModel):
