@@ -4,6 +4,7 @@ import dataclasses
 import math
 import random
 
+from duelay.live.guardrails import ReportedGuardrail, ReportedMetricArm
 from duelay.live.standing import ReportedEstimates, ReportedGuarantee, StandingReport
 from duelay.live.summary import ArmSummary, Difference, Range, Summary
 from duelay.page import view_models
@@ -32,6 +33,19 @@ def arm(number, name, rank=0, **said):
         "pending": 214 - 3 * (rank % 60),
     }
     return view_models.ArmView(number, name, number % 12, **{**given, **said})
+
+
+def guardrail(names, metric="refund", bound=0.02):
+    """Rates of some arms; the last one alarms."""
+    arms = [
+        ReportedMetricArm(
+            name, 4000 - rank, 200 + 3 * rank, 0.05 + 0.001 * rank, 0.04, 0.0649,
+            *((None, None, None) if rank == 0 else (0.001 * rank, -0.02, 0.0212)),
+            bound is not None and rank == len(names) - 1,
+        )
+        for rank, name in enumerate(names)
+    ]  # fmt: skip
+    return ReportedGuardrail(metric, bound, "2d", names[0], arms)
 
 
 def matrix(arms, is_heard=True):
@@ -431,7 +445,9 @@ def many(n):
 
 
 def nasty():
-    return experiment(NASTY, name=MARKUP, headline=f"{NASTY[0]} leads"), checked()
+    rails = [guardrail(NASTY, MARKUP), guardrail(NASTY, LONG, None)]
+    said = {"name": MARKUP, "headline": f"{NASTY[0]} leads", "guardrails": rails}
+    return experiment(NASTY, **said), checked()
 
 
 SAMPLES = {

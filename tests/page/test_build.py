@@ -109,6 +109,19 @@ def ends_of(chart):
 # Counts.
 
 
+def test_a_page_has_the_guard_rails_of_the_moment(url, hours):
+    experiment = make(url, hours, guardrails={"refund": {"bound": 0.1, "within": "1h"}})
+    experiment.tell(experiment.ask(), metric="refund", arm="first")
+    before = build_experiment(experiment)
+    assert sum(arm.duels for arm in before.standing.guardrails[0].arms) == 0
+    hours.pass_by(3601)
+    after = build_experiment(experiment)
+    assert [sum(arm.duels for arm in after.standing.guardrails[0].arms),
+            sum(arm.events for arm in after.standing.guardrails[0].arms)] == [2, 1]  # fmt: skip
+    assert before.version != after.version
+    assert after.standing.guardrails == list(experiment.standing().guardrails)
+
+
 def test_arms_and_cells_count_what_the_log_has(busy):
     view, rows = build_experiment(busy), numbers_of(busy)
     assert view.standing.duels == len(rows) and view.heard == sum(

@@ -248,6 +248,17 @@ def test_the_table_of_arms_counts_wins_as_first_and_of_votes_all_answers():
         assert f"{arm.duels:,} {shown:,} {arm.pending}" in text
 
 
+def test_guard_rails_are_a_table_with_an_alarm():
+    view, checked = sample.busy()
+    assert 'id="guardrails"' not in render.experiment_part(view, checked, READER)
+    rail = sample.guardrail(["green", "blue", "red"])
+    view = replace(view, standing=replace(view.standing, guardrails=[rail]))
+    whole = render.experiment_part(view, checked, READER)
+    text = Page(re.search(r'<section id="guardrails".*?</section>', whole, re.DOTALL)[0]).text
+    assert "refund" in text and "3,999 203 5.1 %" in text and "+0.1" in text
+    assert text.count("red alarm ") == 1 and "blue alarm" not in text
+
+
 def test_texts_of_the_page_need_no_connection_to_elsewhere():
     for text in (render.experiment_page(*sample.busy(), EDITOR), render.STATIC["page.css"].text):
         assert not re.search(r"(?:src|href)=\"(?:https?:)?//|url\(|@import", text)

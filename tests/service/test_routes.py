@@ -810,7 +810,7 @@ def test_each_request_is_a_line_of_json_in_the_log_without_its_secrets(serve, tm
 
 def test_the_description_has_every_route_and_its_docs(client):
     found = client.get("/openapi.json").json()
-    assert len(found["paths"]) == 11
+    assert len(found["paths"]) == 12
     for each in found["paths"].values():
         for operation in each.values():
             assert operation["description"]

@@ -111,8 +111,8 @@ def standing_command(
 
 
 def _describe(standing: Any) -> str:
-    """Return the summary of a standing, and its table."""
-    return f"{standing.summary.text}\n\n{standing}"
+    """Return the summary of a standing, its table, and its guard-rails."""
+    return "\n\n".join([standing.summary.text, str(standing), *map(str, standing.guardrails)])
 
 
 @click.command("report", cls=StoreCommand)

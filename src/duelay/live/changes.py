@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import Connection, insert
 
 from duelay.errors import InvalidValueError
 from duelay.inference.leader import leader_by_bets
 from duelay.live.events import note
+from duelay.live.guardrails import check_guardrails, declare_guardrails
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.validation import check_arm, check_votes
@@ -25,6 +27,7 @@ def make_change(
     archived: bool | None = None,
     add_arms: Sequence[str] = (),
     retire_arms: Sequence[str] = (),
+    add_guardrails: Mapping[str, Any] | None = None,
     max_arms: int | None = None,
     by: str = "",
 ) -> Operation:
@@ -50,6 +53,8 @@ def make_change(
         New names, or the names of retired arms, which come back.
     retire_arms : sequence of str
         The names of arms.
+    add_guardrails : mapping, optional
+        New guard-rails, as for `Experiment.create`.
     max_arms : int, optional
         The number of arms, retired ones included, that the experiment may have afterwards.
     by : str
@@ -63,6 +68,12 @@ def make_change(
         _check(state, joining, leaving, max_arms)
         _check_ends(state, status, arm, fallback, archived, joining, leaving)
         who = f", by {by}" if by else ""
+        if add_guardrails:
+            declare_guardrails(
+                connection, state.settings.id,
+                check_guardrails(add_guardrails, state.settings.window),
+                state.settings.window_in_micro, state.head["asked"],
+            )  # fmt: skip
         is_held = state.head["held"] is not None
         if booking is not None and is_held != (booking == "held"):
             kind = "released" if is_held else "held"

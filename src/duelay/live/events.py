@@ -14,7 +14,7 @@ from duelay.live.storage import schema
 
 KINDS = ("declared", "good_enough", "equivalent", "undecided", "withdrawn", "alarm", "silent",
          "paused", "resumed", "held", "released", "finished", "reopened", "archived",
-         "listed", "joined", "retired")  # fmt: skip
+         "listed", "joined", "retired", "guardrail")  # fmt: skip
 
 
 def note(

@@ -17,6 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from duelay import text
 from duelay._core import checks, timestamps
 from duelay._core.feedback import check_feedback
+from duelay._core.files import write_whole
 from duelay.delays.ticks_or_clock import in_time
 from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
 from duelay.ledger.evidence.silence import FIRST_KAPPA
@@ -24,6 +25,12 @@ from duelay.live.arrivals import read_gap
 from duelay.live.changes import make_change
 from duelay.live.clock import check_clock, meaning_of_at, wall
 from duelay.live.export import read_history, write_history
+from duelay.live.guardrails import (
+    check_guardrails,
+    declare_guardrails,
+    read_guardrails,
+    write_events,
+)
 from duelay.live.standing import LiveStanding, stand
 from duelay.live.state import ExperimentState, read_arms
 from duelay.live.storage import schema
@@ -45,6 +52,7 @@ from duelay.live.validation import (
     find_policy,
 )
 from duelay.live.writes.group_commit import Batch, Request
+from duelay.live.writes.metrics import TellMetric
 from duelay.live.writes.requests import Ask, LiveDuel, Settle, Tell
 from duelay.live.writes.settlement import is_due, read_settled
 from duelay.live.writes.writer import Writer, unknown_experiment
@@ -112,6 +120,7 @@ class Experiment:
         budget: int | None = None,
         until: Any = None,
         fallback: str | None = None,
+        guardrails: Any = None,
         clock: Callable[[], float] | str | None = None,
         **opened: Any,
     ) -> Experiment:
@@ -160,6 +169,11 @@ class Experiment:
             When it stops: a time, or how long after its creation, such as ``"30d"``.
         fallback : str, optional
             The arm that `ask` returns while the experiment is paused.
+        guardrails : mapping, optional
+            Other events of a duel, which never choose pairs, by their names: the excess of an arm's
+            rate over that of the baseline above which an alarm is raised, such as ``{"refund":
+            0.02}``; None, to measure only; or ``{"bound": 0.02, "within": "2d"}``, where an event
+            counts up to this age in place of the window.
         clock : callable or str, optional
             The clock of the experiment, in the place of that of the store: ``"1000x"`` goes a
             thousand times as fast as the world from now on, in all processes. A function that
@@ -189,6 +203,7 @@ class Experiment:
         forget = None if forget_after is None else check_length("forget_after", forget_after)
         check_forgetting(forget, length)
         late = None if lag is None else check_length("lag", lag)
+        metrics = check_guardrails(guardrails, length)
         row = {
             "name": name,
             "goal": goal,
@@ -226,6 +241,8 @@ class Experiment:
                     [{"experiment": writer.id, "number": number, "name": arm}
                      for number, arm in enumerate(arms)],
                 )  # fmt: skip
+                micro = None if length is None else round(float(length) * MICRO)
+                declare_guardrails(connection, writer.id, metrics, micro)
         except StoreError as error_of_store:
             if isinstance(error_of_store.__cause__, IntegrityError):
                 raise InvalidValueError(
@@ -371,8 +388,18 @@ class Experiment:
         duel: LiveDuel = self.submit(request)
         return duel
 
-    def tell(self, duel: LiveDuel | str, winner: str | None = None, at: Any = None) -> str:
+    def tell(
+        self,
+        duel: LiveDuel | str,
+        winner: str | None = None,
+        at: Any = None,
+        *,
+        metric: str | None = None,
+        arm: str | None = None,
+    ) -> str:
         """Record that the first arm of a duel won: now, later, in any order, or never.
+
+        With `metric`, record that another event followed the duel.
 
         Parameters
         ----------
@@ -384,6 +411,11 @@ class Experiment:
         at : float or datetime, optional
             The time at which the answer came, if that was before now: seconds since the epoch or an
             aware datetime. The age at this time decides whether the answer counts as evidence.
+        metric : str, optional
+            The name of a guard-rail: its event is told, and no answer.
+        arm : str, optional
+            With `metric`, where two arms were shown: the one that the event is about, its name or
+            ``"first"`` or ``"second"``.
 
         Returns
         -------
@@ -396,8 +428,37 @@ class Experiment:
         UnknownDuelError
             If the duel was never asked.
         """
-        answer: str = self.submit(self.make_tell(duel, winner, at))
+        request: Tell | TellMetric = self.make_tell(duel, winner, at)
+        if metric is not None:
+            request = self.make_metric(duel, metric, arm, at, winner)
+        elif arm is not None:
+            raise InvalidValueError(f"arm is said with a metric, got {arm!r} alone", argument="arm")
+        answer: str = self.submit(request)
         return answer
+
+    def make_metric(
+        self, duel: Any, metric: str, arm: str | None = None, at: Any = None, winner: Any = None
+    ) -> TellMetric:
+        """Return the request that `tell` submits for a metric, with its arguments checked.
+
+        Parameters
+        ----------
+        duel, metric, arm, at, winner : object
+            As for `tell`; the winner must be left out.
+
+        Returns
+        -------
+        TellMetric
+            The request.
+        """
+        if winner is not None:
+            raise InvalidValueError(
+                f"winner must be left out with a metric, got {winner!r}", argument="winner"
+            )
+        told = self.make_tell(duel, None, at)
+        return TellMetric(
+            told.id, str(check_word("metric", metric)), check_word("arm", arm), told.at
+        )
 
     def tell_all(self, answers: Iterable[Any]) -> list[str]:
         """Record several answers as the news of one moment.
@@ -488,7 +549,8 @@ class Experiment:
             ends = ("winner", "verdict", "stopped")
             self._writer.has_shown_winner |= any(state.head[end] != head[end] for end in ends)
             gap = read_gap(connection, state, moment / MICRO)
-            return stand(state, self.policy, self.latest, confidence, gap)
+            found = stand(state, self.policy, self.latest, confidence, gap)
+            return found.with_guardrails(read_guardrails(connection, state, moment))
 
     def history(self) -> History:
         """Return every duel that is kept, and its answer, for `duelay.assumptions`."""
@@ -716,6 +778,42 @@ class Experiment:
             If there is no such arm, or only two are left.
         """
         self.submit(make_change(retire_arms=[name]))
+
+    def export_events(self, path: str | Path) -> Path:
+        """Write the events of guard-rails whose duels are kept as CSV.
+
+        Its columns are `duel` (its number, from 1 in the order of asking), `metric`, `arm`, `at`
+        in seconds since the epoch, and `late`.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, which is replaced.
+
+        Returns
+        -------
+        Path
+            The path.
+        """
+        path = Path(path)
+        with self.store.reading() as connection:
+            arms = read_arms(connection, self.id)
+            write_whole(path, write_events(connection, self.id, arms).encode())
+        return path
+
+    def add_guardrail(self, metric: str, bound: float | None = None, within: Any = None) -> None:
+        """Count another event of duels from now on; see `create`.
+
+        Parameters
+        ----------
+        metric : str
+            The name of the event.
+        bound : float, optional
+            The excess over the baseline above which an alarm is raised; None to measure only.
+        within : Duration, timedelta or str, optional
+            The age up to which an event counts; by default the window.
+        """
+        self.submit(make_change(add_guardrails={metric: {"bound": bound, "within": within}}))
 
     def delete(self) -> None:
         """Remove the experiment and all its duels from the store, for ever."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ from duelay.inference.leader import intervals, leader_of
 from duelay.inference.standing import Standing
 from duelay.inference.verdicts import points
 from duelay.ledger.evidence.margin import ENDS
+from duelay.live.guardrails import ReportedGuardrail, describe_alarm
 from duelay.live.state import ExperimentState
 from duelay.live.storage.schema import MICRO
 from duelay.live.summary import Summary, is_early, summarise
@@ -75,6 +76,8 @@ class LiveStanding(Standing):
         (K, K), the answers that count in which i won over j, in either order; a tie is half a win.
     seconds_per_duel : float or None
         The mean time between two duels of the last 24 hours; None if no duels come now.
+    guardrails : tuple of ReportedGuardrail
+        The rates of other events by arm, and whether an arm is worse than the baseline.
     """
 
     name: str = ""
@@ -94,6 +97,7 @@ class LiveStanding(Standing):
     read: Callable[[int], History] | None = None
     wins: NDArray[np.float64] | None = None
     seconds_per_duel: float | None = None
+    guardrails: tuple[ReportedGuardrail, ...] = ()
 
     @property
     def evidence(self) -> Evidence | None:
@@ -221,10 +225,34 @@ class LiveStanding(Standing):
         found.__dict__["alarms"] = alarms  # where a cached property keeps it
         return found
 
+    def with_guardrails(self, found: tuple[ReportedGuardrail, ...]) -> LiveStanding:
+        """Return the same standing with guard-rails.
+
+        Parameters
+        ----------
+        found : tuple of ReportedGuardrail
+            The guard-rails.
+
+        Returns
+        -------
+        LiveStanding
+            A copy with the guard-rails.
+        """
+        return replace(self, guardrails=found) if found else self
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about what is wrong or not yet known; empty when all is well."""
-        return (*super().warnings, *self._repeats())
+        return (*super().warnings, *self._repeats(), *self._worse())
+
+    def _worse(self) -> tuple[str, ...]:
+        """Return a sentence for each arm that a guard-rail alarms about."""
+        return tuple(
+            describe_alarm(found, arm)
+            for found in self.guardrails
+            for arm in found.arms
+            if arm.alarm
+        )
 
     def _repeats(self) -> tuple[str, ...]:
         n = 0 if self.repeats is None else int(self.repeats.sum())
@@ -323,6 +351,7 @@ class StandingReport:
     loss: float | None  # expected, of choosing the leader now: an opinion
     p_value: float | None  # the error at which there would be a verdict on the leader
     summary: Summary
+    guardrails: list[ReportedGuardrail] = field(default_factory=list)
 
     @classmethod
     def of(cls, given: LiveStanding) -> StandingReport:
@@ -373,12 +402,15 @@ class StandingReport:
             loss=given.loss if given.is_heard else None,
             p_value=given.p_value,
             summary=given.summary,
+            guardrails=list(given.guardrails),
         )
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> StandingReport:
         """Return the report that a service has sent; fields of later versions are left out."""
-        said = {field.name: found[field.name] for field in fields(cls)}
+        said = {field.name: found[field.name] for field in fields(cls) if field.name in found}
+        rails = [ReportedGuardrail.from_json(each) for each in found.get("guardrails", [])]
+        said["guardrails"] = rails
         said["guarantee"] = _known(ReportedGuarantee, found["guarantee"])
         said["estimates"] = _known(ReportedEstimates, found["estimates"])
         said["summary"] = Summary.from_json(found["summary"])
@@ -392,6 +424,7 @@ class StandingReport:
             "estimates": vars(self.estimates),
             "alarms": [vars(alarm) for alarm in self.alarms],
             "summary": self.summary.to_json(),
+            "guardrails": [found.to_json() for found in self.guardrails],
         }
 
 
@@ -419,13 +452,11 @@ def stand(
     confidence = checks.number("confidence", confidence, above=0, below=1)
     estimates = ledger.estimates()
     is_deciding = isinstance(policy, Decide)
-    share = shares(eprocess.joined, has_room=True)
     if eprocess.margin > 0.0:
         lower, upper = of_margin(eprocess, 1.0 - confidence)
     else:
+        share = shares(eprocess.joined, has_room=True)
         lower, upper = of_shares(eprocess.seen, 1.0 - confidence, share)
-    if eprocess.margin > 0.0:
-        lower, upper = of_margin(eprocess, 1.0 - confidence)
     k = len(state.arms)
     return LiveStanding(
         arms=state.arms,

@@ -91,6 +91,7 @@ EVENTS = {
     "reopened": "Reopened",
     "archived": "Archived",
     "listed": "On the list again",
+    "guardrail": "Guard-rail",
 }
 STATUSES = {"equivalent": "no difference", "good_enough": "good enough", "undecided": "undecided"}
 VERDICTS = {

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, 
 from pydantic_core import PydanticCustomError
 
 from duelay._core.checks import nearest
+from duelay.live.guardrails import MAX_METRICS
 from duelay.live.storage.schema import MICRO
 from duelay.service.errors import UNKNOWN_FIELD
 
@@ -40,6 +41,16 @@ class _Body(BaseModel):
         return given
 
 
+class Guardrail(_Body):
+    """The excess of an arm's rate over the baseline that is allowed, and the age of its events."""
+
+    bound: float | None = Field(default=None, ge=0, lt=1)
+    within: Length | None = None
+
+
+Bound = float | Guardrail | None
+
+
 class NewExperiment(_Body):
     """An experiment to be made."""
 
@@ -53,6 +64,12 @@ class NewExperiment(_Body):
     self_duels: bool = False
     share: float = Field(default=0.0, ge=0, le=1)
     forget_after: Length | None = None
+    guardrails: dict[Word, Bound] | None = Field(
+        default=None,
+        max_length=MAX_METRICS,
+        description="other events of a duel: the excess over the baseline that is allowed, or null",
+        examples=[{"refund": 0.02}],
+    )
     clock: Length | None = Field(
         default=None, description="how many times as fast as the world its time goes",
         examples=["1000x"],
@@ -91,6 +108,7 @@ class ExperimentChange(_Body):
     )
     add_arms: list[Word] = Field(default=[], max_length=MOST_ARMS)
     retire_arms: list[Word] = Field(default=[], max_length=MOST_ARMS)
+    add_guardrails: dict[Word, Bound] | None = Field(default=None, max_length=MAX_METRICS)
 
 
 class Question(_Body):
@@ -115,6 +133,15 @@ class Conversion(_Body):
     at: float | None = Field(
         default=None, description="when it was heard, in seconds since the epoch"
     )
+
+
+class Event(_Body):
+    """That the event of a metric followed a duel."""
+
+    arm: Word | None = Field(
+        default=None, description="first, second, or an arm's name, where two arms were shown"
+    )
+    at: float | None = Field(default=None, description="when it came, in seconds since the epoch")
 
 
 class Answer(_Body):

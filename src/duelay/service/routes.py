@@ -25,6 +25,7 @@ from duelay.live.state import ExperimentState, read_arms
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import duels_after
 from duelay.live.validation import LONGEST, check_word
+from duelay.live.writes.metrics import TellMetric
 from duelay.live.writes.requests import Ask, LiveDuel, Tell
 from duelay.page.incremental import known_alarms
 from duelay.service import admin, models
@@ -181,9 +182,10 @@ async def ask(name: str, request: Request) -> Any:
 
 
 async def _tell(
-    context: ServiceContext, id: str, winner: str | None, at: float | None, key: Key
-) -> JSONResponse:
-    """Tell an answer to a duel, whichever experiment the duel belongs to."""
+    context: ServiceContext, id: str, winner: str | None, at: float | None, key: Key,
+    metric: str | None = None, arm: str | None = None,
+) -> JSONResponse:  # fmt: skip
+    """Tell an answer to a duel, or an event, whichever experiment the duel belongs to."""
     _check_text("id", id)
     name = await context.registry.experiment_of(id)
     if not key.covers(name):
@@ -191,10 +193,13 @@ async def _tell(
     if not key.may("tell", name):
         raise RefusedError(403, "this key may not tell here")
     experiment, write_queue = await context.registry.open(name)
-    request = experiment.make_tell(id, winner, at)
+    request: Tell | TellMetric = experiment.make_tell(id, winner, at)
+    if metric is not None:
+        request = experiment.make_metric(id, metric, arm, at)
     await write_queue.submit(request)
     status = request.outcome()
-    context.metrics.tells.labels(status).inc()
+    if metric is None:
+        context.metrics.tells.labels(status).inc()
     return JSONResponse({"id": id, "status": status})
 
 
@@ -214,6 +219,13 @@ async def convert(id: str, request: Request) -> Any:
 async def vote(id: str, body: models.Vote, context: Here, key: Caller) -> Any:
     """Tell who won a duel; the first vote stands."""
     return await _tell(context, id, body.winner, body.at, key)
+
+
+@ROUTES.put("/duels/{id}/metrics/{metric}", response_model=models.Told, responses=_refused(404),
+         tags=["duels"])  # fmt: skip
+async def tell_metric(id: str, metric: str, body: models.Event, context: Here, key: Caller) -> Any:
+    """Tell that the event of a metric followed a duel; telling it twice counts once."""
+    return await _tell(context, id, None, body.at, key, metric, body.arm)
 
 
 @ROUTES.post("/experiments/{name}/answers", response_model=models.AllTold,

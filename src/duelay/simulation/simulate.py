@@ -17,6 +17,7 @@ from duelay._core import checks
 from duelay.delays.delay import Delay, check_delay
 from duelay.delays.ticks_or_clock import check_clock, refuse_rounds, refuse_time
 from duelay.errors import InvalidValueError
+from duelay.inference.arm_set import refuse_changes
 from duelay.inference.evidence import Evidence
 from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.problems.problem import Problem, check_problem
@@ -184,6 +185,10 @@ def compile_ahead(
 
 def check_units(delay: Delay, setting: Setting) -> None:
     """Refuse a law in time without traffic, and one in ticks with it."""
+    if setting.joins is not None and (setting.traffic is None or not setting.by_clock):
+        raise InvalidValueError(
+            f"joins needs traffic and a policy by the clock, got {setting.joins}", argument="joins"
+        )
     if setting.traffic is None:
         refuse_time("delay", delay)
         if not setting.by_clock:
@@ -281,11 +286,28 @@ def _check_traffic(policy: Any, setting: Setting, n_arms: int) -> None:
         check_clock(policy, has_clock=setting.by_clock)
         if setting.by_clock:
             policy.ledger(n_arms, by_clock=True)  # refuses what it cannot keep in time
+        if setting.joins is not None:
+            _check_joining(policy, n_arms)
     elif setting.by_clock and "clock" not in inspect.signature(policy.start).parameters:
         raise InvalidValueError(
             f"traffic needs a policy whose start takes clock='wall', or by_clock=False in the "
             f"setting, got {policy}",
             argument="traffic",
+        )
+
+
+def _check_joining(policy: Policy, n_arms: int) -> None:
+    """Refuse a policy that no arm can join."""
+    if getattr(policy, "error", None) is None or getattr(policy, "winner_exists", False):
+        raise InvalidValueError(
+            f"joins needs a policy that decides, without winner_exists, got {policy}",
+            argument="joins",
+        )
+    refuse_changes(policy, by_clock=True)
+    if n_arms < 3:
+        raise InvalidValueError(
+            f"joins needs at least three arms, of which the last one joins, got {n_arms}",
+            argument="joins",
         )
 
 

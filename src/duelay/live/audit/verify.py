@@ -12,6 +12,7 @@ from sqlalchemy import Connection, func, select
 
 from duelay.ledger.evidence.margin import RUNNING, WINNER, find_verdict
 from duelay.ledger.evidence.winner_threshold import passes_all
+from duelay.live.audit.metrics import MetricRecount
 from duelay.live.audit.recount import (
     CLOSED,
     COUNTS,
@@ -85,6 +86,7 @@ def differences(
     state = ExperimentState.load(connection, head)
     recount = Recount(state)
     recount.add_folded(connection)
+    metrics = MetricRecount(connection, head)
     time_buckets = TimeBuckets(head["created"], head["width"])
     expected, had = head["forgotten"], _read_seen(connection, head["id"])
     for n, row in enumerate(duel_rows(connection, head["id"]), start=1):
@@ -94,6 +96,7 @@ def differences(
             expected = row["number"]
         yield from _check_unit(row, had)
         recount.add(row)
+        metrics.add(row)
         time_buckets.ask(row)
         if row["told"] is not None:
             time_buckets.hear(row)
@@ -112,6 +115,7 @@ def differences(
             counts = f"is {kept[place]}, and {counted[place]} by its duels"
             yield f"{words} in age bucket {place} {counts}"
     yield from _compare_times(connection, state, recount, time_buckets)
+    yield from metrics.compare(state.arms)
     duels = schema.duels
     twice = connection.execute(
         select(func.count(), func.count(duels.c.number.distinct())).where(

@@ -116,9 +116,17 @@ class RemoteExperiment(Calls):
         duel: LiveDuel = self._service._do(self._ask(unit, key))
         return duel
 
-    def tell(self, duel: LiveDuel | str, winner: str | None = None, at: Any = None) -> str:
+    def tell(
+        self,
+        duel: LiveDuel | str,
+        winner: str | None = None,
+        at: Any = None,
+        *,
+        metric: str | None = None,
+        arm: str | None = None,
+    ) -> str:
         """Say that the duel's first arm won, or with votes who did, as `Experiment.tell` does."""
-        return str(self._service._do(self._tell(duel, winner, at)))
+        return str(self._service._do(self._tell_any(duel, winner, at, metric, arm)))
 
     def tell_all(self, answers: Iterable[Any]) -> list[str]:
         """Tell several answers as the news of one moment, as `Experiment.tell_all` does."""
@@ -164,6 +172,13 @@ class RemoteExperiment(Calls):
     def retire_arm(self, name: str) -> None:
         """Ask an arm no more."""
         self._service._do(self._change(retire_arms=[name]))
+
+    def add_guardrail(
+        self, metric: str, bound: float | None = None, within: str | None = None
+    ) -> None:
+        """Count another event of duels from now on, as `Experiment.add_guardrail` does."""
+        said = {metric: {"bound": bound, "within": within}}
+        self._service._do(self._change(add_guardrails=said))
 
     def delete(self) -> None:
         """Remove it and all its duels, for ever."""
@@ -266,9 +281,17 @@ class AsyncExperiment(Calls):
         duel: LiveDuel = await self._service._do(self._ask(unit, key))
         return duel
 
-    async def tell(self, duel: LiveDuel | str, winner: str | None = None, at: Any = None) -> str:
+    async def tell(
+        self,
+        duel: LiveDuel | str,
+        winner: str | None = None,
+        at: Any = None,
+        *,
+        metric: str | None = None,
+        arm: str | None = None,
+    ) -> str:
         """Say that the duel's first arm won, or with votes who did, as `Experiment.tell` does."""
-        return str(await self._service._do(self._tell(duel, winner, at)))
+        return str(await self._service._do(self._tell_any(duel, winner, at, metric, arm)))
 
     async def tell_all(self, answers: Iterable[Any]) -> list[str]:
         """Tell several answers as the news of one moment, as `Experiment.tell_all` does."""
@@ -314,6 +337,13 @@ class AsyncExperiment(Calls):
     async def retire_arm(self, name: str) -> None:
         """Ask an arm no more."""
         await self._service._do(self._change(retire_arms=[name]))
+
+    async def add_guardrail(
+        self, metric: str, bound: float | None = None, within: str | None = None
+    ) -> None:
+        """Count another event of duels from now on, as `Experiment.add_guardrail` does."""
+        said = {metric: {"bound": bound, "within": within}}
+        await self._service._do(self._change(add_guardrails=said))
 
     async def delete(self) -> None:
         """Remove it and all its duels, for ever."""

@@ -74,7 +74,7 @@ class RemoteStanding:
             _array(estimates.lower, -math.inf),
             _array(estimates.upper, math.inf),
         )
-        self.warnings = tuple(report.warnings)
+        self.warnings, self.guardrails = tuple(report.warnings), tuple(report.guardrails)
         self.feedback, self.policy = report.feedback, report.policy
         self.window, self.now = report.window, report.now
 
@@ -137,6 +137,19 @@ class Calls:
         body |= {} if winner is None else {"winner": winner}
         path = f"/duels/{quote(id, safe='')}/{kind}"
         return Call("PUT", path, body, None, lambda found: found["status"])
+
+    def _tell_any(self, duel: Any, winner: Any, at: Any, metric: Any, arm: Any) -> Call:
+        """Return the call of an answer, or of an event."""
+        if metric is not None and winner is None:
+            return self._tell_metric(duel, metric, arm, at)
+        if arm is not None or metric is not None:
+            raise InvalidValueError("metric and arm are said together, and no winner with them")
+        return self._tell(duel, winner, at)
+
+    def _tell_metric(self, duel: LiveDuel | str, metric: str, arm: Any, at: Any) -> Call:
+        told = self._tell(duel, None, at)
+        path = f"{told.path.removesuffix('conversion')}metrics/{quote(metric, safe='')}"
+        return told._replace(path=path, body=told.body | ({} if arm is None else {"arm": arm}))
 
     def _tell_all(self, answers: Iterable[Any]) -> Call:
         rows = []

@@ -327,7 +327,52 @@ leases = Table(  # which server does what only one at a time may do
     _time("until", nullable=False),
 )
 
+# Other events of a duel: `duelay.live.guardrails`.
+metrics = Table(
+    "metrics",
+    metadata,
+    _of_experiment(),
+    _number("number", primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("bound", Double),  # the excess over the baseline that is allowed; NULL to measure only
+    Column("within", BigInteger, nullable=False),  # the age by which an event counts
+    Column("since", BigInteger, nullable=False),  # duels asked before it was declared
+    Column("booked", BigInteger, nullable=False),  # the number of the last duel that is booked
+    Column("alarms", Text, nullable=False),  # JSON: when each arm had its first alarm
+    UniqueConstraint("experiment", "name"),
+)
+
+metric_events = Table(  # of duels whose rows are there
+    "metric_events",
+    metadata,
+    _of_experiment(),
+    _number("metric", primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),  # of the duel
+    _number("place", primary_key=True),  # of the arm: 0 the first, 1 the second
+    _time("at", nullable=False),
+    Column("late", Boolean, nullable=False),  # it came after the age `within`, and does not count
+    sqlite_with_rowid=False,
+)
+
+
+def _of_metric() -> list[Column[Any]]:
+    """What booked duels of an ordered pair have given."""
+    return [
+        _of_experiment(),
+        _number("metric", primary_key=True),
+        _number("first", primary_key=True),
+        _number("second", primary_key=True),
+        _count("shown"),
+        _count("of_first"),  # duels with an event about the first arm
+        _count("of_second"),
+    ]
+
+
+metric_counts = Table("metric_counts", metadata, *_of_metric())
+# The part of `metric_counts` that is of duels whose rows are gone.
+folded_metric_counts = Table("folded_metric_counts", metadata, *_of_metric())
+
 TABLES = (
     arms, changes, duels, pairs, folded_pairs, ages, folded_ages, times, pair_times, seen_units,
-    paths, events, webhooks,
+    paths, events, webhooks, metrics, metric_events, metric_counts, folded_metric_counts,
 )  # fmt: skip

@@ -34,6 +34,7 @@ from duelay.live.storage.store import Store, is_temporary
 from duelay.live.writes.ask import assign_duels, show_arm
 from duelay.live.writes.compaction import compact_due
 from duelay.live.writes.group_commit import MAX_GROUP, Committer, Request
+from duelay.live.writes.metrics import book_metrics
 from duelay.live.writes.requests import Ask, Operation, Settle, Tell
 from duelay.live.writes.settlement import settle_and_look
 from duelay.live.writes.tell import record_answers
@@ -180,6 +181,7 @@ class Writer(Committer):
             is_wanted = self.has_shown_winner or any(isinstance(each, Settle) for each in group)
             if is_wanted or moment - head["settled"] >= self._fresh:
                 settle_and_look(connection, state, ages, moment)
+                book_metrics(connection, state, moment)
                 compact_due(connection, state, moment)
                 state.merge_time_buckets(connection)
             note_end(connection, state, head, moment)
