@@ -385,13 +385,14 @@ def told_bets(history, t, n_arms, law, last_age, gaps, weights, asked=None):
     return evidence
 
 
-def booked(history, t, window, first_wait=None):
+def booked(history, t, window, first_wait=None, first_share=0.75):
     """Which duels are booked at tick t: (number, whether answered in time, stake or None for none).
 
     Also the duels of two arms that are neither heard in time nor booked.
     """
     window = 1 << 16 if window is None else window
-    found, done, kappa, matured, answered, refit = [], 0, 0.6, 0, 0, 0
+    found, done, matured, answered, refit = [], 0, 0, 0, 0
+    kappa = first_share / (2 - first_share)
     waits, stakes = {}, {}
     for now in range(1, t + 1):
         delays = [past.delay for s, past in enumerate(history[: now - 1], start=1)
@@ -412,7 +413,7 @@ def booked(history, t, window, first_wait=None):
                 found.append((s, is_answered, stakes[s]))
                 matured, answered = matured + 1, answered + is_answered
                 if matured >= refit:
-                    share = min(1.0, (2 * answered + 7.5) / (matured + 10))
+                    share = min(1.0, (2 * answered + 10 * first_share) / (matured + 10))
                     kappa, refit = share / (2 - share), matured + matured // 20 + 1
             done += 1
         waits[now], stakes[now] = w, kappa if n >= 10 or first_wait is not None else None
@@ -426,14 +427,14 @@ def booked(history, t, window, first_wait=None):
     return found, still_open
 
 
-def eprocess(history, t, n_arms, window, gaps, weights, first_wait=None):
+def eprocess(history, t, n_arms, window, gaps, weights, first_wait=None, first_share=0.75):
     """E_ij at the look of tick t: every booked duel's factor, multiplied by gap and then mixed.
 
     Returns the evidence, the wins that are booked, and the number of open duels of each pair.
     """
     wealth = np.ones((len(gaps), n_arms, n_arms))
     wins, n_open = np.zeros((n_arms, n_arms)), np.zeros((n_arms, n_arms), dtype=int)
-    found, still_open = booked(history, t, window, first_wait)
+    found, still_open = booked(history, t, window, first_wait, first_share)
     for s, is_answered, stake in found:
         good, bad = history[s - 1].first, history[s - 1].second
         if stake is None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core import checks, forks, timestamps
-from duelay._core.feedback import OUTCOMES, check_correction, check_feedback
+from duelay._core.feedback import OUTCOMES, check_correction, check_display, check_feedback
 from duelay._version import __version__
 from duelay.delays.curve import Curve
 from duelay.delays.empirical import Empirical
@@ -688,6 +688,7 @@ def _feedback(policy: Policy, given: str | None) -> str:
         given = "counts" if given is None else given
         return check_feedback(given, conversions=why, votes=why)
     given = "conversions" if given is None else given
+    check_display(getattr(policy, "display", "pair"), given)
     return check_feedback(given, counts="its policy needs the duel of each conversion")
 
 

@@ -10,7 +10,8 @@ from duelay._core.jit.decorators import kernel
 
 MIN_CONVERSIONS = 10  # heard; before, W is the first one that is given, or the whole window
 MULTIPLE = 3.0  # W, in mean delays
-FIRST_KAPPA = 0.6  # before duels are booked: F^ = 3/4
+FIRST_SHARE = 0.75  # F^ before duels are booked
+FIRST_SHARE_OF_ONE = 0.1  # where one arm is shown at a time: most visitors do not convert
 
 
 @kernel
@@ -30,10 +31,26 @@ def patience(eprocess: Any) -> Any:
     return min(w, eprocess.window)
 
 
+def first_kappa(*, shows_one: bool) -> float:
+    """Return kappa before duels are booked: 0.6 for pairs."""
+    share = FIRST_SHARE_OF_ONE if shows_one else FIRST_SHARE
+    return share / (2.0 - share)
+
+
 @kernel
-def answered_share(answered: int, matured: int) -> float:
-    """F^ = (2 answered + 7.5) / (matured + 10): the share of answers that come by age W."""
-    return float(min(1.0, (2.0 * answered + 7.5) / (matured + 10.0)))
+def answered_share(answered: int, matured: int, first: float = FIRST_SHARE) -> float:
+    """F^ = (2 answered + 10 first) / (matured + 10): the share of answers that come by age W.
+
+    Where one arm is shown at a time, it is the share times the sum of both conversion rates.
+    """
+    return float(min(1.0, (2.0 * answered + 10.0 * first) / (matured + 10.0)))
+
+
+@kernel
+def share_now(eprocess: Any) -> float:
+    """F^ of the duels that are booked by now."""
+    first = FIRST_SHARE_OF_ONE if eprocess.shows_one else FIRST_SHARE
+    return float(answered_share(eprocess.answered[0], eprocess.matured[0], first))
 
 
 @kernel
@@ -43,14 +60,14 @@ def worth(eprocess: Any) -> float:
         return 1.0
     if eprocess.told.is_told:  # answer and silence together tell kappa(W), if the told law is true
         return float(max(eprocess.told.worth, 0.1))
-    half, kappa = 0.5 * answered_share(eprocess.answered[0], eprocess.matured[0]), eprocess.kappa[0]
-    return float(max(half + (1.0 - half) * kappa * kappa, 0.1))
+    half, kappa = 0.5 * share_now(eprocess), eprocess.kappa[0]
+    return float(max(half + (1.0 - half) * kappa * kappa, 0.01 if eprocess.shows_one else 0.1))
 
 
 @kernel
 def fix_kappa(eprocess: Any) -> None:
     """kappa = F^ / (2 - F^), for later duels; fixed anew when the booked ones grow by a 20th."""
-    share = answered_share(eprocess.answered[0], eprocess.matured[0])
+    share = share_now(eprocess)
     eprocess.kappa[0] = share / (2.0 - share)
     eprocess.refit[0] = eprocess.matured[0] + eprocess.matured[0] // 20 + 1
 
