@@ -149,9 +149,13 @@ def test_one_arm_at_a_time_needs_rates_conversions_and_no_law():
         duelay.Decide(display="one", delay="geometric:0.1")
     with pytest.raises(InvalidValueError, match="display"):
         duelay.Decide(display="both")
+    votes = duelay.Setting(feedback="votes")
+    options = {"delay": "constant:1", "horizon": 9, "runs": 1, "setting": votes}
     with pytest.raises(InvalidValueError, match="feedback must be conversions"):
-        duelay.simulate(Problem.from_rates([0.1, 0.2]), duelay.Decide(), delay="constant:1", horizon=9,
-                        runs=1, setting=duelay.Setting(feedback="votes"))  # fmt: skip
+        duelay.simulate(Problem.from_rates([0.1, 0.2]), duelay.Decide(), **options)
+    history = duelay.Decide().start(2, seed=0).history()
+    with pytest.raises(InvalidValueError, match="display='one'"):
+        ONE.start(2, seed=0).replay(history)
 
 
 @pytest.mark.compiled

@@ -65,7 +65,7 @@ def to_schema_four(store):
     with store.writing() as connection:
         for column in ("wait", "stake"):
             connection.execute(text(f"ALTER TABLE duels DROP COLUMN {column}"))
-        for column in ("lag", "held", "earlier"):
+        for column in ("lag", "held", "earlier", "display"):
             connection.execute(text(f"ALTER TABLE experiments DROP COLUMN {column}"))
         connection.execute(text("ALTER TABLE duels ADD COLUMN settled BIGINT"))
         connection.execute(text("UPDATE duels SET settled_by = 1, odds = 0.5"))

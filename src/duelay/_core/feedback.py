@@ -1,4 +1,4 @@
-"""What is shown and told of a duel: displays, kinds of feedback, and outcomes, for players, simulations, logs and theory."""
+"""What is shown and told of a duel: displays, kinds of feedback, and outcomes."""
 
 from __future__ import annotations
 

@@ -87,7 +87,12 @@ def _tests(history: History, law: Delay | None) -> dict[str, Callable[..., Findi
     both = (preference_drift, independence)
     if law is None:
         coin = (order_balance, delay_by_winner, *both, share_by_arm)
-        return {test.__name__: test for test in coin}
+        # Where one arm is shown at a time, arms answer as often as their visitors convert.
+        return {
+            test.__name__: test
+            for test in coin
+            if history.display == "pair" or test is not share_by_arm
+        }
     tests: dict[str, Callable[..., Finding]] = {test.__name__: test for test in both}
     if not isinstance(law, ByPair) or law.n_arms == history.n_arms:
         tests["told_law"] = functools.partial(told_law, delay=law)

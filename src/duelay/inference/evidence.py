@@ -228,7 +228,11 @@ def replay_bets(
         Otherwise answers after the last duel do not count.
     """
     eprocess = start_eprocess(
-        error, history.window, history.n_arms, by_clock=history.at is not None
+        error,
+        history.window,
+        history.n_arms,
+        by_clock=history.at is not None,
+        shows_one=history.display == "one",
     )
     eprocess = eprocess._replace(is_vote=history.feedback == "votes")
     if joined is not None and present is not None and (joined.any() or not present.all()):

@@ -16,10 +16,10 @@ from sqlalchemy.exc import IntegrityError
 
 from duelay import text
 from duelay._core import checks, timestamps
-from duelay._core.feedback import check_feedback
+from duelay._core.feedback import check_display, check_feedback
 from duelay.delays.ticks_or_clock import in_time
 from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
-from duelay.ledger.evidence.silence import FIRST_KAPPA
+from duelay.ledger.evidence.silence import first_kappa
 from duelay.live.changes import make_change
 from duelay.live.clock import check_clock, meaning_of_at, wall
 from duelay.live.export import read_history, write_history
@@ -98,6 +98,7 @@ class Experiment:
         policy: Policy | str | None = None,
         window: Any = WINDOW,
         feedback: str = "conversions",
+        display: str = "pair",
         error: float = ERROR,
         self_duels: bool = False,
         share: float = 0.0,
@@ -128,6 +129,10 @@ class Experiment:
             no limit.
         feedback : str
             ``"conversions"``, where only a win of the first is ever told, or ``"votes"``.
+        display : str
+            ``"pair"``, where the two arms of a duel are shown together; or ``"one"``, an A/B test:
+            show the `arm` that `ask` returns alone, and tell when the visitor converts. Arms are
+            then compared by their conversion rates.
         error : float
             The probability with which a declared winner may be wrong.
         self_duels : bool
@@ -151,10 +156,13 @@ class Experiment:
         checks.one_of("goal", goal, GOALS)
         if check_feedback(feedback, counts="each answer must say of which duel it is") == "votes":
             check_votes(arms)
+        check_display(display, feedback)
         length = None if window is None else check_length("window", window)
         error = checks.number("error", error, least=MIN_ERROR, below=1)
         checks.yes_or_no("self_duels", self_duels)
-        chosen = find_policy(policy, goal, length, error, feedback, self_duels=self_duels)
+        chosen = find_policy(
+            policy, goal, length, error, feedback, self_duels=self_duels, display=display
+        )
         if policy is not None:
             goal = "decide" if isinstance(chosen, Decide) else "regret"
             error = chosen.error if isinstance(chosen, Decide) else error
@@ -169,6 +177,7 @@ class Experiment:
             "goal": goal,
             "policy": str(chosen),
             "feedback": feedback,
+            "display": display,
             "window": None if length is None else round(float(length) * MICRO),
             "error": error,
             "self_duels": self_duels,
@@ -176,7 +185,7 @@ class Experiment:
             "forget_after": None if forget is None else round(float(forget) * MICRO),
             "lag": 0 if late is None else round(float(late) * MICRO),
             "status": "running",
-            "kappa": FIRST_KAPPA,
+            "kappa": first_kappa(shows_one=display == "one"),
             "stride": 1,
         }
         row["clock"] = noted = check_clock(clock)
@@ -309,6 +318,8 @@ class Experiment:
     def ask(self, unit: str | int | None = None, key: str | int | None = None) -> LiveDuel:
         """Return a duel: show its `first` and `second` arm, in this order.
 
+        Where one arm is shown at a time, show `arm`, which is the first or the declared winner.
+
         Once a winner is declared, `settled` is True, and `id`, `first` and `second` are None: show
         the `winner`. An experiment made with a `share` still gives that share of asks a duel.
 
@@ -316,7 +327,8 @@ class Experiment:
         ----------
         unit : str or int, optional
             The visitor, prompt or judge that answers. While a duel of the unit is open, it gets the
-            same duel again. Repeated answers from one unit are correlated, so only its first duel
+            same duel again; where one arm is shown at a time, as long as no winner is declared.
+            Repeated answers from one unit are correlated, so only its first duel
             on a pair enters the evidence.
         key : str or int, optional
             A key that makes the call idempotent: a call that is repeated with the same key, after a

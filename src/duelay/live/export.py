@@ -51,6 +51,7 @@ def read_history(
         window=settings.window,
         feedback=settings.feedback,
         order="coin",
+        display=settings.display,
         arms=state.arms,
         at=asked / MICRO,
         now=head["moment"] / MICRO if len(rows) else None,

@@ -17,7 +17,8 @@ from duelay.inference.alarms import find_alarms
 from duelay.inference.confidence_sequences import of_shares, shares
 from duelay.inference.evidence import Evidence, evidence_of
 from duelay.inference.guarantee import find_guarantee
-from duelay.inference.leader import intervals, leader_of
+from duelay.inference.leader import intervals, leader_of, rank_arms
+from duelay.inference.rates import Rates, find_rates, write_rates
 from duelay.inference.standing import Standing
 from duelay.live.state import ExperimentState
 from duelay.live.storage.schema import MICRO
@@ -54,6 +55,10 @@ class LiveStanding(Standing):
         The latest known time, in seconds since the epoch.
     booking : str
         ``"running"``, or ``"held"`` while no duels enter the evidence.
+    display : str
+        ``"pair"``, or ``"one"`` if one arm is shown at a time.
+    rates : Rates or None
+        The conversion rates and lifts, if one arm is shown at a time.
     read : callable or None
         A function that returns the latest duels.
     """
@@ -66,6 +71,8 @@ class LiveStanding(Standing):
     window: Duration | None = None
     now: float = 0.0
     booking: str = "running"
+    display: str = "pair"
+    rates: Rates | None = None
     read: Callable[[int], History] | None = None
 
     @property
@@ -132,6 +139,16 @@ class LiveStanding(Standing):
             "count as evidence: ask more units",
         )
 
+    def __str__(self) -> str:
+        if self.rates is None:
+            return super().__str__()
+        order = rank_arms(self.mean, self.leader, self.present)
+        names = [f"{arm}{'' if is_present else ' (retired)'}"
+                 for arm, is_present in zip(self.arms, self.present, strict=True)]  # fmt: skip
+        leader = self.leader if self.is_heard else None
+        lines = [self.headline, write_rates(order, names, leader, self.rates)]
+        return "\n".join([*lines, *(f"warning: {words}" for words in self.warnings)])
+
     @property
     def headline(self) -> str:
         """Who leads or has won, and how sure that is, in a sentence."""
@@ -168,6 +185,25 @@ class ReportedEstimates:
 
 
 @dataclass(frozen=True)
+class ReportedRates:
+    """Conversion rates by arm, and the lift of the row's arm over the column's, with intervals.
+
+    A rate is that of the visitors whose window has `closed`: of these, `converted` did so in time.
+    """
+
+    shown: list[int]
+    conversions: list[int]
+    closed: list[int]
+    converted: list[int]
+    rate: list[float | None]
+    lower: list[float | None]
+    upper: list[float | None]
+    lift: Matrix
+    lift_lower: Matrix
+    lift_upper: Matrix
+
+
+@dataclass(frozen=True)
 class StandingReport:
     """Where an experiment stands, as plain data.
 
@@ -201,6 +237,8 @@ class StandingReport:
     warnings: list[str]
     alarms: list[ReportedAlarm]
     booking: Literal["running", "held"]  # held: no duels enter the evidence
+    display: Literal["pair", "one"] = "pair"  # one: one arm is shown at a time
+    rates: ReportedRates | None = None  # where one arm is shown at a time
 
     @classmethod
     def of(cls, given: LiveStanding) -> StandingReport:
@@ -235,14 +273,26 @@ class StandingReport:
             warnings=list(given.warnings),
             alarms=[ReportedAlarm(alarm.name, str(alarm)) for alarm in given.alarms],
             booking="held" if given.booking == "held" else "running",
+            display="one" if given.display == "one" else "pair",
+            rates=None
+            if given.rates is None
+            else ReportedRates(
+                **{
+                    field.name: _finite(values) if values.dtype == np.float64 else values.tolist()
+                    for field in fields(ReportedRates)
+                    for values in [getattr(given.rates, field.name)]
+                }
+            ),
         )
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> StandingReport:
         """Return the report that a service has sent; fields of later versions are left out."""
-        said = {field.name: found[field.name] for field in fields(cls)}
+        said = {field.name: found[field.name] for field in fields(cls) if field.name in found}
         said["guarantee"] = _known(ReportedGuarantee, found["guarantee"])
         said["estimates"] = _known(ReportedEstimates, found["estimates"])
+        if said.get("rates") is not None:
+            said["rates"] = _known(ReportedRates, said["rates"])
         said["alarms"] = [_known(ReportedAlarm, alarm) for alarm in found["alarms"]]
         return cls(**said)
 
@@ -251,6 +301,7 @@ class StandingReport:
         return vars(self) | {
             "guarantee": vars(self.guarantee),
             "estimates": vars(self.estimates),
+            "rates": None if self.rates is None else vars(self.rates),
             "alarms": [vars(alarm) for alarm in self.alarms],
         }
 
@@ -281,6 +332,13 @@ def stand(
     share = shares(eprocess.joined, has_room=True)
     lower, upper = of_shares(eprocess.seen, 1.0 - confidence, share)
     k = len(state.arms)
+    rates = None
+    if settings.shows_one:
+        closed, converted = state.array("closed"), state.array("closed_conversions")
+        rates = find_rates(
+            ledger.plays, ledger.conversions, closed, converted, eprocess.seen, (lower, upper),
+            1.0 - confidence, eprocess.joined,
+        )  # fmt: skip
     return LiveStanding(
         arms=state.arms,
         tick=state.head["asked"],
@@ -314,6 +372,8 @@ def stand(
         now=state.head["moment"] / MICRO,
         booking="running" if state.head["held"] is None else "held",
         repeats=state.array("repeats"),
+        display=settings.display,
+        rates=rates,
         read=read,
     )
 

@@ -64,6 +64,7 @@ class Settings:
     goal: str
     policy: str
     feedback: str
+    display: str
     window: Duration | None
     error: float
     self_duels: bool
@@ -76,6 +77,11 @@ class Settings:
     def is_vote(self) -> bool:
         """Whether both outcomes are told."""
         return self.feedback == "votes"
+
+    @property
+    def shows_one(self) -> bool:
+        """Whether the first arm of a duel is shown alone."""
+        return self.display == "one"
 
     @property
     def window_in_micro(self) -> int | None:
@@ -340,8 +346,9 @@ def start_evidence(settings: Settings, n_arms: int) -> EProcess:
     """Return the evidence before the first duel."""
     window = None if settings.window is None else float(settings.window)
     eprocess = start_eprocess(
-        settings.error, window, n_arms, by_clock=True, first_wait=_first_wait(settings.policy)
-    )
+        settings.error, window, n_arms, by_clock=True, first_wait=_first_wait(settings.policy),
+        shows_one=settings.shows_one,
+    )  # fmt: skip
     return eprocess._replace(is_vote=settings.is_vote)
 
 

@@ -30,16 +30,22 @@ def find_policy(
     feedback: str,
     *,
     self_duels: bool,
+    display: str = "pair",
 ) -> Policy:
     """Return the policy of an experiment; refuse one that many processes cannot share."""
+    if display == "one" and self_duels:
+        raise InvalidValueError("self_duels must be left out where one arm is shown at a time")
     if given is None:
-        return recommend(
+        policy = recommend(
             goal=goal,
             window=window,
             feedback=feedback,
             self_duels=self_duels,
             error=error if goal == "decide" else None,
         ).policy
+        return (
+            dataclasses.replace(policy, display=display) if isinstance(policy, Decide) else policy
+        )
     policy = text.parse("policy", given) if isinstance(given, str) else given
     if not isinstance(policy, Policy):
         raise InvalidValueError(f"policy must be a policy or its text, got {given!r}")
@@ -71,14 +77,18 @@ def find_policy(
             f"policy {policy} takes a winner for granted, which an arm that joins would end: leave "
             "winner_exists out"
         )
-    return _complete(policy, goal, window, error, self_duels=self_duels)
+    shown = getattr(policy, "display", "pair")
+    if shown != display and shown != "pair":
+        raise InvalidValueError(f"display must be said once, got {display!r} and that of {policy}")
+    return _complete(policy, goal, window, error, self_duels=self_duels, display=display)
 
 
 def _complete(
-    policy: Policy, goal: str, window: Duration | None, error: float, *, self_duels: bool
-) -> Policy:
+    policy: Policy, goal: str, window: Duration | None, error: float, *, self_duels: bool,
+    display: str,
+) -> Policy:  # fmt: skip
     """Fill in window, error and self-duels of a policy; refuse a policy that contradicts them."""
-    said: dict[str, Any] = {"self_duels": self_duels}
+    said: dict[str, Any] = {"self_duels": self_duels, "display": display}
     if not isinstance(policy.window, Duration):
         said["window"] = window
     elif window not in (policy.window, Duration(WINDOW)):

@@ -425,6 +425,7 @@ class Player:
             now=self._clock.now if self._clock is not None and len(asked) else None,
             feedback=self.feedback,
             order=self._order(),
+            display=getattr(self.policy, "display", "pair"),
             arms=self.arms,
             chosen_by=self._chosen_by(),
             changes=self._arm_set.changes,
@@ -467,6 +468,7 @@ class Player:
                 tick=self.tick,
                 has_changed=self._arm_set.has_changed,
                 feedback=self.feedback,
+                display=getattr(self.policy, "display", "pair"),
                 by_clock=by_clock,
             )
             window = in_time(self.policy) if by_clock else in_ticks(self.policy.window)

@@ -12,7 +12,8 @@ arms are ordered by their conversion rates. Then at most m + 1 arms do not beat 
 and the sums are 2 / L + 1 / (L (L - 1)) and 1 / L + 1 / (L (L - 1)). `log_threshold` solves for L.
 
 **Arms that come and go.** By the clock an arm may join. Then the first arms need the L of
-4 / L + 2 / (L (L - 1)) = 0.9 error (ordered arms: 3 / L + 1 / (L (L - 1))), and the n-th arm to join needs L n (n + 1). An arm *passes*
+4 / L + 2 / (L (L - 1)) = 0.9 error, or of 3 / L + 1 / (L (L - 1)) = 0.9 error if arms are ordered,
+and the n-th arm to join needs L n (n + 1). An arm *passes*
 another once it has had this much evidence over it. An arm that has passed every retired arm must
 pass every arm present. An arm that has not may lead only because a better one was retired. It needs
 (K0 + 1)^2 / (0.1 error) over every arm present, K0 being the number of the first arms; times

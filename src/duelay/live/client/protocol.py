@@ -24,8 +24,9 @@ from duelay.errors import (
     UnknownExperimentError,
 )
 from duelay.inference.leader import rank_arms
+from duelay.inference.rates import Rates, write_rates
 from duelay.inference.standing import make_rows, write_rows
-from duelay.live.standing import StandingReport
+from duelay.live.standing import ReportedRates, StandingReport
 from duelay.live.validation import check_word
 from duelay.live.writes.requests import LiveDuel
 from duelay.logs.history import History
@@ -73,6 +74,7 @@ class RemoteStanding:
         self.warnings = tuple(report.warnings)
         self.feedback, self.policy = report.feedback, report.policy
         self.window, self.now = report.window, report.now
+        self.display, self.rates = report.display, _rates(report.rates)
 
     def __repr__(self) -> str:
         return f"RemoteStanding({self.name!r}, {self.headline!r})"
@@ -88,6 +90,9 @@ class RemoteStanding:
             arm + " (retired)" * (not is_present)
             for arm, is_present in zip(self.arms, self.present, strict=True)
         ]
+        if self.rates is not None:
+            table = write_rates(order, names, self.leader, self.rates)
+            return "\n".join([self.headline, table, *(f"warning: {w}" for w in self.warnings)])
         leads = {} if self.leader is None else {self.leader: "leads"}
         lines = [self.headline, write_rows(make_rows(order, share, self), names, leads)]
         return "\n".join([*lines, *(f"warning: {words}" for words in self.warnings)])
@@ -98,6 +103,19 @@ def _array(values: Any, missing: float) -> NDArray[np.float64]:
     found = np.array(values, dtype=np.float64)
     found[np.isnan(found)] = missing
     return found
+
+
+def _rates(report: ReportedRates | None) -> Rates | None:
+    """Return rates with arrays, as a local standing has them."""
+    if report is None:
+        return None
+    missing = {"lift_lower": -1.0, "lift_upper": math.inf}
+    found: dict[str, Any] = {}
+    for name, values in vars(report).items():
+        is_count = name in ("shown", "conversions", "closed", "converted")
+        kept = np.array(values, dtype=np.int64) if is_count else None
+        found[name] = _array(values, missing.get(name, math.nan)) if kept is None else kept
+    return Rates(**found)
 
 
 class Calls:
@@ -209,6 +227,7 @@ def history_of(rows: list[dict[str, Any]], standing: RemoteStanding) -> History:
         window=None if standing.window is None else Duration(standing.window),
         feedback=standing.feedback,
         order="coin",
+        display=standing.display,
         arms=standing.arms,
         at=asked,
         now=standing.now if rows else None,

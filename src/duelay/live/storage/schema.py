@@ -70,6 +70,8 @@ experiments = Table(
     # How much later than due duels are booked: answers may be told as long after they came.
     Column("lag", BigInteger, nullable=False, server_default=text("0")),
     _time("created", nullable=False),
+    # Whether both arms of a duel are shown, or the first one alone: "pair" or "one".
+    Column("display", String(8), nullable=False, server_default=text("'pair'")),
     # NULL for the clock of the store; "given" for a function of the programs; or "1000x".
     Column("clock", String(32)),
     Column("status", String(16), nullable=False),  # running or paused

@@ -96,7 +96,10 @@ async def new_form(browser: BrowserRequest) -> Response:
 async def new(browser: BrowserRequest) -> Response:
     """Make an experiment; if it cannot be, what was typed is still there."""
     browser.need()
-    said = {name: browser.said(name) for name in ("name", "arms", "goal", "window", "feedback")}
+    said = {
+        name: browser.said(name)
+        for name in ("name", "arms", "goal", "window", "feedback", "display")
+    }
     given: dict[str, Any] = {name: value for name, value in said.items() if value}
     given["arms"] = [arm.strip() for arm in said["arms"].splitlines() if arm.strip()]
     given["window"] = said["window"] or None
