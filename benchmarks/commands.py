@@ -39,6 +39,11 @@ COMMANDS = {
         "duels until a winner is declared and error rates, in studies.md",
         "15 minutes",
     ),
+    "abtest": Command(
+        ("benchmarks/abtest.py",),
+        "visitors and false winners of A/B tests, in howto/ab-test.md",
+        "10 minutes",
+    ),
     "turns": Command(
         ("benchmarks/coin_or_turns.py",), "order by coin or in turns, in choosing.md", "30 minutes"
     ),

@@ -28,7 +28,14 @@ def test_the_evidence_is_the_product_of_the_bets_that_are_booked(law):
         if t % 59 == 0:
             eprocess, off = player._ledger.assumed, ~np.eye(3, dtype=bool)
             expected, wins, _ = naive.eprocess(
-                history, t, 3, None, GAPS, evidence_weights(), first_share=0.1
+                history,
+                t,
+                3,
+                None,
+                GAPS,
+                evidence_weights(shows_one=True),
+                first_share=0.1,
+                least=3,
             )
             np.testing.assert_allclose(np.exp(eprocess.log_evidence[off]), expected[off], rtol=1e-9)
             np.testing.assert_array_equal(eprocess.wins, wins)

@@ -39,7 +39,7 @@ from duelay.ledger.evidence.booking import (
     mature,
 )
 from duelay.ledger.evidence.margin import bet_on_ties
-from duelay.ledger.evidence.silence import MIN_CONVERSIONS, patience
+from duelay.ledger.evidence.silence import has_wait, patience
 from duelay.ledger.evidence.winner_threshold import FOR_EVIDENCE, doubt, look, touch
 
 
@@ -92,8 +92,8 @@ def book_rows(
 @entry
 def stake_now(eprocess: Any) -> tuple[float, float]:
     """Return W_s and kappa_s of a duel that is asked now."""
-    has_wait = eprocess.n_heard[0] >= MIN_CONVERSIONS or eprocess.first_wait > 0.0
-    return float(patience(eprocess)), float(eprocess.kappa[0]) if has_wait else NO_STAKE
+    stake = float(eprocess.kappa[0]) if has_wait(eprocess) else NO_STAKE
+    return float(patience(eprocess)), stake
 
 
 @border

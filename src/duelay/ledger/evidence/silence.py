@@ -9,9 +9,17 @@ from duelay._core.jit.background import border
 from duelay._core.jit.decorators import kernel
 
 MIN_CONVERSIONS = 10  # heard; before, W is the first one that is given, or the whole window
+MIN_CONVERSIONS_OF_ONE = 3  # the same, where one arm is shown at a time: they are rare there
 MULTIPLE = 3.0  # W, in mean delays
 FIRST_SHARE = 0.75  # F^ before duels are booked
 FIRST_SHARE_OF_ONE = 0.1  # where one arm is shown at a time: most visitors do not convert
+
+
+@kernel
+def has_wait(eprocess: Any) -> bool:
+    """Whether W is known: enough has been heard, or a first one is given."""
+    least = MIN_CONVERSIONS_OF_ONE if eprocess.shows_one else MIN_CONVERSIONS
+    return bool(eprocess.n_heard[0] >= least or eprocess.first_wait > 0.0)
 
 
 @kernel
@@ -23,9 +31,9 @@ def patience(eprocess: Any) -> Any:
     n = eprocess.n_heard[0]
     if eprocess.told.is_told:
         return eprocess.window
-    if n < MIN_CONVERSIONS:
+    if n < (MIN_CONVERSIONS_OF_ONE if eprocess.shows_one else MIN_CONVERSIONS):
         return eprocess.first_wait if eprocess.first_wait > 0.0 else eprocess.window
-    w = MULTIPLE * eprocess.delays[0] / n * (1.0 + 2.0 * MIN_CONVERSIONS / n)
+    w = MULTIPLE * eprocess.delays[0] / n * (1.0 + 2.0 * MIN_CONVERSIONS / max(n, MIN_CONVERSIONS))
     if not eprocess.by_clock:
         w = math.floor(w) + 1.0
     return min(w, eprocess.window)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from duelay.ledger.delay_models.continuous_time import learned_ages
-from duelay.ledger.evidence.eprocess import GAPS, evidence_weights
+from duelay.ledger.evidence.eprocess import GAPS
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import read_ages
@@ -136,11 +136,11 @@ class Recount:
             self.pairs["n"][one, other] += weight
 
 
-def most_evidence(steps: list[float]) -> float:
+def most_evidence(steps: list[float], log_weight: NDArray[np.float64]) -> float:
     """Return the log of the highest evidence that a bettor has had; bets in the order of asking."""
     size = np.array(steps)
     wealth = np.cumsum(np.log1p(2.0 * size[:, None] * GAPS), axis=0)
-    return max(0.0, float(np.logaddexp.reduce(np.log(evidence_weights()) + wealth, axis=1).max()))
+    return max(0.0, float(np.logaddexp.reduce(log_weight + wealth, axis=1).max()))
 
 
 def duel_rows(connection: Connection, experiment: int, after: int = 0) -> Iterator[Any]:

@@ -136,7 +136,8 @@ def _check_highest(state: ExperimentState, recount: Recount) -> Iterator[str]:
     eprocess = state.eprocess
     for i, j in zip(*np.nonzero(~np.eye(len(state.arms), dtype=bool)), strict=True):
         best, pair = float(eprocess.best[i, j]), f"{state.arms[i]!r} over {state.arms[j]!r}"
-        most = most_evidence(recount.steps[i, j]) if (i, j) in recount.steps else 0.0
+        steps = recount.steps.get((i, j))
+        most = most_evidence(steps, eprocess.log_weight) if steps else 0.0
         if not state.head["forgotten"] and best > most + _TOLERANCE:
             ever = f"the most that the evidence of {pair} ever was"
             yield f"{ever} is {best:g}, and at most {most:g} by its duels"
