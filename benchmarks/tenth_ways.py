@@ -20,9 +20,9 @@ from duelay.ledger.delay_models.base import (
     convert,
     enter,
     epoch,
-    evidence,
     expected,
-    settles,
+    final_age,
+    pair_counts,
 )
 from duelay.policies import maillard
 from duelay.policies.turn import select
@@ -162,7 +162,7 @@ def _advance(assumed: Weighed, t: int) -> None:
 def read(assumed: Any, i: int, j: int) -> None:
     """Take what a pair tells of the strengths."""
     base = assumed.base
-    _, n, s = evidence(assumed.inner, assumed.plays, assumed.conversions, i, j)
+    _, n, s = pair_counts(assumed.inner, assumed.plays, assumed.conversions, i, j)
     pull = 4.0 * n / (1.0 + base.noise * base.noise * 4.0 * n)
     lift = pull * (min(max(s / n, 0.0), 1.0) - 0.5) if n > 0.0 else 0.0
     base.pull[i, j] = base.pull[j, i] = pull
@@ -185,9 +185,9 @@ def _expected(assumed: Weighed, plays: Any, i: int, j: int) -> float:
     return expected(assumed.inner, plays, i, j)
 
 
-@settles.register(Weighed)
-def _settles(assumed: Weighed) -> int:
-    return settles(assumed.inner)
+@final_age.register(Weighed)
+def _final_age(assumed: Weighed) -> int:
+    return final_age(assumed.inner)
 
 
 @epoch.register(Weighed)
@@ -195,9 +195,9 @@ def _epoch(assumed: Weighed) -> int:
     return epoch(assumed.inner)
 
 
-@evidence.register(Weighed)
+@pair_counts.register(Weighed)
 def _evidence(assumed: Weighed, plays: Any, conversions: Any, i: int, j: int) -> Any:
-    n, n_tilde, s = evidence(assumed.inner, plays, conversions, i, j)
+    n, n_tilde, s = pair_counts(assumed.inner, plays, conversions, i, j)
     theta = assumed.base.strength
     odds = min(max(0.5 + theta[i] - theta[j], 0.0), 1.0)
     s = assumed.scale * min(max(s, 0.0), n_tilde) + assumed.begin * odds

@@ -21,7 +21,14 @@ import duelay
 import pages
 from duelay._core.jit.decorators import kernel
 from duelay.ledger import Ledger
-from duelay.ledger.delay_models.base import advance, convert, enter, evidence, expected, settles
+from duelay.ledger.delay_models.base import (
+    advance,
+    convert,
+    enter,
+    expected,
+    final_age,
+    pair_counts,
+)
 from duelay.policies.pair_statistics import wins_and_count
 from duelay.policies.turn import select
 from duelay.problems import bradley_terry
@@ -91,14 +98,14 @@ def _expected(assumed: Scaled, plays: Any, i: int, j: int) -> float:
     return expected(assumed.inner, plays, i, j)
 
 
-@settles.register(Scaled)
-def _settles(assumed: Scaled) -> int:
-    return settles(assumed.inner)
+@final_age.register(Scaled)
+def _final_age(assumed: Scaled) -> int:
+    return final_age(assumed.inner)
 
 
-@evidence.register(Scaled)
+@pair_counts.register(Scaled)
 def _evidence(assumed: Scaled, plays: Any, conversions: Any, i: int, j: int) -> Any:
-    n, n_tilde, s = evidence(assumed.inner, plays, conversions, i, j)
+    n, n_tilde, s = pair_counts(assumed.inner, plays, conversions, i, j)
     if n_tilde <= 0.0:
         return n, 0.0, 0.0
     count = n_tilde / (2.0 - n_tilde / n) if assumed.whole else n

@@ -176,7 +176,9 @@ def test_what_a_recipe_gives_itself_is_left_out():
 
 def test_every_name_is_listed_with_its_parameters():
     ours = {
-        name for name, cls in text.names("policy").items() if cls.__module__.startswith("duelay.")
+        name
+        for name, cls in text.names("policy").items()
+        if cls.__module__.startswith("duelay.policies.")
     }
     assert ours == {getattr(policies, name).text_name for name in policies.__all__}
     assert ours >= {"decide", "double-thompson", "mrr-db-delay", "rucb", "rucb-delay"}

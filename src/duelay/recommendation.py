@@ -13,7 +13,7 @@ from duelay._core.deprecation import accept_old_names
 from duelay._core.duration import Duration
 from duelay._core.feedback import check_feedback
 from duelay.delays import Delay
-from duelay.delays import check as check_delay
+from duelay.delays.delay import check_delay
 from duelay.delays.ticks_or_clock import WAYS, refuse_time
 from duelay.errors import InvalidValueError
 from duelay.policies import Borda, Decide, DoubleThompson, MRRDBDelay

@@ -8,7 +8,7 @@ functions read the ledger, and are kernels that a rule may call.
 from __future__ import annotations
 
 from duelay._core.jit.decorators import kernel
-from duelay.ledger.delay_models.base import evidence
+from duelay.ledger.delay_models.base import pair_counts
 from duelay.ledger.evidence.winner_threshold import divergence
 from duelay.policies.borda import BordaRule
 from duelay.policies.decide import DecideRule
@@ -23,6 +23,8 @@ from duelay.policies.rucb import RUCBRule
 from duelay.policies.self_duels import rival
 from duelay.policies.turn import calm_until, declared, select, turn
 
+evidence = pair_counts  # the name in earlier versions
+
 __all__ = [
     "BordaRule",
     "DecideRule",
@@ -36,9 +38,9 @@ __all__ = [
     "calm_until",
     "declared",
     "divergence",
-    "evidence",
     "is_beaten",
     "kernel",
+    "pair_counts",
     "rival",
     "select",
     "turn",

@@ -112,7 +112,7 @@ def test_an_unknown_type_is_named():
         (base.advance, (1, 1)),
         (base.enter, (1, 0, 1, 1)),
         (base.expected, (1, None, 0, 1)),
-        (base.evidence, (1, None, None, 0, 1)),
+        (base.pair_counts, (1, None, None, 0, 1)),
         (rules.select, (1, None, 1, None)),
         (display_order.arrange, (1, 0, 1, None)),
     ):

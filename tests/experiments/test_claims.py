@@ -185,7 +185,9 @@ def test_a_world_as_the_paper_describes_it_gets_its_verdicts():
                 return straight
         return flat
 
-    checked = dict(zip(claims.CLAIMS, claims.check(world(as_the_paper_says, curves)), strict=True))
+    checked = dict(
+        zip(claims.CLAIMS, claims.check_claims(world(as_the_paper_says, curves)), strict=True)
+    )
     assert [claim.title for claim in checked.values() if claim.verdict != "holds"] == []
     for claim in checked.values():
         assert {len(row) for row in claim.rows} == {len(claim.columns)}
@@ -211,7 +213,7 @@ def test_a_world_that_contradicts_the_paper_gets_the_opposite():
             return 2000
         return 3000 if label == claims.RUCB_DELAY else 500 if label.startswith("MRR") else 1000
 
-    verdicts = {claim.title: claim.verdict for claim in claims.check(world(contrary))}
+    verdicts = {claim.title: claim.verdict for claim in claims.check_claims(world(contrary))}
     for title in (
         "RUCB-Delay has the least regret everywhere but on tennis",
         "RR-DB-Delay is slightly ahead of MRR-DB-Delay on average",

@@ -9,7 +9,7 @@ import duelay
 from duelay import delays
 from duelay.delays import survival as delay_survival
 from duelay.ledger import age_to, assume_by_clock, clock_to, hear, open_ledger, record, with_room
-from duelay.ledger.delay_models.base import FOREVER, is_deaf, is_known, settles, teach
+from duelay.ledger.delay_models.base import FOREVER, final_age, is_deaf, is_known, teach
 from duelay.ledger.delay_models.continuous_time import (
     ByClock,
     add_past,
@@ -363,7 +363,7 @@ def test_a_told_law_is_never_learned():
     assumed.n_taught[0] = 10 * MIN_TAUGHT
     age_to(open_ledger(assumed, 2), 500)
     assert assumed.n_looks[0] == 0 and (assumed.worth == worth).all()
-    assert is_known(assumed) and settles(assumed) == FOREVER
+    assert is_known(assumed) and final_age(assumed) == FOREVER
 
 
 def test_the_first_look_waits_for_the_hundredth_conversion_alone():

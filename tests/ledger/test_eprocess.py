@@ -10,7 +10,7 @@ import duelay
 import naive
 from duelay import delays
 from duelay.ledger import age_to, clock_to, hear, hear_vote, open_ledger, record
-from duelay.ledger.delay_models.base import evidence, expected, settles, vote
+from duelay.ledger.delay_models.base import expected, final_age, pair_counts, vote
 from duelay.ledger.evidence.eprocess import GAPS, evidence_weights, start_eprocess
 from duelay.ledger.evidence.silence import answered_share, fix_kappa, patience, worth
 from duelay.problems import Problem
@@ -274,7 +274,7 @@ def test_the_weight_of_a_gap_is_the_stretch_around_it_on_a_bell():
 @pytest.mark.parametrize("window, longest", [(None, 65536), (12, 12), (70_000, 65536)])
 def test_no_silence_is_waited_for_longer_than_the_window(window, longest):
     eprocess = start_eprocess(0.1, window, 2)
-    assert eprocess.window == settles(eprocess) == longest
+    assert eprocess.window == final_age(eprocess) == longest
 
 
 @pytest.mark.interpreted
@@ -306,7 +306,7 @@ def test_the_share_that_answers_is_guessed_as_three_quarters_of_ten_duels_more()
 def test_an_open_duel_is_worth_what_it_will_tell():
     eprocess = start_eprocess(0.05, None, 2)
     assert worth(eprocess) == pytest.approx(0.375 + 0.625 * 0.6**2)  # before anything is known
-    eprocess.answered[0], eprocess.matured[0], eprocess.kappa[0] = 30, 90, 0.4
+    eprocess.n_answered[0], eprocess.n_matured[0], eprocess.kappa[0] = 30, 90, 0.4
     assert worth(eprocess) == pytest.approx(0.3375 + 0.6625 * 0.4**2)
     assert worth(eprocess._replace(is_vote=True)) == 1.0
     for never, told in ((0.2, 0.8 / 1.2), (0.95, 0.1)):
@@ -317,7 +317,7 @@ def test_an_open_duel_is_worth_what_it_will_tell():
 @pytest.mark.interpreted
 def test_kappa_is_fixed_anew_after_every_20th_part_more():
     eprocess = start_eprocess(0.05, None, 2)
-    eprocess.answered[0], eprocess.matured[0] = 30, 110
+    eprocess.n_answered[0], eprocess.n_matured[0] = 30, 110
     fix_kappa(eprocess)
     share = 67.5 / 120
     assert eprocess.kappa[0] == pytest.approx(share / (2 - share)) and eprocess.refit[0] == 116
@@ -336,14 +336,14 @@ def test_a_silence_leads_by_kappa_and_counts_its_square():
     hear(ledger, 0, 1, 1, 5)
     for t in range(5, 11):
         age_to(ledger, t)
-    assert not eprocess.n_open.any() and (eprocess.matured[0], eprocess.answered[0]) == (3, 1)
+    assert not eprocess.n_open.any() and (eprocess.n_matured[0], eprocess.n_answered[0]) == (3, 1)
     assert (eprocess.n_heard[0], eprocess.delays[0], eprocess.oldest[0]) == (1, 4, 10)
     lead, n = 1 - 0.4 + 0.4, 1 + 2 * 0.4**2
     assert eprocess.lead[0, 1] == -eprocess.lead[1, 0] == pytest.approx(lead)
     assert eprocess.n[0, 1] == eprocess.n[1, 0] == pytest.approx(n)
     plays = ledger.plays
-    assert evidence(eprocess, plays, plays, 0, 1) == pytest.approx((n, n, (n + lead) / 2))
-    assert evidence(eprocess, plays, plays, 1, 0) == pytest.approx((n, n, (n - lead) / 2))
+    assert pair_counts(eprocess, plays, plays, 0, 1) == pytest.approx((n, n, (n + lead) / 2))
+    assert pair_counts(eprocess, plays, plays, 1, 0) == pytest.approx((n, n, (n - lead) / 2))
     assert expected(eprocess, plays, 0, 1) == pytest.approx(n / 2)
 
 

@@ -9,7 +9,7 @@ import duelay
 import naive
 from duelay import delays
 from duelay.ledger import age_to, hear, open_ledger, record
-from duelay.ledger.delay_models.base import epoch, is_known, next_look, settles
+from duelay.ledger.delay_models.base import epoch, final_age, is_known, next_look
 from duelay.ledger.delay_models.kaplan_meier import estimate, recount, start_learned
 
 PROBLEM = duelay.Problem([[0.5, 0.8, 0.6], [0.2, 0.5, 0.35], [0.4, 0.65, 0.5]])
@@ -99,8 +99,8 @@ def test_a_hundred_conversions_of_two_arms_are_enough(heard, is_enough):
 
 
 def test_where_self_duels_teach_there_is_always_more_to_come():
-    assert settles(start_learned(30, 2)) == 30
-    assert settles(start_learned(30, 2, from_self_duels=True)) > 10**12
+    assert final_age(start_learned(30, 2)) == 30
+    assert final_age(start_learned(30, 2, from_self_duels=True)) > 10**12
 
 
 def test_before_enough_is_known_silence_is_defeat():

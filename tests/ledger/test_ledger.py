@@ -11,7 +11,7 @@ import naive
 from duelay import delays
 from duelay.ledger import age_to, assume, for_votes, hear, hear_vote, open_ledger, record
 from duelay.ledger.delay_models import base
-from duelay.ledger.delay_models.base import drifts, evidence, is_settled, settles
+from duelay.ledger.delay_models.base import drifts, final_age, pair_counts, stands_still
 from duelay.ledger.votes import start_votes
 
 LAWS = {
@@ -137,17 +137,17 @@ def test_what_is_settled_stays_as_it_is(name):
         record(ledger, past.first, past.second, t)
         ledger.conversions[past.first, past.second] += past.won
     last = max(t for t, past in enumerate(history, start=1) if past.first != past.second)
-    ticks = settles(assumed)
+    ticks = final_age(assumed)
     changed, pairs, settled = [], {}, set()
     for t in range(61, last + ticks + 100):
         age_to(ledger, t)
         for i, j in ((0, 1), (0, 2), (2, 1)):
-            told = evidence(assumed, ledger.plays, ledger.conversions, i, j)
+            told = pair_counts(assumed, ledger.plays, ledger.conversions, i, j)
             if pairs.get((i, j), told) != told:
                 assert (i, j) not in settled
                 changed.append(t - last)
             pairs[i, j] = told
-            if is_settled(assumed, ledger.plays, i, j):
+            if stands_still(assumed, ledger.plays, i, j):
                 settled.add((i, j))
     assert not changed or max(changed) <= ticks
     assert (ticks == 0) == (not changed)
@@ -214,7 +214,7 @@ def test_a_question_that_an_assumption_does_not_answer_has_the_safe_answer():
         x: float
 
     silent, plays = Silent(0.0), np.full((2, 2), 8)
-    assert base.drifts(silent) and not base.is_settled(silent, plays, 0, 1)
+    assert base.drifts(silent) and not base.stands_still(silent, plays, 0, 1)
     assert base.is_known(silent)  # it learns nothing
     assert base.epoch(silent) == 0 and base.next_look(silent) == base.FOREVER
     assert base.share_first(silent, plays, np.full((2, 2), 2), 0, 1) == 0.25

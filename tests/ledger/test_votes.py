@@ -7,7 +7,7 @@ import duelay
 import naive
 from duelay import delays
 from duelay.ledger import assume, for_votes, hear_vote, open_ledger
-from duelay.ledger.delay_models.base import drifts, is_settled, settles, share_first
+from duelay.ledger.delay_models.base import drifts, final_age, share_first, stands_still
 from duelay.ledger.position_effect import first_bonus
 from duelay.problems import arithmetic
 from duelay.testing import live_duels
@@ -152,8 +152,8 @@ def test_the_bonus_is_estimated_and_taken_out_as_it_says(bonus, is_known):
             if i != j:
                 wins = sum(shown) + sum(turned) - expected * (len(shown) - len(turned))
                 assert told.wins[i, j] == pytest.approx(wins)
-    assert not is_settled(ledger.assumed, ledger.plays, 0, 1) and drifts(ledger.assumed)
-    assert settles(ledger.assumed) > 10**9
+    assert not stands_still(ledger.assumed, ledger.plays, 0, 1) and drifts(ledger.assumed)
+    assert final_age(ledger.assumed) > 10**9
 
 
 def test_without_an_answer_either_arm_is_as_good_and_one_answer_counts():

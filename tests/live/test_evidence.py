@@ -8,8 +8,8 @@ from sqlalchemy import select
 
 import duelay
 from duelay.ledger.evidence.booking import NO_STAKE
-from duelay.live import Experiment, verify
 from duelay.ledger.evidence.eprocess import evidence_weights
+from duelay.live import Experiment, verify
 from duelay.live.audit.recount import most_evidence
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
@@ -44,10 +44,10 @@ def test_bets_are_those_of_a_player_that_heard_the_same(store, feedback, mu):
     theirs, ours = player._ledger.assumed, state.eprocess
     for name in ("wealth", "lead", "n", "wins"):
         np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), atol=1e-9)
-    for name in ("kappa", "matured", "answered", "n_heard", "refit"):
+    for name in ("kappa", "n_matured", "n_answered", "n_heard", "refit"):
         assert getattr(ours, name)[0] == pytest.approx(getattr(theirs, name)[0]), name
     assert (ours.n_open == theirs.n_open).all()
-    assert ours.n_heard[0] > 15 and ours.matured[0] > 20
+    assert ours.n_heard[0] > 15 and ours.n_matured[0] > 20
     with experiment.store.reading() as connection:
         rows = connection.execute(select(schema.duels).order_by(schema.duels.c.number)).all()
     slots = np.arange(1, len(rows) + 1) % theirs.state.size
@@ -132,7 +132,7 @@ def test_duels_are_booked_in_the_order_of_asking_at_their_age(store):
     assert [experiment.tell(duel) for duel in reversed(duels)] == ["counted"] * 4
     state = book_of(experiment)
     assert state.head["matured"] == 1, "the first was due after 30 seconds, and so it was silent"
-    assert state.eprocess.wins.sum() == 0 and state.eprocess.answered[0] == 0
+    assert state.eprocess.wins.sum() == 0 and state.eprocess.n_answered[0] == 0
     assert state.eprocess.n_heard[0] == 4 and state.eprocess.n_open.sum() == 0
     for booked, wins in ((2, 1), (3, 2), (4, 3)):
         hours.pass_by(9)
@@ -155,7 +155,7 @@ def test_the_age_of_an_answer_is_that_of_its_event(store):
         assert experiment.tell(duel, at=None if age is None else asked + age) == "counted"
     settle(experiment)
     state = book_of(experiment)
-    assert state.head["matured"] == 4 and state.eprocess.answered[0] == 2
+    assert state.head["matured"] == 4 and state.eprocess.n_answered[0] == 2
     assert state.eprocess.wins.sum() == 2 and state.ledger.conversions.sum() == 4
     assert verify(store) == ()
 

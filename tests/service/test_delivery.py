@@ -10,8 +10,8 @@ import pytest
 
 from duelay.live import Experiment
 from duelay.service import delivery, webhooks
+from duelay.service.background_worker import BackgroundWorker
 from duelay.service.delivery import Deliverer, check_url
-from duelay.service.webhooks import WebhookSender
 from service.served import wait_until
 from service.test_webhooks import ARMS, happen, hooks_of, local, receiver  # noqa: F401
 
@@ -114,7 +114,7 @@ def test_a_slow_address_delays_no_other(local, receiver, do):  # noqa: F811
         for _ in range(20):
             webhooks.add_hook(experiment, odd.url)
         webhooks.add_hook(experiment, receiver.url)
-        watcher = WebhookSender(local, every=0.01, webhooks_to="loopback")
+        watcher = BackgroundWorker(local, every=0.01, webhooks_to="loopback")
         watcher.start()
         for n in range(5):
             happen(experiment, str(n))

@@ -103,7 +103,7 @@ def count_statements(store):
     found = []
 
     def note(connection, cursor, words, *_):
-        if threading.current_thread().name != "duelay-webhooks":
+        if threading.current_thread().name != "duelay-background":
             found.append(words)
 
     event.listen(store.engine, "before_cursor_execute", note)

@@ -11,8 +11,8 @@ from duelay.live import Experiment, Store
 from duelay.live.events import note
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
-from duelay.service import webhooks
-from duelay.service.webhooks import WebhookSender
+from duelay.service import background_worker, webhooks
+from duelay.service.background_worker import BackgroundWorker
 from live.hours import Hours, settle
 from service.served import wait_until
 from service.webhook_receiver import Receiver, is_signed
@@ -53,7 +53,9 @@ def watch(world):
     made = []
 
     def make(store, **said):
-        made.append(WebhookSender(store, now=world, passed=world, webhooks_to="loopback", **said))
+        made.append(
+            BackgroundWorker(store, now=world, passed=world, webhooks_to="loopback", **said)
+        )
         return made[-1]
 
     yield make
@@ -310,7 +312,7 @@ def test_a_server_that_dies_after_sending_sends_again(local, receiver, watch, mo
 
     assert watcher.takes_lease()
     with monkeypatch.context() as patch, pytest.raises(KilledError):
-        patch.setattr(webhooks, "update", die)
+        patch.setattr(background_worker, "update", die)
         one_round(watcher)
     assert len(receiver.told) == 1
     one_round(watcher)
@@ -334,15 +336,15 @@ def test_only_one_of_two_watchers_sends_and_the_other_takes_over(opened, receive
 
 @pytest.mark.long
 def test_two_servers_tell_each_event_once(url, serve, receiver, monkeypatch):
-    monkeypatch.setitem(WebhookSender.__init__.__kwdefaults__, "every", 0.1)
-    monkeypatch.setattr(webhooks, "_LEASE", 1e6)  # whoever has it is alive
-    takes_lease, rounds = WebhookSender.takes_lease, collections.Counter()
+    monkeypatch.setitem(BackgroundWorker.__init__.__kwdefaults__, "every", 0.1)
+    monkeypatch.setattr(background_worker, "_LEASE", 1e6)  # whoever has it is alive
+    takes_lease, rounds = BackgroundWorker.takes_lease, collections.Counter()
 
     def counted(self):
         rounds[self._me] += 1
         return takes_lease(self)
 
-    monkeypatch.setattr(WebhookSender, "takes_lease", counted)
+    monkeypatch.setattr(BackgroundWorker, "takes_lease", counted)
     clients = [serve(url), serve(url)]
     clients[0].post("/experiments", json={"name": "v", "arms": ["old", "new"], "feedback": "votes"})
     made = clients[0].post("/experiments/v/webhooks", json={"url": receiver.url}).json()

@@ -8,7 +8,7 @@ from duelay.live import Experiment
 from duelay.live.writes import writer
 from duelay.live.writes.group_commit import Committer, Request
 from duelay.live.writes.requests import Ask
-from duelay.service.registry import WriteQueue
+from duelay.service.write_queue import WriteQueue
 from service.served import wait_until
 
 

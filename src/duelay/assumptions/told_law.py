@@ -11,8 +11,7 @@ from duelay._core.arrays import Floats
 from duelay.assumptions.finding import MIN_SAMPLE, Finding, check_level, silent
 from duelay.assumptions.order import is_even
 from duelay.assumptions.score_tests import chi_squared
-from duelay.delays.delay import Delay
-from duelay.delays.delay import check as check_delay
+from duelay.delays.delay import Delay, check_delay
 from duelay.delays.ticks_or_clock import refuse_time
 from duelay.logs.history import History
 

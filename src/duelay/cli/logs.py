@@ -143,7 +143,7 @@ def estimate_command(
     coin.
     """
     if out is not None:
-        report.check()  # before the work, not after it
+        report.need_packages()  # before the work, not after it
     _say(f"reading {log}")
     history = History.read(log, **told)
     _say(f"estimating from {history.n:,} duels")

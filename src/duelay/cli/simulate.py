@@ -133,7 +133,7 @@ def simulate_command(
     if out is not None:
         from duelay.show import figure_style  # needs matplotlib: say so before the work, not after
 
-        figure_style.check()
+        figure_style.need_matplotlib()
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:

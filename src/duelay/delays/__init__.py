@@ -11,7 +11,8 @@ from duelay.delays.base import Law
 from duelay.delays.by_pair import ByPair
 from duelay.delays.continuous import Exponential, Gamma, LogNormal, Pareto, Weibull
 from duelay.delays.curve import Curve
-from duelay.delays.delay import Delay, check, parse, tables
+from duelay.delays.delay import Delay, parse, tables
+from duelay.delays.delay import check_delay as check
 from duelay.delays.empirical import Empirical
 from duelay.delays.families import Constant, Geometric, NegativeBinomial, Uniform, Zipf
 from duelay.delays.fitting import fit

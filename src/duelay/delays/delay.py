@@ -41,7 +41,7 @@ def parse(form: str) -> Delay:
     return law
 
 
-def check(delay: Any, n_arms: int | None = None) -> Delay:
+def check_delay(delay: Any, n_arms: int | None = None) -> Delay:
     """Return a delay law.
 
     Parameters

@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, NamedTuple
 
-from duelay import delays as laws
 from duelay._core import checks
 from duelay.assumptions import TESTS, independence, order_balance, share_by_pair
 from duelay.assumptions.finding import Finding
 from duelay.assumptions.order import is_even, position_effect
-from duelay.delays import Delay
+from duelay.delays.delay import Delay, check_delay
 from duelay.delays.fitting import DelayEstimate
 from duelay.delays.joint_estimation import Joint
 from duelay.delays.ticks_or_clock import is_in_time
@@ -37,7 +36,7 @@ from duelay.estimates.repeated_answers import (
 )
 from duelay.estimates.result import Estimate
 from duelay.inference.evidence import replay
-from duelay.inference.guarantee import Guarantee, Past, find_guarantee
+from duelay.inference.guarantee import BY_TOLD_LAW, Guarantee, Past, find_guarantee
 from duelay.logs.history import History
 
 _LEVEL = 0.05  # of all tests of assumptions together
@@ -148,7 +147,7 @@ def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any
 
 
 def _check_law(delay: Any, history: History) -> Delay:
-    law = laws.check(delay, history.n_arms)
+    law = check_delay(delay, history.n_arms)
     if is_in_time(law) != (history.at is not None):
         ways = ("in ticks", "in time")
         raise InvalidValueError(
@@ -194,8 +193,7 @@ def _apply_method(
 
 def _by_told_law(log: _Log, law: Delay) -> _Estimated:
     """Estimate from conversions in any order, given the delay law."""
-    guarantee = Guarantee("proved", "the delay law being as it was told", has_evidence=False)
-    return _Estimated(of_told_law(log.pooled, law, log.error, log.naive), guarantee)
+    return _Estimated(of_told_law(log.pooled, law, log.error, log.naive), BY_TOLD_LAW)
 
 
 def _by_votes_less_bonus(log: _Log) -> _Estimated:

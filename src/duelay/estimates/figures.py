@@ -44,7 +44,7 @@ def all_of(estimate: Estimate) -> dict[str, Figure]:
 def overview(estimate: Estimate) -> Figure:
     """Return the leader, the preferences and the delays in one figure."""
     n = 2 + (estimate.delays is not None)
-    figure: Figure = figure_style.check()(figsize=(4.9 * n, 4.4), layout="constrained")
+    figure: Figure = figure_style.need_matplotlib()(figsize=(4.9 * n, 4.4), layout="constrained")
     axes = figure.subplots(1, n)
     draw_leader(axes[0], estimate)
     draw_preferences(axes[1], estimate)
@@ -158,7 +158,8 @@ def _legend_above(axes: Axes) -> None:
 
 
 def _alone(draw: Callable[[Axes], None], width: float, height: float) -> Figure:
-    figure: Figure = figure_style.check()(figsize=(width, max(height, 2.4)), layout="constrained")
+    new_figure = figure_style.need_matplotlib()
+    figure: Figure = new_figure(figsize=(width, max(height, 2.4)), layout="constrained")
     draw(figure.subplots())
     return figure
 

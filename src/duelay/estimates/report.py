@@ -27,7 +27,7 @@ Table = dict[str, list[Any]]
 _MAX_ROWS = 60  # of a table on the page; the files have them all
 
 
-def check() -> None:
+def need_packages() -> None:
     """Say what to install, where a package for reports is missing."""
     extras.need("reports", ["markdown", "matplotlib", "pyarrow"], "logs")
 
@@ -35,7 +35,7 @@ def check() -> None:
 def write(estimate: Estimate, folder: Path) -> list[Path]:
     """Write everything; the page comes last: where there is a page, all files are there.
 
-    The packages that `check` asks for must be there.
+    The packages that `need_packages` asks for must be there.
     """
     from duelay.estimates import figures
     from duelay.show import figure_style

@@ -327,7 +327,7 @@ class Estimate:
         """
         from duelay.estimates import report
 
-        report.check()
+        report.need_packages()
         return report.write(self, Path(folder))
 
     def as_data(self) -> dict[str, Any]:

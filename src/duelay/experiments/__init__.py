@@ -91,7 +91,7 @@ def run(
     from duelay.experiments import regret_figures, report
     from duelay.show import figure_style
 
-    figure_style.check()
+    figure_style.need_matplotlib()
     _caution(spec)
     with opened(Path(folder), spec) as place:
         execute(

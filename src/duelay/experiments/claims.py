@@ -77,7 +77,7 @@ class Claim:
         return self
 
 
-def check(results: Results) -> list[Claim]:
+def check_claims(results: Results) -> list[Claim]:
     """Check every claim."""
     return [claim(results) for claim in CLAIMS]
 

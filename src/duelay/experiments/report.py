@@ -27,7 +27,7 @@ Drawn = dict[str, list[tuple[str, str]]]
 
 def write(results: Results, folder: Path, drawn: Drawn) -> list[claims.Claim]:
     """Write report.md and report.html; return the claims that were checked."""
-    checked = claims.check(results) if results.spec.claims == "paper" else []
+    checked = claims.check_claims(results) if results.spec.claims == "paper" else []
     source = compose(results, checked, drawn)
     write_whole(folder / "report.md", source.encode())
     write_whole(folder / "report.html", page(source, results.spec.title, folder).encode())

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.delays.delay import check as check_delay
+from duelay.delays.delay import check_delay
 from duelay.errors import InvalidValueError
-from duelay.inference.event_replay import book
+from duelay.inference.event_replay import enter_history
 from duelay.ledger.arms import change_arm
 from duelay.ledger.display_order import keep_turns
 from duelay.ledger.ledger import Ledger, with_room
@@ -128,7 +128,7 @@ def rebuild_ledger(ledger: Ledger, past: History, arm_set: ArmSet) -> Ledger:
     is_away = ~is_among(past, arm_set) & (past.first != past.second)
     ledger = with_room(ledger, history.n + 1)
     history = dataclasses.replace(history, delay=past.delay, first_won=past.first_won)
-    book(ledger, history, is_away=is_away)
+    enter_history(ledger, history, is_away=is_away)
     keep_turns(ledger.order, history.first, history.second)
     return ledger
 

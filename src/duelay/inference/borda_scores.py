@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit.decorators import kernel
-from duelay.ledger.delay_models.base import evidence
+from duelay.ledger.delay_models.base import pair_counts
 from duelay.ledger.ledger import Estimates, Ledger
 
 
@@ -68,14 +68,14 @@ def is_behind(ledger: Ledger, i: int, j: int, log_error: float, t: int) -> bool:
     lead, v, more, least = 0.0, 0.0, 0.0, math.inf
     for other in range(k):
         if other != i:
-            n, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, other)
+            n, n_tilde, s = pair_counts(ledger.assumed, ledger.plays, ledger.conversions, i, other)
             lead -= s
             v += 0.25 * n
             least = min(least, n_tilde)
             if other == j:
                 v += 0.5 * n
         if other != j:
-            n, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, j, other)
+            n, n_tilde, s = pair_counts(ledger.assumed, ledger.plays, ledger.conversions, j, other)
             lead += s
             v += 0.25 * n
             more += n_tilde

@@ -8,7 +8,7 @@ answer just been told.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,20 @@ COUNTS, TEACHES, IS_LEFT_OUT = 0, 1, 2
 _EVENTS_PER_CALL = 1 << 17  # bounds the memory for the columns of events
 
 
-def book(
+class Events(NamedTuple):
+    """Duels and answers, sorted by time: a column for each field."""
+
+    kind: NDArray[np.int8]  # ASKED or ANSWERED
+    effect: Integers  # COUNTS, TEACHES or IS_LEFT_OUT
+    number: Integers  # of the duel, from 1
+    first: Integers  # the places of its arms in the ledger
+    second: Integers
+    first_won: Floats  # what an answer gives the first arm: 1, 0 or 1/2
+    at: Floats  # the time of the event, for ledgers that go by the clock
+    tick: Integers  # of the duel, or at which the answer is heard
+
+
+def enter_history(
     ledger: Ledger,
     history: History,
     *,
@@ -59,21 +72,21 @@ def book(
     # The number of duels that are asked before each answer; an answer comes after its own duel.
     before = np.maximum(np.searchsorted(history.asked, heard_at, side="left"), queue + 1)
     before = np.maximum.accumulate(before)
-    events = _Events(history, answered, queue, before, is_away)
+    timeline = _Timeline(history, answered, queue, before, is_away)
     done = 0
     for change in history.changes if changed is not None else ():
         assert changed is not None
         last = -np.inf if change.at is None else change.at
         heard = (before < change.tick) | ((before == change.tick) & (heard_at <= last))
         stop = change.tick + int(heard.sum())
-        events.replay(ledger, done, stop)
+        timeline.replay(ledger, done, stop)
         ledger, done = changed(ledger, change), stop
     n_answers = queue.size if all_of_it else int((before < history.n).sum())
-    events.replay(ledger, done, history.n + n_answers)
+    timeline.replay(ledger, done, history.n + n_answers)
     return ledger
 
 
-class _Events:
+class _Timeline:
     """The duels and answers of a history, in the order of time."""
 
     def __init__(
@@ -102,62 +115,45 @@ class _Events:
             kind, duel = self.kind[rows], self.duel[rows]
             is_asked = kind == ASKED
             asked = n_asked + np.cumsum(is_asked)
-            away = np.zeros(duel.size, dtype=np.int64)
-            replay_events(
-                ledger,
-                history.feedback == "votes",
-                True,
-                kind,
-                away if self.is_away is None else self.is_away[duel].astype(np.int64) * TEACHES,
-                duel + 1,
-                history.first[duel],
-                history.second[duel],
-                np.nan_to_num(history.first_won[duel]),
-                np.where(is_asked, history.asked[duel], self.answered[duel]),
-                np.where(is_asked, asked, asked + 1),  # an answer is heard at the next ask
+            is_away = np.zeros(duel.size, np.bool_) if self.is_away is None else self.is_away[duel]
+            events = Events(
+                kind=kind,
+                effect=is_away.astype(np.int64) * TEACHES,
+                number=duel + 1,
+                first=history.first[duel],
+                second=history.second[duel],
+                first_won=np.nan_to_num(history.first_won[duel]),
+                at=np.where(is_asked, history.asked[duel], self.answered[duel]),
+                tick=np.where(is_asked, asked, asked + 1),  # an answer is heard at the next ask
             )
+            replay_events(ledger, events, history.feedback == "votes", True)
             n_asked = int(asked[-1])
 
 
-@border_of(lambda *args: args[3].size)
+@border_of(lambda ledger, events, *rest: events.kind.size)
 @kernel
-def replay_events(
-    ledger: Any,
-    is_vote: bool,
-    ages: bool,
-    kind: NDArray[np.int8],
-    effect: Integers,
-    number: Integers,
-    first: Integers,
-    second: Integers,
-    first_won: Floats,
-    at: Floats,
-    tick: Integers,
-) -> None:
-    """Enter duels and answers, sorted by time, into a ledger.
+def replay_events(ledger: Any, events: Events, is_vote: bool, ages: bool) -> None:
+    """Enter events into a ledger.
 
     Parameters
     ----------
+    events : duels and answers, sorted by time.
+    is_vote : whether both outcomes are reported.
     ages : whether the ledger ages to the tick of every duel. If not, the caller ages it afterwards.
-    kind : of each event, ASKED or ANSWERED.
-    effect : of each event, COUNTS, TEACHES or IS_LEFT_OUT.
-    number : of the duel, from 1.
-    first, second : places of its arms in the ledger.
-    first_won : what an answer gives the first arm: 1, 0 or 1/2.
-    at : the time of the event, for ledgers that go by the clock.
-    tick : of the duel, or at which the answer is heard.
     """
-    for row in range(kind.size):
-        clock_to(ledger, at[row])
-        if kind[row] == ASKED:
+    for row in range(events.kind.size):
+        clock_to(ledger, events.at[row])
+        i, j, number = events.first[row], events.second[row], events.number[row]
+        effect, tick = events.effect[row], events.tick[row]
+        if events.kind[row] == ASKED:
             if ages:
-                age_to(ledger, tick[row])
-            record(ledger, first[row], second[row], number[row])
-            if effect[row] == TEACHES:
-                teach(ledger.assumed, number[row])
-        elif effect[row] == TEACHES:
-            hear_away(ledger, number[row], tick[row])
-        elif effect[row] == COUNTS and is_vote:
-            hear_vote(ledger, first[row], second[row], first_won[row], number[row], tick[row])
-        elif effect[row] == COUNTS:
-            hear(ledger, first[row], second[row], number[row], tick[row])
+                age_to(ledger, tick)
+            record(ledger, i, j, number)
+            if effect == TEACHES:
+                teach(ledger.assumed, number)
+        elif effect == TEACHES:
+            hear_away(ledger, number, tick)
+        elif effect == COUNTS and is_vote:
+            hear_vote(ledger, i, j, events.first_won[row], number, tick)
+        elif effect == COUNTS:
+            hear(ledger, i, j, number, tick)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay.inference.event_replay import book
+from duelay.inference.event_replay import enter_history
 from duelay.ledger import age_to, clock_to, open_ledger, with_room
 from duelay.ledger.arms import reopen
 from duelay.ledger.evidence.eprocess import ANSWERED, EProcess, start_eprocess
@@ -187,7 +187,7 @@ def _answered_early(eprocess: EProcess) -> NDArray[np.int64]:
 
 def _hoped_worth(eprocess: EProcess) -> float:
     """What a duel tells, in conversions; before anything is known, as if all were answered."""
-    answered, matured = int(eprocess.answered[0]), int(eprocess.matured[0])
+    answered, matured = int(eprocess.n_answered[0]), int(eprocess.n_matured[0])
     if eprocess.is_vote:
         return (answered + 10.0) / (matured + 10.0)
     if eprocess.told.is_told:
@@ -239,7 +239,7 @@ def replay_bets(
         eprocess = reopen(eprocess._replace(joined=joined, present=present), error)
     ledger = with_room(open_ledger(eprocess, history.n_arms), history.n + 1)
     is_whole &= history.at is not None
-    book(ledger, history, all_of_it=is_whole)
+    enter_history(ledger, history, all_of_it=is_whole)
     if is_whole and history.now is not None:
         clock_to(ledger, history.now)
         age_to(ledger, history.n + 1)

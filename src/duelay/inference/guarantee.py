@@ -60,7 +60,7 @@ class Guarantee(NamedTuple):
 
 
 NONE = Guarantee("none", "nobody says how the duels were chosen", has_evidence=False)
-_TOLD = Guarantee("proved", "the delay law being as it was told", has_evidence=False)
+BY_TOLD_LAW = Guarantee("proved", "the delay law being as it was told", has_evidence=False)
 _BY_COIN = "the coin; whether an answer counts must not depend on who won"
 _OF_ONE = "the coin; whether a conversion counts must not depend on the arm that is shown"
 _IN_TURNS = Guarantee(
@@ -78,7 +78,7 @@ def find_guarantee(
     """
     found = _of_policy(assumed, feedback, order)
     is_told = isinstance(assumed, EProcess) and assumed.told.is_told
-    if past is None or is_told or found.kind == "none" or found == _TOLD:
+    if past is None or is_told or found.kind == "none" or found == BY_TOLD_LAW:
         return found  # where a law is told, it holds however the pairs were chosen
     if feedback != "votes" and order not in ("coin", "alternate"):
         return Guarantee(
@@ -110,7 +110,7 @@ def _of_policy(assumed: Any, feedback: str, order: str | None) -> Guarantee:
                          "worth nothing")  # fmt: skip
     is_told = isinstance(assumed, ByClock) and not assumed.learns
     if is_told or isinstance(assumed, AssumedGeometric | AssumedTable):
-        return _TOLD
+        return BY_TOLD_LAW
     if isinstance(assumed, EProcess) and assumed.told.is_told:
         words = "the delay law being as it was told"
         return Guarantee(

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core import checks
-from duelay.delays.delay import Delay
-from duelay.delays.delay import check as check_delay
+from duelay.delays.delay import Delay, check_delay
 from duelay.delays.ticks_or_clock import WAYS
 from duelay.inference.arm_set import ArmSet, restrict_history
 from duelay.inference.borda_scores import Scores, score_bounds

@@ -22,13 +22,12 @@ import numpy as np
 from duelay._core.arrays import Floats, Integers
 from duelay._core.jit.background import border, border_of
 from duelay._core.jit.decorators import kernel
-from duelay.delays.delay import Delay
-from duelay.delays.delay import check as check_delay
+from duelay.delays.delay import Delay, check_delay
 from duelay.delays.families import Geometric
 from duelay.delays.never import Never
 from duelay.delays.ticks_or_clock import WAYS
 from duelay.errors import InvalidValueError
-from duelay.ledger.delay_models.base import advance, convert, enter, evidence, set_clock, vote
+from duelay.ledger.delay_models.base import advance, convert, enter, pair_counts, set_clock, vote
 from duelay.ledger.delay_models.continuous_time import (
     ByClock,
     start_learned_by_clock,
@@ -421,6 +420,6 @@ def _tabulate(ledger: Ledger, n: Floats, n_tilde: Floats, s: Floats) -> None:
     for i in range(k):
         for j in range(k):
             if i != j:
-                n[i, j], n_tilde[i, j], s[i, j] = evidence(
+                n[i, j], n_tilde[i, j], s[i, j] = pair_counts(
                     ledger.assumed, ledger.plays, ledger.conversions, i, j
                 )

@@ -18,11 +18,11 @@ from duelay.ledger.delay_models.base import (
     convert,
     drifts,
     enter,
-    evidence,
     expected,
-    is_settled,
-    settles,
+    final_age,
+    pair_counts,
     share_first,
+    stands_still,
     vote,
 )
 from duelay.ledger.position_effect import first_bonus, update_bonus
@@ -57,7 +57,7 @@ def _expected(assumed: Votes, plays: Integers, i: int, j: int) -> float:
     return float(assumed.answers[i, j])
 
 
-@evidence.register(Votes)
+@pair_counts.register(Votes)
 def _evidence(assumed: Votes, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
     """N_ij = N~_ij, the answered duels, and S_ij, the wins of i less what the bonus gave it."""
     n = assumed.answers[i, j] + assumed.answers[j, i]
@@ -73,13 +73,13 @@ def _share_first(assumed: Votes, plays: Integers, conversions: Integers, i: int,
     return float(assumed.wins[i, j] / assumed.answers[i, j] - first_bonus(assumed))
 
 
-@settles.register(Votes)
-def _settles(assumed: Votes) -> int:
+@final_age.register(Votes)
+def _final_age(assumed: Votes) -> int:
     return FOREVER if assumed.is_corrected else 0
 
 
-@is_settled.register(Votes)
-def _is_settled(assumed: Votes, plays: Integers, i: int, j: int) -> bool:
+@stands_still.register(Votes)
+def _stands_still(assumed: Votes, plays: Integers, i: int, j: int) -> bool:
     return not assumed.is_corrected
 
 

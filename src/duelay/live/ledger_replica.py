@@ -19,6 +19,7 @@ from duelay.inference.event_replay import (
     COUNTS,
     IS_LEFT_OUT,
     TEACHES,
+    Events,
     replay_events,
 )
 from duelay.ledger import age_to, clock_to, for_votes, with_room
@@ -114,13 +115,9 @@ class LedgerReplica:
         what = np.where(repeats, IS_LEFT_OUT, np.where(is_away, TEACHES, COUNTS))
         i[what != COUNTS] = j[what != COUNTS] = 0
         self._ledger = with_room(self._ledger, state.head["asked"] + 1)
-        kind, what, number, i, j, won, at = (
-            values[order] for values in (kind, what, number, i, j, won, at / MICRO)
-        )
         t, now = state.head["asked"] + 1, moment / MICRO
-        ticks = np.full(kind.size, t)
-        replay_events(
-            self._ledger, state.settings.is_vote, False, kind, what, number, i, j, won, at, ticks
-        )
+        columns: Any = (kind, what, number, i, j, won, at / MICRO, np.full(kind.size, t))
+        events = Events(*(values[order] for values in columns))
+        replay_events(self._ledger, events, state.settings.is_vote, False)
         clock_to(self._ledger, now)
         age_to(self._ledger, t)

@@ -20,8 +20,8 @@ from duelay import text
 from duelay._core.duration import Duration
 from duelay.ledger import Ledger, open_ledger
 from duelay.ledger.arms import change_arm, reopen
-from duelay.ledger.evidence.batch import doubt_anew, look_now, touch_all
 from duelay.ledger.evidence.eprocess import PATH, EProcess, start_eprocess
+from duelay.ledger.evidence.stored_duels import doubt_anew, look_now, touch_all
 from duelay.ledger.evidence.winner_threshold import NOBODY, needed
 from duelay.live.storage import schema, statements
 from duelay.live.storage.schema import MICRO
@@ -30,10 +30,9 @@ from duelay.logs.arm_changes import Change, joined_of, present_of
 
 _OF_EPROCESS = ("wins", "lead", "n", "n_open", "log_evidence", "best", "seen")
 _OF_LEDGER = ("plays", "conversions")
-_SCALARS = {  # fields of `EProcess`, and their columns in `experiments`
-    "kappa": "kappa", "refit": "refit", "matured": "n_matured", "answered": "n_answered",
-    "n_heard": "n_heard", "delays": "delays", "declared": "declared", "stride": "stride",
-}  # fmt: skip
+_SCALARS = (  # fields of `EProcess`, and columns of `experiments`
+    "kappa", "refit", "n_matured", "n_answered", "n_heard", "delays", "declared", "stride",
+)  # fmt: skip
 
 
 class PairCounts(NamedTuple):
@@ -155,8 +154,8 @@ class ExperimentState:
     def _take_head(self, head: Any) -> None:
         self.head, self.version = dict(head), head["version"]
         self.time_buckets = TimeBuckets(head["created"], head["width"])
-        for name, column in _SCALARS.items():
-            getattr(self.eprocess, name)[0] = head[column]
+        for name in _SCALARS:
+            getattr(self.eprocess, name)[0] = head[name]
         self.eprocess.winner[0] = NOBODY if head["winner"] is None else head["winner"]
 
     def _read_pairs(self, connection: Connection) -> None:
@@ -259,8 +258,8 @@ class ExperimentState:
             statements.upsert(connection, schema.pairs, self._rows())
             self.dirty = set()
         self.time_buckets.save(connection, self.settings.id)
-        for name, column in _SCALARS.items():
-            self.head[column] = getattr(self.eprocess, name)[0].item()
+        for name in _SCALARS:
+            self.head[name] = getattr(self.eprocess, name)[0].item()
         self._write_path(connection, moment)
         values = {name: self.head[name] for name in statements.CHANGING}
         statements.run(connection, statements.WRITE_HEAD, values | {"b_id": self.settings.id})

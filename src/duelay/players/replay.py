@@ -9,7 +9,7 @@ import numpy as np
 
 from duelay.errors import InvalidValueError
 from duelay.inference.arm_set import apply_change
-from duelay.inference.event_replay import book
+from duelay.inference.event_replay import enter_history
 from duelay.inference.guarantee import Past
 from duelay.ledger.arms import reopen
 from duelay.ledger.display_order import keep_turns
@@ -48,7 +48,7 @@ def book_deciding(ledger: Ledger, history: History, policy: Policy) -> Ledger:
         # In ticks the threshold has no room for arms that join. Without a declaration, make it now.
         eprocess = reopen(ledger.assumed, float(policy.error))  # type: ignore[attr-defined]
         ledger = ledger._replace(assumed=eprocess)
-    ledger = book(
+    ledger = enter_history(
         with_room(ledger, history.n + 1),
         history,
         changed=lambda ledger, c: apply_change(ledger, arms.index(c.arm), c.kind, policy),

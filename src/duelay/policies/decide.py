@@ -23,8 +23,7 @@ from duelay._core import checks
 from duelay._core.duration import Duration, is_duration
 from duelay._core.feedback import DISPLAYS
 from duelay._core.jit.decorators import kernel
-from duelay.delays.delay import Delay
-from duelay.delays.delay import check as check_delay
+from duelay.delays.delay import Delay, check_delay
 from duelay.delays.ticks_or_clock import WAYS, in_ticks, in_time, is_in_time, refuse_time
 from duelay.errors import InvalidValueError
 from duelay.ledger.delay_models.base import FOREVER

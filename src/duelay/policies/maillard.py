@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from duelay._core.jit.decorators import kernel
 from duelay.delays.delay import Delay
-from duelay.ledger.delay_models.base import FOREVER, epoch, evidence, is_deaf, settles
+from duelay.ledger.delay_models.base import FOREVER, epoch, final_age, is_deaf, pair_counts
 from duelay.ledger.ledger import Estimates, Ledger
 from duelay.policies.pair_statistics import least_asked
 from duelay.policies.policy import AnyLedgerPolicy
@@ -176,7 +176,7 @@ def doubt(z: float) -> float:
 @kernel
 def read_pair(rule: MaillardRule, ledger: Ledger, i: int, j: int) -> None:
     """Update the belief by the duels of a pair."""
-    n, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, j)
+    n, n_tilde, s = pair_counts(ledger.assumed, ledger.plays, ledger.conversions, i, j)
     rest, pull, lift = 1.0, 0.0, 0.0
     if n_tilde > 0.0:
         precision = 4.0 * n_tilde / (2.0 - n_tilde / n)
@@ -322,7 +322,7 @@ def is_news(rule: MaillardRule, ledger: Ledger) -> bool:
 def believe(rule: MaillardRule, ledger: Ledger, t: int) -> bool:
     """Bring beliefs up to date; return whether they may have changed."""
     has_news = is_news(rule, ledger)
-    is_due = t % _TICKS_BETWEEN_UPDATES == 0 and t - rule.asked[0] < settles(ledger.assumed)
+    is_due = t % _TICKS_BETWEEN_UPDATES == 0 and t - rule.asked[0] < final_age(ledger.assumed)
     if not has_news and not is_due:
         return False
     read_pairs(rule, ledger, is_due or epoch(ledger.assumed) != rule.seen_epoch[0])

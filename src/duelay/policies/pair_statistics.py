@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from duelay._core.jit.decorators import kernel
-from duelay.ledger.delay_models.base import drifts, evidence, settles
+from duelay.ledger.delay_models.base import drifts, final_age, pair_counts
 from duelay.ledger.ledger import Ledger
 
 
@@ -62,7 +62,7 @@ def is_beaten(ledger: Ledger, i: int, j: int, width: float) -> bool:
     bool
         Whether j beats i with confidence.
     """
-    n, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, j)
+    n, n_tilde, s = pair_counts(ledger.assumed, ledger.plays, ledger.conversions, i, j)
     short = 0.5 * n_tilde - s
     return bool(n_tilde > 0.0 and short > 0.0 and short * short > width * n)
 
@@ -76,7 +76,7 @@ def stays_unbeaten(ledger: Ledger, i: int, j: int, width: float) -> bool:
     """
     if drifts(ledger.assumed):
         return False
-    if settles(ledger.assumed) == 0:
+    if final_age(ledger.assumed) == 0:
         return True  # then *expected* does not grow by itself
     plays, conversions = ledger.plays, ledger.conversions
     short = conversions[j, i] - conversions[i, j] + 0.5 * plays[i, j]
@@ -103,7 +103,7 @@ def upper_bound(ledger: Ledger, i: int, j: int, width: float) -> float:
     float
         U_ij.
     """
-    n, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, j)
+    n, n_tilde, s = pair_counts(ledger.assumed, ledger.plays, ledger.conversions, i, j)
     if n_tilde <= 0.0:
         return math.inf
     return float((s + math.sqrt(width * n)) / n_tilde)
@@ -125,5 +125,5 @@ def wins_and_count(ledger: Ledger, i: int, j: int) -> Any:
     tuple of float
         The wins of i and the number of duels.
     """
-    _, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, i, j)
+    _, n_tilde, s = pair_counts(ledger.assumed, ledger.plays, ledger.conversions, i, j)
     return min(max(s, 0.0), n_tilde), n_tilde

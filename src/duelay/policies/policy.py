@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from duelay import text
 from duelay._core import checks
 from duelay._core.duration import Duration
-from duelay.delays.delay import Delay
-from duelay.delays.delay import check as check_delay
+from duelay.delays.delay import Delay, check_delay
 from duelay.delays.ticks_or_clock import LEARNING_WINDOW, WAYS, in_ticks, in_time
 from duelay.errors import InvalidTypeError, InvalidValueError
 from duelay.ledger.delay_models.kaplan_meier import check_learning

@@ -17,7 +17,7 @@ from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay._core.jit.decorators import kernel
 from duelay.delays.ticks_or_clock import in_ticks
-from duelay.ledger.delay_models.base import FOREVER, evidence
+from duelay.ledger.delay_models.base import FOREVER, pair_counts
 from duelay.ledger.display_order import ORDERS
 from duelay.ledger.ledger import Ledger, assume, open_ledger
 from duelay.policies.pair_statistics import is_beaten, stays_unbeaten, upper_bound
@@ -216,7 +216,7 @@ def _calm_until(rule: RUCBRule, ledger: Ledger, arm: int, t: int) -> int:
     least = math.inf
     for j in range(ledger.plays.shape[0]):
         if j != arm:
-            n, n_tilde, s = evidence(ledger.assumed, ledger.plays, ledger.conversions, j, arm)
+            n, n_tilde, s = pair_counts(ledger.assumed, ledger.plays, ledger.conversions, j, arm)
             short = 0.5 * n_tilde - s
             if n_tilde <= 0.0 or short <= 0.0:
                 return t

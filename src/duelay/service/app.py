@@ -16,6 +16,7 @@ from duelay._version import __version__
 from duelay.live.maintenance import warm_up
 from duelay.live.storage.store import Store, open_store
 from duelay.service import errors
+from duelay.service.background_worker import BackgroundWorker
 from duelay.service.context import ServiceContext
 from duelay.service.keys import KeyStore
 from duelay.service.middleware import RequestMiddleware
@@ -23,7 +24,6 @@ from duelay.service.registry import ExperimentRegistry
 from duelay.service.routes import ROUTES, shortcuts
 from duelay.service.web.browser import to_people
 from duelay.service.web.pages import PAGES
-from duelay.service.webhooks import WebhookSender
 
 _LOG = logging.getLogger("duelay.service")
 
@@ -58,15 +58,15 @@ def make_app(
     context = ServiceContext(
         store, ExperimentRegistry(store, **opened), KeyStore(store), needs_key, opened, webhooks_to
     )
-    webhook_sender = WebhookSender(store, webhooks_to=webhooks_to, **opened)
+    worker = BackgroundWorker(store, webhooks_to=webhooks_to, **opened)
 
     @contextlib.asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         await context.registry.call(lambda: store.need(makes=True))
         context.warm = asyncio.create_task(context.registry.call(_warm_up))
-        webhook_sender.start()  # it also books duels of experiments without calls
+        worker.start()
         yield
-        await context.registry.call(webhook_sender.stop)
+        await context.registry.call(worker.stop)
         await context.registry.call(context.checks.close)
         for _, write_queue in context.registry.write_queues:
             await write_queue.finish()

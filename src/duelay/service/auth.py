@@ -226,10 +226,10 @@ def _check(key: Key, scope: str | None, name: str | None) -> Key:
 def needing(scope: str | None) -> Any:
     """Need a key that is for the experiment of the address, and may do something with it."""
 
-    async def check(request: Request, name: str, authorization: Given = None) -> Key:
+    async def check_scope(request: Request, name: str, authorization: Given = None) -> Key:
         return _check(await caller(request, authorization), scope, name)
 
-    return Depends(check)
+    return Depends(check_scope)
 
 
 async def administering(request: Request, authorization: Given = None) -> Key:

@@ -51,7 +51,7 @@ def tone(share: float) -> str:
 def panels(rows: int, columns: int, n: int, title: str) -> tuple[Figure, list[Axes]]:
     """Return a figure with n panels, in rows, and room for a key below."""
     width, height = (3.6 * columns, 2.9 * rows + 0.9) if columns > 1 else (6.0, 4.5)
-    figure: Figure = check()(figsize=(width, height), layout="constrained")
+    figure: Figure = need_matplotlib()(figsize=(width, height), layout="constrained")
     figure.suptitle(short(title))
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes in grid[n:]:
@@ -132,7 +132,7 @@ def save(figure: Figure, path: str | Path) -> None:
 
 def new_axes(width: float, height: float) -> Axes:
     """New axes by pyplot, so that a notebook shows them."""
-    check()
+    need_matplotlib()
     import matplotlib.pyplot as plt
 
     _, axes = plt.subplots(figsize=(width, height), layout="constrained")
@@ -163,7 +163,7 @@ def arm_name(arm: str) -> str:
     return in_figure(arm if len(arm) <= 20 else f"{arm[:17]}...")
 
 
-def check() -> Any:
+def need_matplotlib() -> Any:
     """Return matplotlib's Figure, or say how to install it."""
     try:
         from matplotlib.figure import Figure

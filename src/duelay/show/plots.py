@@ -15,8 +15,8 @@ from duelay.show import notebook
 from duelay.show.figure_style import (
     COLOURS,
     arm_name,
-    check,
     frame,
+    need_matplotlib,
     new_axes,
     one_legend,
     short,
@@ -55,7 +55,7 @@ def regret_figure(
     band : str
         ``"sd"`` for one standard deviation, ``"mean"`` for a 95 % interval of the mean.
     """
-    figure_class = check()
+    figure_class = need_matplotlib()
     if not results:
         raise InvalidValueError("results must hold at least one result, got none")
     figure: Figure = figure_class(figsize=(7.2, 4.5), layout="constrained")
@@ -111,7 +111,7 @@ def draw_regret(
 
 def stops_figure(results: Sequence[Result], labels: Sequence[str]) -> Figure:
     """Draw the share of runs with a declared winner over time, with a line for each policy."""
-    figure: Figure = check()(figsize=(7.2, 4.5), layout="constrained")
+    figure: Figure = need_matplotlib()(figsize=(7.2, 4.5), layout="constrained")
     axes = figure.subplots()
     shares = [
         f"{short(label)}: {_percent(one.is_declared)} declared, {_percent(one.is_wrong)} wrong"

@@ -64,7 +64,7 @@ class Outcome(NamedTuple):
     pairs: Any
     seconds: float
     stopped: int
-    path: Evidence | None
+    evidence: Evidence | None
 
 
 def streams(seed: int, run: int) -> tuple[np.random.Generator, np.random.Generator]:
@@ -96,7 +96,7 @@ class Job:
 
     def __post_init__(self) -> None:
         self.gaps = find_gaps(self.problem, self.setting)
-        self.run_ticks: Any = None  # the loop in ticks, compiled or not: chosen once for all runs
+        self.run_ticks: Any = None  # what `compile_loop` returns, for all runs
         self._world: World | None = None  # without pending answers
         if self.setting.traffic is None:
             held = self.setting.stale + self.setting.batch if self.setting.is_held else 0
@@ -157,6 +157,7 @@ class CompiledRun:
     def __init__(self, job: Job, number: int) -> None:
         k = job.problem.n_arms
         self.job, self.recorder = job, job.new_recorder()
+        self.run_ticks = job.run_ticks
         self.world_rng, self.rng = streams(job.seed, number)
         self.rule = job.policy.rule(k)
         active_of(job.policy, self.rule, k)  # refuses a wrong one before the first duel
@@ -175,11 +176,11 @@ class CompiledRun:
     def _in_ticks(self) -> Callable[[int], None]:
         args = (self.rule, self.ledger, self.job.counts_only, self.job.new_world(), self.recorder)
         rngs = (self.world_rng, self.rng)
-        if self.job.run_ticks is None:
+        run = self.run_ticks
+        if run is None:
             n_duels = self.job.runs * self.job.horizon
             is_worth = is_worth_compiling(play_ticks_entry, (*args, 0, *rngs), n_duels)
-            self.job.run_ticks = run_ticks if is_worth else without_compiling(run_ticks)
-        run = self.job.run_ticks
+            run = self.run_ticks = run_ticks if is_worth else without_compiling(run_ticks)
         return lambda until: run(*args, until, *rngs)
 
     def _in_batches(self) -> Callable[[int], None]:
@@ -206,9 +207,9 @@ class CompiledRun:
         of_two = ledger.conversions.sum() > ledger.conversions.trace()
         is_active = active_of(job.policy, self.rule, job.problem.n_arms)
         leader = leader_of(ledger, is_active, job.policy)
-        eprocess = recorder.stops and isinstance(ledger.assumed, EProcess)
-        path = evidence_of(ledger.assumed) if eprocess else None
-        return (leader if job.is_vote or of_two else NOT_HEARD), path
+        has_evidence = recorder.stops and isinstance(ledger.assumed, EProcess)
+        evidence = evidence_of(ledger.assumed) if has_evidence else None
+        return (leader if job.is_vote or of_two else NOT_HEARD), evidence
 
 
 class PlayerRun:
@@ -257,13 +258,18 @@ def start_run(job: Job, number: int) -> CompiledRun | PlayerRun:
     return CompiledRun(job, number) if is_compiled else PlayerRun(job, number)
 
 
-def compile_loop(job: Job) -> None:
+def compile_loop(job: Job) -> Any:
     """Compile the loop, or load it from disk, before threads start and time is measured.
 
     A simulation of few duels is interpreted instead, which is faster than compiling.
+
+    Returns
+    -------
+    callable or None
+        The loop in ticks, compiled or not; None if another loop plays the runs.
     """
     if not isinstance(job.policy, CompiledPolicy):
-        return
+        return None
     k = job.problem.n_arms
     rule = job.policy.rule(k)
     try:
@@ -275,6 +281,7 @@ def compile_loop(job: Job) -> None:
         run.proceed(0)
     except ERRORS as error:
         refuse(run.rule, error)
+    return run.run_ticks
 
 
 def play_run(job: Job, number: int, slices: Slices) -> Outcome:
@@ -289,7 +296,7 @@ def play_run(job: Job, number: int, slices: Slices) -> Outcome:
         raise
     if recorder.stopped[0] > 0:
         fill_checkpoints(recorder, run.plays)
-    leader, path = run.finish()
+    leader, evidence = run.finish()
     return Outcome(
         regret=recorder.regret,
         final=regret_so_far(recorder),
@@ -298,7 +305,7 @@ def play_run(job: Job, number: int, slices: Slices) -> Outcome:
         pairs=recorder.pairs,
         seconds=seconds,
         stopped=int(recorder.stopped[0]) or job.horizon + 1,
-        path=path,
+        evidence=evidence,
     )
 
 

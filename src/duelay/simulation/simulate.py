@@ -15,8 +15,7 @@ from tqdm import tqdm
 
 from duelay._core import checks
 from duelay._core.feedback import check_display
-from duelay.delays.delay import Delay
-from duelay.delays.delay import check as check_delay
+from duelay.delays.delay import Delay, check_delay
 from duelay.delays.ticks_or_clock import check_clock, refuse_rounds, refuse_time
 from duelay.errors import InvalidValueError
 from duelay.inference.evidence import Evidence
@@ -124,7 +123,7 @@ def simulate(
         if caution is not None:
             warnings.warn(caution, stacklevel=2)
     job = Job(problem, policy, law, horizon, ticks, setting, seed, runs)
-    compile_loop(job)
+    job.run_ticks = compile_loop(job)
     progress = setting.progress
     name = progress if isinstance(progress, str) else None
     is_offered = name is not None or progress is None
@@ -155,8 +154,8 @@ def simulate(
         seconds=sum(outcome.seconds for outcome in outcomes),
         setting=setting,
         stopped=np.array([outcome.stopped for outcome in outcomes], dtype=np.int64),
-        nobody=np.array([_finds_nobody(outcome.path) for outcome in outcomes]),
-        paths=tuple(outcome.path for outcome in outcomes if outcome.path is not None),
+        nobody=np.array([_finds_nobody(outcome.evidence) for outcome in outcomes]),
+        paths=tuple(outcome.evidence for outcome in outcomes if outcome.evidence is not None),
     )
 
 

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from duelay._core import checks
 from duelay._core.feedback import check_feedback
-from duelay.delays.delay import Delay
-from duelay.delays.delay import check as check_delay
+from duelay.delays.delay import Delay, check_delay
 from duelay.delays.ticks_or_clock import refuse_time
 from duelay.problems.problem import Problem, check_problem
 from duelay.theory.round_lengths import NO_VOTES

@@ -69,7 +69,7 @@ def expected_at_last(assumed: Any, plays: Integers, i: int, j: int) -> float:
 
 
 @generic
-def evidence(assumed: Any, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
+def pair_counts(assumed: Any, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
     """Return N_ij, N~_ij and S_ij (Equations 2 and 3).
 
     Parameters
@@ -102,13 +102,13 @@ def convert(assumed: Any, born: int, t: int) -> None:
 
 
 @generic
-def settles(assumed: Any) -> int:
-    """Return the age from which a duel of two arms adds nothing more to *expected*."""
+def final_age(assumed: Any) -> int:
+    """Return the age after which a duel of two arms adds nothing more to *expected*."""
     raise TypeError(f"no ledger keeps {type(assumed).__name__}")
 
 
 @generic
-def is_settled(assumed: Any, plays: Integers, i: int, j: int) -> bool:
+def stands_still(assumed: Any, plays: Integers, i: int, j: int) -> bool:
     """Whether *expected* of a pair stands still until one of its arms is played or heard of.
 
     Or until the `epoch` changes.
@@ -151,7 +151,7 @@ def share_first(assumed: Any, plays: Integers, conversions: Integers, i: int, j:
     return float(conversions[i, j] / plays[i, j])
 
 
-def corrected_evidence(assumed: Any, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
+def corrected_counts(assumed: Any, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
     """N_ij, N~_ij and S_ij of a ledger that corrects for the delay."""
     n = float(plays[i, j] + plays[j, i])  # Equation 2
     expected_ji = expected(assumed, plays, j, i)

@@ -34,16 +34,16 @@ from duelay.ledger.delay_models.base import (
     FOREVER,
     advance,
     convert,
-    corrected_evidence,
+    corrected_counts,
     does_not_drift,
     drifts,
     enter,
-    evidence,
     expected,
+    final_age,
     is_deaf,
     is_known,
+    pair_counts,
     set_clock,
-    settles,
     teach,
     widen_rings,
 )
@@ -196,7 +196,7 @@ def learned_curve(assumed: ByClock) -> Curve:
 
 
 drifts.register(ByClock)(does_not_drift)
-evidence.register(ByClock)(corrected_evidence)
+pair_counts.register(ByClock)(corrected_counts)
 
 
 @expected.register(ByClock)
@@ -204,8 +204,8 @@ def _expected(assumed: ByClock, plays: Integers, i: int, j: int) -> float:
     return float(assumed.total[i, j])
 
 
-@settles.register(ByClock)
-def _settles(assumed: ByClock) -> int:
+@final_age.register(ByClock)
+def _final_age(assumed: ByClock) -> int:
     return FOREVER
 
 

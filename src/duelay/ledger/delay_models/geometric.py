@@ -13,15 +13,15 @@ from duelay.ledger.delay_models.base import (
     check_length,
     convert,
     convert_nothing,
-    corrected_evidence,
+    corrected_counts,
     does_not_drift,
     drifts,
     enter,
-    evidence,
     expected,
     expected_at_last,
-    is_settled,
-    settles,
+    final_age,
+    pair_counts,
+    stands_still,
 )
 
 _TINY = 1e-18  # a share that adds nothing to a float64 count
@@ -64,17 +64,17 @@ def start_geometric(p: float, answered: float, window: int | None, n_arms: int) 
 
 convert.register(AssumedGeometric)(convert_nothing)
 drifts.register(AssumedGeometric)(does_not_drift)
-evidence.register(AssumedGeometric)(corrected_evidence)
+pair_counts.register(AssumedGeometric)(corrected_counts)
 
 
-@settles.register(AssumedGeometric)
+@final_age.register(AssumedGeometric)
 def _settles_geometric(assumed: AssumedGeometric) -> int:
     if assumed.ring.size > 0:
         return assumed.ring.size
     return int(math.log(_TINY) / math.log(assumed.stay)) + 1
 
 
-@is_settled.register(AssumedGeometric)
+@stands_still.register(AssumedGeometric)
 def _never_settled(assumed: Any, plays: Integers, i: int, j: int) -> bool:
     return False
 

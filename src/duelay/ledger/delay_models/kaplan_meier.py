@@ -32,18 +32,18 @@ from duelay.ledger.delay_models.base import (
     advance,
     check_length,
     convert,
-    corrected_evidence,
+    corrected_counts,
     does_not_drift,
     drifts,
     enter,
     epoch,
-    evidence,
     expected,
     expected_at_last,
+    final_age,
     is_known,
-    is_settled,
     next_look,
-    settles,
+    pair_counts,
+    stands_still,
     teach,
 )
 from duelay.ledger.delay_models.tabulated import (
@@ -123,8 +123,8 @@ def check_learning(delay: str, order: str, window: W | None) -> W:
 
 
 drifts.register(LearnedLaw)(does_not_drift)
-evidence.register(LearnedLaw)(corrected_evidence)
-is_settled.register(LearnedLaw)(all_closed)
+pair_counts.register(LearnedLaw)(corrected_counts)
+stands_still.register(LearnedLaw)(all_closed)
 expected.register(LearnedLaw)(read_expected)
 expected_at_last.register(LearnedLaw)(all_gained)
 
@@ -144,8 +144,8 @@ def _is_known(assumed: LearnedLaw) -> bool:
     return bool(assumed.n_looks[0] > 0)
 
 
-@settles.register(LearnedLaw)
-def _settles(assumed: LearnedLaw) -> int:
+@final_age.register(LearnedLaw)
+def _final_age(assumed: LearnedLaw) -> int:
     """The window; FOREVER where self-duels teach, since calm ticks are full of them."""
     if assumed.from_self_duels:
         return FOREVER

@@ -13,14 +13,14 @@ from duelay.ledger.delay_models.base import (
     advance,
     convert,
     convert_nothing,
-    corrected_evidence,
+    corrected_counts,
     does_not_drift,
     drifts,
     enter,
-    evidence,
     expected,
-    is_settled,
-    settles,
+    final_age,
+    pair_counts,
+    stands_still,
 )
 
 
@@ -42,11 +42,11 @@ class ConversionsOnly(NamedTuple):
     tau: float
 
 
-def _settles(assumed: Any) -> int:
+def _final_age(assumed: Any) -> int:
     return 0
 
 
-def _is_settled(assumed: Any, plays: Integers, i: int, j: int) -> bool:
+def _stands_still(assumed: Any, plays: Integers, i: int, j: int) -> bool:
     return True
 
 
@@ -63,25 +63,25 @@ def _expected(assumed: Any, plays: Integers, i: int, j: int) -> float:
 
 
 for _kind in (AtOnce, AppendOnly, ConversionsOnly):
-    settles.register(_kind)(_settles)
-    is_settled.register(_kind)(_is_settled)
+    final_age.register(_kind)(_final_age)
+    stands_still.register(_kind)(_stands_still)
     advance.register(_kind)(_advance)
     enter.register(_kind)(_enter)
     expected.register(_kind)(_expected)
     convert.register(_kind)(convert_nothing)
     drifts.register(_kind)(does_not_drift)
 
-evidence.register(AtOnce)(corrected_evidence)
+pair_counts.register(AtOnce)(corrected_counts)
 
 
-@evidence.register(AppendOnly)
+@pair_counts.register(AppendOnly)
 def _append_only(assumed: Any, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
     # Every duel enters as a loss of its first arm; a conversion adds a win and takes nothing back.
     n = float(plays[i, j] + plays[j, i] + conversions[i, j] + conversions[j, i])
     return n, n, float(conversions[i, j] + plays[j, i])
 
 
-@evidence.register(ConversionsOnly)
+@pair_counts.register(ConversionsOnly)
 def _conversions_only(assumed: Any, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
     n = float(conversions[i, j] + conversions[j, i])
     return n, n, float(conversions[i, j])

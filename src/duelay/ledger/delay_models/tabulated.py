@@ -15,15 +15,15 @@ from duelay.ledger.delay_models.base import (
     check_length,
     convert,
     convert_nothing,
-    corrected_evidence,
+    corrected_counts,
     does_not_drift,
     drifts,
     enter,
-    evidence,
     expected,
     expected_at_last,
-    is_settled,
-    settles,
+    final_age,
+    pair_counts,
+    stands_still,
 )
 
 BLOCK = 32  # ticks
@@ -86,10 +86,10 @@ def blocks(tau: Floats, law: Integers) -> dict[str, Any]:
 
 convert.register(AssumedTable)(convert_nothing)
 drifts.register(AssumedTable)(does_not_drift)
-evidence.register(AssumedTable)(corrected_evidence)
+pair_counts.register(AssumedTable)(corrected_counts)
 
 
-@settles.register(AssumedTable)
+@final_age.register(AssumedTable)
 def _settles_table(assumed: AssumedTable) -> int:
     return last_age(assumed)
 
@@ -100,7 +100,7 @@ def last_age(assumed: Any) -> int:
     return int(assumed.tau.shape[1] - 1 - BLOCK)
 
 
-@is_settled.register(AssumedTable)
+@stands_still.register(AssumedTable)
 def all_closed(assumed: Any, plays: Integers, i: int, j: int) -> bool:
     """Whether no duel of the pair is open."""
     closed = assumed.closed[i, j] + assumed.closed[j, i]

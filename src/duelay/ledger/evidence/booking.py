@@ -1,7 +1,7 @@
 """What an answer or a silence changes: the evidence when its duel is booked, the choice of pairs.
 
 The kernels go duel by duel and add to sums, so that a store can keep these sums in rows of pairs:
-see `duelay.ledger.evidence.batch`.
+see `duelay.ledger.evidence.stored_duels`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,17 @@ from typing import Any
 
 from duelay._core.arrays import Floats, Integers
 from duelay._core.jit.decorators import kernel
-from duelay.ledger.evidence.silence import fill_silent, fix_kappa
+from duelay.ledger.evidence.silence import fill_silent, fix_kappa, min_conversions
 from duelay.ledger.evidence.winner_threshold import FOR_CHOICE, FOR_EVIDENCE, touch
 
 NO_STAKE = -1.0  # of a duel that is no bet, as no W_s was known when it was asked
+
+
+@kernel
+def next_stake(eprocess: Any) -> float:
+    """Return kappa_s of a duel that is asked now; NO_STAKE as long as there is no W_s."""
+    has_wait = eprocess.n_heard[0] >= min_conversions(eprocess) or eprocess.first_wait > 0.0
+    return float(eprocess.kappa[0]) if has_wait else NO_STAKE
 
 
 @kernel
@@ -85,9 +92,9 @@ def hear_delay(eprocess: Any, delay: float) -> None:
 @kernel
 def mature(eprocess: Any, is_answered: bool) -> None:
     """Count a duel of two arms that is booked; now and then, fix kappa anew."""
-    eprocess.matured[0] += 1
-    eprocess.answered[0] += int(is_answered)
-    if eprocess.matured[0] >= eprocess.refit[0]:
+    eprocess.n_matured[0] += 1
+    eprocess.n_answered[0] += int(is_answered)
+    if eprocess.n_matured[0] >= eprocess.refit[0]:
         fix_kappa(eprocess)
 
 

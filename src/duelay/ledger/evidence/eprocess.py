@@ -49,10 +49,10 @@ from duelay.ledger.delay_models.base import (
     advance,
     convert,
     enter,
-    evidence,
     expected,
+    final_age,
+    pair_counts,
     set_clock,
-    settles,
     vote,
     widen_rings,
 )
@@ -66,6 +66,7 @@ from duelay.ledger.evidence.booking import (
     hear_delay,
     leave_open,
     mature,
+    next_stake,
     weigh_pair,
 )
 from duelay.ledger.evidence.known_law import (
@@ -80,7 +81,6 @@ from duelay.ledger.evidence.margin import bet_on_ties, log_level
 from duelay.ledger.evidence.silence import (
     fill_silent,
     first_kappa,
-    has_wait,
     patience,
 )
 from duelay.ledger.evidence.winner_threshold import (
@@ -100,7 +100,7 @@ PATH = 256  # moments of the past that are kept, at the most
 
 
 class EProcess(NamedTuple):
-    """The evidence of every ordered pair, the duels that are not settled, and who is declared."""
+    """The evidence of every ordered pair, the duels that are not booked, and who is declared."""
 
     by_clock: bool  # whether time is in seconds; else it is in ticks, a duel each
     window: float  # W is at most this
@@ -155,8 +155,8 @@ class EProcess(NamedTuple):
     stake: Floats  # (R,): kappa_s; NO_STAKE for a duel that is no bet
     first_won: Floats  # (R,): of an answered one: 1 for its first arm, 0 for the second
     oldest: Integers  # (1,): the oldest duel that is not booked
-    matured: Integers  # (1,): duels of two arms that are booked ...
-    answered: Integers  # (1,): ... and those of them that were answered in time
+    n_matured: Integers  # (1,): duels of two arms that are booked ...
+    n_answered: Integers  # (1,): ... and those of them that were answered in time
     n_heard: Integers  # (1,): answers of two arms, late ones as well
     delays: Floats  # (1,): the sum of their delays
     winner: Integers  # (1,): the arm with which the experiment ended
@@ -271,8 +271,8 @@ def start_eprocess(
         stake=np.zeros(size + 1),
         first_won=np.zeros(size + 1),
         oldest=one + 1,
-        matured=one.copy(),
-        answered=one.copy(),
+        n_matured=one.copy(),
+        n_answered=one.copy(),
         n_heard=one.copy(),
         delays=np.zeros(1),
         winner=one + NOBODY,
@@ -343,8 +343,8 @@ def is_in_time(eprocess: Any, slot: int, delay: float) -> bool:
 
 
 @kernel
-def settle_told(eprocess: Any, t: int) -> None:
-    """Make the silences of duels that have reached age W final, under the law told."""
+def book_due_by_law(eprocess: Any, t: int) -> None:
+    """Book the duels that have reached age W, under the law told: their silence is final."""
     told, last = eprocess.told, eprocess.now[0] - last_age(eprocess.told)
     while eprocess.oldest[0] < t:
         slot = eprocess.oldest[0] % eprocess.state.size
@@ -412,7 +412,7 @@ def _enter(assumed: EProcess, i: int, j: int, t: int) -> None:
     if i != j:
         assumed.state[slot] = OPEN
         assumed.wait[slot] = patience(assumed)
-        assumed.stake[slot] = assumed.kappa[0] if has_wait(assumed) else NO_STAKE
+        assumed.stake[slot] = next_stake(assumed)
         leave_open(assumed.n_open, i, j, 1)
 
 
@@ -455,7 +455,7 @@ def _advance(assumed: EProcess, t: int) -> None:
     if not assumed.by_clock:
         assumed.now[0] = t
     if assumed.told.is_told:
-        settle_told(assumed, t)
+        book_due_by_law(assumed, t)
         if assumed.now[0] < assumed.told.fresh[0] + assumed.told.period:
             return  # nobody looks before all silences are booked up to the same moment
         refresh(assumed, t)
@@ -464,8 +464,8 @@ def _advance(assumed: EProcess, t: int) -> None:
     look(assumed, t)
 
 
-@evidence.register(EProcess)
-def _evidence(assumed: EProcess, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
+@pair_counts.register(EProcess)
+def _pair_counts(assumed: EProcess, plays: Integers, conversions: Integers, i: int, j: int) -> Any:
     """N_ij and N~_ij, both the evidence counted in conversions, and S_ij, i's part of it.
 
     A silence tells kappa of a conversion and counts kappa^2, so that mu^ = S / N is consistent if
@@ -480,6 +480,6 @@ def _expected(assumed: EProcess, plays: Integers, i: int, j: int) -> float:
     return 0.5 * float(assumed.n[i, j])
 
 
-@settles.register(EProcess)
-def _settles(assumed: EProcess) -> int:
+@final_age.register(EProcess)
+def _final_age(assumed: EProcess) -> int:
     return FOREVER if assumed.by_clock else int(assumed.window)

@@ -16,10 +16,9 @@ FIRST_SHARE_OF_ONE = 0.1  # where one arm is shown at a time: most visitors do n
 
 
 @kernel
-def has_wait(eprocess: Any) -> bool:
-    """Whether W is known: enough has been heard, or a first one is given."""
-    least = MIN_CONVERSIONS_OF_ONE if eprocess.shows_one else MIN_CONVERSIONS
-    return bool(eprocess.n_heard[0] >= least or eprocess.first_wait > 0.0)
+def min_conversions(eprocess: Any) -> int:
+    """Return from how many conversions on W is known."""
+    return MIN_CONVERSIONS_OF_ONE if eprocess.shows_one else MIN_CONVERSIONS
 
 
 @kernel
@@ -31,7 +30,7 @@ def patience(eprocess: Any) -> Any:
     n = eprocess.n_heard[0]
     if eprocess.told.is_told:
         return eprocess.window
-    if n < (MIN_CONVERSIONS_OF_ONE if eprocess.shows_one else MIN_CONVERSIONS):
+    if n < min_conversions(eprocess):
         return eprocess.first_wait if eprocess.first_wait > 0.0 else eprocess.window
     w = MULTIPLE * eprocess.delays[0] / n * (1.0 + 2.0 * MIN_CONVERSIONS / max(n, MIN_CONVERSIONS))
     if not eprocess.by_clock:
@@ -58,7 +57,7 @@ def answered_share(answered: int, matured: int, first: float = FIRST_SHARE) -> f
 def share_now(eprocess: Any) -> float:
     """F^ of the duels that are booked by now."""
     first = FIRST_SHARE_OF_ONE if eprocess.shows_one else FIRST_SHARE
-    return float(answered_share(eprocess.answered[0], eprocess.matured[0], first))
+    return float(answered_share(eprocess.n_answered[0], eprocess.n_matured[0], first))
 
 
 @kernel
@@ -77,7 +76,7 @@ def fix_kappa(eprocess: Any) -> None:
     """kappa = F^ / (2 - F^), for later duels; fixed anew when the booked ones grow by a 20th."""
     share = share_now(eprocess)
     eprocess.kappa[0] = share / (2.0 - share)
-    eprocess.refit[0] = eprocess.matured[0] + eprocess.matured[0] // 20 + 1
+    eprocess.refit[0] = eprocess.n_matured[0] + eprocess.n_matured[0] // 20 + 1
 
 
 @border

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from duelay.ledger.evidence.batch import stake_now
 from duelay.ledger.evidence.booking import NO_STAKE
+from duelay.ledger.evidence.stored_duels import stake_now
 from duelay.live.selection import PairSelector
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema, statements

@@ -20,7 +20,7 @@ from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import VALUES, duels_after, find_rows, upsert
-from duelay.live.writes.settlement import book_duels, count_answers
+from duelay.live.writes.settlement import book_duels, count_answers, is_evidence
 
 _MAX_DUELS_PER_TRANSACTION = 1000
 
@@ -72,7 +72,7 @@ def _add_to_pairs(
     """Add the counts and the evidence of duels to `folded_pairs`."""
     experiment, folded = state.settings.id, schema.folded_pairs
     eprocess = start_evidence(state.settings, len(state.arms))
-    own = [row for row in rows if row["enters"] and row["first"] != row["second"]]
+    own = [row for row in rows if is_evidence(row)]
     count_answers(eprocess, [row for row in own if row["told"] is not None])
     book_duels(eprocess, own)
     sums = _count(rows, len(state.arms)) | {
@@ -125,7 +125,7 @@ def _add_to_ages(
     """Add the ages of the answers to `folded_ages`."""
     ages = DelayHistogram(state.settings.window)
     for row in rows:
-        if row["enters"] and row["first"] != row["second"]:
+        if is_evidence(row):
             ages.add(row)
     ages.save(connection, state.settings.id, schema.folded_ages)
 

@@ -14,9 +14,9 @@ import numpy as np
 from sqlalchemy import Connection
 
 from duelay._core.arrays import Booleans, Floats, Integers
-from duelay.ledger.evidence.batch import book_rows, count_news, wait
 from duelay.ledger.evidence.booking import NO_STAKE
 from duelay.ledger.evidence.eprocess import EProcess
+from duelay.ledger.evidence.stored_duels import book_rows, count_news, wait
 from duelay.live.state import ExperimentState, Settings, read_settings, start_evidence
 from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
@@ -93,7 +93,7 @@ def _matures(settings: Settings, eprocess: EProcess, moment: int) -> Test:
 
     def test(row: dict[str, Any]) -> bool:
         own = usual if row["stake"] is None else row["wait"]
-        return not _enters(row) or moment - row["asked"] >= own + settings.lag
+        return not is_evidence(row) or moment - row["asked"] >= own + settings.lag
 
     return test
 
@@ -104,8 +104,8 @@ def _closes(settings: Settings, moment: int) -> Test:
     return lambda row: window is not None and moment - row["asked"] > window
 
 
-def _enters(row: dict[str, Any]) -> bool:
-    """Whether a duel is one of two arms, and its unit had not had them before."""
+def is_evidence(row: dict[str, Any]) -> bool:
+    """Whether a duel is evidence: one of two arms that its unit had not had before."""
     return bool(row["enters"] and row["first"] != row["second"])
 
 
@@ -115,7 +115,7 @@ def _book_due(
     """Book the duels that have reached age W_s, in the order in which they were asked."""
     test = _matures(state.settings, state.eprocess, moment)
     for rows in _next_rows(connection, state, "matured", test):
-        due = [row for row in rows if _enters(row)]
+        due = [row for row in rows if is_evidence(row)]
         book_duels(state.eprocess, due)
         for row in due:
             state.touch(row["first"], row["second"])

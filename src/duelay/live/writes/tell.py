@@ -22,7 +22,7 @@ from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import find_rows
 from duelay.live.writes.requests import Tell
-from duelay.live.writes.settlement import BY_ANSWER, change_duels, count_answers
+from duelay.live.writes.settlement import BY_ANSWER, change_duels, count_answers, is_evidence
 
 _MAX_CLOCK_DIFFERENCE = MICRO  # microseconds, between two machines
 
@@ -82,7 +82,7 @@ def record_answers(
         row |= {"told": at, "first_won": first_won}
         told.append(row)
         _count_answer(state, ages, row)
-        if row["enters"] and row["first"] != row["second"]:
+        if is_evidence(row):
             if _is_in_time(state, row, has_time=tell.at is not None):
                 row |= {"settled_by": BY_ANSWER, "odds": 1.0}
             news.append(row)

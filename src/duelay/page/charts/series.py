@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sqlalchemy import select
 
 from duelay.inference.posterior import draw_posterior
-from duelay.ledger.evidence.batch import wait
+from duelay.ledger.evidence.stored_duels import wait
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.time_series import PairTimes, Totals, read_pairs, read_shown

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from duelay._core.jit.decorators import kernel
-from duelay.ledger.delay_models.base import evidence, expected, expected_at_last, is_settled
+from duelay.ledger.delay_models.base import expected, expected_at_last, pair_counts, stands_still
 from duelay.ledger.ledger import Ledger
 from duelay.policies.pair_statistics import wins_and_count
 
@@ -69,9 +69,9 @@ def chance_above_half(s: float, n: float) -> float:
 def reach(ledger: Ledger, i: int, j: int) -> Any:
     """Return S_ij, the most that N~_ij - S_ij can reach without news of i or j, and N~_ij."""
     assumed, plays = ledger.assumed, ledger.plays
-    _, n, s = evidence(assumed, plays, ledger.conversions, i, j)
+    _, n, s = pair_counts(assumed, plays, ledger.conversions, i, j)
     grows, grows_back = 0.0, 0.0
-    if not is_settled(assumed, plays, i, j):
+    if not stands_still(assumed, plays, i, j):
         grows = max(0.0, expected_at_last(assumed, plays, i, j) - expected(assumed, plays, i, j))
         last = expected_at_last(assumed, plays, j, i)
         grows_back = max(0.0, last - expected(assumed, plays, j, i))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit.decorators import kernel
-from duelay.ledger.delay_models.base import epoch, is_settled
+from duelay.ledger.delay_models.base import epoch, stands_still
 from duelay.ledger.ledger import Ledger
 from duelay.policies.double_thompson.beta_posterior import (
     chance_above_half,
@@ -50,7 +50,7 @@ def keep_bounds(rule: Any, i: int, j: int, low: float, high: float) -> None:
 def lay_bounds(rule: Any, ledger: Ledger, i: int, j: int) -> None:
     """Compute bounds of the chance of i over j that are valid until there is news of both."""
     won, lost, _ = reach(ledger, i, j)
-    if is_settled(ledger.assumed, ledger.plays, i, j):
+    if stands_still(ledger.assumed, ledger.plays, i, j):
         chance = chance_above_half(won, won + lost)
         keep_bounds(rule, i, j, chance, chance)
         return

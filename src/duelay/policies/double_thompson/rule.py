@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.jit.decorators import kernel
-from duelay.ledger.delay_models.base import epoch, is_deaf, is_settled
+from duelay.ledger.delay_models.base import epoch, is_deaf, stands_still
 from duelay.ledger.evidence.winner_threshold import divergence
 from duelay.ledger.ledger import Ledger
 from duelay.policies.double_thompson.beta_posterior import (
@@ -127,7 +127,7 @@ def wins_sample(rule: DoubleThompsonRule, ledger: Ledger, i: int, j: int, t: int
         s, n = wins_and_count(ledger, i, j)
         if has_changed(rule, i, j, t, s, n):
             return draw(s, n, rng) > 0.5
-        if is_settled(ledger.assumed, ledger.plays, i, j):
+        if stands_still(ledger.assumed, ledger.plays, i, j):
             rule.stamp[i, j] = news
     return bool(rng.random() < rule.chance[i, j])
 

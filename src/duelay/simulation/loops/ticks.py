@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from duelay._core.jit.decorators import entry, kernel
-from duelay.ledger.delay_models.base import FOREVER, next_look, settles
+from duelay.ledger.delay_models.base import FOREVER, final_age, next_look
 from duelay.ledger.ledger import Ledger, age_to, record
 from duelay.policies.turn import calm_until, pass_over, pick
 from duelay.simulation.loops.recorder import (
@@ -79,7 +79,7 @@ def play_ticks(
 
     Each tick has the steps of a live player's `turn`; a run may end before its duel.
     """
-    settled = settles(ledger.assumed)
+    last_age = final_age(ledger.assumed)
     t, skipped = recorder.tick[0], 0
     while t < until and skipped == 0:
         t += 1
@@ -94,7 +94,7 @@ def play_ticks(
         advance_to(recorder, t, ledger.plays)
         if i != j:
             recorder.last_of_two[0] = t
-        elif world.waiting[0] == 0 and t - recorder.last_of_two[0] >= settled:
+        elif world.waiting[0] == 0 and t - recorder.last_of_two[0] >= last_age:
             calm = min(calm_until(rule, ledger, i, t), until, next_look(ledger.assumed) - 1)
             if calm > t:
                 for due in range(t + 1, min(calm, t + world.wheel.size) + 1):

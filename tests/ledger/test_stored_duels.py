@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from duelay.ledger import age_to, clock_to, for_votes, hear, hear_vote, open_ledger, record
-from duelay.ledger.evidence.batch import (
+from duelay.ledger.evidence.booking import NO_STAKE, count_answer, leave_open
+from duelay.ledger.evidence.eprocess import start_eprocess
+from duelay.ledger.evidence.silence import patience
+from duelay.ledger.evidence.stored_duels import (
     book_rows,
     count_news,
     doubt_anew,
@@ -15,14 +18,11 @@ from duelay.ledger.evidence.batch import (
     touch_all,
     wait,
 )
-from duelay.ledger.evidence.booking import NO_STAKE, count_answer, leave_open
-from duelay.ledger.evidence.eprocess import start_eprocess
-from duelay.ledger.evidence.silence import patience
 from duelay.ledger.evidence.winner_threshold import weigh
 
 SAME = (
     "silent_won", "silent_lost", "kappa", "refit", "wealth", "log_evidence", "best", "wins", "seen",
-    "lead", "n", "doubt", "doubts", "n_open", "n_touched", "is_touched", "matured", "answered",
+    "lead", "n", "doubt", "doubts", "n_open", "n_touched", "is_touched", "n_matured", "n_answered",
     "n_heard", "delays", "winner", "declared", "looked", "path", "path_tick", "path_size", "stride",
 )  # fmt: skip
 
@@ -119,7 +119,7 @@ def test_several_rows_are_booked_one_after_the_other(is_vote):
         np.testing.assert_array_equal(getattr(one, name), getattr(each, name), name)
         if name not in ("kappa", "refit"):
             np.testing.assert_array_equal(getattr(one, name), getattr(again, name), name)
-    assert one.matured[0] == n and one.answered[0] == answered.sum()
+    assert one.n_matured[0] == n and one.n_answered[0] == answered.sum()
 
 
 def test_news_of_pairs_is_noted_once_and_self_duels_have_none():

@@ -5,11 +5,10 @@ store that books duels as that module does needs
 
 - of each duel, written when it is asked: `wait`, W_s, and `stake`, kappa_s (NO_STAKE for a duel
   that is no bet), as `stake_now` returns them;
-- of each experiment: the number of the last duel that is booked, and the sums `matured`,
-  `answered`, `n_heard`, `delays`, with `kappa` and `refit`;
+- of each experiment: the number of the last duel that is booked, and the sums `n_matured`,
+  `n_answered`, `n_heard`, `delays`, with `kappa` and `refit`;
 - of each ordered pair: `wealth`, `best`, `wins` (of booked duels), with a margin `tie_wealth` and
-  `best_bar`, and `lead`, `n`, `n_open` (of
-  all that is heard, by which pairs are chosen).
+  `best_bar`, and `lead`, `n`, `n_open` (of all that is heard, by which pairs are chosen).
 
 An answer goes to `count_news` when it is told. In the order of asking, `book_rows` takes the duels
 whose age has reached `wait`; a duel without a stake waits as long as `wait` returns now. What it
@@ -37,9 +36,10 @@ from duelay.ledger.evidence.booking import (
     hear_delay,
     leave_open,
     mature,
+    next_stake,
 )
 from duelay.ledger.evidence.margin import bet_on_ties
-from duelay.ledger.evidence.silence import has_wait, patience
+from duelay.ledger.evidence.silence import patience
 from duelay.ledger.evidence.winner_threshold import FOR_EVIDENCE, doubt, look, touch
 
 
@@ -92,8 +92,7 @@ def book_rows(
 @entry
 def stake_now(eprocess: Any) -> tuple[float, float]:
     """Return W_s and kappa_s of a duel that is asked now."""
-    stake = float(eprocess.kappa[0]) if has_wait(eprocess) else NO_STAKE
-    return float(patience(eprocess)), stake
+    return float(patience(eprocess)), next_stake(eprocess)
 
 
 @border
