@@ -130,7 +130,9 @@ class DuelAnswer(BaseModel):
     second: str | None
     settled: bool
     winner: str | None
-    arm: str | None = Field(description="what to show, where one arm is shown at a time")
+    arm: str | None = Field(
+        default=None, description="what to show, where one arm is shown at a time"
+    )
 
 
 class DuelAnswers(BaseModel):
