@@ -1,10 +1,10 @@
 """One arm at a time, against the tests that are in use: ``python -m benchmarks abtest``.
 
 Writes two tables of docs/howto/ab-test.md. `abtest-visitors` has the mean number of visitors until
-a winner is declared, 1000 runs each, as a multiple of a fixed-sample two-proportion test (5 %,
+a winner is declared, 400 runs each, as a multiple of a fixed-sample two-proportion test (5 %,
 80 % power): of `Decide(display="one")`, and of the mixture sequential probability ratio test whose
 mixing variance is the square of the planned difference. `abtest-false` has the share of A/A tests
-with a false winner, 2000 runs each, by these two and by the Bayesian rule that stops on the day on
+with a false winner, 800 runs each, by these two and by the Bayesian rule that stops on the day on
 which the chance to beat is at least 95 %.
 
 A tick is a visitor, and a day has a thousand of them.
@@ -148,7 +148,7 @@ def false_winners(runs: int) -> list[Any]:
 def main() -> None:
     """Measure, and write both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--dry", action="store_true", help="print, and write nothing")
     given = parser.parse_args()
     for name, parts in (
