@@ -240,6 +240,7 @@ def standing(names, **said):
         "booking": "running",
         **dict.fromkeys(("plays", "conversions", "pending", "repeats", "evidence"), []),
     }
+    given |= {"display": "pair", "rates": None}
     return StandingReport(**{**given, **said})
 
 

@@ -15,7 +15,7 @@ FIELDS = [
     "name", "status", "headline", "leader", "winner", "error", "confidence", "guarantee",
     "feedback", "policy", "window", "now", "arms", "present", "duels", "plays", "conversions",
     "pending", "repeats", "late", "estimates", "evidence", "needed", "warnings", "alarms",
-    "booking",
+    "booking", "display", "rates",
 ]  # fmt: skip
 NESTED = {
     "guarantee": ["kind", "words"],

@@ -237,8 +237,8 @@ class StandingReport:
     warnings: list[str]
     alarms: list[ReportedAlarm]
     booking: Literal["running", "held"]  # held: no duels enter the evidence
-    display: Literal["pair", "one"] = "pair"  # one: one arm is shown at a time
-    rates: ReportedRates | None = None  # where one arm is shown at a time
+    display: Literal["pair", "one"]  # one: one arm is shown at a time
+    rates: ReportedRates | None  # where one arm is shown at a time
 
     @classmethod
     def of(cls, given: LiveStanding) -> StandingReport:
@@ -288,7 +288,8 @@ class StandingReport:
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> StandingReport:
         """Return the report that a service has sent; fields of later versions are left out."""
-        said = {field.name: found[field.name] for field in fields(cls) if field.name in found}
+        said: dict[str, Any] = {"display": "pair", "rates": None}  # of a service that is older
+        said |= {field.name: found[field.name] for field in fields(cls) if field.name in found}
         said["guarantee"] = _known(ReportedGuarantee, found["guarantee"])
         said["estimates"] = _known(ReportedEstimates, found["estimates"])
         if said.get("rates") is not None:
