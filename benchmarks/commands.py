@@ -44,6 +44,14 @@ COMMANDS = {
         "visitors and false winners of A/B tests, in howto/ab-test.md",
         "10 minutes",
     ),
+    "margin": Command(
+        ("benchmarks/margin.py",),
+        "duels until arms are found alike, in howto/stopping.md, and false verdicts, in studies.md",
+        "15 minutes",
+    ),
+    "attacks": Command(
+        ("benchmarks/attacks.py",), "attacks on the guarantee, in studies.md", "15 minutes"
+    ),
     "turns": Command(
         ("benchmarks/coin_or_turns.py",), "order by coin or in turns, in choosing.md", "30 minutes"
     ),
@@ -59,6 +67,16 @@ COMMANDS = {
     ),
     "levels": Command(
         ("benchmarks/levels.py",), "false alarm rates of the tests, in assumptions.md", "1 minute"
+    ),
+    "alarms": Command(
+        ("benchmarks/alarms.py",),
+        "false alarms of standings and the faults that they name, in assumptions.md",
+        "20 minutes",
+    ),
+    "forecast": Command(
+        ("benchmarks/forecast.py",),
+        "how often duels_left contains the true number, in howto/stopping.md",
+        "5 minutes",
     ),
     "noon": Command(
         ("benchmarks/noon.py",), "bursts of traffic at noon, in howto/clock.md", "5 minutes"
@@ -90,6 +108,11 @@ COMMANDS = {
     "page": Command(
         ("benchmarks/page_cost.py --write",),
         "the page of a million duels in a browser, in benchmarks.md",
+        "2 minutes",
+    ),
+    "list": Command(
+        ("benchmarks/list_cost.py --write",),
+        "the list of many experiments, in howto/service.md",
         "2 minutes",
     ),
     "pictures": Command(

@@ -130,10 +130,11 @@ def watch(
     return declared, missed
 
 
-def beside(policy: Any, problem: Any, law: str, batch: int, runs: int, horizon: int) -> Any:
+def beside(policy: Any, problem: Any, law: Any, batch: int, runs: int, horizon: int) -> Any:
     """Shares of runs in which somebody is declared, and in which an interval misses."""
     k = problem.n_arms
-    world = make_world(problem, delays.parse(law), policy.window, horizon, hold=batch)
+    law = delays.check(law, k)
+    world = make_world(problem, law, policy.window, horizon, hold=batch)
     log_many = math.log(k * (k - 1) / 2 / ERROR)
     found = np.zeros((runs, 2))
     for run in range(runs):
@@ -278,7 +279,7 @@ def main() -> None:
     makers = {
         "declared": lambda: until_declared(1000 // part),
         "tied": lambda: false_ones(2000 // part, 20_000),
-        "covered": lambda: coverage(1000 // part, 20_000),
+        "covered": lambda: coverage(1000 // part, 10_000),
         "broken": lambda: broken(50 // part, 5000),
     }
     for name in options.tables:

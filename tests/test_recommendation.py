@@ -44,6 +44,16 @@ def test_other_winners():
         duelay.recommend(target="best")
 
 
+def test_a_margin_is_for_the_goal_decide():
+    advice = duelay.recommend(goal="decide", margin=0.05, error=0.1)
+    assert advice.policy == duelay.Decide(margin=0.05, error=0.1) and "margin" in advice.reason
+    told = duelay.recommend(LAW, goal="decide", margin=0.05)
+    assert told.policy.delay is None and "law" in told.reason.rpartition(".")[0]
+    for wrong in ({"margin": 0.05}, {"margin": 0.5, "goal": "decide"}):
+        with pytest.raises(ValueError, match="margin"):
+            duelay.recommend(**wrong)
+
+
 def test_votes_need_no_law():
     advice = duelay.recommend(LAW, feedback="votes")
     assert advice.policy == duelay.DoubleThompson(delay=None, order="coin")

@@ -90,7 +90,7 @@ class Backwards(traffic.Traffic):
 
 
 def test_times_that_fall_are_refused():
-    with pytest.raises(ValueError, match=r"n finite seconds that never fall"):
+    with pytest.raises(ValueError, match="^traffic "):
         traffic.draw_times(Backwards(), 3, np.random.default_rng(0))
 
 

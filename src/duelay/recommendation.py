@@ -53,6 +53,7 @@ def recommend(
     self_duels: bool = True,
     goal: str = "regret",
     error: float | None = None,
+    margin: float | None = None,
 ) -> Recommendation:
     """Recommend a policy for what is known about the delay, with the reason.
 
@@ -85,6 +86,9 @@ def recommend(
     error : float, optional
         With ``goal="decide"``, the probability with which a declared winner may be wrong; None is
         0.05.
+    margin : float, optional
+        With ``goal="decide"``, the largest difference of a win rate from 1/2 that does not matter,
+        such as 0.05. The experiment then also ends when nothing differs by more.
 
     Returns
     -------
@@ -111,12 +115,13 @@ def recommend(
     window = checks.window(window)
     checks.one_of("target", target, TARGETS)
     checks.one_of("goal", goal, GOALS)
-    if error is not None and goal != "decide":
-        raise InvalidValueError(
-            f"error requires the goal 'decide', since other policies declare no winner, got "
-            f"{error!r}",
-            argument="error",
-        )
+    for name, value in (("error", error), ("margin", margin)):
+        if value is not None and goal != "decide":
+            raise InvalidValueError(
+                f"{name} requires the goal 'decide', since other policies declare no winner, got "
+                f"{value!r}",
+                argument=name,
+            )
     is_vote = check_feedback(feedback) == "votes"
     if feedback == "counts":
         if goal == "decide":
@@ -148,7 +153,7 @@ def recommend(
         is_law = not is_vote and known is not None and not isinstance(known, float)
         law = known if is_law else None
         error = 0.05 if error is None else error
-        return _to_decide(law, order_free, target, window, self_duels, error)
+        return _to_decide(law, order_free, target, window, self_duels, error, margin)
     order = "coin" if order_free else "champion"
     law = _law(known, order_free, is_vote, target, self_duels)
     given: dict[str, Any] = {"delay": law, "order": order, "window": window}
@@ -170,6 +175,7 @@ def _to_decide(
     window: int | Duration | None,
     self_duels: bool,
     error: float,
+    margin: float | None,
 ) -> Recommendation:
     """Return `Decide`; raise ValueError where it has no guarantee."""
     if target == "borda":
@@ -184,6 +190,16 @@ def _to_decide(
             "guarantee requires a random order of the two arms",
             argument="goal",
         )
+    if margin is not None:
+        reason = (
+            "It declares a winner, or that the arms differ by less than the margin, once the "
+            "evidence suffices. The error bound holds for both statements, however often you look, "
+            "for any delay law."
+        )
+        if law is not None:
+            reason += " With a margin it does not use the law."
+        policy = Decide(window=window, error=error, self_duels=self_duels, margin=margin)
+        return Recommendation(policy, reason)
     return Recommendation(
         Decide(delay=law, window=window, error=error, self_duels=self_duels),
         "It compares the arms that are hardest to separate, and declares a winner once the "

@@ -12,6 +12,7 @@ import pytest
 
 import duelay
 from duelay._core import forks
+from duelay._core.jit import private_numba
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
@@ -67,6 +68,67 @@ def test_a_fork_while_threads_use_a_player_leaves_it_whole_in_the_child(monkeypa
             thread.join()
     assert ended == [0] * 10
     assert player._ledger.plays.sum() == player.tick  # nor is the parent's harmed
+
+
+class Owner:
+    def __init__(self):
+        self._lock = forks.lock(self)
+
+    def _forked(self, is_whole):
+        self.is_whole = is_whole
+
+
+def test_a_fork_waits_for_threads_that_hold_one_lock_and_want_another(monkeypatch):
+    """Whichever of the two the fork takes first."""
+    monkeypatch.setattr(forks, "_MAX_WAIT_SECONDS", 600.0)
+    one, two = Owner(), Owner()
+    for outer, inner in ((one, two), (two, one)):
+        has_outer, asked = threading.Event(), threading.Event()
+
+        def work(outer=outer, inner=inner, has_outer=has_outer, asked=asked):
+            with outer._lock:
+                has_outer.set()
+                asked.wait()
+                with inner._lock:
+                    pass
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        has_outer.wait()
+        # The fork holds the other lock by now, and waits for this one.
+        take = forks._takes
+        monkeypatch.setattr(
+            forks,
+            "_takes",
+            lambda lock, taken, outer=outer, asked=asked, take=take: (
+                take(lock, taken) or (lock is outer._lock and asked.set())
+            ),
+        )
+        assert fork(lambda: one.is_whole and two.is_whole) == 0
+        thread.join()
+
+
+@pytest.mark.compiled
+def test_a_fork_waits_for_llvm(monkeypatch):
+    """Threads free what they have compiled without the lock of the compiler."""
+    from llvmlite.binding import ffi
+
+    is_held, forks_now = threading.Event(), threading.Event()
+
+    def free():
+        with ffi.lib._lock:
+            is_held.set()
+            forks_now.wait()
+
+    thread = threading.Thread(target=free)
+    thread.start()
+    is_held.wait()
+    acquire = private_numba.global_compiler_lock.acquire
+    monkeypatch.setattr(
+        private_numba.global_compiler_lock, "acquire", lambda: (acquire(), forks_now.set())
+    )
+    assert fork(lambda: ffi.lib._lock._lock.acquire(timeout=600.0)) == 0
+    thread.join()
 
 
 class Forks(duelay.Policy):

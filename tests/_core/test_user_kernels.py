@@ -198,11 +198,9 @@ def test_what_may_differ_another_time_has_no_name(monkeypatch):
     class Local(NamedTuple):
         a: int
 
-    with pytest.raises(user_kernels.NotKeptError, match="Local is not what an import of that name"):
+    with pytest.raises(user_kernels.NotKeptError, match="^.*Local "):
         name(Local(1))
-    with pytest.raises(
-        user_kernels.NotKeptError, match="is not a type of records, arrays and numbers"
-    ):
+    with pytest.raises(user_kernels.NotKeptError, match="not a type"):
         user_kernels.name_of([numba.types.pyobject])
 
 
@@ -225,11 +223,9 @@ def test_a_class_derived_from_a_rule_of_ours_is_from_outside():
 
 
 def test_a_rule_of_ours_keeps_its_body_and_no_body_is_replaced():
-    with pytest.raises(
-        ValueError, match="select must not be registered for RUCBRule, which is not"
-    ):
+    with pytest.raises(ValueError, match="select .*RUCBRule"):
         select.register(RUCBRule)(choose_inner)
-    with pytest.raises(ValueError, match="calm_until must not be registered for object"):
+    with pytest.raises(ValueError, match="calm_until .*object"):
         calm_until.register(object)(choose_inner)
-    with pytest.raises(ValueError, match="select is registered for Inner already, .* define the c"):
+    with pytest.raises(ValueError, match="select .*Inner"):
         select.register(Inner)(choose_inner)

@@ -23,7 +23,7 @@ from duelay.assumptions import (
     position_effect,
     preference_drift,
 )
-from duelay.assumptions.score_tests import cut, ranks, tail
+from duelay.assumptions.score_tests import cut, delay_scores, ranks, tail
 from duelay.ledger import hear
 from duelay.logs.history import History
 from duelay.policies.turn import turn
@@ -415,7 +415,7 @@ def test_conversions_tell_a_position_effect_only_beyond_one_half():
     assert not found.is_alarm and found.sentence.startswith("No sign")
 
 
-def test_delay_by_winner_is_kruskal_and_walliss_test_within_a_pair():
+def test_delay_by_winner_is_a_test_of_two_groups_within_a_pair():
     rng = np.random.default_rng(0)
     n = 200
     first, won, delay = rng.integers(2, size=n), rng.integers(2, size=n), rng.integers(1, 9, size=n)
@@ -424,11 +424,11 @@ def test_delay_by_winner_is_kruskal_and_walliss_test_within_a_pair():
         first, 1 - first, won.astype(float), delay=np.minimum(delay, np.arange(n, 0, -1))
     )
     old, heard, age = cut(history)
-    groups = [history.delay[heard & (won == w)] for w in (0, 1)]
-    found = delay_by_winner(history)
-    assert found.statistic == pytest.approx(scipy.stats.kruskal(*groups).statistic)
-    assert found.p_value == pytest.approx(scipy.stats.kruskal(*groups).pvalue)
-    assert found.n == sum(map(len, groups)) and found.sentence.startswith("No sign of it")
+    found, used = delay_by_winner(history), heard & (won != 0.5)
+    r = np.corrcoef(delay_scores(history.delay[used]), won[used])[0, 1]
+    assert found.statistic == pytest.approx((used.sum() - 1) * r**2)
+    assert found.p_value == pytest.approx(scipy.stats.chi2.sf(found.statistic, 1))
+    assert found.n == used.sum() and found.sentence.startswith("No sign of it")
     assert age == 8 and old.sum() == n - 8
 
 

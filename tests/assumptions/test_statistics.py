@@ -104,14 +104,27 @@ def pair(i, j):
     return min(i, j), max(i, j)
 
 
+def two_scores(delays):
+    """The rank of each delay, and the sum of 1 / (delays not below the one of each rank so far).
+
+    Equal delays share the mean of their ranks' scores. Both are scaled to mean 0 and variance 1.
+    """
+    n, order = len(delays), sorted(delays)
+    savage = [sum(1 / (n - one) for one in range(rank + 1)) for rank in range(n)]
+    total = np.zeros(n)
+    for score in (range(n), savage):
+        own = [np.mean([score[r] for r in range(n) if order[r] == delay]) for delay in delays]
+        total += scipy.stats.zscore(own)
+    return total
+
+
 def winner_twin(history):
     _, _, heard = compare_at_one_age(history)
     used = [duel for duel in heard if duel[4] != 0.5]
-    ranks = scipy.stats.rankdata([d for *_, d, _ in used])
     rows = []
-    for (_, i, j, _, won), rank in zip(used, ranks, strict=True):
+    for (_, i, j, _, won), score in zip(used, two_scores([d for *_, d, _ in used]), strict=True):
         winner = i if won == 1.0 else j
-        rows.append(([*unit(winner, history.n_arms), won], rank, pair(i, j)))
+        rows.append(([*unit(winner, history.n_arms), won], score, pair(i, j)))
     return len(used), squared(stratified(rows))
 
 

@@ -130,7 +130,7 @@ def test_what_it_does_not_cover_is_refused(make, message):
 
 def test_too_many_states_are_refused(monkeypatch):
     monkeypatch.setattr(bayes_optimal, "_MAX_STATES", 1000)
-    with pytest.raises(ValueError, match="horizon must be less than 30 for these 3 arms"):
+    with pytest.raises(ValueError, match="^horizon "):
         bayes_optimal_regret(renamed(THREE), 30)
 
 

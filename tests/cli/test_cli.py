@@ -278,11 +278,11 @@ def test_simulate_may_stop_when_a_winner_is_declared(command, tmp_path):
              "geometric:0.5", "--horizon", 3000, "--runs", 2)  # fmt: skip
     status, shown, complaints = command(*asked, "--stop", "0.05", "--out", tmp_path)
     assert (status, complaints) == (0, "")
-    for word in ("duels", "declared", "wrong", "100 %", "0 %", "stop=0.05"):
+    for word in ("duels", "winner", "undecided", "false", "100 %", "0 %", "stop=0.05"):
         assert word in shown
     assert len((tmp_path / "stops.csv").read_text().splitlines()) == 3
     assert "evidence" in (tmp_path / "evidence.csv").read_text().splitlines()[0]
-    assert "share of runs that have declared a winner" in (tmp_path / "stops.svg").read_text()
+    assert "share of runs that have ended with a verdict" in (tmp_path / "stops.svg").read_text()
     assert "wrote stops.csv, stops.png, stops.svg, evidence.csv, regret.csv" in shown
     written = {path.name for path in tmp_path.iterdir() if path.is_file()}
     assert written == set(re.findall(r"\w+\.(?:csv|png|svg)", shown.rpartition("wrote")[2]))
@@ -290,11 +290,18 @@ def test_simulate_may_stop_when_a_winner_is_declared(command, tmp_path):
                      "constant:1", "--horizon", 50, "--runs", 2, "--stop", "0.05",
                      "--out", tmp_path / "nobody")  # fmt: skip
     assert nobody[0] == 0 and (tmp_path / "nobody" / "stops.svg").exists()
+    one = command("simulate", "--dataset", "cyclic:3,0.1", "--policy", "decide:margin=0.01",
+                  "--horizon", 200, "--runs", 1, "--stop", "0.05")[1]  # fmt: skip
+    assert "equivalent" in one and "undecided" in one and "any-time p-value of" in one
     status, _, complaints = command(*asked, "--stop", "0.1")
     assert status == 2 and "error, 0.05 of decide, got 0.1: take decide:error=0.1" in complaints
 
 
 def test_recommend_has_a_goal(command):
+    shown = command("recommend", "--goal", "decide", "--margin", "0.05")[1]
+    assert shown.startswith("decide:margin=0.05\n")
+    status, _, complaints = command("recommend", "--margin", "0.05")
+    assert status == 2 and "--margin requires --goal decide" in complaints
     _, shown, _ = command("recommend", "--goal", "decide")
     assert shown.startswith("decide\n") and "however often you look" in shown
     assert command("recommend", "--goal", "decide", "--error", "0.01")[1].startswith(
@@ -322,8 +329,8 @@ def test_with_traffic_the_time_until_a_winner_is_declared_is_told_in_days(comman
              "--runs", "2", "--delay", "exponential:1m", "--quiet", "--stop", "0.05"]  # fmt: skip
     _, shown, _ = command(*asked, "--traffic", "steady:6h")
     head, _, row = shown.splitlines()[3:6]
-    assert head.split() == ["policy", "duels", "±", "sd", "days", "declared", "wrong", "µs", "a",
-                            "duel"]  # fmt: skip
+    assert head.split() == ["policy", "duels", "±", "sd", "days", "winner", "undecided", "false",
+                            "µs", "a", "duel"]  # fmt: skip
     cells = row.split()
     assert cells[4:6] == ["100", "%"]
     assert float(cells[3]) == pytest.approx((float(cells[1]) - 1) / 4, abs=0.2)

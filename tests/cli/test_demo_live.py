@@ -78,11 +78,19 @@ def has_ended(process, address):
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGHUP])
 def test_it_stops_at_once_before_anything_is_there(tmp_path, how):
     with shown(tmp_path) as (process, address):
-        wait_until(lambda: list(tmp_path.iterdir()))
+        # Its own folder: to find out where temporary files go, Python makes one of its own before.
+        wait_until(lambda: list(tmp_path.glob(f"{run._FOLDER}*")))
         process.send_signal(how)
         words, _ = process.communicate(timeout=LONG)
         assert process.returncode == 0 and "Traceback" not in words, words
         assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_that_comes_first_of_all_stops_it_too(monkeypatch):
+    said = []
+    monkeypatch.setattr(run, "remove_left", lambda: signal.raise_signal(signal.SIGINT))
+    run.demonstrate(1000.0, 0, say=said.append)
+    assert said[-1] == "stopped, and nothing is left"
 
 
 def test_what_a_killed_one_left_is_removed_by_the_next(tmp_path, monkeypatch):

@@ -39,7 +39,7 @@ def command(monkeypatch, *arguments):
 def test_recommended_is_what_recommend_gives():
     assert policies.parse("recommended") == duelay.recommend().policy
     assert text.aliases("policy") == {"recommended": duelay.recommend().policy}
-    with pytest.raises(ValueError, match=r"unknown policy 'recomended' \(did you mean recommended"):
+    with pytest.raises(ValueError, match="'recomended'.*recommended"):
         policies.parse("recomended")
 
 
@@ -47,7 +47,7 @@ def test_recommended_takes_the_parameters_of_what_it_stands_for():
     policy = policies.parse("recommended:window=500,order=alternate")
     expected = dataclasses.replace(duelay.recommend().policy, window=500, order="alternate")
     assert policy == expected
-    with pytest.raises(ValueError, match="policy recommended has no parameter 'windw'"):
+    with pytest.raises(ValueError, match="'windw'"):
         policies.parse("recommended:windw=500")
 
 

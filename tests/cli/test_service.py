@@ -91,22 +91,23 @@ def test_serve_says_what_it_does_and_hides_a_password(command, path, monkeypatch
     served = []
     monkeypatch.setattr(service, "serve", lambda *words, **more: served.append((words, more)))
     status, _, said = command("serve", "--store", path, "--port", 8123, "--log-level", "warning",
-                              "--import", "mine")  # fmt: skip
+                              "--import", "mine", "--clock", "1000x")  # fmt: skip
     assert status == 0
     assert f"serving sqlite:///{path} at http://127.0.0.1:8123, see /docs" in said
     assert "there is no key: it listens on this machine alone" in said
     assert served == [
         (
             (str(path), "127.0.0.1", 8123, 1),
-            {"log_level": "WARNING", "modules": ("mine",), "private_webhooks": False},
+            {"log_level": "WARNING", "modules": ("mine",), "private_webhooks": False,
+             "clock": "1000x"},
         )
-    ]
+    ]  # fmt: skip
     status, _, said = command("serve", "--store", path, "--host", "0.0.0.0")
     assert status == 2 and "as long as there is no key" in said and "serving" not in said
     command("key", "create", path)
     status, _, said = command("serve", "--store", path, "--host", "0.0.0.0", "--workers", 2)
     assert status == 0 and "there is no key" not in said and len(served) == 2
-    for wrong in (("--port", 0), ("--workers", 0), ("--log-level", "loud")):
+    for wrong in (("--port", 0), ("--workers", 0), ("--log-level", "loud"), ("--clock", "fast")):
         assert command("serve", "--store", path, *wrong)[0] == 2
     monkeypatch.setattr(Store, "need", lambda self, makes=False: None)
     monkeypatch.setattr(service.keys, "list_keys", lambda store: ())

@@ -47,6 +47,6 @@ def test_arithmetic_is_its_formula():
 
 
 def test_an_unknown_dataset_names_those_there_are():
-    with pytest.raises(ValueError, match=r"unknown dataset 'tenis' \(did you mean tennis\?\); th"):
+    with pytest.raises(ValueError, match="'tenis'.*tennis"):
         datasets.load("tenis")
     assert set(datasets.names()) == {*EXPECTED, "tennis-without-sampras"}

@@ -225,7 +225,7 @@ def test_a_law_of_ones_own_that_is_not_frozen_is_refused():
         def cdf(self, t):
             return np.where(np.asarray(t) >= 1, self.share, 0.0)
 
-    with pytest.raises(ValueError, match=r"write @dataclass\(frozen=True\) above Loose"):
+    with pytest.raises(ValueError, match="frozen.* Loose"):
         delays.check(Loose())
 
 
@@ -346,7 +346,7 @@ def test_a_word_that_is_no_law_is_refused_with_all_there_are(policy, word, guess
 
 
 def test_who_needs_a_law_is_not_offered_to_learn_it():
-    with pytest.raises(ValueError, match="unknown law 'lern'; there are: by-pair"):
+    with pytest.raises(ValueError, match="'lern'.* by-pair"):
         duelay.RUCBDelay(delay="lern")
 
 

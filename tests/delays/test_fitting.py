@@ -125,7 +125,7 @@ def test_preferences_and_law_together_are_the_most_likely_ones(seed):
 def test_where_no_pair_was_shown_in_both_orders_the_law_is_refused():
     n = 200
     log = history([0] * n, [1] * n, [5.0] * n, age=[50.0] * n, order="champion")
-    with pytest.raises(ValueError, match="no pair was shown 10 times in each order"):
+    with pytest.raises(ValueError, match="each order"):
         delays.fit(log)
 
 
@@ -191,6 +191,7 @@ def test_delays_of_a_constant_are_fitted_by_no_family():
     log = history(first, 1 - first, np.full(n, 3600.0), age=np.full(n, 90_000.0), votes=True)
     law = delays.fit(log)
     assert isinstance(law, delays.Curve) and law.cdf(3600.0) == pytest.approx(1.0)
+    assert all(one.never_range is None for one in fitting.estimate_delays(log).fits)
 
 
 @pytest.mark.compiled

@@ -37,6 +37,10 @@ CDFS = {
     "overflows": lambda t: 1 - 1 / np.exp(t),
     "grows": lambda t: 1 - 1 / (1.0 + t**3),
     "exponential": lambda t: 1 - np.exp(-t / 100),
+    "heavy": lambda t: 1 - 1 / (1.0 + t) ** 0.01,
+    "narrow": lambda t: np.minimum(np.asarray(t).astype(np.int32), 7) / 7,
+    "tops out": lambda t: 0.7 * (1 - np.exp(-t / 100)),
+    "table tops out": lambda t: np.linspace(0, 0.7, 30)[np.minimum(t, 29)],
 }
 TICKS = "delay must have a cdf that is 0 at age 0 and rises to at most 1, got "
 TIME = "delay must have a cdf that rises from at least 0 to at most 1, got "
@@ -59,6 +63,28 @@ def test_a_law_that_is_none_is_refused_with_the_age_and_what_it_says_there(law, 
         with pytest.raises(ValueError, match=re.escape(message)) as error:
             delays.check(delay)
         assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "law", [Own("tops out"), Own("tops out", True), Own("table tops out")], ids=str
+)
+def test_a_law_whose_cdf_does_not_end_at_one_minus_never_is_refused(law):
+    with pytest.raises(
+        ValueError, match=r"0\.7 in the end, and never is 0; .* returns 0\.3"
+    ) as told:
+        delays.check(law)
+    assert told.value.argument == "delay"
+
+    class Right(Own):
+        never = 0.3
+
+    assert delays.check(Right(law.name, law.in_time)).never == 0.3
+
+    class TooMuch(Own):
+        never = 0.4
+
+    with pytest.raises(ValueError, match=r"never is 0\.4; .* returns 0\.3"):
+        delays.check(TooMuch(law.name, law.in_time))
 
 
 def test_one_of_many_laws_by_pair_is_enough_to_be_refused():
@@ -92,6 +118,9 @@ def test_no_simulation_begins_under_a_law_that_is_none():
         Own("overflows"),
         Own("grows"),  # t³ of a whole number has room
         Own("exponential", True),
+        Own("heavy"),
+        Own("heavy", True),
+        Own("narrow"),
     ],
 )
 def test_a_law_that_is_one_but_for_rounding_and_ages_far_away_is_not_refused(law):

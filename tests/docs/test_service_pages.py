@@ -340,12 +340,6 @@ def test_the_full_application_goes_on_where_the_service_does_not(shop):
     assert asyncio.run(stop_and_visit()) == (404, {"id": None, "show": ["red"]}, 503)
 
 
-@pytest.mark.parametrize("title", ["fastapi", "flask"])
-def test_an_application_has_at_most_twenty_lines(title):
-    block = fence("web-frameworks.md", "app, buttons", f'title="{title}"')
-    assert len([line for line in block.splitlines() if line.strip()]) <= 20
-
-
 def test_a_page_that_shows_another_answer_is_found_out(reader):
     with pytest.raises(AssertionError, match="echo one"):
         reader.do("echo one", "two\n")

@@ -16,7 +16,7 @@ from duelay.estimates.repeated_answers import (
     draw_one_duel_per_unit,
     pool_answers_of_units,
 )
-from duelay.inference.evidence import replay, replay_bets
+from duelay.inference.evidence import evidence_of, replay_bets
 from duelay.ledger.evidence.eprocess import GAPS, evidence_weights
 
 NAN = math.nan
@@ -156,7 +156,8 @@ def test_the_standard_error_is_that_of_the_units_means():
 
 def test_evidence_of_a_mean_is_a_smaller_bet_on_either_side():
     log = voted([0, 1] * 30, [0.75, 0.25] * 30)
-    found, n = replay(log, 0.05, is_whole=True), replay_bets(log, 0.05, is_whole=True).seen.sum()
+    eprocess = replay_bets(log, 0.05, is_whole=True)
+    found, n = evidence_of(eprocess), eprocess.seen.sum()
     assert 40 < n < 60  # those that were asked after ten answers
     weight, gaps = evidence_weights(), GAPS
     for i, j, side in ((0, 1, 1.0), (1, 0, -1.0)):

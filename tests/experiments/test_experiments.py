@@ -127,6 +127,23 @@ def test_a_changed_specification_keeps_what_has_not_changed(finished, tmp_path, 
     assert "12 of 12 cells were made by other sources of duelay: they are computed again" in said
 
 
+def test_cells_of_an_earlier_release_are_known_and_computed_again(finished, tmp_path, monkeypatch):
+    """They had no verdicts: they are not damaged, but of other sources."""
+    folder = tmp_path / "out"
+    shutil.copytree(finished, folder)
+    early = cells_module._ARRAYS[:8]
+    with monkeypatch.context() as patch:
+        patch.setattr(cells_module, "_OURS", "earlier")
+        patch.setattr(cells_module, "_ARRAYS", early)
+        for cell in cells_of(spec()):
+            write(cell, {name: compute(cell)[name] for name in early}, folder / "cells")
+        assert read(cells_of(spec())[0], folder / "cells")["stopped"].size
+    said = []
+    experiments.run(spec(), folder, workers=1, quiet=True, say=said.append)
+    assert said[0].startswith("12 of 12 cells were made by other sources of duelay")
+    assert fingerprint(folder) == fingerprint(finished)
+
+
 def test_results_of_other_sources_are_not_loaded(finished, monkeypatch):
     monkeypatch.setattr(cells_module, "_OURS", "other")
     with pytest.raises(ValueError, match="other sources"):
@@ -336,7 +353,7 @@ def test_a_process_stopped_while_it_takes_hold_can_begin_again(tmp_path, monkeyp
 
     with monkeypatch.context() as context:
         context.setattr(execution, "write_whole", full)
-        with pytest.raises(ValueError, match="cannot work in .*No space left"):
+        with pytest.raises(ValueError, match="No space left"):
             experiments.run(spec(), tmp_path / "out")
     (tmp_path / "out" / "cells").mkdir(exist_ok=True)
     (tmp_path / "out" / ".draft-1-specification.json").write_text("{")
@@ -436,7 +453,7 @@ def test_a_full_disk_keeps_what_was_computed(tmp_path, monkeypatch):
 def test_an_incomplete_folder_cannot_be_loaded(tmp_path):
     with execution.opened(tmp_path / "out", spec()) as folder:
         pass
-    with pytest.raises(ValueError, match="lacks a cell: mslr, rucb-delay"):
+    with pytest.raises(ValueError, match="mslr, rucb-delay"):
         experiments.load(spec(), folder)
 
 

@@ -3,8 +3,10 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import duelay
 import pages
 import studies
 from duelay import experiments
@@ -122,17 +124,56 @@ def test_a_study_of_stops_is_tabled_by_duels_until_declared(tmp_path):
     stops = (tmp_path / "out" / "stops.csv").read_text().splitlines()
     assert len(stops) == 1 + 2 * 2 * 3
     report = (tmp_path / "out" / "report.md").read_text()
-    assert "duels until declared" in report and "nan" not in report
+    assert "duels until a verdict" in report and "nan" not in report
     cells = {
         (row[1], row[2]): row[3:-1]
         for row in (re.split(r" *\| *", line) for line in report.splitlines())
-        if len(row) == 9
+        if len(row) == 11
     }
-    assert cells["dataset", "policy"][-1] == "no arm beats all"
+    assert cells["dataset", "policy"][2:6] == ["winner", "undecided", "false", "no arm beats all"]
     mean, longest, *shares = cells["cyclic:3,0.2", "decide"]
     assert mean == ">1,501" and longest == ">1,500"  # the horizon ended them: no spread
-    assert shares == ["0 %", "0 %", "100 %"]
+    assert shares[:4] == ["0 %", "100 %", "0 %", "100 %"] and 0.05 < float(shares[4]) <= 1
+    assert cells["cyclic:3,0.2", "rr-db-delay"][-1] == "-"  # it has no evidence
     assert f"± {decided.stopped.std(ddof=1):,.0f}" in cells["leader:3,9", "decide"][0]
+
+
+@pytest.mark.long
+def test_a_run_with_a_margin_has_the_verdicts_of_simulate(tmp_path):
+    """Equal arms: "equivalent" is no wrong winner, in memory, in the folder and on its pages."""
+    source = """
+        policies = ["decide:margin=0.15", "decide:margin=0.15,end=good_enough", "decide"]
+        horizon = 900
+        runs = 4
+        block = 3
+        stop = 0.05
+        problems = ["even.csv"]
+        delays = ["geometric:0.3"]"""
+    (tmp_path / "even.csv").write_text("red,green\n0.5,0.5\n0.5,0.5\n")
+    spec = parse(source, "mine.toml", tmp_path)
+    out = tmp_path / "out"
+    experiments.run(spec, out, workers=1, quiet=True)
+    (grid,) = spec.grids
+    results = experiments.load(spec, out)
+    report, stops = (out / "report.md").read_text(), (out / "stops.csv").read_text()
+    ends = set()
+    for choice in grid.policies:
+        found = results.get(grid.name, "even", choice.label)
+        direct = duelay.simulate(
+            grid.problems[0], found.policy, delay=grid.delays[0], horizon=900, runs=4, seed=0,
+            stop=0.05, checkpoints=grid.checkpoints,
+        )  # fmt: skip
+        assert found.verdicts == direct.verdicts
+        for name in ("is_wrong", "beaten", "p_value", "stopped"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(direct, name))
+        assert repr(found) == repr(direct)
+        ends |= set(found.verdicts)
+        if found.policy.margin is not None:
+            assert found.is_declared.all() and not found.is_wrong.any()
+    assert {"equivalent", "good_enough", "undecided"} <= ends
+    assert "| winner | good enough | equivalent | undecided | false |" in report
+    alike = results.get(grid.name, "even", "decide:margin=0.15")
+    assert stops.count(",equivalent,") == alike.verdicts.count("equivalent") > 0
 
 
 @pytest.mark.long
@@ -202,7 +243,8 @@ def test_the_advice_agrees_with_the_page():
 def test_every_study_has_its_place_on_the_page():
     page = Path(__file__).parents[2] / "docs" / "studies.md"
     made = {block.name for block in pages.blocks() if block.page == page}
-    others = {"scaling", "decide-declared", "decide-tied", "decide-covered", "decide-broken"}
+    others = {"scaling", "decide-declared", "decide-tied", "decide-covered", "decide-broken",
+              "attacks-operations", "attacks-policies", "margin-false"}  # fmt: skip
     assert made - others == set(STUDIES), "the marks of docs/studies.md, against BUILT_IN"
     assert others <= made
 

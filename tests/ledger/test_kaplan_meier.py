@@ -181,7 +181,7 @@ def test_the_law_can_be_asked_for():
     law = player.learned_law()
     assert law.cdf(10) == pytest.approx(0.5, abs=0.06)
     assert law.cdf(20) == pytest.approx(1.0, abs=0.06)
-    with pytest.raises(ValueError, match="learned_law needs a policy with delay='learn'"):
+    with pytest.raises(ValueError, match="^learned_law "):
         duelay.RUCBDelay().start(3).learned_law()
 
 
@@ -292,7 +292,7 @@ def test_a_longer_window_is_learned_to_its_end():
 
 @pytest.mark.parametrize("policy", [duelay.DoubleThompson, duelay.RMED])
 def test_what_cannot_be_learned_is_refused(policy):
-    with pytest.raises(ValueError, match="write delay='learn-from-self-duels', which needs"):
+    with pytest.raises(ValueError, match="learn-from-self-duels"):
         policy(delay="learn", order="champion")
     with pytest.raises(ValueError, match="needs self_duels=True"):
         policy(delay="learn-from-self-duels", self_duels=False)

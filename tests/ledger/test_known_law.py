@@ -203,3 +203,18 @@ def test_a_told_law_in_time_saves_duels():
         for policy in (duelay.Decide(delay=law), duelay.Decide())
     ]  # fmt: skip
     assert found[0] < 0.95 * found[1]
+
+
+@interpreted
+def test_by_the_clock_a_conversion_after_w_is_the_silence_that_is_priced_at_w():
+    """Also where no duel was asked between W and the conversion."""
+    law, found = delays.Exponential("20m"), []
+    for delay in (None, 7200.0, 600.0):  # W is 92 minutes
+        player = duelay.Decide(delay=law).start(2, seed=0, clock="wall")
+        duel = player.ask(at=1e9)
+        if delay is not None:
+            player.tell(duel, at=1e9 + delay)
+        player.ask(at=1e9 + 10_000.0)
+        found.append(player._ledger.assumed.log_evidence)
+    np.testing.assert_array_equal(found[0], found[1])
+    assert not np.array_equal(found[0], found[2])

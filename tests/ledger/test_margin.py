@@ -18,6 +18,7 @@ from duelay.ledger.evidence.margin import (
     fill_tie_odds,
     find_verdict,
 )
+from duelay.ledger.evidence.winner_threshold import arm_evidence
 from duelay.problems import Problem
 from duelay.simulation import Setting
 from helpers import play_beside
@@ -103,6 +104,31 @@ def test_each_verdict_needs_its_evidence_over_every_other_arm(k, end):
         won[0, k - 1] = math.log(level)
         assert says(won, both, end)[1][0] == (WINNER if k == 2 else EQUIVALENT)
         assert says(enough, none, end)[1][0] == WINNER  # it beats all others: nothing else matters
+
+
+@pytest.mark.parametrize("end", ["good_enough", "equivalent"])
+def test_the_evidence_of_an_arm_reaches_the_level_exactly_when_it_ends_the_experiment(end):
+    rng, seen = np.random.default_rng(0), set()
+    for _ in range(200):
+        eprocess, _ = says(*rng.choice([0.0, 3.0, 9.0], p=[0.1, 0.1, 0.8], size=(2, 3, 3)), end)
+        for i in range(3):
+            is_enough = arm_evidence(eprocess, i) >= eprocess.level
+            verdict = find_verdict(eprocess, i)
+            assert verdict == WINNER or is_enough == (verdict != RUNNING)
+            assert is_enough or verdict == RUNNING or end == "equivalent"
+            seen.add((verdict, is_enough))
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("feedback", ["votes", "conversions"])
+def test_of_equal_arms_each_is_named_as_often(feedback):
+    result = duelay.simulate(
+        Problem(np.full((2, 2), 0.5)), duelay.Decide(margin=0.3, wait=1), delay="constant:1",
+        horizon=400, runs=60, seed=0, stop=0.05, setting=Setting(feedback=feedback),
+    )  # fmt: skip
+    assert result.is_declared.all() and result.share("equivalent") > 0.9
+    assert abs(result.leader.sum() - 30) < 4 * math.sqrt(60 / 4)
+    assert 15 < (result.leader == 0).sum() < 45
 
 
 def test_equal_arms_end_with_a_verdict_and_a_clear_winner_wins():

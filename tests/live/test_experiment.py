@@ -14,6 +14,7 @@ from duelay.live import (
     StoreError,
     UnknownDuelError,
     UnknownExperimentError,
+    export,
     verify,
 )
 from live.hours import Hours, book_of, browser, settle
@@ -380,3 +381,19 @@ def test_odd_sizes(store, hours, goal, n_arms):
     assert standing.tick == 20 and standing.winner is None
     assert "nothing has been heard" in str(standing)
     assert verify(store) == ()
+
+
+def test_a_history_is_read_in_parts(store, monkeypatch):
+    experiment = Experiment.create(store, "x", ["a", "b"])
+    for n in range(21):
+        duel = experiment.ask()
+        if n % 2:
+            experiment.tell(duel)
+    whole = experiment.history()
+    for size in (1, 7, 20, 21):
+        monkeypatch.setattr(export, "_MAX_ROWS_PER_READ", size)
+        found = experiment.history()
+        assert found.first.tolist() == whole.first.tolist() and found.n == 21
+        assert np.array_equal(found.delay, whole.delay, equal_nan=True)
+    assert experiment.latest(5).n == 5
+    experiment.close()

@@ -9,6 +9,8 @@ from sqlalchemy import make_url
 
 from duelay.errors import StoreError
 from duelay.live import Experiment, verify
+from duelay.live import experiment as live_experiment
+from duelay.live.storage import store as store_module
 from duelay.live.writes import writer
 
 
@@ -87,6 +89,54 @@ def test_a_call_is_given_up_when_the_server_freezes_in_its_midst(postgresql, url
     assert patient.ask(key="k").id == patient.ask(key="k").id
     assert patient.standing().tick == 2 and verify(url) == ()
     patient.close()
+    experiment.close()
+
+
+def test_a_read_is_given_up_when_all_of_the_server_is_frozen(postgresql, url):
+    experiment = Experiment.create(url, "x", ["a", "b"], patience=1.0)
+    experiment.ask()
+    with frozen([server(postgresql), *backends(postgresql, url)]):
+        for read in (experiment.standing, experiment.history, lambda: experiment.status):
+            with pytest.raises(StoreError, match="call again"):
+                read()
+    assert experiment.standing().tick == experiment.history().n == 1
+    experiment.close()
+
+
+def test_a_read_is_given_up_when_the_server_freezes_in_its_midst(postgresql, url, monkeypatch):
+    experiment = Experiment.create(url, "x", ["a", "b"], patience=1.0)
+    experiment.ask()
+    settled, stopped = live_experiment.read_settled, []
+
+    def freeze(connection, *words):
+        stopped.append(connection.connection.dbapi_connection.info.backend_pid)
+        os.kill(stopped[0], signal.SIGSTOP)
+        return settled(connection, *words)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(live_experiment, "read_settled", freeze)
+        try:
+            with pytest.raises(StoreError, match="call again"):
+                experiment.standing()
+        finally:
+            os.kill(stopped[0], signal.SIGCONT)
+    assert experiment.standing().tick == 1
+    experiment.close()
+
+
+def test_a_read_has_as_long_for_each_statement(url, monkeypatch):
+    """So that what goes on answering is not given up, however much is read."""
+    experiment, now = Experiment.create(url, "x", ["a", "b"], patience=5.0), [0.0]
+    ends = []
+    monkeypatch.setattr(store_module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(
+        store_module.Watchdog, "_extend", lambda self, own, until: ends.append(until)
+    )
+    with experiment.reading() as (connection, _):
+        for _ in range(3):
+            now[0] += 4.0
+            connection.exec_driver_sql("SELECT 1")
+    assert ends[-3:] == [9.0, 13.0, 17.0]
     experiment.close()
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from duelay._core import forks
+from duelay._core.jit import background
 from duelay.live import (
     Experiment,
     StoreError,
@@ -16,6 +17,8 @@ from duelay.live import (
     backup,
     verify,
 )
+from duelay.live.ledger_replica import LedgerReplica
+from duelay.live.writes import writer
 from duelay.live.writes.group_commit import Batch, Committer, Request
 from service.served import wait_until
 
@@ -247,6 +250,42 @@ def test_a_child_that_sqlite_would_let_wait_for_ever_is_told_so_at_once(tmp_path
     found = forked_while_writing(experiment, is_waited_for=False)
     assert all("forked while a thread was writing" in words for words in found)
     assert experiment.ask().id is not None
+
+
+def test_no_transaction_waits_for_the_compiler(store, monkeypatch):
+    """It is rolled back meanwhile, so that other processes can write, and done again."""
+    experiment, assign, waits = Experiment.create(store, "x", ["a", "b"]), writer.assign_duels, []
+
+    class Kernel:
+        def compile(self, kind, types):
+            waits.append(kind)
+            Experiment.open(store, "x").ask()
+
+    def call(*words, **more):
+        if not waits:
+            raise background.CompilationError(Kernel(), "kind", ())
+        return assign(*words, **more)
+
+    monkeypatch.setattr(writer, "assign_duels", call)
+    assert experiment.ask().id is not None
+    assert waits == ["kind"] and experiment.standing().tick == 2 and verify(store) == ()
+
+
+def test_the_log_is_replayed_before_a_transaction_begins(store, monkeypatch):
+    made = Experiment.create(store, "x", ["a", "b"], goal="regret")
+    made.ask()
+    experiment, read, n_read = Experiment.open(store, "x"), LedgerReplica.read, []
+
+    def note(self, connection, state, moment):
+        begun = self._asked
+        read(self, connection, state, moment)
+        is_writing = bool(connection.get_execution_options().get("writes"))
+        n_read.append((is_writing, self._asked - begun))
+
+    monkeypatch.setattr(LedgerReplica, "read", note)
+    experiment.ask()
+    assert n_read == [(False, 1)]
+    assert experiment.standing().tick == 2
 
 
 def test_a_leader_that_is_stopped_before_it_writes_hands_over():

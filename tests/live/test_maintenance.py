@@ -52,6 +52,10 @@ CHANGES = [
     ("UPDATE ages SET asked = asked + 1", "asked in age bucket"),
     ("UPDATE experiments SET asked = asked + 1", "duels are counted as asked"),
     ("UPDATE experiments SET heard = heard + 1", "answers are counted"),
+    ("UPDATE experiments SET n_matured = n_matured - 1", "n_matured is"),
+    ("UPDATE experiments SET n_answered = n_answered + 1", "n_answered is"),
+    ("UPDATE experiments SET n_heard = n_heard + 1", "n_heard is"),
+    ("UPDATE experiments SET delays = delays * 1.001", "delays is"),
     ("UPDATE pairs SET late = late + 1", "late of"),
     ("UPDATE duels SET told = NULL, first_won = NULL WHERE told IS NOT NULL", "answers of"),
     ("UPDATE duels SET odds = odds * 0.9 WHERE settled_by = 2", "lead of"),
@@ -126,6 +130,13 @@ def test_forgetting_keeps_all_that_was_told(store):
     assert experiment.standing().conversions.sum() == standing.conversions.sum()
     browser(experiment, hours, 30, TIED, seed=1, units=lambda k: f"v{k}")
     assert verify(store) == ()
+    for name, wrong in (("n_matured", "- 1"), ("n_heard", "+ 1"), ("n_answered", "+ 999"),
+                        ("delays", "* 999")):  # fmt: skip
+        with experiment.store.engine.connect() as connection:
+            connection.execute(text(f"UPDATE experiments SET {name} = {name} {wrong}"))
+            head = connection.execute(select(schema.experiments)).mappings().one()
+            assert any(each.startswith(f"{name} is") for each in differences(connection, head))
+            connection.rollback()
     late = Experiment.open(store, "x", clock=hours)
     assert late.ask().id is not None and verify(store) == ()
 

@@ -830,7 +830,7 @@ def test_other_names_of_zones_are_refused_wherever_the_reader_is(monkeypatch):
 )
 def test_times_that_are_missing_where_there_are_winners_are_said_to_be_unnecessary(columns):
     table = {"first": ["a", "b"], "second": ["b", "a"], "winner": ["a", "b"]} | columns
-    with pytest.raises(ValueError, match="a log with winners needs no times"):
+    with pytest.raises(ValueError, match="times"):
         History.read(table)
     found = History.read(table, columns={"shown_at": None})
     assert found.at is None and found.first_won.tolist() == [1.0, 1.0]
@@ -841,7 +841,7 @@ def test_times_that_are_missing_where_there_are_winners_are_said_to_be_unnecessa
 
 
 def test_a_log_without_times_is_told_of_winners():
-    with pytest.raises(ValueError, match="with a column winner, for votes, no times are needed"):
+    with pytest.raises(ValueError, match="column winner"):
         History.read({"first": ["a"], "second": ["b"], "won": ["a"]})
 
 
@@ -858,10 +858,10 @@ def test_numbers_may_have_decimal_commas_where_no_comma_parts_the_cells(tmp_path
     assert History.read(path).delay[0] == 1.5
     for cell in ("1,5,2", "1.000,5", "a,5"):
         path.write_text(f"first;second;delay\na;b;{cell}\nb;a;\n".replace(";", mark))
-        with pytest.raises(ValueError, match="line 2: delay must be a number"):
+        with pytest.raises(ValueError, match="line 2: delay"):
             History.read(path)
     path.write_text('first,second,delay\na,b,"1,500"\n')  # of thousands, or of a decimal?
-    with pytest.raises(ValueError, match="line 2: delay must be a number"):
+    with pytest.raises(ValueError, match="line 2: delay"):
         History.read(path)
 
 

@@ -93,7 +93,7 @@ def test_in_ticks_arms_come_and_go_too_but_not_for_a_policy_that_decides():
     player.add_arm("d")
     assert player.standing().plays.sum() == 80
     deciding = duelay.Decide().start(["a", "b", "c"], seed=0)
-    with pytest.raises(ValueError, match='leaves nothing of `error`.*clock="wall"'):
+    with pytest.raises(ValueError, match='`error`.*clock="wall"'):
         deciding.add_arm("d")
     deciding.retire_arm("c")
     assert all(2 not in tuple(deciding.ask())[1:] for _ in range(20))
@@ -204,7 +204,7 @@ def test_a_law_by_pair_has_no_room_for_another_arm():
 def test_rounds_do_not_change_their_arms():
     with pytest.warns(UserWarning, match="horizon"):
         player = duelay.MRRDBDelay(mean_delay=2, horizon=50).start(["a", "b", "c"], seed=0)
-    with pytest.raises(ValueError, match="cannot change: its rounds or its law rest on them"):
+    with pytest.raises(ValueError, match="cannot change"):
         player.add_arm("d")
 
 

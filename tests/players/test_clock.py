@@ -120,7 +120,7 @@ def test_time_that_runs_backwards_is_the_latest_known_and_is_counted():
 @pytest.mark.parametrize("at", [5, 1.7e6, datetime.datetime(1970, 2, 1, tzinfo=datetime.UTC)])
 def test_a_time_of_1970_is_doubted_once(at):
     player = duelay.DoubleThompson().start(3, seed=0, clock="wall")
-    with pytest.warns(UserWarning, match="at=.* is in 1970, .* start the player without a clock"):
+    with pytest.warns(UserWarning, match="at=.* 1970"):
         player.ask(at=at)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -134,7 +134,7 @@ def test_a_forgotten_time_that_freezes_the_clock_is_said(wall):
     duel = player.ask(at=NOON)
     player.tell(duel)
     assert player.standing().warnings == () or "before" not in player.standing().warnings[-1]
-    with pytest.warns(UserWarning, match="a call without `at`, .* has set the clock to 20"):
+    with pytest.warns(UserWarning, match="without `at`"):
         duel = player.ask(at=NOON + datetime.timedelta(minutes=1))
     player.tell(duel, at=NOON + datetime.timedelta(minutes=2))  # warned once
     words = player.standing().warnings[-1]
@@ -259,12 +259,12 @@ def test_a_policy_that_decides_does_so_by_the_clock():
 
 
 def test_replayed_evidence_by_the_clock_is_what_the_player_has_kept():
-    from duelay.inference.evidence import replay
+    from duelay.inference.evidence import evidence_of, replay_bets
 
     for started in ({}, {"feedback": "votes"}):
         player = live(duelay.Decide(), "exponential:5m", bursts(300, np.random.default_rng(1), 30),
                       **started)  # fmt: skip
-        kept, found = player.standing().evidence, replay(player.history(), 0.05)
+        kept, found = player.standing().evidence, evidence_of(replay_bets(player.history(), 0.05))
         np.testing.assert_allclose(found.log_evidence, kept.log_evidence, atol=1e-9)
         assert (found.winner, found.declared) == (kept.winner, kept.declared)
 

@@ -100,11 +100,11 @@ def test_players_of_counts_hear_nothing_else():
         player.tell_count(2)
     with pytest.raises(ValueError, match="n must"):
         player.tell_count(-1)
-    with pytest.raises(ValueError, match=r"tell does not fit feedback='counts', .* use tell_c"):
+    with pytest.raises(ValueError, match="^tell .*tell_count"):
         player.tell(duel)
     assert player.standing().pending is None
     assert "?" in str(player.standing())
-    with pytest.raises(ValueError, match=r"tell_count needs .* use tell\(duel\)"):
+    with pytest.raises(ValueError, match="^tell_count "):
         duelay.RUCB().start(2).tell_count(1)
 
 
@@ -422,5 +422,5 @@ def test_an_arm_against_itself_is_named_once_where_a_vote_is_refused():
             return 1, 1
 
     player = Alone().start(2, seed=0, feedback="votes")
-    with pytest.raises(ValueError, match="or the number of an arm, 1, got 7"):
+    with pytest.raises(ValueError, match="^winner .*got 7"):
         player.tell(player.ask(), winner=7)

@@ -135,7 +135,7 @@ class Program:
 
 
 def assert_same_history(found, wanted):
-    for name in ("first", "second", "delay", "first_won", "at", "first_led"):
+    for name in ("first", "second", "delay", "first_won", "at"):
         np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
     for name in ("arms", "window", "feedback", "order", "now", "chosen_by", "changes", "declared"):
         assert getattr(found, name) == getattr(wanted, name), name

@@ -248,7 +248,7 @@ def test_what_is_proved_stays_proved_where_an_arm_has_joined():
 def test_arms_change_after_a_replay_and_not_before():
     player = duelay.DoubleThompson().start(ARMS, seed=0)
     player.retire_arm("blue")
-    with pytest.raises(ValueError, match="replay needs a player whose arms have not changed"):
+    with pytest.raises(ValueError, match="^replay "):
         player.replay(log())
     player = duelay.DoubleThompson().start(ARMS, seed=0).replay(log())
     player.retire_arm("blue")
@@ -384,7 +384,7 @@ def test_a_history_that_does_not_fit_is_refused_and_nothing_is_booked(history, s
 def test_only_a_player_that_has_just_started_replays():
     player = duelay.DoubleThompson().start(ARMS, seed=0)
     player.ask()
-    with pytest.raises(ValueError, match="just started, and 1 duels have been asked of this one"):
+    with pytest.raises(ValueError, match="^replay .*1 duels"):
         player.replay(log())
     counts = duelay.MRRDBDelay(schedule=(20, 80), feedback="counts").start(ARMS)
     with pytest.raises(ValueError, match="history must"):

@@ -212,6 +212,13 @@ def test_an_order_other_than_the_coin_is_refused():
         duelay.Decide().start(2, feedback="votes", corrects_position=True)
 
 
+def test_an_end_requires_a_margin():
+    with pytest.raises(ValueError, match="end=.*margin") as caught:
+        duelay.Decide(end="good_enough")
+    assert caught.value.argument == "end"
+    assert duelay.Decide(end="equivalent").margin is None
+
+
 @pytest.mark.parametrize("wait", [0, -3, 2.5, True, "soon"])
 def test_a_first_wait_is_a_number_of_ticks_or_a_duration(wait):
     with pytest.raises(ValueError, match="wait"):

@@ -55,7 +55,7 @@ def test_text_gives_by_place_what_python_does(policy):
     name = policy.text_name
     assert policies.parse(f"{name}:{by_place}") == policies.parse(f"{name}:{by_name}")
     one_more = f"{by_place},champion" if by_place else "champion"
-    with pytest.raises(ValueError, match="cannot place 'champion'; write key=value"):
+    with pytest.raises(ValueError, match="'champion'"):
         policies.parse(f"{name}:{one_more}")
     with pytest.raises(TypeError, match="positional"):
         policy(*[None] * (len(places) + 1))

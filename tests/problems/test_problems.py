@@ -59,9 +59,9 @@ def test_a_problem_without_a_winner_says_so_where_one_is_needed():
         problem = Problem(matrix, name="circle")
         assert not problem.has_winner
         assert "winner=None" in repr(problem)
-        with pytest.raises(NoWinnerError, match="circle has no Condorcet winner"):
+        with pytest.raises(NoWinnerError, match="circle"):
             _ = problem.winner
-        with pytest.raises(ValueError, match="circle has no Condorcet winner"):
+        with pytest.raises(ValueError, match="circle"):
             duelay.simulate(problem, duelay.RUCB(), delay="constant", horizon=5)
 
 
@@ -181,7 +181,7 @@ def test_names_between_commas_may_have_semicolons(tmp_path):
 
 
 def test_a_missing_csv_is_named(tmp_path):
-    with pytest.raises(ValueError, match="cannot read a matrix from .*none.csv"):
+    with pytest.raises(ValueError, match="none.csv"):
         Problem.from_csv(tmp_path / "none.csv")
 
 
@@ -231,5 +231,5 @@ def test_arms_whose_tables_no_memory_holds_are_refused():
 
 
 def test_a_bonus_for_the_first_is_given_once():
-    with pytest.raises(ValueError, match="first-bonus must be given once"):
+    with pytest.raises(ValueError, match="first-bonus"):
         duelay.datasets.find("first-bonus:0.1," * 900 + "mslr")

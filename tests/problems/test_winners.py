@@ -198,9 +198,9 @@ def test_borda_drops_nothing_before_the_law_is_learned():
             player.tell(duel)
     assert player.standing().is_learning and player.standing().active.all()
     for order in ("champion", "alternate"):
-        with pytest.raises(ValueError, match="Borda can learn the law only from duels whose order"):
+        with pytest.raises(ValueError, match="Borda .*order"):
             duelay.Borda(delay="learn-from-self-duels", order=order)
-    with pytest.raises(ValueError, match="take order='coin', or tell the law"):
+    with pytest.raises(ValueError, match="order='coin'"):
         duelay.Borda(order="champion")
 
 

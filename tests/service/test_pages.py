@@ -508,6 +508,10 @@ def test_an_experiment_is_paused_resumed_and_its_arms_come_and_go(browser, made)
     assert do(what="pause")["status"] == "paused"
     assert "paused" in browser.get("/e/buttons").text  # at once, and not after a second
     assert do(what="resume")["status"] == "running"
+    assert do(what="hold")["booking"] == "held"
+    assert ">Release booking</button>" in browser.get("/e/buttons").text
+    assert do(what="release")["booking"] == "running"
+    assert ">Hold booking</button>" in browser.get("/e/buttons").text
     assert do(what="add", arm=" pink ")["arms"] == [*ARMS, "pink"]
     assert do(what="retire", arm="red")["present"] == [False, True, True, True]
     assert "pink" in browser.get("/e/buttons").text
@@ -516,7 +520,7 @@ def test_an_experiment_is_paused_resumed_and_its_arms_come_and_go(browser, made)
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"what": "explode"}, "what: one of pause, resume, add, retire"),
+        ({"what": "explode"}, "what: one of pause, resume, hold, release, add, retire"),
         ({}, "what: one of"),
         ({"what": "add", "arm": ""}, "the arm &#39;&#39;: string"),
         ({"what": "retire", "arm": "nobody"}, "there is no arm"),

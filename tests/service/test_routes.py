@@ -6,9 +6,12 @@ import re
 import threading
 
 import pytest
+from sqlalchemy import select
 
 from duelay import service
 from duelay.live import Experiment, verify
+from duelay.live.storage import schema
+from duelay.live.storage.schema import MICRO
 from duelay.service import app as app_of
 from duelay.service import keys as keys_of
 from duelay.service import middleware
@@ -184,7 +187,12 @@ GOOD = {"name": "more", "arms": ["a", "b"]}
     ({"share": float("inf")}, "share: input should be less"),
     ({"share": -1e308}, "share: input should be greater"),
     ({"self_duels": 1}, "self_duels: input should be a valid boolean"),
-    ({"clock": "mine"}, "clock: extra inputs are not permitted"),
+    ({"clock": "mine"}, "clock must be how many times as fast as the world it goes"),
+    ({"clock": "0x"}, "clock must be"),
+    ({"clock": "-5x"}, "clock must be"),
+    ({"clock": "1e9x"}, "clock must be"),
+    ({"clock": "9999999x"}, "clock must be"),
+    ({"clock": 1000}, "clock: input should be a valid string"),
     ({"error": 9, "share": 9}, "error: .*, and 1 more"),
 ])  # fmt: skip
 def test_an_experiment_that_is_not_right_is_422_and_says_why(shared, changed, words):
@@ -192,6 +200,22 @@ def test_an_experiment_that_is_not_right_is_422_and_says_why(shared, changed, wo
                        headers={"Content-Type": "application/json"})  # fmt: skip
     assert is_refused(made, 422, words)
     assert Experiment.names(store_of(shared)) == ("buttons",)
+
+
+@pytest.mark.parametrize("speed", [None, "20x"])
+def test_an_experiment_may_have_a_fast_clock_of_its_own(serve, url, speed):
+    """The service may be told the speed for those that say nothing."""
+    client = serve(url, clock_of_new=speed)
+    for name, said in (("own", {"clock": "1000x"}), ("none", {})):
+        made = client.post("/experiments", json={"name": name, "arms": ["a", "b"]} | said)
+        assert made.status_code == 201
+        id = client.post(f"/experiments/{name}/duels").json()["id"]
+        assert client.put(f"/duels/{id}/conversion").json()["status"] == "counted"
+    with store_of(client).reading() as connection:
+        clocks = connection.execute(select(schema.experiments.c.clock)).scalars().all()
+    assert clocks == ["1000x", speed]
+    own = Experiment.open(url, "own")
+    assert own.now() > own.created / MICRO
 
 
 def test_booking_is_held_and_released(client):
@@ -472,7 +496,10 @@ def test_the_log_is_read_in_pages(client, hours):
     ]
     assert [row["first_won"] for row in rows] == [None, 1.0, None, None, None]
     assert rows[1]["answered_at"] - rows[1]["asked_at"] == 4.0
-    assert client.get("/experiments/buttons/log").json() == {"duels": rows, "next": None}
+    page = client.get("/experiments/buttons/log").json()
+    assert (page["duels"], page["next"]) == (rows, None)
+    assert page["experiment"]["arms"] == ["red", "green"]
+    assert client.get("/experiments/buttons/log?limit=5").json()["experiment"] is None
     assert client.get(f"/experiments/buttons/log?after={2**53}").json()["duels"] == []
     for query in ("after=-1", "limit=0", "limit=10001", "after=x", f"after={2**53 + 1}", "limit="):
         assert is_refused(client.get(f"/experiments/buttons/log?{query}"), 422, query.split("=")[0])

@@ -181,7 +181,7 @@ def test_without_a_key_it_refuses_to_listen_for_others(url):
 
 def test_only_loopback_is_this_machine_alone(url):
     for host in ("0.0.0.0", "::", "example.org", "10.0.0.1", "", "127.0.0.1.example.org"):
-        with pytest.raises(ValueError, match="host must be of this machine alone"):
+        with pytest.raises(ValueError, match="^host "):
             check_host(Store(url), host)
     for host in ("127.0.0.1", "::1", "localhost", "127.1.2.3"):
         check_host(Store(url), host)

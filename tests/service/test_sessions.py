@@ -336,5 +336,5 @@ def test_servers_with_one_secret_take_each_others_cookies(made, serve, monkeypat
 
 def test_a_short_secret_is_refused(monkeypatch):
     monkeypatch.setenv("DUELAY_SECRET", "short")
-    with pytest.raises(ValueError, match=r"DUELAY_SECRET must have at least 16 characters"):
+    with pytest.raises(ValueError, match="DUELAY_SECRET"):
         Sessions()

@@ -69,20 +69,21 @@ def test_nothing_to_draw_is_refused():
 def test_a_figure_of_stops_shows_wrong_runs_the_horizon_and_the_error(results):
     one = dataclasses.replace(
         results[0], setting=duelay.Setting(stop=0.05), stopped=np.array([100, 200, 301]),
-        leader=np.array([0, 1, 0]),
+        leader=np.array([0, 1, 0]), verdicts=("winner", "winner", "undecided"),
     )  # fmt: skip
     figure = plots.stops_figure([one], ["mine"])
     (axes,) = figure.axes
     words = [text.get_text() for text in axes.texts]
     assert " 5 % may be wrong" in words and "horizon" in words
-    assert "66.7 % declared, 33.3 % wrong" in figure.legends[0].get_texts()[0].get_text()
+    assert "66.7 % winner, 33.3 % false" in figure.legends[0].get_texts()[0].get_text()
     declared, wrong = (
         line.get_xydata().tolist() for line in axes.lines if len(line.get_xdata()) > 2
     )
     assert declared == [[0, 0], [100, 1 / 3], [200, 2 / 3], [300, 2 / 3]]
     assert wrong == [[0, 0], [200, 1 / 3], [300, 1 / 3]]
     all_ = dataclasses.replace(
-        one, stopped=np.array([100, 200, 250]), leader=np.zeros(3, dtype=int)
-    )
+        one, stopped=np.array([100, 200, 250]), leader=np.zeros(3, dtype=int),
+        verdicts=("winner",) * 3,
+    )  # fmt: skip
     axes = plots.stops_figure([all_], ["mine"]).axes[0]
     assert "horizon" not in [text.get_text() for text in axes.texts]

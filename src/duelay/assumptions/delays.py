@@ -15,6 +15,7 @@ from duelay.assumptions.score_tests import (
     Ints,
     chi_squared,
     cut,
+    delay_scores,
     one_hot,
     pairs_of,
     part_of_time,
@@ -42,8 +43,9 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
 
     Notes
     -----
-    Within each pair, the ranks of the delays are compared between the wins of one arm and of the
-    other; for votes also between first and second. Ties are left out. Chi-squared with K - 1
+    Within each pair, scores of the ranked delays (Wilcoxon's and Savage's, added up) are compared
+    between the wins of one arm and of the other; for votes also between first and second. Ties are
+    left out. Chi-squared with K - 1
     degrees of freedom, one more for votes. A share that never answers is not seen, even if it
     depends on the winner.
 
@@ -58,7 +60,7 @@ def delay_by_winner(history: History, *, level: float = 0.05) -> Finding:
     delay, n = history.delay[used], int(used.sum())
     if n < MIN_SAMPLE:
         return silent(name, n, f"needs {MIN_SAMPLE} answers of two arms, has {n}.")
-    statistic, p = chi_squared(*scores(x, ranks(delay), pairs_of(history)[used]))
+    statistic, p = chi_squared(*scores(x, delay_scores(delay), pairs_of(history)[used]))
     if math.isnan(p):
         return silent(
             name, n, "there is nothing to compare: in no pair do delays and winners vary."

@@ -51,6 +51,25 @@ def ranks(values: Floats) -> Floats:
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[inverse])
 
 
+def delay_scores(delays: Floats) -> Floats:
+    """Score delays by their ranks: the sum of Wilcoxon's and Savage's scores, each scaled to 1.
+
+    Savage's, the expectations of ranked exponentials, are the best ones if one delay law is a
+    multiple of another and both are exponential; Wilcoxon's are better if they are log-normal. The
+    sum loses little in either case.
+    """
+    values, inverse, counts = np.unique(delays, return_inverse=True, return_counts=True)
+    ends, steps = np.cumsum(counts), 1.0 / np.arange(len(delays), 0, -1.0)
+    sums = np.append(0.0, np.cumsum(np.cumsum(steps)))
+    savage = (sums[ends] - sums[ends - counts]) / counts  # equal delays share their mean score
+    found = np.zeros(len(values))
+    for score in (ends - (counts - 1) / 2, savage):
+        mean = np.average(score, weights=counts)
+        spread = np.average((score - mean) ** 2, weights=counts)
+        found += (score - mean) / math.sqrt(spread) if spread > 0.0 else 0.0
+    return np.asarray(found[inverse])
+
+
 def one_hot(codes: NDArray[Any], n: int) -> Floats:
     """Return a column for each code: 1 where it occurs, 0 elsewhere."""
     found = np.zeros((len(codes), n))

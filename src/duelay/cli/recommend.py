@@ -32,6 +32,9 @@ from duelay.recommendation import GOALS, recommend
               help="Little regret, or few duels until a winner is declared.")  # fmt: skip
 @click.option("--error", type=float, metavar="SHARE", help="With --goal decide, the probability "
               "that a declared winner is wrong.  [default: 0.05]")  # fmt: skip
+@click.option("--margin", type=float, metavar="SHARE", help="With --goal decide, the largest "
+              "difference from 1/2 that does not matter, such as 0.05: it also ends when nothing "
+              "differs by more.")  # fmt: skip
 @click.option("--two-arms", is_flag=True, help="The two arms of a duel must differ.")
 def recommend_command(
     delay: str | None,
@@ -41,6 +44,7 @@ def recommend_command(
     feedback: str,
     goal: str,
     error: float | None,
+    margin: float | None,
     two_arms: bool,
     **told: Any,
 ) -> None:
@@ -59,10 +63,11 @@ def recommend_command(
             "--feedback counts needs --mean-delay, or --delay for the law: the policy's rounds are "
             "made from the mean"
         )
-    if error is not None and goal != "decide":
-        raise InvalidValueError(
-            "--error requires --goal decide, since other policies declare no winner"
-        )
+    for option, value in (("--error", error), ("--margin", margin)):
+        if value is not None and goal != "decide":
+            raise InvalidValueError(
+                f"{option} requires --goal decide, since other policies declare no winner"
+            )
     advice = recommend(
         mean_delay if delay is None else delays.check(delay),
         order_free=not order_given,
@@ -71,6 +76,7 @@ def recommend_command(
         self_duels=not two_arms,
         goal=goal,
         error=error,
+        margin=margin,
         **told,
     )
     click.echo(f"{advice.policy}\n")

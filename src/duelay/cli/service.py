@@ -47,6 +47,10 @@ def find_service() -> Any:
     "--private-webhooks", is_flag=True,
     help="Let webhooks lead to private networks, and to this machine.",
 )  # fmt: skip
+@click.option(
+    "--clock", metavar="SPEED",
+    help="The clock of experiments that are made here, such as 1000x for trials.",
+)  # fmt: skip
 @import_option
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 def serve_command(
@@ -56,6 +60,7 @@ def serve_command(
     workers: int,
     log_level: str,
     private_webhooks: bool,
+    clock: str | None,
     modules: tuple[str, ...],
     opens: bool,
 ) -> None:
@@ -68,6 +73,7 @@ def serve_command(
     live = find_live()
     with closing(live.Store(store)) as opened:
         opened.need(makes=True)
+        service.server.check_speed(clock)
         service.server.check_host(opened, host)
         service.server.check_port(host, port)
         has_keys = bool(service.keys.list_keys(opened))
@@ -79,7 +85,7 @@ def serve_command(
     if opens:
         service.server.open_page(host, port)
     service.serve(store, host, port, workers, log_level=log_level.upper(), modules=modules,
-                  private_webhooks=private_webhooks)  # fmt: skip
+                  private_webhooks=private_webhooks, clock=clock)  # fmt: skip
 
 
 @click.group("key")

@@ -32,7 +32,13 @@ from duelay.policies.policy import Policy
 from duelay.problems import TARGETS, Problem
 from duelay.show.text_table import table
 from duelay.simulation import BANDS, Result, Setting, simulate, write_csv
-from duelay.simulation.result import days_until_declared, until_declared, write_paths, write_stops
+from duelay.simulation.result import (
+    days_until_declared,
+    until_declared,
+    verdicts_of,
+    write_paths,
+    write_stops,
+)
 from duelay.simulation.simulate import check_units
 
 
@@ -207,36 +213,48 @@ class Comparison:
     def table(self) -> str:
         """Regret, how often the winner leads, and what a duel costs; what each alias stands for.
 
-        If runs end when a winner is declared: the duels, and the days of traffic, until then; in
-        how many runs one is declared, and in how many a wrong one.
+        If runs end with a verdict: the duels, and the days of traffic, until then; how many runs
+        end with which verdict, and how many with a false one. A single run without a verdict has
+        the any-time p-value of its leader below the table.
         """
         stops = any(result.setting.stop is not None for result in self.results)
         days = stops and any(result.traffic is not None for result in self.results)
+        verdicts = verdicts_of(self.results)
         rows = [
             [
                 label,
                 until_declared(result) if stops else f"{result.final.mean():,.1f}",
                 f"{result.measured.std(ddof=1):,.1f}" if _has_spread(result) else "-",
                 *([days_until_declared(result)] if days else []),
-                *(
-                    [_percent(result.is_declared.mean()), _percent(result.is_wrong.mean())]
-                    if stops
-                    else [_percent(result.led_by_winner)]
-                ),
+                *([_percent(result.share(verdict)) for verdict in verdicts] if stops else []),
+                _percent(result.is_wrong.mean() if stops else result.led_by_winner),
                 f"{result.microseconds:.2f}",
             ]
             for label, result in zip(self.labels, self.results, strict=True)
         ]
         means = ["regret", "± sd", "led by winner"]
         if stops:
-            means = ["duels", "± sd", *(["days"] if days else []), "declared", "wrong"]
+            words = [verdict.replace("_", " ") for verdict in verdicts]
+            means = ["duels", "± sd", *(["days"] if days else []), *words, "false"]
         shown = table(["policy", *means, "µs a duel"], rows, left=(0,))
         meant = {
             label: f"{label} is {result.policy}"
             for label, result in zip(self.labels, self.results, strict=True)
             if _is_alias(label)
         }
-        return "\n".join([shown, *([""] if meant else []), *meant.values()])
+        said = [*meant.values(), *self._p_values()]
+        return "\n".join([shown, *([""] if said else []), *said])
+
+    def _p_values(self) -> list[str]:
+        """Say how strong the evidence is where a single run ended without a verdict."""
+        return [
+            f"{label}: undecided; {result.problem.arms[result.leader[0]]} leads, with an any-time "
+            f"p-value of {result.p_value[0]:.2g}"
+            for label, result in zip(self.labels, self.results, strict=True)
+            if result.setting.stop is not None and result.runs == 1 and result.leader[0] >= 0
+            and not result.is_declared[0]
+            and result.p_value is not None and not math.isnan(result.p_value[0])
+        ]  # fmt: skip
 
     def write(self, folder: Path, band: str) -> None:
         """Write a table and a figure of the regret; with `stop`, of stops and evidence as well."""

@@ -61,7 +61,7 @@ class Fit(NamedTuple):
     name: str  # of its family
     law: Law  # with the share that never answers
     never: float
-    never_range: tuple[float, float] | None  # a 95 % interval, by the likelihood; of the best alone
+    never_range: tuple[float, float] | None  # a 95 % interval; of the best alone, and if it fits
     log_likelihood: float
     aic: float  # 2 parameters - 2 log likelihood: the least is the best
     distance: float  # from the learned curve, at the most
@@ -209,7 +209,9 @@ def _fit_all(watched: Watched, chance: Any, learned: Learned, spread: float) -> 
     """
     sums = _add_up(watched, chance)
     fits = sorted((_fit_one(name, sums, learned) for name in FAMILIES), key=lambda one: one.aic)
-    return (fits[0]._replace(never_range=_range(fits[0], sums, _CHI * spread)), *fits[1:])
+    if fits[0].fits:  # an interval by the likelihood of a wrong law would be too short
+        fits[0] = fits[0]._replace(never_range=_range(fits[0], sums, _CHI * spread))
+    return tuple(fits)
 
 
 def _add_up(watched: Watched, chance: Any) -> _Sums:

@@ -18,6 +18,8 @@ _OURS = f"{__package__}."
 _TICKS = np.unique(np.concatenate((np.arange(64), np.geomspace(64, 2**20, 43).astype(np.int64))))
 _SECONDS = np.geomspace(1e-3, 1e9, 61)
 _ROUNDING = 1e-12  # of a sum of exponentials, say
+_TOP_ROUNDING = 1e-9  # of shares: a user may have typed both ends by hand
+_FAR = 2.0 ** np.arange(40, 50)  # a heavy tail still rises here, and what stays has ended
 
 
 def check_own(delay: Law | ByPair) -> None:
@@ -73,6 +75,27 @@ def _check(law: Law) -> None:
     except (IndexError, ArithmeticError):
         return  # it ends somewhere: a duel that gets there will say so
     check_rises(law, ages, chances, _ROUNDING)
+    _check_top(law, ages, chances)
+
+
+def _check_top(law: Law, ages: NDArray[Any], chances: Floats) -> None:
+    """Refuse a law whose cdf ends elsewhere than at 1 - never, the share that ever comes."""
+    try:
+        far = _chances(law, _FAR)
+    except (InvalidValueError, IndexError, ArithmeticError):  # a table has no such ages
+        far = chances
+    if far[0] < chances[-1]:  # its arithmetic has no room for them
+        far = chances
+    far = far[-10:]
+    top, end = 1.0 - law.never, float(far[-1])
+    stays = bool((far == end).all()) and end < top - _TOP_ROUNDING
+    if stays or max(end, chances[-1]) > top + _TOP_ROUNDING:
+        raise InvalidValueError(
+            f"delay must have a cdf that rises to 1 - never, the share of answers that ever come: "
+            f"it is {end:g} in the end, and never is {law.never:g}; give {type(law).__name__} a "
+            f"property never that returns {max(1.0 - end, 0.0):g}, or let its cdf rise to {top:g}",
+            argument="delay",
+        )
 
 
 def _chances(law: Law, ages: NDArray[Any]) -> Floats:

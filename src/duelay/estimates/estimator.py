@@ -35,7 +35,7 @@ from duelay.estimates.repeated_answers import (
     pool_answers_of_units,
 )
 from duelay.estimates.result import Estimate
-from duelay.inference.evidence import replay
+from duelay.inference.evidence import evidence_of, replay_bets
 from duelay.inference.guarantee import BY_TOLD_LAW, Guarantee, Past, find_guarantee
 from duelay.logs.history import History
 
@@ -127,7 +127,8 @@ def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any
     preferences, guarantee = _apply_method(prepared, told_law, delays, why_no_law)
     evidence = None
     if guarantee.has_evidence:
-        evidence = replay(prepared.pooled, error, history.joined, history.present, is_whole=True)
+        pooled, joined, present = prepared.pooled, history.joined, history.present
+        evidence = evidence_of(replay_bets(pooled, error, joined, present, is_whole=True))
     looks_even = history.order is None and prepared.order is not None
     return Estimate(
         history=history,

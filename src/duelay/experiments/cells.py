@@ -27,7 +27,10 @@ from duelay.problems import Problem
 from duelay.simulation import Result, simulate
 from duelay.simulation.setting import Setting
 
-_ARRAYS = ("t", "regret", "final", "leader", "plays", "pairs", "stopped", "nobody")
+BY_RUN = (  # arrays with one row per run
+    "regret", "final", "leader", "plays", "stopped", "nobody", "verdicts", "beaten", "p_value",
+)  # fmt: skip
+_ARRAYS = ("t", "regret", "final", "leader", "plays", "pairs", *BY_RUN[4:])
 _OURS = digest_of_modules(Path(__file__))
 
 
@@ -200,7 +203,7 @@ def read(cell: Cell, folder: Path) -> dict[str, Any] | None:
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as stored:
             header = json.loads(str(stored["header"]))
-            arrays = {name: stored[name] for name in _ARRAYS}
+            arrays = {name: stored[name] for name in _ARRAYS if name in stored}
     except FileNotFoundError:
         return None
     except Exception as error:  # a damaged archive can raise anything
@@ -212,12 +215,14 @@ def read(cell: Cell, folder: Path) -> dict[str, Any] | None:
     if made_by != cell.made_by:
         there, here = dict(made_by or {}), cell.made_by
         raise OtherSourcesError(path, [n for n in {**here, **there} if there.get(n) != here.get(n)])
+    if len(arrays) < len(_ARRAYS):
+        raise InvalidValueError(f"damaged cell {path.name}: it is not whole")
     return arrays
 
 
 def _checksum(header: dict[str, Any], arrays: dict[str, Any]) -> str:
     digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
-    for name in _ARRAYS:
+    for name in (name for name in _ARRAYS if name in arrays):  # an earlier release wrote fewer
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
         digest.update(array.tobytes())

@@ -28,7 +28,7 @@ _CAPTIONS = {
     "without delay.",
     "pairs": "What {label} spends its duels on, delay {law}: share of the duels since the "
     "checkpoint before.",
-    "stops": "The share of runs that have declared a winner by then, thin a wrong one, delay "
+    "stops": "The share of runs that have ended with a verdict by then, thin a false one, delay "
     "{law}.",
 }
 _BANDS = {"sd": "mean and standard deviation", "mean": "mean with its 95 % interval"}
@@ -197,25 +197,25 @@ def _extent(several: list[Result]) -> tuple[float, float]:
 
     They fit the results that converge, except those above `_MAX_REGRET_MULTIPLE` the least regret.
     """
-    settled = [result for result in several if has_converged(result)]
-    least = min((float(result.mean[-1]) for result in settled), default=0.0)
-    settled = [result for result in settled if result.mean[-1] <= _MAX_REGRET_MULTIPLE * least]
-    if not settled:
+    converged = [result for result in several if has_converged(result)]
+    least = min((float(result.mean[-1]) for result in converged), default=0.0)
+    converged = [result for result in converged if result.mean[-1] <= _MAX_REGRET_MULTIPLE * least]
+    if not converged:
         return several[0].horizon, 1.05 * max(float(r.mean[-1] + r.band()[-1]) for r in several)
-    right = min(several[0].horizon, 1.25 * max(converged_at(result) for result in settled))
+    right = min(several[0].horizon, 1.25 * max(converged_at(result) for result in converged))
     top = 0.0
-    for result in settled:
+    for result in converged:
         place = min(int(np.searchsorted(result.t, right)), len(result.t) - 1)
         top = max(top, float(result.mean[place] + result.band()[place]))
     return right, 1.15 * top
 
 
 def stops(results: Results, grid: Grid, law: str) -> Any:
-    """Draw the share of runs that have declared a winner by then; a panel a problem."""
+    """Draw the share of runs that have ended with a verdict by then; a panel a problem."""
     figure, panels = _panels(grid)
     for axes, _, panel in _each(results, grid, law, panels):
         plots.draw_stops(axes, list(panel.values()), list(panel))
-    figure_style.name_axes(panels, min(3, len(panels)), "duels", "share of runs declared")
+    figure_style.name_axes(panels, min(3, len(panels)), "duels", "share of runs with a verdict")
     figure_style.one_legend(figure, panels[0])
     return figure
 

@@ -20,7 +20,7 @@ from duelay.policies import MRRDBDelay, RUCBDelay
 from duelay.show.html_report import page
 from duelay.show.text_table import markdown as _table
 from duelay.simulation import Result
-from duelay.simulation.result import longest, until_declared
+from duelay.simulation.result import longest, until_declared, verdicts_of
 
 Drawn = dict[str, list[tuple[str, str]]]
 
@@ -89,8 +89,8 @@ def _sweep(results: Results) -> str:
     caption = (
         f"Mean regret at the horizon over {axis}, with 95 % intervals, on a logarithmic axis."
         if stop is None
-        else f"Mean duels until declared over {axis}, with 95 % intervals, on a logarithmic axis; "
-        f"below, the share of runs that declare a wrong arm, and the {100 * stop:g} % promised. "
+        else f"Mean duels until a verdict over {axis}, with 95 % intervals, on a logarithmic axis; "
+        f"below, the share of runs with a false verdict, and the {100 * stop:g} % promised. "
         "Where the horizon ended runs, the mean is more than is shown."
     )
     parts = [f"![{_text(caption)}](figures/sweep.svg)\n\n*{_text(caption)}*"]
@@ -103,7 +103,7 @@ def _sweep(results: Results) -> str:
         + (
             "the share of runs that a winner leads in the end, if below 95 %."
             if stop is None
-            else "the share of runs that declared a wrong arm, or no arm by the horizon."
+            else "the share of runs with a false verdict, or with no verdict by the horizon."
         )
     )
     return "\n\n".join(parts)
@@ -132,15 +132,22 @@ def _means(result: Result) -> tuple[str, str]:
     return until_declared(result) + (f" ± {spread}" if is_whole else ""), longest(result)
 
 
-def _ends(result: Result) -> list[str]:
-    """How a policy's runs end: by whom they are led, or who is declared."""
+def _ends(result: Result, verdicts: list[str]) -> list[str]:
+    """How a policy's runs end: by whom they are led, or with which verdict."""
     if result.setting.stop is not None:
-        nobody = 0.0 if result.nobody is None else result.nobody.mean()
-        shares = (result.is_declared.mean(), result.is_wrong.mean(), nobody)
-        return [f"{100 * share:.3g} %" for share in shares]
+        nobody = 0.0 if result.nobody is None else float(result.nobody.mean())
+        shares = (*map(result.share, verdicts), float(result.is_wrong.mean()), nobody)
+        return [*(f"{100 * share:.3g} %" for share in shares), _p_value(result)]
     late = late_share(result).value
     shown = "?" if math.isnan(late) else f"{late:.2f}"
     return [shown, f"{100 * result.led_by_winner:.0f} %"]
+
+
+def _p_value(result: Result) -> str:
+    """The median any-time p-value of the leader, over the runs that the horizon ended."""
+    if result.p_value is None or result.is_declared.all() or np.isnan(result.p_value).all():
+        return "-"
+    return f"{np.median(result.p_value[~result.is_declared]):.2g}"
 
 
 def _grid(results: Results, grid: Grid, drawn: list[tuple[str, str]]) -> str:
@@ -149,15 +156,18 @@ def _grid(results: Results, grid: Grid, drawn: list[tuple[str, str]]) -> str:
         parts.append(f"![{_text(caption)}](figures/{name}.svg)\n\n*{_text(caption)}*")
     for law in grid.delays:
         rows = []
-        for problem in grid.problems:
-            for label, result in results.panel(grid, problem.name, str(law)).items():
+        panels = [results.panel(grid, problem.name, str(law)) for problem in grid.problems]
+        verdicts = verdicts_of(result for panel in panels for result in panel.values())
+        for problem, panel in zip(grid.problems, panels, strict=True):
+            for label, result in panel.items():
                 words = (_text(problem.name), _text(label))
-                rows.append([*words, *_means(result), *_ends(result)])
+                rows.append([*words, *_means(result), *_ends(result, verdicts)])
         columns = ["dataset", "policy", "regret (mean ± sd)", "worst run", "share in second half",
                    "led by the winner"]  # fmt: skip
         if grid.setting.stop is not None:
-            columns[2:] = ["duels until declared (mean ± sd)", "longest run", "declared", "wrong",
-                           "no arm beats all"]  # fmt: skip
+            ends = [verdict.replace("_", " ") for verdict in verdicts]
+            columns[2:] = ["duels until a verdict (mean ± sd)", "longest run", *ends, "false",
+                           "no arm beats all", "p-value if undecided (median)"]  # fmt: skip
         parts.append(f"Delay {_code(str(law))}:\n\n" + _table(columns, rows))
     return "\n\n".join(parts)
 

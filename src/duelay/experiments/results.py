@@ -13,7 +13,7 @@ import numpy as np
 from duelay._core.escaping import in_cell
 from duelay._core.files import write_whole
 from duelay.errors import InvalidValueError
-from duelay.experiments.cells import Cell, OtherSourcesError, blocks_of, read
+from duelay.experiments.cells import BY_RUN, Cell, OtherSourcesError, blocks_of, read
 from duelay.experiments.spec import Grid, Specification
 from duelay.simulation import Result
 from duelay.simulation.result import COLUMNS, head, write_stops
@@ -97,6 +97,10 @@ def load(spec: Specification, folder: str | Path) -> Results:
                 for choice in grid.policies:
                     cells = blocks_of(grid, problem, law, choice)
                     blocks = [_read_sound(cell, folder) for cell in cells]
+                    every: dict[str, Any] = {
+                        name: np.concatenate([block[name] for block in blocks]) for name in BY_RUN
+                    }
+                    every["verdicts"] = tuple(map(str, every["verdicts"]))
                     by_key[grid.name, problem.name, choice.label, str(law)] = Result(
                         problem=problem,
                         policy=cells[0].policy,
@@ -107,11 +111,7 @@ def load(spec: Specification, folder: str | Path) -> Results:
                         pairs=np.sum([block["pairs"] for block in blocks], axis=0),
                         seconds=0.0,
                         setting=cells[0].setting,
-                        paths=(),
-                        **{
-                            name: np.concatenate([block[name] for block in blocks])
-                            for name in ("regret", "final", "leader", "plays", "stopped", "nobody")
-                        },
+                        **every,
                     )
     return Results(spec, by_key)
 
@@ -175,7 +175,7 @@ def _for_spreadsheets(table: Any) -> Any:
 def export(results: Results, folder: Path) -> None:
     """Write results.csv and results.parquet, which have the columns of `write_csv`.
 
-    If runs end when a winner is declared, stops.csv says when, and which arm it was.
+    If runs end with a verdict, stops.csv says when, with which verdict, and on which arm.
     """
     import pyarrow.csv
     import pyarrow.parquet

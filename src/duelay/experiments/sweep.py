@@ -101,7 +101,7 @@ def draw(results: Results) -> Any:
 
 
 def _draw_wrong(axes: Any, lines: dict[str, list[Result]], promised: float) -> None:
-    """Draw the share of runs that declare a wrong arm, beside what was promised."""
+    """Draw the share of runs with a false verdict, beside what was promised."""
     axes.axhline(promised, color="#000000", linewidth=1, linestyle="--")
     axes.text(0.0, promised, f"{100 * promised:g} % promised", va="bottom", fontsize="small")
     for number, several in enumerate(lines.values()):

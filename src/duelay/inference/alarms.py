@@ -1,11 +1,18 @@
 """Test the assumptions of a guarantee at every look at a standing.
 
 A test at 5 % that is repeated often enough alarms eventually, although the assumptions hold. So
-half of the level is spent once, on the duels and answers up to the declaration. The other half is
-for all looks. The k-th stretch goes from 100 times 2^(k - 1) to 100 times 2^k duels, with k = 1, 2,
-... Each look within it has the sixth part of 1 / (k (k + 1)) of that half. All looks of a stretch
-together alarm about six times as often as one of them, so that all stretches together spend the
-half. That is approximate, as the tests are; tests/inference/test_alarms.py measures it.
+the level is divided, and all alarms together stay within 5 %:
+
+- Among the tests, by `WEIGHTS`. The tests that find most faults have nearly all of it. Wrong orders
+  and lost answers have tiny p-values, so that a small share is enough. A test that cannot alarm has
+  none.
+- Among the looks. `AT_DECLARATION` of it is spent once, on the duels and answers up to the
+  declaration. The rest is for all looks, in stretches: the k-th goes from 100 times 2^(k - 1) to
+  100 times 2^k duels. Twelve stretches have equal shares, and all later ones together have one.
+  All looks of a stretch alarm about five times as often as one of them (for a normal score that
+  grows with the data, 4 to 6 times), so each look has a fifth of the share.
+
+That is approximate, as the tests are. `python -m benchmarks alarms` measures it, with the power.
 """
 
 from __future__ import annotations
@@ -32,8 +39,18 @@ from duelay.delays.delay import Delay
 from duelay.logs.history import History
 
 LEVEL = 0.05  # the share of sound experiments in which any test alarms, at any look
+AT_DECLARATION = 0.65  # of the level: for the look at the declaration
+WEIGHTS: dict[Callable[..., Finding], float] = {
+    delay_by_winner: 3.0,
+    preference_drift: 3.0,
+    independence: 3.0,
+    told_law: 3.0,
+    share_by_arm: 0.8,
+    order_balance: 0.2,
+}
 FEWEST = 100  # duels of two arms before the first look
-_LOOKS = 6.0  # all looks of a stretch alarm so many times as often as one
+_STRETCHES = 12  # that have equal shares
+_LOOKS = 5.0  # all looks of a stretch alarm so many times as often as one
 # The guarantee allows what these tests find; but its cause may be something that it does not allow.
 REMARKS = ("share by arm",)
 
@@ -53,25 +70,29 @@ def find_all(
 ) -> tuple[Finding, ...]:
     """Return what every test found, at the levels of `find_alarms`; nothing from too few duels."""
     tests = _tests(history, law)
-    half = LEVEL / 2 / len(tests)
     found: dict[str, Finding] = {}
     if declared is not None:
         then = _as_it_was(history, declared)
-        found = {name: test(then, level=half) for name, test in tests.items()}
-    if (level := level_of(history, law)) is not None:
-        for name, test in tests.items():
-            if name not in found or not found[name].is_alarm:
-                found[name] = test(history, level=level)
+        found = {
+            name: test(then, level=LEVEL * AT_DECLARATION * share)
+            for name, (test, share) in tests.items()
+        }
+    levels = levels_of(history, law)
+    for name, (test, _) in tests.items():
+        if levels and not (name in found and found[name].is_alarm):
+            found[name] = test(history, level=levels[name])
     return tuple(found.values())
 
 
-def level_of(history: History, law: Delay | None = None) -> float | None:
-    """Return the p-value below which a test alarms at this look; None with too few duels."""
+def levels_of(history: History, law: Delay | None = None) -> dict[str, float]:
+    """Return the p-value below which each test alarms at this look; none with too few duels."""
     n = int((history.first != history.second).sum())
     if n < FEWEST:
-        return None
-    k = int(math.log2(n / FEWEST)) + 1
-    return LEVEL / 2 / len(_tests(history, law)) / (_LOOKS * k * (k + 1))
+        return {}
+    k, one = int(math.log2(n / FEWEST)) + 1, LEVEL * (1.0 - AT_DECLARATION) / (_STRETCHES + 1)
+    if k > _STRETCHES:
+        one /= (k - _STRETCHES) * (k - _STRETCHES + 1)
+    return {name: one / _LOOKS * share for name, (_, share) in _tests(history, law).items()}
 
 
 def in_words(alarms: tuple[Finding, ...]) -> str:
@@ -82,27 +103,30 @@ def in_words(alarms: tuple[Finding, ...]) -> str:
     return words + (f"; worth a look: {', '.join(remarks)}" if remarks else "")
 
 
-def _tests(history: History, law: Delay | None) -> dict[str, Callable[..., Finding]]:
-    """The tests of what the guarantee rests on: the law that is told, or the coin."""
-    both = (preference_drift, independence)
+def _tests(history: History, law: Delay | None) -> dict[str, tuple[Callable[..., Finding], float]]:
+    """The tests of what the guarantee rests on, by the names of their findings, and their shares.
+
+    It rests on the law that is told, or on the coin.
+    """
+    used: list[Callable[..., Finding]] = [preference_drift, independence]
     if law is None:
-        coin = (order_balance, delay_by_winner, *both, share_by_arm)
+        used += [order_balance, delay_by_winner]
         # Where one arm is shown at a time, arms answer as often as their visitors convert.
-        return {
-            test.__name__: test
-            for test in coin
-            if history.display == "pair" or test is not share_by_arm
-        }
-    tests: dict[str, Callable[..., Finding]] = {test.__name__: test for test in both}
-    if not isinstance(law, ByPair) or law.n_arms == history.n_arms:
-        tests["told_law"] = functools.partial(told_law, delay=law)
-    return tests
+        used += [share_by_arm] * (history.n_arms > 2 and history.display == "pair")
+    elif not isinstance(law, ByPair) or law.n_arms == history.n_arms:
+        used += [told_law]
+    if history.order == "alternate":  # turns are even, and make neighbours differ
+        used = [test for test in used if test not in (order_balance, independence)]
+    total = sum(WEIGHTS[test] for test in used)
+    shares = {test.__name__.replace("_", " "): (test, WEIGHTS[test] / total) for test in used}
+    if law is not None and told_law in used:
+        shares["told law"] = (functools.partial(told_law, delay=law), shares["told law"][1])
+    return shares
 
 
 def _as_it_was(history: History, n: int) -> History:
     """Return what was known after n duels, when the next one was asked."""
-    rows = [name for name in ("first", "second", "first_led", "unit")
-            if getattr(history, name) is not None]  # fmt: skip
+    rows = [name for name in ("first", "second", "unit") if getattr(history, name) is not None]
     cut: dict[str, Any] = {name: getattr(history, name)[:n] for name in rows}
     cut["changes"] = tuple(change for change in history.changes if change.tick <= n)
     cut |= {"declared": None, "numbers": ()}

@@ -21,11 +21,14 @@ from duelay.ledger.delay_models.continuous_time import ByClock
 from duelay.ledger.delay_models.geometric import AssumedGeometric
 from duelay.ledger.delay_models.tabulated import AssumedTable
 from duelay.ledger.evidence.eprocess import EProcess
+from duelay.ledger.evidence.margin import RUNNING, WINNER
 from duelay.logs.history import History
 
 Floats = NDArray[np.float64]
 _STEPS, _ROUGH = 60, 30  # of a bisection, and of one whose result is only about right
 _NODES = np.polynomial.legendre.leggauss(80)  # of an integral around the mode, and their weights
+_ROOM = 0.1  # of the error, by the clock and with a margin: for arms that join
+_ABOVE_HALF = math.nextafter(0.5, 1.0)
 _BELOW = 40.0  # the mode, in log likelihood: the rest is left out, which widens the interval
 
 
@@ -110,6 +113,51 @@ def of_shares(wins: Floats, error: float, share: Floats | None = None) -> tuple[
     mine, theirs, level = wins[known][shown], wins.T[known][shown], least[known][shown]
     lower[known] = _lower_shares(mine, theirs, level)[place]
     return _both_sides(lower, wins + wins.T > 0)
+
+
+def of_margin(eprocess: Any, error: float) -> tuple[Floats, Floats]:
+    """Return the ends of intervals that agree with the verdict of a policy with a margin.
+
+    They are those of `of_shares` at the ratio 2 L, cut by what the evidence has proved: E_ij >= L
+    shows mu_ij > 1/2, and Ebar_ij >= L shows mu_ij > 1/2 - epsilon, with the L of `_pair_levels`.
+    The conversions alone never exclude 1/2. All intervals hold with probability 1 - error.
+
+    A one-sided end needs less evidence. What it says of its arm is added, and all of it holds with
+    probability 1 - error - the error of the policy.
+    """
+    level = _pair_levels(eprocess, eprocess.error if math.isclose(error, eprocess.error) else error)
+    is_alike, is_better = eprocess.best_bar >= level, eprocess.best >= level
+    if not eprocess.is_two_sided and eprocess.verdict[0] != RUNNING:
+        is_alike[eprocess.winner[0], eprocess.present] = True
+        is_better[eprocess.winner[0], eprocess.present] |= eprocess.verdict[0] == WINNER
+    proved = np.where(is_alike, 0.5 - eprocess.margin, -np.inf)
+    proved[is_better] = _ABOVE_HALF
+    np.fill_diagonal(proved, -np.inf)
+    lower, _ = of_shares(eprocess.seen, 1.0, 0.5 * np.exp(-level))
+    lower = np.maximum(np.where(is_better, lower, np.minimum(lower, 0.5)), proved)
+    most = 1.0 - proved.T
+    lower = np.where(lower > most, np.maximum(proved, most), lower)
+    known = (eprocess.seen + eprocess.seen.T > 0) | np.isfinite(proved) | np.isfinite(most)
+    return _both_sides(np.maximum(lower, 0.0), known)
+
+
+def _pair_levels(eprocess: Any, error: float) -> Floats:
+    """(K, K): log L of each pair, as in a two-sided end at this error.
+
+    The pairs of first arms have K (K - 1) / error, by the clock K (K - 1) / (0.9 error). There the
+    n-th arm that joins has 0.1 error / (n (n + 1)), which its pairs with the arms before it share.
+    """
+    k = len(eprocess.best)
+    if eprocess.is_two_sided:
+        first = eprocess.level + math.log(eprocess.error / error)
+    else:
+        n_first = int((eprocess.joined == 0).sum())
+        room = _ROOM if eprocess.by_clock else 0.0
+        first = math.log(n_first * (n_first - 1) / ((1.0 - room) * error))
+    n = np.maximum(eprocess.joined[:, None], eprocess.joined[None, :]).astype(np.float64)
+    before = np.maximum(np.arange(k)[:, None], np.arange(k))
+    late = np.log(2.0 * np.maximum(before, 1) * np.maximum(n * (n + 1.0), 1.0) / (_ROOM * error))
+    return np.asarray(np.where(n > 0, late, first))
 
 
 def _code(*columns: Floats) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from duelay.inference.event_replay import enter_history
 from duelay.ledger import age_to, clock_to, open_ledger, with_room
 from duelay.ledger.arms import reopen
-from duelay.ledger.evidence.eprocess import ANSWERED, EProcess, start_eprocess
+from duelay.ledger.evidence.eprocess import ANSWERED, OPEN, EProcess, start_eprocess
 from duelay.ledger.evidence.margin import VERDICTS
 from duelay.ledger.evidence.silence import FIRST_SHARE_OF_ONE
 from duelay.ledger.evidence.winner_threshold import NOBODY, all_evidence, error_at, need_all
@@ -59,6 +59,8 @@ class Evidence(NamedTuple):
         (K, K), the duels of the pair that are neither heard nor booked.
     n_waiting : ndarray of int
         (K, K), the same, and those that are heard and not yet booked.
+    in_flight : int
+        The duels that are asked while one waits to be booked; by the clock, those that wait now.
     worth : float
         The information of a duel in conversions, if most duels are answered.
     winner_exists : bool
@@ -84,6 +86,7 @@ class Evidence(NamedTuple):
     n: Floats
     n_open: NDArray[np.int64]
     n_waiting: NDArray[np.int64]
+    in_flight: int
     worth: float
     winner_exists: bool
     margin: float | None
@@ -122,7 +125,8 @@ def evidence_of(eprocess: EProcess) -> Evidence:
         lead=eprocess.lead.copy(),
         n=eprocess.n.copy(),
         n_open=eprocess.n_open.copy(),
-        n_waiting=eprocess.n_open + _answered_early(eprocess),
+        n_waiting=(waiting := eprocess.n_open + _answered_early(eprocess)),
+        in_flight=_in_flight(eprocess, int(waiting.sum()) // 2),
         worth=_hoped_worth(eprocess),
         winner_exists=eprocess.winner_exists,
         margin=eprocess.margin or None,
@@ -132,7 +136,7 @@ def evidence_of(eprocess: EProcess) -> Evidence:
 def _p_value(eprocess: EProcess, log_evidence: float) -> float:
     """The error at which an arm with this evidence would be declared: with a margin, K / E."""
     if eprocess.margin:
-        share = math.exp(eprocess.level) * eprocess.error  # K, or 2 K if the end is two-sided
+        share = math.exp(eprocess.level) * eprocess.error  # K, or K (K - 1) if the end is two-sided
         return min(1.0, share * math.exp(-log_evidence))
     return error_at(
         log_evidence,
@@ -185,6 +189,22 @@ def _answered_early(eprocess: EProcess) -> NDArray[np.int64]:
     return np.asarray(found + found.T)
 
 
+def _in_flight(eprocess: EProcess, n_waiting: int) -> int:
+    """How many duels are asked while one waits: in ticks, twice the mean delay.
+
+    That is less than W, since early duels wait less than later ones. Long delays have not been
+    heard at the start: half of the silent duels count as answers that are on their way.
+    """
+    if eprocess.by_clock or eprocess.told.is_told:
+        return n_waiting
+    slots = np.arange(eprocess.oldest[0], eprocess.looked[0] + 1) % eprocess.state.size
+    slots = slots[eprocess.state[slots] == OPEN]
+    so_far = float((eprocess.now[0] - eprocess.born[slots]).sum())
+    delays = float(eprocess.delays[0]) + (so_far if eprocess.is_vote else 0.5 * so_far)
+    wait = 2.0 * delays / (int(eprocess.n_heard[0]) + 1)
+    return max(n_waiting, int(min(wait, eprocess.window)))
+
+
 def _hoped_worth(eprocess: EProcess) -> float:
     """What a duel tells, in conversions; before anything is known, as if all were answered."""
     answered, matured = int(eprocess.n_answered[0]), int(eprocess.n_matured[0])
@@ -195,18 +215,6 @@ def _hoped_worth(eprocess: EProcess) -> float:
     hoped = 10.0 * FIRST_SHARE_OF_ONE if eprocess.shows_one else 10.0
     share = min(1.0, (2.0 * answered + hoped) / (matured + 10.0))
     return 0.5 * share + (1.0 - 0.5 * share) * (share / (2.0 - share)) ** 2
-
-
-def replay(
-    history: History,
-    error: float,
-    joined: NDArray[np.int64] | None = None,
-    present: NDArray[np.bool_] | None = None,
-    *,
-    is_whole: bool = False,
-) -> Evidence:
-    """Compute the evidence of a history, as `replay_bets` does."""
-    return evidence_of(replay_bets(history, error, joined, present, is_whole=is_whole))
 
 
 def replay_bets(

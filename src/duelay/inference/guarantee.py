@@ -11,9 +11,8 @@ from duelay.ledger.display_order import weaker
 from duelay.ledger.evidence.eprocess import EProcess
 
 # `python -m benchmarks decide` measures it: false declarations in turns, two arms tied.
-MEASURED = "at most 0.4 % false where 5 % were allowed"
+MEASURED = "no false winner in 3,000 simulated experiments, where 5 % were allowed"
 
-DESIGN = "design"  # `chosen_by` of pairs that were chosen without regard to answers
 _THEN = " then "  # between the policies that have chosen one after the other
 
 

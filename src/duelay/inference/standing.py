@@ -52,6 +52,13 @@ class Standing:
     probability `confidence`. If the guarantee is "none", the intervals are Hoeffding's. They hold
     for one look, and for pairs that were chosen without regard to outcomes.
 
+    With a margin epsilon, the intervals agree with the verdict at every look, if `confidence` is
+    left at its default. Where arm i is a winner, all of `lower[i]` is above 1/2. Where no arm beats
+    it by the margin, `lower[i]` is at least 1/2 - epsilon. Where it is equivalent, one or the other
+    holds of each rival, and in the second case `upper[i]` is at most 1/2 + epsilon. An interval
+    excludes 1/2 only if the evidence does. With the end "good_enough" and more than two arms, the
+    verdict and all intervals hold together with probability `confidence` less `error`.
+
     If the policy assumes no delay although there is one, `mean` describes the answers so far and
     not the preferences. An unbiased estimate from few answers may lie outside [0, 1]. The arrays
     show it unchanged, and the table clips it. `warnings` has a sentence if chance does not explain

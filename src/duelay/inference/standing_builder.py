@@ -13,7 +13,7 @@ from duelay.delays.delay import Delay, check_delay
 from duelay.delays.ticks_or_clock import WAYS
 from duelay.inference.arm_set import ArmSet, restrict_history
 from duelay.inference.borda_scores import Scores, score_bounds
-from duelay.inference.confidence_sequences import at_all_times, rests_on_law, shares
+from duelay.inference.confidence_sequences import at_all_times, of_margin, rests_on_law, shares
 from duelay.inference.evidence import replay_bets
 from duelay.inference.guarantee import Guarantee, Past, find_guarantee
 from duelay.inference.leader import intervals, leader_of
@@ -70,14 +70,17 @@ def build_standing(player: PlayerSnapshot, confidence: float | None) -> Standing
             bets = replay_bets(history, 1.0 - confidence, arm_set.joined, arm_set.present)
         heard = restrict_history(history, arm_set) if arm_set.has_changed else history
         share = shares(arm_set.joined, has_room=clock is not None)
-        lower, upper = at_all_times(
-            ledger,
-            heard,
-            1.0 - confidence,
-            player.policy.delay,
-            share[np.ix_(arm_set.shown, arm_set.shown)],
-            None if bets is None else bets.seen[np.ix_(arm_set.shown, arm_set.shown)],
-        )
+        if bets is not None and bets.margin > 0.0:
+            lower, upper = of_margin(bets, 1.0 - confidence)
+        else:
+            lower, upper = at_all_times(
+                ledger,
+                heard,
+                1.0 - confidence,
+                player.policy.delay,
+                share[np.ix_(arm_set.shown, arm_set.shown)],
+                None if bets is None else bets.seen[np.ix_(arm_set.shown, arm_set.shown)],
+            )
     plays, conversions = ledger.plays, ledger.conversions
     if len(arm_set.shown) < len(arm_set.place) and history is not None:
         plays, conversions = _count_by_pair(history)

@@ -103,15 +103,24 @@ class SteadyClock:
 
 def check_clock(clock: Any) -> str | None:
     """Return how a store notes the clock of an experiment; None for the store's own."""
-    if clock is None:
-        return None
     if callable(clock):
         return GIVEN
+    return check_speed(clock, "a function that returns seconds since the epoch, or ")
+
+
+def check_speed(clock: Any, other: str = "") -> str | None:
+    """Return how a store notes a clock that is faster than the world; None for the store's own.
+
+    `other` says what else it might have been.
+    """
+    if clock is None:
+        return None
     found = re.fullmatch(r"(\d+(?:\.\d+)?)x", clock) if isinstance(clock, str) else None
     if found is None:
         raise InvalidValueError(
-            "clock must be a function that returns seconds since the epoch, or how many times as "
-            f"fast as the world it goes, such as '1000x' (at most {_MAX_SPEED:,.0f}), got {clock!r}"
+            f"clock must be {other}how many times as fast as the world it goes, such as '1000x' "
+            f"(at most {_MAX_SPEED:,.0f}), got {clock!r}",
+            argument="clock",
         )
     return f"{checks.number('clock', float(found[1]), above=0, most=_MAX_SPEED):g}x"
 

@@ -24,7 +24,7 @@ from duelay.live.changes import make_change
 from duelay.live.clock import check_clock, meaning_of_at, wall
 from duelay.live.export import read_history, write_history
 from duelay.live.standing import LiveStanding, stand
-from duelay.live.state import read_arms
+from duelay.live.state import ExperimentState, read_arms
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store, open_store
@@ -226,7 +226,8 @@ class Experiment:
             The name of the experiment.
         **opened : object
             `freshness`, the largest age in seconds of the evidence by which a pair is chosen;
-            `patience`, the seconds that a call waits for a store that is busy or away; `clock`, the
+            `patience`, the seconds that a call waits for a store that is busy or away (to read, for
+            each statement); `clock`, the
             function with which the experiment was made, and without which it can only be read.
 
         Returns
@@ -466,8 +467,8 @@ class Experiment:
 
     def history(self) -> History:
         """Return every duel that is kept, and its answer, for `duelay.assumptions`."""
-        with self.store.reading() as connection:
-            return read_history(connection, self._writer.read_state(connection))
+        with self.reading() as (connection, head):
+            return read_history(connection, ExperimentState.load(connection, head))
 
     def latest(self, n: int) -> History:
         """Return the latest duels and their answers.
@@ -482,8 +483,8 @@ class Experiment:
         History
             The duels.
         """
-        with self.store.reading() as connection:
-            return read_history(connection, self._writer.read_state(connection), latest=n)
+        with self.reading() as (connection, head):
+            return read_history(connection, ExperimentState.load(connection, head), latest=n)
 
     def export(self, path: str | Path) -> Path:
         """Write every duel that the store still has as CSV or Parquet.
@@ -547,7 +548,7 @@ class Experiment:
         ------
         UnknownExperimentError : if the experiment has been deleted.
         """
-        with self.store.reading() as connection:
+        with self.store.reading(self._writer.patience) as connection:
             yield connection, self._writer.read_head(connection)
 
     @contextlib.contextmanager

@@ -14,7 +14,7 @@ from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay.assumptions import Finding
 from duelay.inference.alarms import find_alarms
-from duelay.inference.confidence_sequences import of_shares, shares
+from duelay.inference.confidence_sequences import of_margin, of_shares, shares
 from duelay.inference.evidence import Evidence, evidence_of
 from duelay.inference.guarantee import find_guarantee
 from duelay.inference.leader import intervals, leader_of, rank_arms
@@ -331,7 +331,10 @@ def stand(
     estimates = ledger.estimates()
     is_deciding = isinstance(policy, Decide)
     share = shares(eprocess.joined, has_room=True)
-    lower, upper = of_shares(eprocess.seen, 1.0 - confidence, share)
+    if eprocess.margin > 0.0:
+        lower, upper = of_margin(eprocess, 1.0 - confidence)
+    else:
+        lower, upper = of_shares(eprocess.seen, 1.0 - confidence, share)
     k = len(state.arms)
     rates = None
     if settings.shows_one:

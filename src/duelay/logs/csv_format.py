@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TICKS = ("first", "second", "delay")
 CLOCK = ("shown_at", "first", "second", "answered_at")
 _SEPARATOR_LINE = re.compile(r"sep=([,;\t])\s*", re.IGNORECASE)
-ABOUT, LED = "duelay", "led"  # columns: what a history says beside its duels, and who led each
+ABOUT = "duelay"  # the column of what a history says beside its duels
 
 
 def write(history: History, path: Path) -> None:
@@ -51,8 +51,6 @@ def write(history: History, path: Path) -> None:
     header = (*header, "winner") if history.feedback == "votes" else header
     if history.unit is not None:
         columns["unit"], header = history.unit.tolist(), (*header, "unit")
-    if history.first_led is not None:
-        header, columns[LED] = (*header, LED), [word or "" for word in leaders(history)]
     about = json.dumps(metadata.describe(history) | arm_changes.describe(history))
     columns[ABOUT] = [about, *[""] * history.n][: history.n]  # so that a row is still a duel
     header = (*header, ABOUT)
@@ -80,17 +78,6 @@ def winners(history: History) -> list[str | None]:
     """Return who won each duel, in words; None for silence."""
     words = {won: word for word, won in OUTCOMES.items()}
     return [words.get(won) for won in history.first_won.tolist()]
-
-
-def leaders(history: History) -> list[str | None]:
-    """Return which arm led each duel, in words; None if the history does not say."""
-    led = [] if history.first_led is None else history.first_led.tolist()
-    return [{1.0: "first", 0.0: "second"}.get(one) for one in led]
-
-
-def read_leaders(words: Sequence[str | None]) -> Any:
-    """Return `History.first_led`, from the words of `leaders`."""
-    return np.array([{"first": 1.0, "second": 0.0}.get(word or "", np.nan) for word in words])
 
 
 def table(path: Path, encoding: str | None = None) -> Table:

@@ -73,9 +73,6 @@ class History:
         The arms that joined or were retired, in order.
     declared : Declaration, optional
         The arm that was declared the winner, if any.
-    first_led : ndarray of float, optional
-        (n,), 1 if the first arm led before the duel, 0 if the second did, NaN if that is not known.
-        Evidence that assumes the existence of a winner depends on it.
     numbers : tuple of ndarray of int
         In the result of `merge`, the new numbers of the duels of each history.
     n_earlier : int
@@ -111,7 +108,6 @@ class History:
     skipped: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     declared: Declaration | None = None
-    first_led: NDArray[np.float64] | None = None
     numbers: tuple[NDArray[np.int64], ...] = ()
     n_earlier: int = 0
     display: str = "pair"
@@ -147,10 +143,6 @@ class History:
         self._check_answers()
         set_(self, "changes", check_changes(self))
         set_(self, "declared", check_declared(self))
-        if self.first_led is not None:
-            set_(self, "first_led", np.asarray(self.first_led, dtype=np.float64))
-            if self.first_led.shape != self.first.shape:
-                raise InvalidValueError(f"first_led must be a row of {self.n} numbers, one a duel")
 
     def _check_times(self) -> None:
         if self.at is None:

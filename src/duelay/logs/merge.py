@@ -61,9 +61,6 @@ def merge(histories: Sequence[History]) -> dict[str, Any]:
     for name in ("first", "second"):
         arms = [places(h.arms, everybody)[getattr(h, name)] for h in histories]
         rows[name] = np.concatenate(arms)[order]
-    if any(history.first_led is not None for history in histories):
-        led = [np.full(h.n, np.nan) if h.first_led is None else h.first_led for h in histories]
-        rows["first_led"] = np.concatenate(led)[order]
     times = [history.now for history in histories if history.now is not None]
     chosen_by = [history.chosen_by for history in histories]
     shown = one.order

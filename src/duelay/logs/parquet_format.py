@@ -16,7 +16,7 @@ from duelay._core.files import write_whole
 from duelay._version import __version__
 from duelay.errors import MissingExtraError
 from duelay.logs import arm_changes, metadata
-from duelay.logs.csv_format import leaders, read_leaders, winners
+from duelay.logs.csv_format import winners
 from duelay.logs.table import ROWS, Chunk, Table, unreadable
 
 if TYPE_CHECKING:
@@ -46,8 +46,6 @@ def write(history: History, path: Path) -> None:
         columns["winner"] = pa.array(winners(history), type=pa.string())
     if history.unit is not None:
         columns["unit"] = pa.array(history.unit)
-    if history.first_led is not None:
-        columns["led"] = pa.array(leaders(history), type=pa.string())
     about = {
         "version": __version__,
         "clock": "wall" if by_clock else None,
@@ -124,8 +122,6 @@ def read(path: Path) -> dict[str, Any]:
         )
     if happened := told.get("happened"):
         fields |= arm_changes.read_fields(json.loads(happened))
-    if "led" in table.column_names:
-        fields["first_led"] = read_leaders(table["led"].to_pylist())
     return fields
 
 

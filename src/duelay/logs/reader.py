@@ -72,8 +72,8 @@ def read(
     if len(duels.places) < 2:
         alone = next(iter(duels.places))
         raise InvalidValueError(f"{table.name}: there must be two arms, got {alone!r} alone")
-    if skipped:  # the ticks of changes, and the leaders, count rows that are left out
-        own = {name: own[name] for name in own if name not in ("changes", "declared", "first_led")}
+    if skipped:  # the ticks of changes count rows that are left out
+        own = {name: own[name] for name in own if name not in ("changes", "declared")}
     for change in own.get("changes", ()):
         duels.places.setdefault(change.arm, len(duels.places))
     window = own.pop("window", None) if window is None else window
@@ -95,11 +95,6 @@ def _read_about(table: Table, *, by_clock: bool) -> dict[str, Any]:
         told.pop("window", None)  # the caller reads other columns than were written
     if not by_clock:
         told.pop("now", None)
-    if told and csv_format.LED in table.columns:
-        chunks = [
-            as_texts(chunk.columns[csv_format.LED]) for chunk in table.chunks([csv_format.LED])
-        ]
-        told["first_led"] = csv_format.read_leaders([word for words in chunks for word in words])
     return told
 
 

@@ -14,7 +14,7 @@ from duelay._core.duration import in_brief
 from duelay.delays import Law
 from duelay.delays.fitting import DelayEstimate
 from duelay.estimates.delays import describe_curve, find_delays
-from duelay.inference.alarms import FEWEST, REMARKS, find_all, level_of
+from duelay.inference.alarms import FEWEST, REMARKS, find_all, levels_of
 from duelay.live import Experiment
 from duelay.logs.history import History
 from duelay.page.charts.series import list_values
@@ -139,7 +139,7 @@ def _count_still_to_come(found: DelayEstimate, history: History) -> tuple[float,
 def _run_tests(history: History) -> tuple[TestResult, ...]:
     """Return the result of each test, alarms first."""
     declared = None if history.declared is None else history.declared.tick
-    level = level_of(history)
+    levels = levels_of(history)
     found = [
         TestResult(
             finding.name,
@@ -148,7 +148,7 @@ def _run_tests(history: History) -> tuple[TestResult, ...]:
             None if math.isnan(finding.p_value) else float(finding.p_value),
             int(finding.n),
             finding.name in REMARKS,
-            level,
+            levels.get(finding.name),
         )
         for finding in (find_all(history, None, declared) if history.n else ())
     ]

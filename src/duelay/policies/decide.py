@@ -120,6 +120,11 @@ class Decide(CompiledPolicy):
         if self.wait is not None:
             object.__setattr__(self, "wait", self._first_wait())
         checks.one_of("end", self.end, ENDS)
+        if self.margin is None and self.end != "equivalent":
+            raise InvalidValueError(
+                f"end={self.end!r} requires a margin, the difference that does not matter",
+                argument="end",
+            )
         if self.margin is not None:
             object.__setattr__(self, "margin", self._margin())
 
@@ -220,13 +225,13 @@ def find_near_leader(eprocess: Any, rng: np.random.Generator) -> int:
 
 @kernel
 def find_near_rival(eprocess: Any, plays: Any, leader: int, rng: np.random.Generator) -> int:
-    """Return, of the opponents that are not settled, the one with the fewest duels."""
+    """Return, of the opponents that are not done, the one with the fewest duels."""
     rival, fewest, n_ties = leader, FOREVER, 0
     for j in range(eprocess.doubts.size):
         if j == leader:
             continue
         if rival == leader:
-            rival = j  # where all are settled
+            rival = j  # where all are done
         n = plays[leader, j] + plays[j, leader]
         if is_done(eprocess, leader, j) or n > fewest:
             continue

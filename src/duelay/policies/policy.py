@@ -326,7 +326,7 @@ class Policy(ABC):
         offered = {"ledger": ledger, "t": t, "rng": rng, "n_arms": k, "state": rule}
         pair = self.choose(**{name: offered[name] for name in _asked(self)})
         try:
-            first, second = (operator.index(arm) for arm in pair)
+            first, second = (-1 if isinstance(arm, bool) else operator.index(arm) for arm in pair)
         except (TypeError, ValueError):
             first = second = -1
         if not (0 <= first < k and 0 <= second < k):

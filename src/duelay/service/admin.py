@@ -5,6 +5,7 @@ from __future__ import annotations
 from duelay.errors import InvalidValueError
 from duelay.live import Experiment
 from duelay.live.changes import make_change
+from duelay.live.clock import check_speed
 from duelay.service import models
 from duelay.service.context import ServiceContext
 from duelay.service.errors import RefusedError
@@ -19,11 +20,12 @@ async def make(context: ServiceContext, key: Key, body: models.NewExperiment) ->
     taken = RefusedError(409, f"there is an experiment {body.name!r} already")
     if body.name in there:
         raise taken
-    said = body.model_dump()
+    check_speed(body.clock)
+    said = {**context.opened, **body.model_dump()}
+    if body.clock is None:
+        said["clock"] = context.opened.get("clock", context.clock)
     try:
-        return await context.registry.call(
-            lambda: Experiment.create(context.store, **said, **context.opened)
-        )
+        return await context.registry.call(lambda: Experiment.create(context.store, **said))
     except InvalidValueError:
         if body.name in await context.registry.call(Experiment.names, context.store):
             raise taken from None  # somebody else was quicker

@@ -33,6 +33,7 @@ def make_app(
     *,
     needs_key: bool = False,
     webhooks_to: str = "public",
+    clock_of_new: str | None = None,
     **opened: Any,
 ) -> FastAPI:
     """Return the application for a store.
@@ -46,6 +47,8 @@ def make_app(
     webhooks_to : str
         Where webhooks may lead: to ``"public"`` addresses, also to those of this machine
         (``"loopback"``), or also to private networks (``"private"``).
+    clock_of_new : str, optional
+        The clock of experiments that are made here and name none, such as ``"1000x"``.
     **opened : object
         The keywords of `Experiment.open`.
 
@@ -56,8 +59,9 @@ def make_app(
     """
     store = open_store(store)
     context = ServiceContext(
-        store, ExperimentRegistry(store, **opened), KeyStore(store), needs_key, opened, webhooks_to
-    )
+        store, ExperimentRegistry(store, **opened), KeyStore(store), needs_key, opened,
+        clock_of_new, webhooks_to,
+    )  # fmt: skip
     worker = BackgroundWorker(store, webhooks_to=webhooks_to, **opened)
 
     @contextlib.asynccontextmanager

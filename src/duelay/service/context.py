@@ -26,6 +26,7 @@ class ServiceContext:
     keys: KeyStore
     needs_key: bool
     opened: dict[str, Any]  # what `Experiment.open` takes
+    clock: str | None = None  # of experiments that are made here and name none, such as "1000x"
     webhooks_to: str = "public"  # where webhooks may lead
     metrics: Metrics = field(default_factory=Metrics)
     sessions: Sessions = field(default_factory=Sessions)

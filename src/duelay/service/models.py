@@ -56,6 +56,10 @@ class NewExperiment(_Body):
     self_duels: bool = False
     share: float = Field(default=0.0, ge=0, le=1)
     forget_after: Length | None = None
+    clock: Length | None = Field(
+        default=None, description="how many times as fast as the world its time goes",
+        examples=["1000x"],
+    )  # fmt: skip
     lag: Length | None = Field(
         default=None, description="how long after it came an answer may be told", examples=["1d"]
     )
@@ -165,6 +169,7 @@ class Log(BaseModel):
 
     duels: list[dict[str, Any]]
     next: int | None
+    experiment: dict[str, Any] | None
 
 
 class Webhook(BaseModel):

@@ -7,7 +7,6 @@ framework's search for parameters: see `shortcuts`.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -20,8 +19,9 @@ from starlette.routing import Route
 from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
 from duelay.live import Experiment
 from duelay.live.client.protocol import INVALID, UNKNOWN_DUEL
+from duelay.live.export import ExportedSettings
 from duelay.live.standing import StandingReport, pending_of
-from duelay.live.state import read_arms
+from duelay.live.state import ExperimentState, read_arms
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import duels_after
 from duelay.live.validation import LONGEST, check_word
@@ -238,7 +238,11 @@ async def log(
     after: Annotated[int, Query(ge=0, le=2**53)] = 0,
     limit: Annotated[int, Query(ge=1, le=_MAX_ROWS_PER_ANSWER)] = 1000,
 ) -> Any:
-    """Duels in the order in which they were asked, some at a time; give `next` as `after`."""
+    """Duels in the order in which they were asked, some at a time; give `next` as `after`.
+
+    The last part says in `experiment` what an export needs besides: when arms came and went, and
+    who is declared.
+    """
     experiment, _ = await context.registry.open(name)
     return await context.registry.call(_log, experiment, after, limit)
 
@@ -293,7 +297,7 @@ async def numbers(context: Here, request: Request) -> Response:
             context.metrics.groups.observe(write_queue.sizes.popleft())
         state = write_queue.writer.state
         if state is not None:
-            age = time.time() - state.head["settled"] / MICRO
+            age = write_queue.writer.clock() - state.head["settled"] / MICRO
             context.metrics.evidence.labels(name).set(max(age, 0.0))
             context.metrics.pending.labels(name).set(int(pending_of(state).sum()))
     return Response(context.metrics.text(), media_type="text/plain; version=0.0.4")
@@ -376,5 +380,7 @@ def _log(experiment: Experiment, after: int, limit: int) -> Response:
             {"experiment": head["id"], "after": after, "n": limit},
         ).mappings()
         found = [models.log_row(row, arms) for row in rows]
-    last = found[-1]["number"] if len(found) == limit else None
-    return LargeJsonResponse({"duels": found, "next": last})
+        last = found[-1]["number"] if len(found) == limit else None
+        state = ExperimentState.load(connection, head) if last is None else None
+    about = None if state is None else ExportedSettings.of(state).to_json()
+    return LargeJsonResponse({"duels": found, "next": last, "experiment": about})

@@ -25,6 +25,7 @@ from duelay._core import checks
 from duelay._core.patience import at_least
 from duelay._core.user_modules import bring_in
 from duelay.errors import InvalidValueError
+from duelay.live.clock import check_speed
 from duelay.live.storage.store import Store, open_store
 from duelay.service.app import make_app
 from duelay.service.auth import SECRET, Sessions
@@ -34,6 +35,7 @@ from duelay.service.middleware import log_lines
 _STORE = "DUELAY_STORE"
 _QUIET = "DUELAY_LOG_LEVEL"
 _WEBHOOKS = "DUELAY_WEBHOOKS"
+_CLOCK = "DUELAY_CLOCK"
 _MODULES = "DUELAY_IMPORT"  # names of modules, with commas between them
 # Seconds that a thread has the interpreter while another waits: with the usual five milliseconds
 # the thread that commits would hold up all requests.
@@ -45,7 +47,7 @@ _OPENS = at_least(60.0)  # seconds for which a browser waits to be opened
 def serve(
     store: Store | str, host: str = "127.0.0.1", port: int = 8000, workers: int = 1,
     *, log_level: str = "INFO", modules: Sequence[str] = (),
-    private_webhooks: bool = False,
+    private_webhooks: bool = False, clock: str | None = None,
 ) -> None:  # fmt: skip
     """Serve a store until the process is stopped; every acknowledged answer is committed.
 
@@ -66,6 +68,9 @@ def serve(
     private_webhooks : bool
         Whether webhooks may lead to private networks. To this machine they may also if `host` is
         its own.
+    clock : str, optional
+        The clock of experiments that are made here and name none: ``"1000x"`` goes a thousand times
+        as fast as the world. Experiments that are there keep theirs.
 
     Raises
     ------
@@ -81,10 +86,12 @@ def serve(
     checks.whole("workers", workers)
     if checks.whole("port", port) > 65535:
         raise InvalidValueError(f"port must be at most 65535, got {port}")
+    check_speed(clock)
     check_host(store, host)
     check_port(host, port)
     os.environ[_STORE] = store.url.render_as_string(hide_password=False)
     os.environ[_QUIET] = log_level
+    os.environ[_CLOCK] = clock or ""
     os.environ[_MODULES] = ",".join(modules)
     os.environ[_WEBHOOKS] = (
         "private" if private_webhooks else "loopback" if _is_loopback(host) else "public"
@@ -174,7 +181,11 @@ def application() -> FastAPI:
     sys.setswitchinterval(TURN)
     log_lines(os.environ.get(_QUIET, "INFO"))
     _import_modules()
-    return make_app(os.environ[_STORE], webhooks_to=os.environ.get(_WEBHOOKS, "public"))
+    return make_app(
+        os.environ[_STORE],
+        webhooks_to=os.environ.get(_WEBHOOKS, "public"),
+        clock_of_new=os.environ.get(_CLOCK) or None,
+    )
 
 
 def _import_modules() -> None:

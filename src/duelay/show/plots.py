@@ -110,26 +110,31 @@ def draw_regret(
 
 
 def stops_figure(results: Sequence[Result], labels: Sequence[str]) -> Figure:
-    """Draw the share of runs with a declared winner over time, with a line for each policy."""
+    """Draw the share of runs with a verdict over time, with a line for each policy."""
     figure: Figure = need_matplotlib()(figsize=(7.2, 4.5), layout="constrained")
     axes = figure.subplots()
-    shares = [
-        f"{short(label)}: {_percent(one.is_declared)} declared, {_percent(one.is_wrong)} wrong"
-        for label, one in zip(labels, results, strict=True)
-    ]
+    shares = [f"{short(label)}: {_ends(one)}" for label, one in zip(labels, results, strict=True)]
     draw_stops(axes, results, shares)
     axes.set_title(f"{_title(results[0])} of at most {tick_words(results[0].horizon)} duels")
     axes.set(
-        xlabel="duels", ylabel="share of runs that have declared a winner\n(thin: a wrong one)"
+        xlabel="duels", ylabel="share of runs that have ended with a verdict\n(thin: a false one)"
     )
     one_legend(figure, axes, columns=1)
     return figure
 
 
-def draw_stops(axes: Axes, results: Sequence[Result], labels: Sequence[str]) -> None:
-    """Draw the times of declarations, a thin line for wrong ones, and the error that is allowed.
+def _ends(result: Result) -> str:
+    """How many runs ended with which verdict, and how many with a false one."""
+    found = [verdict for verdict in dict.fromkeys(result.verdicts) if verdict != "undecided"]
+    shares = [f"{100 * result.share(verdict):.3g} % {verdict.replace('_', ' ')}"
+              for verdict in sorted(found, reverse=True) or ["winner"]]  # fmt: skip
+    return ", ".join([*shares, f"{_percent(result.is_wrong)} false"])
 
-    If some runs never declare a winner, all lines continue to the horizon, which is marked.
+
+def draw_stops(axes: Axes, results: Sequence[Result], labels: Sequence[str]) -> None:
+    """Draw the times of verdicts, a thin line for false ones, and the error that is allowed.
+
+    If some runs have no verdict, all lines continue to the horizon, which is marked.
     """
     is_cut = not all(result.is_declared.all() for result in results)
     ends = [float(result.measured[result.is_declared].max(initial=1.0)) for result in results]

@@ -58,6 +58,12 @@ class Result:
         Time spent in the loop by all runs together, without compilation.
     stopped : ndarray of int, optional
         (runs,), duels until a verdict, such as a declared winner; horizon + 1 if none was.
+    verdicts : tuple of str
+        (runs,), the verdict of each run, as in `Standing.verdict`; ``"undecided"`` without one.
+    beaten : ndarray of bool, optional
+        (runs, K), the arms that the arm of the verdict is said to beat.
+    p_value : ndarray of float, optional
+        (runs,), with `stop` and `Decide`, the any-time p-value of the leader at the end; else nan.
     nobody : ndarray of bool, optional
         (runs,), with `stop`, whether `Decide` was sure that no arm beats all others.
     paths : tuple of Evidence
@@ -78,6 +84,9 @@ class Result:
     seconds: float
     setting: Setting = Setting()
     stopped: NDArray[np.int64] | None = None
+    verdicts: tuple[str, ...] = ()
+    beaten: NDArray[np.bool_] | None = None
+    p_value: NDArray[np.float64] | None = None
     nobody: NDArray[np.bool_] | None = None
     paths: tuple[Evidence, ...] = ()
 
@@ -155,19 +164,24 @@ class Result:
         With a margin, also whether an arm is called good enough or equivalent and is not.
         """
         wrong = np.asarray(self.is_declared & ~np.isin(self.leader, self._winners))
-        for run, path in enumerate(self.paths):
-            if path.margin is not None and path.verdict in ("good_enough", "equivalent"):
-                wrong[run] = _is_false(path, self.problem.matrix)
+        for run, verdict in enumerate(self.verdicts):
+            if verdict in ("good_enough", "equivalent"):
+                assert self.beaten is not None
+                best, beaten = int(self.leader[run]), self.beaten[run]
+                wrong[run] = _is_false(
+                    verdict, self.problem.matrix, best, beaten, self.policy.margin
+                )
         return wrong
 
-    @property
-    def verdicts(self) -> tuple[str, ...]:
-        """(runs,): the verdict of each run, as in `Standing.verdict`; or ``"undecided"``."""
-        if self.paths:
-            return tuple(
-                "undecided" if path.verdict == "running" else path.verdict for path in self.paths
-            )
-        return tuple("winner" if is_declared else "undecided" for is_declared in self.is_declared)
+    def share(self, verdict: str) -> float:
+        """Return the share of runs that ended with a verdict.
+
+        Parameters
+        ----------
+        verdict : str
+            One of `verdicts`.
+        """
+        return self.verdicts.count(verdict) / self.runs
 
     @property
     def _winners(self) -> tuple[int, ...]:
@@ -232,16 +246,20 @@ class Result:
         )
 
 
-def _is_false(path: Evidence, matrix: NDArray[np.float64]) -> bool:
+def _is_false(
+    verdict: str,
+    matrix: NDArray[np.float64],
+    best: int,
+    beaten: NDArray[np.bool_],
+    margin: float,
+) -> bool:
     """Whether an arm that is called good enough or equivalent is not."""
-    assert path.best is not None and path.margin is not None
-    ahead = np.delete(matrix[path.best], path.best) - 0.5
-    beats = np.delete(path.beats[path.best], path.best)
-    margin = path.margin - 1e-9  # 0.5 - 0.4 is below 0.1
+    ahead, beaten = np.delete(matrix[best], best) - 0.5, np.delete(beaten, best)
+    margin -= 1e-9  # 0.5 - 0.4 is below 0.1
     is_beaten = bool((ahead <= -margin).any())
-    if path.verdict == "good_enough":
+    if verdict == "good_enough":
         return is_beaten
-    return is_beaten or bool(((ahead >= margin) & ~beats | (ahead <= 0) & beats).any())
+    return is_beaten or bool(((ahead >= margin) & ~beaten | (ahead <= 0) & beaten).any())
 
 
 def spread(values: NDArray[Any]) -> NDArray[np.float64]:
@@ -272,8 +290,14 @@ def longest(result: Result) -> str:
     return f"{result.measured.max():,.0f}" if result.is_declared.all() else f">{result.horizon:,}"
 
 
+def verdicts_of(results: Iterable[Result]) -> list[str]:
+    """Return the verdicts that may end these results, in order; "undecided" is the last."""
+    ends = {result.policy.end for result in results if getattr(result.policy, "margin", None)}
+    return ["winner", *sorted(ends, reverse=True), "undecided"]
+
+
 def until_declared(result: Result) -> str:
-    """Return the mean duels until a winner was declared; ">" if some runs declared none."""
+    """Return the mean duels until a verdict; ">" if some runs had none."""
     more = "" if result.is_declared.all() else ">"
     return f"{more}{result.measured.mean():,.0f}"
 
@@ -295,7 +319,7 @@ def head(result: Result, label: str) -> tuple[str, ...]:
     return result.problem.name, str(result.policy), label, str(result.delay), setting
 
 
-STOPS = (*COLUMNS[:5], "run", "stopped", "declared", "wrong")
+STOPS = (*COLUMNS[:5], "run", "stopped", "declared", "wrong", "verdict", "p_value")
 PATHS = (*COLUMNS[:5], "run", "t", "arm", "evidence")
 
 
@@ -326,8 +350,9 @@ def write_stops(
 ) -> None:
     """Write when the runs ended as a table, a row for each run (`STOPS`).
 
-    It has the duels until a winner was declared, the winner (empty if none), and whether it was
-    wrong. The parameters are those of `write_csv`.
+    It has the duels until the verdict, its arm (empty if there was none), whether it is wrong, the
+    verdict, and the any-time p-value of the leader, empty for a policy that has none. The
+    parameters are those of `write_csv`.
     """
     _write(STOPS, _stops, results, path, labels)
 
@@ -373,9 +398,17 @@ def _regrets(result: Result) -> Iterable[tuple[Any, ...]]:
 
 def _stops(result: Result) -> Iterable[tuple[Any, ...]]:
     arms = [in_cell(arm) for arm in result.problem.arms]
-    ends = zip(result.measured, result.leader, result.is_declared, result.is_wrong, strict=True)
-    for run, (stopped, leader, is_declared, is_wrong) in enumerate(ends, result.setting.first_run):
-        yield run, int(stopped), arms[leader] if is_declared else "", bool(is_wrong)
+    unknown = np.full(result.runs, np.nan)
+    p_values = unknown if result.p_value is None else result.p_value
+    ends = zip(result.measured, result.leader, result.is_declared, result.is_wrong,
+               result.verdicts, p_values, strict=True)  # fmt: skip
+    for run, (stopped, leader, is_declared, is_wrong, verdict, p_value) in enumerate(
+        ends, result.setting.first_run
+    ):
+        p_words = "" if math.isnan(p_value) else f"{p_value:.4g}"
+        yield (
+            run, int(stopped), arms[leader] if is_declared else "", bool(is_wrong), verdict, p_words
+        )  # fmt: skip
 
 
 def _paths(result: Result) -> Iterable[tuple[Any, ...]]:

@@ -22,7 +22,7 @@ from duelay.inference.evidence import Evidence
 from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.problems.problem import Problem, check_problem
 from duelay.simulation.result import Result
-from duelay.simulation.runs import Job, compile_loop, execute_runs, find_gaps
+from duelay.simulation.runs import Job, Outcome, compile_loop, execute_runs, find_gaps
 from duelay.simulation.setting import Setting
 from duelay.traffic import Traffic
 
@@ -154,6 +154,9 @@ def simulate(
         seconds=sum(outcome.seconds for outcome in outcomes),
         setting=setting,
         stopped=np.array([outcome.stopped for outcome in outcomes], dtype=np.int64),
+        verdicts=tuple(_verdict(outcome, horizon) for outcome in outcomes),
+        beaten=np.stack([_beaten(outcome) for outcome in outcomes]),
+        p_value=np.array([_p_value(outcome) for outcome in outcomes]),
         nobody=np.array([_finds_nobody(outcome.evidence) for outcome in outcomes]),
         paths=tuple(outcome.evidence for outcome in outcomes if outcome.evidence is not None),
     )
@@ -252,6 +255,28 @@ def _instead(policy: CompiledPolicy, error: float) -> str:
     knobs = {field.name for field in dataclasses.fields(policy)} & {"error", "delta"}
     other = dataclasses.replace(policy, **dict.fromkeys(knobs, error))
     return f": take {other}" if len(knobs) == 1 else ""
+
+
+def _verdict(outcome: Outcome, horizon: int) -> str:
+    """Return the verdict that ended a run."""
+    if outcome.stopped > horizon:
+        return "undecided"
+    return "winner" if outcome.evidence is None else outcome.evidence.verdict
+
+
+def _beaten(outcome: Outcome) -> NDArray[np.bool_]:
+    """(K,): the arms that the arm of the verdict is said to beat."""
+    evidence = outcome.evidence
+    if evidence is None or evidence.best is None:
+        return np.zeros(len(outcome.plays), dtype=np.bool_)
+    return np.asarray(evidence.beats[evidence.best])
+
+
+def _p_value(outcome: Outcome) -> float:
+    """Return the any-time p-value of the leader; nan without evidence, 1 without an answer."""
+    if outcome.evidence is None:
+        return float("nan")
+    return float(outcome.evidence.p_value[outcome.leader]) if outcome.leader >= 0 else 1.0
 
 
 def _finds_nobody(evidence: Evidence | None) -> bool:

@@ -12,7 +12,7 @@ import contextlib
 import functools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
@@ -47,6 +47,36 @@ def border_of(count_steps: Callable[..., int] | None) -> Callable[[F], F]:
         return cast(F, _Border(kernel, count_steps))
 
     return wrap
+
+
+_HOLDER = threading.local()  # `refuses`: whether this thread must not wait for the compiler
+
+
+class CompilationError(Exception):
+    """A call has to wait for the compiler, in a thread that must not wait now."""
+
+    def __init__(self, border: _Border, kind: Any, types: tuple[Any, ...]) -> None:
+        super().__init__("a kernel is not compiled yet")
+        self._request = border, kind, types
+
+    def compile(self) -> None:
+        """Wait for the compiler; the same call does not wait again."""
+        border, kind, types = self._request
+        border.compile(kind, types)
+
+
+@contextlib.contextmanager
+def refuse_to_wait() -> Iterator[None]:
+    """Raise `CompilationError` where a call of this thread would wait for the compiler.
+
+    It is for work that holds what others wait for.
+    """
+    before = getattr(_HOLDER, "refuses", False)
+    _HOLDER.refuses = True
+    try:
+        yield
+    finally:
+        _HOLDER.refuses = before
 
 
 _n_interpreted = 0  # duels of simulations
@@ -96,6 +126,8 @@ class _Border:
             return self.compiled(*args)
         types = tuple(map(numba.typeof, args))
         if self._has_to_compile(types, args):
+            if getattr(_HOLDER, "refuses", False) and types not in self.compiled.overloads:
+                raise CompilationError(self, kind, types)
             result = self.compiled(*args)
             self._ready.add(kind)
             return result

@@ -52,6 +52,7 @@ COMPILER_ERRORS: tuple[Any, ...] = ()
 """What the compiler raises. On the public path its messages are not explained."""
 
 if not IS_PLAIN:
+    from llvmlite.binding import ffi  # type: ignore[import-untyped]
     from numba.core import errors, event
     from numba.core.caching import FunctionCache
     from numba.core.caching import NullCache as _NullCache
@@ -62,6 +63,8 @@ if not IS_PLAIN:
     from numba.core.datamodel.models import TupleModel
     from numba.core.environment import lookup_environment
     from numba.core.errors import NumbaError
+
+    _LLVM_LOCK = getattr(ffi.lib, "_lock", None)  # around each call of LLVM
 
     class _NoEnvironment:
         """Sets no environment: the code of the caller does it."""
@@ -179,11 +182,16 @@ def hold_compiler() -> None:
     """Wait until no other thread compiles, and let none compile until `release_compiler`."""
     if not IS_PLAIN:
         global_compiler_lock.acquire()
+        # Who has compiled frees modules of LLVM without the lock above.
+        if _LLVM_LOCK is not None:
+            _LLVM_LOCK.__enter__()
 
 
 def release_compiler() -> None:
     """Let other threads compile again."""
     if not IS_PLAIN:
+        if _LLVM_LOCK is not None:
+            _LLVM_LOCK.__exit__(None, None, None)
         global_compiler_lock.release()
 
 

@@ -68,14 +68,14 @@ pair_counts.register(AssumedGeometric)(corrected_counts)
 
 
 @final_age.register(AssumedGeometric)
-def _settles_geometric(assumed: AssumedGeometric) -> int:
+def _final_age(assumed: AssumedGeometric) -> int:
     if assumed.ring.size > 0:
         return assumed.ring.size
     return int(math.log(_TINY) / math.log(assumed.stay)) + 1
 
 
 @stands_still.register(AssumedGeometric)
-def _never_settled(assumed: Any, plays: Integers, i: int, j: int) -> bool:
+def _stands_still(assumed: Any, plays: Integers, i: int, j: int) -> bool:
     return False
 
 

@@ -90,7 +90,7 @@ pair_counts.register(AssumedTable)(corrected_counts)
 
 
 @final_age.register(AssumedTable)
-def _settles_table(assumed: AssumedTable) -> int:
+def _final_age(assumed: AssumedTable) -> int:
     return last_age(assumed)
 
 

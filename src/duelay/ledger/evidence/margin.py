@@ -127,6 +127,22 @@ def is_not_beaten(eprocess: Any, i: int, j: int) -> bool:
 
 
 @kernel
+def is_ahead(eprocess: Any, i: int, j: int) -> bool:
+    """Whether i is named before j where both may be: more evidence, else a count decides."""
+    own, other = eprocess.log_bar[i, j], eprocess.log_bar[j, i]
+    return bool(own > other or (own == other and int(eprocess.wins[i, j]) % 2 == 0))
+
+
+@kernel
+def end_evidence(eprocess: Any, i: int, j: int) -> float:
+    """The log evidence for what ends the experiment of i with j: `is_done` is that it suffices."""
+    if not eprocess.is_two_sided:
+        return float(eprocess.best_bar[i, j])
+    alike = min(eprocess.best_bar[i, j], eprocess.best_bar[j, i])
+    return float(max(eprocess.best[i, j], alike))
+
+
+@kernel
 def is_alike(eprocess: Any, i: int, j: int) -> bool:
     """Whether i has shown that it beats j, or that the two differ by less than epsilon."""
     both = is_not_beaten(eprocess, i, j) and is_not_beaten(eprocess, j, i)

@@ -28,7 +28,15 @@ from typing import Any
 from duelay._core.arrays import Floats
 from duelay._core.jit.background import border_of
 from duelay._core.jit.decorators import kernel
-from duelay.ledger.evidence.margin import RUNNING, WINNER, find_verdict, is_done, look_at_tie
+from duelay.ledger.evidence.margin import (
+    RUNNING,
+    WINNER,
+    end_evidence,
+    find_verdict,
+    is_ahead,
+    is_done,
+    look_at_tie,
+)
 
 NOBODY = -1
 FOR_CHOICE, FOR_EVIDENCE = 1, 2  # what the news of a pair changes: doubts alone, or bets as well
@@ -174,8 +182,9 @@ def look(eprocess: Any, t: int) -> None:
                 elif eprocess.best[i, j] >= eprocess.level and passes_all(eprocess, i):
                     declare(eprocess, i, t, WINNER)
         if eprocess.margin > 0.0 and kind == FOR_EVIDENCE:
-            declare(eprocess, low, t, find_verdict(eprocess, low))
-            declare(eprocess, high, t, find_verdict(eprocess, high))
+            first, then = (low, high) if is_ahead(eprocess, low, high) else (high, low)
+            declare(eprocess, first, t, find_verdict(eprocess, first))
+            declare(eprocess, then, t, find_verdict(eprocess, then))
     eprocess.n_touched[0] = 0
     eprocess.looked[0] = t - 1
     size, stride = eprocess.path_size[0], eprocess.stride[0]
@@ -274,16 +283,16 @@ def arm_evidence(eprocess: Any, i: int) -> float:
     """The log evidence of arm i: the least, over the opponents present, of its best log E_ij.
 
     What i needs over an opponent beyond the level is subtracted. The best is never below 0. With a
-    margin it is the evidence that i is good enough.
+    margin it is the evidence for the end of the experiment.
     """
     least, lacks = math.inf, lacks_retired(eprocess, i)
-    best = eprocess.best_bar if eprocess.margin > 0.0 else eprocess.best
     for j in range(eprocess.doubts.size):
         if least == 0.0 and not eprocess.has_changed:
             break
         if j != i and eprocess.present[j]:
             more = needed_of(eprocess, i, j, lacks) - eprocess.level
-            least = min(least, best[i, j] - more)
+            best = end_evidence(eprocess, i, j) if eprocess.margin > 0.0 else eprocess.best[i, j]
+            least = min(least, best - more)
     return least
 
 

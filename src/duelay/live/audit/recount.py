@@ -29,6 +29,7 @@ COUNTS = ("plays", "conversions", "answers", "late", "repeats", "repeated_answer
           "repeated_conversions")  # fmt: skip
 SUMS = ("given", "wins", "lead", "n")
 CLOSED = ("closed", "closed_conversions", "closed_answers", "closed_given", "n_open")
+TOTALS = ("n_matured", "n_answered", "n_heard", "delays")
 _BY_ANSWER, _BY_SILENCE = 1, 2
 _MAX_ROWS_PER_READ = 10_000
 
@@ -49,6 +50,9 @@ class Recount:
         self.steps: dict[tuple[int, int], list[float]] = {}  # of each ordered pair
         self.asked = np.zeros(len(self.ages), dtype=np.int64)
         self.answered = np.zeros(len(self.ages), dtype=np.int64)
+        # Columns of the row of the experiment, by the rows of duels; and what folded ones may add.
+        self.totals = dict.fromkeys(TOTALS, 0.0)
+        self.folded_totals = dict.fromkeys(TOTALS, 0.0)
 
     def add_folded(self, connection: Connection) -> None:
         """Add what is left of the duels whose rows are gone."""
@@ -58,6 +62,7 @@ class Recount:
                 self.pairs[name][row.first, row.second] += getattr(row, name)
             self.wealth[row.first, row.second] += np.frombuffer(row.wealth, dtype="<f8")
         self._close_folded()
+        self._add_folded_totals()
         asked, answered = read_ages(connection, schema.folded_ages, experiment, len(self.asked))
         self.asked += asked
         self.answered += answered
@@ -71,6 +76,14 @@ class Recount:
         self.closed["closed_given"] += pairs["given"]
         for values in self.closed.values():
             np.fill_diagonal(values, 0)  # an arm against itself teaches nothing
+
+    def _add_folded_totals(self) -> None:
+        """Count the duels whose rows are gone: all are booked, and answers came by their window."""
+        n, heard = self.closed["closed"].sum().item(), self.closed["closed_answers"].sum().item()
+        window = self.state.settings.window
+        longest = np.inf if window is None else float(window)
+        self.folded_totals = {"n_matured": n, "n_answered": heard, "n_heard": heard,
+                              "delays": heard * longest if heard else 0.0}  # fmt: skip
 
     def add(self, row: Any) -> None:
         """Add a duel."""
@@ -88,6 +101,11 @@ class Recount:
         counts["given"][i, j] += row["first_won"] or 0.0
         if i != j:
             self._bet(row)
+            is_booked = row["number"] <= self.state.head["matured"]
+            self.totals["n_matured"] += is_booked
+            self.totals["n_answered"] += is_booked and row["settled_by"] == _BY_ANSWER
+            self.totals["n_heard"] += is_heard
+            self.totals["delays"] += (row["told"] - row["asked"]) / MICRO if is_heard else 0.0
             if row["number"] <= self.state.head["closed"]:
                 self._close(row)
 

@@ -11,7 +11,14 @@ import numpy as np
 from sqlalchemy import Connection, func, select
 
 from duelay.ledger.evidence.winner_threshold import passes_all
-from duelay.live.audit.recount import CLOSED, COUNTS, SUMS, Recount, duel_rows, most_evidence
+from duelay.live.audit.recount import (
+    CLOSED,
+    COUNTS,
+    SUMS,
+    Recount,
+    duel_rows,
+    most_evidence,
+)
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import read_ages
@@ -94,6 +101,7 @@ def differences(
         yield f"{head['asked']} duels are counted as asked, and {expected} are there"
     if recount.pairs["answers"].sum() != head["heard"]:
         yield f"{head['heard']} answers are counted, and {recount.pairs['answers'].sum()} are there"
+    yield from _compare_totals(head, recount)
     yield from _compare_pairs(state, recount)
     asked, answered = read_ages(connection, schema.ages, head["id"], len(recount.asked))
     for words, kept, counted in (("asked", asked, recount.asked),
@@ -149,6 +157,23 @@ def _check_highest(state: ExperimentState, recount: Recount) -> Iterator[str]:
     is_own = not state.head["earlier"] or state.head["declared"] > state.head["earlier"]
     if state.winner is not None and is_own and not passes_all(eprocess, state.winner):
         yield f"{state.arms[state.winner]!r} is declared, and its evidence is not enough for it"
+
+
+def _compare_totals(head: Any, recount: Recount) -> Iterator[str]:
+    """Say which sums over all booked duels and all answers are wrong.
+
+    Of duels whose rows are folded it is known how many they are and how many were heard, but not
+    how long the answers took. What an earlier version folded was not counted again when it was
+    migrated.
+    """
+    for name, least in recount.totals.items():
+        most = least + recount.folded_totals[name]
+        if name in ("n_matured", "n_heard") and not head["earlier"]:
+            least = most
+        slack = _TOLERANCE * max(least, 1.0)
+        if not least - slack <= head[name] <= most + slack:
+            counted = f"{least:g}" if least == most else f"between {least:g} and {most:g}"
+            yield f"{name} is {head[name]:g}, and {counted} by its duels"
 
 
 def _compare_pairs(state: ExperimentState, recount: Recount) -> Iterator[str]:

@@ -21,9 +21,9 @@ from duelay.live.client.protocol import (
     AGAIN,
     Call,
     Calls,
+    LogReader,
     RemoteStanding,
     Tries,
-    history_of,
     read_answer,
 )
 from duelay.live.export import write_history
@@ -156,17 +156,17 @@ class RemoteExperiment(Calls):
 
     def log(self) -> list[dict[str, Any]]:
         """Return every duel that is kept."""
-        rows: list[dict[str, Any]] = []
-        after: int | None = 0
-        while after is not None:
-            found = self._service._do(self._log(after))
-            rows, after = rows + found["duels"], found["next"]
-        return rows
+        return self._read_log().rows
 
     def history(self) -> History:
         """Return every duel that is kept, and its answer."""
-        rows = self.log()
-        return history_of(rows, self.standing())
+        return self._read_log().history()
+
+    def _read_log(self) -> LogReader:
+        reader = LogReader()
+        while reader.after is not None:
+            reader.add(self._service._do(self._log(reader.after)))
+        return reader
 
     def export(self, path: str | Path) -> Path:
         """Write every duel that is kept as CSV or Parquet, for `duelay estimate`."""
@@ -292,17 +292,17 @@ class AsyncExperiment(Calls):
 
     async def log(self) -> list[dict[str, Any]]:
         """Return every duel that is kept."""
-        rows: list[dict[str, Any]] = []
-        after: int | None = 0
-        while after is not None:
-            found = await self._service._do(self._log(after))
-            rows, after = rows + found["duels"], found["next"]
-        return rows
+        return (await self._read_log()).rows
 
     async def history(self) -> History:
         """Return every duel that is kept, and its answer."""
-        rows = await self.log()
-        return history_of(rows, await self.standing())
+        return (await self._read_log()).history()
+
+    async def _read_log(self) -> LogReader:
+        reader = LogReader()
+        while reader.after is not None:
+            reader.add(await self._service._do(self._log(reader.after)))
+        return reader
 
     async def export(self, path: str | Path) -> Path:
         """Write every duel that is kept as CSV or Parquet, for `duelay estimate`."""

@@ -26,6 +26,7 @@ from duelay.errors import (
 from duelay.inference.leader import rank_arms
 from duelay.inference.rates import Rates, write_rates
 from duelay.inference.standing import make_rows, write_rows
+from duelay.live.export import ExportedSettings
 from duelay.live.standing import ReportedRates, StandingReport
 from duelay.live.validation import check_word
 from duelay.live.writes.requests import LiveDuel
@@ -213,25 +214,47 @@ def _statuses(found: Any) -> list[str]:
     return [each["status"] for each in found["answers"]]
 
 
-def history_of(rows: list[dict[str, Any]], standing: RemoteStanding) -> History:
-    """Return the duels of a log as a history."""
-    number = {arm: place for place, arm in enumerate(standing.arms)}
+class LogReader:
+    """Collects the parts of a log."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.after: int | None = 0
+        self._about: Any = None
+
+    def add(self, found: Any) -> None:
+        """Add a part; the last one says what the experiment is."""
+        self.rows += found["duels"]
+        self.after, self._about = found["next"], found["experiment"]
+
+    def history(self) -> History:
+        """Return the duels as a history."""
+        return _history_of(self.rows, ExportedSettings.from_json(self._about))
+
+
+def _history_of(rows: list[dict[str, Any]], about: ExportedSettings) -> History:
+    number = {arm: place for place, arm in enumerate(about.arms)}
+    numbers = np.array([row["number"] for row in rows], dtype=np.int64)
+    # Rows may have been folded since the first part of the log was read.
+    n_earlier = rows[0]["number"] - 1 if rows else about.forgotten
     asked = np.array([row["asked_at"] for row in rows], dtype=np.float64)
     told = np.array([row["answered_at"] for row in rows], dtype=np.float64)  # None is nan
     return History(
-        n_arms=len(standing.arms),
+        n_arms=len(about.arms),
         first=np.array([number[row["first"]] for row in rows], dtype=np.int64),
         second=np.array([number[row["second"]] for row in rows], dtype=np.int64),
         delay=timestamps.whole(told - asked),
         first_won=np.array([row["first_won"] for row in rows], dtype=np.float64),
-        window=None if standing.window is None else Duration(standing.window),
-        feedback=standing.feedback,
+        window=None if about.window is None else Duration(about.window),
+        feedback=about.feedback,
         order="coin",
-        display=standing.display,
-        arms=standing.arms,
+        display=about.display,
+        arms=about.arms,
         at=asked,
-        now=standing.now if rows else None,
-        chosen_by=standing.policy,
+        now=about.now if rows else None,
+        chosen_by=about.policy,
+        changes=about.changes_among(numbers),
+        declared=about.declared_among(numbers, n_earlier),
         unit=number_units([row["unit"] for row in rows]),
-        n_earlier=rows[0]["number"] - 1 if rows else 0,
+        n_earlier=n_earlier,
     )

@@ -109,10 +109,16 @@ class Store:
         self._is_torn = self._is_torn or (self.is_sqlite and not is_whole)
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """Give a connection that sees one moment of the store."""
+    def reading(self, patience: float = _PATIENCE) -> Iterator[Connection]:
+        """Return a context with a connection that sees one moment of the store.
+
+        Parameters
+        ----------
+        patience : float
+            The seconds to wait for PostgreSQL to connect, and then to answer each statement.
+        """
         self._check_file()
-        with self.explained(), self.engine.connect() as connection:
+        with self.explained(), self._connected(patience, is_long=True) as connection:
             if not self.is_sqlite:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
@@ -137,7 +143,7 @@ class Store:
                 "write to it: fork before threads write, or start processes by spawn"
             )
         until = time.monotonic() + patience
-        with self._takes_turn(patience), self._connected_until(until) as connection:
+        with self._takes_turn(patience), self._connected(patience) as connection:
             connection = connection.execution_options(writes=True)
             while True:
                 try:
@@ -164,8 +170,12 @@ class Store:
             self._lock.release()
 
     @contextlib.contextmanager
-    def _connected_until(self, until: float) -> Iterator[Connection]:
-        """Give a connection; to PostgreSQL it is cut at that time, whatever the server does."""
+    def _connected(self, patience: float, *, is_long: bool = False) -> Iterator[Connection]:
+        """Give a connection; to PostgreSQL it is cut after so many seconds, whatever that does.
+
+        If what is done may be long, the seconds begin anew with each statement.
+        """
+        until = time.monotonic() + patience
         token = _UNTIL.set(until)
         try:
             connection = self.engine.connect()
@@ -176,7 +186,13 @@ class Store:
                 yield connection
                 return
             own: Any = connection.connection.dbapi_connection
-            with _WATCHDOG.watching(own.fileno(), max(until, time.monotonic() + _LEAST)):
+            least = max(until, time.monotonic() + _LEAST)
+            with _WATCHDOG.watching(own.fileno(), least) as extend:
+                if is_long:
+                    event.listen(
+                        connection, "before_cursor_execute",
+                        lambda *_: extend(time.monotonic() + max(patience, _LEAST)),
+                    )  # fmt: skip
                 yield connection
 
     def now(self) -> float:

@@ -7,10 +7,11 @@ timeouts of the server are of no use then, and those of TCP do not exist on a lo
 from __future__ import annotations
 
 import contextlib
+import functools
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from duelay._core import forks
 
@@ -29,8 +30,11 @@ class Watchdog:
         self._is_new = threading.Event()  # something is due before that
 
     @contextlib.contextmanager
-    def watching(self, fileno: int, until: float) -> Iterator[None]:
-        """Shut a socket down if the block has not ended by a moment of `time.monotonic`."""
+    def watching(self, fileno: int, until: float) -> Iterator[Callable[[float], None]]:
+        """Shut a socket down if the block has not ended by a moment of `time.monotonic`.
+
+        It gives a function that sets a later moment.
+        """
         own = socket.fromfd(fileno, socket.AF_INET, socket.SOCK_STREAM)  # a copy: it stays ours
         try:
             with self._lock:
@@ -41,11 +45,16 @@ class Watchdog:
                     self._thread.start()
                 elif until < self._wakes:
                     self._is_new.set()
-            yield
+            yield functools.partial(self._extend, own)
         finally:
             with self._lock:
                 self._watched.pop(own, None)
             own.close()
+
+    def _extend(self, own: socket.socket, until: float) -> None:
+        with self._lock:
+            if own in self._watched:  # else it is shut down already
+                self._watched[own] = until
 
     def _run(self) -> None:
         while True:

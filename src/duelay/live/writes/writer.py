@@ -3,6 +3,9 @@
 In a transaction, answers are recorded first. Then arms are added or retired, due duels are settled,
 the evidence is evaluated, and duels are chosen for those who ask. If the database is busy or away,
 the transaction is tried again for a while; nothing is done twice by that.
+
+As other processes wait for a transaction, it does no long work: the log is first replayed before it
+begins, and where a call would wait for the compiler, it is rolled back, and done again afterwards.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from duelay._core import checks
+from duelay._core.jit.background import CompilationError, refuse_to_wait
 from duelay._core.patience import at_least
 from duelay.errors import DuelayError, PausedError, StoreError, UnknownExperimentError
 from duelay.live.clock import ExperimentClock, wall
@@ -77,7 +81,7 @@ class Writer(Committer):
         self.clock = ExperimentClock(noted, clock, begins, is_shared=not store.is_sqlite)
         self.sizes: deque[int] = deque(maxlen=_MAX_SIZES)  # asks and answers in the latest commits
         self._fresh = round(checks.number("freshness", freshness, least=0) * MICRO)
-        self._patience = min(checks.number("patience", patience, least=0), _MAX_PATIENCE)
+        self.patience = min(checks.number("patience", patience, least=0), _MAX_PATIENCE)
         self.state: ExperimentState | None = None
         self.has_shown_winner = False  # to a reader, before it was written: the next call does that
         self._begin()
@@ -93,7 +97,7 @@ class Writer(Committer):
         if to_write:
             sqlite = self.store.is_sqlite
             query = statements.HEAD_TO_WRITE if sqlite else statements.HEAD_AND_TIME
-        limit = round(1000 * max(self._patience, 1.0))  # milliseconds
+        limit = round(1000 * max(self.patience, 1.0))  # milliseconds
         values = {"experiment": self.id, "limit": f"{limit}ms"}
         row = statements.run(connection, query, values).mappings().first()
         # SQLite may give the id of a deleted experiment to the next one.
@@ -117,9 +121,10 @@ class Writer(Committer):
         """Write a group; try again where the store is busy or away."""
         if n := sum(isinstance(request, Ask | Tell) for request in group):
             self.sizes.append(n)
-        until, is_retry = time.monotonic() + self._patience, False
+        until, is_retry = time.monotonic() + self.patience, False
         while True:
             try:
+                self._prepare(group)
                 self._write(group, until - time.monotonic(), is_retry=is_retry)
                 return
             except SQLAlchemyError as error:
@@ -128,14 +133,36 @@ class Writer(Committer):
                     raise StoreError(self.store.explain(error)) from error
                 is_retry = True
                 time.sleep(_PAUSE)
+            except CompilationError as error:  # nothing was kept
+                self._begin()
+                begun = time.monotonic()
+                error.compile()
+                until += time.monotonic() - begun
             except BaseException:
                 self._begin()
                 raise
 
-    def _write(self, group: list[Request], patience: float, *, is_retry: bool) -> None:
+    def _prepare(self, group: list[Request]) -> None:
+        """Replay the log of duels for those who ask, the first time."""
         if self._pid != os.getpid():
             self._begin()
-        with self.store.writing(patience) as connection:
+        replica = self._selector.replica
+        if replica is None or replica.read_at is not None:
+            return
+        if not any(isinstance(request, Ask) for request in group):
+            return
+        try:
+            with self.store.reading(self.patience) as connection:
+                head = self.read_head(connection)
+                state = ExperimentState.load(connection, head)
+                replica.read(connection, state, self.read_time(connection, head))
+        except StoreError as error:
+            if isinstance(error.__cause__, SQLAlchemyError):
+                raise error.__cause__ from None  # it may pass, as any other
+            raise
+
+    def _write(self, group: list[Request], patience: float, *, is_retry: bool) -> None:
+        with refuse_to_wait(), self.store.writing(patience) as connection:
             begun = wall()
             head = self.read_head(connection, to_write=True)
             state = ExperimentState.load(connection, head) if self.state is None else self.state

@@ -114,11 +114,11 @@ def demonstrate(
         The experiments.
     """
     minutes = checks.number("minutes", minutes, above=0)
-    remove_left()
     with contextlib.ExitStack() as stack:
-        listening = stack.enter_context(contextlib.closing(_listen(port)))
         stop = threading.Event()
-        _catch(stack, stop)
+        _catch(stack, stop)  # before there is anything that has to be removed
+        remove_left()
+        listening = stack.enter_context(contextlib.closing(_listen(port)))
         folder = stack.enter_context(_folder())
         # The clock of the demonstration ends on a morning, a day or two before now.
         begin = math.floor((time.time() - 60.0 * minutes * SPEED) / _DAY) * _DAY - 0.9 * _DAY

@@ -234,7 +234,7 @@ async def export(browser: BrowserRequest) -> Response:
 
 @_page("/e/{name}/do", "POST")
 async def do(browser: BrowserRequest) -> Response:
-    """Pause, resume, let an arm come or go."""
+    """Pause, resume, hold or release booking, let an arm come or go."""
     name = browser.request.path_params["name"]
     there = await browser.open(name)
     browser.need(name)
@@ -242,6 +242,8 @@ async def do(browser: BrowserRequest) -> Response:
     changes: dict[str, dict[str, Any]] = {
         "pause": {"status": "paused"},
         "resume": {"status": "running"},
+        "hold": {"booking": "held"},
+        "release": {"booking": "running"},
         "add": {"add_arms": [arm]},
         "retire": {"retire_arms": [arm]},
     }
