@@ -107,10 +107,10 @@ def test_verify_of_an_experiment_that_is_not_there_is_not_all_well(command, path
 
 def test_migrate_makes_a_store_and_leaves_one_of_this_version_alone(command, path, tmp_path):
     status, shown, _ = command("migrate", path)
-    assert status == 0 and shown.endswith("duels.db is of schema 0009 already\n")
+    assert status == 0 and shown.endswith("duels.db is of schema 0008 already\n")
     new = tmp_path / "new.db"
     status, shown, _ = command("migrate", new)
-    assert status == 0 and shown.endswith("new.db is new, of schema 0009\n")
+    assert status == 0 and shown.endswith("new.db is new, of schema 0008\n")
     assert command("verify", new) == (0, "nothing differs: there is no experiment\n", "")
     assert command("standing", new) == (0, "", "")
 

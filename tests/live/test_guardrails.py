@@ -13,7 +13,7 @@ from duelay.live.storage.store import VERSIONS, open_store
 from live.hours import Hours, book_of, browser, settle
 
 ARMS = ["red", "green", "blue"]
-BEFORE = import_module("duelay.live.migrations.versions.0009_metrics").down_revision
+BEFORE = import_module("duelay.live.migrations.versions.0008_metrics").down_revision
 
 
 @pytest.fixture

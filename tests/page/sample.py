@@ -291,6 +291,7 @@ def standing(names, **said):
         "summary": summary(names),
         **dict.fromkeys(("plays", "conversions", "pending", "repeats", "evidence"), []),
     }
+    given |= {"display": "pair", "rates": None}
     return StandingReport(**{**given, **said})
 
 

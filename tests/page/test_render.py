@@ -188,7 +188,7 @@ def test_a_new_experiment_keeps_what_was_typed():
     assert "red\ngreen</textarea>" in text
     page = Page(text)
     values = {one["name"]: one.get("value") for one in page.all("input") if "checked" in one}
-    assert values == {"goal": "regret", "feedback": "conversions"}
+    assert values == {"goal": "regret", "feedback": "conversions", "display": "pair"}
     assert next(one for one in page.all("input") if one.get("name") == "window")["value"] == "3d"
     assert "open" in next(one for one in page.all("details") if one["id"] == "new")
 

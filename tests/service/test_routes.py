@@ -61,6 +61,23 @@ def test_an_experiment_is_made_listed_read_and_deleted(client):
     assert Experiment.names(store_of(client)) == ("buttons",)
 
 
+def test_an_experiment_shows_one_arm_at_a_time(client):
+    made = client.post(
+        "/experiments", json={"name": "ab", "arms": ["red", "green"], "display": "one"}
+    )
+    assert made.status_code == 201 and made.json()["display"] == "one"
+    duel = ask(client, "ab", unit="v").json()
+    assert duel["arm"] == duel["first"] != duel["second"]
+    assert "arm" not in ask(client).json()  # of a pair
+    client.put(f"/duels/{duel['id']}/conversion")
+    found, arms = client.get("/experiments/ab").json(), ["red", "green"]
+    assert found["rates"]["conversions"][arms.index(duel["arm"])] == 1
+    assert sum(found["rates"]["shown"]) == 1 and found["rates"]["rate"] == [None, None]
+    assert client.get("/experiments/buttons").json()["rates"] is None
+    wrong = {"name": "x", "arms": ["a", "b"], "display": "one", "feedback": "votes"}
+    assert is_refused(client.post("/experiments", json=wrong), 422, "feedback must be conversions")
+
+
 def test_a_standing_has_counts_and_estimates_from_the_store(client, hours):
     given = [ask(client).json() for _ in range(6)]
     for duel in given[:3]:

@@ -18,7 +18,7 @@ FIELDS = [
     "booking", "verdict", "verdict_words", "choice", "margin", "end", "budget", "until", "fallback",
     "archived", "loss", "p_value", "summary",
 ]  # fmt: skip
-LATER = ["guardrails"]  # an answer of an earlier version lacks them
+LATER = ["guardrails", "display", "rates"]  # an answer of an earlier version lacks them
 NESTED = {
     "guarantee": ["kind", "words"],
     "estimates": ["mean", "lower", "upper"],

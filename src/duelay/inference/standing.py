@@ -334,12 +334,19 @@ class Standing:
     @property
     def headline(self) -> str:
         """A sentence that names the leader or winner and how sure that is."""
-        duels = "1 duel" if self.tick == 1 else f"{self.tick:,} duels"
+        unit = self._unit
+        duels = f"1 {unit}" if self.tick == 1 else f"{self.tick:,} {unit}s"
         if not self.is_heard:
             return f"nothing has been heard after {duels}: no arm leads yet"
         from duelay.inference.alarms import in_words
 
         return self._verdict(duels) + in_words(self.alarms)
+
+    @property
+    def _unit(self) -> str:
+        """What a duel is called: where one arm is shown at a time, it is a visitor."""
+        shows_one = self.eprocess is not None and self.eprocess.shows_one
+        return "visitor" if shows_one else "duel"
 
     def _verdict(self, duels: str) -> str:
         leads, evidence = f"{self.arms[self.leader]} leads after {duels}", self.evidence
@@ -360,7 +367,7 @@ class Standing:
         if self.winner is not None and evidence is None:
             return f"{self.arms[self.winner]} wins by its intervals, after {duels} ({wrong})"
         if self.winner is not None and evidence is not None:
-            when = f"declared after {evidence.declared:,} duels"
+            when = f"declared after {evidence.declared:,} {self._unit}s"
             return f"{self.arms[self.winner]} wins: {when} ({wrong})"
         if evidence is not None and evidence.verdict != "running":
             return f"{self.verdict_words}: found after {evidence.declared:,} duels ({wrong})"
@@ -368,7 +375,7 @@ class Standing:
             return f"no arm beats all others, after {duels}: each has lost to another ({wrong})"
         sure = f"not yet sure at {100 * (1 - self.error):g} %{measured}"
         left = None if evidence is None else self.duels_left
-        more = "" if left is None else f": {left}"
+        more = "" if left is None else f": {left}".replace("duels", f"{self._unit}s")
         if left is None and self.eprocess is not None:
             is_early = self.heard < len(self.arms)  # the prior alone says so of many arms
             more = ": it seems that no arm beats all others"

@@ -86,6 +86,6 @@ def reopen(eprocess: EProcess, error: float) -> EProcess:
     return eprocess._replace(
         winner_exists=False,
         has_changed=True,
-        level=log_threshold(first, error, may_join=True),
+        level=log_threshold(first, error, may_join=True, is_ordered=eprocess.shows_one),
         level_over_present=log_threshold_over_present(first, error),
     )

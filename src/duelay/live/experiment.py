@@ -16,11 +16,11 @@ from sqlalchemy.exc import IntegrityError
 
 from duelay import text
 from duelay._core import checks, timestamps
-from duelay._core.feedback import check_feedback
+from duelay._core.feedback import check_display, check_feedback
 from duelay._core.files import write_whole
 from duelay.delays.ticks_or_clock import in_time
 from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
-from duelay.ledger.evidence.silence import FIRST_KAPPA
+from duelay.ledger.evidence.silence import first_kappa
 from duelay.live.arrivals import read_gap
 from duelay.live.changes import make_change
 from duelay.live.clock import check_clock, meaning_of_at, wall
@@ -110,6 +110,7 @@ class Experiment:
         policy: Policy | str | None = None,
         window: Any = WINDOW,
         feedback: str = "conversions",
+        display: str = "pair",
         error: float = ERROR,
         self_duels: bool = False,
         share: float = 0.0,
@@ -146,6 +147,10 @@ class Experiment:
             no limit.
         feedback : str
             ``"conversions"``, where only a win of the first is ever told, or ``"votes"``.
+        display : str
+            ``"pair"``, where the two arms of a duel are shown together; or ``"one"``, an A/B test:
+            show the `arm` that `ask` returns alone, and tell when the visitor converts. Arms are
+            then compared by their conversion rates.
         error : float
             The probability with which a declared winner may be wrong.
         self_duels : bool
@@ -186,13 +191,14 @@ class Experiment:
         checks.one_of("goal", goal, GOALS)
         if check_feedback(feedback, counts="each answer must say of which duel it is") == "votes":
             check_votes(arms)
+        check_display(display, feedback)
         length = None if window is None else check_length("window", window)
         error = checks.number("error", error, least=MIN_ERROR, below=1)
         checks.yes_or_no("self_duels", self_duels)
         margin, ends = find_margin(margin, end, policy)
         chosen = find_policy(
             policy, goal, length, error, feedback,
-            self_duels=self_duels, margin=margin, end=ends,
+            self_duels=self_duels, margin=margin, end=ends, display=display,
         )  # fmt: skip
         if policy is not None:
             goal = "decide" if isinstance(chosen, Decide) else "regret"
@@ -209,6 +215,7 @@ class Experiment:
             "goal": goal,
             "policy": str(chosen),
             "feedback": feedback,
+            "display": display,
             "window": None if length is None else round(float(length) * MICRO),
             "error": error,
             "self_duels": self_duels,
@@ -220,7 +227,7 @@ class Experiment:
             "budget": None if budget is None else checks.whole("budget", budget, least=1),
             "fallback": None if fallback is None else find_arm("fallback", fallback, arms),
             "status": "running",
-            "kappa": FIRST_KAPPA,
+            "kappa": first_kappa(shows_one=display == "one"),
             "stride": 1,
         }
         row["clock"] = noted = check_clock(clock)
@@ -364,11 +371,14 @@ class Experiment:
         leader when the budget is spent. So is the `fallback` in a pause. An experiment made with a
         `share` still gives that share of asks a duel after a verdict of the evidence.
 
+        Where one arm is shown at a time, show `arm`: the first arm of the duel, or the `winner`.
+
         Parameters
         ----------
         unit : str or int, optional
             The visitor, prompt or judge that answers. While a duel of the unit is open, it gets the
-            same duel again. Repeated answers from one unit are correlated, so only its first duel
+            same duel again; where one arm is shown at a time, as long as no winner is declared.
+            Repeated answers from one unit are correlated, so only its first duel
             on a pair enters the evidence.
         key : str or int, optional
             A key that makes the call idempotent: a call that is repeated with the same key, after a

@@ -18,7 +18,8 @@ from duelay.inference.alarms import find_alarms
 from duelay.inference.confidence_sequences import of_margin, of_shares, shares
 from duelay.inference.evidence import Evidence, evidence_of
 from duelay.inference.guarantee import find_guarantee
-from duelay.inference.leader import intervals, leader_of
+from duelay.inference.leader import intervals, leader_of, rank_arms
+from duelay.inference.rates import Rates, find_rates, write_rates
 from duelay.inference.standing import Standing
 from duelay.inference.verdicts import points
 from duelay.ledger.evidence.margin import ENDS
@@ -70,6 +71,10 @@ class LiveStanding(Standing):
         The arm that is shown in a pause, and the one with which the experiment was finished.
     is_archived : bool
         Whether lists leave it out.
+    display : str
+        ``"pair"``, or ``"one"`` if one arm is shown at a time.
+    rates : Rates or None
+        The conversion rates and lifts, if one arm is shown at a time.
     read : callable or None
         A function that returns the latest duels.
     wins : ndarray of float or None
@@ -94,6 +99,8 @@ class LiveStanding(Standing):
     fallback: str | None = None
     chosen: str | None = None
     is_archived: bool = False
+    display: str = "pair"
+    rates: Rates | None = None
     read: Callable[[int], History] | None = None
     wins: NDArray[np.float64] | None = None
     seconds_per_duel: float | None = None
@@ -263,6 +270,16 @@ class LiveStanding(Standing):
             "count as evidence: ask more units",
         )
 
+    def __str__(self) -> str:
+        if self.rates is None:
+            return super().__str__()
+        order = rank_arms(self.mean, self.leader, self.present)
+        names = [f"{arm}{'' if is_present else ' (retired)'}"
+                 for arm, is_present in zip(self.arms, self.present, strict=True)]  # fmt: skip
+        leader = self.leader if self.is_heard else None
+        lines = [self.headline, write_rates(order, names, leader, self.rates)]
+        return "\n".join([*lines, *(f"warning: {words}" for words in self.warnings)])
+
     @property
     def headline(self) -> str:
         """Who leads or has won, and how sure that is, in a sentence."""
@@ -303,6 +320,25 @@ class ReportedEstimates:
     mean: Matrix
     lower: Matrix
     upper: Matrix
+
+
+@dataclass(frozen=True)
+class ReportedRates:
+    """Conversion rates by arm, and the lift of the row's arm over the column's, with intervals.
+
+    A rate is that of the visitors whose window has `closed`: of these, `converted` did so in time.
+    """
+
+    shown: list[int]
+    conversions: list[int]
+    closed: list[int]
+    converted: list[int]
+    rate: list[float | None]
+    lower: list[float | None]
+    upper: list[float | None]
+    lift: Matrix
+    lift_lower: Matrix
+    lift_upper: Matrix
 
 
 @dataclass(frozen=True)
@@ -352,6 +388,8 @@ class StandingReport:
     p_value: float | None  # the error at which there would be a verdict on the leader
     summary: Summary
     guardrails: list[ReportedGuardrail] = field(default_factory=list)
+    display: Literal["pair", "one"] = "pair"  # one: one arm is shown at a time
+    rates: ReportedRates | None = None  # where one arm is shown at a time
 
     @classmethod
     def of(cls, given: LiveStanding) -> StandingReport:
@@ -403,6 +441,16 @@ class StandingReport:
             p_value=given.p_value,
             summary=given.summary,
             guardrails=list(given.guardrails),
+            display="one" if given.display == "one" else "pair",
+            rates=None
+            if given.rates is None
+            else ReportedRates(
+                **{
+                    field.name: _finite(values) if values.dtype == np.float64 else values.tolist()
+                    for field in fields(ReportedRates)
+                    for values in [getattr(given.rates, field.name)]
+                }
+            ),
         )
 
     @classmethod
@@ -414,6 +462,8 @@ class StandingReport:
         said["guarantee"] = _known(ReportedGuarantee, found["guarantee"])
         said["estimates"] = _known(ReportedEstimates, found["estimates"])
         said["summary"] = Summary.from_json(found["summary"])
+        if said.get("rates") is not None:
+            said["rates"] = _known(ReportedRates, said["rates"])
         said["alarms"] = [_known(ReportedAlarm, alarm) for alarm in found["alarms"]]
         return cls(**said)
 
@@ -422,6 +472,7 @@ class StandingReport:
         return vars(self) | {
             "guarantee": vars(self.guarantee),
             "estimates": vars(self.estimates),
+            "rates": None if self.rates is None else vars(self.rates),
             "alarms": [vars(alarm) for alarm in self.alarms],
             "summary": self.summary.to_json(),
             "guardrails": [found.to_json() for found in self.guardrails],
@@ -458,6 +509,13 @@ def stand(
         share = shares(eprocess.joined, has_room=True)
         lower, upper = of_shares(eprocess.seen, 1.0 - confidence, share)
     k = len(state.arms)
+    rates = None
+    if settings.shows_one:
+        closed, converted = state.array("closed"), state.array("closed_conversions")
+        rates = find_rates(
+            ledger.plays, ledger.conversions, closed, converted, eprocess.seen, (lower, upper),
+            1.0 - confidence, eprocess.joined,
+        )  # fmt: skip
     return LiveStanding(
         arms=state.arms,
         tick=state.head["asked"],
@@ -497,6 +555,8 @@ def stand(
         fallback=_name(state, "fallback"),
         chosen=_name(state, "chosen"),
         is_archived=state.head["archived"] is not None,
+        display=settings.display,
+        rates=rates,
         read=read,
         wins=wins_of(state),
         seconds_per_duel=seconds_per_duel,

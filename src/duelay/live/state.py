@@ -68,6 +68,7 @@ class Settings:
     goal: str
     policy: str
     feedback: str
+    display: str
     window: Duration | None
     error: float
     self_duels: bool
@@ -84,6 +85,11 @@ class Settings:
     def is_vote(self) -> bool:
         """Whether both outcomes are told."""
         return self.feedback == "votes"
+
+    @property
+    def shows_one(self) -> bool:
+        """Whether the first arm of a duel is shown alone."""
+        return self.display == "one"
 
     @property
     def window_in_micro(self) -> int | None:
@@ -387,6 +393,7 @@ def start_evidence(settings: Settings, n_arms: int) -> EProcess:
     eprocess = start_eprocess(
         settings.error, window, n_arms, by_clock=True, first_wait=_first_wait(settings.policy),
         margin=settings.margin, end=settings.ends or "equivalent",
+        shows_one=settings.shows_one,
     )  # fmt: skip
     return eprocess._replace(is_vote=settings.is_vote)
 

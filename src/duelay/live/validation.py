@@ -35,8 +35,11 @@ def find_policy(
     self_duels: bool,
     margin: float | None = None,
     end: str = ENDS[-1],
+    display: str = "pair",
 ) -> Policy:
     """Return the policy of an experiment; refuse one that many processes cannot share."""
+    if display == "one" and self_duels:
+        raise InvalidValueError("self_duels must be left out where one arm is shown at a time")
     if given is None:
         recommended = recommend(
             goal=goal,
@@ -47,7 +50,7 @@ def find_policy(
         ).policy
         if not isinstance(recommended, Decide):
             return recommended
-        return dataclasses.replace(recommended, margin=margin, end=end)
+        return dataclasses.replace(recommended, margin=margin, end=end, display=display)
     policy = text.parse("policy", given) if isinstance(given, str) else given
     if not isinstance(policy, Policy):
         raise InvalidValueError(f"policy must be a policy or its text, got {given!r}")
@@ -75,9 +78,12 @@ def find_policy(
             f"policy {policy} takes a winner for granted, which an arm that joins would end: leave "
             "winner_exists out"
         )
+    shown = getattr(policy, "display", "pair")
+    if shown != display and shown != "pair":
+        raise InvalidValueError(f"display must be said once, got {display!r} and that of {policy}")
     if isinstance(policy, Decide):
         policy = dataclasses.replace(policy, margin=margin, end=end)
-    return _complete(policy, goal, window, error, self_duels=self_duels)
+    return _complete(policy, goal, window, error, self_duels=self_duels, display=display)
 
 
 def find_margin(given: Any, end: str | None, policy: Policy | str | None) -> tuple[Any, str]:
@@ -128,10 +134,11 @@ def find_arm(name: str, given: Any, arms: Sequence[str]) -> int:
 
 
 def _complete(
-    policy: Policy, goal: str, window: Duration | None, error: float, *, self_duels: bool
-) -> Policy:
+    policy: Policy, goal: str, window: Duration | None, error: float, *, self_duels: bool,
+    display: str,
+) -> Policy:  # fmt: skip
     """Fill in window, error and self-duels of a policy; refuse a policy that contradicts them."""
-    said: dict[str, Any] = {"self_duels": self_duels}
+    said: dict[str, Any] = {"self_duels": self_duels, "display": display}
     if not isinstance(policy.window, Duration):
         said["window"] = window
     elif window not in (policy.window, Duration(WINDOW)):

@@ -329,6 +329,7 @@ def _build_arm(seen: ExperimentSnapshot, row: Any, heard: int, pending: int) -> 
         heard=heard,
         conversions=row.conversions,
         pending=pending,
+        shown_pending=row.pending or 0,
     )
 
 

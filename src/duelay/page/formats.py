@@ -88,6 +88,18 @@ def span(lower: float | None, upper: float | None) -> str:
     return f"{100 * lower:.0f}–{100 * upper:.0f} %"
 
 
+def lift(value: float | None) -> str:
+    """Return a relative difference, with its sign.
+
+    >>> lift(0.0523), lift(-0.3), lift(2.5), lift(None)
+    ('+5.2 %', '-30 %', '+250 %', 'any')
+    """
+    if value is None or not math.isfinite(value):
+        return "any"
+    percent = 100.0 * value
+    return f"{percent:+.1f} %" if abs(percent) < 10.0 else f"{percent:+,.0f} %"
+
+
 def times(value: float | None) -> str:
     """Return evidence as a likelihood ratio.
 

@@ -70,6 +70,7 @@ class ArmView:
     heard: int
     conversions: int  # won as first
     pending: int
+    shown_pending: int = 0  # pending duels with the arm as first
 
 
 @dataclass(frozen=True)

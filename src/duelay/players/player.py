@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core import checks, forks, timestamps
-from duelay._core.feedback import OUTCOMES, check_correction, check_feedback
+from duelay._core.feedback import OUTCOMES, check_correction, check_display, check_feedback
 from duelay._version import __version__
 from duelay.delays.curve import Curve
 from duelay.delays.empirical import Empirical
@@ -425,6 +425,7 @@ class Player:
             now=self._clock.now if self._clock is not None and len(asked) else None,
             feedback=self.feedback,
             order=self._order(),
+            display=getattr(self.policy, "display", "pair"),
             arms=self.arms,
             chosen_by=self._chosen_by(),
             changes=self._arm_set.changes,
@@ -467,6 +468,7 @@ class Player:
                 tick=self.tick,
                 has_changed=self._arm_set.has_changed,
                 feedback=self.feedback,
+                display=getattr(self.policy, "display", "pair"),
                 by_clock=by_clock,
             )
             window = in_time(self.policy) if by_clock else in_ticks(self.policy.window)
@@ -688,6 +690,7 @@ def _feedback(policy: Policy, given: str | None) -> str:
         given = "counts" if given is None else given
         return check_feedback(given, conversions=why, votes=why)
     given = "conversions" if given is None else given
+    check_display(getattr(policy, "display", "pair"), given)
     return check_feedback(given, counts="its policy needs the duel of each conversion")
 
 

@@ -60,6 +60,9 @@ class NewExperiment(_Body):
     policy: Annotated[str, StringConstraints(max_length=1000)] | None = None
     window: Length | None = Field(default="14d", examples=["14d"])
     feedback: Literal["conversions", "votes"] = "conversions"
+    display: Literal["pair", "one"] = Field(
+        default="pair", description="one: an A/B test, which shows one arm at a time"
+    )
     error: float = Field(default=0.05, gt=0, lt=1)
     self_duels: bool = False
     share: float = Field(default=0.0, ge=0, le=1)
@@ -178,6 +181,9 @@ class DuelAnswer(BaseModel):
     second: str | None
     settled: bool
     winner: str | None
+    arm: str | None = Field(
+        default=None, description="what to show, where one arm is shown at a time"
+    )
 
 
 class DuelAnswers(BaseModel):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from duelay._core import checks
+from duelay._core.feedback import check_display
 from duelay.delays.delay import Delay, check_delay
 from duelay.delays.ticks_or_clock import check_clock, refuse_rounds, refuse_time
 from duelay.errors import InvalidValueError
@@ -117,7 +118,7 @@ def simulate(
     if hasattr(policy, "for_horizon"):
         policy = policy.for_horizon(horizon)
     check_units(law, setting)
-    check_fits(policy, setting, problem.n_arms)
+    check_fits(policy, setting, problem.n_arms, problem)
     if isinstance(policy, Policy):
         caution = policy.caution(problem.n_arms, horizon) if setting.cautious else None
         if caution is not None:
@@ -203,12 +204,15 @@ def check_units(delay: Delay, setting: Setting) -> None:
         )
 
 
-def check_fits(policy: Any, setting: Setting, n_arms: int = 2) -> None:
+def check_fits(
+    policy: Any, setting: Setting, n_arms: int = 2, problem: Problem | None = None
+) -> None:
     """Refuse what a policy cannot do."""
     if setting.traffic is not None:
         _check_traffic(policy, setting, n_arms)
     elif isinstance(policy, Policy):
         check_clock(policy, has_clock=False)
+    _check_display(policy, setting, problem)
     if setting.feedback == "votes" and getattr(policy, "counts_only", False):
         raise InvalidValueError(
             "feedback must be conversions for a policy that hears counts, got 'votes'",
@@ -235,6 +239,17 @@ def check_fits(policy: Any, setting: Setting, n_arms: int = 2) -> None:
             f"stop must be the policy's own error, {error:g} of {policy}, got {setting.stop:g}"
             + _instead(policy, setting.stop),
             argument="stop",
+        )
+
+
+def _check_display(policy: Any, setting: Setting, problem: Problem | None) -> None:
+    """Refuse to show one arm at a time where rates are missing, or votes are told."""
+    has_rates = problem is not None and problem.rates is not None
+    check_display("one" if has_rates else "pair", setting.feedback)
+    if getattr(policy, "display", "pair") == "one" and problem is not None and not has_rates:
+        raise InvalidValueError(
+            "display='one' needs a problem with conversion rates: Problem.from_rates makes one",
+            argument="problem",
         )
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from duelay.ledger.delay_models.continuous_time import learned_ages
-from duelay.ledger.evidence.eprocess import GAPS, evidence_weights
+from duelay.ledger.evidence.eprocess import GAPS
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import read_ages
@@ -190,22 +190,28 @@ def tie_bets(stake: float, margin: float, h: float) -> tuple[float, ...]:
     return tuple(math.log(one / other) for one, other in zip(q, p, strict=True))
 
 
-def most_evidence(sizes: Sequence[float]) -> float:
+def most_evidence(sizes: Sequence[float], log_weight: NDArray[np.float64]) -> float:
     """Return the log of the highest evidence that a bettor has had; bets in the order of asking."""
-    return max(0.0, float(_evidence_by_bet(np.array(sizes)).max()))
+    return max(0.0, float(_evidence_by_bet(np.array(sizes), log_weight).max()))
 
 
-def most_bar(steps: Sequence[tuple[float, float, float]]) -> float:
+def most_bar(steps: Sequence[tuple[float, float, float]], log_weight: NDArray[np.float64]) -> float:
     """Return the log of the highest evidence with a margin, Ebar, of a pair; steps as above."""
     sizes, near, far = np.array(steps).T
-    parts = [_evidence_by_bet(sizes), np.cumsum(near) - math.log(2), np.cumsum(far) - math.log(2)]
+    parts = [
+        _evidence_by_bet(sizes, log_weight),
+        np.cumsum(near) - math.log(2),
+        np.cumsum(far) - math.log(2),
+    ]
     return max(0.0, float(np.logaddexp.reduce(parts, axis=0).max()) - math.log(2))
 
 
-def _evidence_by_bet(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+def _evidence_by_bet(
+    sizes: NDArray[np.float64], log_weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the log evidence after each bet."""
     wealth = np.cumsum(np.log1p(2.0 * sizes[:, None] * GAPS), axis=0)
-    return np.asarray(np.logaddexp.reduce(np.log(evidence_weights()) + wealth, axis=1))
+    return np.asarray(np.logaddexp.reduce(log_weight + wealth, axis=1))
 
 
 def duel_rows(connection: Connection, experiment: int, after: int = 0) -> Iterator[Any]:

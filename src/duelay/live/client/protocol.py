@@ -25,9 +25,10 @@ from duelay.errors import (
     UnknownExperimentError,
 )
 from duelay.inference.leader import rank_arms
+from duelay.inference.rates import Rates, write_rates
 from duelay.inference.standing import make_rows, write_rows
 from duelay.live.export import ExportedSettings
-from duelay.live.standing import StandingReport
+from duelay.live.standing import ReportedRates, StandingReport
 from duelay.live.validation import check_word
 from duelay.live.writes.requests import LiveDuel
 from duelay.logs.history import History
@@ -77,6 +78,7 @@ class RemoteStanding:
         self.warnings, self.guardrails = tuple(report.warnings), tuple(report.guardrails)
         self.feedback, self.policy = report.feedback, report.policy
         self.window, self.now = report.window, report.now
+        self.display, self.rates = report.display, _rates(report.rates)
 
     def __repr__(self) -> str:
         return f"RemoteStanding({self.name!r}, {self.headline!r})"
@@ -92,6 +94,9 @@ class RemoteStanding:
             arm + " (retired)" * (not is_present)
             for arm, is_present in zip(self.arms, self.present, strict=True)
         ]
+        if self.rates is not None:
+            table = write_rates(order, names, self.leader, self.rates)
+            return "\n".join([self.headline, table, *(f"warning: {w}" for w in self.warnings)])
         leads = {} if self.leader is None else {self.leader: "leads"}
         lines = [self.headline, write_rows(make_rows(order, share, self), names, leads)]
         return "\n".join([*lines, *(f"warning: {words}" for words in self.warnings)])
@@ -113,6 +118,19 @@ def new_experiment(name: str, arms: Iterable[str], said: dict[str, Any]) -> dict
         elif isinstance(value, Duration | datetime.timedelta):
             body[field] = str(checks.duration(field, value))
     return body
+
+
+def _rates(report: ReportedRates | None) -> Rates | None:
+    """Return rates with arrays, as a local standing has them."""
+    if report is None:
+        return None
+    missing = {"lift_lower": -1.0, "lift_upper": math.inf}
+    found: dict[str, Any] = {}
+    for name, values in vars(report).items():
+        is_count = name in ("shown", "conversions", "closed", "converted")
+        kept = np.array(values, dtype=np.int64) if is_count else None
+        found[name] = _array(values, missing.get(name, math.nan)) if kept is None else kept
+    return Rates(**found)
 
 
 class Calls:
@@ -258,6 +276,7 @@ def _history_of(rows: list[dict[str, Any]], about: ExportedSettings) -> History:
         window=None if about.window is None else Duration(about.window),
         feedback=about.feedback,
         order="coin",
+        display=about.display,
         arms=about.arms,
         at=asked,
         now=about.now if rows else None,

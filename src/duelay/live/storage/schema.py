@@ -78,6 +78,8 @@ experiments = Table(
     Column("ends", String(16)),  # with a margin, what ends it: "good_enough" or "equivalent"
     Column("budget", BigInteger),  # the duels after which it stops; NULL for no limit
     _time("until"),  # when it stops
+    # Whether both arms of a duel are shown, or the first one alone: "pair" or "one".
+    Column("display", String(8), nullable=False, server_default=text("'pair'")),
     # NULL for the clock of the store; "given" for a function of the programs; or "1000x".
     Column("clock", String(32)),
     Column("status", String(16), nullable=False),  # running, paused or finished

@@ -65,14 +65,15 @@ def assign_duels(
 
 def show_arm(state: ExperimentState, arm: int) -> LiveDuel:
     """Return what an ask gets when an arm is to be shown alone."""
-    return LiveDuel(None, None, None, True, state.arms[arm])
+    name = state.arms[arm]
+    return LiveDuel(None, None, None, True, name, name if state.settings.shows_one else None)
 
 
 class _Asked(NamedTuple):
     """What the store knows of the units and keys in a group of asks."""
 
     by_key: dict[str, Any]
-    open_of: dict[str, Any]  # the open duel of each unit
+    open_of: dict[str, Any]  # the duel that each unit goes on with
     had: set[tuple[str, int, int]]  # a unit, and a pair that it has had
 
 
@@ -103,8 +104,7 @@ def _find_asked(
         for row in find_rows(connection, latest, units):
             had.add((row["unit"], *sorted((row["first"], row["second"]))))
             last[row["unit"]] = max(row["number"], last.get(row["unit"], 0))
-        is_open = own.where(duels.c.told.is_(None), duels.c.number.in_(VALUES))
-        rows = find_rows(connection, is_open, last.values())
+        rows = find_rows(connection, own.where(duels.c.number.in_(VALUES)), last.values())
         open_of = {row["unit"]: row for row in rows if _is_open(state, row, moment)}
         seen = schema.seen_units
         folded = select(seen).where(seen.c.experiment == experiment, seen.c.unit.in_(VALUES))
@@ -114,10 +114,16 @@ def _find_asked(
 
 
 def _is_open(state: ExperimentState, row: Any, moment: int) -> bool:
-    """Whether a duel that is not answered may still be shown, and answered."""
-    window = state.settings.window_in_micro
-    is_there = state.present[row["first"]] and state.present[row["second"]]
-    return bool(is_there and (window is None or moment - row["asked"] <= window))
+    """Whether a unit goes on with its latest duel: it is not answered, and may still be.
+
+    Where one arm is shown at a time, a visitor sees the same arm until a winner is declared.
+    """
+    window, is_there = state.settings.window_in_micro, bool(state.present[row["first"]])
+    if state.settings.shows_one and state.winner is None:
+        return is_there
+    is_there = is_there and bool(state.present[row["second"]])
+    is_silent = row["told"] is None and (window is None or moment - row["asked"] <= window)
+    return is_there and is_silent
 
 
 def _bet_now(state: ExperimentState) -> dict[str, Any]:
@@ -170,5 +176,6 @@ def _record(
 def _shown(state: ExperimentState, row: Any) -> LiveDuel:
     """Return a duel as the caller sees it."""
     winner = None if state.winner is None else state.arms[state.winner]
-    return LiveDuel(row["id"], state.arms[row["first"]], state.arms[row["second"]],
-                    winner is not None, winner)  # fmt: skip
+    first, second = state.arms[row["first"]], state.arms[row["second"]]
+    arm = first if state.settings.shows_one else None
+    return LiveDuel(row["id"], first, second, winner is not None, winner, arm)

@@ -97,8 +97,8 @@ async def new_form(browser: BrowserRequest) -> Response:
 async def new(browser: BrowserRequest) -> Response:
     """Make an experiment; if it cannot be, what was typed is still there."""
     browser.need()
-    fields = ("name", "arms", "goal", "window", "feedback", "margin", "end", "budget", "until",
-              "fallback")  # fmt: skip
+    fields = ("name", "arms", "goal", "window", "feedback", "display", "margin", "end", "budget",
+              "until", "fallback")  # fmt: skip
     said = {name: browser.said(name) for name in fields}
     given: dict[str, Any] = {name: value for name, value in said.items() if value}
     given |= {name: _number(value) for name, value in given.items() if name in _NUMBERS}
