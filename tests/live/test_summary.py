@@ -149,7 +149,8 @@ def test_a_summary_that_is_sent_is_read_again(url, hours):
 
 
 def test_one_arm_at_a_time_has_lifts_and_lost_conversions_against_the_best_arm_alone(url, hours):
-    made = Experiment.create(url, "x", ["low", "high"], clock=hours, window="2h", display="one")
+    made = Experiment.create(url, "x", ["low", "high"], clock=hours, window="2h", display="one",
+                             error=1e-6)  # fmt: skip
     rng = np.random.default_rng(0)
     for _ in range(250):
         hours.pass_by(60.0)
