@@ -12,6 +12,7 @@ from duelay.live import Experiment
 from duelay.live.storage.schema import duels
 from duelay.live.summary import MIN_ANSWERS, Summary
 from live.hours import Hours, browser
+from page.million import numbers_of
 
 ARMS = ["red", "green", "blue"]
 CLOSE = np.array([[0.5, 0.48, 0.52], [0.52, 0.5, 0.53], [0.48, 0.47, 0.5]])
@@ -145,3 +146,32 @@ def test_a_summary_that_is_sent_is_read_again(url, hours):
             assert Summary.from_json(sent) == summary
             assert summary.headline in summary.text
             assert all(words in summary.text for words in summary.sentences)
+
+
+def test_one_arm_at_a_time_has_lifts_and_lost_conversions_against_the_best_arm_alone(url, hours):
+    made = Experiment.create(url, "x", ["low", "high"], clock=hours, window="2h", display="one",
+                             error=1e-6)  # fmt: skip
+    rng = np.random.default_rng(0)
+    for _ in range(250):
+        hours.pass_by(60.0)
+        duel = made.ask()
+        if rng.random() < {"low": 0.3, "high": 0.4}[duel.arm]:
+            made.tell(duel)
+    hours.pass_by(3 * 3600.0)
+    standing = made.standing().without_alarms()
+    summary, best = standing.summary, standing.leader
+    other = summary.arms[1 - best]
+    assert summary.state in ("close", "leads") and summary.difference.measure == "lift"
+    for end, mu in (("lower", standing.lower), ("upper", standing.upper)):
+        share = mu[best, 1 - best]
+        assert getattr(other.ahead, end) == pytest.approx(share / (1 - share) - 1)
+        lost = max(other.answers * getattr(other.ahead, end), 0.0)
+        assert getattr(summary.cost, end) == pytest.approx(lost)
+    rows = numbers_of(made)
+    for number, arm in enumerate(summary.arms):
+        mine = [row for row in rows if row["first"] == number]
+        heard = sum(row["told"] is not None for row in mine)
+        assert (arm.shown, arm.answers) == (len(mine), heard)
+        assert arm.rate.value == pytest.approx(heard / len(mine)) and arm.share is None
+    sent = json.loads(json.dumps(summary.to_json(), allow_nan=False))
+    assert Summary.from_json(sent) == summary

@@ -233,7 +233,8 @@ def summary(names, **said):
     """Numbers for a manager: the first arm leads, by ever more."""
     arms = [
         ArmSummary(name, 1702 - 57 * (i % 27), 880.0 - 31 * (i % 27), 0.52 - 0.01 * (i % 27),
-                   max(0.0, 0.62 - 0.17 * i), None if i == 0 else Range(0.05 * i, -0.02, 0.6))
+                   max(0.0, 0.62 - 0.17 * i), None if i == 0 else Range(0.05 * i, -0.02, 0.6),
+                   None, None)
         for i, name in enumerate(names)
     ]  # fmt: skip
     given = {
@@ -245,7 +246,7 @@ def summary(names, **said):
             "Time left at this traffic: about 3 days.",
         ],
         "best": names[0],
-        "difference": Difference(names[0], names[1], 0.05, -0.02, 0.6, 0.95),
+        "difference": Difference("visitors", names[0], names[1], 0.05, -0.02, 0.6, 0.95),
         "chance": 0.62,
         "expected_loss": 0.004,
         "cost": Range(310.0, 12.0, 702.0),

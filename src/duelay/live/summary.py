@@ -2,7 +2,9 @@
 
 The service sends it as JSON, the page and `duelay standing` show it, and a picture is made of it.
 Differences are shares of visitors: 0.12 says that of 100 visitors who see both arms, 12 more choose
-the one than the other. An arm that wins a share mu of its duels has a difference of 2 mu - 1.
+the one than the other. An arm that wins a share mu of its duels has a difference of 2 mu - 1. Where
+one arm is shown at a time they are lifts: 0.12 says that the conversion rate of the one is 12 %
+higher than that of the other.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay.inference.alarms import REMARKS
+from duelay.inference.rates import lift_of
 from duelay.inference.verdicts import listed
 from duelay.live.arrivals import DAY, time_left
 
@@ -50,19 +53,32 @@ class Range:
 
     value: float
     lower: float
-    upper: float
+    upper: float | None  # None if it has no end
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How many more of all visitors choose an arm than its strongest rival."""
+    """How much better an arm is than its strongest rival."""
 
+    measure: Literal["visitors", "lift"]  # a share of visitors; or a lift, for one arm at a time
     arm: str
     rival: str
-    value: float  # a share: 0.12 for 12 of 100 visitors
+    value: float
     lower: float
-    upper: float
+    upper: float | None  # None if it has no end
     confidence: float  # with which the interval, and the verdict if there is one, hold at all looks
+
+    @property
+    def amount(self) -> str:
+        """The difference in a few words: "12 more", of 100 visitors, or "12 % higher"."""
+        return more_or_fewer(self.value) if self.measure == "visitors" else _higher(self.value)
+
+    @property
+    def ends(self) -> str:
+        """The ends of the interval in a few words."""
+        if self.measure == "visitors":
+            return between(self.lower, 1.0 if self.upper is None else self.upper)
+        return _between_lifts(self.lower, self.upper)
 
 
 @dataclass(frozen=True)
@@ -74,7 +90,9 @@ class ArmSummary:
     wins: float  # of these answers; a tie is half a win
     share: float | None  # of the answers that are wins; None without answers
     chance: float | None  # of being the best: an opinion, without a guarantee
-    ahead: Range | None  # how many more choose the best arm than this one, as a share of visitors
+    ahead: Range | None  # how much better the best arm is than this one, as `Difference`
+    rate: Range | None  # of conversion, within the window, where one arm is shown at a time
+    shown: int | None  # the visitors that it is of
 
 
 @dataclass(frozen=True)
@@ -88,7 +106,8 @@ class Summary:
     difference: Difference | None
     chance: float | None  # that `best` is the best: an opinion, without a guarantee
     expected_loss: float | None  # of showing `best` to everybody from now on, a share of visitors
-    cost: Range | None  # visitors so far who would have chosen `best`, less those who would not
+    # Visitors so far who would have chosen `best`, less those who would not; or lost conversions.
+    cost: Range | None
     days_left: list[float] | None  # low and high, at this traffic: an opinion
     time_left: str  # the same in words, or why it is not known; empty where nothing is left
     lacks: str  # what is needed before an arm is said to lead; empty if nothing is
@@ -102,7 +121,13 @@ class Summary:
         said["difference"] = _made(Difference, found["difference"])
         said["cost"] = _made(Range, found["cost"])
         said["arms"] = [
-            ArmSummary(**{**_known(ArmSummary, arm), "ahead": _made(Range, arm["ahead"])})
+            ArmSummary(
+                **{
+                    **_known(ArmSummary, arm),
+                    "ahead": _made(Range, arm["ahead"]),
+                    "rate": _made(Range, arm["rate"]),
+                }
+            )
             for arm in found["arms"]
         ]
         return cls(**said)
@@ -110,6 +135,23 @@ class Summary:
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON has them."""
         return asdict(self)
+
+    @property
+    def shows_one(self) -> bool:
+        """Whether one arm is shown at a time: differences are lifts, and costs conversions."""
+        return any(arm.shown is not None for arm in self.arms)
+
+    @property
+    def loss_words(self) -> str:
+        """The expected loss in a few words; empty where it is not known."""
+        if self.expected_loss is None:
+            return ""
+        return _loss_words(self.expected_loss, self.shows_one)
+
+    @property
+    def cost_unit(self) -> str:
+        """What the cost counts."""
+        return "lost conversions" if self.shows_one else "lost choices"
 
     @property
     def text(self) -> str:
@@ -136,10 +178,15 @@ def summarise(standing: LiveStanding) -> Summary:
     if gap is not None and rival is not None and gap[rival] is not None:
         found = gap[rival]
         assert found is not None
-        difference = Difference(standing.arms[best], standing.arms[rival], found.value,
-                                found.lower, found.upper, _confidence(standing))  # fmt: skip
+        difference = Difference(
+            "visitors" if standing.rates is None else "lift", standing.arms[best],
+            standing.arms[rival], found.value, found.lower, found.upper, _confidence(standing),
+        )  # fmt: skip
     chance = float(standing.chances[best]) if is_known else None
-    loss = 2.0 * standing.loss if is_known else None
+    shows_one = standing.rates is not None
+    loss = None
+    if is_known:
+        loss = float(lift_of(0.5 + standing.loss)) if shows_one else 2.0 * standing.loss
     cost = None if gap is None else _cost(standing, gap)
     days = _days_left(standing) if state in ("close", "leads") else None
     headline = _headline(standing, state)
@@ -159,10 +206,11 @@ def summarise(standing: LiveStanding) -> Summary:
         sentences.append(f"The chance that {name} is the best: {percent(chance)}.")
     if loss is not None and state not in ("winner", "equivalent"):
         sentences.append(
-            f"Expected loss if you stop now and show {name} to everybody: {of_100(loss)} visitors."
+            f"Expected loss if you stop now and show {name} to everybody: "
+            f"{_loss_words(loss, shows_one)}."
         )
     if cost is not None:
-        sentences.append(_cost_words(cost, standing.tick))
+        sentences.append(_cost_words(cost, standing.tick, shows_one))
     time = "" if state in _ENDS or standing.tick == 0 else _time_words(standing, days)
     if time:
         sentences.append(f"Time left{' at this traffic' if days else ''}: {time}.")
@@ -187,8 +235,13 @@ def summarise(standing: LiveStanding) -> Summary:
 
 
 def count_answers(standing: LiveStanding) -> NDArray[np.float64]:
-    """(K,): the answers that count, to duels with each arm and another one."""
+    """(K,): the answers that count, to duels with each arm and another one.
+
+    Where one arm is shown at a time, these are its own conversions.
+    """
     assert standing.wins is not None
+    if standing.rates is not None:
+        return np.asarray(standing.wins.sum(axis=1))
     return np.asarray(standing.wins.sum(axis=0) + standing.wins.sum(axis=1))
 
 
@@ -214,7 +267,7 @@ def _state(standing: LiveStanding) -> State:
 
 
 def _gaps(standing: LiveStanding, best: int) -> list[Range | None]:
-    """Return how many more visitors choose the best arm than each arm; None where nobody knows.
+    """Return how much better the best arm is than each arm; None where nobody knows.
 
     The interval agrees with the verdict: a winner is not chosen less often than another arm.
     """
@@ -222,8 +275,7 @@ def _gaps(standing: LiveStanding, best: int) -> list[Range | None]:
     floor, ceiling = _ends_of_verdict(standing)
     for arm in range(len(standing.arms)):
         mean, lower, upper = (
-            2.0 * float(values[best, arm]) - 1.0
-            for values in (standing.mean, standing.lower, standing.upper)
+            float(values[best, arm]) for values in (standing.mean, standing.lower, standing.upper)
         )
         if arm == best or not all(map(math.isfinite, (mean, lower, upper))):
             found.append(None)
@@ -231,19 +283,26 @@ def _gaps(standing: LiveStanding, best: int) -> list[Range | None]:
         if standing.present[arm]:
             lower = max(lower, floor)
             upper = max(upper if lower > ceiling else min(upper, ceiling), lower)
-        lower, upper = max(lower, -1.0), min(upper, 1.0)
-        found.append(Range(min(max(mean, lower), upper), lower, upper))
+        lower, upper = max(lower, 0.0), min(upper, 1.0)
+        mean = min(max(mean, lower), upper)
+        if standing.rates is None:
+            found.append(Range(2.0 * mean - 1.0, 2.0 * lower - 1.0, 2.0 * upper - 1.0))
+        elif mean < 1.0:
+            value, low, high = (float(lift_of(mu)) for mu in (mean, lower, upper))
+            found.append(Range(value, low, high if math.isfinite(high) else None))
+        else:
+            found.append(None)  # the other arm has no conversion
     return found
 
 
 def _ends_of_verdict(standing: LiveStanding) -> tuple[float, float]:
-    """Return the least and the largest difference that the verdict leaves."""
+    """Return the least and the largest share of wins of the best arm that the verdict leaves."""
     if standing.winner is not None:
-        return 0.0, 1.0
+        return 0.5, 1.0
     margin = None if standing.evidence is None else standing.evidence.margin
     if margin is None or standing.verdict not in ("good_enough", "equivalent"):
-        return -1.0, 1.0
-    return -2.0 * margin, 2.0 * margin if standing.verdict == "equivalent" else 1.0
+        return 0.0, 1.0
+    return 0.5 - margin, 0.5 + margin if standing.verdict == "equivalent" else 1.0
 
 
 def _confidence(standing: LiveStanding) -> float:
@@ -263,20 +322,26 @@ def _rival(standing: LiveStanding, best: int) -> int | None:
     return min(known, key=lambda arm: (-chances[arm], mean[arm], arm), default=None)
 
 
-def _cost(standing: LiveStanding, gap: Sequence[Range | None]) -> Range:
+def _cost(standing: LiveStanding, gap: Sequence[Range | None]) -> Range | None:
     """Return what the duels so far have cost, against showing the best arm alone.
 
     A duel costs the mean of the differences of its two arms to the best: this is twice the regret
-    of the duel. An arm whose difference is unknown adds nothing to the estimate.
+    of the duel. An arm whose difference is unknown adds nothing to the estimate. Where one arm is
+    shown at a time, an arm with n conversions would have had n times its lift more.
     """
     shown = 0.5 * (standing.plays.sum(axis=0) + standing.plays.sum(axis=1))
+    unknown = Range(0.0, -1.0, 1.0)
+    if standing.rates is not None:
+        shown, unknown = standing.rates.conversions, Range(0.0, -1.0, None)
     value = lower = upper = 0.0
     for arm, n in enumerate(shown.tolist()):
-        if arm == standing.leader:
+        if arm == standing.leader or n == 0:
             continue
-        one = gap[arm] or Range(0.0, -1.0, 1.0)
-        value, lower, upper = value + n * one.value, lower + n * one.lower, upper + n * one.upper
-    return Range(max(value, 0.0), max(lower, 0.0), max(upper, 0.0))
+        one = gap[arm] or unknown
+        value, lower = value + n * one.value, lower + n * one.lower
+        upper += n * (math.inf if one.upper is None else one.upper)
+    upper = max(upper, 0.0)
+    return Range(max(value, 0.0), max(lower, 0.0), upper if math.isfinite(upper) else None)
 
 
 def _days_left(standing: LiveStanding) -> list[float] | None:
@@ -291,15 +356,20 @@ def _arms(
 ) -> list[ArmSummary]:
     assert standing.wins is not None
     answers, wins = count_answers(standing), standing.wins.sum(axis=1)
+    rates = standing.rates
     chances = standing.chances if is_known else None
     return [
         ArmSummary(
             arm=name,
             answers=round(float(answers[arm])),
             wins=float(wins[arm]),
-            share=float(wins[arm] / answers[arm]) if answers[arm] else None,
+            share=float(wins[arm] / answers[arm]) if answers[arm] and rates is None else None,
             chance=None if chances is None or not standing.present[arm] else float(chances[arm]),
             ahead=None if gap is None else gap[arm],
+            rate=None
+            if rates is None or not rates.closed[arm]
+            else Range(float(rates.rate[arm]), float(rates.lower[arm]), float(rates.upper[arm])),
+            shown=None if rates is None else int(rates.closed[arm]),
         )
         for arm, name in enumerate(standing.arms)
     ]
@@ -387,24 +457,51 @@ def _early_words(standing: LiveStanding) -> str:
         return has_none if standing.tick else "No duel has been asked."
     answers = np.where(standing.candidates & standing.present, count_answers(standing), np.inf)
     fewest = int(answers.argmin())
-    n = _many(round(float(answers[fewest])), "answer")
+    n = _many(round(float(answers[fewest])), "answer" if standing.rates is None else "conversion")
     return f"{standing.arms[fewest]} has {n}: each arm needs {MIN_ANSWERS}."
 
 
 def _difference_words(one: Difference) -> str:
     """Return the difference in a sentence.
 
-    >>> _difference_words(Difference("green", "red", 0.12, 0.031, 0.21, 0.95))
+    >>> _difference_words(Difference("visitors", "green", "red", 0.12, 0.031, 0.21, 0.95))
     'Of 100 visitors, about 12 more choose green than red (between 3 and 21).'
-    >>> _difference_words(Difference("green", "red", 0.02, -0.04, 0.08, 0.95))
-    'Of 100 visitors, about 2 more choose green than red (between 4 fewer and 8 more).'
-    >>> _difference_words(Difference("green", "red", -0.02, -0.04, 0.08, 0.95))
-    'Of 100 visitors, about 2 fewer choose green than red (between 4 fewer and 8 more).'
+    >>> _difference_words(Difference("lift", "green", "red", 0.12, 0.031, None, 0.95))
+    'The conversion rate of green is about 12 % higher than that of red (from 3 % higher on).'
     """
-    return (
-        f"Of 100 visitors, about {more_or_fewer(one.value)} choose {one.arm} than {one.rival} "
-        f"({between(one.lower, one.upper)})."
-    )
+    if one.measure == "visitors":
+        said = f"Of 100 visitors, about {one.amount} choose {one.arm} than {one.rival}"
+    else:
+        said = f"The conversion rate of {one.arm} is about {one.amount} than that of {one.rival}"
+    return f"{said} ({one.ends})."
+
+
+def _higher(lift: float) -> str:
+    """Return a lift in a few words.
+
+    >>> _higher(0.123), _higher(-0.004)
+    ('12 % higher', '0.4 % lower')
+    """
+    return f"{_visitors(lift)} % {'higher' if lift >= 0 else 'lower'}"
+
+
+def _between_lifts(lower: float, upper: float | None) -> str:
+    """Return the ends of an interval of lifts.
+
+    >>> _between_lifts(0.031, 0.21), _between_lifts(-0.04, 0.08), _between_lifts(0.03, None)
+    ('between 3 and 21 % higher', 'between 4 % lower and 8 % higher', 'from 3 % higher on')
+    """
+    if upper is None:
+        return f"from {_higher(lower)} on"
+    if lower < 0 < upper:
+        return f"between {_higher(lower)} and {_higher(upper)}"
+    return f"between {_visitors(lower)} and {_higher(upper)}"
+
+
+def _loss_words(loss: float, shows_one: bool) -> str:
+    if not shows_one:
+        return f"{of_100(loss)} visitors"
+    return "under 0.1 % of conversions" if loss < 0.001 else f"{_visitors(loss)} % of conversions"
 
 
 def more_or_fewer(share: float) -> str:
@@ -434,11 +531,21 @@ def _visitors(share: float) -> str:
     return f"{n:.1f}".removesuffix(".0") if n < 0.95 else f"{n:.0f}"
 
 
-def _cost_words(cost: Range, duels: int) -> str:
-    return (
-        f"Cost of the test so far: about {cost.value:,.0f} lost choices in {_many(duels, 'duel')} "
-        f"(between {cost.lower:,.0f} and {cost.upper:,.0f})."
-    )
+def _cost_words(cost: Range, duels: int, shows_one: bool) -> str:
+    lost = "lost conversions" if shows_one else "lost choices"
+    of = _many(duels, "visitor" if shows_one else "duel")
+    return f"Cost of the test so far: about {cost.value:,.0f} {lost} in {of} ({cost_ends(cost)})."
+
+
+def cost_ends(cost: Range) -> str:
+    """Return the ends of the interval of a cost.
+
+    >>> cost_ends(Range(7.0, 2.0, 1900.0)), cost_ends(Range(7.0, 2.0, None))
+    ('between 2 and 1,900', 'at least 2')
+    """
+    if cost.upper is None:
+        return f"at least {cost.lower:,.0f}"
+    return f"between {cost.lower:,.0f} and {cost.upper:,.0f}"
 
 
 def _time_words(standing: LiveStanding, days: list[float] | None) -> str:

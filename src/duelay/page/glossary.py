@@ -88,6 +88,17 @@ WORDS = {
         "A declared winner is wrong in at most the stated share of experiments, however often "
         "somebody looks.",
     ),
+    "rate": Word(
+        "Rate",
+        "Of the visitors who saw the arm and whose time to convert is over, the share that did.",
+        "Visitors who may still convert are not in it, so that it is not too small at first.",
+    ),
+    "lift": Word(
+        "Lift",
+        "By how much the conversion rate of one arm is higher than that of another, in percent of "
+        "the latter.",
+        "It uses all conversions that are heard, also of visitors who may still convert.",
+    ),
     "interval": Word(
         "Interval",
         "Where the true number is, with the stated confidence, however often you look.",

@@ -11,15 +11,8 @@ from collections.abc import Iterator
 
 from duelay._core.escaping import in_html
 from duelay.live.standing import StandingReport
-from duelay.live.summary import (
-    ArmSummary,
-    Summary,
-    between,
-    more_or_fewer,
-    of_100,
-    percent,
-)
-from duelay.page.formats import about, one_in, utc
+from duelay.live.summary import ArmSummary, Summary, percent
+from duelay.page.formats import about, one_in, share, utc
 
 WIDTH, HEIGHT = 1200, 675
 _LEFT, _RIGHT = 72, 1128
@@ -71,8 +64,10 @@ def _explain(summary: Summary) -> list[str]:
     if one is None:
         return _wrap(summary.lacks, 24, _RIGHT - _LEFT, 2)
     arm, rival = (f"{_OPEN}{_cut(name, 24, 380)}{_CLOSE}" for name in (one.arm, one.rival))
-    said = f"Of 100 visitors, about {more_or_fewer(one.value)} choose {arm} than {rival}"
-    return _wrap(f"{said} ({between(one.lower, one.upper)}).", 24, _RIGHT - _LEFT, 2)
+    said = f"Of 100 visitors, about {one.amount} choose {arm} than {rival}"
+    if one.measure == "lift":
+        said = f"The conversion rate of {arm} is about {one.amount} than that of {rival}"
+    return _wrap(f"{said} ({one.ends}).", 24, _RIGHT - _LEFT, 2)
 
 
 def _draw_numbers(summary: Summary, top: float) -> Iterator[str]:
@@ -80,9 +75,9 @@ def _draw_numbers(summary: Summary, top: float) -> Iterator[str]:
     if summary.chance is not None and summary.state in ("close", "leads"):
         numbers.append(("Chance to be the best", percent(summary.chance)))
     if summary.expected_loss is not None and summary.state != "winner":
-        numbers.append(("Loss if you stop now", of_100(summary.expected_loss)))
+        numbers.append(("Loss if you stop now", summary.loss_words))
     if summary.cost is not None:
-        numbers.append(("Cost so far", f"{about(summary.cost.value)} lost choices"))
+        numbers.append(("Cost so far", f"{about(summary.cost.value)} {summary.cost_unit}"))
     if summary.time_left:
         numbers.append(("Time left", summary.time_left))
     wide = (_RIGHT - _LEFT) / max(len(numbers), 1)
@@ -95,22 +90,29 @@ def _draw_numbers(summary: Summary, top: float) -> Iterator[str]:
 
 def _draw_arms(report: StandingReport, top: float) -> Iterator[str]:
     """Yield a bar for each arm: how often it was chosen in its duels."""
-    arms = _rank(report)
-    if not any(arm.share is not None for arm in arms):
+    arms, shows_one = _rank(report), report.summary.shows_one
+    lengths = [arm.share if arm.rate is None else arm.rate.value for arm in arms]
+    if not any(lengths):
         return
-    shown, y = arms[:_MAX_ARMS], top
-    yield _text(_LEFT, y - 20, "Duels won, of those with an answer", 19, _SOFT)
-    step = min(36.0, (HEIGHT - 70.0 - top) / len(shown))
-    for arm in shown:
-        share = arm.share or 0.0
+    longest = max(filter(None, lengths)) if shows_one else 1.0
+    y = top
+    name = "Conversion rate, of visitors whose time to convert is over"
+    yield _text(
+        _LEFT, y - 20, name if shows_one else "Duels won, of those with an answer", 19, _SOFT
+    )
+    step = min(36.0, (HEIGHT - 70.0 - top) / min(len(arms), _MAX_ARMS))
+    for arm, length in list(zip(arms, lengths, strict=True))[:_MAX_ARMS]:
         is_best = arm.arm == report.summary.best and report.summary.state != "close"
         yield _text(_LEFT, y + 19, arm.arm, 20, _INK, width=300, weight=600 if is_best else 400)
         yield f'<rect x="390" y="{y:g}" width="500" height="24" rx="4" fill="{_RULE}"/>'
+        colour = _COLOURS.get(report.summary.state, _OTHER) if is_best else "#8b8f96"
         yield (
-            f'<rect x="390" y="{y:g}" width="{500 * share:.1f}" height="24" rx="4" '
-            f'fill="{_COLOURS.get(report.summary.state, _OTHER) if is_best else "#8b8f96"}"/>'
+            f'<rect x="390" y="{y:g}" width="{500 * (length or 0.0) / longest:.1f}" height="24" '
+            f'rx="4" fill="{colour}"/>'
         )
-        said = "no answers" if arm.share is None else f"{100 * share:.0f} % of {arm.answers:,}"
+        said = "not known yet"
+        if length is not None:
+            said = f"{share(length)} of {arm.shown if shows_one else arm.answers:,}"
         yield _text(910, y + 19, said, 20, _INK)
         y += step
     if len(arms) > _MAX_ARMS:
